@@ -1,0 +1,131 @@
+//! Device arrays. [`Buffer::to_host`] and [`Buffer::from_host`] are the only movers of data.
+
+use crate::device::Device;
+use crate::error::KernelError;
+use std::marker::PhantomData;
+
+/// An array on a device.
+#[derive(Debug)]
+pub enum Buffer<T> {
+    /// Host memory.
+    Cpu(Vec<T>),
+}
+
+impl<T: Copy + Default + Send + Sync> Buffer<T> {
+    /// `len` default values (zero for numbers).
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn zeros(device: &Device, len: usize) -> Result<Self, KernelError> {
+        let mut buffer = match device {
+            Device::Cpu(_) => Self::Cpu(Vec::new()),
+        };
+        buffer.grow(device, len)?;
+        Ok(buffer)
+    }
+
+    /// A copy of host data.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn from_host(device: &Device, data: Vec<T>) -> Result<Self, KernelError> {
+        match device {
+            Device::Cpu(_) => Ok(Self::Cpu(data)),
+        }
+    }
+
+    /// Lengthens the array to `len` values, keeping what is there; shorter lengths are ignored.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`], with the array unchanged.
+    pub fn grow(&mut self, device: &Device, len: usize) -> Result<(), KernelError> {
+        match self {
+            Self::Cpu(data) => {
+                if len > data.len() {
+                    let bytes = (len - data.len()) * size_of::<T>();
+                    data.try_reserve_exact(len - data.len())
+                        .map_err(|_| KernelError::OutOfMemory { device: device.name(), bytes })?;
+                    data.resize(len, T::default());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the array to the host.
+    pub fn to_host(&self) -> Vec<T> {
+        match self {
+            Self::Cpu(data) => data.clone(),
+        }
+    }
+
+    /// Overwrites this array with another of the same length on the same device.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn copy_from(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Cpu(to), Self::Cpu(from)) => to.copy_from_slice(from),
+        }
+    }
+
+    /// Values in the array.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Cpu(data) => data.len(),
+        }
+    }
+
+    /// Whether the array has no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The array where it lies in host memory.
+    pub fn host(&self) -> &[T] {
+        match self {
+            Self::Cpu(data) => data,
+        }
+    }
+
+    /// The array where it lies in host memory, to change.
+    pub fn host_mut(&mut self) -> &mut [T] {
+        match self {
+            Self::Cpu(data) => data,
+        }
+    }
+}
+
+/// Write access to the slots of a pool from many threads, each slot from one thread only.
+///
+/// A level's groups sit in slots scattered over the pool, so a parallel loop over groups writes to disjoint but
+/// unordered pieces: more than `par_chunks_mut` can express.
+pub(crate) struct SlotWriter<'a, T> {
+    start: *mut T,
+    slots: usize,
+    stride: usize,
+    lifetime: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: the writer hands out non-overlapping slices only, by the contract of `slot`.
+unsafe impl<T: Send> Sync for SlotWriter<'_, T> {}
+
+impl<'a, T> SlotWriter<'a, T> {
+    /// Slots of `stride` values each.
+    pub(crate) fn new(pool: &'a mut [T], stride: usize) -> Self {
+        Self { start: pool.as_mut_ptr(), slots: pool.len() / stride, stride, lifetime: PhantomData }
+    }
+
+    /// The values of one slot.
+    ///
+    /// # Safety
+    /// No two live slices of the same slot. Callers loop over [`crate::LevelTables::slots`], which are distinct by
+    /// construction (checked when the tables are made).
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn slot(&self, slot: u32) -> &'a mut [T] {
+        let slot = slot as usize;
+        assert!(slot < self.slots, "slot {slot} of a pool of {}", self.slots);
+        // SAFETY: in bounds by the assertion; exclusive by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(slot * self.stride), self.stride) }
+    }
+}

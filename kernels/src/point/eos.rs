@@ -1,0 +1,45 @@
+//! The ideal gas.
+
+use crate::real::Real;
+
+/// Ideal gas with the numbers that decide between energy and entropy scalar (DESIGN.md, *State and time*).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Eos<T> {
+    /// Ratio of specific heats γ.
+    pub gamma: T,
+    /// Below this ratio of internal to total energy the pressure comes from the entropy scalar.
+    pub eta: T,
+    /// Smallest density that is not a floor event.
+    pub density_floor: T,
+    /// Smallest pressure that is not a floor event.
+    pub pressure_floor: T,
+}
+
+impl<T: Real> Eos<T> {
+    /// γ with the standard switch η = 10⁻² and floors far below anything a resolved flow reaches.
+    pub fn new(gamma: f64) -> Self {
+        Self { gamma: T::of(gamma), eta: T::of(1e-2), density_floor: T::of(1e-6), pressure_floor: T::of(1e-20) }
+    }
+
+    /// The same gas in another precision.
+    pub fn cast<U: Real>(&self) -> Eos<U> {
+        Eos {
+            gamma: U::of(self.gamma.wide()),
+            eta: U::of(self.eta.wide()),
+            density_floor: U::of(self.density_floor.wide()),
+            pressure_floor: U::of(self.pressure_floor.wide()),
+        }
+    }
+
+    /// S = P/ρ^(γ−1).
+    #[inline(always)]
+    pub fn entropy(&self, density: T, pressure: T) -> T {
+        pressure / density.power(self.gamma - T::one())
+    }
+
+    /// P = S ρ^(γ−1).
+    #[inline(always)]
+    pub fn entropy_pressure(&self, density: T, entropy: T) -> T {
+        entropy * density.power(self.gamma - T::one())
+    }
+}

@@ -1,0 +1,6 @@
+//! Pointwise physics, by value: no loops over cells, no indices.
+
+pub mod dual_energy;
+pub mod eos;
+pub mod minmod;
+pub mod power;

@@ -1,0 +1,68 @@
+//! Which slot lies where: the octree as the kernels see it.
+
+use crate::layout::{CENTRE, DIRECTIONS};
+
+/// No group there: the region is interpolated from the coarser level.
+pub const NONE: u32 = u32::MAX;
+
+/// The groups of one level and their surroundings. Derived data, rebuilt by `comove-sim` at a regrid.
+///
+/// Where a direction leaves the domain through a boundary that is not periodic, its components across that boundary are
+/// dropped (the row names the group inside), and [`LevelTables::outside`] tells the gather to clamp the coordinate, which
+/// copies the outermost cell: an outflow boundary.
+#[derive(Clone, Debug, Default)]
+pub struct LevelTables {
+    /// Slot of each group, in key order.
+    pub slots: Vec<u32>,
+    /// Slots of the 27 groups around and including each group, [`NONE`] where there is none. `[groups, 27]`.
+    pub neighbours: Vec<u32>,
+    /// Slots of the 27 groups around each group's parent; all [`NONE`] on level 0. `[groups, 27]`.
+    pub parents: Vec<u32>,
+    /// Which octant of its parent each group is.
+    pub octants: Vec<u8>,
+    /// Bits 0–5: the group touches the domain's −x, +x, −y, +y, −z, +z boundary and that boundary is not periodic.
+    pub outside: Vec<u8>,
+    /// Bit o: the patch at octant o is a leaf.
+    pub leaves: Vec<u8>,
+}
+
+impl LevelTables {
+    /// Groups of the level.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether the level has no groups.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The neighbour row of group `g`.
+    pub fn row(&self, g: usize) -> &[u32; DIRECTIONS] {
+        self.neighbours[g * DIRECTIONS..][..DIRECTIONS].try_into().expect("a row has 27 entries")
+    }
+
+    /// The neighbour row of group `g`'s parent.
+    pub fn parent_row(&self, g: usize) -> &[u32; DIRECTIONS] {
+        self.parents[g * DIRECTIONS..][..DIRECTIONS].try_into().expect("a row has 27 entries")
+    }
+
+    /// Whether some of group `g`'s ghost cells come from the coarser level.
+    pub fn has_coarse_neighbour(&self, g: usize) -> bool {
+        self.row(g).contains(&NONE)
+    }
+
+    /// Checks what the parallel writers rely on.
+    ///
+    /// # Panics
+    /// If shapes disagree, a slot appears twice, or a row's centre is not the group itself.
+    pub fn check(&self) {
+        let n = self.len();
+        assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);
+        assert!(self.octants.len() == n && self.outside.len() == n && self.leaves.len() == n);
+        let mut sorted = self.slots.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two groups");
+        assert!((0..n).all(|g| self.row(g)[CENTRE] == self.slots[g]), "a row's centre is another group");
+    }
+}

@@ -1,0 +1,2 @@
+//! comove
+fn main() {}

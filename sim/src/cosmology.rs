@@ -1,0 +1,244 @@
+//! The background: every power of a, with its formula.
+//!
+//! Time inside a run is the supercomoving t̃ with dt̃ = H0 dt/a² (paper, eq. 12), lengths are comoving Mpc/h, code
+//! velocities are a v_pec/(100 km/s).
+
+use crate::error::SimError;
+use serde::{Deserialize, Serialize};
+
+/// A Friedmann model with matter, curvature, radiation and dark energy w(a) = w0 + wa (1 − a), and the shape of its
+/// initial spectrum.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cosmology {
+    /// H0/(100 km/s/Mpc).
+    pub h: f64,
+    /// Matter today, in the critical density.
+    pub omega_m: f64,
+    /// Baryons today; shapes the initial spectrum.
+    pub omega_b: f64,
+    /// Dark energy today. Curvature is what is missing to 1.
+    pub omega_lambda: f64,
+    /// Radiation today; in the background only.
+    #[serde(default)]
+    pub omega_r: f64,
+    /// Dark energy equation of state today.
+    #[serde(default = "minus_one")]
+    pub w0: f64,
+    /// Its change: w = w0 + wa (1 − a).
+    #[serde(default)]
+    pub wa: f64,
+    /// RMS of the linear density in spheres of 8 Mpc/h today.
+    pub sigma8: f64,
+    /// Slope of the primordial spectrum.
+    pub n_s: f64,
+    /// Temperature of the microwave background today in K.
+    #[serde(default = "t_cmb_k")]
+    pub t_cmb_k: f64,
+}
+
+fn minus_one() -> f64 {
+    -1.0
+}
+
+fn t_cmb_k() -> f64 {
+    2.7255
+}
+
+/// Nodes and weights of the 8-point Gauss–Legendre rule on [−1, 1], positive half.
+const GAUSS: [(f64, f64); 4] = [
+    (0.183_434_642_495_649_8, 0.362_683_783_378_362),
+    (0.525_532_409_916_329, 0.313_706_645_877_887_3),
+    (0.796_666_477_413_626_7, 0.222_381_034_453_374_48),
+    (0.960_289_856_497_536_3, 0.101_228_536_290_376_26),
+];
+
+/// ∫ f dx over [a, b] by `panels` 8-point Gauss–Legendre panels.
+fn integrate(a: f64, b: f64, panels: usize, f: impl Fn(f64) -> f64) -> f64 {
+    let half = (b - a) / (2 * panels) as f64;
+    (0..panels)
+        .map(|p| {
+            let centre = a + half * (2 * p + 1) as f64;
+            GAUSS.iter().map(|&(x, w)| w * (f(centre - half * x) + f(centre + half * x))).sum::<f64>() * half
+        })
+        .sum()
+}
+
+impl Cosmology {
+    /// A flat model without radiation and with a cosmological constant.
+    pub fn flat(h: f64, omega_m: f64, omega_b: f64, sigma8: f64, n_s: f64) -> Self {
+        Self {
+            h,
+            omega_m,
+            omega_b,
+            omega_lambda: 1.0 - omega_m,
+            omega_r: 0.0,
+            w0: -1.0,
+            wa: 0.0,
+            sigma8,
+            n_s,
+            t_cmb_k: t_cmb_k(),
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] naming the first number that is out of range.
+    pub fn check(&self) -> Result<(), SimError> {
+        let check = |name, value: f64, good: bool, reason: &str| {
+            if good && value.is_finite() {
+                Ok(())
+            } else {
+                Err(SimError::Parameter { name, value: value.to_string(), reason: reason.into() })
+            }
+        };
+        check("h", self.h, self.h > 0.1 && self.h < 2.0, "H0/(100 km/s/Mpc) lies between 0.1 and 2")?;
+        check("omega_m", self.omega_m, self.omega_m > 0.0 && self.omega_m <= 2.0, "must lie in (0, 2]")?;
+        let baryons = self.omega_b >= 0.0 && self.omega_b <= self.omega_m;
+        check("omega_b", self.omega_b, baryons, "must lie between 0 and omega_m")?;
+        check("omega_lambda", self.omega_lambda, self.omega_lambda.abs() < 3.0, "must lie between -3 and 3")?;
+        check("omega_r", self.omega_r, (0.0..0.1).contains(&self.omega_r), "must lie in [0, 0.1)")?;
+        check("w0", self.w0, self.w0 > -5.0 && self.w0 < 0.0, "must lie between -5 and 0")?;
+        check("wa", self.wa, self.wa.abs() < 5.0 && self.w0 + self.wa < 0.0, "w0 + wa must be negative")?;
+        check("sigma8", self.sigma8, self.sigma8 > 0.0 && self.sigma8 < 5.0, "must lie between 0 and 5")?;
+        check("n_s", self.n_s, self.n_s > 0.0 && self.n_s < 3.0, "must lie between 0 and 3")?;
+        check("t_cmb_k", self.t_cmb_k, self.t_cmb_k > 0.0 && self.t_cmb_k < 10.0, "must lie between 0 and 10 K")
+    }
+
+    /// Curvature today: Ω_k = 1 − Ω_m − Ω_Λ − Ω_r.
+    pub fn omega_k(&self) -> f64 {
+        1.0 - self.omega_m - self.omega_lambda - self.omega_r
+    }
+
+    /// (H/H0)² = Ω_r a⁻⁴ + Ω_m a⁻³ + Ω_k a⁻² + Ω_Λ a^(−3(1+w0+wa)) e^(−3 wa (1−a)).
+    fn expansion_squared(&self, a: f64) -> f64 {
+        let dark_energy = a.powf(-3.0 * (1.0 + self.w0 + self.wa)) * (-3.0 * self.wa * (1.0 - a)).exp();
+        self.omega_r / a.powi(4)
+            + self.omega_m / a.powi(3)
+            + self.omega_k() / a.powi(2)
+            + self.omega_lambda * dark_energy
+    }
+
+    /// E(a) = H/H0.
+    pub fn expansion(&self, a: f64) -> f64 {
+        self.expansion_squared(a).sqrt()
+    }
+
+    /// dlnE/dlna.
+    fn expansion_slope(&self, a: f64) -> f64 {
+        let w = self.w0 + self.wa * (1.0 - a);
+        let dark_energy = a.powf(-3.0 * (1.0 + self.w0 + self.wa)) * (-3.0 * self.wa * (1.0 - a)).exp();
+        (-4.0 * self.omega_r / a.powi(4)
+            - 3.0 * self.omega_m / a.powi(3)
+            - 2.0 * self.omega_k() / a.powi(2)
+            - 3.0 * (1.0 + w) * self.omega_lambda * dark_energy)
+            / (2.0 * self.expansion_squared(a))
+    }
+
+    /// Supercomoving time between two scale factors: t̃ = ∫ da/(a³E) = ∫ dlna/(a²E).
+    pub fn code_time(&self, from_a: f64, to_a: f64) -> f64 {
+        let panels = 1 + ((to_a / from_a).ln().abs() * 4.0) as usize;
+        integrate(from_a.ln(), to_a.ln(), panels, |x| {
+            let a = x.exp();
+            1.0 / (a * a * self.expansion(a))
+        })
+    }
+
+    /// The scale factor a code time `dt` after `a`: inverts [`Cosmology::code_time`] by Newton's method.
+    pub fn scale_factor_after(&self, a: f64, dt: f64) -> f64 {
+        let rate = |a: f64| a * a * self.expansion(a); // dlna/dt̃ = a²E
+        let x0 = a.ln();
+        let mut x = x0 + dt * rate((x0 + 0.5 * dt * rate(a)).exp());
+        for _ in 0..20 {
+            let step = (self.code_time(a, x.exp()) - dt) * rate(x.exp());
+            x -= step;
+            if step.abs() < 1e-16 * x.abs().max(1e-2) {
+                break;
+            }
+        }
+        x.exp()
+    }
+
+    /// Age of the universe in Gyr: ∫ dlna/(H0 E).
+    pub fn age_gyr(&self, a: f64) -> f64 {
+        integrate((1e-10f64).ln(), a.ln(), 96, |x| 1.0 / self.expansion(x.exp())) * crate::units::HUBBLE_TIME_GYR_H
+            / self.h
+    }
+
+    /// Linear growth of matter D(a) and its slope f = dlnD/dlna, normalised to D = a deep in matter domination (with
+    /// radiation: D = a + 2/3 a_eq, Mészáros 1974).
+    ///
+    /// Integrates D'' + (2 + dlnE/dlna) D' = (3/2) Ω_m D/(a³E²) in lna by Runge–Kutta from a = 10⁻⁶.
+    pub fn growth(&self, a: f64) -> (f64, f64) {
+        let start: f64 = 1e-6;
+        let mut state = [start + 2.0 / 3.0 * self.omega_r / self.omega_m, start];
+        let derivative = |x: f64, [d, v]: [f64; 2]| {
+            let a = x.exp();
+            let source = 1.5 * self.omega_m / (a.powi(3) * self.expansion_squared(a));
+            [v, source * d - (2.0 + self.expansion_slope(a)) * v]
+        };
+        let steps = 2000;
+        let dx = (a / start).ln() / f64::from(steps);
+        for i in 0..steps {
+            let x = start.ln() + dx * f64::from(i);
+            let add = |s: [f64; 2], k: [f64; 2], f: f64| [s[0] + f * k[0], s[1] + f * k[1]];
+            let k1 = derivative(x, state);
+            let k2 = derivative(x + 0.5 * dx, add(state, k1, 0.5 * dx));
+            let k3 = derivative(x + 0.5 * dx, add(state, k2, 0.5 * dx));
+            let k4 = derivative(x + dx, add(state, k3, dx));
+            for n in 0..2 {
+                state[n] += dx / 6.0 * (k1[n] + 2.0 * k2[n] + 2.0 * k3[n] + k4[n]);
+            }
+        }
+        (state[0], state[1] / state[0])
+    }
+
+    /// 4πG in code units at scale factor a: ∇̃²φ̃ = (3/2) Ω_m a (ρ̃ − ⟨ρ̃⟩) (paper, eqs. 24–25).
+    pub fn four_pi_g(&self, a: f64) -> f64 {
+        1.5 * self.omega_m * a
+    }
+
+    /// Critical density over the mean matter density at a: E²(a) a³/Ω_m.
+    pub fn critical_over_mean(&self, a: f64) -> f64 {
+        self.expansion_squared(a) * a.powi(3) / self.omega_m
+    }
+
+    /// Hubble flow per comoving Mpc/h in code velocity units: a·(a H r)/(100 km/s) = a² E(a).
+    pub fn hubble_flow(&self, a: f64) -> f64 {
+        a * a * self.expansion(a)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Einstein–de Sitter: t̃ = 2 (a₁^(−1/2) − a₂^(−1/2)), D = a.
+    #[test]
+    fn einstein_de_sitter_in_closed_form() {
+        let c = Cosmology::flat(0.7, 1.0, 0.0, 0.8, 1.0);
+        let t = c.code_time(0.02, 0.5);
+        assert!((t - 2.0 * (0.02f64.powf(-0.5) - 0.5f64.powf(-0.5))).abs() < 1e-12 * t);
+        assert!((c.scale_factor_after(0.02, t) - 0.5).abs() < 1e-13);
+        let (d, f) = c.growth(0.3);
+        assert!((d - 0.3).abs() < 1e-9 && (f - 1.0).abs() < 1e-9, "{d} {f}");
+    }
+
+    /// Flat ΛCDM: the closed forms of age, and of growth as an integral (Heath 1977).
+    #[test]
+    fn lambda_in_closed_form() {
+        let c = Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0);
+        let x = (c.omega_lambda / c.omega_m).sqrt();
+        let age = 2.0 / (3.0 * c.omega_lambda.sqrt()) * x.asinh() * crate::units::HUBBLE_TIME_GYR_H / c.h;
+        assert!((c.age_gyr(1.0) / age - 1.0).abs() < 1e-9, "{} {age}", c.age_gyr(1.0));
+        let heath = |a: f64| {
+            let integral =
+                integrate((1e-8f64).ln(), a.ln(), 200, |x| (x.exp() * c.expansion(x.exp())).powi(-3) * x.exp());
+            2.5 * c.omega_m * c.expansion(a) * integral
+        };
+        for a in [0.02, 0.1, 0.5, 1.0] {
+            assert!((c.growth(a).0 / heath(a) - 1.0).abs() < 1e-7, "a = {a}: {} {}", c.growth(a).0, heath(a));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A comoving adaptive-mesh run of gas under self-gravity: octree, state, time step, clock, snapshots.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`octree`] | keys, the sorted-key octree, neighbour tables, regrid |
+//! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
+//! | [`fields`] | the table of fields: names, units, meaning |
+//! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
+//! | [`snapshot`] | the HDF5 file of checkpoints and outputs |
+//!
+//! Nothing here prints, exits or reads a recipe.
+
+pub mod cosmology;
+pub mod error;
+pub mod fields;
+pub mod host_state;
+pub mod octree;
+pub mod parameters;
+pub mod snapshot;
+pub mod units;
+
+pub use cosmology::Cosmology;
+pub use error::SimError;
+pub use host_state::HostState;
+pub use octree::{Key, Octree};
+pub use parameters::{Boundary, Coordinates, Precision, RunParameters};
+pub use snapshot::{Role, Snapshot, SnapshotHeader};
+pub use units::Units;

@@ -1,0 +1,85 @@
+//! The identity of a patch group.
+
+use serde::{Deserialize, Serialize};
+
+/// A patch group's identity: its level and its integer coordinate, which counts groups (16 cells) along each axis.
+///
+/// At level ℓ, group (i, j, k) covers cells 16i … 16i+15 and so on. The child of octant `o` is group `2c + o` at level
+/// ℓ+1, so parents, children and neighbours follow by arithmetic. Keys sort by level, then along the Morton curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// Refinement level, 0 for the root.
+    pub level: u8,
+    /// Group coordinate along x, y, z; each below 2²¹.
+    pub coordinate: [u32; 3],
+}
+
+impl Key {
+    /// The group at `coordinate` of `level`.
+    pub const fn new(level: u8, coordinate: [u32; 3]) -> Self {
+        Self { level, coordinate }
+    }
+
+    /// Position along the Morton curve of the level: the bits of the coordinates interleaved, x lowest.
+    pub fn morton(&self) -> u64 {
+        let [x, y, z] = self.coordinate.map(spread);
+        x | y << 1 | z << 2
+    }
+
+    /// The group that contains this group's region one level coarser; `None` on the root.
+    pub fn parent(&self) -> Option<Self> {
+        let level = self.level.checked_sub(1)?;
+        Some(Self { level, coordinate: self.coordinate.map(|c| c / 2) })
+    }
+
+    /// Which octant (bit 0 x, bit 1 y, bit 2 z) of its parent this group is.
+    pub fn octant(&self) -> usize {
+        let [x, y, z] = self.coordinate;
+        (x & 1 | (y & 1) << 1 | (z & 1) << 2) as usize
+    }
+
+    /// The group that refines the patch at octant `o`.
+    pub fn child(&self, o: usize) -> Self {
+        let o = o as u32;
+        let [x, y, z] = self.coordinate;
+        Self { level: self.level + 1, coordinate: [2 * x + (o & 1), 2 * y + (o >> 1 & 1), 2 * z + (o >> 2 & 1)] }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.level, self.morton()).cmp(&(other.level, other.morton()))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Two zero bits between each two of the lowest 21 bits.
+fn spread(c: u32) -> u64 {
+    let mut x = u64::from(c) & 0x1f_ffff;
+    x = (x | x << 32) & 0x001f_0000_0000_ffff;
+    x = (x | x << 16) & 0x001f_0000_ff00_00ff;
+    x = (x | x << 8) & 0x100f_00f0_0f00_f00f;
+    x = (x | x << 4) & 0x10c3_0c30_c30c_30c3;
+    (x | x << 2) & 0x1249_2492_4924_9249
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn child_and_parent_are_inverse(x in 0u32..1 << 20, y in 0u32..1 << 20, z in 0u32..1 << 20, o in 0usize..8) {
+            let key = Key::new(3, [x, y, z]);
+            prop_assert_eq!(key.child(o).parent(), Some(key));
+            prop_assert_eq!(key.child(o).octant(), o);
+            prop_assert_eq!(key.child(o).morton(), key.morton() * 8 + o as u64);
+        }
+    }
+}

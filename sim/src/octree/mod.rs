@@ -1,0 +1,7 @@
+//! The octree: one sorted list of keys per level, no pointers.
+
+pub mod key;
+pub mod tree;
+
+pub use key::Key;
+pub use tree::Octree;

@@ -1,0 +1,186 @@
+//! The octree as sorted key lists.
+
+use super::key::Key;
+use crate::parameters::Boundary;
+use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin};
+
+/// The groups of every level, sorted by key. Level 0 covers the box; a finer group exists if and only if the patch it
+/// refines is not a leaf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Octree {
+    /// Groups along each axis of the root level.
+    root: [u32; 3],
+    boundary: Boundary,
+    levels: Vec<Vec<Key>>,
+}
+
+impl Octree {
+    /// The root level alone: `root` groups along each axis.
+    pub fn new(root: [u32; 3], boundary: Boundary) -> Self {
+        let mut keys: Vec<Key> = (0..root[2])
+            .flat_map(|z| (0..root[1]).flat_map(move |y| (0..root[0]).map(move |x| Key::new(0, [x, y, z]))))
+            .collect();
+        keys.sort_unstable();
+        Self { root, boundary, levels: vec![keys] }
+    }
+
+    /// A tree with these refined groups, in any order; empty levels at the end are dropped.
+    ///
+    /// # Panics
+    /// If a group's parent is missing or a group lies outside the box: the caller's bug.
+    pub fn with_groups(root: [u32; 3], boundary: Boundary, refined: impl IntoIterator<Item = Key>) -> Self {
+        let mut tree = Self::new(root, boundary);
+        for key in refined {
+            let level = usize::from(key.level);
+            assert!(level > 0, "level 0 is always complete");
+            if tree.levels.len() <= level {
+                tree.levels.resize(level + 1, Vec::new());
+            }
+            tree.levels[level].push(key);
+        }
+        for level in 1..tree.levels.len() {
+            tree.levels[level].sort_unstable();
+            tree.levels[level].dedup();
+        }
+        while tree.levels.last().is_some_and(Vec::is_empty) {
+            tree.levels.pop();
+        }
+        for level in 1..tree.levels.len() {
+            for key in &tree.levels[level] {
+                let parent = key.parent().expect("a refined level has parents");
+                assert!(tree.find(parent).is_some(), "{key:?} has no parent");
+            }
+        }
+        tree
+    }
+
+    /// Groups along each axis of the root level.
+    pub fn root_groups(&self) -> [u32; 3] {
+        self.root
+    }
+
+    /// Cells along each axis of level `level`, were it complete.
+    pub fn cells(&self, level: usize) -> [usize; 3] {
+        self.root.map(|n| (n as usize * GROUP) << level)
+    }
+
+    /// What lies beyond the box.
+    pub fn boundary(&self) -> Boundary {
+        self.boundary
+    }
+
+    /// Levels that have groups.
+    pub fn level_count(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The sorted keys of a level; empty above the finest.
+    pub fn level(&self, level: usize) -> &[Key] {
+        self.levels.get(level).map_or(&[], Vec::as_slice)
+    }
+
+    /// All keys in key order: level by level, each along its Morton curve.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.levels.iter().flatten().copied()
+    }
+
+    /// Groups of all levels.
+    pub fn group_count(&self) -> usize {
+        self.levels.iter().map(Vec::len).sum()
+    }
+
+    /// Number of groups on the levels coarser than `level`: where its groups start in key order.
+    pub fn first_of_level(&self, level: usize) -> usize {
+        self.levels.iter().take(level).map(Vec::len).sum()
+    }
+
+    /// Where a group stands in its level's list.
+    pub fn find(&self, key: Key) -> Option<usize> {
+        self.level(usize::from(key.level)).binary_search(&key).ok()
+    }
+
+    /// Where a group stands in key order over all levels.
+    pub fn index(&self, key: Key) -> Option<usize> {
+        self.find(key).map(|i| self.first_of_level(usize::from(key.level)) + i)
+    }
+
+    /// Bit o is set where the patch at octant o of `key` is a leaf.
+    pub fn leaves(&self, key: Key) -> u8 {
+        (0..OCTANTS).filter(|&o| self.find(key.child(o)).is_none()).fold(0, |mask, o| mask | 1 << o)
+    }
+
+    /// The group `offset` groups away at the same level, wrapped around periodic boundaries; `None` beyond others.
+    /// The group need not exist in the tree.
+    pub fn neighbour(&self, key: Key, offset: [i32; 3]) -> Option<Key> {
+        let mut coordinate = [0; 3];
+        for axis in 0..3 {
+            let n = i64::from(self.root[axis]) << key.level;
+            let c = i64::from(key.coordinate[axis]) + i64::from(offset[axis]);
+            coordinate[axis] = match self.boundary {
+                Boundary::Periodic => c.rem_euclid(n) as u32,
+                Boundary::Outflow if (0..n).contains(&c) => c as u32,
+                Boundary::Outflow => return None,
+            };
+        }
+        Some(Key::new(key.level, coordinate))
+    }
+
+    /// Leaf cells of each level.
+    pub fn leaf_cells(&self) -> Vec<u64> {
+        let groups: Vec<u64> = self.levels.iter().map(|keys| keys.len() as u64).collect();
+        (0..groups.len())
+            .map(|l| groups[l] * GROUP_CELLS as u64 - groups.get(l + 1).unwrap_or(&0) * (PATCH * PATCH * PATCH) as u64)
+            .collect()
+    }
+
+    /// The fraction of the box that each level covers (leaf or not); 1 for level 0.
+    pub fn volume_fractions(&self) -> Vec<f64> {
+        (0..self.levels.len())
+            .map(|l| {
+                let [x, y, z] = self.root.map(|n| f64::from(n) * f64::from(1u32 << l));
+                self.levels[l].len() as f64 / (x * y * z)
+            })
+            .collect()
+    }
+
+    /// Every leaf patch: index of its group in key order, octant, level, and its first cell on the level's lattice.
+    pub fn leaf_patches(&self) -> impl Iterator<Item = LeafPatch> + '_ {
+        self.keys().enumerate().flat_map(move |(group, key)| {
+            let leaves = self.leaves(key);
+            (0..OCTANTS).filter(move |o| leaves >> o & 1 == 1).map(move |octant| {
+                let origin = octant_origin(octant);
+                let first_cell = std::array::from_fn(|a| key.coordinate[a] as usize * GROUP + origin[a]);
+                LeafPatch { group, octant, level: usize::from(key.level), first_cell }
+            })
+        })
+    }
+}
+
+/// A patch without children, as [`Octree::leaf_patches`] gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafPatch {
+    /// Index of its group in key order: the first index of a [`crate::HostState`] array.
+    pub group: usize,
+    /// Which octant of its group.
+    pub octant: usize,
+    /// Its level.
+    pub level: usize,
+    /// Its first cell on the level's lattice.
+    pub first_cell: [usize; 3],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_tile_the_box_once() {
+        let refined = [Key::new(1, [0, 0, 0]), Key::new(1, [1, 0, 0]), Key::new(2, [1, 1, 0])];
+        let tree = Octree::with_groups([2, 1, 1], Boundary::Periodic, refined);
+        let volume: f64 = tree.leaf_cells().iter().enumerate().map(|(l, n)| *n as f64 / 8f64.powi(l as i32)).sum();
+        assert_eq!(volume, 2.0 * 4096.0);
+        assert_eq!(tree.leaf_patches().count() * 512, tree.leaf_cells().iter().sum::<u64>() as usize);
+        assert_eq!(tree.leaves(Key::new(0, [0, 0, 0])), 0b1111_1100);
+        assert_eq!(tree.neighbour(Key::new(1, [0, 0, 0]), [-1, 0, 0]), Some(Key::new(1, [3, 0, 0])));
+    }
+}
