@@ -10,13 +10,22 @@
 //!
 //! Nothing here prints, exits or reads a recipe.
 
+pub mod book;
+pub mod clock;
 pub mod cosmology;
 pub mod error;
+pub mod exact_sum;
 pub mod fields;
 pub mod host_state;
 pub mod octree;
 pub mod parameters;
+pub mod records;
+pub mod refinement;
+pub mod simulation;
 pub mod snapshot;
+pub mod state;
+pub mod step;
+pub mod time_step;
 pub mod units;
 
 pub use cosmology::Cosmology;
