@@ -128,4 +128,15 @@ impl<'a, T> SlotWriter<'a, T> {
         // SAFETY: in bounds by the assertion; exclusive by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(slot * self.stride), self.stride) }
     }
+
+    /// The values of a slot that nobody writes meanwhile.
+    ///
+    /// # Safety
+    /// No live slice from [`SlotWriter::slot`] of the same slot.
+    pub(crate) unsafe fn read(&self, slot: u32) -> &'a [T] {
+        let slot = slot as usize;
+        assert!(slot < self.slots, "slot {slot} of a pool of {}", self.slots);
+        // SAFETY: in bounds by the assertion; not written by the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.start.add(slot * self.stride), self.stride) }
+    }
 }

@@ -15,11 +15,15 @@
 pub mod buffer;
 pub mod device;
 pub mod error;
+pub mod flag;
 pub mod isa;
 pub mod layout;
 pub mod point;
+pub mod prolong;
 pub mod real;
+pub mod reflux;
 pub mod report;
+pub mod restrict;
 pub mod tables;
 
 pub use buffer::Buffer;

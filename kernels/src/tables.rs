@@ -1,6 +1,6 @@
 //! Which slot lies where: the octree as the kernels see it.
 
-use crate::layout::{CENTRE, DIRECTIONS};
+use crate::layout::{CENTRE, DIRECTIONS, OCTANTS};
 
 /// No group there: the region is interpolated from the coarser level.
 pub const NONE: u32 = u32::MAX;
@@ -24,6 +24,8 @@ pub struct LevelTables {
     pub outside: Vec<u8>,
     /// Bit o: the patch at octant o is a leaf.
     pub leaves: Vec<u8>,
+    /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves. `[groups, 8]`.
+    pub children: Vec<u32>,
 }
 
 impl LevelTables {
@@ -47,6 +49,11 @@ impl LevelTables {
         self.parents[g * DIRECTIONS..][..DIRECTIONS].try_into().expect("a row has 27 entries")
     }
 
+    /// The slots of group `g`'s children.
+    pub fn children_of(&self, g: usize) -> &[u32; OCTANTS] {
+        self.children[g * OCTANTS..][..OCTANTS].try_into().expect("a group has eight patches")
+    }
+
     /// Whether some of group `g`'s ghost cells come from the coarser level.
     pub fn has_coarse_neighbour(&self, g: usize) -> bool {
         self.row(g).contains(&NONE)
@@ -60,6 +67,7 @@ impl LevelTables {
         let n = self.len();
         assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);
         assert!(self.octants.len() == n && self.outside.len() == n && self.leaves.len() == n);
+        assert!(self.children.len() == n * OCTANTS);
         let mut sorted = self.slots.clone();
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two groups");

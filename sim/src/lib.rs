@@ -10,13 +10,23 @@
 //!
 //! Nothing here prints, exits or reads a recipe.
 
+pub mod book;
+pub mod clock;
 pub mod cosmology;
 pub mod error;
+pub mod exact_sum;
 pub mod fields;
 pub mod host_state;
 pub mod octree;
 pub mod parameters;
+pub mod records;
+pub mod refinement;
+mod run;
+pub mod simulation;
 pub mod snapshot;
+pub mod state;
+pub mod step;
+pub mod time_step;
 pub mod units;
 
 pub use cosmology::Cosmology;
@@ -24,5 +34,6 @@ pub use error::SimError;
 pub use host_state::HostState;
 pub use octree::{Key, Octree};
 pub use parameters::{Boundary, Coordinates, Precision, RunParameters};
+pub use simulation::Simulation;
 pub use snapshot::{Role, Snapshot, SnapshotHeader};
 pub use units::Units;

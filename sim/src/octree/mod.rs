@@ -1,6 +1,9 @@
 //! The octree: one sorted list of keys per level, no pointers.
 
+pub mod flux_planes;
 pub mod key;
+pub mod neighbours;
+pub mod nesting;
 pub mod tree;
 
 pub use key::Key;

@@ -1,0 +1,26 @@
+//! Prolongation: conservative Min-Mod interpolation into new groups (paper, section 2.1).
+
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::GROUP_VALUES;
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// Fills new groups of a refined level from the patches they refine; the mean of eight new cells is the coarse cell.
+/// Energy and entropy scalar then agree in every new cell.
+///
+/// * `new`: indices of the new groups in `fine`.
+/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; the coarser level is read, the new groups are written.
+///
+/// # Panics
+/// If the pool is not whole groups or an index is out of range.
+pub fn prolong<T: Real>(device: &Device, fine: &LevelTables, new: &[usize], fluid: &mut Buffer<T>, eos: &Eos<T>) {
+    assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
+    assert!(new.iter().all(|&g| g < fine.len()), "a new group is not in its level's table");
+    match (device, fluid) {
+        (Device::Cpu(cpu), Buffer::Cpu(fluid)) => cpu.install(|| cpu::prolong(fine, new, fluid, eos)),
+    }
+}

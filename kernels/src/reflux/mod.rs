@@ -1,0 +1,62 @@
+//! Flux correction: a coarse leaf cell beside a finer region receives the finer region's fluxes (paper, section 2.1;
+//! Berger & Colella 1989).
+
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::{FLUX_PLANE_VALUES, GROUP_VALUES};
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::report::GroupReport;
+
+/// One face (8×8 coarse cells) between a coarse leaf patch and a refined one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoarseFineFace {
+    /// Axis of the face's normal.
+    pub axis: u8,
+    /// Whether the finer region lies on the high side of the coarse patch.
+    pub high: bool,
+    /// Octant of the coarse patch in its group.
+    pub octant: u8,
+    /// Flux plane of the coarse group, `[6, 16, 16]`.
+    pub coarse_plane: u32,
+    /// Flux plane of the fine group, `[6, 16, 16]`.
+    pub fine_plane: u32,
+}
+
+/// The faces of one level's groups towards the next finer level.
+#[derive(Clone, Debug, Default)]
+pub struct RefluxTables {
+    /// Faces, those of a group together, in a fixed order.
+    pub faces: Vec<CoarseFineFace>,
+    /// Per group that has faces: its index in the level, its slot, and the end of its faces.
+    pub groups: Vec<(usize, u32, usize)>,
+}
+
+/// Replaces the coarse fluxes through all faces by the means of the fine ones, then makes energy and entropy scalar agree.
+///
+/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, after a sweep over `dt`.
+/// * `fluxes`: raw fluxes of that sweep, `[planes, 6, 16, 16]`.
+/// * `dt_over_dx`: Δt/h of the coarse level.
+/// * `reports`: one per group of the level; what is added counts corrected cells only.
+///
+/// # Panics
+/// If a pool is not whole groups or planes.
+pub fn reflux<T: Real>(
+    device: &Device,
+    tables: &RefluxTables,
+    fluid: &mut Buffer<T>,
+    fluxes: &Buffer<T>,
+    dt_over_dx: T,
+    eos: &Eos<T>,
+    reports: &mut [GroupReport],
+) {
+    assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
+    assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "a flux pool holds whole planes");
+    match (device, fluid, fluxes) {
+        (Device::Cpu(cpu), Buffer::Cpu(fluid), Buffer::Cpu(fluxes)) => {
+            cpu.install(|| cpu::reflux(tables, fluid, fluxes, dt_over_dx, eos, reports));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Restriction: a patch that has children holds the mean of its eight-cell blocks (paper, section 2.1).
+
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::GROUP_VALUES;
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// Replaces the refined patches of the level of `coarse` by the means of their children, then makes energy and entropy
+/// scalar agree there.
+///
+/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; children are read, `coarse` groups written.
+///
+/// # Panics
+/// If the pool is not whole groups.
+pub fn restrict<T: Real>(device: &Device, coarse: &LevelTables, fluid: &mut Buffer<T>, eos: &Eos<T>) {
+    assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
+    match (device, fluid) {
+        (Device::Cpu(cpu), Buffer::Cpu(fluid)) => cpu.install(|| cpu::restrict(coarse, fluid, eos)),
+    }
+}

@@ -1,0 +1,12 @@
+# Sourced by the other scripts, and by you before a plain `cargo build`: finds a CMake that can build HDF5.
+
+comove_cmake_version() { "$1" --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p'; }
+
+# Sets CMAKE to the project's own CMake if there is one; true where CMAKE or the system's is at least 3.26.
+comove_cmake_is_new_enough() {
+    local own="$PWD/.tools/venv/bin/cmake" major minor
+    [ -x "$own" ] && export CMAKE="$own"
+    read -r major minor <<<"$(comove_cmake_version "${CMAKE:-cmake}") 0 0"
+    [ "${major:-0}" -gt 3 ] || { [ "${major:-0}" -eq 3 ] && [ "${minor:-0}" -ge 26 ]; }
+}
+comove_cmake_is_new_enough || true

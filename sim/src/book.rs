@@ -1,0 +1,141 @@
+//! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
+
+use crate::error::SimError;
+use crate::exact_sum::ExactSum;
+use crate::records::{Ledger, Sums, Timing};
+use crate::state::State;
+use comove_kernels::gravity_kick::KickReport;
+use comove_kernels::totals::{GroupTotals, totals};
+use comove_kernels::{GroupReport, Real};
+use serde::{Deserialize, Serialize};
+
+/// The strongest acceleration of a kick relative to the cell width: it limits the next step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Acceleration {
+    /// √(h/g), code time; infinite where nothing accelerates (stored as 0).
+    pub time: f64,
+    /// Level of the cell.
+    pub level: u8,
+    /// The cell on the level's lattice.
+    pub cell: [usize; 3],
+    /// |g|, code units.
+    pub acceleration: f64,
+}
+
+/// What the operations of one step reported.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    gravity_work: ExactSum,
+    entropy_energy: ExactSum,
+    floor_energy: ExactSum,
+    floor_mass: ExactSum,
+    floored: u64,
+    cold: u64,
+    invalid: u64,
+    first_invalid: Option<(usize, usize, usize)>,
+    /// Of the step's kick.
+    pub acceleration: Option<Acceleration>,
+    /// Seconds by part.
+    pub timing: Timing,
+}
+
+impl Book {
+    /// Adds the reports of one operation on one level.
+    pub fn add_reports<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
+        let volume = state.cell_width(level).powi(3);
+        for (group, report) in reports.iter().enumerate() {
+            self.entropy_energy.add(report.energy_added * volume);
+            self.floor_energy.add(report.floor_energy * volume);
+            self.floor_mass.add(report.floor_mass * volume);
+            self.floored += u64::from(report.floored);
+            self.invalid += u64::from(report.invalid);
+            if report.invalid > 0 && self.first_invalid.is_none() {
+                self.first_invalid = Some((level, group, report.first_invalid as usize));
+            }
+        }
+    }
+
+    /// Counts the leaf cells whose pressure came from the entropy scalar.
+    pub fn count_cold(&mut self, reports: &[GroupReport]) {
+        self.cold += reports.iter().map(|r| u64::from(r.cold)).sum::<u64>();
+    }
+
+    /// Adds what a kick did on one level.
+    pub fn add_kicks<T: Real>(&mut self, state: &State<T>, level: usize, kicks: &[KickReport]) {
+        let width = state.cell_width(level);
+        for (group, kick) in kicks.iter().enumerate() {
+            self.gravity_work.add(kick.work * width.powi(3));
+            self.see_acceleration(state, level, group, kick.max_acceleration, kick.cell as usize);
+        }
+    }
+
+    /// Keeps the shortest √(h/g).
+    pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, g: f64, cell: usize) {
+        let time = (state.cell_width(level) / g).sqrt();
+        if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
+            let cell = state.locate(level, group, cell);
+            self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: g });
+        }
+    }
+
+    /// Writes the step into the run's ledger.
+    pub fn close(&self, ledger: &mut Ledger) {
+        ledger.gravity_work += self.gravity_work.value();
+        ledger.entropy_energy += self.entropy_energy.value();
+        ledger.floor_energy += self.floor_energy.value();
+        ledger.floor_mass += self.floor_mass.value();
+        ledger.floored_cells += self.floored;
+    }
+
+    /// Leaf cells whose pressure came from the entropy scalar in the last sweep.
+    pub fn cold_cells(&self) -> u64 {
+        self.cold
+    }
+
+    /// # Errors
+    /// [`SimError::Unphysical`] with the first bad cell, if there was one.
+    pub fn check<T: Real>(&self, state: &State<T>, step: u64) -> Result<(), SimError> {
+        let Some((level, group, cell)) = self.first_invalid else { return Ok(()) };
+        let slot = state.slots[level][group] as usize;
+        let fluid = state.fluid.host();
+        let value = |field: usize| fluid[(slot * 6 + field) * 4096 + cell].wide();
+        Err(SimError::Unphysical {
+            step,
+            count: self.invalid,
+            level: level as u8,
+            cell: state.locate(level, group, cell),
+            density: value(0),
+            energy: value(4),
+            entropy: value(5),
+        })
+    }
+}
+
+/// Conserved sums and density range over the leaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeafSums {
+    /// Mass, momentum, energies.
+    pub sums: Sums,
+    /// Smallest and largest density.
+    pub density: [f64; 2],
+}
+
+/// Sums over the leaves of all levels, the same bits in any order of groups.
+pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
+    let mut exact: [ExactSum; 6] = Default::default();
+    let mut density = [f64::INFINITY, 0.0f64];
+    for level in 0..state.level_count() {
+        let volume = state.cell_width(level).powi(3);
+        let mut groups = vec![GroupTotals::default(); state.tables[level].len()];
+        totals(&state.device, &state.tables[level], &state.fluid, &mut groups);
+        for g in groups.iter().filter(|g| g.cells > 0) {
+            let [x, y, z] = g.momentum;
+            for (sum, value) in exact.iter_mut().zip([g.mass, x, y, z, g.kinetic, g.energy]) {
+                sum.add(value * volume);
+            }
+            density = [density[0].min(g.density_min), density[1].max(g.density_max)];
+        }
+    }
+    let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);
+    LeafSums { sums: Sums { mass, momentum: [x, y, z], kinetic, energy }, density }
+}

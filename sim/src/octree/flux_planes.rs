@@ -1,0 +1,102 @@
+//! Which flux planes a sweep must keep, and the faces at which flux correction uses them.
+
+use super::tree::Octree;
+use comove_kernels::layout::FLUX_PLANES;
+use comove_kernels::reflux::{CoarseFineFace, RefluxTables};
+use comove_kernels::tables::NONE;
+
+/// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
+#[derive(Clone, Debug, Default)]
+pub struct FluxTables {
+    /// Planes in all.
+    pub planes: usize,
+    /// Per level: the plane of each group's nine places, [`NONE`] where no flux is kept. `[groups, 9]`.
+    pub slots: Vec<Vec<u32>>,
+    /// Per level: its faces towards the next finer level.
+    pub reflux: Vec<RefluxTables>,
+}
+
+impl FluxTables {
+    /// Visits every face of every fine group that has no group of its own level behind it: there a whole face of the fine
+    /// group (16×16 cells) lies on one face of a coarse leaf patch (8×8).
+    ///
+    /// `pool` is the pool slot of each group, level by level in key order.
+    pub fn build(tree: &Octree, pool: &[Vec<u32>]) -> Self {
+        let levels = tree.level_count();
+        let mut tables = Self {
+            planes: 0,
+            slots: (0..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(),
+            reflux: vec![RefluxTables::default(); levels],
+        };
+        for level in 1..levels {
+            let mut faces = Vec::new();
+            for (fine, &key) in tree.level(level).iter().enumerate() {
+                for axis in 0..3 {
+                    for high in [false, true] {
+                        let mut offset = [0; 3];
+                        offset[axis] = if high { 1 } else { -1 };
+                        let Some(behind) = tree.neighbour(key, offset) else { continue };
+                        if tree.find(behind).is_some() {
+                            continue;
+                        }
+                        let parent = behind.parent().expect("refined levels have parents");
+                        let coarse = tree.find(parent).expect("proper nesting");
+                        let octant = behind.octant();
+                        // the coarse patch sees the fine group on the other side
+                        let coarse_place = axis * 3 + (octant >> axis & 1) + usize::from(!high);
+                        let fine_place = axis * 3 + if high { 2 } else { 0 };
+                        let face = CoarseFineFace {
+                            axis: axis as u8,
+                            high: !high,
+                            octant: octant as u8,
+                            coarse_plane: tables.plane(level - 1, coarse * FLUX_PLANES + coarse_place),
+                            fine_plane: tables.plane(level, fine * FLUX_PLANES + fine_place),
+                        };
+                        faces.push((coarse, face));
+                    }
+                }
+            }
+            faces.sort_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
+            let reflux = &mut tables.reflux[level - 1];
+            for (coarse, face) in faces {
+                reflux.faces.push(face);
+                let end = reflux.faces.len();
+                match reflux.groups.last_mut() {
+                    Some(last) if last.0 == coarse => last.2 = end,
+                    _ => reflux.groups.push((coarse, pool[level - 1][coarse], end)),
+                }
+            }
+        }
+        tables
+    }
+
+    /// The plane at a place, made if new.
+    fn plane(&mut self, level: usize, place: usize) -> u32 {
+        let slot = &mut self.slots[level][place];
+        if *slot == NONE {
+            *slot = self.planes as u32;
+            self.planes += 1;
+        }
+        *slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octree::Key;
+    use crate::parameters::Boundary;
+
+    #[test]
+    fn one_refined_patch_has_six_faces() {
+        let tree = Octree::with_groups([2, 2, 2], Boundary::Periodic, [Key::new(1, [1, 1, 1])]);
+        let slots = vec![(0..8).collect(), vec![8]];
+        let tables = FluxTables::build(&tree, &slots);
+        assert_eq!(tables.reflux[0].faces.len(), 6);
+        assert_eq!(tables.slots[1].iter().filter(|&&s| s != NONE).count(), 6);
+        // three faces lie inside the parent group (planes at cell 8), three between it and its neighbours (plane at cell 0 of
+        // those): six coarse planes in all
+        assert_eq!(tables.planes, 12);
+        assert_eq!(tables.reflux[0].groups.last().expect("faces").2, 6);
+    }
+}

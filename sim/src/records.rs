@@ -1,0 +1,172 @@
+//! What every step leaves in the records, one JSON line a step.
+
+use serde::{Deserialize, Serialize};
+
+/// Which limit set a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum StepLimit {
+    /// CFL: the fastest signal, where it is.
+    Courant {
+        /// Level.
+        level: u8,
+        /// Cell on the level's lattice.
+        cell: [usize; 3],
+        /// |v| + c_s along the worst axis, code velocity.
+        speed: f64,
+    },
+    /// Gravitational acceleration, where it is.
+    Acceleration {
+        /// Level.
+        level: u8,
+        /// Cell on the level's lattice.
+        cell: [usize; 3],
+        /// |g|, code units.
+        acceleration: f64,
+    },
+    /// Expansion: Δa/a.
+    Expansion,
+}
+
+/// Conserved sums over the leaves, code units (density × Mpc³/h³ and so on).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Mass.
+    pub mass: f64,
+    /// Momentum along x, y, z.
+    pub momentum: [f64; 3],
+    /// Kinetic energy.
+    pub kinetic: f64,
+    /// Total energy (kinetic and thermal).
+    pub energy: f64,
+}
+
+/// What changed energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Work of gravity: Σ ρv·g 2Δt from the kicks' own inputs.
+    pub gravity_work: f64,
+    /// Energy that agreement with the entropy scalar added in cold gas.
+    pub entropy_energy: f64,
+    /// Energy that floors added.
+    pub floor_energy: f64,
+    /// Mass that floors added.
+    pub floor_mass: f64,
+    /// Energy that regrids changed (interpolation into new groups, averages of removed ones).
+    pub regrid_energy: f64,
+    /// Cells floored.
+    pub floored_cells: u64,
+}
+
+/// Seconds spent in the parts of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Both hydro sweeps.
+    pub hydro: f64,
+    /// The Poisson solve.
+    pub poisson: f64,
+    /// The gravity kick.
+    pub kick: f64,
+    /// Flux correction and restriction.
+    pub correction: f64,
+    /// Choosing Δt.
+    pub time_step: f64,
+    /// Flags, new tree, tables, prolongation.
+    pub regrid: f64,
+    /// Sums and state hash.
+    pub records: f64,
+}
+
+impl Timing {
+    /// All parts together.
+    pub fn total(&self) -> f64 {
+        self.hydro + self.poisson + self.kick + self.correction + self.time_step + self.regrid + self.records
+    }
+
+    /// Adds another step's times.
+    pub fn add(&mut self, other: &Self) {
+        self.hydro += other.hydro;
+        self.poisson += other.poisson;
+        self.kick += other.kick;
+        self.correction += other.correction;
+        self.time_step += other.time_step;
+        self.regrid += other.regrid;
+        self.records += other.records;
+    }
+}
+
+/// The record of one root step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Number of the step, from 1.
+    pub step: u64,
+    /// Scale factor at its end.
+    pub a: f64,
+    /// Redshift at its end.
+    pub z: f64,
+    /// Code time at its end.
+    pub time: f64,
+    /// Δt of one sweep; the step advances 2Δt.
+    pub dt: f64,
+    /// What set Δt.
+    pub limit: StepLimit,
+    /// Groups of each level after the step.
+    pub groups: Vec<usize>,
+    /// Fraction of the box that each level covers.
+    pub volume_fractions: Vec<f64>,
+    /// Cells of all levels that took the step.
+    pub cells: u64,
+    /// Cell updates per second (a cell through the whole step).
+    pub cell_updates_per_second: f64,
+    /// Conserved sums at its end.
+    pub sums: Sums,
+    /// The energy and mass ledger so far.
+    pub ledger: Ledger,
+    /// (energy now − energy at start − everything booked)/largest kinetic energy so far.
+    pub energy_residual: f64,
+    /// (mass now − mass at start − mass from floors)/mass at start.
+    pub mass_drift: f64,
+    /// Fraction of leaf cells whose pressure comes from the entropy scalar.
+    pub cold_fraction: f64,
+    /// Smallest density of a leaf cell.
+    pub density_min: f64,
+    /// Largest density of a leaf cell.
+    pub density_max: f64,
+    /// Whether the step ended with a regrid.
+    pub regridded: bool,
+    /// Seconds by part.
+    pub timing: Timing,
+    /// Bytes of all device arrays.
+    pub device_bytes: u64,
+    /// Hash of all fields and keys: equal states have equal hashes.
+    pub state_hash: String,
+}
+
+/// What a run has done so far, for reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Steps taken since the start of the run.
+    pub steps: u64,
+    /// Scale factor.
+    pub a: f64,
+    /// Conserved sums at the start.
+    pub initial: Sums,
+    /// Conserved sums now.
+    pub sums: Sums,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// Relative drift of mass.
+    pub mass_drift: f64,
+    /// Residual of the energy ledger.
+    pub energy_residual: f64,
+    /// Cells now.
+    pub cells: u64,
+    /// Bytes of device arrays per cell.
+    pub bytes_per_cell: f64,
+    /// Where the time went, in this process.
+    pub timing: Timing,
+    /// Cell updates in this process.
+    pub cell_updates: u64,
+    /// Device.
+    pub device: String,
+}

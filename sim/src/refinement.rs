@@ -1,0 +1,46 @@
+//! From flags to the tree they ask for.
+
+use crate::octree::{Key, Octree, nesting};
+use crate::parameters::Criterion;
+use comove_kernels::Real;
+use comove_kernels::flag::FlagCriteria;
+use comove_kernels::layout::OCTANTS;
+use std::collections::BTreeSet;
+
+/// The criteria of one level; `None` where nothing can flag there.
+pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<FlagCriteria<T>> {
+    let lowest = criteria
+        .iter()
+        .filter_map(|Criterion::DensityAbove { thresholds }| thresholds.get(level).copied())
+        .reduce(f64::min)?;
+    Some(FlagCriteria { density_above: T::of(lowest) })
+}
+
+/// The tree that flags ask for: the children of flagged and buffer patches, and what proper nesting needs around them.
+/// Flagged fine data is never dropped, because nesting adds coarse groups instead of removing fine ones.
+///
+/// * `masks`: per level, per group and octant, as [`comove_kernels::flag::flag`] gives them; levels from `max_level` on
+///   are ignored.
+pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize) -> Octree {
+    let mut wanted: Vec<BTreeSet<Key>> = vec![BTreeSet::new(); max_level + 1];
+    for level in 0..max_level.min(masks.len()) {
+        for (g, &key) in tree.level(level).iter().enumerate() {
+            for o in 0..OCTANTS {
+                insert_flagged(tree, key.child(o), masks[level][g * OCTANTS + o], &mut wanted[level + 1]);
+            }
+        }
+    }
+    nesting::nest(tree, &mut wanted);
+    Octree::with_groups(tree.root_groups(), tree.boundary(), wanted.into_iter().skip(1).flatten())
+}
+
+/// The group that refines a flagged patch, and those of the patches its buffer reaches.
+fn insert_flagged(tree: &Octree, child: Key, mask: u32, wanted: &mut BTreeSet<Key>) {
+    let mut rest = mask;
+    while rest != 0 {
+        let d = rest.trailing_zeros() as i32;
+        rest &= rest - 1;
+        let offset = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
+        wanted.extend(tree.neighbour(child, offset));
+    }
+}

@@ -1,0 +1,349 @@
+//! A run in one precision: what [`crate::Simulation`] does, generic over the type of the state.
+
+use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
+use crate::clock::{Clock, Interval};
+use crate::error::SimError;
+use crate::octree::Octree;
+use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::refinement::{level_criteria, wanted_tree};
+use crate::snapshot::{Role, Snapshot, SnapshotHeader};
+use crate::state::State;
+use crate::step::{Physics, solve_gravity, step};
+use crate::time_step;
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
+use comove_kernels::{Device, Real, flag, gravity_kick, state_hash};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// What a bitwise restart needs besides clock, tree and fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Restart {
+    initial: Sums,
+    ledger: Ledger,
+    peak_kinetic: f64,
+    acceleration: Option<Acceleration>,
+    steps_since_regrid: u32,
+}
+
+/// A run on a device.
+pub(crate) struct Run<T> {
+    state: State<T>,
+    physics: Physics<T>,
+    clock: Clock,
+    step: u64,
+    restart: Restart,
+    sums: LeafSums,
+    /// Δt of the next step once chosen.
+    chosen: Option<(f64, StepLimit)>,
+    header: SnapshotHeader,
+    timing: Timing,
+    cell_updates: u64,
+    bytes_with_copies: usize,
+}
+
+impl<T: Real> Run<T> {
+    /// See [`crate::Simulation::start`].
+    pub(crate) fn start(device: Device, snapshot: &Snapshot, physics: Physics<T>) -> Result<Self, SimError> {
+        let header = snapshot.header.clone();
+        let state = State::from_host(device, &snapshot.state, snapshot.cell_width(0))?;
+        let continues = header.role != Role::Initial;
+        let restart = if continues { read_restart(&header)? } else { Restart::default() };
+        let mut run = Self {
+            clock: Clock::new(header.a, header.time, header.cosmology),
+            step: header.step,
+            restart,
+            sums: leaf_sums(&state),
+            chosen: None,
+            header,
+            timing: Timing::default(),
+            cell_updates: 0,
+            bytes_with_copies: 0,
+            state,
+            physics,
+        };
+        if !continues {
+            run.begin()?;
+        }
+        Ok(run)
+    }
+
+    /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
+    fn begin(&mut self) -> Result<(), SimError> {
+        for _ in 0..self.physics.parameters.max_level {
+            let tree = self.wanted()?;
+            if tree == self.state.tree {
+                break;
+            }
+            self.state.adopt_tree(tree, &self.physics.eos)?;
+        }
+        self.sums = leaf_sums(&self.state);
+        self.restart.initial = self.sums.sums;
+        self.restart.peak_kinetic = self.sums.sums.kinetic;
+        if self.physics.parameters.gravity {
+            let mut book = Book::default();
+            self.solve_gravity_now(&mut book)?;
+            for level in 0..self.state.level_count() {
+                let mut kicks = vec![gravity_kick::KickReport::default(); self.state.tables[level].len()];
+                gravity_kick::max_acceleration(
+                    &self.state.device,
+                    &self.state.tables[level],
+                    &self.state.gravity.potential,
+                    self.state.cell_width(level),
+                    &mut kicks,
+                );
+                book.add_kicks(&self.state, level, &kicks);
+            }
+            self.restart.acceleration = book.acceleration;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn now(&self) -> f64 {
+        self.clock.now()
+    }
+
+    pub(crate) fn step_number(&self) -> u64 {
+        self.step
+    }
+
+    pub(crate) fn groups(&self) -> Vec<usize> {
+        (0..self.state.level_count()).map(|l| self.state.tree.level(l).len()).collect()
+    }
+
+    fn cells(&self) -> u64 {
+        (self.state.tree.group_count() * GROUP_CELLS) as u64
+    }
+
+    /// The next unclipped step.
+    fn choose(&mut self) -> (f64, StepLimit) {
+        if self.chosen.is_none() {
+            let started = Instant::now();
+            self.chosen =
+                Some(time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration));
+            self.timing.time_step += started.elapsed().as_secs_f64();
+        }
+        self.chosen.clone().expect("just chosen")
+    }
+
+    /// See [`crate::Simulation::next`].
+    pub(crate) fn next(&mut self) -> f64 {
+        let (dt, _) = self.choose();
+        self.clock.interval(dt).end.now()
+    }
+
+    /// See [`crate::Simulation::step`].
+    pub(crate) fn step(&mut self) -> Result<StepRecord, SimError> {
+        let started = Instant::now();
+        let time_before = self.timing.time_step;
+        let (dt, limit) = self.choose();
+        let interval = self.clock.interval(dt);
+        let cells = self.cells();
+        let mut book = self.advance(&interval)?;
+        book.timing.time_step += self.timing.time_step - time_before;
+        self.timing.time_step = time_before;
+        self.clock = interval.end;
+        self.step += 1;
+        self.chosen = None;
+        self.restart.acceleration = book.acceleration.or(self.restart.acceleration);
+        let regridded = self.regrid_if_due(&mut book)?;
+        let recording = Instant::now();
+        self.sums = leaf_sums(&self.state);
+        book.close(&mut self.restart.ledger);
+        self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
+        let state_hash = format!("{:016x}", self.state_hash());
+        book.timing.records += recording.elapsed().as_secs_f64();
+        self.timing.add(&book.timing);
+        self.cell_updates += cells;
+        Ok(StepRecord {
+            step: self.step,
+            a: self.clock.a,
+            z: 1.0 / self.clock.a - 1.0,
+            time: self.clock.time,
+            dt,
+            limit,
+            groups: self.groups(),
+            volume_fractions: self.state.tree.volume_fractions(),
+            cells,
+            cell_updates_per_second: cells as f64 / started.elapsed().as_secs_f64(),
+            sums: self.sums.sums,
+            ledger: self.restart.ledger,
+            energy_residual: self.energy_residual(),
+            mass_drift: self.mass_drift(),
+            cold_fraction: book.cold_cells() as f64 / self.leaf_cells(),
+            density_min: self.sums.density[0],
+            density_max: self.sums.density[1],
+            regridded,
+            timing: book.timing,
+            device_bytes: self.device_bytes() as u64,
+            state_hash,
+        })
+    }
+
+    fn leaf_cells(&self) -> f64 {
+        self.state.tree.leaf_cells().iter().sum::<u64>() as f64
+    }
+
+    fn device_bytes(&self) -> usize {
+        self.state.device_bytes().max(self.bytes_with_copies)
+    }
+
+    /// Advances the state over an interval and checks it.
+    fn advance(&mut self, interval: &Interval) -> Result<Book, SimError> {
+        let mut book = Book::default();
+        let mean_density = self.mean_density();
+        step(&mut self.state, &self.physics, &self.clock, interval, mean_density, &mut book)?;
+        book.check(&self.state, self.step + 1)?;
+        Ok(book)
+    }
+
+    fn mean_density(&self) -> f64 {
+        let [x, y, z] = self.state.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
+        self.sums.sums.mass / (x * y * z)
+    }
+
+    /// The potential of the state as it is now, for files and the first acceleration; a step solves its own.
+    fn solve_gravity_now(&mut self, book: &mut Book) -> Result<(), SimError> {
+        let four_pi_g = self.clock.four_pi_g(self.clock.a, self.physics.parameters.four_pi_g);
+        let mean_density = self.mean_density();
+        solve_gravity(&mut self.state, &self.physics, four_pi_g, mean_density, book)
+    }
+
+    /// Flags all levels and derives the tree they ask for.
+    fn wanted(&self) -> Result<Octree, SimError> {
+        let parameters = &self.physics.parameters;
+        let max_level = usize::from(parameters.max_level);
+        let masks: Vec<Vec<u32>> = (0..self.state.level_count().min(max_level))
+            .map(|level| {
+                let tables = &self.state.tables[level];
+                let mut masks = vec![0; tables.len() * OCTANTS];
+                if let Some(criteria) = level_criteria::<T>(&parameters.refine, level) {
+                    let buffer = parameters.flag_buffer as usize;
+                    flag::flag(&self.state.device, tables, &self.state.fluid, &criteria, buffer, &mut masks);
+                }
+                masks
+            })
+            .collect();
+        Ok(wanted_tree(&self.state.tree, &masks, max_level))
+    }
+
+    /// Regrids if it is time; whether the tree changed.
+    fn regrid_if_due(&mut self, book: &mut Book) -> Result<bool, SimError> {
+        self.restart.steps_since_regrid += 1;
+        if self.restart.steps_since_regrid < self.physics.parameters.regrid_every
+            || self.physics.parameters.max_level == 0
+        {
+            return Ok(false);
+        }
+        let started = Instant::now();
+        self.restart.steps_since_regrid = 0;
+        let tree = self.wanted()?;
+        let changed = tree != self.state.tree;
+        if changed {
+            let before = leaf_sums(&self.state).sums.energy;
+            self.state.adopt_tree(tree, &self.physics.eos)?;
+            self.restart.ledger.regrid_energy += leaf_sums(&self.state).sums.energy - before;
+        }
+        book.timing.regrid += started.elapsed().as_secs_f64();
+        Ok(changed)
+    }
+
+    fn energy_residual(&self) -> f64 {
+        let ledger = &self.restart.ledger;
+        let booked = ledger.gravity_work + ledger.entropy_energy + ledger.floor_energy + ledger.regrid_energy;
+        (self.sums.sums.energy - self.restart.initial.energy - booked) / self.restart.peak_kinetic.max(f64::MIN_POSITIVE)
+    }
+
+    fn mass_drift(&self) -> f64 {
+        (self.sums.sums.mass - self.restart.initial.mass - self.restart.ledger.floor_mass) / self.restart.initial.mass
+    }
+
+    /// Group hashes mixed with their keys and added, in any order.
+    fn state_hash(&self) -> u64 {
+        let mut total = 0u64;
+        for level in 0..self.state.level_count() {
+            let mut hashes = vec![0; self.state.tables[level].len()];
+            state_hash::state_hash(&self.state.device, &self.state.tables[level], &self.state.fluid, &mut hashes);
+            for (key, hash) in self.state.tree.level(level).iter().zip(hashes) {
+                let key = key.morton() << 5 | u64::from(key.level);
+                total = total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1));
+            }
+        }
+        total
+    }
+
+    /// See [`crate::Simulation::checkpoint`].
+    pub(crate) fn checkpoint(&mut self) -> Result<Snapshot, SimError> {
+        self.snapshot(Role::Checkpoint)
+    }
+
+    /// See [`crate::Simulation::output_at`].
+    pub(crate) fn output_at(&mut self, target: f64) -> Result<Snapshot, SimError> {
+        if target == self.now() {
+            return self.snapshot(Role::Output);
+        }
+        let next = self.next();
+        if !(target > self.now() && target <= next) {
+            return Err(SimError::Parameter {
+                name: "output time",
+                value: target.to_string(),
+                reason: format!("must lie in the next step, between {} and {next}", self.now()),
+            });
+        }
+        let mut saved = comove_kernels::Buffer::zeros(&self.state.device, self.state.fluid.len())?;
+        saved.copy_from(&self.state.fluid);
+        self.bytes_with_copies = self.state.device_bytes() + saved.len() * T::BYTES;
+        let (clock, sums) = (self.clock, self.sums);
+        let interval = self.clock.interval_to(target);
+        let branch = self.advance(&interval).and_then(|_| {
+            self.clock = interval.end;
+            self.sums = leaf_sums(&self.state);
+            self.snapshot(Role::Output)
+        });
+        self.state.fluid.copy_from(&saved);
+        (self.clock, self.sums) = (clock, sums);
+        branch
+    }
+
+    fn snapshot(&mut self, role: Role) -> Result<Snapshot, SimError> {
+        if self.physics.parameters.gravity {
+            self.solve_gravity_now(&mut Book::default())?;
+        }
+        let mut header = self.header.clone();
+        header.role = role;
+        (header.a, header.time, header.step) = (self.clock.a, self.clock.time, self.step);
+        header.precision = self.physics.parameters.precision;
+        header.eta = self.physics.parameters.eta;
+        header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
+        let mut state = self.state.to_host();
+        if !self.physics.parameters.gravity {
+            state.potential.clear();
+        }
+        Ok(Snapshot { header, state })
+    }
+
+    /// See [`crate::Simulation::summary`].
+    pub(crate) fn summary(&self) -> RunSummary {
+        RunSummary {
+            steps: self.step,
+            a: self.clock.a,
+            initial: self.restart.initial,
+            sums: self.sums.sums,
+            ledger: self.restart.ledger,
+            mass_drift: self.mass_drift(),
+            energy_residual: self.energy_residual(),
+            cells: self.cells(),
+            bytes_per_cell: self.device_bytes() as f64 / self.cells() as f64,
+            timing: self.timing,
+            cell_updates: self.cell_updates,
+            device: self.state.device.name(),
+        }
+    }
+}
+
+fn read_restart(header: &SnapshotHeader) -> Result<Restart, SimError> {
+    serde_json::from_value(header.restart.clone()).map_err(|e| SimError::Parameter {
+        name: "restart data of the snapshot",
+        value: header.restart.to_string(),
+        reason: format!("{e}; start from another checkpoint"),
+    })
+}

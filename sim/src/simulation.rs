@@ -1,0 +1,175 @@
+//! A run from outside: start, step, side branches, checkpoints.
+
+use crate::error::SimError;
+use crate::parameters::{Boundary, Coordinates, Precision, RunParameters};
+use crate::records::{RunSummary, StepRecord};
+use crate::run::Run;
+use crate::snapshot::Snapshot;
+use crate::step::Physics;
+use comove_kernels::layout::PATCH;
+use comove_kernels::{Device, Eos, Real};
+
+/// A run on a device, in either precision.
+pub struct Simulation(Inner);
+
+enum Inner {
+    Single(Box<Run<f32>>),
+    Double(Box<Run<f64>>),
+}
+
+/// Calls the same method of the run of either precision.
+macro_rules! each {
+    ($simulation:expr, $run:ident => $call:expr) => {
+        match $simulation {
+            Inner::Single($run) => $call,
+            Inner::Double($run) => $call,
+        }
+    };
+}
+
+impl Simulation {
+    /// Starts from an initial condition (refining it as the criteria ask), continues a checkpoint bit for bit, or starts
+    /// another trajectory from an output.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::Kernel`] where
+    /// the device has no room.
+    pub fn start(device: Device, snapshot: &Snapshot, parameters: RunParameters) -> Result<Self, SimError> {
+        check(snapshot, &parameters)?;
+        Ok(Self(match parameters.precision {
+            Precision::Single => Inner::Single(Box::new(Run::start(device, snapshot, physics(parameters))?)),
+            Precision::Double => Inner::Double(Box::new(Run::start(device, snapshot, physics(parameters))?)),
+        }))
+    }
+
+    /// Scale factor, or time in plain coordinates.
+    pub fn now(&self) -> f64 {
+        each!(&self.0, run => run.now())
+    }
+
+    /// Root steps taken since the start of the run.
+    pub fn step_number(&self) -> u64 {
+        each!(&self.0, run => run.step_number())
+    }
+
+    /// Scale factor (time in plain coordinates) after the next unclipped step.
+    pub fn next_stop(&mut self) -> f64 {
+        each!(&mut self.0, run => run.next())
+    }
+
+    /// Takes the next root step.
+    ///
+    /// # Errors
+    /// [`SimError::Unphysical`] naming the first bad cell; the state is then of no further use and the last checkpoint is
+    /// what to go on from.
+    pub fn step(&mut self) -> Result<StepRecord, SimError> {
+        each!(&mut self.0, run => run.step())
+    }
+
+    /// The state at exactly `target`, between now and [`Simulation::next_stop`], as a side branch: the trajectory goes on
+    /// as if nobody had asked.
+    ///
+    /// # Errors
+    /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` lies outside the next step.
+    pub fn output_at(&mut self, target: f64) -> Result<Snapshot, SimError> {
+        each!(&mut self.0, run => run.output_at(target))
+    }
+
+    /// The state now, from which a run continues bit for bit.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] where the device has no room.
+    pub fn checkpoint(&mut self) -> Result<Snapshot, SimError> {
+        each!(&mut self.0, run => run.checkpoint())
+    }
+
+    /// Groups of each level.
+    pub fn groups(&self) -> Vec<usize> {
+        each!(&self.0, run => run.groups())
+    }
+
+    /// What the run has done so far.
+    pub fn summary(&self) -> RunSummary {
+        each!(&self.0, run => run.summary())
+    }
+}
+
+fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
+    let eos = Eos {
+        gamma: T::of(parameters.gamma),
+        eta: T::of(parameters.eta),
+        density_floor: T::of(parameters.density_floor),
+        pressure_floor: T::of(parameters.pressure_floor),
+    };
+    Physics { eos, parameters }
+}
+
+/// Refuses what no run can use, before anything is computed.
+fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
+    let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
+    let header = &snapshot.header;
+    let comoving = p.coordinates == Coordinates::Comoving;
+    if comoving != header.cosmology.is_some() || p.coordinates != header.coordinates {
+        return refuse(
+            "coordinates",
+            format!("{:?}", p.coordinates).to_lowercase(),
+            format!("the initial state is {:?}", header.coordinates).to_lowercase(),
+        );
+    }
+    if let Some(cosmology) = header.cosmology {
+        cosmology.check()?;
+    }
+    if comoving && (p.gamma - 5.0 / 3.0).abs() > 1e-12 {
+        return refuse("gamma", p.gamma.to_string(), "comoving coordinates need 5.0/3.0".into());
+    }
+    if !(p.gamma > 1.0 && p.gamma <= 3.0) {
+        return refuse("gamma", p.gamma.to_string(), "must lie in (1, 3]; note that 5/3 is the integer 1".into());
+    }
+    if (p.gamma - header.gamma).abs() > 1e-12 {
+        return refuse("gamma", p.gamma.to_string(), format!("the initial state was made with {}", header.gamma));
+    }
+    if p.gravity && snapshot.state.tree.boundary() != Boundary::Periodic {
+        return refuse("boundary", "outflow".into(), "gravity needs a periodic box; set gravity: false".into());
+    }
+    if !(p.courant > 0.0 && p.courant <= 1.0) {
+        return refuse("courant", p.courant.to_string(), "must lie in (0, 1]".into());
+    }
+    for (name, value) in [("max_delta_a", p.max_delta_a), ("gravity_courant", p.gravity_courant), ("eta", p.eta)] {
+        if !(value > 0.0 && value <= 1.0) {
+            return refuse(name, value.to_string(), "must lie in (0, 1]".into());
+        }
+    }
+    if p.regrid_every == 0 {
+        return refuse("regrid_every", "0".into(), "must be at least 1 step".into());
+    }
+    if p.flag_buffer as usize > PATCH {
+        return refuse("flag_buffer", p.flag_buffer.to_string(), "must be at most a patch: 8 cells".into());
+    }
+    let travel = f64::from(p.regrid_every) * 2.0 * p.courant;
+    if p.max_level > 0 && travel > f64::from(p.flag_buffer) {
+        return refuse(
+            "flag_buffer",
+            p.flag_buffer.to_string(),
+            format!(
+                "between two regrids a feature can travel regrid_every · 2 · courant = {travel} cells and leave its \
+                 refinement; raise flag_buffer or lower regrid_every"
+            ),
+        );
+    }
+    let finest = snapshot.state.tree.cells(0).into_iter().max().unwrap_or(0) as u64;
+    if finest << p.max_level > 1 << 24 {
+        return refuse(
+            "max_level",
+            p.max_level.to_string(),
+            format!("{finest} root cells refined so often exceed 2^24 cells a side"),
+        );
+    }
+    if snapshot.state.tree.level_count() > usize::from(p.max_level) + 1 {
+        return refuse(
+            "max_level",
+            p.max_level.to_string(),
+            format!("the initial state has groups on level {}", snapshot.state.tree.level_count() - 1),
+        );
+    }
+    Ok(())
+}

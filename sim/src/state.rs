@@ -1,0 +1,170 @@
+//! The state on a device: octree, pools of slots, tables.
+
+use crate::error::SimError;
+use crate::gravity::Gravity;
+use crate::host_state::HostState;
+use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
+use comove_kernels::layout::{FIELDS, FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::{Buffer, Device, Eos, LevelTables, Real, prolong};
+
+/// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
+pub struct State<T> {
+    /// Where the pools live.
+    pub device: Device,
+    /// The groups.
+    pub tree: Octree,
+    /// Pool slot of each group, level by level in key order.
+    pub slots: Vec<Vec<u32>>,
+    /// Neighbour tables of each level.
+    pub tables: Vec<LevelTables>,
+    /// Flux planes and coarse–fine faces.
+    pub flux: FluxTables,
+    /// Conserved, comoving, `[slots, 6, 16, 16, 16]`.
+    pub fluid: Buffer<T>,
+    /// Where a sweep writes, then swapped with `fluid`. Same shape.
+    pub next: Buffer<T>,
+    /// Fluxes of the last sweep, `[planes, 6, 16, 16]`.
+    pub fluxes: Buffer<T>,
+    /// Potential and its work space.
+    pub gravity: Gravity<T>,
+    /// Cell width of the root level, code length.
+    pub root_cell_width: f64,
+    free: Vec<u32>,
+}
+
+impl<T: Real> State<T> {
+    /// Puts a host state on a device.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] if it does not fit.
+    pub fn from_host(device: Device, host: &HostState, root_cell_width: f64) -> Result<Self, SimError> {
+        let tree = host.tree.clone();
+        let groups = tree.group_count();
+        let mut slots = Vec::with_capacity(tree.level_count());
+        for level in 0..tree.level_count() {
+            let first = tree.first_of_level(level) as u32;
+            slots.push((first..first + tree.level(level).len() as u32).collect());
+        }
+        let fluid = Buffer::from_host(&device, host.fluid.iter().map(|&v| T::of(v)).collect())?;
+        let mut state = Self {
+            tables: neighbours::build_tables(&tree, &slots),
+            flux: FluxTables::build(&tree, &slots),
+            next: Buffer::zeros(&device, groups * GROUP_VALUES)?,
+            fluxes: Buffer::zeros(&device, 0)?,
+            gravity: Gravity::new(&device, &tree)?,
+            free: Vec::new(),
+            device,
+            tree,
+            slots,
+            fluid,
+            root_cell_width,
+        };
+        state.fit_pools(groups)?;
+        Ok(state)
+    }
+
+    /// Copies the state to the host.
+    pub fn to_host(&self) -> HostState {
+        let mut host = HostState::zeros(self.tree.clone());
+        let fluid = self.fluid.to_host();
+        let potential = self.gravity.potential.to_host();
+        host.potential = vec![0.0; if potential.is_empty() { 0 } else { self.tree.group_count() * GROUP_CELLS }];
+        for (group, &slot) in self.slots.iter().flatten().enumerate() {
+            copy_group(&fluid, slot, &mut host.fluid, group, GROUP_VALUES);
+            if !potential.is_empty() {
+                copy_group(&potential, slot, &mut host.potential, group, GROUP_CELLS);
+            }
+        }
+        host
+    }
+
+    /// Cell width of a level, code length.
+    pub fn cell_width(&self, level: usize) -> f64 {
+        self.root_cell_width / f64::from(1u32 << level)
+    }
+
+    /// Levels that have groups.
+    pub fn level_count(&self) -> usize {
+        self.tree.level_count()
+    }
+
+    /// The level and lattice cell of an offset in a group.
+    pub fn locate(&self, level: usize, group: usize, cell: usize) -> [usize; 3] {
+        let key = self.tree.level(level)[group];
+        let at = [cell % 16, cell / 16 % 16, cell / 256];
+        std::array::from_fn(|axis| key.coordinate[axis] as usize * 16 + at[axis])
+    }
+
+    /// Bytes of all device arrays.
+    pub fn device_bytes(&self) -> usize {
+        (self.fluid.len() + self.next.len() + self.fluxes.len()) * T::BYTES + self.gravity.bytes()
+    }
+
+    /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already hold
+    /// the restricted values), new ones are interpolated from their parents, coarse levels first.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] if the new tree does not fit; the state is then unchanged.
+    pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
+        self.fit_pools(tree.group_count())?;
+        let mut free = std::mem::take(&mut self.free);
+        for (keys, slots) in self.tree_levels() {
+            free.extend(keys.iter().zip(slots).filter(|(key, _)| tree.find(**key).is_none()).map(|(_, &slot)| slot));
+        }
+        free.sort_unstable_by(|a, b| b.cmp(a));
+
+        let mut slots = Vec::with_capacity(tree.level_count());
+        let mut new = Vec::with_capacity(tree.level_count());
+        for level in 0..tree.level_count() {
+            let mut new_here = Vec::new();
+            let level_slots = tree.level(level).iter().enumerate().map(|(g, &key)| match self.tree.find(key) {
+                Some(old) => self.slots[level][old],
+                None => {
+                    new_here.push(g);
+                    free.pop().expect("the pools fit the new tree")
+                }
+            });
+            slots.push(level_slots.collect());
+            new.push(new_here);
+        }
+        self.free = free;
+        self.tables = neighbours::build_tables(&tree, &slots);
+        self.flux = FluxTables::build(&tree, &slots);
+        self.tree = tree;
+        self.slots = slots;
+        self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
+        for level in 1..self.level_count() {
+            prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
+        }
+        Ok(())
+    }
+
+    fn tree_levels(&self) -> impl Iterator<Item = (&[Key], &[u32])> {
+        (0..self.tree.level_count()).map(|l| (self.tree.level(l), self.slots[l].as_slice()))
+    }
+
+    /// Lengthens the pools to hold `groups` groups, with an eighth to spare once they must grow.
+    fn fit_pools(&mut self, groups: usize) -> Result<(), SimError> {
+        let used = self.next.len() / GROUP_VALUES;
+        if groups > used {
+            let capacity = groups + groups / 8;
+            self.fluid.grow(&self.device, capacity * GROUP_VALUES)?;
+            self.next.grow(&self.device, capacity * GROUP_VALUES)?;
+            self.free.extend(used as u32..capacity as u32);
+        }
+        let capacity = self.next.len() / GROUP_VALUES;
+        self.gravity.fit(&self.device, capacity)?;
+        self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
+        Ok(())
+    }
+}
+
+/// Copies a slot's values to a group's place, widened.
+fn copy_group<T: Real>(pool: &[T], slot: u32, host: &mut [f64], group: usize, values: usize) {
+    let from = &pool[slot as usize * values..][..values];
+    for (to, value) in host[group * values..][..values].iter_mut().zip(from) {
+        *to = value.wide();
+    }
+}
+
+const _: () = assert!(FIELDS * GROUP_CELLS == GROUP_VALUES);

@@ -1,0 +1,154 @@
+//! The time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section 2.3).
+
+use crate::book::Book;
+use crate::clock::{Clock, Interval};
+use crate::error::SimError;
+use crate::parameters::RunParameters;
+use crate::state::State;
+use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_kernels::{Eos, GroupReport, Real, gravity_kick, reflux, restrict};
+
+/// What a step needs to know besides the state.
+pub struct Physics<T> {
+    /// The gas.
+    pub eos: Eos<T>,
+    /// The recipe's numbers.
+    pub parameters: RunParameters,
+}
+
+/// Direction of a sweep through the axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// x, y, z.
+    Forward,
+    /// z, y, x.
+    Backward,
+}
+
+/// One uniform step of all levels.
+///
+/// * `mean_density`: of the box, from the sums at the start of the step.
+///
+/// # Errors
+/// [`SimError::Kernel`]; cells that turn unphysical are counted in `book`.
+pub fn step<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    clock: &Clock,
+    interval: &Interval,
+    mean_density: f64,
+    book: &mut Book,
+) -> Result<(), SimError> {
+    sweep(state, physics, interval.dt, Direction::Forward, book);
+    if physics.parameters.gravity {
+        let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
+        solve_gravity(state, physics, four_pi_g, mean_density, book)?;
+        kick(state, physics, 2.0 * interval.dt, book);
+        restrict_all(state, physics, book);
+    }
+    sweep(state, physics, interval.dt, Direction::Backward, book);
+    Ok(())
+}
+
+/// One hydro sweep of all levels over `dt`, each from the state before the sweep, then flux correction and restriction from
+/// the finest level down.
+fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction: Direction, book: &mut Book) {
+    let levels = state.level_count();
+    let started = std::time::Instant::now();
+    for level in 0..levels {
+        let parameters = SweepParameters {
+            dt_over_dx: T::of(dt / state.cell_width(level)),
+            backward: direction == Direction::Backward,
+            eos: physics.eos,
+        };
+        let mut reports = vec![GroupReport::default(); state.tables[level].len()];
+        hydro_sweep(
+            &state.device,
+            &state.tables[level],
+            &state.flux.slots[level],
+            &state.fluid,
+            &mut state.next,
+            &mut state.fluxes,
+            &parameters,
+            &mut reports,
+        );
+        book.add_reports(state, level, &reports);
+        if direction == Direction::Backward {
+            book.count_cold(&reports);
+        }
+    }
+    std::mem::swap(&mut state.fluid, &mut state.next);
+    book.timing.hydro += started.elapsed().as_secs_f64();
+
+    let started = std::time::Instant::now();
+    for level in (0..levels.saturating_sub(1)).rev() {
+        let mut reports = vec![GroupReport::default(); state.tables[level].len()];
+        let dt_over_dx = T::of(dt / state.cell_width(level));
+        let faces = &state.flux.reflux[level];
+        reflux::reflux(&state.device, faces, &mut state.fluid, &state.fluxes, dt_over_dx, &physics.eos, &mut reports);
+        restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, &physics.eos);
+        book.add_reports(state, level, &reports);
+    }
+    book.timing.correction += started.elapsed().as_secs_f64();
+}
+
+/// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on all levels.
+///
+/// # Errors
+/// [`SimError::Kernel`].
+pub fn solve_gravity<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    four_pi_g: f64,
+    mean_density: f64,
+    book: &mut Book,
+) -> Result<(), SimError> {
+    let started = std::time::Instant::now();
+    state.gravity.solve(
+        &state.device,
+        &state.tree,
+        &state.slots,
+        &state.tables,
+        &state.fluid,
+        mean_density,
+        four_pi_g,
+        state.root_cell_width,
+        &physics.parameters,
+    )?;
+    book.timing.poisson += started.elapsed().as_secs_f64();
+    Ok(())
+}
+
+/// The gravity kick of all levels over `dt`.
+fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut Book) {
+    let started = std::time::Instant::now();
+    for level in 0..state.level_count() {
+        let tables = &state.tables[level];
+        let mut reports = vec![GroupReport::default(); tables.len()];
+        let mut kicks = vec![gravity_kick::KickReport::default(); tables.len()];
+        let h = state.cell_width(level);
+        gravity_kick::gravity_kick(
+            &state.device,
+            tables,
+            &state.gravity.potential,
+            &mut state.fluid,
+            h,
+            dt,
+            &physics.eos,
+            &mut reports,
+            &mut kicks,
+        );
+        book.add_reports(state, level, &reports);
+        book.add_kicks(state, level, &kicks);
+    }
+    book.timing.kick += started.elapsed().as_secs_f64();
+}
+
+/// Restriction of all levels, from the finest down.
+fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) {
+    let started = std::time::Instant::now();
+    for level in (0..state.level_count().saturating_sub(1)).rev() {
+        restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, &physics.eos);
+    }
+    book.timing.correction += started.elapsed().as_secs_f64();
+}

@@ -1,0 +1,42 @@
+//! The choice of Δt: the smallest of all limits, and which one it was.
+
+use crate::book::Acceleration;
+use crate::clock::Clock;
+use crate::records::StepLimit;
+use crate::state::State;
+use crate::step::Physics;
+use comove_kernels::Real;
+use comove_kernels::timestep::{SignalSpeed, signal_speed};
+
+/// Δt of one sweep, and what limited it.
+///
+/// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level;
+/// * acceleration: 2Δt ≤ `gravity_courant` √(h/g), from the last kick;
+/// * expansion: Δa/a ≤ `max_delta_a` over the step.
+pub fn choose<T: Real>(
+    state: &State<T>,
+    physics: &Physics<T>,
+    clock: &Clock,
+    acceleration: Option<Acceleration>,
+) -> (f64, StepLimit) {
+    let parameters = &physics.parameters;
+    let mut best = (clock.expansion_limit(parameters.max_delta_a), StepLimit::Expansion);
+    if let Some(a) = acceleration {
+        let dt = 0.5 * parameters.gravity_courant * a.time;
+        if dt < best.0 {
+            best = (dt, StepLimit::Acceleration { level: a.level, cell: a.cell, acceleration: a.acceleration });
+        }
+    }
+    for level in 0..state.level_count() {
+        let mut groups = vec![SignalSpeed::default(); state.tables[level].len()];
+        signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos, &mut groups);
+        for (group, fastest) in groups.iter().enumerate() {
+            let dt = parameters.courant * state.cell_width(level) / fastest.speed;
+            if dt < best.0 {
+                let cell = state.locate(level, group, fastest.cell as usize);
+                best = (dt, StepLimit::Courant { level: level as u8, cell, speed: fastest.speed });
+            }
+        }
+    }
+    best
+}
