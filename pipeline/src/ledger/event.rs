@@ -42,6 +42,8 @@ pub struct SnapshotFile {
     pub z: f64,
     /// Root steps taken.
     pub step: u64,
+    /// Kept for good, however many newer ones there are.
+    pub lasting: bool,
 }
 
 /// What can happen. Stages are named by fingerprint and by their folder.
