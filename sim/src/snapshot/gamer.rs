@@ -14,9 +14,6 @@ use serde::{Deserialize, Serialize};
 /// Length of the per-level arrays, and the most levels a file can hold. Corners count cells of the finest of these.
 pub(super) const LEVELS: usize = 16;
 
-/// Cells of a patch.
-pub(super) const PATCH_CELLS: usize = PATCH * PATCH * PATCH;
-
 /// The octant (bit 0 x, bit 1 y, bit 2 z) of each patch of a group in file order; the table is its own inverse.
 const OCTANT_OF_ROW: [usize; OCTANTS] = [0, 1, 2, 4, 3, 6, 5, 7];
 
@@ -253,6 +250,7 @@ mod tests {
     #[test]
     fn cells_come_back_from_patches() {
         let rows: Vec<f32> = to_patches(2, |group, cell| (group * GROUP_CELLS + cell) as f32);
+        const PATCH_CELLS: usize = PATCH * PATCH * PATCH;
         // second patch of a group in the file: x from 8; fourth: z from 8
         assert_eq!(rows[PATCH_CELLS], cell(8, 0, 0) as f32);
         assert_eq!(rows[3 * PATCH_CELLS + 1], cell(1, 0, 8) as f32);
