@@ -125,9 +125,8 @@ fn layout_is_gamers() {
     let sons = file.dataset("Tree/Son").unwrap().read_1d::<i32>().unwrap();
     let finest = corner.attr("Cvt2Phy").unwrap().read_scalar::<f64>().unwrap();
     let pressure = file.dataset("GridData/Pres").unwrap().read::<f64, ndarray::Ix4>().unwrap();
-    let fields = ["Dens", "MomX", "MomY", "MomZ", "Engy", "Entropy", "Pote"].map(|name| {
-        file.dataset(&format!("GridData/{name}")).unwrap().read::<f64, ndarray::Ix4>().unwrap()
-    });
+    let fields = ["Dens", "MomX", "MomY", "MomZ", "Engy", "Entropy", "Pote"]
+        .map(|name| file.dataset(&format!("GridData/{name}")).unwrap().read::<f64, ndarray::Ix4>().unwrap());
     assert_eq!(fields[0].shape(), [8 * tree.group_count(), 8, 8, 8]);
 
     let offsets = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]];

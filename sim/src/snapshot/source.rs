@@ -88,12 +88,7 @@ impl Source {
         self.array_with(&self.dataset(name)?, name, shape)
     }
 
-    fn array_with<T: Stored>(
-        &self,
-        dataset: &hdf5::Dataset,
-        name: &str,
-        shape: &[usize],
-    ) -> Result<Vec<T>, SimError> {
+    fn array_with<T: Stored>(&self, dataset: &hdf5::Dataset, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
         let values = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
         // `size` differs from the product for a null dataspace, which would leave a scalar unread.
         if dataset.shape() != shape || values != Some(dataset.size()) {

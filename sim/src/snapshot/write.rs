@@ -31,8 +31,7 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
 
     let io = |source| SimError::Io { path: path.into(), source };
     let temporary = Temporary::beside(path).map_err(io)?;
-    write_hdf5(snapshot, &document, &temporary.path)
-        .map_err(|source| SimError::Hdf5 { path: path.into(), source })?;
+    write_hdf5(snapshot, &document, &temporary.path).map_err(|source| SimError::Hdf5 { path: path.into(), source })?;
     File::open(&temporary.path).and_then(|file| file.sync_all()).map_err(io)?;
     let (verified, whole) = rayon::join(|| read::verify(&temporary.path, path), || file_digest(&temporary.path));
     verified?;
