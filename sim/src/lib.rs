@@ -19,6 +19,7 @@ pub mod parameters;
 pub mod snapshot;
 pub mod units;
 
+pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;
 pub use error::SimError;
 pub use host_state::HostState;
