@@ -13,6 +13,7 @@
 pub mod cosmology;
 pub mod error;
 pub mod fields;
+pub mod gravity;
 pub mod host_state;
 pub mod octree;
 pub mod parameters;

@@ -11,9 +11,8 @@ pub(super) type Row<T> = [T; GROUP];
 /// `potential` is the group's `[16, 16, 16]`, `ghosts` its `[6, 16, 16]`.
 #[inline(always)]
 pub(super) fn acceleration<T: Real>(potential: &[T], ghosts: &[T], j: usize, k: usize, scale: T) -> [Row<T>; 3] {
-    let row = |j: usize, k: usize| -> &Row<T> {
-        potential[cell(0, j, k)..][..GROUP].try_into().expect("a row has 16 cells")
-    };
+    let row =
+        |j: usize, k: usize| -> &Row<T> { potential[cell(0, j, k)..][..GROUP].try_into().expect("a row has 16 cells") };
     let ghost_row = |face: usize, n: usize| -> &Row<T> {
         ghosts[face * FACE_CELLS + n * GROUP..][..GROUP].try_into().expect("a row has 16 cells")
     };
@@ -27,8 +26,7 @@ pub(super) fn acceleration<T: Real>(potential: &[T], ghosts: &[T], j: usize, k: 
     let north = if j < GROUP - 1 { row(j + 1, k) } else { ghost_row(3, k) };
     let below = if k > 0 { row(j, k - 1) } else { ghost_row(4, j) };
     let above = if k < GROUP - 1 { row(j, k + 1) } else { ghost_row(5, j) };
-    let difference =
-        |plus: &Row<T>, minus: &Row<T>| std::array::from_fn(|i| scale * (plus[i] - minus[i]));
+    let difference = |plus: &Row<T>, minus: &Row<T>| std::array::from_fn(|i| scale * (plus[i] - minus[i]));
     [difference(&east, &west), difference(north, south), difference(above, below)]
 }
 

@@ -86,8 +86,7 @@ fn kick_rows<T: Real, const LANES: usize>(
         add_work(&before, &kicked, &g, dt, leaf, &mut work);
         raise_peak(&g, leaf, first, &mut peak);
     }
-    let kick = KickReport { work: work.iter().sum(), acceleration: peak.acceleration, cell: peak.cell };
-    (report, kick)
+    (report, KickReport { work: work.iter().sum(), peak })
 }
 
 #[inline(always)]

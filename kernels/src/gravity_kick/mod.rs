@@ -11,15 +11,22 @@ use crate::real::Real;
 use crate::report::GroupReport;
 use crate::tables::LevelTables;
 
-/// What a kick did to a group. Only leaf cells count.
+/// The largest acceleration of a group's leaf cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peak {
+    /// |g|.
+    pub acceleration: f64,
+    /// Offset in the group ([`crate::layout::cell`]).
+    pub cell: u32,
+}
+
+/// What a kick did to a group's leaf cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KickReport {
     /// Σ ½(m + m')·g·Δt, the work per volume from the kick's own inputs, m and m' being the momentum before and after.
     pub work: f64,
-    /// Largest |g|.
-    pub acceleration: f64,
-    /// Where: offset in the group ([`crate::layout::cell`]).
-    pub cell: u32,
+    /// Where g is largest.
+    pub peak: Peak,
 }
 
 /// Kicks every group of a level by `dt` in place: m += ρ g dt, and the energy gains exactly the change of ½ρv².
@@ -70,15 +77,6 @@ pub fn max_acceleration<T: Real>(
     match device {
         Device::Cpu(device) => device.install(|| cpu::max_acceleration(tables, potential.host(), h, peaks)),
     }
-}
-
-/// The largest acceleration of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Peak {
-    /// |g|.
-    pub acceleration: f64,
-    /// Offset in the group ([`crate::layout::cell`]).
-    pub cell: u32,
 }
 
 fn check<T: Real>(tables: &LevelTables, potential: &Buffer<T>) {

@@ -81,9 +81,8 @@ pub(super) fn face_gradients<T: Real>(ghosts: &[T], mean: T, h: f64, potential: 
         let axis = face / 2;
         let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
         let first = if face & 1 == 0 { 0 } else { (GROUP - 1) * strides(GROUP)[axis] };
-        let jump = |m: usize, n: usize| {
-            ghosts[face * FACE_CELLS + n * GROUP + m] - mean - potential[first + n * b + m * a]
-        };
+        let jump =
+            |m: usize, n: usize| ghosts[face * FACE_CELLS + n * GROUP + m] - mean - potential[first + n * b + m * a];
         for n in 0..PATCH {
             for m in 0..PATCH {
                 let (left, right) = (2 * m, 2 * m + 1);

@@ -64,8 +64,8 @@ fn solve_group<T: Real, const LANES: usize>(
     let (mut iterations, mut least, mut since_least) = (0, f64::INFINITY, 0);
     while iterations < MOST_ITERATIONS {
         let [red, black] = &mut values;
-        let residual = half_step(0, omega, &right_hand_side[0], black, red)
-            + half_step(1, omega, &right_hand_side[1], red, black);
+        let residual =
+            half_step(0, omega, &right_hand_side[0], black, red) + half_step(1, omega, &right_hand_side[1], red, black);
         iterations += 1;
         since_least = if residual < least { 0 } else { since_least + 1 };
         least = least.min(residual);
