@@ -15,9 +15,11 @@ fn start(snapshot: &Snapshot, parameters: comove_sim::RunParameters) -> Simulati
 /// edge) stays the same, bit for bit.
 #[test]
 fn uniform_flow_stays_uniform() {
-    for (precision, boundary) in
-        [(Precision::Single, Boundary::Periodic), (Precision::Double, Boundary::Periodic), (Precision::Double, Boundary::Outflow)]
-    {
+    for (precision, boundary) in [
+        (Precision::Single, Boundary::Periodic),
+        (Precision::Double, Boundary::Periodic),
+        (Precision::Double, Boundary::Outflow),
+    ] {
         let gas = |_| (1.25, [0.5, -0.25, 0.125], 0.75);
         let mut snapshot = initial(2, boundary, None, 1.0, gas);
         let refined = [[0, 0, 0], [1, 1, 0], [2, 1, 1], [3, 3, 3], [3, 2, 3]].map(|c| Key::new(1, c));
@@ -77,7 +79,8 @@ fn a_moving_blob_conserves() {
             let drift = (record.sums.momentum[axis] - summary.initial.momentum[axis]) / summary.initial.mass;
             assert!(drift.abs() < tolerance, "{precision:?} momentum {drift:e}");
         }
-        let energy = (record.sums.energy - summary.initial.energy - record.ledger.regrid_energy) / summary.initial.energy;
+        let energy =
+            (record.sums.energy - summary.initial.energy - record.ledger.regrid_energy) / summary.initial.energy;
         assert!(energy.abs() < tolerance * 2.0, "{precision:?} energy {energy:e}");
         assert_eq!(record.ledger.entropy_energy, 0.0, "the gas is warm");
     }

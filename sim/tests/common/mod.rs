@@ -11,7 +11,13 @@ pub const GAMMA: f64 = 5.0 / 3.0;
 pub type Gas = (f64, [f64; 3], f64);
 
 /// A root mesh of `groups` groups a side with the gas of `initial` at cell centres.
-pub fn initial(groups: u32, boundary: Boundary, cosmology: Option<Cosmology>, a: f64, gas: impl Fn([f64; 3]) -> Gas) -> Snapshot {
+pub fn initial(
+    groups: u32,
+    boundary: Boundary,
+    cosmology: Option<Cosmology>,
+    a: f64,
+    gas: impl Fn([f64; 3]) -> Gas,
+) -> Snapshot {
     let mut state = HostState::zeros(Octree::new([groups; 3], boundary));
     let n = f64::from(groups) * GROUP as f64;
     for (g, key) in state.tree.clone().keys().enumerate() {
