@@ -1,69 +1,32 @@
 //! The snapshot: one HDF5 file format for checkpoints and outputs, in the layout that yt's `gamer` frontend reads.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`header`] | what a snapshot says of itself |
+//! | `gamer` | the order of patches and cells in the file, `/Tree` from an octree and back |
+//! | `info` | the `/Info` compounds: sizes, times and units for yt |
+//! | `contents` | the datasets of a file by name, and the `/Comove` documents |
+//! | `digest` | BLAKE3 of arrays and of whole files |
+//! | `write` | temporary name, fsync, read back and verified, renamed |
+//! | `source`, `read` | datasets checked in type, shape and digest; the snapshot from them |
+//!
+//! The format is described for readers in `docs/snapshot-format.md`.
 
-use crate::cosmology::Cosmology;
 use crate::error::SimError;
 use crate::host_state::HostState;
-use crate::parameters::{Coordinates, Precision};
-use crate::units::Units;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What a snapshot is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// On the trajectory, at the end of a root step: restarts bit for bit.
-    Checkpoint,
-    /// A side branch at an exact time: to look at; resuming from it starts another trajectory.
-    Output,
-    /// An initial condition.
-    Initial,
-}
+mod contents;
+mod digest;
+mod gamer;
+pub mod header;
+mod info;
+mod read;
+mod source;
+mod write;
 
-/// What a snapshot says of itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SnapshotHeader {
-    /// Checkpoint or output.
-    pub role: Role,
-    /// Scale factor; 1 in plain coordinates.
-    pub a: f64,
-    /// Code time since the start of the run.
-    pub time: f64,
-    /// Root steps taken.
-    pub step: u64,
-    /// Box length along x in code length (comoving Mpc/h); cells are cubic, so the other axes follow.
-    pub box_length: f64,
-    /// Comoving or plain.
-    pub coordinates: Coordinates,
-    /// The background; `None` in plain coordinates.
-    pub cosmology: Option<Cosmology>,
-    /// Ratio of specific heats.
-    pub gamma: f64,
-    /// Mean molecular weight, for temperatures.
-    pub mean_molecular_weight: f64,
-    /// Switch between energy and entropy scalar, for pressures.
-    pub eta: f64,
-    /// Precision of the run and of the file's fields.
-    pub precision: Precision,
-    /// What else a bitwise restart needs: the run's own counters and ledgers, opaque to readers.
-    pub restart: serde_json::Value,
-    /// The recipe's canonical text; empty if there was none.
-    pub recipe: String,
-    /// Program version, device class, host and the like.
-    pub provenance: serde_json::Value,
-}
-
-impl SnapshotHeader {
-    /// Redshift: 1/a − 1.
-    pub fn redshift(&self) -> f64 {
-        1.0 / self.a - 1.0
-    }
-
-    /// The units of the run.
-    pub fn units(&self) -> Units {
-        Units::new(self.cosmology)
-    }
-}
+pub use digest::file_digest;
+pub use header::{Role, SnapshotHeader};
 
 /// A snapshot in memory.
 #[derive(Clone, Debug)]
@@ -85,28 +48,45 @@ impl Snapshot {
         self.state.tree.cells(0).map(|n| n as f64 * self.cell_width(0))
     }
 
-    /// Writes the file: temporary name, fsync, read back and verified, renamed. Returns the BLAKE3 digest (hex) of the
-    /// whole file.
+    /// Writes the file: temporary name in the same folder, fsync, read back and verified, renamed. Returns the BLAKE3
+    /// digest (hex) of the whole file.
+    ///
+    /// Fields are rounded to the header's precision, which is exact for the state of a run.
     ///
     /// # Errors
-    /// [`SimError::Io`], [`SimError::Hdf5`]; the file of that name, if any, is then untouched.
+    /// [`SimError::Parameter`] for a header or tree that no file can hold, [`SimError::Io`], [`SimError::Hdf5`] and
+    /// [`SimError::Damaged`] when the file does not read back as written. The temporary file is then gone and the file
+    /// of that name, if any, untouched.
+    ///
+    /// # Panics
+    /// If the arrays of the state do not have the tree's number of groups: the caller's bug.
     pub fn write(&self, path: &Path) -> Result<String, SimError> {
-        todo!("{path:?}")
+        write::write(self, path)
     }
 
-    /// Reads a file and verifies every dataset's digest.
+    /// Reads a file and verifies every dataset's digest. The state has the bits that were written.
     ///
     /// # Errors
-    /// [`SimError::Io`], [`SimError::NotASnapshot`], [`SimError::Damaged`].
+    /// [`SimError::Io`] where the file cannot be read, [`SimError::NotASnapshot`] where it lacks something,
+    /// [`SimError::Damaged`] where it is not what its digests say.
     pub fn read(path: &Path) -> Result<Self, SimError> {
-        todo!("{path:?}")
+        read::read(path)
     }
 
-    /// Reads the header alone (digest verified).
+    /// Reads the header alone (digests verified).
     ///
     /// # Errors
     /// As [`Snapshot::read`].
     pub fn read_header(path: &Path) -> Result<SnapshotHeader, SimError> {
-        todo!("{path:?}")
+        read::read_header(path)
+    }
+
+    /// The stored digests (hex) of a file's datasets by name, in file order; the datasets are not read. Two files with
+    /// equal digests of `/Tree`, `/GridData` and `/Comove/restart` continue alike.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn digests(path: &Path) -> Result<Vec<(String, String)>, SimError> {
+        read::digests(path)
     }
 }

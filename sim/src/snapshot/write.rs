@@ -1,0 +1,189 @@
+//! Writing: under a temporary name, verified, then renamed.
+
+use super::contents::{self, Document};
+use super::digest::{Stored, digest, file_digest};
+use super::gamer::{self, LEVELS, TreeShape};
+use super::{Snapshot, info, read};
+use crate::error::SimError;
+use crate::host_state::HostState;
+use crate::parameters::Precision;
+use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
+use comove_kernels::point::dual_energy;
+use comove_kernels::{Eos, Real};
+use hdf5::types::FixedAscii;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Patches of a chunk: a reader that wants a few patches loads 256 kB in single precision.
+const CHUNK_PATCHES: usize = 128;
+
+/// Writes a snapshot; see [`Snapshot::write`].
+pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError> {
+    let groups = snapshot.state.tree.group_count();
+    assert_eq!(snapshot.state.fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
+    let potential = !snapshot.state.potential.is_empty();
+    assert!(!potential || snapshot.state.potential.len() == groups * GROUP_CELLS, "potential of {groups} groups");
+
+    snapshot.header.check()?;
+    let tree = TreeShape::of(&snapshot.state.tree);
+    tree.check()?;
+    let document = Document::new(&snapshot.header, tree, potential);
+
+    let io = |source| SimError::Io { path: path.into(), source };
+    let temporary = Temporary::beside(path).map_err(io)?;
+    write_hdf5(snapshot, &document, &temporary.path).map_err(|source| SimError::Hdf5 { path: path.into(), source })?;
+    File::open(&temporary.path).and_then(|file| file.sync_all()).map_err(io)?;
+    let (verified, whole) = rayon::join(|| read::verify(&temporary.path, path), || file_digest(&temporary.path));
+    verified?;
+    let whole = whole?;
+    temporary.rename(path).map_err(io)?;
+    Ok(whole)
+}
+
+/// A file under a temporary name, removed unless it is renamed.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Creates `.<name>.tmp-<pid>` in the folder of `path`; fails where the folder is missing or cannot be written.
+    fn beside(path: &Path) -> std::io::Result<Self> {
+        let Some(name) = path.file_name() else {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path names no file"));
+        };
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".tmp-{}", std::process::id()));
+        let path = path.with_file_name(hidden);
+        File::create(&path)?;
+        Ok(Self { path })
+    }
+
+    /// Gives the file its name and makes that last.
+    fn rename(self, path: &Path) -> std::io::Result<()> {
+        fs::rename(&self.path, path)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Fails after the rename, when there is nothing left to remove.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Writes and closes the HDF5 file.
+fn write_hdf5(snapshot: &Snapshot, document: &Document, path: &Path) -> hdf5::Result<()> {
+    // No locks: parallel file systems may have none, and no other process knows the temporary name.
+    let file = hdf5::File::with_options().with_fapl(|fapl| fapl.file_locking(false)).create(path)?;
+    let written = match snapshot.header.precision {
+        Precision::Single => fill::<f32>(&file, snapshot, document),
+        Precision::Double => fill::<f64>(&file, snapshot, document),
+    };
+    let flushed = written.and_then(|()| file.flush());
+    let closed = file.close();
+    flushed.and(closed)
+}
+
+/// Fills an empty file.
+fn fill<T: Real + Stored>(file: &hdf5::File, snapshot: &Snapshot, document: &Document) -> hdf5::Result<()> {
+    let (header, state) = (&snapshot.header, &snapshot.state);
+    for group in ["Comove", "Info", "Tree", "GridData"] {
+        file.create_group(group)?;
+    }
+    let json = |text: serde_json::Result<Vec<u8>>| text.map_err(|error| hdf5::Error::from(error.to_string().as_str()));
+    text(file, contents::HEADER, &json(serde_json::to_vec(document))?)?;
+    text(file, contents::RECIPE, header.recipe.as_bytes())?;
+    text(file, contents::RESTART, &json(serde_json::to_vec(&header.restart))?)?;
+    text(file, contents::PROVENANCE, &json(serde_json::to_vec(&header.provenance))?)?;
+    attributes(&file.group("Comove")?, snapshot)?;
+
+    compound(file, contents::KEY_INFO, &info::key_info(header, &document.tree))?;
+    compound(file, contents::MAKEFILE, &info::makefile(header))?;
+    compound(file, contents::INPUT_PARA, &info::input_para(header, &document.tree))?;
+
+    let patches = state.tree.group_count() * OCTANTS;
+    let corner = array(file, contents::CORNER, &[patches, 3], &gamer::corners(&state.tree))?;
+    corner.new_attr::<f64>().create("Cvt2Phy")?.write_scalar(&snapshot.cell_width(LEVELS - 1))?;
+    array(file, contents::SON, &[patches], &gamer::sons(&state.tree))?;
+
+    for field in contents::stored_fields(document.potential) {
+        let rows = match field.index {
+            Some(index) => fluid_rows::<T>(state, index),
+            None => gamer::to_patches(state.tree.group_count(), |group, cell| {
+                T::of(state.potential[group * GROUP_CELLS + cell])
+            }),
+        };
+        array(file, &contents::dataset(field), &[patches, PATCH, PATCH, PATCH], &rows)?;
+    }
+    let pressure = pressure_rows::<T>(state, header.gamma, header.eta);
+    array(file, contents::PRESSURE, &[patches, PATCH, PATCH, PATCH], &pressure)?;
+    Ok(())
+}
+
+/// One fluid field in file order.
+fn fluid_rows<T: Real>(state: &HostState, index: usize) -> Vec<T> {
+    gamer::to_patches(state.tree.group_count(), |group, cell| {
+        T::of(state.fluid[group * GROUP_VALUES + index * GROUP_CELLS + cell])
+    })
+}
+
+/// The run's own pressure in file order: cold gas has it from the entropy scalar.
+fn pressure_rows<T: Real>(state: &HostState, gamma: f64, eta: f64) -> Vec<T> {
+    let eos = Eos { eta: T::of(eta), ..Eos::new(gamma) };
+    gamer::to_patches(state.tree.group_count(), |group, cell| {
+        let values: [T; FIELDS] =
+            std::array::from_fn(|field| T::of(state.fluid[group * GROUP_VALUES + field * GROUP_CELLS + cell]));
+        dual_energy::pressure(&values, &eos)
+    })
+}
+
+/// What is worth seeing without reading JSON.
+fn attributes(group: &hdf5::Group, snapshot: &Snapshot) -> hdf5::Result<()> {
+    let header = &snapshot.header;
+    group.new_attr::<u32>().create("format_version")?.write_scalar(&contents::FORMAT)?;
+    group.new_attr::<FixedAscii<16>>().create("role")?.write_scalar(&ascii::<16>(header.role.name())?)?;
+    group.new_attr::<f64>().create("a")?.write_scalar(&header.a)?;
+    group.new_attr::<f64>().create("time")?.write_scalar(&header.time)?;
+    group.new_attr::<u64>().create("step")?.write_scalar(&header.step)?;
+    let hash = digest(header.recipe.as_bytes());
+    group.new_attr::<FixedAscii<64>>().create("recipe_hash")?.write_scalar(&ascii::<64>(&hash)?)
+}
+
+/// A short string for an attribute.
+fn ascii<const N: usize>(text: &str) -> hdf5::Result<FixedAscii<N>> {
+    FixedAscii::from_ascii(text).map_err(|error| hdf5::Error::from(error.to_string().as_str()))
+}
+
+/// A text as its bytes: read back without trust in the file's string lengths.
+fn text(file: &hdf5::File, name: &str, text: &[u8]) -> hdf5::Result<()> {
+    array(file, name, &[text.len()], text).map(drop)
+}
+
+/// A scalar compound with its digest.
+fn compound<T: Stored>(file: &hdf5::File, name: &str, value: &T) -> hdf5::Result<()> {
+    let dataset = file.new_dataset::<T>().packed(true).create(name)?;
+    dataset.write_scalar(value)?;
+    label(&dataset, &digest(std::slice::from_ref(value)))
+}
+
+/// An array with its digest; cell data is chunked by patches.
+fn array<T: Stored>(file: &hdf5::File, name: &str, shape: &[usize], values: &[T]) -> hdf5::Result<hdf5::Dataset> {
+    let builder = file.new_dataset::<T>().shape(shape);
+    let dataset = match *shape {
+        [patches, PATCH, PATCH, PATCH] => builder.chunk([patches.min(CHUNK_PATCHES), PATCH, PATCH, PATCH]),
+        _ => builder,
+    }
+    .create(name)?;
+    let (digest, written) = rayon::join(|| digest(values), || dataset.write_raw(values));
+    written?;
+    label(&dataset, &digest)?;
+    Ok(dataset)
+}
+
+/// Notes a dataset's digest.
+fn label(dataset: &hdf5::Dataset, digest: &str) -> hdf5::Result<()> {
+    dataset.new_attr::<FixedAscii<64>>().create(contents::DIGEST)?.write_scalar(&ascii::<64>(digest)?)
+}
