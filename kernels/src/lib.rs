@@ -13,23 +13,36 @@
 //! logs nothing and hides no floor: it counts unusual cells and its caller decides.
 
 pub mod buffer;
+mod by_isa;
 pub mod device;
 pub mod error;
 pub mod flag;
+pub mod gravity_kick;
+pub mod group_poisson;
 pub mod isa;
 pub mod layout;
+pub mod mass_sheet;
 pub mod point;
+pub mod poisson_source;
+pub mod potential_ghosts;
 pub mod prolong;
 pub mod real;
 pub mod reflux;
 pub mod report;
 pub mod restrict;
+pub mod root_poisson;
 pub mod tables;
 
 pub use buffer::Buffer;
 pub use device::Device;
 pub use error::KernelError;
+pub use gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration};
+pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
+pub use mass_sheet::{RefinedTables, add_correction, mass_sheet};
 pub use point::eos::Eos;
+pub use poisson_source::{DensitySource, PoissonSource};
+pub use potential_ghosts::{GhostOrigin, potential_ghosts};
 pub use real::Real;
 pub use report::GroupReport;
+pub use root_poisson::RootPoisson;
 pub use tables::LevelTables;

@@ -4,7 +4,7 @@ use crate::error::SimError;
 use crate::exact_sum::ExactSum;
 use crate::records::{Ledger, Sums, Timing};
 use crate::state::State;
-use comove_kernels::gravity_kick::KickReport;
+use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{GroupReport, Real};
 use serde::{Deserialize, Serialize};
@@ -65,16 +65,16 @@ impl Book {
         let width = state.cell_width(level);
         for (group, kick) in kicks.iter().enumerate() {
             self.gravity_work.add(kick.work * width.powi(3));
-            self.see_acceleration(state, level, group, kick.max_acceleration, kick.cell as usize);
+            self.see_acceleration(state, level, group, kick.peak);
         }
     }
 
     /// Keeps the shortest √(h/g).
-    pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, g: f64, cell: usize) {
-        let time = (state.cell_width(level) / g).sqrt();
+    pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
+        let time = (state.cell_width(level) / peak.acceleration).sqrt();
         if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
-            let cell = state.locate(level, group, cell);
-            self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: g });
+            let cell = state.locate(level, group, peak.cell as usize);
+            self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: peak.acceleration });
         }
     }
 

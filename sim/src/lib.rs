@@ -16,6 +16,7 @@ pub mod cosmology;
 pub mod error;
 pub mod exact_sum;
 pub mod fields;
+pub mod gravity;
 pub mod host_state;
 pub mod octree;
 pub mod parameters;

@@ -8,7 +8,7 @@ use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{level_criteria, wanted_tree};
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
-use crate::step::{Physics, solve_gravity, step};
+use crate::step::{Physics, step};
 use crate::time_step;
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::{Device, Real, flag, gravity_kick, state_hash};
@@ -45,7 +45,7 @@ impl<T: Real> Run<T> {
     /// See [`crate::Simulation::start`].
     pub(crate) fn start(device: Device, snapshot: &Snapshot, physics: Physics<T>) -> Result<Self, SimError> {
         let header = snapshot.header.clone();
-        let state = State::from_host(device, &snapshot.state, snapshot.cell_width(0))?;
+        let state = State::from_host(device, &snapshot.state, snapshot.cell_width(0), &physics.parameters)?;
         let continues = header.role != Role::Initial;
         let restart = if continues { read_restart(&header)? } else { Restart::default() };
         let mut run = Self {
@@ -81,17 +81,19 @@ impl<T: Real> Run<T> {
         self.restart.peak_kinetic = self.sums.sums.kinetic;
         if self.physics.parameters.gravity {
             let mut book = Book::default();
-            self.solve_gravity_now(&mut book)?;
+            self.solve_gravity_now()?;
             for level in 0..self.state.level_count() {
-                let mut kicks = vec![gravity_kick::KickReport::default(); self.state.tables[level].len()];
+                let mut peaks = vec![gravity_kick::Peak::default(); self.state.tables[level].len()];
                 gravity_kick::max_acceleration(
                     &self.state.device,
                     &self.state.tables[level],
-                    &self.state.gravity.potential,
+                    &self.state.potential,
                     self.state.cell_width(level),
-                    &mut kicks,
+                    &mut peaks,
                 );
-                book.add_kicks(&self.state, level, &kicks);
+                for (group, &peak) in peaks.iter().enumerate() {
+                    book.see_acceleration(&self.state, level, group, peak);
+                }
             }
             self.restart.acceleration = book.acceleration;
         }
@@ -118,8 +120,7 @@ impl<T: Real> Run<T> {
     fn choose(&mut self) -> (f64, StepLimit) {
         if self.chosen.is_none() {
             let started = Instant::now();
-            self.chosen =
-                Some(time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration));
+            self.chosen = Some(time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration));
             self.timing.time_step += started.elapsed().as_secs_f64();
         }
         self.chosen.clone().expect("just chosen")
@@ -202,10 +203,10 @@ impl<T: Real> Run<T> {
     }
 
     /// The potential of the state as it is now, for files and the first acceleration; a step solves its own.
-    fn solve_gravity_now(&mut self, book: &mut Book) -> Result<(), SimError> {
+    fn solve_gravity_now(&mut self) -> Result<(), SimError> {
         let four_pi_g = self.clock.four_pi_g(self.clock.a, self.physics.parameters.four_pi_g);
         let mean_density = self.mean_density();
-        solve_gravity(&mut self.state, &self.physics, four_pi_g, mean_density, book)
+        self.state.solve_gravity(four_pi_g, mean_density)
     }
 
     /// Flags all levels and derives the tree they ask for.
@@ -250,7 +251,8 @@ impl<T: Real> Run<T> {
     fn energy_residual(&self) -> f64 {
         let ledger = &self.restart.ledger;
         let booked = ledger.gravity_work + ledger.entropy_energy + ledger.floor_energy + ledger.regrid_energy;
-        (self.sums.sums.energy - self.restart.initial.energy - booked) / self.restart.peak_kinetic.max(f64::MIN_POSITIVE)
+        (self.sums.sums.energy - self.restart.initial.energy - booked)
+            / self.restart.peak_kinetic.max(f64::MIN_POSITIVE)
     }
 
     fn mass_drift(&self) -> f64 {
@@ -306,7 +308,7 @@ impl<T: Real> Run<T> {
 
     fn snapshot(&mut self, role: Role) -> Result<Snapshot, SimError> {
         if self.physics.parameters.gravity {
-            self.solve_gravity_now(&mut Book::default())?;
+            self.solve_gravity_now()?;
         }
         let mut header = self.header.clone();
         header.role = role;
@@ -314,11 +316,7 @@ impl<T: Real> Run<T> {
         header.precision = self.physics.parameters.precision;
         header.eta = self.physics.parameters.eta;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
-        let mut state = self.state.to_host();
-        if !self.physics.parameters.gravity {
-            state.potential.clear();
-        }
-        Ok(Snapshot { header, state })
+        Ok(Snapshot { header, state: self.state.to_host() })
     }
 
     /// See [`crate::Simulation::summary`].

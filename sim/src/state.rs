@@ -1,11 +1,12 @@
 //! The state on a device: octree, pools of slots, tables.
 
 use crate::error::SimError;
-use crate::gravity::Gravity;
+use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
-use comove_kernels::layout::{FIELDS, FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
-use comove_kernels::{Buffer, Device, Eos, LevelTables, Real, prolong};
+use crate::parameters::RunParameters;
+use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Real, RefinedTables, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
 pub struct State<T> {
@@ -25,8 +26,8 @@ pub struct State<T> {
     pub next: Buffer<T>,
     /// Fluxes of the last sweep, `[planes, 6, 16, 16]`.
     pub fluxes: Buffer<T>,
-    /// Potential and its work space.
-    pub gravity: Gravity<T>,
+    /// φ̃, `[slots, 16, 16, 16]`; empty without gravity.
+    pub potential: Buffer<T>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     free: Vec<u32>,
@@ -37,7 +38,12 @@ impl<T: Real> State<T> {
     ///
     /// # Errors
     /// [`SimError::Kernel`] if it does not fit.
-    pub fn from_host(device: Device, host: &HostState, root_cell_width: f64) -> Result<Self, SimError> {
+    pub fn from_host(
+        device: Device,
+        host: &HostState,
+        root_cell_width: f64,
+        parameters: &RunParameters,
+    ) -> Result<Self, SimError> {
         let tree = host.tree.clone();
         let groups = tree.group_count();
         let mut slots = Vec::with_capacity(tree.level_count());
@@ -46,12 +52,17 @@ impl<T: Real> State<T> {
             slots.push((first..first + tree.level(level).len() as u32).collect());
         }
         let fluid = Buffer::from_host(&device, host.fluid.iter().map(|&v| T::of(v)).collect())?;
+        let root_groups = tree.root_groups().map(|n| n as usize);
+        let gravity = parameters.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
         let mut state = Self {
-            tables: neighbours::build_tables(&tree, &slots),
-            flux: FluxTables::build(&tree, &slots),
+            tables: Vec::new(),
+            refined: Vec::new(),
+            root_slots: Vec::new(),
+            flux: FluxTables::default(),
+            potential: Buffer::zeros(&device, 0)?,
             next: Buffer::zeros(&device, groups * GROUP_VALUES)?,
             fluxes: Buffer::zeros(&device, 0)?,
-            gravity: Gravity::new(&device, &tree)?,
+            gravity,
             free: Vec::new(),
             device,
             tree,
@@ -59,6 +70,7 @@ impl<T: Real> State<T> {
             fluid,
             root_cell_width,
         };
+        state.derive_tables();
         state.fit_pools(groups)?;
         Ok(state)
     }
@@ -67,7 +79,7 @@ impl<T: Real> State<T> {
     pub fn to_host(&self) -> HostState {
         let mut host = HostState::zeros(self.tree.clone());
         let fluid = self.fluid.to_host();
-        let potential = self.gravity.potential.to_host();
+        let potential = self.potential.to_host();
         host.potential = vec![0.0; if potential.is_empty() { 0 } else { self.tree.group_count() * GROUP_CELLS }];
         for (group, &slot) in self.slots.iter().flatten().enumerate() {
             copy_group(&fluid, slot, &mut host.fluid, group, GROUP_VALUES);
@@ -97,7 +109,8 @@ impl<T: Real> State<T> {
 
     /// Bytes of all device arrays.
     pub fn device_bytes(&self) -> usize {
-        (self.fluid.len() + self.next.len() + self.fluxes.len()) * T::BYTES + self.gravity.bytes()
+        let values = self.fluid.len() + self.next.len() + self.fluxes.len() + self.potential.len();
+        values * T::BYTES + self.gravity.as_ref().map_or(0, Gravity::bytes)
     }
 
     /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already hold
@@ -128,15 +141,38 @@ impl<T: Real> State<T> {
             new.push(new_here);
         }
         self.free = free;
-        self.tables = neighbours::build_tables(&tree, &slots);
-        self.flux = FluxTables::build(&tree, &slots);
         self.tree = tree;
         self.slots = slots;
+        self.derive_tables();
         self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
         for level in 1..self.level_count() {
             prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
         }
         Ok(())
+    }
+
+    /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels; nothing to do without gravity.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] if the work space does not fit.
+    pub fn solve_gravity(&mut self, four_pi_g: f64, mean_density: f64) -> Result<(), SimError> {
+        let Some(gravity) = &mut self.gravity else { return Ok(()) };
+        let hierarchy = Hierarchy {
+            tables: &self.tables,
+            refined: &self.refined,
+            root_slots: &self.root_slots,
+            h: self.root_cell_width,
+        };
+        let density = DensitySource { fluid: &self.fluid, four_pi_g, mean: mean_density };
+        gravity.solve(&self.device, &hierarchy, density, &mut self.potential)?;
+        Ok(())
+    }
+
+    fn derive_tables(&mut self) {
+        self.tables = neighbours::build_tables(&self.tree, &self.slots);
+        self.refined = neighbours::build_refined(&self.tree, &self.slots);
+        self.root_slots = neighbours::root_slots(&self.tree, &self.slots);
+        self.flux = FluxTables::build(&self.tree, &self.slots);
     }
 
     fn tree_levels(&self) -> impl Iterator<Item = (&[Key], &[u32])> {
@@ -152,8 +188,9 @@ impl<T: Real> State<T> {
             self.next.grow(&self.device, capacity * GROUP_VALUES)?;
             self.free.extend(used as u32..capacity as u32);
         }
-        let capacity = self.next.len() / GROUP_VALUES;
-        self.gravity.fit(&self.device, capacity)?;
+        if self.gravity.is_some() {
+            self.potential.grow(&self.device, self.next.len() / GROUP_VALUES * GROUP_CELLS)?;
+        }
         self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
         Ok(())
     }
@@ -166,5 +203,3 @@ fn copy_group<T: Real>(pool: &[T], slot: u32, host: &mut [f64], group: usize, va
         *to = value.wide();
     }
 }
-
-const _: () = assert!(FIELDS * GROUP_CELLS == GROUP_VALUES);

@@ -7,6 +7,7 @@ use crate::parameters::RunParameters;
 use crate::state::State;
 use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
 use comove_kernels::{Eos, GroupReport, Real, gravity_kick, reflux, restrict};
+use std::time::Instant;
 
 /// What a step needs to know besides the state.
 pub struct Physics<T> {
@@ -42,7 +43,9 @@ pub fn step<T: Real>(
     sweep(state, physics, interval.dt, Direction::Forward, book);
     if physics.parameters.gravity {
         let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
-        solve_gravity(state, physics, four_pi_g, mean_density, book)?;
+        let started = Instant::now();
+        state.solve_gravity(four_pi_g, mean_density)?;
+        book.timing.poisson += started.elapsed().as_secs_f64();
         kick(state, physics, 2.0 * interval.dt, book);
         restrict_all(state, physics, book);
     }
@@ -54,7 +57,7 @@ pub fn step<T: Real>(
 /// the finest level down.
 fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction: Direction, book: &mut Book) {
     let levels = state.level_count();
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     for level in 0..levels {
         let parameters = SweepParameters {
             dt_over_dx: T::of(dt / state.cell_width(level)),
@@ -80,7 +83,7 @@ fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction
     std::mem::swap(&mut state.fluid, &mut state.next);
     book.timing.hydro += started.elapsed().as_secs_f64();
 
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     for level in (0..levels.saturating_sub(1)).rev() {
         let mut reports = vec![GroupReport::default(); state.tables[level].len()];
         let dt_over_dx = T::of(dt / state.cell_width(level));
@@ -92,36 +95,9 @@ fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction
     book.timing.correction += started.elapsed().as_secs_f64();
 }
 
-/// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on all levels.
-///
-/// # Errors
-/// [`SimError::Kernel`].
-pub fn solve_gravity<T: Real>(
-    state: &mut State<T>,
-    physics: &Physics<T>,
-    four_pi_g: f64,
-    mean_density: f64,
-    book: &mut Book,
-) -> Result<(), SimError> {
-    let started = std::time::Instant::now();
-    state.gravity.solve(
-        &state.device,
-        &state.tree,
-        &state.slots,
-        &state.tables,
-        &state.fluid,
-        mean_density,
-        four_pi_g,
-        state.root_cell_width,
-        &physics.parameters,
-    )?;
-    book.timing.poisson += started.elapsed().as_secs_f64();
-    Ok(())
-}
-
 /// The gravity kick of all levels over `dt`.
 fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut Book) {
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     for level in 0..state.level_count() {
         let tables = &state.tables[level];
         let mut reports = vec![GroupReport::default(); tables.len()];
@@ -130,7 +106,7 @@ fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut
         gravity_kick::gravity_kick(
             &state.device,
             tables,
-            &state.gravity.potential,
+            &state.potential,
             &mut state.fluid,
             h,
             dt,
@@ -146,7 +122,7 @@ fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut
 
 /// Restriction of all levels, from the finest down.
 fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) {
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     for level in (0..state.level_count().saturating_sub(1)).rev() {
         restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, &physics.eos);
     }

@@ -1,0 +1,85 @@
+//! Gravity acts on the gas: momentum and energy gain what g = −∇φ gives in a time (paper, section 2.3).
+
+mod acceleration;
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::{GROUP_CELLS, GROUP_VALUES};
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::report::GroupReport;
+use crate::tables::LevelTables;
+
+/// The largest acceleration of a group's leaf cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peak {
+    /// |g|.
+    pub acceleration: f64,
+    /// Offset in the group ([`crate::layout::cell`]).
+    pub cell: u32,
+}
+
+/// What a kick did to a group's leaf cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct KickReport {
+    /// Σ ½(m + m')·g·Δt, the work per volume from the kick's own inputs, m and m' being the momentum before and after.
+    pub work: f64,
+    /// Where g is largest.
+    pub peak: Peak,
+}
+
+/// Kicks every group of a level by `dt` in place: m += ρ g dt, and the energy gains exactly the change of ½ρv².
+///
+/// g = −(φ₊ − φ₋)/(2h); ghost values of φ come from neighbours at the same level, else interpolated from the coarser
+/// one. Afterwards energy and entropy scalar are synchronised.
+///
+/// - `potential`: `[slots, 16, 16, 16]`, comoving: φ̃.
+/// - `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
+/// - `reports`, `kicks`: one entry a group, in key order, overwritten.
+///
+/// # Panics
+/// If shapes disagree or a coarse group that the interpolation needs is missing.
+pub fn gravity_kick<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    potential: &Buffer<T>,
+    fluid: &mut Buffer<T>,
+    h: f64,
+    dt: f64,
+    eos: &Eos<T>,
+    reports: &mut [GroupReport],
+    kicks: &mut [KickReport],
+) {
+    check(tables, potential);
+    assert!(reports.len() == tables.len() && kicks.len() == tables.len());
+    assert!(fluid.len() / GROUP_VALUES >= potential.len() / GROUP_CELLS);
+    match device {
+        Device::Cpu(device) => device.install(|| {
+            cpu::gravity_kick(tables, potential.host(), fluid.host_mut(), h, dt, eos, reports, kicks);
+        }),
+    }
+}
+
+/// The largest |g| of each group's leaf cells and where it is: `peaks` has one entry a group, overwritten.
+///
+/// # Panics
+/// As [`gravity_kick`].
+pub fn max_acceleration<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    potential: &Buffer<T>,
+    h: f64,
+    peaks: &mut [Peak],
+) {
+    check(tables, potential);
+    assert!(peaks.len() == tables.len());
+    match device {
+        Device::Cpu(device) => device.install(|| cpu::max_acceleration(tables, potential.host(), h, peaks)),
+    }
+}
+
+fn check<T: Real>(tables: &LevelTables, potential: &Buffer<T>) {
+    let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+    assert!(potential.len() >= slots * GROUP_CELLS, "the potential has no slot {slots}");
+}

@@ -1,0 +1,95 @@
+//! Group solves on the host processor: one task a group, in place in its slot.
+
+use super::{FACE_GRADIENTS, GroupSolver, Guess, Iterations, sine, sor};
+use crate::buffer::SlotWriter;
+use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, PATCH};
+use crate::poisson_source::PoissonSource;
+use crate::potential_ghosts::{FACES, GHOST_CELLS, face_axes, strides};
+use crate::real::Real;
+use crate::tables::LevelTables;
+use rayon::prelude::*;
+
+pub(super) fn group_poisson<T: Real>(
+    tables: &LevelTables,
+    solver: &GroupSolver<T>,
+    guess: Guess,
+    source: &PoissonSource<T>,
+    ghosts: &[T],
+    h: f64,
+    potential: &mut [T],
+    gradients: Option<&mut [T]>,
+) -> Iterations {
+    let potential = SlotWriter::new(potential, GROUP_CELLS);
+    let gradients = gradients.map(|gradients| SlotWriter::new(gradients, FACE_GRADIENTS));
+    tables
+        .slots
+        .par_iter()
+        .enumerate()
+        .map(|(g, &slot)| {
+            // SAFETY: the slots of a level are distinct, and each is visited once.
+            let potential = unsafe { potential.slot(slot) };
+            let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
+            let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];
+            match solver {
+                GroupSolver::Sine(tables) => {
+                    sine::solve(tables, source, slot, ghosts, h, potential, gradients);
+                    0
+                }
+                GroupSolver::Sor { tolerance } => {
+                    sor::solve(*tolerance, guess, source, slot, ghosts, h, potential, gradients)
+                }
+            }
+        })
+        .map(|n| Iterations { total: u64::from(n), most: n })
+        .reduce(Iterations::default, |a, b| Iterations { total: a.total + b.total, most: a.most.max(b.most) })
+}
+
+/// Mean of the boundary values, summed in 16 fixed columns.
+#[inline(always)]
+pub(super) fn boundary_mean<T: Real>(ghosts: &[T]) -> T {
+    let mut columns = [T::zero(); GROUP];
+    for row in ghosts.chunks_exact(GROUP) {
+        for n in 0..GROUP {
+            columns[n] += row[n];
+        }
+    }
+    columns.iter().copied().sum::<T>() / T::of(ghosts.len() as f64)
+}
+
+/// Moves boundary values less `mean` to the right-hand side: subtracts each from the cell it touches.
+#[inline(always)]
+pub(super) fn subtract_boundary<T: Real>(ghosts: &[T], mean: T, right_hand_side: &mut [T]) {
+    for face in 0..FACES {
+        let axis = face / 2;
+        let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
+        let first = if face & 1 == 0 { 0 } else { (GROUP - 1) * strides(GROUP)[axis] };
+        let ghosts = &ghosts[face * FACE_CELLS..][..FACE_CELLS];
+        for n in 0..GROUP {
+            for m in 0..GROUP {
+                let cell = first + n * b + m * a;
+                right_hand_side[cell] = right_hand_side[cell] - (ghosts[n * GROUP + m] - mean);
+            }
+        }
+    }
+}
+
+/// Outward normal derivatives on coarse faces (paper, fine-grid side of ξ), the potential being given less `mean`.
+#[inline(always)]
+pub(super) fn face_gradients<T: Real>(ghosts: &[T], mean: T, h: f64, potential: &[T], gradients: &mut [T]) {
+    let scale = T::of(0.25 / h);
+    for face in 0..FACES {
+        let axis = face / 2;
+        let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
+        let first = if face & 1 == 0 { 0 } else { (GROUP - 1) * strides(GROUP)[axis] };
+        let jump =
+            |m: usize, n: usize| ghosts[face * FACE_CELLS + n * GROUP + m] - mean - potential[first + n * b + m * a];
+        for n in 0..PATCH {
+            for m in 0..PATCH {
+                let (left, right) = (2 * m, 2 * m + 1);
+                let lower = jump(left, 2 * n) + jump(right, 2 * n);
+                let upper = jump(left, 2 * n + 1) + jump(right, 2 * n + 1);
+                gradients[(face * PATCH + n) * PATCH + m] = scale * (lower + upper);
+            }
+        }
+    }
+}

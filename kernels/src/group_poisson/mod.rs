@@ -1,0 +1,99 @@
+//! ∇²φ = source in every group of a refined level, with given boundary values (paper, section 2.3).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`sine`] | the exact solution by sine transforms along the three axes |
+//! | [`sor`] | red-black successive overrelaxation, the paper's method |
+
+mod cpu;
+pub mod sine;
+pub mod sor;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::{GROUP_CELLS, PATCH};
+use crate::poisson_source::PoissonSource;
+use crate::potential_ghosts::{FACES, GHOST_CELLS};
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// Normal derivatives on the faces of a group, averaged to coarse faces: `[6, 8, 8]`, laid out as its ghost values are.
+pub const FACE_GRADIENTS: usize = FACES * PATCH * PATCH;
+
+/// How the equation of a group is solved. Owned by the caller, so that tables are computed once.
+#[derive(Clone, Debug)]
+pub enum GroupSolver<T> {
+    /// Exactly.
+    Sine(Box<sine::SineTables<T>>),
+    /// By iteration until the one-norm of the residual is below `tolerance` of the right-hand side's (boundary values
+    /// included), or round-off keeps it from falling.
+    Sor {
+        /// Relative residual.
+        tolerance: f64,
+    },
+}
+
+impl<T: Real> GroupSolver<T> {
+    /// The exact solver.
+    pub fn sine() -> Self {
+        Self::Sine(Box::new(sine::SineTables::new()))
+    }
+}
+
+/// What an iteration starts from. The exact solver does not care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guess {
+    /// The mean boundary value everywhere.
+    Flat,
+    /// What the potential holds.
+    Held,
+}
+
+/// Iterations of one call; zero for the exact solver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Iterations {
+    /// Sum over the groups.
+    pub total: u64,
+    /// Of the slowest group.
+    pub most: u32,
+}
+
+impl Iterations {
+    /// Adds those of another call.
+    pub fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// Solves the discrete 7-point equation ∇²φ = source in 16³ cells of width `h`.
+///
+/// - `ghosts`: boundary values, `[groups, 6, 16, 16]` in key order, see [`crate::potential_ghosts`].
+/// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
+/// - `gradients`: `[slots, 6, 8, 8]`, outward normal derivative on each face from this solution and these boundary
+///   values, averaged over the four fine faces of a coarse face (paper, the fine-grid side of ξ).
+///
+/// # Panics
+/// If an array is too short for the level's slots.
+pub fn group_poisson<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    solver: &GroupSolver<T>,
+    guess: Guess,
+    source: &PoissonSource<T>,
+    ghosts: &Buffer<T>,
+    h: f64,
+    potential: &mut Buffer<T>,
+    gradients: Option<&mut Buffer<T>>,
+) -> Iterations {
+    let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+    assert!(source.slots() >= slots && potential.len() >= slots * GROUP_CELLS, "the pools have no slot {slots}");
+    assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups are missing", tables.len());
+    match device {
+        Device::Cpu(device) => {
+            let gradients = gradients.map(Buffer::host_mut);
+            let (ghosts, potential) = (ghosts.host(), potential.host_mut());
+            device.install(|| cpu::group_poisson(tables, solver, guess, source, ghosts, h, potential, gradients))
+        }
+    }
+}

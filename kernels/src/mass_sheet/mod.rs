@@ -1,0 +1,72 @@
+//! The pseudo mass sheet: what the jump of ∂φ/∂n between two levels amounts to (paper, section 2.3).
+
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::group_poisson::FACE_GRADIENTS;
+use crate::layout::{GROUP_CELLS, OCTANTS};
+use crate::potential_ghosts::FACES;
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// Which groups refine the patches of a level and the patches next to them. Derived data, rebuilt at a regrid.
+#[derive(Clone, Debug, Default)]
+pub struct RefinedTables {
+    /// Slot of the group that refines each patch, [`crate::tables::NONE`] where it is a leaf. `[groups, 8]`.
+    pub children: Vec<u32>,
+    /// Slot of the group that refines the patch across each face (−x, +x, −y, …) of each patch,
+    /// [`crate::tables::NONE`] where that is a leaf. `[groups, 8, 6]`.
+    pub beyond: Vec<u32>,
+}
+
+/// The right-hand side of the correction equation ∇²ζ = −4πGξ on one level (paper, eqs. PseudoRho–PotCorrection).
+///
+/// Each cell just outside a face of a refined patch gets −(∂φ/∂n|coarse − ∂φ/∂n|fine)/h, n pointing away from the
+/// patch; all six faces of every refined patch count, also where two of them touch. Cells of refined patches get the
+/// mean of the finer level's right-hand side on top, so levels go from fine to coarse.
+///
+/// - `potential`: `[slots, 16, 16, 16]`.
+/// - `gradients`: `[slots, 6, 8, 8]` of the finer level, from [`crate::group_poisson`].
+/// - `sheet`: `[slots, 16, 16, 16]`; the level's slots are overwritten, the finer level's are read.
+/// - `h`: cell width of this level.
+///
+/// # Panics
+/// If shapes disagree or a pool is too short.
+pub fn mass_sheet<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    refined: &RefinedTables,
+    h: f64,
+    potential: &Buffer<T>,
+    gradients: &Buffer<T>,
+    sheet: &mut Buffer<T>,
+) {
+    let groups = tables.len();
+    assert!(refined.children.len() == groups * OCTANTS && refined.beyond.len() == groups * OCTANTS * FACES);
+    let slots = potential.len() / GROUP_CELLS;
+    assert!(gradients.len() >= slots * FACE_GRADIENTS && sheet.len() >= slots * GROUP_CELLS);
+    match device {
+        Device::Cpu(device) => device.install(|| {
+            cpu::mass_sheet(tables, refined, h, potential.host(), gradients.host(), sheet.host_mut());
+        }),
+    }
+}
+
+/// φ += ζ on one level (paper, eq. CorrectedPot). Both `[slots, 16, 16, 16]`.
+///
+/// # Panics
+/// If a pool is too short.
+pub fn add_correction<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    correction: &Buffer<T>,
+    potential: &mut Buffer<T>,
+) {
+    assert!(correction.len() >= potential.len());
+    match device {
+        Device::Cpu(device) => {
+            device.install(|| cpu::add_correction(tables, correction.host(), potential.host_mut()));
+        }
+    }
+}

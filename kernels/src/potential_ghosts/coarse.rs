@@ -1,0 +1,89 @@
+//! Interpolation of the potential from the coarser level.
+
+use super::{face_axes, strides};
+use crate::layout::{DIRECTIONS, FACE_CELLS, GROUP, GROUP_CELLS, PATCH, direction};
+use crate::real::Real;
+use crate::tables::NONE;
+
+/// Coarse cells beyond the patch on each side: the ghost's own and one more for the parabola.
+const MARGIN: usize = 2;
+/// The patch with its margin, along one axis.
+const WIDTH: usize = PATCH + 2 * MARGIN;
+/// Coarse cells along one axis that the tangential parabolas of a face reach.
+const REACH: usize = PATCH + 2;
+
+/// Coarse values around one refined patch, `[12, 12, 12]`.
+pub(super) struct CoarseBlock<T> {
+    values: [T; WIDTH * WIDTH * WIDTH],
+}
+
+/// The parabola through three neighbouring coarse centres, a quarter of a cell from the middle one towards `near`.
+///
+/// Lagrange's weights −3/32, 15/16, 5/32 written as increments, which keeps the round-off that of the last sum.
+#[inline(always)]
+fn parabola<T: Real>(far: T, middle: T, near: T) -> T {
+    middle + (T::of(0.15625) * (near - middle) - T::of(0.09375) * (far - middle))
+}
+
+impl<T: Real> CoarseBlock<T> {
+    /// Copies the surroundings of the patch at `octant` from the groups of its parent's neighbour row.
+    #[inline(always)]
+    pub(super) fn load(parents: &[u32; DIRECTIONS], octant: u8, potential: &[T]) -> Self {
+        let mut values = [T::zero(); WIDTH * WIDTH * WIDTH];
+        // Along each axis the block crosses into the neighbour on the octant's side: two runs of cells, each with its
+        // first block cell, length, first group cell and direction.
+        let runs = [0, 1, 2].map(|axis| match octant >> axis & 1 {
+            0 => [(0, MARGIN, GROUP - MARGIN, -1), (MARGIN, PATCH + MARGIN, 0, 0)],
+            _ => [(0, PATCH + MARGIN, PATCH - MARGIN, 0), (PATCH + MARGIN, MARGIN, 0, 1)],
+        });
+        for (z, nz, k, dz) in runs[2] {
+            for (y, ny, j, dy) in runs[1] {
+                for (x, nx, i, dx) in runs[0] {
+                    let slot = parents[direction(dx, dy, dz)];
+                    assert!(slot != NONE, "no coarse group towards ({dx}, {dy}, {dz}): the octree is not nested");
+                    let group = &potential[slot as usize * GROUP_CELLS..][..GROUP_CELLS];
+                    for (m, n) in (0..nz).flat_map(|m| (0..ny).map(move |n| (m, n))) {
+                        let to = ((z + m) * WIDTH + y + n) * WIDTH + x;
+                        let from = ((k + m) * GROUP + j + n) * GROUP + i;
+                        values[to..to + nx].copy_from_slice(&group[from..from + nx]);
+                    }
+                }
+            }
+        }
+        Self { values }
+    }
+
+    /// Interpolates the fine ghost layer of one face, `[16, 16]`: across the face, then along its two axes.
+    #[inline(always)]
+    pub(super) fn face(&self, face: usize, ghosts: &mut [T]) {
+        let axis = face / 2;
+        let normal = strides(WIDTH)[axis];
+        let [a, b] = face_axes(axis).map(|other| strides(WIDTH)[other]);
+        // the coarse cell just outside, and where the patch lies from there
+        let (layer, inward) = if face & 1 == 0 { (MARGIN - 1, 1) } else { (MARGIN + PATCH, -1) };
+        let mut across = [[T::zero(); REACH]; REACH];
+        for n in 0..REACH {
+            for m in 0..REACH {
+                let at = layer * normal + (n + 1) * b + (m + 1) * a;
+                let [far, near] = [-inward, inward].map(|s: isize| at.wrapping_add_signed(s * normal as isize));
+                across[n][m] = parabola(self.values[far], self.values[at], self.values[near]);
+            }
+        }
+        let mut along = [[T::zero(); GROUP]; REACH];
+        for n in 0..REACH {
+            for m in 0..PATCH {
+                let [left, middle, right] = [across[n][m], across[n][m + 1], across[n][m + 2]];
+                along[n][2 * m] = parabola(right, middle, left);
+                along[n][2 * m + 1] = parabola(left, middle, right);
+            }
+        }
+        let ghosts = &mut ghosts[..FACE_CELLS];
+        for n in 0..PATCH {
+            for m in 0..GROUP {
+                let [below, middle, above] = [along[n][m], along[n + 1][m], along[n + 2][m]];
+                ghosts[2 * n * GROUP + m] = parabola(above, middle, below);
+                ghosts[(2 * n + 1) * GROUP + m] = parabola(below, middle, above);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Ghost values on the host processor.
+
+use super::coarse::CoarseBlock;
+use super::{FACES, GHOST_CELLS, GhostOrigin, face_axes, strides};
+use crate::by_isa::by_isa;
+use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, direction};
+use crate::real::Real;
+use crate::tables::{LevelTables, NONE};
+use rayon::prelude::*;
+
+pub(super) fn potential_ghosts<T: Real>(tables: &LevelTables, origin: GhostOrigin, potential: &[T], ghosts: &mut [T]) {
+    ghosts.par_chunks_mut(GHOST_CELLS).take(tables.len()).enumerate().for_each(|(g, ghosts)| {
+        gather(tables, g, origin, potential, ghosts);
+    });
+}
+
+by_isa! {
+    pub(crate) fn gather<T: Real>(
+        tables: &LevelTables, g: usize, origin: GhostOrigin, potential: &[T], ghosts: &mut [T],
+    ) = gather_group
+}
+
+/// The ghost values of one group.
+#[inline(always)]
+fn gather_group<T: Real, const LANES: usize>(
+    tables: &LevelTables,
+    g: usize,
+    origin: GhostOrigin,
+    potential: &[T],
+    ghosts: &mut [T],
+) {
+    let row = tables.row(g);
+    let mut block = None;
+    for face in 0..FACES {
+        let ghosts = &mut ghosts[face * FACE_CELLS..][..FACE_CELLS];
+        let sibling = match origin {
+            GhostOrigin::Coarse => NONE,
+            GhostOrigin::Sibling => row[face_direction(face)],
+        };
+        if sibling == NONE {
+            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], potential);
+            block.get_or_insert_with(load).face(face, ghosts);
+        } else {
+            facing_cells(&potential[sibling as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
+        }
+    }
+}
+
+/// The row entry of the neighbour across a face.
+pub(crate) const fn face_direction(face: usize) -> usize {
+    let sign = if face & 1 == 0 { -1 } else { 1 };
+    match face / 2 {
+        0 => direction(sign, 0, 0),
+        1 => direction(0, sign, 0),
+        _ => direction(0, 0, sign),
+    }
+}
+
+/// Copies the layer of the neighbour across `face` that touches it.
+#[inline(always)]
+fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T]) {
+    let axis = face / 2;
+    let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
+    let layer = if face & 1 == 0 { GROUP - 1 } else { 0 };
+    let first = layer * strides(GROUP)[axis];
+    for n in 0..GROUP {
+        let ghosts = &mut ghosts[n * GROUP..][..GROUP];
+        if a == 1 {
+            ghosts.copy_from_slice(&neighbour[first + n * b..][..GROUP]);
+        } else {
+            for m in 0..GROUP {
+                ghosts[m] = neighbour[first + n * b + m * a];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{CENTRE, DIRECTIONS, cell};
+
+    /// One fine group in octant 6 of a lone periodic coarse group.
+    fn lone_child() -> LevelTables {
+        let mut neighbours = vec![NONE; DIRECTIONS];
+        neighbours[CENTRE] = 1;
+        LevelTables {
+            slots: vec![1],
+            neighbours,
+            parents: vec![0; DIRECTIONS],
+            octants: vec![6],
+            outside: vec![0],
+            leaves: vec![0xff],
+        }
+    }
+
+    /// A parabola in each axis is interpolated exactly, wherever the stencil stays inside one period.
+    #[test]
+    fn parabolas_are_interpolated_exactly() {
+        let value = |x: f64, y: f64, z: f64| (1.0 + x - 0.1 * x * x) * (2.0 - y * y) * (0.3 + z + 0.2 * z * z);
+        let mut potential = vec![0.0; 2 * GROUP_CELLS];
+        for (k, j, i) in (0..16).flat_map(|k| (0..16).flat_map(move |j| (0..16).map(move |i| (k, j, i)))) {
+            // the period starts at x = -2, y = 4, z = 4, so that the child's surroundings are smooth
+            let x = if i >= 14 { i as f64 - 16.0 } else { i as f64 };
+            let [y, z] = [j, k].map(|c| if c < 4 { c as f64 + 16.0 } else { c as f64 });
+            potential[cell(i, j, k)] = value(x, y, z);
+        }
+        let mut ghosts = vec![0.0; GHOST_CELLS];
+        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, &mut ghosts);
+        for face in 0..FACES {
+            for n in 0..FACE_CELLS {
+                let layer = if face & 1 == 0 { -1.0 } else { 16.0 };
+                let mut fine = [0.0; 3];
+                fine[face / 2] = layer;
+                let [a, b] = face_axes(face / 2);
+                (fine[a], fine[b]) = ((n % GROUP) as f64, (n / GROUP) as f64);
+                let [x, y, z] = std::array::from_fn(|axis| 0.5 * (fine[axis] - 0.5) + [0.0, 8.0, 8.0][axis]);
+                let exact = value(x, y, z);
+                let error = (ghosts[face * FACE_CELLS + n] - exact).abs();
+                assert!(error < 1e-12 * (1.0 + exact.abs()) * 10.0, "face {face}, {n}: {error:e} of {exact}");
+            }
+        }
+    }
+}

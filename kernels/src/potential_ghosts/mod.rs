@@ -1,0 +1,68 @@
+//! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells need
+//! for their acceleration.
+//!
+//! Faces are numbered −x, +x, −y, +y, −z, +z. Face values are `[6, b, a]`: a and b are the other two axes in the
+//! order x, y, z, a fastest.
+
+mod coarse;
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::{FACE_CELLS, GROUP_CELLS};
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+pub(crate) use cpu::{face_direction, gather};
+
+/// Faces of a group.
+pub const FACES: usize = 6;
+/// Ghost values of a group: one layer on each face.
+pub const GHOST_CELLS: usize = FACES * FACE_CELLS;
+
+/// Where ghost values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GhostOrigin {
+    /// All six faces interpolated from the coarser level.
+    Coarse,
+    /// Cells of the neighbours at the same level where there are any, else interpolated from the coarser level.
+    Sibling,
+}
+
+/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, from `potential`, `[slots, 16, 16, 16]` of all levels.
+///
+/// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
+/// coarse cells and position.
+///
+/// # Panics
+/// If an array is too short, or if a coarse group that the interpolation needs is missing (the octree is not properly
+/// nested).
+pub fn potential_ghosts<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    origin: GhostOrigin,
+    potential: &Buffer<T>,
+    ghosts: &mut Buffer<T>,
+) {
+    assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups do not fit", tables.len());
+    assert!(potential.len().is_multiple_of(GROUP_CELLS));
+    match device {
+        Device::Cpu(device) => {
+            device.install(|| cpu::potential_ghosts(tables, origin, potential.host(), ghosts.host_mut()));
+        }
+    }
+}
+
+/// Distance in memory between cells one apart along x, y, z, in an array with `n` cells a side.
+pub(crate) const fn strides(n: usize) -> [usize; 3] {
+    [1, n, n * n]
+}
+
+/// The two axes of a face across `axis`, in the order x, y, z.
+pub(crate) const fn face_axes(axis: usize) -> [usize; 2] {
+    match axis {
+        0 => [1, 2],
+        1 => [0, 2],
+        _ => [0, 1],
+    }
+}

@@ -1,0 +1,59 @@
+//! ∇²φ = source on the periodic root mesh, by Fourier transforms with the Green's function of the 7-point operator
+//! (paper, section 2.3).
+
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::{GROUP, GROUP_CELLS};
+use crate::poisson_source::PoissonSource;
+use crate::real::Real;
+
+/// Plans and work space for one root mesh. Owned by the caller.
+#[derive(Debug)]
+pub struct RootPoisson {
+    /// Groups along each axis.
+    groups: [usize; 3],
+    work: cpu::Work,
+}
+
+impl RootPoisson {
+    /// Plans transforms for a root level of `groups` groups along x, y, z.
+    pub fn new(groups: [usize; 3]) -> Self {
+        Self { groups, work: cpu::Work::new(groups.map(|n| n * GROUP)) }
+    }
+
+    /// Bytes of work space.
+    pub fn bytes(&self) -> usize {
+        self.work.bytes()
+    }
+
+    /// Solves ∇²φ = source − ⟨source⟩ on cells of width `h`, with ⟨φ⟩ = 0.
+    ///
+    /// Computed in double precision, by one-dimensional transforms of a fixed plan, each of one line: the bits do not
+    /// depend on the number of threads. In Fourier space φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)).
+    ///
+    /// - `slots`: slot of each root group, `[groups z, y, x]`.
+    /// - `potential`: `[slots, 16, 16, 16]`; the root's slots are overwritten.
+    ///
+    /// # Panics
+    /// If `slots` has the wrong length, names a slot twice, or a pool is too short.
+    pub fn solve<T: Real>(
+        &mut self,
+        device: &Device,
+        slots: &[u32],
+        source: &PoissonSource<T>,
+        h: f64,
+        potential: &mut Buffer<T>,
+    ) {
+        assert_eq!(slots.len(), self.groups.iter().product::<usize>(), "one slot for each root group");
+        let most = slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+        assert!(source.slots() >= most && potential.len() >= most * GROUP_CELLS, "the pools have no slot {most}");
+        let mut sorted = slots.to_vec();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two root groups");
+        match device {
+            Device::Cpu(device) => device.install(|| self.work.solve(slots, source, h, potential.host_mut())),
+        }
+    }
+}

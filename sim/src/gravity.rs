@@ -1,0 +1,213 @@
+//! The multi-level Poisson solve (paper, section 2.3).
+
+use crate::parameters::{GroupSolver, RunParameters};
+use comove_kernels as kernels;
+use comove_kernels::group_poisson::FACE_GRADIENTS;
+use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::potential_ghosts::GHOST_CELLS;
+use comove_kernels::{
+    Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, PoissonSource, Real,
+    RefinedTables, RootPoisson, add_correction, group_poisson, mass_sheet, potential_ghosts,
+};
+
+/// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
+#[derive(Clone, Copy, Debug)]
+pub struct Hierarchy<'a> {
+    /// One table a level.
+    pub tables: &'a [LevelTables],
+    /// One table a level.
+    pub refined: &'a [RefinedTables],
+    /// Slot of each root group, `[groups z, y, x]`.
+    pub root_slots: &'a [u32],
+    /// Cell width of the root level in code length.
+    pub h: f64,
+}
+
+impl Hierarchy<'_> {
+    /// Cell width of a level.
+    fn width(&self, level: usize) -> f64 {
+        self.h / (1u64 << level) as f64
+    }
+}
+
+/// Options, solvers and work space of the Poisson solve.
+#[derive(Debug)]
+pub struct Gravity<T> {
+    sibling_steps: [u32; 3],
+    mass_sheet: bool,
+    root: RootPoisson,
+    group: kernels::GroupSolver<T>,
+    /// Correction ζ, `[slots, 16, 16, 16]`.
+    correction: Buffer<T>,
+    /// −4πGξ, the source of ζ, `[slots, 16, 16, 16]`.
+    sheet: Buffer<T>,
+    /// ∂φ/∂n on the faces of refined groups, `[slots, 6, 8, 8]`.
+    gradients: Buffer<T>,
+    /// Boundary values of the level in hand, `[groups, 6, 16, 16]`.
+    ghosts: Buffer<T>,
+}
+
+impl<T: Real> Gravity<T> {
+    /// Solvers for a root level of `root_groups` groups along x, y, z, with the options of a run.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn new(device: &Device, parameters: &RunParameters, root_groups: [usize; 3]) -> Result<Self, KernelError> {
+        let group = match parameters.group_solver {
+            GroupSolver::Sine => kernels::GroupSolver::sine(),
+            GroupSolver::Sor => kernels::GroupSolver::Sor { tolerance: parameters.sor_tolerance },
+        };
+        Ok(Self {
+            sibling_steps: parameters.sibling_steps,
+            mass_sheet: parameters.mass_sheet,
+            root: RootPoisson::new(root_groups),
+            group,
+            correction: Buffer::zeros(device, 0)?,
+            sheet: Buffer::zeros(device, 0)?,
+            gradients: Buffer::zeros(device, 0)?,
+            ghosts: Buffer::zeros(device, 0)?,
+        })
+    }
+
+    /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8 bytes.
+    pub fn bytes(&self) -> usize {
+        let values = self.correction.len() + self.sheet.len() + self.gradients.len() + self.ghosts.len();
+        values * T::BYTES + self.root.bytes()
+    }
+
+    /// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on every level, periodic, with ⟨φ⟩ = 0 on the root.
+    ///
+    /// - `density`: the fluid pool, `[slots, 6, 16, 16, 16]`, cells under finer ones holding their means, with 4πG
+    ///   (comoving: 3/2 Ω_m a) and the box mean.
+    /// - `potential`: `[slots, 16, 16, 16]`, comoving φ̃.
+    ///
+    /// Returns the iterations of the refined levels (zero with the exact solver).
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`] if the work space cannot grow to the pools' size.
+    ///
+    /// # Panics
+    /// If the pools and tables disagree in shape, or the octree is not properly nested.
+    pub fn solve(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<Iterations, KernelError> {
+        let levels = hierarchy.tables.len();
+        let correct = self.mass_sheet && levels > 1;
+        self.grow(device, hierarchy, potential.len() / GROUP_CELLS, correct)?;
+        let Self { sibling_steps, root, group, correction, sheet, gradients, ghosts, .. } = self;
+        let [after_potential, after_correction, at_end] = *sibling_steps;
+        let root_slots = hierarchy.root_slots;
+        let mut iterations = Iterations::default();
+        let at = |level: usize| LevelSolve {
+            device,
+            tables: &hierarchy.tables[level],
+            solver: group,
+            h: hierarchy.width(level),
+        };
+
+        // 1. the uncorrected potential, from coarse to fine
+        let source = PoissonSource::Density(density);
+        root.solve(device, root_slots, &source, hierarchy.h, potential);
+        for level in 1..levels {
+            iterations.add(at(level).from_coarse(&source, potential, ghosts, gradients));
+            iterations.add(at(level).relax(after_potential, &source, potential, ghosts, gradients));
+        }
+
+        if correct {
+            // 2. the pseudo mass sheets, from fine to coarse
+            for level in (0..levels).rev() {
+                let (tables, refined) = (&hierarchy.tables[level], &hierarchy.refined[level]);
+                mass_sheet(device, tables, refined, hierarchy.width(level), potential, gradients, sheet);
+            }
+            // 3. the correction, from coarse to fine
+            let source = PoissonSource::Field(sheet);
+            root.solve(device, root_slots, &source, hierarchy.h, correction);
+            for level in 1..levels {
+                iterations.add(at(level).from_coarse(&source, correction, ghosts, gradients));
+                iterations.add(at(level).relax(after_correction, &source, correction, ghosts, gradients));
+            }
+        }
+
+        // 4. the corrected potential, from coarse to fine; it obeys the equation with the sheets in it
+        for level in 0..levels {
+            let source = if correct {
+                add_correction(device, &hierarchy.tables[level], correction, potential);
+                PoissonSource::DensityAndField(density, sheet)
+            } else {
+                PoissonSource::Density(density)
+            };
+            let steps = if level == 0 { 0 } else { at_end };
+            iterations.add(at(level).relax(steps, &source, potential, ghosts, gradients));
+        }
+        Ok(iterations)
+    }
+
+    /// Makes the work space fit the pools.
+    fn grow(&mut self, device: &Device, hierarchy: &Hierarchy, slots: usize, correct: bool) -> Result<(), KernelError> {
+        let fullest = hierarchy.tables.iter().skip(1).map(LevelTables::len).max().unwrap_or(0);
+        self.ghosts.grow(device, fullest * GHOST_CELLS)?;
+        if hierarchy.tables.len() > 1 {
+            self.gradients.grow(device, slots * FACE_GRADIENTS)?;
+        }
+        if correct {
+            self.correction.grow(device, slots * GROUP_CELLS)?;
+            self.sheet.grow(device, slots * GROUP_CELLS)?;
+        }
+        Ok(())
+    }
+}
+
+/// One refined level and how its groups are solved.
+struct LevelSolve<'a, T> {
+    device: &'a Device,
+    tables: &'a LevelTables,
+    solver: &'a kernels::GroupSolver<T>,
+    h: f64,
+}
+
+impl<T: Real> LevelSolve<'_, T> {
+    /// Solves with boundary values from the coarser level.
+    fn from_coarse(
+        &self,
+        source: &PoissonSource<T>,
+        field: &mut Buffer<T>,
+        ghosts: &mut Buffer<T>,
+        gradients: &mut Buffer<T>,
+    ) -> Iterations {
+        potential_ghosts(self.device, self.tables, GhostOrigin::Coarse, field, ghosts);
+        self.solve(Guess::Flat, source, field, ghosts, gradients)
+    }
+
+    /// Solves `steps` times with boundary values from the neighbours' last solution (paper, sibling relaxation).
+    fn relax(
+        &self,
+        steps: u32,
+        source: &PoissonSource<T>,
+        field: &mut Buffer<T>,
+        ghosts: &mut Buffer<T>,
+        gradients: &mut Buffer<T>,
+    ) -> Iterations {
+        let mut iterations = Iterations::default();
+        for _ in 0..steps {
+            potential_ghosts(self.device, self.tables, GhostOrigin::Sibling, field, ghosts);
+            iterations.add(self.solve(Guess::Held, source, field, ghosts, gradients));
+        }
+        iterations
+    }
+
+    fn solve(
+        &self,
+        guess: Guess,
+        source: &PoissonSource<T>,
+        field: &mut Buffer<T>,
+        ghosts: &Buffer<T>,
+        gradients: &mut Buffer<T>,
+    ) -> Iterations {
+        let Self { device, tables, solver, h } = *self;
+        group_poisson(device, tables, solver, guess, source, ghosts, h, field, Some(gradients))
+    }
+}

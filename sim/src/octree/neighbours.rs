@@ -1,0 +1,323 @@
+//! Neighbour tables: the octree as the kernels see it. Derived data, rebuilt at a regrid.
+//!
+//! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the coarser
+//! one by arithmetic, without a search.
+
+use super::Octree;
+use crate::parameters::Boundary;
+use comove_kernels::layout::{CENTRE, DIRECTIONS, OCTANTS, PATCH, direction, octant_origin};
+use comove_kernels::tables::NONE;
+use comove_kernels::{LevelTables, RefinedTables};
+use rayon::prelude::*;
+
+/// A neighbour row: places in the level's key list, [`NONE`] where there is no group.
+type Row = [u32; DIRECTIONS];
+
+/// The groups of a level and what surrounds them, as places in key lists.
+struct LevelIndex {
+    rows: Vec<Row>,
+    /// Place of each group's parent on the coarser level.
+    parents: Vec<u32>,
+    /// Places of the groups that refine each group's patches on the finer level.
+    children: Vec<[u32; OCTANTS]>,
+    outside: Vec<u8>,
+}
+
+/// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order.
+///
+/// # Panics
+/// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
+pub fn build_tables(tree: &Octree, slots: &[Vec<u32>]) -> Vec<LevelTables> {
+    let levels = index(tree);
+    check(tree, slots);
+    levels.iter().enumerate().map(|(level, index)| level_tables(tree, &levels, level, index, slots)).collect()
+}
+
+/// Which groups refine the patches of each level and those next to them: what the mass sheets need.
+///
+/// # Panics
+/// If `slots` and the octree disagree in shape.
+pub fn build_refined(tree: &Octree, slots: &[Vec<u32>]) -> Vec<RefinedTables> {
+    check(tree, slots);
+    let no_slots = Vec::new();
+    let levels = index(tree);
+    levels
+        .iter()
+        .enumerate()
+        .map(|(level, index)| {
+            let finer = slots.get(level + 1).unwrap_or(&no_slots);
+            let children = index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect();
+            let beyond = (0..index.rows.len())
+                .into_par_iter()
+                .flat_map_iter(|g| beyond(index, g).map(|child| slot_of(child, finer)))
+                .collect();
+            RefinedTables { children, beyond }
+        })
+        .collect()
+}
+
+/// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
+pub fn root_slots(tree: &Octree, slots: &[Vec<u32>]) -> Vec<u32> {
+    let [nx, ny, nz] = tree.root_groups();
+    let mut mesh = vec![NONE; (nx * ny * nz) as usize];
+    for (key, &slot) in tree.level(0).iter().zip(&slots[0]) {
+        let [x, y, z] = key.coordinate;
+        mesh[((z * ny + y) * nx + x) as usize] = slot;
+    }
+    mesh
+}
+
+fn check(tree: &Octree, slots: &[Vec<u32>]) {
+    assert!(slots.len() >= tree.level_count(), "{} levels have slots", slots.len());
+    for level in 0..tree.level_count() {
+        assert_eq!(slots[level].len(), tree.level(level).len(), "one slot for each group of level {level}");
+    }
+}
+
+fn slot_of(place: u32, slots: &[u32]) -> u32 {
+    if place == NONE { NONE } else { slots[place as usize] }
+}
+
+fn level_tables(
+    tree: &Octree,
+    levels: &[LevelIndex],
+    level: usize,
+    index: &LevelIndex,
+    slots: &[Vec<u32>],
+) -> LevelTables {
+    let row_slots = |row: &Row, level: usize| row.map(|place| slot_of(place, &slots[level]));
+    let parents = match level {
+        0 => vec![NONE; index.rows.len() * DIRECTIONS],
+        _ => index
+            .parents
+            .par_iter()
+            .flat_map_iter(|&parent| row_slots(&levels[level - 1].rows[parent as usize], level - 1))
+            .collect(),
+    };
+    let no_slots = Vec::new();
+    let leaves =
+        |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
+    let tables = LevelTables {
+        slots: slots[level].clone(),
+        neighbours: index.rows.par_iter().flat_map_iter(|row| row_slots(row, level)).collect(),
+        parents,
+        octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
+        outside: index.outside.clone(),
+        leaves: index.children.iter().map(leaves).collect(),
+        children: index
+            .children
+            .iter()
+            .flatten()
+            .map(|&child| slot_of(child, slots.get(level + 1).unwrap_or(&no_slots)))
+            .collect(),
+    };
+    tables.check();
+    tables
+}
+
+/// Walks the levels from coarse to fine.
+fn index(tree: &Octree) -> Vec<LevelIndex> {
+    let mut levels: Vec<LevelIndex> = Vec::with_capacity(tree.level_count());
+    for level in 0..tree.level_count() {
+        let outside: Vec<u8> = (0..tree.level(level).len()).into_par_iter().map(|g| outside(tree, level, g)).collect();
+        let parents = parents(tree, level);
+        let rows = match levels.last_mut() {
+            None => root_rows(tree, &outside),
+            Some(coarser) => {
+                for (g, &parent) in parents.iter().enumerate() {
+                    coarser.children[parent as usize][tree.level(level)[g].octant()] = g as u32;
+                }
+                let row =
+                    |g: usize| refined_row(coarser, parents[g] as usize, tree.level(level)[g].octant(), outside[g]);
+                (0..parents.len()).into_par_iter().map(row).collect()
+            }
+        };
+        let children = vec![[NONE; OCTANTS]; rows.len()];
+        levels.push(LevelIndex { rows, parents, children, outside });
+    }
+    levels
+}
+
+/// Place of each group's parent: both lists follow the Morton curve, so one walk finds them all.
+fn parents(tree: &Octree, level: usize) -> Vec<u32> {
+    if level == 0 {
+        return vec![NONE; tree.level(0).len()];
+    }
+    let coarser = tree.level(level - 1);
+    let mut place = 0;
+    let find = |key: &super::Key| {
+        let parent = key.parent().expect("a refined level has parents");
+        while coarser[place] != parent {
+            place += 1;
+        }
+        place as u32
+    };
+    tree.level(level).iter().map(find).collect()
+}
+
+/// Bits of the faces of the box that a group touches and that are not periodic: −x, +x, −y, +y, −z, +z.
+fn outside(tree: &Octree, level: usize, g: usize) -> u8 {
+    if tree.boundary() == Boundary::Periodic {
+        return 0;
+    }
+    let key = tree.level(level)[g];
+    (0..3).fold(0, |bits, axis| {
+        let last = (tree.root_groups()[axis] << level) - 1;
+        let [lower, upper] = [0, last].map(|edge| u8::from(key.coordinate[axis] == edge));
+        bits | lower << (2 * axis) | upper << (2 * axis + 1)
+    })
+}
+
+/// Every direction with its row entry; components that leave the box through a closed face are dropped.
+fn directions(outside: u8) -> impl Iterator<Item = (usize, [i32; 3])> {
+    let range = -1..=1;
+    range
+        .clone()
+        .flat_map(move |z| {
+            let range = range.clone();
+            range.clone().flat_map(move |y| range.clone().map(move |x| [x, y, z]))
+        })
+        .map(move |offset: [i32; 3]| {
+            let entry = direction(offset[0], offset[1], offset[2]);
+            let inside = std::array::from_fn(|axis| {
+                let bit = 2 * axis + usize::from(offset[axis] > 0);
+                if offset[axis] != 0 && outside >> bit & 1 == 1 { 0 } else { offset[axis] }
+            });
+            (entry, inside)
+        })
+}
+
+fn root_rows(tree: &Octree, outside: &[u8]) -> Vec<Row> {
+    let places: Vec<u32> = (0..tree.level(0).len() as u32).collect();
+    let mesh = root_slots(tree, &[places]);
+    let groups = tree.root_groups().map(|n| n as i32);
+    let row = |g: usize| {
+        let mut row = [NONE; DIRECTIONS];
+        for (entry, offset) in directions(outside[g]) {
+            let [x, y, z] = std::array::from_fn(|axis| {
+                (tree.level(0)[g].coordinate[axis] as i32 + offset[axis]).rem_euclid(groups[axis])
+            });
+            row[entry] = mesh[((z * groups[1] + y) * groups[0] + x) as usize];
+        }
+        row
+    };
+    (0..outside.len()).into_par_iter().map(row).collect()
+}
+
+/// The row of the group at `octant` of `parent`.
+fn refined_row(coarser: &LevelIndex, parent: usize, octant: usize, outside: u8) -> Row {
+    let mut row = [NONE; DIRECTIONS];
+    for (entry, offset) in directions(outside) {
+        row[entry] = patch_beyond(coarser, parent, octant, offset);
+    }
+    row
+}
+
+/// The group that refines the patch `offset` patches away from the one at `octant` of group `g`, [`NONE`] for a leaf.
+fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, offset: [i32; 3]) -> u32 {
+    let at: [i32; 3] = std::array::from_fn(|axis| (octant >> axis & 1) as i32 + offset[axis]);
+    let [dx, dy, dz] = at.map(|a| a.div_euclid(2));
+    let [x, y, z] = at.map(|a| a.rem_euclid(2) as usize);
+    match level.rows[g][direction(dx, dy, dz)] {
+        NONE => NONE,
+        group => level.children[group as usize][x | y << 1 | z << 2],
+    }
+}
+
+/// The groups that refine the patches across the faces of group `g`'s patches, `[8, 6]`.
+fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
+    (0..OCTANTS).flat_map(move |octant| {
+        (0..6).map(move |face| {
+            let (axis, sign) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
+            let at_edge = (octant_origin(octant)[axis] >= PATCH) == (sign > 0);
+            if at_edge && level.outside[g] >> face & 1 == 1 {
+                return NONE;
+            }
+            let mut offset = [0; 3];
+            offset[axis] = sign;
+            patch_beyond(level, g, octant, offset)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octree::Key;
+
+    /// A box whose root octants are refined in a pattern, three levels deep.
+    fn tree(root: [u32; 3], boundary: Boundary) -> Octree {
+        let mut refined = Vec::new();
+        for key in Octree::new(root, boundary).level(0) {
+            for o in (0..OCTANTS).filter(|o| (key.coordinate[0] as usize + o) % 3 != 0) {
+                refined.push(key.child(o));
+                refined.extend((0..OCTANTS).filter(|p| (o + p) % 2 == 0).map(|p| key.child(o).child(p)));
+            }
+        }
+        Octree::with_groups(root, boundary, refined)
+    }
+
+    fn slots(tree: &Octree) -> Vec<Vec<u32>> {
+        // any distinct numbers, to see that slots and places are not confused
+        (0..tree.level_count())
+            .map(|l| (0..tree.level(l).len()).map(|n| 7 + 3 * (tree.first_of_level(l) + n) as u32).collect())
+            .collect()
+    }
+
+    /// Against look-ups of coordinates, group by group.
+    #[test]
+    fn rows_agree_with_look_ups() {
+        for boundary in [Boundary::Periodic, Boundary::Outflow] {
+            let tree = tree([3, 1, 2], boundary);
+            let slots = slots(&tree);
+            let tables = build_tables(&tree, &slots);
+            let refined = build_refined(&tree, &slots);
+            let slot = |key: Key| tree.find(key).map_or(NONE, |n| slots[usize::from(key.level)][n]);
+            for level in 0..tree.level_count() {
+                let cells = tree.root_groups().map(|n| n << level);
+                for (g, &key) in tree.level(level).iter().enumerate() {
+                    let expected = |key: Key| {
+                        let mut row = [NONE; DIRECTIONS];
+                        for d in 0..27i32 {
+                            let mut offset = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
+                            for axis in 0..3 {
+                                let single = [
+                                    offset[axis] * i32::from(axis == 0),
+                                    offset[axis] * i32::from(axis == 1),
+                                    offset[axis] * i32::from(axis == 2),
+                                ];
+                                if tree.neighbour(key, single).is_none() {
+                                    offset[axis] = 0;
+                                }
+                            }
+                            row[d as usize] = slot(tree.neighbour(key, offset).expect("inside by now"));
+                        }
+                        row
+                    };
+                    assert_eq!(*tables[level].row(g), expected(key), "{key:?}");
+                    if let Some(parent) = key.parent() {
+                        assert_eq!(*tables[level].parent_row(g), expected(parent));
+                    }
+                    assert_eq!(tables[level].leaves[g], tree.leaves(key));
+                    assert_eq!(usize::from(tables[level].octants[g]), key.octant());
+                    for face in 0..6 {
+                        let edge = if face & 1 == 0 { 0 } else { cells[face / 2] - 1 };
+                        let touches = boundary == Boundary::Outflow && key.coordinate[face / 2] == edge;
+                        assert_eq!(tables[level].outside[g] >> face & 1 == 1, touches);
+                    }
+                    for o in 0..OCTANTS {
+                        assert_eq!(refined[level].children[8 * g + o], slot(key.child(o)));
+                        for face in 0..6 {
+                            let mut offset = [0; 3];
+                            offset[face / 2] = if face & 1 == 0 { -1 } else { 1 };
+                            let beyond = tree.neighbour(key.child(o), offset).map_or(NONE, slot);
+                            assert_eq!(refined[level].beyond[48 * g + 6 * o + face], beyond);
+                        }
+                    }
+                }
+            }
+            assert_eq!(tables[0].row(0)[CENTRE], slots[0][0]);
+            assert_eq!(root_slots(&tree, &slots)[5], slot(Key::new(0, [2, 0, 1])));
+        }
+    }
+}

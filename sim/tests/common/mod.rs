@@ -1,0 +1,92 @@
+//! Starting states for the tests of whole runs.
+#![allow(dead_code)]
+
+use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::parameters::{Criterion, RunParameters};
+use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
+
+pub const GAMMA: f64 = 5.0 / 3.0;
+
+/// Density, velocity and pressure at a point of the unit box.
+pub type Gas = (f64, [f64; 3], f64);
+
+/// A root mesh of `groups` groups a side with the gas of `initial` at cell centres.
+pub fn initial(
+    groups: u32,
+    boundary: Boundary,
+    cosmology: Option<Cosmology>,
+    a: f64,
+    gas: impl Fn([f64; 3]) -> Gas,
+) -> Snapshot {
+    let mut state = HostState::zeros(Octree::new([groups; 3], boundary));
+    let n = f64::from(groups) * GROUP as f64;
+    for (g, key) in state.tree.clone().keys().enumerate() {
+        for c in 0..GROUP_CELLS {
+            let at = [c % GROUP, c / GROUP % GROUP, c / (GROUP * GROUP)];
+            let x = std::array::from_fn(|i| (f64::from(key.coordinate[i]) * GROUP as f64 + at[i] as f64 + 0.5) / n);
+            let (density, v, pressure) = gas(x);
+            let kinetic = 0.5 * density * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+            let entropy = pressure / density.powf(GAMMA - 1.0);
+            let values =
+                [density, density * v[0], density * v[1], density * v[2], kinetic + pressure / (GAMMA - 1.0), entropy];
+            for (f, value) in values.into_iter().enumerate() {
+                state.fluid[g * GROUP_VALUES + f * GROUP_CELLS + c] = value;
+            }
+        }
+    }
+    let comoving = cosmology.is_some();
+    Snapshot {
+        header: SnapshotHeader {
+            role: Role::Initial,
+            a,
+            time: 0.0,
+            step: 0,
+            box_length: if comoving { 50.0 } else { 1.0 },
+            coordinates: if comoving { Coordinates::Comoving } else { Coordinates::Plain },
+            cosmology,
+            gamma: GAMMA,
+            mean_molecular_weight: 1.22,
+            eta: 1e-2,
+            precision: Precision::Single,
+            restart: serde_json::Value::Null,
+            recipe: String::new(),
+            provenance: serde_json::Value::Null,
+        },
+        state,
+    }
+}
+
+/// A few plane waves with cold gas and velocities of the growing mode's sign: collapses within a few e-folds of a.
+pub fn cosmological(groups: u32) -> Snapshot {
+    let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0);
+    let tau = std::f64::consts::TAU;
+    initial(groups, Boundary::Periodic, Some(cosmology), 0.05, |x| {
+        let [u, v, w] = x.map(|x| tau * x);
+        let density = 1.0 + 0.3 * (u.sin() + v.sin() + w.sin()) + 0.1 * (2.0 * u + 0.3).sin() * (w + v).cos();
+        let velocity = [u, v, w].map(|p| 0.05 * p.cos() * 50.0 / tau * 0.3);
+        (density, velocity, 1e-7)
+    })
+}
+
+/// Parameters of a refined cosmological run.
+pub fn cosmological_parameters(precision: Precision) -> RunParameters {
+    RunParameters {
+        precision,
+        max_level: 2,
+        refine: vec![Criterion::DensityAbove { thresholds: vec![1.6, 2.5] }],
+        max_delta_a: 0.05,
+        ..RunParameters::default()
+    }
+}
+
+/// Parameters of a hydrodynamic run in plain coordinates.
+pub fn plain_parameters(precision: Precision, max_level: u8, thresholds: Vec<f64>) -> RunParameters {
+    RunParameters {
+        precision,
+        coordinates: Coordinates::Plain,
+        gravity: false,
+        max_level,
+        refine: vec![Criterion::DensityAbove { thresholds }],
+        ..RunParameters::default()
+    }
+}
