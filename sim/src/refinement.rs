@@ -1,6 +1,6 @@
 //! From flags to the tree they ask for.
 
-use crate::octree::{Key, Octree, nesting};
+use crate::octree::{Key, Octree, nest};
 use crate::parameters::Criterion;
 use comove_kernels::Real;
 use comove_kernels::flag::FlagCriteria;

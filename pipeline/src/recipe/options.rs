@@ -10,6 +10,23 @@ use serde_json::Value;
 /// # Errors
 /// A [`Refusal`] that names the function, the option, and the nearest known name or what kind of value is expected.
 pub fn decode<T: DeserializeOwned>(function: &str, options: Map) -> Result<T, Box<EvalAltResult>> {
+    decode_with(function, options, &[])
+}
+
+/// Removes the options of these names from a map and returns them: for a function whose options fill two structures.
+pub fn take(options: &mut Map, names: &[&str]) -> Map {
+    names.iter().filter_map(|name| options.remove_entry(*name)).collect()
+}
+
+/// As [`decode`], where `others` are further options of the function, named in messages but decoded elsewhere.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_with<T: DeserializeOwned>(
+    function: &str,
+    options: Map,
+    others: &[&str],
+) -> Result<T, Box<EvalAltResult>> {
     let value = to_json(&Dynamic::from(options)).map_err(|(key, what)| {
         let message = format!("{key}: {what} cannot be an option's value");
         Refusal::error(function, message, key.split('.').next_back())
@@ -17,7 +34,7 @@ pub fn decode<T: DeserializeOwned>(function: &str, options: Map) -> Result<T, Bo
     serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().to_string();
         let message = error.inner().to_string();
-        let (message, key) = explain(&path, &message);
+        let (message, key) = explain(&path, &message, others);
         Refusal::error(function, message, key.as_deref())
     })
 }
@@ -72,11 +89,14 @@ fn join(head: &str, tail: &str) -> String {
 }
 
 /// Serde's message in the words of a recipe, and the option that the caret should point at.
-fn explain(path: &str, message: &str) -> (String, Option<String>) {
+fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String>) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let last = path.split('.').next_back().map(|key| key.split('[').next().unwrap_or(key).to_owned());
     if message.starts_with("unknown field") {
-        let (name, known) = (quoted[0], &quoted[1..]);
+        let name = quoted[0];
+        // an option inside a nested map has no others
+        let others = if path == name { others } else { &[] };
+        let known: Vec<&str> = quoted[1..].iter().chain(others).copied().collect();
         let hint = match nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("known are {}", known.join(", ")),

@@ -15,12 +15,12 @@ pub mod halos;
 pub mod ic;
 pub mod measure;
 pub mod power_spectrum;
-pub mod projection;
+//PROJ
 pub mod refinement_ratio;
 pub mod result;
 pub mod saved;
 pub mod section;
-pub mod slice;
+//SLICE
 pub mod work;
 
 use crate::error::PipelineError;

@@ -29,6 +29,11 @@ pub struct Input {
 }
 
 impl Input {
+    /// The redshift to four decimals at most, for names and captions.
+    pub fn shown_z(&self) -> f64 {
+        (self.z * 1e4).round() / 1e4
+    }
+
     /// Reads it as a snapshot.
     ///
     /// # Errors

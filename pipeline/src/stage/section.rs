@@ -1,5 +1,6 @@
 //! A stage's part of the report: `section.json` in its folder.
 
+use comove_analysis::table::Table;
 use serde::{Deserialize, Serialize};
 
 /// The name of the file.
@@ -48,6 +49,11 @@ impl Section {
     pub fn table(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
         let columns = columns.iter().map(|c| (*c).to_owned()).collect();
         self.tables.push(SectionTable { caption: caption.into(), columns, rows });
+    }
+
+    /// Adds a result's table, its numbers rounded for a reader.
+    pub fn record(&mut self, caption: impl Into<String>, table: &Table) {
+        self.tables.push(SectionTable { caption: caption.into(), columns: table.columns.clone(), rows: table.rounded() });
     }
 
     /// Adds an image.

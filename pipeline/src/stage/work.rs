@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
+use comove_analysis::table::Record;
 use comove_kernels::Device;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,15 @@ impl Work<'_> {
     pub fn write_json(&self, file: &str, value: &impl Serialize) -> Result<String, PipelineError> {
         let text = serde_json::to_vec_pretty(value).expect("results are plain data");
         self.write(file, &text)
+    }
+
+    /// Writes a result as `name.csv` (its table) and `name.json` (all of it).
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn write_record(&self, name: &str, record: &impl Record) -> Result<[String; 2], PipelineError> {
+        let csv = self.write(&format!("{name}.csv"), record.table().to_csv().as_bytes())?;
+        Ok([csv, self.write_json(&format!("{name}.json"), record)?])
     }
 
     /// Writes the stage's part of the report.
