@@ -1,18 +1,110 @@
 //! The instruction set, chosen at run time.
+//!
+//! A kernel is written once, as a [`Kernel`] whose `run` and everything below it is `#[inline(always)]`; [`Isa::run`] inlines
+//! it into a function that is compiled for one instruction set. Wider registers only do more cells at a time: no fused
+//! multiply-add is formed, no sum is reordered, so the bits are the same with each of them.
 
-/// The best instruction set of this processor that the kernels are built for.
-pub fn name() -> &'static str {
+/// Work that is compiled once for every instruction set.
+pub trait Kernel {
+    /// What it returns.
+    type Output;
+    /// Does the work. Mark it, and all it calls in its loops, `#[inline(always)]`.
+    fn run(self) -> Self::Output;
+}
+
+/// An instruction set that the kernels are built for. Values come from [`Isa::best`] and [`Isa::available`] only, so that
+/// one that is held is one that this processor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa(Set);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    /// What every processor of the target has: SSE2 on x86-64, NEON on 64-bit ARM.
+    Baseline,
     #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// The instruction sets of this processor, the best last.
+    pub fn available() -> Vec<Self> {
+        #[allow(unused_mut)]
+        let mut sets = vec![Self(Set::Baseline)];
+        #[cfg(target_arch = "x86_64")]
         {
-            return "avx512";
+            if is_x86_feature_detected!("avx2") {
+                sets.push(Self(Set::Avx2));
+            }
+            if has_avx512() {
+                sets.push(Self(Set::Avx512));
+            }
         }
-        if is_x86_feature_detected!("avx2") {
-            return "avx2";
+        sets
+    }
+
+    /// The best instruction set of this processor.
+    pub fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if has_avx512() {
+                return Self(Set::Avx512);
+            }
+            if is_x86_feature_detected!("avx2") {
+                return Self(Set::Avx2);
+            }
+        }
+        Self(Set::Baseline)
+    }
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Set::Baseline => "baseline",
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => "avx512",
         }
     }
-    "baseline"
+
+    /// Runs a kernel with these instructions.
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Set::Baseline => kernel.run(),
+            // SAFETY: such a value exists only where the processor has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { run_avx2(kernel) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { run_avx512(kernel) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
+fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
+}
+
+/// The name of the best instruction set of this processor.
+pub fn name() -> &'static str {
+    Isa::best().name()
 }

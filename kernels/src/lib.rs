@@ -7,6 +7,7 @@
 //! | [`device`], [`buffer`] | where arrays live and how they move |
 //! | [`tables`] | which slots are neighbours: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
+//! | [`ghosts`] | a group with the cells around it |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |
 //!
 //! Nothing here knows an octree, a clock, a file or a recipe. An operation allocates nothing on the device,
@@ -17,8 +18,10 @@ mod by_isa;
 pub mod device;
 pub mod error;
 pub mod flag;
+pub mod ghosts;
 pub mod gravity_kick;
 pub mod group_poisson;
+pub mod hydro_sweep;
 pub mod isa;
 pub mod layout;
 pub mod mass_sheet;
@@ -31,7 +34,11 @@ pub mod reflux;
 pub mod report;
 pub mod restrict;
 pub mod root_poisson;
+mod scratch;
+pub mod state_hash;
 pub mod tables;
+pub mod timestep;
+pub mod totals;
 
 pub use buffer::Buffer;
 pub use device::Device;

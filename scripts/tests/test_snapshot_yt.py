@@ -1,8 +1,8 @@
 """Snapshots as yt sees them.
 
-The files are written by sim/examples/snapshot_samples.rs. Their fields are functions of position, stated here once more,
-so that the reader is compared with numbers that our writer never touched. COMOVE_SAMPLES names a folder that has the
-files; without it they are written to a temporary one.
+The files are written by sim/examples/snapshot_samples.rs. Their fields are functions of position, stated here once
+more, so that the reader is compared with numbers that our writer never touched. COMOVE_SAMPLES names a folder that has
+the files; without it they are written to a temporary one.
 
 Needs yt, h5py, numpy, pytest.
 """
@@ -113,7 +113,8 @@ def test_mean_density(dataset):
     data = dataset.all_data()
     mean = data["gas", "cell_mass"].sum() / data["gas", "cell_volume"].sum()
     assert float(mean.to("g/cm**3")) == pytest.approx(OMEGA_M * critical * 4**3, rel=1e-5)
-    assert float(data["gas", "cell_volume"].sum()) == pytest.approx(float(dataset.domain_width.to("cm").prod()), rel=1e-12)
+    box = float(dataset.domain_width.to("cm").prod())
+    assert float(data["gas", "cell_volume"].sum()) == pytest.approx(box, rel=1e-12)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -140,7 +141,8 @@ def test_physical_units(dataset):
     pressure = expected["Pres"] * OMEGA_M * critical / a**3 * (1e7 / a) ** 2
     np.testing.assert_allclose(grid["gas", "pressure"].to("erg/cm**3").d, pressure, rtol=1e-5)
     potential = expected["Pote"] * (1e7 / a) ** 2
-    np.testing.assert_allclose(grid["gas", "gravitational_potential"].to("cm**2/s**2").d, potential, rtol=1e-6, atol=1e8)
+    # the potential crosses zero: absolute, in units of its range of about 5e15
+    np.testing.assert_allclose(grid["gas", "gravitational_potential"].to("cm**2/s**2").d, potential, atol=1e9)
 
 
 def test_cold_gas_keeps_its_temperature(samples):

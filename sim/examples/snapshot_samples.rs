@@ -4,7 +4,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cosmological.h5` | z = 3, double precision, three levels on a root of 32 × 48 × 32 cells, every field a known function |
+//! | `cosmological.h5` | z = 3, double precision, three levels on a root of 32 × 48 × 32 cells |
 //! | `cold.h5` | z = 49, single precision, gas so cold that its thermal energy is lost in the total energy |
 //! | `plain.h5` | plain coordinates, outflow boundaries, no potential |
 //!

@@ -31,6 +31,9 @@ pub struct State<T> {
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     free: Vec<u32>,
+    gravity: Option<Gravity<T>>,
+    refined: Vec<RefinedTables>,
+    root_slots: Vec<u32>,
 }
 
 impl<T: Real> State<T> {

@@ -370,3 +370,35 @@ fn failed_writes_leave_nothing() {
     assert_eq!(names, ["snapshot.h5", "taken.h5"]);
     assert_eq!(file_digest(&path).unwrap(), digest);
 }
+
+/// A file system that takes no more: the write says so, and both the old file and the next write are well. A child
+/// process is given a limit on the size of its files in place of a full disk.
+#[test]
+fn full_disk_is_named() {
+    const FOLDER: &str = "COMOVE_TEST_LIMITED_FOLDER";
+    let good = snapshot(Precision::Double);
+    let mut small = good.clone();
+    small.state = HostState::zeros(Octree::new([1, 1, 1], Boundary::Periodic));
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let path = PathBuf::from(folder).join("snapshot.h5");
+        for _ in 0..2 {
+            let digest = small.write(&path).unwrap();
+            let error = good.write(&path).unwrap_err();
+            let limit = |error: &std::io::Error| error.kind() == std::io::ErrorKind::FileTooLarge;
+            assert!(matches!(&error, SimError::Io { path: p, source } if *p == path && limit(source)), "{error}");
+            assert_eq!(file_digest(&path).unwrap(), digest);
+            assert_eq!(names_in(path.parent().unwrap()), ["snapshot.h5"]);
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // 4096 blocks of 512 bytes: half of the larger file; without the signal, writes fail as on a full disk
+    let child = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact full_disk_is_named"])
+        .arg(std::env::current_exe().unwrap())
+        .env(FOLDER, folder.path())
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    assert!(String::from_utf8_lossy(&child.stdout).contains("1 passed"));
+}

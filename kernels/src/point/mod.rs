@@ -4,3 +4,4 @@ pub mod dual_energy;
 pub mod eos;
 pub mod minmod;
 pub mod power;
+pub mod relaxing_tvd;

@@ -5,7 +5,7 @@
 
 use super::Octree;
 use crate::parameters::Boundary;
-use comove_kernels::layout::{CENTRE, DIRECTIONS, OCTANTS, PATCH, direction, octant_origin};
+use comove_kernels::layout::{DIRECTIONS, OCTANTS, PATCH, direction, octant_origin};
 use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, RefinedTables};
 use rayon::prelude::*;

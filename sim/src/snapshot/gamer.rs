@@ -1,8 +1,8 @@
 //! The order of patches and cells in the file: GAMER's.
 //!
 //! A row of a `/Tree` or `/GridData` array is a patch of 8³ cells; row numbers are patch identities (GID). Rows run
-//! level by level; every eight rows are the patches of one group, the groups of a level in key order. Inside a group the
-//! patches are *not* in Morton order. Cells of a patch are `[z, y, x]`, x fastest.
+//! level by level; every eight rows are the patches of one group, the groups of a level in key order. Inside a group
+//! the patches are *not* in Morton order. Cells of a patch are `[z, y, x]`, x fastest.
 
 use crate::error::SimError;
 use crate::octree::{Key, Octree};

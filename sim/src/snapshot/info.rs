@@ -9,7 +9,7 @@ use crate::parameters::{Boundary, Coordinates, Precision};
 use comove_kernels::layout::{GROUP, OCTANTS, PATCH};
 use hdf5::H5Type;
 
-/// Version of GAMER's format that the layout follows. Not raised with GAMER's own: see the note on units of the epoch in
+/// Version of GAMER's format that the layout follows. Not raised with GAMER's own: see the units of the epoch in
 /// `docs/snapshot-format.md`.
 const GAMER_FORMAT: i32 = 2475;
 /// GAMER's number for hydrodynamics.

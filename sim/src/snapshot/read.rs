@@ -98,7 +98,8 @@ fn info(source: &Source) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Hands on each field in file order, `[patches, 8, 8, 8]`, verified; of the derived pressure only the digest is checked.
+/// Hands on each field in file order, `[patches, 8, 8, 8]`, verified. The derived pressure is verified and not handed
+/// on.
 fn fields<T: Stored>(
     source: &Source,
     document: &Document,

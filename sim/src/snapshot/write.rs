@@ -31,13 +31,23 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
 
     let io = |source| SimError::Io { path: path.into(), source };
     let temporary = Temporary::beside(path).map_err(io)?;
-    write_hdf5(snapshot, &document, &temporary.path).map_err(|source| SimError::Hdf5 { path: path.into(), source })?;
+    write_hdf5(snapshot, &document, &temporary.path).map_err(|source| failure(path, source))?;
     File::open(&temporary.path).and_then(|file| file.sync_all()).map_err(io)?;
     let (verified, whole) = rayon::join(|| read::verify(&temporary.path, path), || file_digest(&temporary.path));
     verified?;
     let whole = whole?;
     temporary.rename(path).map_err(io)?;
     Ok(whole)
+}
+
+/// What HDF5 could not write: where the system was the cause (a full disk), its own word.
+fn failure(path: &Path, source: hdf5::Error) -> SimError {
+    let text = source.to_string();
+    let number = text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.parse().ok());
+    match number {
+        Some(number) => SimError::Io { path: path.into(), source: std::io::Error::from_raw_os_error(number) },
+        None => SimError::Hdf5 { path: path.into(), source },
+    }
 }
 
 /// A file under a temporary name, removed unless it is renamed.

@@ -1,0 +1,130 @@
+//! Hydro kernels on a uniform periodic 64³ level, on one and two threads: `cargo bench -p comove-kernels --bench hydro`.
+//!
+//! An item is a cell: the step's items per second are cell updates (a forward and a backward sweep of one cell).
+
+use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_kernels::layout::{DIRECTIONS, FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::state_hash::state_hash;
+use comove_kernels::tables::NONE;
+use comove_kernels::timestep::{SignalSpeed, signal_speed};
+use comove_kernels::totals::{GroupTotals, totals};
+use comove_kernels::{Buffer, Device, Eos, GroupReport, LevelTables, Real};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+/// Groups along each axis.
+const N: usize = 4;
+
+fn main() {
+    divan::main();
+}
+
+/// A periodic level of N³ groups in row-major slots.
+fn tables() -> LevelTables {
+    let slot = |x: usize, y: usize, z: usize| ((z % N * N + y % N) * N + x % N) as u32;
+    let mut tables = LevelTables::default();
+    for g in 0..N * N * N {
+        let (x, y, z) = (g % N, g / N % N, g / N / N);
+        tables.slots.push(g as u32);
+        for d in 0..DIRECTIONS {
+            tables.neighbours.push(slot(x + N + d % 3 - 1, y + N + d / 3 % 3 - 1, z + N + d / 9 - 1));
+        }
+    }
+    let n = tables.len();
+    tables.parents = vec![NONE; n * DIRECTIONS];
+    (tables.octants, tables.outside, tables.leaves) = (vec![0; n], vec![0; n], vec![0xff; n]);
+    tables
+}
+
+/// A smooth flow of Mach 0.1 to 1, `cold`: times a hundred, so that the entropy scalar decides everywhere.
+fn flow<T: Real>(tables: &LevelTables, cold: bool) -> Vec<T> {
+    let mut fluid = vec![T::zero(); tables.len() * GROUP_VALUES];
+    for g in 0..tables.len() {
+        for e in 0..GROUP_CELLS {
+            let phase = |axis: usize| {
+                let group = [g % N, g / N % N, g / N / N][axis] * GROUP;
+                let cell = [e % GROUP, e / GROUP % GROUP, e / GROUP / GROUP][axis];
+                (group + cell) as f64 * std::f64::consts::TAU / (N * GROUP) as f64
+            };
+            let density = 1.0 + 0.3 * phase(0).sin() * phase(1).cos();
+            let speed = if cold { 100.0 } else { 1.0 };
+            let v = [speed * 0.5 * phase(2).sin(), speed * 0.3 * phase(0).cos(), speed * (0.1 + 0.4 * phase(1).sin())];
+            let pressure = 0.6 * density.powf(5.0 / 3.0);
+            let kinetic = 0.5 * density * v.iter().map(|v| v * v).sum::<f64>();
+            let u = [density, density * v[0], density * v[1], density * v[2], pressure * 1.5 + kinetic, 0.6 * density];
+            for f in 0..FIELDS {
+                fluid[g * GROUP_VALUES + f * GROUP_CELLS + e] = T::of(u[f]);
+            }
+        }
+    }
+    fluid
+}
+
+fn step<T: Real>(bencher: Bencher, threads: usize, gamma: f64, cold: bool) {
+    let device = Device::cpu(threads).unwrap();
+    let tables = tables();
+    let mut a = Buffer::from_host(&device, flow::<T>(&tables, cold)).unwrap();
+    let mut b = Buffer::zeros(&device, a.len()).unwrap();
+    let mut fluxes = Buffer::zeros(&device, 0).unwrap();
+    let mut reports = vec![GroupReport::default(); tables.len()];
+    let flux_slots = vec![NONE; tables.len() * FLUX_PLANES];
+    let dt_over_dx = T::of(if cold { 0.2 / 100.0 } else { 0.2 });
+    let eos = Eos::new(gamma);
+    bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
+        let forward = SweepParameters { dt_over_dx, backward: false, eos };
+        hydro_sweep(&device, &tables, &flux_slots, &a, &mut b, &mut fluxes, &forward, &mut reports);
+        let backward = SweepParameters { backward: true, ..forward };
+        hydro_sweep(&device, &tables, &flux_slots, &b, &mut a, &mut fluxes, &backward, &mut reports);
+    });
+}
+
+#[divan::bench(args = [1, 2], sample_count = 20, sample_size = 1)]
+fn step_single(bencher: Bencher, threads: usize) {
+    step::<f32>(bencher, threads, 5.0 / 3.0, false);
+}
+
+#[divan::bench(args = [1, 2], sample_count = 20, sample_size = 1)]
+fn step_single_cold(bencher: Bencher, threads: usize) {
+    step::<f32>(bencher, threads, 5.0 / 3.0, true);
+}
+
+#[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
+fn step_single_other_gamma(bencher: Bencher, threads: usize) {
+    step::<f32>(bencher, threads, 1.4, false);
+}
+
+#[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
+fn step_double(bencher: Bencher, threads: usize) {
+    step::<f64>(bencher, threads, 5.0 / 3.0, false);
+}
+
+#[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
+fn signal_speed_single(bencher: Bencher, threads: usize) {
+    let (device, tables) = (Device::cpu(threads).unwrap(), tables());
+    let fluid = Buffer::from_host(&device, flow::<f32>(&tables, false)).unwrap();
+    let mut speeds = vec![SignalSpeed::default(); tables.len()];
+    let eos = Eos::new(5.0 / 3.0);
+    bencher
+        .counter(ItemsCount::new(tables.len() * GROUP_CELLS))
+        .bench_local(|| signal_speed(&device, &tables, &fluid, &eos, &mut speeds));
+}
+
+#[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
+fn totals_single(bencher: Bencher, threads: usize) {
+    let (device, tables) = (Device::cpu(threads).unwrap(), tables());
+    let fluid = Buffer::from_host(&device, flow::<f32>(&tables, false)).unwrap();
+    let mut sums = vec![GroupTotals::default(); tables.len()];
+    bencher
+        .counter(ItemsCount::new(tables.len() * GROUP_CELLS))
+        .bench_local(|| totals(&device, &tables, &fluid, &mut sums));
+}
+
+#[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
+fn state_hash_single(bencher: Bencher, threads: usize) {
+    let (device, tables) = (Device::cpu(threads).unwrap(), tables());
+    let fluid = Buffer::from_host(&device, flow::<f32>(&tables, false)).unwrap();
+    let mut hashes = vec![0; tables.len()];
+    bencher
+        .counter(ItemsCount::new(tables.len() * GROUP_CELLS))
+        .bench_local(|| state_hash(&device, &tables, &fluid, &mut hashes));
+}

@@ -1,0 +1,273 @@
+//! The sweep of one group on the processor, in parallel over groups.
+//!
+//! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are still to
+//! be swept and only the group's own cells on the others.
+
+use super::SweepParameters;
+use super::sheet::{REACH, Sheet};
+use crate::buffer::SlotWriter;
+use crate::ghosts::{self, BLOCK_VALUES, CoarseCells, block_cell};
+use crate::isa::{Isa, Kernel};
+use crate::layout::{
+    FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
+    HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
+};
+use crate::point::dual_energy::{is_valid, synchronise};
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::report::GroupReport;
+use crate::scratch::PerThread;
+use crate::tables::{LevelTables, NONE};
+use rayon::prelude::*;
+use std::ops::Range;
+
+const _: () = assert!(REACH == HYDRO_GHOSTS, "the block must be as deep as the scheme reaches");
+
+/// The group's own cells along an axis of the block.
+const INTERIOR: Range<usize> = HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP;
+
+pub(super) fn hydro_sweep<T: Real>(
+    isa: Isa,
+    tables: &LevelTables,
+    flux_slots: &[u32],
+    fluid: &[T],
+    out: &mut [T],
+    fluxes: &mut [T],
+    parameters: &SweepParameters<T>,
+    reports: &mut [GroupReport],
+) {
+    let out = SlotWriter::new(out, GROUP_VALUES);
+    let fluxes = SlotWriter::new(fluxes, FLUX_PLANE_VALUES);
+    let scratch = PerThread::new(Scratch::new);
+    reports.par_iter_mut().enumerate().for_each(|(g, report)| {
+        // SAFETY: the slots of a level are distinct, and so are the planes (checked by the caller).
+        let out = unsafe { out.slot(tables.slots[g]) };
+        let planes: [Option<&mut [T]>; FLUX_PLANES] = std::array::from_fn(|p| match flux_slots[g * FLUX_PLANES + p] {
+            NONE => None,
+            // SAFETY: as above.
+            plane => Some(unsafe { fluxes.slot(plane) }),
+        });
+        *report = scratch.with(|scratch| isa.run(GroupSweep { tables, g, fluid, scratch, out, planes, parameters }));
+    });
+}
+
+/// A thread's work space.
+struct Scratch<T> {
+    coarse: CoarseCells<T>,
+    block: Box<[T; BLOCK_VALUES]>,
+    sheet: Box<Sheet<T>>,
+}
+
+impl<T: Real> Scratch<T> {
+    fn new() -> Self {
+        let block = vec![T::zero(); BLOCK_VALUES].into_boxed_slice();
+        Self {
+            coarse: CoarseCells::new(),
+            block: block.try_into().expect("the length is the array's"),
+            sheet: Sheet::new(),
+        }
+    }
+}
+
+/// The sweep of one group.
+struct GroupSweep<'a, T> {
+    tables: &'a LevelTables,
+    g: usize,
+    /// The pool, `[slot, 6, 16, 16, 16]`.
+    fluid: &'a [T],
+    scratch: &'a mut Scratch<T>,
+    /// The group's values afterwards, `[6, 16, 16, 16]`.
+    out: &'a mut [T],
+    planes: [Option<&'a mut [T]>; FLUX_PLANES],
+    parameters: &'a SweepParameters<T>,
+}
+
+impl<T: Real> Kernel for GroupSweep<'_, T> {
+    type Output = GroupReport;
+
+    #[inline(always)]
+    fn run(mut self) -> GroupReport {
+        let eos = self.parameters.eos;
+        let monatomic = T::of(5.0 / 3.0);
+        // the compiler sees a constant exponent in the one copy and leaves out the general power
+        if eos.gamma == monatomic { self.sweep(&Eos { gamma: monatomic, ..eos }) } else { self.sweep(&eos) }
+    }
+}
+
+impl<T: Real> GroupSweep<'_, T> {
+    #[inline(always)]
+    fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
+        ghosts::gather(self.tables, self.g, self.fluid, &mut self.scratch.coarse, &mut self.scratch.block);
+        if self.parameters.backward {
+            self.sweep_columns::<11>(2, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
+            self.sweep_columns::<11>(1, 0..HYDRO_BLOCK, INTERIOR, eos);
+            self.sweep_rows::<8>(INTERIOR, INTERIOR, eos);
+        } else {
+            self.sweep_rows::<11>(0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
+            self.sweep_columns::<8>(1, INTERIOR, 0..HYDRO_BLOCK, eos);
+            self.sweep_columns::<8>(2, INTERIOR, INTERIOR, eos);
+        }
+        self.finish(eos)
+    }
+
+    /// Sweeps along x: `R` rows at a time, which lie one behind the other in the block.
+    #[inline(always)]
+    fn sweep_rows<const R: usize>(&mut self, along_y: Range<usize>, along_z: Range<usize>, eos: &Eos<T>) {
+        let fields = momentum_first(0);
+        for k in along_z {
+            for j in along_y.clone().step_by(R) {
+                let Scratch { block, sheet, .. } = &mut *self.scratch;
+                for f in 0..FIELDS {
+                    let rows = &block[block_cell(fields[f], 0, j, k)..][..R * HYDRO_BLOCK];
+                    sheet.state[f][..R * HYDRO_BLOCK].copy_from_slice(rows);
+                }
+                sheet.advance::<1>(R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos);
+                for f in 0..FIELDS {
+                    for r in 0..R {
+                        let new = &sheet.state[f][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
+                        block[block_cell(fields[f], HYDRO_GHOSTS, j + r, k)..][..GROUP].copy_from_slice(new);
+                    }
+                }
+                for r in (0..R).filter(|r| INTERIOR.contains(&(j + r))) {
+                    let pencil = |face| r * HYDRO_BLOCK + face;
+                    self.record(0, pencil, j + r, k);
+                }
+            }
+        }
+    }
+
+    /// Sweeps along y or z: `W` pencils side by side in x at a time.
+    #[inline(always)]
+    fn sweep_columns<const W: usize>(
+        &mut self,
+        axis: usize,
+        along_x: Range<usize>,
+        along_other: Range<usize>,
+        eos: &Eos<T>,
+    ) {
+        let fields = momentum_first(axis);
+        for other in along_other {
+            for i in along_x.clone().step_by(W) {
+                let at = |field: usize, n: usize| match axis {
+                    1 => block_cell(field, i, n, other),
+                    _ => block_cell(field, i, other, n),
+                };
+                let Scratch { block, sheet, .. } = &mut *self.scratch;
+                for f in 0..FIELDS {
+                    for n in 0..HYDRO_BLOCK {
+                        sheet.state[f][n * W..][..W].copy_from_slice(&block[at(fields[f], n)..][..W]);
+                    }
+                }
+                sheet.advance::<W>(HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos);
+                for f in 0..FIELDS {
+                    for n in INTERIOR {
+                        block[at(fields[f], n)..][..W].copy_from_slice(&sheet.state[f][n * W..][..W]);
+                    }
+                }
+                for lane in (0..W).filter(|lane| INTERIOR.contains(&(i + lane))) {
+                    self.record(axis, |face| face * W + lane, i + lane, other);
+                }
+            }
+        }
+    }
+
+    /// Keeps the fluxes of one pencil through the planes that were asked for: the sheet's value at `pencil(face)`. The
+    /// pencil stands at (a, b) of the block on the other two axes.
+    #[inline(always)]
+    fn record(&mut self, axis: usize, pencil: impl Fn(usize) -> usize, a: usize, b: usize) {
+        if !INTERIOR.contains(&b) {
+            return;
+        }
+        let fields = momentum_first(axis);
+        let place = (b - HYDRO_GHOSTS) * GROUP + a - HYDRO_GHOSTS;
+        for p in 0..FLUX_PLANES_PER_AXIS {
+            if let Some(plane) = &mut self.planes[axis * FLUX_PLANES_PER_AXIS + p] {
+                for f in 0..FIELDS {
+                    let twice = self.scratch.sheet.flux[f][pencil(HYDRO_GHOSTS + p * PATCH)];
+                    plane[fields[f] * FACE_CELLS + place] = T::of(0.5) * twice;
+                }
+            }
+        }
+    }
+
+    /// Synchronises the group's cells, writes them out and reports on the leaves.
+    #[inline(always)]
+    fn finish(&mut self, eos: &Eos<T>) -> GroupReport {
+        let mut report = GroupReport::default();
+        let block = &self.scratch.block;
+        for k in 0..GROUP {
+            for j in 0..GROUP {
+                let mut row = RowChanges::default();
+                for i in 0..GROUP {
+                    let from = block_cell(0, i + HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
+                    let u = std::array::from_fn(|f| block[from + f * block_cell(1, 0, 0, 0)]);
+                    let after = synchronise(&u, eos);
+                    for f in 0..FIELDS {
+                        self.out[f * GROUP_CELLS + cell(i, j, k)] = after.cell[f];
+                    }
+                    row.energy[i] = after.cell[4] - u[4];
+                    row.mass[i] = after.cell[0] - u[0];
+                    row.unusual[i] = u32::from(after.cold) * COLD
+                        | u32::from(after.floored) * FLOORED
+                        | u32::from(!is_valid(&after.cell)) * INVALID;
+                }
+                row.book(self.tables.leaves[self.g], j, k, &mut report);
+            }
+        }
+        report
+    }
+}
+
+const COLD: u32 = 1;
+const FLOORED: u32 = 2;
+const INVALID: u32 = 4;
+
+/// What synchronisation did to a row of cells.
+struct RowChanges<T> {
+    energy: [T; GROUP],
+    mass: [T; GROUP],
+    unusual: [u32; GROUP],
+}
+
+impl<T: Real> Default for RowChanges<T> {
+    fn default() -> Self {
+        Self { energy: [T::zero(); GROUP], mass: [T::zero(); GROUP], unusual: [0; GROUP] }
+    }
+}
+
+impl<T: Real> RowChanges<T> {
+    /// Adds the row's leaf cells to the group's report, in the order of the cells.
+    #[inline(always)]
+    fn book(&self, leaves: u8, j: usize, k: usize, report: &mut GroupReport) {
+        if self.unusual.iter().fold(0, |any, flags| any | flags) == 0 {
+            return;
+        }
+        for i in 0..GROUP {
+            let octant = i / PATCH + 2 * (j / PATCH) + 4 * (k / PATCH);
+            let flags = self.unusual[i];
+            if flags == 0 || leaves >> octant & 1 == 0 {
+                continue;
+            }
+            report.cold += flags & COLD;
+            if flags & FLOORED != 0 {
+                report.floored += 1;
+                report.floor_energy += self.energy[i].wide();
+                report.floor_mass += self.mass[i].wide();
+            } else {
+                report.energy_added += self.energy[i].wide();
+            }
+            if flags & INVALID != 0 {
+                if report.invalid == 0 {
+                    report.first_invalid = cell(i, j, k) as u32;
+                }
+                report.invalid += 1;
+            }
+        }
+    }
+}
+
+/// The fields in a sheet's order for a sweep along `axis`: the momentum along it comes first, the others follow cyclically.
+#[inline(always)]
+const fn momentum_first(axis: usize) -> [usize; FIELDS] {
+    [0, MOMENTUM + axis, MOMENTUM + (axis + 1) % 3, MOMENTUM + (axis + 2) % 3, 4, 5]
+}

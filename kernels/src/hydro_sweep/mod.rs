@@ -1,0 +1,89 @@
+//! One hydro sweep of a level: the three directions in turn, ghost cells included.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | the operation: shapes, dispatch |
+//! | `cpu.rs` | a group on the processor: gather, three directions, synchronisation |
+//! | `sheet.rs` | the one-dimensional scheme on many pencils at once |
+
+mod cpu;
+mod sheet;
+#[cfg(test)]
+mod tests;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::{FLUX_PLANE_VALUES, FLUX_PLANES, GROUP_VALUES};
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::report::GroupReport;
+use crate::tables::{LevelTables, NONE};
+
+/// The scalars of a sweep.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepParameters<T> {
+    /// Δt̃/h of the level.
+    pub dt_over_dx: T,
+    /// Directions in the order z, y, x instead of x, y, z.
+    pub backward: bool,
+    /// The gas.
+    pub eos: Eos<T>,
+}
+
+/// Advances the groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed with
+/// what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every cell agree
+/// ([`crate::point::dual_energy::synchronise`]).
+///
+/// * `flux_slots`: which plane of `fluxes` takes the flux through each of a group's nine planes, or [`NONE`];
+///   `[groups, 9]`, entry `axis * 3 + plane`
+/// * `fluid`: the state before, all levels; conserved, comoving, `[slot, 6, 16, 16, 16]`. Ghost cells come from here: from
+///   this level, and interpolated from the coarser one
+/// * `out`: the same shape; the slots of the level's groups are overwritten, no others
+/// * `fluxes`: fluxes per unit area and code time of the directional pass, `[plane, 6, 16, 16]`
+///   ([`crate::layout::FLUX_PLANE_VALUES`]); the planes that `flux_slots` names are overwritten
+/// * `reports`: one per group, overwritten. Synchronisation is booked as `energy_added` where the entropy scalar decided,
+///   as `floor_energy` and `floor_mass` in cells that were raised to a floor
+///
+/// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
+///
+/// # Panics
+/// If shapes disagree, two entries of `flux_slots` name one plane, or the level is not properly nested.
+pub fn hydro_sweep<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    flux_slots: &[u32],
+    fluid: &Buffer<T>,
+    out: &mut Buffer<T>,
+    fluxes: &mut Buffer<T>,
+    parameters: &SweepParameters<T>,
+    reports: &mut [GroupReport],
+) {
+    assert_eq!(fluid.len(), out.len(), "state before and after differ in length");
+    assert_eq!(fluid.len() % GROUP_VALUES, 0, "the pool is not a whole number of groups");
+    assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "not a whole number of flux planes");
+    assert_eq!(flux_slots.len(), tables.len() * FLUX_PLANES, "flux slots for another number of groups");
+    assert_eq!(reports.len(), tables.len(), "reports for another number of groups");
+    assert_planes_distinct(flux_slots, fluxes.len() / FLUX_PLANE_VALUES);
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| {
+            cpu::hydro_sweep(
+                crate::isa::Isa::best(),
+                tables,
+                flux_slots,
+                fluid.host(),
+                out.host_mut(),
+                fluxes.host_mut(),
+                parameters,
+                reports,
+            );
+        }),
+    }
+}
+
+/// The parallel loop writes flux planes without locks, which is sound only if no two groups share one.
+fn assert_planes_distinct(flux_slots: &[u32], planes: usize) {
+    let mut taken = vec![false; planes];
+    for &plane in flux_slots.iter().filter(|&&plane| plane != NONE) {
+        assert!(!std::mem::replace(&mut taken[plane as usize], true), "flux plane {plane} is named twice");
+    }
+}

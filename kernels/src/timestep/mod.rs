@@ -1,0 +1,43 @@
+//! The fastest signal of each group: what limits the time step (paper, section 3.4).
+
+mod cpu;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::layout::GROUP_VALUES;
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// A group's fastest signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SignalSpeed {
+    /// max over cells and axes of |v| + c_s, code velocity; +∞ if a cell's is not finite.
+    pub speed: f64,
+    /// The first cell that has it: offset in the group ([`crate::layout::cell`]).
+    pub cell: u32,
+}
+
+/// max(|v_x|, |v_y|, |v_z|) + c_s over all cells of each group of a level, leaf or not: the sweep of a level is stable while
+/// Δt̃ times this is below h (paper, section 3.4, equation for Δt).
+///
+/// * `fluid`: conserved, comoving, `[slot, 6, 16, 16, 16]`
+/// * `speeds`: one per group, overwritten
+///
+/// # Panics
+/// If shapes disagree.
+pub fn signal_speed<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    fluid: &Buffer<T>,
+    eos: &Eos<T>,
+    speeds: &mut [SignalSpeed],
+) {
+    assert_eq!(fluid.len() % GROUP_VALUES, 0, "the pool is not a whole number of groups");
+    assert_eq!(speeds.len(), tables.len(), "speeds for another number of groups");
+    match device {
+        Device::Cpu(cpu) => {
+            cpu.install(|| cpu::signal_speed(crate::isa::Isa::best(), tables, fluid.host(), eos, speeds));
+        }
+    }
+}
