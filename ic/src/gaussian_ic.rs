@@ -175,6 +175,34 @@ mod tests {
         assert!(specific.iter().all(|e| (e / specific[0] - 1.0).abs() < 1e-14));
     }
 
+    /// The velocity against what it must do: δ a little earlier and later gives −∂δ/∂t̃ by difference in the run's own
+    /// time variable, ∇·ṽ comes from the long waves along x, planes at a time.
+    #[test]
+    fn the_velocity_makes_the_density_grow() {
+        let at = |a: f64| GaussianIc { z: 1.0 / a - 1.0, ..ic() }.generate(&silent).unwrap();
+        let (a, step) = (0.02, 1e-3);
+        let (earlier, now, later) = (at(a * (1.0 - step)), at(a), at(a * (1.0 + step)));
+        let time = ic().cosmology.code_time(a * (1.0 - step), a * (1.0 + step));
+        let k = std::f64::consts::TAU / ic().box_mpc_h;
+        // cosine and sine amplitude of the wave n = (1, 0, 0)
+        let wave = |values: &dyn Fn(usize) -> f64| {
+            let mut sums = [0.0; 2];
+            for index in 0..now.cell_count() {
+                let phase = std::f64::consts::TAU * (now.cell(index)[0] as f64 + 0.5) / 32.0;
+                sums[0] += values(index) * phase.cos();
+                sums[1] += values(index) * phase.sin();
+            }
+            sums
+        };
+        let growth = wave(&|i| (later.density[i] - earlier.density[i]) / time);
+        let [cosine, sine] = wave(&|i| now.momentum[0][i] / now.density[i]);
+        let divergence = [k * sine, -k * cosine];
+        for (rate, divergence) in growth.iter().zip(divergence) {
+            // central difference: error of the order of step²
+            assert!((rate + divergence).abs() < 1e-5 * growth[0].hypot(growth[1]), "{growth:?} {divergence}");
+        }
+    }
+
     #[test]
     fn nonlinear_fields_and_bad_numbers_are_refused() {
         let message = |ic: GaussianIc| ic.generate(&silent).unwrap_err().to_string();

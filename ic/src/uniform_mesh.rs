@@ -79,10 +79,12 @@ impl UniformMesh {
 /// Σ f(i) over `count` indices, in partial sums whose borders do not depend on the number of threads.
 pub(crate) fn ordered_sum(count: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     const BLOCK: usize = 1024;
-    let blocks = count.div_ceil(BLOCK);
-    let partial: Vec<f64> =
-        (0..blocks).into_par_iter().map(|b| (b * BLOCK..count.min((b + 1) * BLOCK)).map(&f).sum()).collect();
-    if blocks > 1 { ordered_sum(blocks, |b| partial[b]) } else { partial.first().copied().unwrap_or(0.0) }
+    let block = |b: usize| (b * BLOCK..count.min((b + 1) * BLOCK)).map(&f).sum();
+    let mut sums: Vec<f64> = (0..count.div_ceil(BLOCK)).into_par_iter().map(block).collect();
+    while sums.len() > 1 {
+        sums = sums.chunks(BLOCK).map(|part| part.iter().sum()).collect();
+    }
+    sums.first().copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -41,6 +41,24 @@ fn modes_do_not_depend_on_resolution_or_shape() {
     assert!((a.arg() - b.arg()).abs() < 1e-10, "{a} {b}");
 }
 
+/// Every mode of the real field is √(P/V) times the number drawn for it, on either half of Fourier space.
+#[test]
+fn modes_are_those_drawn() {
+    let (cells, box_mpc_h) = ([16; 3], 50.0);
+    let field = LinearModes::new(cells, box_mpc_h, &noise(7), &power(), 0.5).density_contrast();
+    for n in WAVES {
+        let drawn = |[nx, ny, nz]: [i64; 3]| {
+            let mut row = vec![Complex::ZERO; nx as usize + 1];
+            noise(7).fill(ny, nz, &mut row);
+            row[nx as usize]
+        };
+        let white = if n[0] >= 0 { drawn(n) } else { drawn(n.map(|n| -n)).conj() };
+        let k = norm(wave_vector(n, [2.0 * PI / box_mpc_h; 3]));
+        let expected = white * 0.5 * (power().at(k) / 50f64.powi(3)).sqrt();
+        assert!((mode(&field, cells, n) - expected).norm() < 1e-14 && expected.norm() > 1e-4, "{n:?}");
+    }
+}
+
 #[test]
 fn the_field_does_not_depend_on_threads() {
     let field = |threads: usize| {

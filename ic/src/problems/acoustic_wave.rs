@@ -47,7 +47,7 @@ impl Problem for AcousticWave {
         Boundary::Periodic
     }
 
-    fn cells(&self, n: usize) -> [usize; 3] {
+    fn root_cells(&self, n: usize) -> [usize; 3] {
         [n; 3]
     }
 

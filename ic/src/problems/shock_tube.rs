@@ -41,7 +41,7 @@ impl Problem for ShockTube {
     }
 
     /// One group of cells across.
-    fn cells(&self, n: usize) -> [usize; 3] {
+    fn root_cells(&self, n: usize) -> [usize; 3] {
         [n, 16, 16]
     }
 

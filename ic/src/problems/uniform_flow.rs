@@ -32,7 +32,7 @@ impl Problem for UniformFlow {
         Boundary::Periodic
     }
 
-    fn cells(&self, n: usize) -> [usize; 3] {
+    fn root_cells(&self, n: usize) -> [usize; 3] {
         [n; 3]
     }
 
