@@ -6,7 +6,7 @@
 use super::section::Section;
 use super::{Input, Stage, Work};
 use crate::error::PipelineError;
-use comove_ic::format::comove_ic;
+use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
 use comove_sim::{Boundary, Coordinates, Cosmology, Role, RunParameters, Snapshot, SnapshotHeader};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl InitialCondition {
         Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma })
     }
 
-    fn header(&self) -> comove_ic::Header {
+    fn header(&self) -> mesh_file::Header {
         match self {
             Self::Gaussian(ic) => header(&ic.cosmology, ic.box_mpc_h, ic.z, ic.mean_molecular_weight, ic.gamma),
             Self::Load(ic) => ic.header(),
@@ -130,15 +130,15 @@ impl Stage for InitialCondition {
                 Self::Load(ic) => ic.load(&report)?,
             }
         };
-        comove_ic::write(&work.path(MESH), &mesh, &self.header())?;
+        mesh_file::write(&work.path(MESH), &mesh, &self.header())?;
         let mut section = Section::new("Initial condition", self.describe());
         section.table("Its mesh", &["quantity", "value"], mesh_rows(&mesh));
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }
 }
 
-fn header(cosmology: &Cosmology, box_mpc_h: f64, z: f64, mean_molecular_weight: f64, gamma: f64) -> comove_ic::Header {
-    comove_ic::Header {
+fn header(cosmology: &Cosmology, box_mpc_h: f64, z: f64, mean_molecular_weight: f64, gamma: f64) -> mesh_file::Header {
+    mesh_file::Header {
         a: 1.0 / (1.0 + z),
         box_mpc_h,
         h: cosmology.h,
@@ -177,7 +177,7 @@ pub fn place(
     work: &Work<'_>,
 ) -> Result<(Snapshot, Audit), PipelineError> {
     let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
-    let mesh = comove_ic::read(&input.path, facts.cells, &stated)?;
+    let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
     let line = work.progress.stage("restriction");
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
     let (state, audit) = comove_ic::restrict(mesh, facts.level, Boundary::Periodic, parameters, &report)?;
