@@ -65,3 +65,9 @@ fn stored(folder: &CampaignFolder) -> Result<(Recipe, Manifest), PipelineError> 
 fn directory(dir: Option<PathBuf>, recipe: &Path) -> PathBuf {
     dir.unwrap_or_else(|| CampaignFolder::default_for(recipe))
 }
+
+/// Prints a line to the standard output; a reader that has gone away (`| head`) is no error.
+fn print(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

@@ -1,6 +1,6 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{directory, given, read};
+use super::{print, directory, given, read};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::executor::{resolve, result_of};
@@ -21,9 +21,9 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
         Ok(folder) => (history::read(&folder.ledger())?.0, Some(folder)),
         Err(_) => (History::default(), None),
     };
-    println!("campaign \"{}\" in {}", recipe.campaign.name, dir.display());
+    print(&format!("campaign \"{}\" in {}", recipe.campaign.name, dir.display()));
     for line in lines(&recipe, &history, folder.as_ref())? {
-        println!("{line}");
+        print(&line);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `comove report`: the HTML page, from what the stages have left.
 
+use super::print;
 use super::stored;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (recipe, _) = stored(&folder)?;
-    println!("{}", write(&recipe, &folder, &history::read(&folder.ledger())?.0)?.display());
+    print(&format!("{}", write(&recipe, &folder, &history::read(&folder.ledger())?.0)?.display()));
     Ok(())
 }
 

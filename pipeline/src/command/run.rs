@@ -1,6 +1,6 @@
 //! `comove run` and `comove resume`.
 
-use super::{directory, given, read, report, stored};
+use super::{print, directory, given, read, report, stored};
 use crate::cli::{self, Cli, Machine};
 use crate::error::PipelineError;
 use crate::executor::Executor;
@@ -84,9 +84,9 @@ fn help(arguments: cli::Run) -> Result<(), PipelineError> {
     let mut command = Cli::command();
     command.build();
     let run = command.find_subcommand_mut("run").expect("the subcommand is declared");
-    println!("{}", run.render_help());
+    print(&run.render_help().to_string());
     let Some(path) = arguments.recipe else { return Ok(()) };
     let (parameters, error) = recipe::parameters_of(read(&path)?, given(arguments.parameters)?);
-    print!("{}", parameters.help());
+    print(&parameters.help());
     error.map_or(Ok(()), |error| Err(error.into()))
 }

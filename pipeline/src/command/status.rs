@@ -1,6 +1,6 @@
 //! `comove status`: how far a campaign is.
 
-use super::{plan, stored};
+use super::{print, plan, stored};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, history};
@@ -18,9 +18,9 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
         (None, Some(Event::CampaignInterrupted { by })) => format!("stopped by {by}; `comove resume` goes on"),
         (None, _) => "not running and not finished; `comove resume` goes on".into(),
     };
-    println!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display());
+    print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
     for line in plan::lines(&recipe, &history, Some(&folder))? {
-        println!("{line}");
+        print(&line);
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! The strict Rhai engine, and the evaluation of a recipe to a campaign.
 
 use super::api;
-use super::error::RecipeError;
+use super::error::{RecipeError, plain};
 use super::parameters::Parameters;
 use super::source::Source;
 use crate::campaign::Campaign;
+use crate::error::PipelineError;
 use rhai::packages::{
     BasicArrayPackage, BasicMapPackage, BasicMathPackage, CorePackage, LogicPackage, MoreStringPackage, Package,
 };
@@ -52,14 +53,13 @@ const OPERATIONS: u64 = 50_000_000;
 /// Evaluates a recipe with the values that the command line gives its parameters.
 ///
 /// # Errors
-/// [`RecipeError`], also if the recipe's value is not a campaign or a given parameter is not declared.
-pub fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, Box<RecipeError>> {
+/// [`PipelineError::Recipe`], also if the recipe's value is not a campaign; [`PipelineError::Usage`] if a given parameter
+/// is not declared.
+pub fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
     let (session, result) = attempt(source, given);
     let campaign = result?;
     let parameters = session.parameters.lock().expect("no binding panics").clone();
-    if let Err(message) = parameters.check() {
-        return Err(RecipeError::at(&session.source, super::Place { line: 1, column: 1 }, message));
-    }
+    parameters.check().map_err(PipelineError::Usage)?;
     Ok(Recipe { source: session.source.clone(), campaign, parameters })
 }
 
@@ -87,12 +87,13 @@ fn campaign_of(session: &Arc<Session>) -> Result<Campaign, Box<RecipeError>> {
         .map_err(|e| RecipeError::from_evaluation(source, &e, api::USAGE))?;
     let what = value.type_name().to_owned();
     let mut campaign = value.try_cast::<Campaign>().ok_or_else(|| {
-        let stages: Vec<&str> =
+        let mut stages: Vec<&str> =
             scope.iter_raw().filter(|(_, _, v)| api::node_of(v).is_some()).map(|(name, _, _)| name).collect();
+        stages.reverse(); // a scope lists its newest name first
         let name = source.path.file_stem().map_or_else(|| "name".into(), |s| s.to_string_lossy().into_owned());
         let line = format!("campaign(\"{name}\", [{}])", stages.join(", "));
-        let is = if what == "()" { "nothing".into() } else { format!("a {what}") };
-        RecipeError::at(source, source.last_place(), format!("the recipe's value is {is}, not a campaign; end it with: {line}"))
+        let message = format!("the recipe's value is {}, not a campaign; end it with: {line}", plain(&what));
+        RecipeError::at(source, source.last_place(), message)
     })?;
     campaign.program = Some(Arc::new(Program { engine, ast }));
     Ok(campaign)

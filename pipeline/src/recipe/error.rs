@@ -101,16 +101,33 @@ fn place(position: Position, source: &Source) -> Place {
     }
 }
 
+/// A Rhai type in a recipe's words, with its article.
+pub fn plain(type_name: &str) -> String {
+    let word = match type_name {
+        "()" => return "nothing".into(),
+        "i64" => "whole number",
+        "f64" => "real number",
+        "bool" => "truth value",
+        "string" | "&str | ImmutableString | String" => "text",
+        "array" => "list",
+        "Fn" => "closure",
+        other => other,
+    };
+    format!("{} {word}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
+}
+
 /// A call that no binding accepts: the usage where the name is known, else the nearest name.
 fn unknown_function(signature: &str, functions: &[(&str, &str)]) -> String {
     let name = signature.split([' ', '(']).next().unwrap_or(signature);
-    let arguments = signature[name.len()..].trim();
+    let arguments: Vec<String> =
+        signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
+    let arguments = arguments.join(" and ");
     if let Some((_, usage)) = functions.iter().find(|(known, _)| *known == name) {
         return format!("{name}: cannot take {arguments}; it is used as {usage}");
     }
     match nearest(name, functions.iter().map(|(known, _)| *known)) {
-        Some(known) => format!("unknown function \"{name}\" for {arguments}, did you mean \"{known}\"?"),
-        None => format!("unknown function \"{name}\" for {arguments}"),
+        Some(known) => format!("unknown function \"{name}\", did you mean \"{known}\"?"),
+        None => format!("no function \"{name}\" takes {arguments}"),
     }
 }
 

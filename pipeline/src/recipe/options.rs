@@ -1,6 +1,6 @@
 //! The one way from a `#{…}` of a recipe to a Rust structure, and from a refused option to a message.
 
-use super::error::{Refusal, nearest};
+use super::error::{Refusal, nearest, plain};
 use rhai::{Dynamic, EvalAltResult, Map};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -64,7 +64,7 @@ pub fn to_json(value: &Dynamic) -> Result<Value, (String, String)> {
         };
         map.iter().map(item).collect::<Result<serde_json::Map<_, _>, _>>().map(Value::Object)
     } else {
-        Err((String::new(), format!("a value of type {}", value.type_name())))
+        Err((String::new(), plain(value.type_name())))
     }
 }
 

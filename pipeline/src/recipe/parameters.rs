@@ -1,6 +1,6 @@
 //! A recipe's own parameters: declared by `param("name", default, "help")`, set by `-p name=value`.
 
-use super::error::nearest;
+use super::error::{nearest, plain};
 use rhai::Dynamic;
 use std::collections::BTreeMap;
 
@@ -40,7 +40,9 @@ impl Parameters {
             "f64" => "a real number",
             "bool" => "true or false",
             "string" => "a text",
-            other => return Err(format!("the default of \"{name}\" is a {other}; use a number, true, false or a text")),
+            other => {
+                return Err(format!("the default of \"{name}\" is {}; use a number, true, false or a text", plain(other)));
+            }
         };
         let shown = if default.is_string() { format!("\"{default}\"") } else { default.to_string() };
         self.declared.push(Parameter { name: name.into(), default: shown.clone(), kind, help: help.into() });

@@ -3,7 +3,7 @@
 use super::{Analysis, Bound, Run, node_of};
 use crate::campaign::Node;
 use crate::recipe::engine::Session;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take, to_json};
 use crate::recipe::source::Place;
 use crate::stage::density_pdf::DensityPdfs;
@@ -32,10 +32,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("refinement_ratio", |run: Run| analysis(RefinementRatios, vec![run.node]));
     engine.register_fn("refinement_ratio", |runs: Array| -> Bound<Analysis> {
         let runs = runs.into_iter().map(|value| {
-            let what = value.type_name();
+            let what = plain(value.type_name());
             let run = value.try_cast::<Run>();
             run.map(|r| r.node)
-                .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds a {what}, not a run"), None))
+                .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds {what}, not a run"), None))
         });
         Ok(analysis(RefinementRatios, runs.collect::<Bound<_>>()?))
     });

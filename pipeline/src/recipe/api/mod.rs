@@ -19,7 +19,7 @@ pub mod runs;
 pub mod snapshot_view;
 
 use super::engine::Session;
-use super::error::Refusal;
+use super::error::{Refusal, plain};
 use crate::campaign::{Campaign, Node};
 use crate::stage::ic::InitialFacts;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString};
@@ -123,7 +123,7 @@ fn collect(stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
         } else if let Some(inner) = value.read_lock::<Array>() {
             collect(&inner, nodes)?;
         } else {
-            let message = format!("entry {} of the list is a {}, not a stage", n + 1, value.type_name());
+            let message = format!("entry {} of the list is {}, not a stage", n + 1, plain(value.type_name()));
             return Err(Refusal::error("campaign", message, None));
         }
     }
