@@ -64,10 +64,8 @@ pub fn leaf_at(snapshot: &Snapshot, position: [f64; 3]) -> LeafCell {
 /// on the number of threads.
 pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell) -> [f64; N] + Sync) -> [f64; N] {
     let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
-    let partial: Vec<[f64; N]> = patches
-        .par_iter()
-        .map(|&patch| add_all(patch_cells(snapshot, patch).map(|c| f(&c))))
-        .collect();
+    let partial: Vec<[f64; N]> =
+        patches.par_iter().map(|&patch| add_all(patch_cells(snapshot, patch).map(|c| f(&c)))).collect();
     add_all(partial.into_iter())
 }
 

@@ -1,6 +1,8 @@
 //! Synthetic snapshots for tests: a tree refined where a rule says so, filled from a function of position.
 
-use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin};
+use comove_sim::kernels::layout::{
+    DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin,
+};
 use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 type Fluid = [f64; FIELDS];
@@ -69,7 +71,8 @@ impl Fixture {
                 let values = match tree.index(key.child(octant)) {
                     Some(child) => average_down(&state, child, inside.map(|i| i % PATCH * 2)),
                     None => {
-                        let cell: [f64; 3] = std::array::from_fn(|a| (key.coordinate[a] as usize * GROUP + inside[a]) as f64);
+                        let cell: [f64; 3] =
+                            std::array::from_fn(|a| (key.coordinate[a] as usize * GROUP + inside[a]) as f64);
                         self.cell_mean(cell, width)
                     }
                 };

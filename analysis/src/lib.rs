@@ -7,6 +7,9 @@
 //! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
 //! | [`halo_finder`], [`halo_profile`] | spherical-overdensity halos and their radial profiles |
 //! | [`power_spectrum`] | P(k) of the density |
+//! | [`map`] | slices and projections, with the patches |
+//! | [`figure`] | what results look like: PNG and SVG |
+//! | [`report`] | a campaign as one HTML page |
 //! | [`table`] | [`Record`]: every result as CSV and JSON |
 //!
 //! Input is a [`comove_sim::Snapshot`], never a run. Results are plain values with units in their names; their bits
@@ -18,15 +21,20 @@ pub mod cells;
 pub mod covering_grid;
 pub mod density_pdf;
 pub mod error;
+pub mod figure;
 #[cfg(test)]
 mod fixture;
 mod fourier;
 pub mod halo_finder;
 pub mod halo_profile;
+pub mod map;
 pub mod power_spectrum;
 pub mod refinement_ratio;
+pub mod report;
 pub mod sphere;
 pub mod table;
 
 pub use error::AnalysisError;
-pub use table::Record;
+pub use figure::Figure;
+pub use report::Report;
+pub use table::{Record, Table};

@@ -187,7 +187,8 @@ mod tests {
             let h = 50.0 / 32.0;
             let wave = |&([a, b, c], amplitude): &([i32; 3], f64)| {
                 let k = [a, b, c].map(|n| 2.0 * PI * f64::from(n) / 50.0);
-                let window: f64 = k.iter().map(|k| if *k == 0.0 { 1.0 } else { (0.5 * k * h).sin() / (0.5 * k * h) }).product();
+                let window: f64 =
+                    k.iter().map(|k| if *k == 0.0 { 1.0 } else { (0.5 * k * h).sin() / (0.5 * k * h) }).product();
                 let phase = f64::from(a + 3 * b + 7 * c);
                 amplitude * window * (k[0] * x[0] + k[1] * x[1] + k[2] * x[2] + phase).cos()
             };
@@ -198,7 +199,8 @@ mod tests {
         assert!((spectrum.k_nyquist_h_mpc - PI * 32.0 / 50.0).abs() < 1e-12);
         let volume = 50f64.powi(3);
         for (n, bin) in spectrum.bins.iter().enumerate() {
-            let in_bin = |v: &[i32; 3]| (v.iter().map(|c| f64::from(c * c)).sum::<f64>()).sqrt().round() as usize == n + 1;
+            let in_bin =
+                |v: &[i32; 3]| (v.iter().map(|c| f64::from(c * c)).sum::<f64>()).sqrt().round() as usize == n + 1;
             let expected: f64 = waves.iter().filter(|(v, _)| in_bin(v)).map(|(_, a)| 2.0 * volume * a * a / 4.0).sum();
             let found = bin.power_mpc3_h3 * bin.modes as f64;
             assert!((found - expected).abs() <= 1e-9 * expected + 1e-12, "bin {n}: {found} {expected}");

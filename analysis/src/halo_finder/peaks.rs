@@ -28,7 +28,8 @@ fn order(x: (f64, [f64; 3]), y: (f64, [f64; 3])) -> Ordering {
 pub fn find(snapshot: &Snapshot, threshold: f64) -> Vec<Peak> {
     let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
     let neighbourhood = Neighbourhood { snapshot };
-    let mut peaks: Vec<Peak> = patches.par_iter().flat_map_iter(|&patch| neighbourhood.peaks(patch, threshold)).collect();
+    let mut peaks: Vec<Peak> =
+        patches.par_iter().flat_map_iter(|&patch| neighbourhood.peaks(patch, threshold)).collect();
     peaks.sort_by(|x, y| order((x.density, x.position), (y.density, y.position)));
     peaks
 }

@@ -95,10 +95,10 @@ fn peaks_agree_with_all_pairs() {
     });
     fixture.root = [1; 3];
     fixture.max_level = 2;
-    fixture.refine = Box::new(|level, x, _| x[0] + 0.5 * x[1] < 0.6 - 0.1 * level as f64);
+    fixture.refine = Box::new(|level, x, _| x[0] + 0.5 * x[1] < 0.6 - 0.2 * level as f64);
     let snapshot = fixture.build();
     let cells: Vec<LeafCell> = leaf_cells(&snapshot).collect();
-    let candidates = cells.iter().filter(|c| c.fluid[0] > 2.5);
+    let candidates = cells.iter().filter(|c| c.fluid[0] > 3.0);
     let touch = |x: &LeafCell, y: &LeafCell| {
         let d = separation(&snapshot, x.position, y.position);
         d.iter().all(|d| d.abs() < 0.5 * (x.width + y.width) * (1.0 + 1e-9))
@@ -109,7 +109,7 @@ fn peaks_agree_with_all_pairs() {
     };
     let mut expected: Vec<[f64; 3]> =
         candidates.filter(|x| cells.iter().all(|y| !touch(x, y) || beats(x, y))).map(|c| c.position).collect();
-    let mut found: Vec<[f64; 3]> = peaks::find(&snapshot, 2.5).iter().map(|p| p.position).collect();
+    let mut found: Vec<[f64; 3]> = peaks::find(&snapshot, 3.0).iter().map(|p| p.position).collect();
     expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
     found.sort_by(|x, y| x.partial_cmp(y).unwrap());
     assert!(found.len() > 10, "{}", found.len());
@@ -131,7 +131,10 @@ fn neighbours_and_sub_peaks() {
     };
     let options = HaloOptions { delta: 5.0, ..HaloOptions::default() };
     let apart = find_halos(&two([0.8, 0.7, 0.3], 90.0), &options).unwrap();
-    assert_eq!(apart.halos.iter().map(|h| (h.id, h.sub_peaks, h.parent)).collect::<Vec<_>>(), [(0, 0, None), (1, 0, None)]);
+    assert_eq!(
+        apart.halos.iter().map(|h| (h.id, h.sub_peaks, h.parent)).collect::<Vec<_>>(),
+        [(0, 0, None), (1, 0, None)]
+    );
     assert!(apart.halos[0].mass_msun_h > apart.halos[1].mass_msun_h);
     let joined = find_halos(&two([0.42, 0.3, 0.3], 60.0), &options).unwrap();
     assert_eq!((joined.halos.len(), joined.halos[0].sub_peaks, joined.peaks), (1, 1, 2));
