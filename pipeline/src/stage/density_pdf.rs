@@ -4,6 +4,7 @@ use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use comove_analysis::density_pdf::density_pdf;
+use comove_analysis::figure::results::density_pdf_figure;
 use comove_analysis::table::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,7 +54,9 @@ impl Stage for DensityPdfs {
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let pdf = density_pdf(&input.snapshot()?, self.options.bins_per_decade)?;
-            files.extend(work.write_record(&format!("density_pdf_z{}", input.shown_z()), &pdf)?);
+            let name = format!("density_pdf_z{}", input.shown_z());
+            files.extend(work.write_record(&name, &pdf)?);
+            files.push(work.write_figure(&name, &density_pdf_figure(&pdf), &mut section)?);
             section.record(format!("z = {}", input.shown_z()), &pdf.table());
         }
         files.push(work.write_section(&section)?);

@@ -3,8 +3,9 @@
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use comove_analysis::figure::results::profile_figure;
 use comove_analysis::halo_finder::{HaloOptions, find_halos};
-use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
+use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profile};
 use comove_analysis::table::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -74,12 +75,16 @@ impl Stage for Halos {
             let caption = format!("z = {z}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
             table.rows.truncate(LISTED);
             section.record(caption, &table);
+            let mut profiles = Vec::new();
             for halo in catalogue.halos.iter().take(self.profiles) {
                 let profile = halo_profile(&snapshot, halo, &self.profile)?;
                 files.extend(work.write_record(&format!("profile_z{z}_halo{}", halo.id), &profile)?);
-                if halo.id == 0 {
-                    section.record(format!("z = {z}: profile of the heaviest halo"), &profile.table());
-                }
+                profiles.push((format!("halo {}", halo.id), profile));
+            }
+            if let Some((_, heaviest)) = profiles.first() {
+                let named: Vec<(String, &HaloProfile)> = profiles.iter().map(|(name, p)| (name.clone(), p)).collect();
+                files.push(work.write_figure(&format!("profiles_z{z}"), &profile_figure(&named), &mut section)?);
+                section.record(format!("z = {z}: profile of the heaviest halo"), &heaviest.table());
             }
         }
         files.push(work.write_section(&section)?);

@@ -5,7 +5,7 @@
 //! | [`ic`] | an initial condition on a uniform mesh: generated or loaded |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
-//! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`slice`], [`projection`], [`halos`] | analyses |
+//! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
 //! | [`measure`] | what a closure of the recipe computes |
 //! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
 
@@ -13,14 +13,13 @@ pub mod density_pdf;
 pub mod evolve;
 pub mod halos;
 pub mod ic;
+pub mod maps;
 pub mod measure;
 pub mod power_spectrum;
-//PROJ
 pub mod refinement_ratio;
 pub mod result;
 pub mod saved;
 pub mod section;
-//SLICE
 pub mod work;
 
 use crate::error::PipelineError;

@@ -3,7 +3,8 @@
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
-use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
+use comove_analysis::figure::results::power_figure;
+use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum};
 use comove_analysis::table::Record;
 use serde_json::{Value, json};
 
@@ -38,11 +39,15 @@ impl Stage for PowerSpectra {
         let text = format!("P(k) of the density contrast on the uniform grid of level {}, {window}.", self.options.level);
         let mut section = Section::new("Power spectrum", text);
         let mut files = Vec::new();
+        let mut spectra = Vec::new();
         for input in work.all_inputs() {
             let spectrum = power_spectrum(&input.snapshot()?, &self.options)?;
             files.extend(work.write_record(&format!("power_spectrum_z{}", input.shown_z()), &spectrum)?);
             section.record(format!("z = {}", input.shown_z()), &spectrum.table());
+            spectra.push((format!("z = {}", input.shown_z()), spectrum));
         }
+        let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
+        files.push(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);
         files.push(work.write_section(&section)?);
         Ok(files)
     }

@@ -3,6 +3,7 @@
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use comove_analysis::figure::results::refinement_figure;
 use comove_analysis::refinement_ratio::{RefinementRatio, RefinementRow};
 use comove_analysis::table::Record;
 use serde_json::{Value, json};
@@ -41,6 +42,7 @@ impl Stage for RefinementRatios {
             let name = if runs == 1 { "refinement_ratio".into() } else { format!("refinement_ratio_run{}", n + 1) };
             files.extend(work.write_record(&name, &ratio)?);
             let caption = if runs == 1 { "Levels against redshift".into() } else { format!("Run {}", n + 1) };
+            files.push(work.write_figure(&name, &refinement_figure(&ratio), &mut section)?);
             section.record(caption, &ratio.table());
         }
         files.push(work.write_section(&section)?);

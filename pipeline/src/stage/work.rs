@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
-use comove_analysis::table::Record;
+use comove_analysis::{Figure, Record};
 use comove_kernels::Device;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -85,6 +85,17 @@ impl Work<'_> {
     pub fn write_record(&self, name: &str, record: &impl Record) -> Result<[String; 2], PipelineError> {
         let csv = self.write(&format!("{name}.csv"), record.table().to_csv().as_bytes())?;
         Ok([csv, self.write_json(&format!("{name}.json"), record)?])
+    }
+
+    /// Writes a figure as `name.png` and shows it in the section.
+    ///
+    /// # Errors
+    /// [`PipelineError::Analysis`].
+    pub fn write_figure(&self, name: &str, figure: &Figure, section: &mut Section) -> Result<String, PipelineError> {
+        let file = format!("{name}.png");
+        figure.write_png(&self.path(&file))?;
+        section.image(&file, figure.title());
+        Ok(file)
     }
 
     /// Writes the stage's part of the report.

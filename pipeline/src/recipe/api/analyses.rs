@@ -8,10 +8,13 @@ use crate::recipe::options::{decode, decode_with, take, to_json};
 use crate::recipe::source::Place;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
+use crate::stage::maps::{Maps, STYLE, View};
 use crate::stage::measure::Measure;
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
+use comove_analysis::cell_fields::field_by_name;
+use comove_analysis::map::MapOptions;
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,6 +47,14 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0]])?;
         Ok(Halos { at_z, finder, profiles: choice.profiles, profile: choice.profile })
     });
+    for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
+        with_options(engine, name, move |name, mut options, at_z| {
+            let style = decode(name, take(&mut options, &STYLE))?;
+            let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0]])?;
+            field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
+            Ok(Maps { view, at_z, options, style })
+        });
+    }
     with_options(engine, "power_spectrum", |name, options, at_z| {
         Ok(PowerSpectra { at_z, options: decode_with(name, options, &COMMON)? })
     });
