@@ -5,6 +5,7 @@ use comove_analysis::AnalysisError;
 use comove_ic::IcError;
 use comove_kernels::KernelError;
 use comove_sim::SimError;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Errors of this crate.
@@ -87,6 +88,9 @@ impl PipelineError {
         match self {
             Self::Usage(_) => 2,
             Self::Recipe(_) => 3,
+            Self::Ic(IcError::Hdf5 { .. }) | Self::Analysis(AnalysisError::Io { .. }) => 6,
+            // an input that is not there is the recipe's affair, anything else the system's
+            Self::Ic(IcError::Io { source, .. }) if source.kind() != ErrorKind::NotFound => 6,
             Self::Input { .. } | Self::Ic(_) | Self::Analysis(_) => 4,
             Self::Busy { .. } => 5,
             Self::Io { .. } => 6,

@@ -31,11 +31,21 @@ pub struct Resolved {
 pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, PipelineError> {
     let stage = node.stage();
     let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
-    let files = stage.files().iter().map(|path| digest_of(path)).collect::<Result<Vec<_>, _>>()?;
+    let files = stage.files().iter().map(|path| digest_of_input(path)).collect::<Result<Vec<_>, _>>()?;
     let digests = files.iter().map(String::as_str).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
     let fingerprint = fingerprint(stage, digests);
     let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
     Ok(Resolved { fingerprint, folder, inputs })
+}
+
+/// The digest of a file that the recipe names.
+fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
+    digest_of(path).map_err(|error| match error {
+        PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
+        }
+        other => other,
+    })
 }
 
 /// What a stage that is done has left, as the ledger says.

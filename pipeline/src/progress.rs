@@ -20,11 +20,6 @@ impl Progress {
         Self { lines: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(5)) }
     }
 
-    /// One that shows nothing.
-    pub fn hidden() -> Self {
-        Self { lines: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()) }
-    }
-
     /// The line of a stage; it vanishes when dropped.
     pub fn stage(&self, name: &str) -> StageProgress {
         let bar = self.lines.add(ProgressBar::new(RESOLUTION as u64));

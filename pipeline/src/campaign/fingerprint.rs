@@ -46,6 +46,9 @@ mod tests {
 
     #[test]
     fn canonical_json_is_sorted() {
-        assert_eq!(canonical(&json!({"b": [1, 0.1], "a": {"d": null, "c": "x"}})), r#"{"a":{"c":"x","d":null},"b":[1,0.1]}"#);
+        assert_eq!(
+            canonical(&json!({"b": [1, 0.1], "a": {"d": null, "c": "x"}})),
+            r#"{"a":{"c":"x","d":null},"b":[1,0.1]}"#
+        );
     }
 }

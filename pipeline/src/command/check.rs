@@ -1,6 +1,6 @@
 //! `comove check`: evaluates a recipe.
 
-use super::{print, given, read};
+use super::{given, print, read};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::recipe;

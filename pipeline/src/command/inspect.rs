@@ -14,7 +14,10 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
     print(&format!("  z = {}, a = {}, step {}", header.redshift(), header.a, header.step));
     print(&format!("  box {} Mpc/h, {:?} precision", header.box_length, header.precision));
     if let Some(c) = header.cosmology {
-        print(&format!("  h = {}, Omega_m = {}, Omega_b = {}, Omega_Lambda = {}", c.h, c.omega_m, c.omega_b, c.omega_lambda));
+        print(&format!(
+            "  h = {}, Omega_m = {}, Omega_b = {}, Omega_Lambda = {}",
+            c.h, c.omega_m, c.omega_b, c.omega_lambda
+        ));
         print(&format!("  age {:.4} Gyr", c.age_gyr(header.a)));
     }
     let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();

@@ -1,6 +1,6 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{print, directory, given, read};
+use super::{directory, given, print, read};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::executor::{resolve, result_of};

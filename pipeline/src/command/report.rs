@@ -67,8 +67,9 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
 fn read(folder: &Path) -> Result<report::Section, PipelineError> {
     let path = folder.join(section::FILE);
     let text = std::fs::read(&path).map_err(PipelineError::io(&path))?;
-    let section: Section = serde_json::from_slice(&text)
-        .map_err(|e| PipelineError::input(&path, format!("not a section of a report: {e}; delete the stage's folder")))?;
+    let section: Section = serde_json::from_slice(&text).map_err(|e| {
+        PipelineError::input(&path, format!("not a section of a report: {e}; delete the stage's folder"))
+    })?;
     let image = |image: section::SectionImage| {
         let path = folder.join(&image.file);
         let png = std::fs::read(&path).map_err(PipelineError::io(&path))?;

@@ -1,6 +1,6 @@
 //! `comove run` and `comove resume`.
 
-use super::{print, directory, given, read, report, stored};
+use super::{directory, given, print, read, report, stored};
 use crate::cli::{self, Cli, Machine};
 use crate::error::PipelineError;
 use crate::executor::Executor;

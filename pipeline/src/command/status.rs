@@ -1,6 +1,6 @@
 //! `comove status`: how far a campaign is.
 
-use super::{print, plan, stored};
+use super::{plan, print, stored};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, history};

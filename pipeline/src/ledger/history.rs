@@ -98,7 +98,8 @@ pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
             .map_err(|e| PipelineError::input(path, format!("line {} is not an event ({e})", n + 1)))?;
         let version = value["version"].as_u64().unwrap_or(0);
         if version > u64::from(VERSION) {
-            let reason = format!("line {} has format {version}, this program knows {VERSION}: use a newer comove", n + 1);
+            let reason =
+                format!("line {} has format {version}, this program knows {VERSION}: use a newer comove", n + 1);
             return Err(PipelineError::input(path, reason));
         }
         let entry: Entry = serde_json::from_value(value)

@@ -24,8 +24,7 @@ impl Ledger {
     /// by a newer program.
     pub fn open(path: &Path) -> Result<Self, PipelineError> {
         let (history, whole_bytes) = history::read(path)?;
-        let file =
-            OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
         let length = file.metadata().map_err(PipelineError::io(path))?.len();
         if length > whole_bytes {
             tracing::warn!("{}: a torn last line of {} bytes is dropped", path.display(), length - whole_bytes);

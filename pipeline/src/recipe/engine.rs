@@ -128,4 +128,3 @@ fn engine(session: &Arc<Session>) -> Engine {
     api::register(&mut engine, session);
     engine
 }
-

@@ -71,7 +71,9 @@ impl RecipeError {
             EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(signature, functions),
             EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
             EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
-            EvalAltResult::ErrorTooManyOperations(_) => "the recipe computes too long: is there an endless loop?".into(),
+            EvalAltResult::ErrorTooManyOperations(_) => {
+                "the recipe computes too long: is there an endless loop?".into()
+            }
             other => {
                 let mut bare = other.to_string();
                 if let Some(end) = bare.rfind(" (line ") {
@@ -104,14 +106,18 @@ fn place(position: Position, source: &Source) -> Place {
 /// A Rhai type in a recipe's words, with its article.
 pub fn plain(type_name: &str) -> String {
     let word = match type_name {
-        "()" => return "nothing".into(),
+        "()" | "" => return "nothing".into(),
         "i64" => "whole number",
         "f64" => "real number",
         "bool" => "truth value",
         "string" | "&str | ImmutableString | String" => "text",
         "array" => "list",
         "Fn" => "closure",
-        other => other,
+        // a value's own type, where the engine has not given its name
+        _ if type_name.ends_with("::Initial") => "initial condition",
+        _ if type_name.ends_with("::Run") => "run",
+        _ if type_name.ends_with("::Analysis") => "analysis",
+        other => other.rsplit("::").next().unwrap_or(other),
     };
     format!("{} {word}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
 }

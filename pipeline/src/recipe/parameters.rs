@@ -41,7 +41,10 @@ impl Parameters {
             "bool" => "true or false",
             "string" => "a text",
             other => {
-                return Err(format!("the default of \"{name}\" is {}; use a number, true, false or a text", plain(other)));
+                return Err(format!(
+                    "the default of \"{name}\" is {}; use a number, true, false or a text",
+                    plain(other)
+                ));
             }
         };
         let shown = if default.is_string() { format!("\"{default}\"") } else { default.to_string() };
@@ -77,9 +80,11 @@ impl Parameters {
             return "This recipe declares no parameters.\n".into();
         }
         let width = self.declared.iter().map(|p| p.name.len() + p.default.len() + 1).max().unwrap_or(0);
-        let line = |p: &Parameter| {
-            format!("  -p {:width$}  {} ({})\n", format!("{}={}", p.name, p.default), p.help, p.kind)
-        };
-        format!("Parameters of this recipe, with their defaults:\n{}", self.declared.iter().map(line).collect::<String>())
+        let line =
+            |p: &Parameter| format!("  -p {:width$}  {} ({})\n", format!("{}={}", p.name, p.default), p.help, p.kind);
+        format!(
+            "Parameters of this recipe, with their defaults:\n{}",
+            self.declared.iter().map(line).collect::<String>()
+        )
     }
 }

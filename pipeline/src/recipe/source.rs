@@ -97,16 +97,16 @@ impl Source {
             }
             done += 1;
         }
-        let text = |range: Range<usize>| {
-            range.map(|n| &self.text[tokens[n].bytes.clone()]).collect::<Vec<_>>().join(" ")
-        };
+        let text =
+            |range: Range<usize>| range.map(|n| &self.text[tokens[n].bytes.clone()]).collect::<Vec<_>>().join(" ");
         Some(pieces.into_iter().map(text).collect::<Vec<_>>().join("\n"))
     }
 
     /// The definition `fn name(…) {…}` as a range of tokens.
     fn function(&self, tokens: &[Token], name: &str) -> Option<Range<usize>> {
-        let start = (0..tokens.len().saturating_sub(1))
-            .find(|&n| self.text[tokens[n].bytes.clone()] == *"fn" && self.text[tokens[n + 1].bytes.clone()] == *name)?;
+        let start = (0..tokens.len().saturating_sub(1)).find(|&n| {
+            self.text[tokens[n].bytes.clone()] == *"fn" && self.text[tokens[n + 1].bytes.clone()] == *name
+        })?;
         let open = (start..tokens.len()).find(|&n| self.symbol(tokens, n) == Some("{"))?;
         Some(start..self.closing(tokens, open)? + 1)
     }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_key_is_found_inside_its_call_only() {
         let source = source("// bins: 1\nconst A = f(#{ bins: 2 });\nconst B = g(X, #{ a: \"bins: 3)\", bins: 4 });\n");
-        assert_eq!(source.find_key(Place { line: 3, column: 11 }, "bins"), Some(Place { line: 3, column: 36 }));
+        assert_eq!(source.find_key(Place { line: 3, column: 11 }, "bins"), Some(Place { line: 3, column: 34 }));
         assert_eq!(source.find_key(Place { line: 2, column: 11 }, "a"), None);
     }
 

@@ -72,7 +72,8 @@ impl Stage for Halos {
             let catalogue = find_halos(&snapshot, &self.finder)?;
             files.extend(work.write_record(&format!("halos_z{z}"), &catalogue)?);
             let mut table = catalogue.table();
-            let caption = format!("z = {z}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
+            let caption =
+                format!("z = {z}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
             table.rows.truncate(LISTED);
             section.record(caption, &table);
             let mut profiles = Vec::new();

@@ -35,8 +35,13 @@ impl Stage for PowerSpectra {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let window = if self.options.deconvolve { "divided by the cell's window" } else { "not corrected for the cell's window" };
-        let text = format!("P(k) of the density contrast on the uniform grid of level {}, {window}.", self.options.level);
+        let window = if self.options.deconvolve {
+            "divided by the cell's window"
+        } else {
+            "not corrected for the cell's window"
+        };
+        let text =
+            format!("P(k) of the density contrast on the uniform grid of level {}, {window}.", self.options.level);
         let mut section = Section::new("Power spectrum", text);
         let mut files = Vec::new();
         let mut spectra = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, SnapshotFile};
-use comove_sim::{Role, Snapshot, SimError};
+use comove_sim::{Role, SimError, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

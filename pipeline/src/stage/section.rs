@@ -53,7 +53,11 @@ impl Section {
 
     /// Adds a result's table, its numbers rounded for a reader.
     pub fn record(&mut self, caption: impl Into<String>, table: &Table) {
-        self.tables.push(SectionTable { caption: caption.into(), columns: table.columns.clone(), rows: table.rounded() });
+        self.tables.push(SectionTable {
+            caption: caption.into(),
+            columns: table.columns.clone(),
+            rows: table.rounded(),
+        });
     }
 
     /// Adds an image.

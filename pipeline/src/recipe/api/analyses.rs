@@ -62,9 +62,12 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         Ok(DensityPdfs { at_z, options: decode_with(name, options, &COMMON)? })
     });
     let shared = session.clone();
-    engine.register_fn("measure", move |context: NativeCallContext, name: ImmutableString, run: Run, closure: FnPtr| {
-        measure(&shared, &context, &name, run, Map::new(), closure)
-    });
+    engine.register_fn(
+        "measure",
+        move |context: NativeCallContext, name: ImmutableString, run: Run, closure: FnPtr| {
+            measure(&shared, &context, &name, run, Map::new(), closure)
+        },
+    );
     let shared = session.clone();
     let measure_some =
         move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {

@@ -34,10 +34,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
 fn handle(function: &str, ic: InitialCondition, root: [usize; 3]) -> Bound<Initial> {
     let facts = ic.facts(root).map_err(|message| Refusal::error(function, message, Some("root")))?;
     let refuse = |key: &str, message: String| Err(Refusal::error(function, message, Some(key)));
-    if !(facts.box_mpc_h > 0.0) {
+    if facts.box_mpc_h <= 0.0 {
         return refuse("box_mpc_h", format!("box_mpc_h = {}: must be positive", facts.box_mpc_h));
     }
-    if !(facts.z > 0.0) {
+    if facts.z <= 0.0 {
         return refuse("z", format!("z = {}: must be positive", facts.z));
     }
     Ok(Initial { node: Node::new(ic, Vec::new()), facts })

@@ -63,7 +63,8 @@ fn run(node: Node, origin: Origin, z_start: Option<f64>, mut options: Map) -> Bo
         Origin::Saved { .. } => Origin::Saved { branch: extent.branch },
         initial => initial,
     };
-    let stage = Evolve { origin, parameters, z_end: extent.z_end, outputs: outputs.clone(), checkpoints: extent.checkpoints };
+    let stage =
+        Evolve { origin, parameters, z_end: extent.z_end, outputs: outputs.clone(), checkpoints: extent.checkpoints };
     Ok(Run { node: Node::new(stage, vec![node]), outputs: Some(outputs) })
 }
 
@@ -78,7 +79,8 @@ fn density_above(thresholds: Vec<f64>) -> Bound<Map> {
 }
 
 fn number(value: &Dynamic) -> Bound<f64> {
-    value.as_float().or_else(|_| value.as_int().map(|i| i as f64)).map_err(|found| {
-        Refusal::error("density_above", format!("a threshold is a {found}, expected a number"), None)
-    })
+    value
+        .as_float()
+        .or_else(|_| value.as_int().map(|i| i as f64))
+        .map_err(|found| Refusal::error("density_above", format!("a threshold is a {found}, expected a number"), None))
 }

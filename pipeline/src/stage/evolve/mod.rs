@@ -155,9 +155,8 @@ impl Evolve {
             ("records", timing.records),
         ];
         let total = timing.total().max(f64::MIN_POSITIVE);
-        let share = |(name, s): (&str, f64)| {
-            vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)]
-        };
+        let share =
+            |(name, s): (&str, f64)| vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)];
         section.table(
             "Where the time went (last process)",
             &["part", "seconds", "percent"],

@@ -94,7 +94,10 @@ impl Extent {
 /// The name of an option and what is wrong with it.
 pub fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
     if p.gamma <= 1.0 {
-        return Err(("gamma", format!("gamma = {}: must be above 1 (5/3 is the whole number 1; write 5.0/3.0)", p.gamma)));
+        return Err((
+            "gamma",
+            format!("gamma = {}: must be above 1 (5/3 is the whole number 1; write 5.0/3.0)", p.gamma),
+        ));
     }
     if !(p.courant > 0.0 && p.courant <= 1.0) {
         return Err(("courant", format!("courant = {}: must lie in (0, 1] (1/2 is the whole number 0)", p.courant)));

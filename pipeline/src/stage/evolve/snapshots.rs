@@ -30,7 +30,11 @@ impl SnapshotWriter {
         let header = &snapshot.header;
         let (a, z, step) = (header.a, header.redshift(), header.step);
         let file = format!("checkpoint_{step:06}.h5");
-        self.begin(work, snapshot, SnapshotFile { file, digest: String::new(), role: Role::Checkpoint, a, z, step, lasting })
+        self.begin(
+            work,
+            snapshot,
+            SnapshotFile { file, digest: String::new(), role: Role::Checkpoint, a, z, step, lasting },
+        )
     }
 
     /// Writes the output that the recipe asked for at redshift `z`.
@@ -40,7 +44,11 @@ impl SnapshotWriter {
     pub fn output(&mut self, work: &mut Work<'_>, snapshot: Snapshot, z: f64) -> Result<(), PipelineError> {
         let (a, step) = (snapshot.header.a, snapshot.header.step);
         let file = format!("output_z{z}.h5");
-        self.begin(work, snapshot, SnapshotFile { file, digest: String::new(), role: Role::Output, a, z, step, lasting: true })
+        self.begin(
+            work,
+            snapshot,
+            SnapshotFile { file, digest: String::new(), role: Role::Output, a, z, step, lasting: true },
+        )
     }
 
     /// Waits until the last snapshot is verified on disk and in the ledger.

@@ -70,7 +70,8 @@ fn saved(input: &Input, branch: bool, first: f64) -> Result<Snapshot, PipelineEr
         ));
     }
     if snapshot.header.a > first {
-        let reason = format!("the snapshot lies at z = {}, after the first output asked for", snapshot.header.redshift());
+        let reason =
+            format!("the snapshot lies at z = {}, after the first output asked for", snapshot.header.redshift());
         return Err(PipelineError::input(&input.path, reason));
     }
     Ok(snapshot)
@@ -94,7 +95,10 @@ fn begin(run: &Evolve, work: &mut Work<'_>, snapshot: &Snapshot, from: &str) -> 
 /// Reads a snapshot if the whole file is what the ledger says.
 fn read_verified(path: &Path, digest: &str) -> Result<Snapshot, PipelineError> {
     if digest_of(path)? != digest {
-        return Err(PipelineError::input(path, "the file is not the one that was written: it is damaged or was changed"));
+        return Err(PipelineError::input(
+            path,
+            "the file is not the one that was written: it is damaged or was changed",
+        ));
     }
     Ok(Snapshot::read(path)?)
 }

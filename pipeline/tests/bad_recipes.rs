@@ -1,0 +1,118 @@
+//! Recipes that are wrong, and what they are told: place, message, line and caret.
+
+use comove::PipelineError;
+use comove::recipe::{Source, evaluate};
+use std::collections::BTreeMap;
+
+/// Three lines before the line under test.
+const BEFORE: &str = r#"const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1 });
+const RUN = evolve(IC, #{ z_end: 0, outputs: #{ at_z: [2] } });
+"#;
+
+fn verdict(text: &str, given: &[(&str, &str)]) -> Result<(), PipelineError> {
+    let source = Source { path: "bad.rhai".into(), text: text.into() };
+    let given: BTreeMap<String, String> = given.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    evaluate(source, given).map(|_| ())
+}
+
+/// The line under test with a caret `^` on the next one, and the message.
+fn check(line: &str, caret: &str, message: &str) {
+    let error = verdict(&format!("{BEFORE}{line}\n"), &[]).expect_err(line);
+    let column = caret.find('^').expect("a caret") + 1;
+    let expected = format!("bad.rhai:4:{column}: {message}\n    4 | {line}\n      | {caret}");
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(error.exit_code(), 3);
+}
+
+#[test]
+fn options() {
+    check(
+        r#"evolve(IC, #{ z_end: 0, max_levl: 3 });"#,
+        r#"                        ^"#,
+        r#"evolve: unknown option "max_levl", did you mean "max_level"?"#,
+    );
+    check(
+        r#"[1].map(|n| evolve(IC, #{ z_end: 0, checkpoints: #{ every_minuts: n } }));"#,
+        r#"                                                    ^"#,
+        r#"evolve: unknown option "every_minuts", did you mean "every_minutes"?"#,
+    );
+    check(r#"evolve(IC, #{ max_level: 0 });"#, "^", r#"evolve: the option "z_end" is missing"#);
+    check(
+        r#"evolve(IC, #{ z_end: "today" });"#,
+        r#"              ^"#,
+        r#"evolve: z_end: string "today", expected a number"#,
+    );
+    check(
+        r#"evolve(IC, #{ z_end: 0, max_level: 1.5 });"#,
+        r#"                        ^"#,
+        "evolve: max_level: the real number 1.5, expected a whole number from 0 on",
+    );
+    check(
+        r#"evolve(IC, #{ z_end: 0, precision: "half" });"#,
+        r#"                        ^"#,
+        r#"evolve: precision: "half" is not one of "single", "double""#,
+    );
+    check(
+        "evolve(IC, #{ z_end: 0, gamma: 5/3 });",
+        "                        ^",
+        "evolve: gamma = 1: must be above 1 (5/3 is the whole number 1; write 5.0/3.0)",
+    );
+    check("evolve(IC, #{ z_end: 60 });", "              ^", "evolve: z = 60 is not after the start at z = 49");
+    check("halos(RUN, #{ dleta: 200 });", "              ^", r#"halos: unknown option "dleta", did you mean "delta"?"#);
+    check(r#"slice(RUN, #{ at_z: 3 });"#, r#"              ^"#, "slice: at_z: 3 is not among the run's outputs (2, 0)");
+    check(
+        "ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, root: 20, z: 49, seed: 1 });",
+        "                                            ^",
+        "ic_gaussian: root = [20, 20, 20]: every axis needs a multiple of 16 cells",
+    );
+    check(
+        "cosmology(#{ h: 70, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });",
+        "             ^",
+        "cosmology: h = 70: H0/(100 km/s/Mpc) lies between 0.1 and 2",
+    );
+}
+
+#[test]
+fn names_and_values() {
+    check("RUN;", "^", "the recipe's value is a run, not a campaign; end it with: campaign(\"bad\", [IC, RUN])");
+    check("C.omga_m;", "  ^", "Unknown property 'omga_m' - a getter is not registered for type 'cosmology'");
+    check("#{ a: 1 }.b;", "          ^", "no property \"b\" here");
+    check("evolv(IC, #{});", "^", "unknown function \"evolv\", did you mean \"evolve\"?");
+    check(
+        "density_pdf(IC);",
+        "^",
+        "density_pdf: cannot take an initial condition; it is used as density_pdf(RUN, #{ … })",
+    );
+    check("campaign(\"x\", [RUN, 3]);", "^", "campaign: entry 2 of the list is a whole number, not a stage");
+    check(
+        "measure(\"a b\", RUN, |s| 1);",
+        "^",
+        "measure: the name \"a b\" becomes a folder's: use letters, digits, - and _",
+    );
+    check("let C = 3;", "    ^", "Variable already defined: C");
+}
+
+#[test]
+fn nothing_outside_the_recipe() {
+    check("timestamp();", "^", "no function \"timestamp\" takes nothing");
+    check("eval(\"1\");", "^", "reserved keyword 'eval' is disabled");
+    check("loop { }", "     ^", "the recipe computes too long: is there an endless loop?");
+}
+
+#[test]
+fn parameters() {
+    let recipe = format!("{BEFORE}const N = param(\"cells\", 32, \"cells per axis\");\ncampaign(\"x\", [RUN])");
+    assert!(verdict(&recipe, &[("cells", "64")]).is_ok());
+    let error = verdict(&recipe, &[("cels", "64")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "-p cels: the recipe declares no such parameter; did you mean \"cells\"? it declares cells"
+    );
+    assert_eq!(error.exit_code(), 2);
+    let error = verdict(&recipe, &[("cells", "many")]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("bad.rhai:4:11: param: -p cells=many: cells is a whole number (32 by default)"),
+        "{error}"
+    );
+}

@@ -1,0 +1,63 @@
+//! What changes a stage's fingerprint and what does not.
+
+use comove::campaign::fingerprint::fingerprint;
+use comove::recipe::{Source, evaluate};
+
+/// The fingerprint of the last stage of a recipe, reading inputs of a fixed digest.
+fn of(text: &str) -> String {
+    let source = Source { path: "r.rhai".into(), text: text.into() };
+    let campaign = evaluate(source, Default::default()).unwrap_or_else(|e| panic!("{e}")).campaign;
+    fingerprint(campaign.stages.last().unwrap().stage(), ["d1"])
+}
+
+const RUN: &str = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 25, cells: 64, root: 32, z: 49, seed: 1 });
+const RUN = evolve(IC, #{ z_end: 1, max_level: 2, refine: density_above(|l| 8 ** (l + 1)), outputs: #{ at_z: [2] } });
+campaign(\"x\", [RUN])";
+
+#[test]
+fn how_long_a_run_goes_and_what_it_writes_is_outside() {
+    for (from, to) in [
+        ("z_end: 1", "z_end: 0"),
+        ("at_z: [2]", "at_z: [3, 2.5]"),
+        ("z_end: 1", "z_end: 1, checkpoints: #{ every_minutes: 3, keep: 5 }"),
+        ("campaign(\"x\"", "campaign(\"y\""),
+        ("density_above(|l| 8 ** (l + 1))", "density_above([8, 64, 512])"),
+    ] {
+        assert!(RUN.contains(from), "{from}");
+        assert_eq!(of(RUN), of(&RUN.replace(from, to)), "{from} → {to}");
+    }
+}
+
+#[test]
+fn what_decides_results_is_inside() {
+    for (from, to) in [
+        ("max_level: 2", "max_level: 1"),
+        ("8 ** (l + 1)", "9 ** (l + 1)"),
+        ("z_end: 1", "z_end: 1, precision: \"double\""),
+        ("z_end: 1", "z_end: 1, courant: 0.4"),
+        ("root: 32", "root: 64"),
+    ] {
+        assert!(RUN.contains(from), "{from}");
+        assert_ne!(of(RUN), of(&RUN.replace(from, to)), "{from} → {to}");
+    }
+}
+
+#[test]
+fn a_measurement_is_its_closure_what_it_calls_and_what_it_captures() {
+    let measure = RUN.replace(
+        "campaign(\"x\", [RUN])",
+        "fn twice(x) { 2 * x }\nfn other(x) { 3 * x }\nconst F = 4;
+campaign(\"x\", [measure(\"m\", RUN, |s| #{ y: twice(s.a) * F })])",
+    );
+    for (from, to, same) in [
+        ("fn other(x) { 3 * x }", "fn other(x) { 5 * x }", true),
+        ("|s| #{ y: twice", "|s|   /* a note */ #{ y : twice", true),
+        ("{ 2 * x }", "{ 4 * x }", false),
+        ("const F = 4", "const F = 5", false),
+        ("s.a", "s.redshift", false),
+    ] {
+        assert!(measure.contains(from), "{from}");
+        assert_eq!(of(&measure) == of(&measure.replace(from, to)), same, "{from} → {to}");
+    }
+}
