@@ -1,1 +1,36 @@
-//! x
+//! Initial conditions: from a linear spectrum or a file to a uniform mesh, and from there to the octree.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`gaussian_ic`], [`load_ic`] | the two ways to a [`UniformMesh`]: generate it, or read a file |
+//! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
+//! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a CAMB table, normalised to σ8 |
+//! | [`gaussian_field`] | seeded modes that do not depend on resolution, density and growing-mode velocity |
+//! | [`temperature`] | gas temperature after decoupling, internal energy |
+//! | [`uniform_mesh`] | density, momentum and internal energy on a uniform mesh |
+//! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5 |
+//! | [`problems`] | test problems with known solutions |
+//!
+//! Long work reports where it is through a callback `&dyn Fn(&str, f64)`: what it does, and the fraction done (0 to 1);
+//! pass [`silent`] where nobody watches.
+
+pub mod error;
+pub mod format;
+pub mod gaussian_field;
+pub mod gaussian_ic;
+pub mod linear_power;
+pub mod load_ic;
+pub mod problems;
+pub mod restrict;
+pub mod temperature;
+pub mod uniform_mesh;
+
+pub use error::IcError;
+pub use gaussian_ic::GaussianIc;
+pub use linear_power::{LinearPower, PowerSource};
+pub use load_ic::{LoadFormat, LoadIc};
+pub use restrict::{Audit, restrict};
+pub use uniform_mesh::UniformMesh;
+
+/// A progress callback that says nothing.
+pub fn silent(_activity: &str, _fraction: f64) {}

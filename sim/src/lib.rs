@@ -30,6 +30,7 @@ pub mod step;
 pub mod time_step;
 pub mod units;
 
+pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;
 pub use error::SimError;
 pub use host_state::HostState;

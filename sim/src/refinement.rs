@@ -1,6 +1,6 @@
 //! From flags to the tree they ask for.
 
-use crate::octree::{Key, Octree, nesting};
+use crate::octree::{Key, Octree, nest};
 use crate::parameters::Criterion;
 use comove_kernels::Real;
 use comove_kernels::flag::FlagCriteria;
@@ -30,7 +30,7 @@ pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize) -> Octre
             }
         }
     }
-    nesting::nest(tree, &mut wanted);
+    let wanted = nest(tree.root_groups(), tree.boundary(), wanted);
     Octree::with_groups(tree.root_groups(), tree.boundary(), wanted.into_iter().skip(1).flatten())
 }
 

@@ -7,4 +7,5 @@ pub mod nesting;
 pub mod tree;
 
 pub use key::Key;
+pub use nesting::nest;
 pub use tree::Octree;

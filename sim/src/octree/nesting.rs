@@ -1,42 +1,81 @@
-//! Proper nesting: around a refined patch, all 26 neighbouring patches exist (paper, section 2.1).
+//! Proper nesting: which groups must exist so that the wanted ones may.
 
 use super::key::Key;
 use super::tree::Octree;
+use crate::parameters::Boundary;
 use std::collections::BTreeSet;
 
-/// Adds the coarser groups that the wanted ones need: for every group, the groups one level coarser that hold the 27
-/// patches around and including the patch it refines. Works from the finest level down, so that nothing wanted is dropped.
+/// Adds to the wanted groups those that proper nesting asks for, from fine to coarse.
 ///
-/// `wanted[ℓ]` are keys of level ℓ (level 0 is ignored: it is always complete); `tree` gives the box and its boundary.
-pub fn nest(tree: &Octree, wanted: &mut [BTreeSet<Key>]) {
+/// `wanted[ℓ]` holds groups of level ℓ; entry 0 may be empty, since the root level is complete anyway. For every wanted
+/// group of level ℓ+1, the groups of level ℓ that hold its parent patch and the 26 neighbours of that patch are wanted
+/// too, so no two leaf patches that touch, even at a corner, are more than one level apart. Nothing is ever taken away.
+///
+/// The result has the same number of levels; its levels 1 and finer make an [`Octree`] through
+/// [`Octree::with_groups`].
+pub fn nest(root: [u32; 3], boundary: Boundary, mut wanted: Vec<BTreeSet<Key>>) -> Vec<BTreeSet<Key>> {
+    let lattice = Octree::new(root, boundary);
     for level in (2..wanted.len()).rev() {
         let (coarser, finer) = wanted.split_at_mut(level);
-        for &key in &finer[0] {
-            for d in 0..27 {
-                let offset = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
-                let parent = tree.neighbour(key, offset).and_then(|n| n.parent());
-                coarser[level - 1].extend(parent);
+        let coarser = &mut coarser[level - 1];
+        for key in &finer[0] {
+            // A group's coordinate is that of its parent patch, counted in patches of the coarser level, so the
+            // neighbours of the parent patch are the parents of the group's own neighbours.
+            for [dx, dy, dz] in surrounding() {
+                if let Some(patch) = lattice.neighbour(*key, [dx, dy, dz]) {
+                    coarser.extend(patch.parent());
+                }
             }
         }
     }
+    wanted
+}
+
+/// The 27 offsets (dx, dy, dz) of −1, 0, 1.
+fn surrounding() -> impl Iterator<Item = [i32; 3]> {
+    (0..27).map(|n| [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::Boundary;
+    use proptest::prelude::*;
 
+    fn keys(level: u8, coordinates: &[[u32; 3]]) -> BTreeSet<Key> {
+        coordinates.iter().map(|&c| Key::new(level, c)).collect()
+    }
+
+    /// A patch in the middle of its group asks for one group only where its neighbours stay inside; at a corner of the
+    /// box the neighbours wrap around or do not exist.
     #[test]
-    fn a_corner_group_needs_the_groups_across_the_corner_and_the_box_edge() {
-        let tree = Octree::new([2, 2, 2], Boundary::Periodic);
-        let mut wanted = vec![BTreeSet::new(), BTreeSet::new(), BTreeSet::from([Key::new(2, [0, 0, 0])])];
-        nest(&tree, &mut wanted);
-        // patches −1 and 0, 1 on each axis: groups 3 and 0 of level 1 on each axis
-        assert_eq!(wanted[1].len(), 8);
-        assert!(wanted[1].contains(&Key::new(1, [3, 3, 3])) && wanted[1].contains(&Key::new(1, [0, 0, 0])));
-        let open = Octree::new([2, 2, 2], Boundary::Outflow);
-        let mut wanted = vec![BTreeSet::new(), BTreeSet::new(), BTreeSet::from([Key::new(2, [0, 0, 0])])];
-        nest(&open, &mut wanted);
-        assert_eq!(wanted[1].len(), 1);
+    fn a_corner_group_wraps_around_periodic_boundaries_only() {
+        let wanted = vec![BTreeSet::new(), BTreeSet::new(), keys(2, &[[0, 0, 0]])];
+        let outflow = nest([2, 2, 2], Boundary::Outflow, wanted.clone());
+        assert_eq!(outflow[1], keys(1, &[[0, 0, 0]]));
+        let periodic = nest([2, 2, 2], Boundary::Periodic, wanted);
+        let corners: Vec<[u32; 3]> =
+            (0..8).map(|o| [0, 1, 2].map(|axis| if o >> axis & 1 == 1 { 3 } else { 0 })).collect();
+        assert_eq!(periodic[1], keys(1, &corners));
+    }
+
+    proptest! {
+        /// Every wanted group stays, has its parent, and every neighbour of its parent patch exists as a patch.
+        #[test]
+        fn nested_sets_are_closed(coordinates in prop::collection::vec([0u32..16, 0u32..16, 0u32..16], 1..12)) {
+            for boundary in [Boundary::Periodic, Boundary::Outflow] {
+                let mut wanted = vec![BTreeSet::new(); 4];
+                wanted[3] = keys(3, &coordinates);
+                let nested = nest([2, 2, 2], boundary, wanted.clone());
+                prop_assert!(nested[3] == wanted[3]);
+                let tree = Octree::with_groups([2, 2, 2], boundary, nested.iter().flatten().copied());
+                for key in tree.keys().filter(|key| key.level > 0) {
+                    for offset in surrounding() {
+                        let patch = tree.neighbour(key, offset);
+                        prop_assert!(patch.is_none_or(|p| tree.find(p.parent().unwrap()).is_some()));
+                    }
+                }
+                prop_assert!(nest([2, 2, 2], boundary, nested.clone()) == nested);
+            }
+        }
     }
 }

@@ -1,0 +1,219 @@
+//! Our own initial-condition file: HDF5, five datasets `[z, y, x]` in code units and attributes of the root group.
+//!
+//! | object | content |
+//! |---|---|
+//! | attribute `format` | `comove-ic` |
+//! | attributes `a`, `box_mpc_h`, `h`, `omega_m` | f64: epoch, box length along x, background |
+//! | attributes `omega_lambda`, `omega_b`, `mean_molecular_weight`, `gamma` | f64, optional |
+//! | `density` | ρ̃ in the mean matter density |
+//! | `momentum_x`, `momentum_y`, `momentum_z` | ρ̃ṽ, ṽ = a v_pec/(100 km/s) |
+//! | `internal_energy` | internal energy density, mean matter density · (100 km/s)² · a² |
+//!
+//! Any float type is read. A file whose attributes contradict the recipe is refused.
+
+use crate::error::IcError;
+use crate::uniform_mesh::UniformMesh;
+use hdf5::File;
+use hdf5::types::VarLenUnicode;
+use ndarray::ArrayView3;
+use std::path::Path;
+
+/// What a file states of itself, beside its fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Header {
+    /// Scale factor.
+    pub a: f64,
+    /// Box length along x in comoving Mpc/h.
+    pub box_mpc_h: f64,
+    /// H0/(100 km/s/Mpc).
+    pub h: f64,
+    /// Matter today.
+    pub omega_m: f64,
+    /// Dark energy today.
+    pub omega_lambda: f64,
+    /// Baryons today.
+    pub omega_b: f64,
+    /// Mean molecular weight in hydrogen masses.
+    pub mean_molecular_weight: f64,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+}
+
+const FORMAT: &str = "comove-ic";
+const DATASETS: [&str; 5] = ["density", "momentum_x", "momentum_y", "momentum_z", "internal_energy"];
+/// Relative difference at which two statements of a number contradict each other: what six printed digits allow.
+const SAME: f64 = 1e-6;
+
+impl Header {
+    /// Attribute names, values, and whether a file must have them.
+    fn attributes(&self) -> [(&'static str, f64, bool); 8] {
+        [
+            ("a", self.a, true),
+            ("box_mpc_h", self.box_mpc_h, true),
+            ("h", self.h, true),
+            ("omega_m", self.omega_m, true),
+            ("omega_lambda", self.omega_lambda, false),
+            ("omega_b", self.omega_b, false),
+            ("mean_molecular_weight", self.mean_molecular_weight, false),
+            ("gamma", self.gamma, false),
+        ]
+    }
+}
+
+/// Reads a mesh of `cells` along x, y, z that states what `recipe` says.
+///
+/// # Errors
+/// [`IcError::Io`] for a file that is not there, [`IcError::Hdf5`] for one that HDF5 refuses, [`IcError::Content`] for
+/// one that lacks something or has other cells, [`IcError::Contradiction`] for one of another box, epoch or cosmology.
+pub fn read(path: &Path, cells: [usize; 3], recipe: &Header) -> Result<UniformMesh, IcError> {
+    std::fs::metadata(path).map_err(|source| IcError::Io { path: path.into(), source })?;
+    let failed = |source| IcError::Hdf5 { path: path.into(), source };
+    let content = |reason: String| IcError::Content { path: path.into(), reason };
+    let file = File::open(path).map_err(failed)?;
+    let format = file.attr("format").and_then(|attribute| attribute.read_scalar::<VarLenUnicode>());
+    if !format.is_ok_and(|text| text.as_str() == FORMAT) {
+        return Err(content(format!("attribute \"format\" is missing or not \"{FORMAT}\"")));
+    }
+    check_attributes(path, &file, recipe)?;
+
+    let [nx, ny, nz] = cells;
+    let mut fields = Vec::with_capacity(DATASETS.len());
+    for name in DATASETS {
+        let dataset = file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
+        let shape = dataset.shape();
+        if shape != [nz, ny, nx] {
+            return Err(content(format!(
+                "dataset \"{name}\" has shape {shape:?} (z, y, x), the recipe says {:?}: change cells or level",
+                [nz, ny, nx]
+            )));
+        }
+        fields.push(dataset.read_raw::<f64>().map_err(failed)?);
+    }
+    let [density, x, y, z, internal_energy] = fields.try_into().expect("five datasets");
+    Ok(UniformMesh { cells, density, momentum: [x, y, z], internal_energy })
+}
+
+fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcError> {
+    for (name, expected, required) in recipe.attributes() {
+        let found = match file.attr(name).and_then(|attribute| attribute.read_scalar::<f64>()) {
+            Ok(found) => found,
+            Err(_) if required => {
+                let reason = format!("attribute \"{name}\" is missing or not a real number");
+                return Err(IcError::Content { path: path.into(), reason });
+            }
+            Err(_) => continue,
+        };
+        if (found - expected).abs() <= SAME * expected.abs() {
+            continue;
+        }
+        // People think of the epoch as a redshift.
+        let shown = |value: f64| {
+            if name == "a" { format!("{value} (z = {:.6})", 1.0 / value - 1.0) } else { value.to_string() }
+        };
+        let (file, recipe) = (shown(found), shown(expected));
+        return Err(IcError::Contradiction { path: path.into(), name, file, recipe });
+    }
+    Ok(())
+}
+
+/// Writes a mesh in double precision.
+///
+/// # Errors
+/// [`IcError::Io`] and [`IcError::Hdf5`]; a file of that name, if any, is then untouched.
+pub fn write(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
+    super::write_then_rename(path, |temporary| {
+        write_file(temporary, mesh, header).map_err(|source| IcError::Hdf5 { path: path.into(), source })
+    })
+}
+
+fn write_file(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), hdf5::Error> {
+    let file = File::create(path)?;
+    let format: VarLenUnicode = FORMAT.parse().expect("a string without zero bytes");
+    file.new_attr::<VarLenUnicode>().create("format")?.write_scalar(&format)?;
+    for (name, value, _) in header.attributes() {
+        file.new_attr::<f64>().create(name)?.write_scalar(&value)?;
+    }
+    let [nx, ny, nz] = mesh.cells;
+    let [x, y, z] = &mesh.momentum;
+    for (name, values) in DATASETS.iter().zip([&mesh.density, x, y, z, &mesh.internal_energy]) {
+        let view = ArrayView3::from_shape((nz, ny, nx), values).expect("one value a cell");
+        file.new_dataset_builder().with_data(view).create(*name)?;
+    }
+    file.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Header = Header {
+        a: 0.02,
+        box_mpc_h: 25.0,
+        h: 0.7,
+        omega_m: 0.3,
+        omega_lambda: 0.7,
+        omega_b: 0.045,
+        mean_molecular_weight: 1.22,
+        gamma: 5.0 / 3.0,
+    };
+
+    fn mesh() -> UniformMesh {
+        let ramp = |from: f64| (0..24).map(|i| from + f64::from(i) / 3.0).collect::<Vec<f64>>();
+        UniformMesh {
+            cells: [4, 3, 2],
+            density: ramp(1.0),
+            momentum: [ramp(-5.0), ramp(0.1), ramp(7.0)],
+            internal_energy: ramp(1e-3),
+        }
+    }
+
+    #[test]
+    fn a_file_comes_back_bit_for_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ic.h5");
+        write(&path, &mesh(), &HEADER).unwrap();
+        assert_eq!(read(&path, mesh().cells, &HEADER).unwrap(), mesh());
+        let file = File::open(&path).unwrap();
+        let density = file.dataset("density").unwrap().read::<f64, ndarray::Ix3>().unwrap();
+        assert_eq!(density[[1, 2, 3]], mesh().density[23]);
+        assert_eq!(density[[0, 2, 1]], mesh().density[9]);
+    }
+
+    #[test]
+    fn contradictions_name_both_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ic.h5");
+        write(&path, &mesh(), &HEADER).unwrap();
+        let message = |header: Header| read(&path, [4, 3, 2], &header).unwrap_err().to_string();
+        let found = message(Header { box_mpc_h: 50.0, ..HEADER });
+        assert!(found.contains("the file has box_mpc_h = 25, the recipe says 50"), "{found}");
+        let found = message(Header { a: 0.01, ..HEADER });
+        assert!(found.contains("0.02 (z = 49.000000)") && found.contains("0.01 (z = 99.000000)"), "{found}");
+        assert!(message(Header { omega_m: 0.31, ..HEADER }).contains("omega_m"));
+        assert!(message(Header { mean_molecular_weight: 0.6, ..HEADER }).contains("mean_molecular_weight"));
+        let found = read(&path, [4, 3, 4], &HEADER).unwrap_err().to_string();
+        assert!(found.contains("[2, 3, 4] (z, y, x), the recipe says [4, 3, 4]"), "{found}");
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ic.h5");
+        let message = |path: &Path| read(path, [4, 3, 2], &HEADER).unwrap_err().to_string();
+        assert!(message(&path).contains("ic.h5"));
+        std::fs::write(&path, "not HDF5").unwrap();
+        assert!(matches!(read(&path, [4, 3, 2], &HEADER), Err(IcError::Hdf5 { .. })));
+        File::create(&path).unwrap().close().unwrap();
+        assert!(message(&path).contains("\"format\""));
+        write(&path, &mesh(), &HEADER).unwrap();
+        let file = File::open_rw(&path).unwrap();
+        file.unlink("momentum_y").unwrap();
+        file.close().unwrap();
+        assert!(message(&path).contains("\"momentum_y\" is missing"));
+        // a failed write leaves the old file alone
+        let before = std::fs::read(&path).unwrap();
+        std::fs::create_dir(folder.path().join("ic.h5.partial")).unwrap();
+        assert!(write(&path, &mesh(), &HEADER).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+}

@@ -1,0 +1,119 @@
+//! Density and growing-mode velocity of a Gaussian random field in linear theory.
+//!
+//! Modes are counted by integer wave vectors n, k_a = 2π n_a/L_a, and δ(x) = Σ δ_n e^(ik·x) with ⟨|δ_n|²⟩ = P(k)/V. The
+//! origin of x is the corner of the box, and cells are sampled at their centres, so meshes of different resolution show
+//! the same field. The mean (n = 0) and the modes of the Nyquist planes (|n_a| = N_a/2, which have no sign and so no
+//! velocity) are left out.
+
+mod transform;
+mod white_noise;
+
+pub use white_noise::WhiteNoise;
+
+use crate::linear_power::LinearPower;
+use rayon::prelude::*;
+use rustfft::num_complex::Complex;
+use std::f64::consts::PI;
+
+/// The Fourier modes of a linear density field on a mesh.
+pub struct LinearModes {
+    cells: [usize; 3],
+    /// Smallest wave number along each axis in h/Mpc: 2π/L.
+    spacing: [f64; 3],
+    /// δ_n as seen from the cell centres, `[ny, nz, nx]` with n_x = 0 … N_x/2 fastest.
+    density: Vec<Complex<f64>>,
+}
+
+impl LinearModes {
+    /// Draws the modes: `growth` √(P(k)/V) times white noise.
+    ///
+    /// * `cells`: cells along x, y, z, each even; cells are cubic
+    /// * `box_mpc_h`: length of the box along x in Mpc/h
+    /// * `growth`: D(a)/D(1)
+    ///
+    /// # Panics
+    /// If an axis has an odd number of cells: the caller's bug.
+    pub fn new(cells: [usize; 3], box_mpc_h: f64, noise: &WhiteNoise, power: &LinearPower, growth: f64) -> Self {
+        assert!(cells.iter().all(|n| n % 2 == 0), "{cells:?}: an even number of cells on every axis");
+        let lengths = cells.map(|n| box_mpc_h * n as f64 / cells[0] as f64);
+        let volume: f64 = lengths.iter().product();
+        let mut modes = Self {
+            cells,
+            spacing: lengths.map(|length| 2.0 * PI / length),
+            density: vec![Complex::ZERO; transform::mode_count(cells)],
+        };
+        let spacing = modes.spacing;
+        for_each_row(cells, &mut modes.density, |ny, nz, row| {
+            noise.fill(ny, nz, row);
+            for (nx, mode) in row.iter_mut().enumerate() {
+                let n = [nx as i64, ny, nz];
+                if n == [0; 3] || on_nyquist_plane(n, cells) {
+                    *mode = Complex::ZERO;
+                    continue;
+                }
+                let k = norm(wave_vector(n, spacing));
+                // k·x at the centre of the first cell, x = h/2 on each axis: Σ π n_a/N_a
+                let centre: f64 = (0..3).map(|a| PI * n[a] as f64 / cells[a] as f64).sum();
+                *mode *= Complex::from_polar(growth * (power.at(k) / volume).sqrt(), centre);
+            }
+        });
+        modes
+    }
+
+    /// Smallest and largest k in h/Mpc on a mesh.
+    pub fn range(cells: [usize; 3], box_mpc_h: f64) -> (f64, f64) {
+        let longest = *cells.iter().max().expect("three axes") as f64 / cells[0] as f64 * box_mpc_h;
+        let nyquist = PI * cells[0] as f64 / box_mpc_h;
+        (2.0 * PI / longest, 3f64.sqrt() * nyquist)
+    }
+
+    /// δ at the cell centres, x fastest.
+    pub fn density_contrast(&self) -> Vec<f64> {
+        transform::to_cells(self.cells, self.density.clone())
+    }
+
+    /// Code velocity at the cell centres along `axis`, x fastest: ṽ_n = `rate` (i k/k²) δ_n.
+    ///
+    /// Continuity asks for ∂δ/∂t̃ = −∇·ṽ; of a growing mode the left side is f dlna/dt̃ δ = a²E(a)f(a) δ, which is
+    /// `rate`.
+    pub fn velocity(&self, axis: usize, rate: f64) -> Vec<f64> {
+        let mut modes = self.density.clone();
+        for_each_row(self.cells, &mut modes, |ny, nz, row| {
+            for (nx, mode) in row.iter_mut().enumerate() {
+                let k = wave_vector([nx as i64, ny, nz], self.spacing);
+                let k_squared = k.iter().map(|k| k * k).sum::<f64>();
+                let factor = if k_squared > 0.0 { rate * k[axis] / k_squared } else { 0.0 };
+                *mode = Complex::new(-factor * mode.im, factor * mode.re);
+            }
+        });
+        transform::to_cells(self.cells, modes)
+    }
+}
+
+/// Calls `f(n_y, n_z, row)` for every row of modes along n_x, in parallel.
+fn for_each_row(cells: [usize; 3], modes: &mut [Complex<f64>], f: impl Fn(i64, i64, &mut [Complex<f64>]) + Sync) {
+    let [_, ny, nz] = cells;
+    modes.par_chunks_mut(transform::row_length(cells)).enumerate().for_each(|(row, values)| {
+        f(signed(row / nz, ny), signed(row % nz, nz), values);
+    });
+}
+
+/// The signed wave number of an index: 0, 1, … n/2, −n/2+1, … −1.
+fn signed(index: usize, n: usize) -> i64 {
+    if index <= n / 2 { index as i64 } else { index as i64 - n as i64 }
+}
+
+fn on_nyquist_plane(n: [i64; 3], cells: [usize; 3]) -> bool {
+    (0..3).any(|a| 2 * n[a].unsigned_abs() as usize == cells[a])
+}
+
+fn wave_vector(n: [i64; 3], spacing: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|a| n[a] as f64 * spacing[a])
+}
+
+fn norm(k: [f64; 3]) -> f64 {
+    k.iter().map(|k| k * k).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The field against its definition: modes by direct sums, spectrum and variance against P(k).
+
+use super::*;
+use crate::linear_power::PowerSource;
+use comove_sim::Cosmology;
+
+fn power() -> LinearPower {
+    LinearPower::new(&PowerSource::EisensteinHu, &Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0)).unwrap()
+}
+
+fn noise(seed: u64) -> WhiteNoise {
+    WhiteNoise { seed, fixed_amplitude: false }
+}
+
+/// A field's mode by the definition: Σ f(x) e^(−ik·x)/N³ over cell centres.
+fn mode(field: &[f64], cells: [usize; 3], n: [i64; 3]) -> Complex<f64> {
+    let phase = |a: usize, i: usize| -2.0 * PI * n[a] as f64 * (i as f64 + 0.5) / cells[a] as f64;
+    let mut sum = Complex::ZERO;
+    for (index, value) in field.iter().enumerate() {
+        let (i, j, k) = (index % cells[0], index / cells[0] % cells[1], index / (cells[0] * cells[1]));
+        sum += Complex::from_polar(*value, phase(0, i) + phase(1, j) + phase(2, k));
+    }
+    sum / field.len() as f64
+}
+
+const WAVES: [[i64; 3]; 6] = [[1, 0, 0], [0, -2, 0], [0, 3, -1], [5, -7, 2], [0, 0, 4], [-6, 6, 7]];
+
+#[test]
+fn modes_do_not_depend_on_resolution_or_shape() {
+    let coarse = LinearModes::new([16; 3], 50.0, &noise(7), &power(), 1.0).density_contrast();
+    let fine = LinearModes::new([32; 3], 50.0, &noise(7), &power(), 1.0).density_contrast();
+    let other = LinearModes::new([32; 3], 50.0, &noise(8), &power(), 1.0).density_contrast();
+    for n in WAVES {
+        let (a, b) = (mode(&coarse, [16; 3], n), mode(&fine, [32; 3], n));
+        assert!((a - b).norm() < 1e-13 && a.norm() > 1e-4, "{n:?}: {a} {b}");
+        assert!((a - mode(&other, [32; 3], n)).norm() > 1e-4);
+    }
+    // a mesh of another shape is another box, but its mode (0, 3, −1) is drawn from the same numbers
+    let long = LinearModes::new([16, 32, 16], 50.0, &noise(7), &power(), 1.0).density_contrast();
+    let (a, b) = (mode(&coarse, [16; 3], [0, 3, -1]), mode(&long, [16, 32, 16], [0, 3, -1]));
+    assert!((a.arg() - b.arg()).abs() < 1e-10, "{a} {b}");
+}
+
+/// Every mode of the real field is √(P/V) times the number drawn for it, on either half of Fourier space.
+#[test]
+fn modes_are_those_drawn() {
+    let (cells, box_mpc_h) = ([16; 3], 50.0);
+    let field = LinearModes::new(cells, box_mpc_h, &noise(7), &power(), 0.5).density_contrast();
+    for n in WAVES {
+        let drawn = |[nx, ny, nz]: [i64; 3]| {
+            let mut row = vec![Complex::ZERO; nx as usize + 1];
+            noise(7).fill(ny, nz, &mut row);
+            row[nx as usize]
+        };
+        let white = if n[0] >= 0 { drawn(n) } else { drawn(n.map(|n| -n)).conj() };
+        let k = norm(wave_vector(n, [2.0 * PI / box_mpc_h; 3]));
+        let expected = white * 0.5 * (power().at(k) / 50f64.powi(3)).sqrt();
+        assert!((mode(&field, cells, n) - expected).norm() < 1e-14 && expected.norm() > 1e-4, "{n:?}");
+    }
+}
+
+#[test]
+fn the_field_does_not_depend_on_threads() {
+    let field = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let modes = LinearModes::new([16, 24, 32], 50.0, &noise(7), &power(), 1.0);
+            (modes.density_contrast(), modes.velocity(1, 0.5))
+        })
+    };
+    assert_eq!(field(1), field(3));
+}
+
+/// Growing mode: i k·ṽ = −rate δ, mode by mode, and no rotation: ṽ is parallel to k.
+#[test]
+fn velocity_satisfies_continuity() {
+    let cells = [16, 32, 16];
+    let modes = LinearModes::new(cells, 30.0, &noise(3), &power(), 0.02);
+    let rate = 0.37;
+    let delta = modes.density_contrast();
+    let velocity: Vec<Vec<f64>> = (0..3).map(|axis| modes.velocity(axis, rate)).collect();
+    for n in WAVES {
+        let k = wave_vector(n, modes.spacing);
+        let d = mode(&delta, cells, n);
+        let v: Vec<Complex<f64>> = velocity.iter().map(|v| mode(v, cells, n)).collect();
+        let divergence: Complex<f64> = (0..3).map(|a| Complex::new(0.0, k[a]) * v[a]).sum();
+        assert!((divergence + d * rate).norm() < 1e-12 * d.norm(), "{n:?}");
+        let rotation = v[0] * k[1] - v[1] * k[0];
+        assert!(rotation.norm() < 1e-12 * d.norm());
+    }
+    // Nyquist planes and the mean are empty
+    for n in [[0, 0, 0], [8, 1, 1], [1, 16, 0], [0, 0, 8]] {
+        assert!(mode(&delta, cells, n).norm() < 1e-15);
+    }
+}
+
+/// The measured spectrum of the real field in shells of k against P(k): a shell of M independent modes has a relative
+/// error 1/√M; the sum over shells of the squared deviations is χ² with one degree of freedom each.
+#[test]
+fn the_spectrum_is_that_of_linear_theory() {
+    let (n, box_mpc_h) = (64, 100.0);
+    let power = power();
+    let field = LinearModes::new([n; 3], box_mpc_h, &noise(42), &power, 1.0).density_contrast();
+    let spectrum = to_modes(n, &field);
+    let shells = n / 2;
+    let (mut ratio, mut modes) = (vec![0.0; shells], vec![0.0; shells]);
+    for (index, value) in spectrum.iter().enumerate() {
+        let wave = [index % n, index / n % n, index / (n * n)].map(|i| signed(i, n));
+        let k = norm(wave_vector(wave, [2.0 * PI / box_mpc_h; 3]));
+        let shell = (k * box_mpc_h / (2.0 * PI)) as usize;
+        if index == 0 || shell >= shells || on_nyquist_plane(wave, [n; 3]) {
+            continue;
+        }
+        ratio[shell] += value.norm_sqr() * box_mpc_h.powi(3) / power.at(k);
+        modes[shell] += 0.5; // n and −n are one
+    }
+    let deviations: Vec<f64> = (1..shells).map(|s| (ratio[s] / (2.0 * modes[s]) - 1.0) * f64::sqrt(modes[s])).collect();
+    let chi_squared: f64 = deviations.iter().map(|d| d * d).sum();
+    let freedom = deviations.len() as f64;
+    println!("χ² = {chi_squared} for {freedom} shells, {deviations:?}");
+    assert!((chi_squared - freedom).abs() < 4.0 * (2.0 * freedom).sqrt(), "χ² = {chi_squared} for {freedom}");
+    assert!(deviations.iter().all(|d| d.abs() < 4.5));
+}
+
+/// With fixed amplitudes the variance in spheres of 8 Mpc/h is the sum over the mesh's modes without scatter; of the
+/// integral it lacks only k below 2π/L and beyond the mesh, together less than 1%.
+#[test]
+fn the_variance_in_spheres_is_sigma8() {
+    let (n, box_mpc_h) = (64, 300.0);
+    let fixed = WhiteNoise { seed: 1, fixed_amplitude: true };
+    let field = LinearModes::new([n; 3], box_mpc_h, &fixed, &power(), 1.0).density_contrast();
+    let variance: f64 = to_modes(n, &field)
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(index, value)| {
+            let wave = [index % n, index / n % n, index / (n * n)].map(|i| signed(i, n));
+            let x = 8.0 * norm(wave_vector(wave, [2.0 * PI / box_mpc_h; 3]));
+            value.norm_sqr() * (3.0 * (x.sin() - x * x.cos()) / x.powi(3)).powi(2)
+        })
+        .sum();
+    println!("sigma8 of the field: {}", variance.sqrt());
+    assert!((variance.sqrt() / 0.9 - 1.0).abs() < 0.01, "{}", variance.sqrt());
+}
+
+/// Complex modes of a real cube, `[nz, ny, nx]`, by one-dimensional transforms along each axis.
+fn to_modes(n: usize, field: &[f64]) -> Vec<Complex<f64>> {
+    let fft = rustfft::FftPlanner::new().plan_fft_forward(n);
+    let mut modes: Vec<Complex<f64>> = field.iter().map(|v| Complex::new(*v, 0.0) / field.len() as f64).collect();
+    for _ in 0..3 {
+        fft.process(&mut modes);
+        // rotate the axes: after three rounds they are back in place
+        let mut rotated = vec![Complex::ZERO; modes.len()];
+        for (index, value) in modes.iter().enumerate() {
+            let (i, rest) = (index % n, index / n);
+            rotated[i * n * n + rest] = *value;
+        }
+        modes = rotated;
+    }
+    modes
+}

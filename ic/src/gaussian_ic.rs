@@ -1,0 +1,219 @@
+//! An initial condition generated from linear theory.
+
+use crate::error::IcError;
+use crate::gaussian_field::{LinearModes, WhiteNoise};
+use crate::linear_power::{LinearPower, PowerSource};
+use crate::temperature::{gas_temperature_k, specific_internal_energy};
+use crate::uniform_mesh::UniformMesh;
+use comove_sim::Cosmology;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// A Gaussian realisation of the linear density field at z with its growing-mode velocity and gas temperature.
+///
+/// One fluid stands for all matter. The linear spectrum today is scaled back with the growth factor of the run's own
+/// background, so that the run grows it to the σ8 asked for.
+///
+/// ```
+/// use comove_ic::{GaussianIc, PowerSource, silent};
+/// use comove_sim::Cosmology;
+///
+/// let ic = GaussianIc {
+///     cosmology: Cosmology::flat(0.6774, 0.3089, 0.0486, 0.816, 0.967),
+///     box_mpc_h: 25.0,
+///     cells: [16; 3],
+///     z: 49.0,
+///     seed: 42,
+///     power: PowerSource::EisensteinHu,
+///     fixed_amplitude: false,
+///     temperature_k: None,
+///     mean_molecular_weight: 1.22,
+///     gamma: 5.0 / 3.0,
+/// };
+/// let mesh = ic.generate(&silent)?;
+/// assert_eq!(mesh.density.len(), 16 * 16 * 16);
+/// # Ok::<(), comove_ic::IcError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GaussianIc {
+    /// The background, σ8 and n_s.
+    pub cosmology: Cosmology,
+    /// Length of the box along x in comoving Mpc/h; cells are cubic.
+    pub box_mpc_h: f64,
+    /// Cells of the mesh along x, y, z; each even.
+    pub cells: [usize; 3],
+    /// Redshift of the initial condition.
+    pub z: f64,
+    /// Chooses the realisation, independently of cells and threads.
+    pub seed: u64,
+    /// Shape of the linear spectrum.
+    pub power: PowerSource,
+    /// Give every mode exactly its mean amplitude and draw only the phase.
+    #[serde(default)]
+    pub fixed_amplitude: bool,
+    /// Gas temperature in K; by default that of [`gas_temperature_k`].
+    pub temperature_k: Option<f64>,
+    /// Mean molecular weight μ in hydrogen masses.
+    pub mean_molecular_weight: f64,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+}
+
+impl GaussianIc {
+    /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere.
+    ///
+    /// # Errors
+    /// [`IcError::Sim`] and [`IcError::Parameter`] for numbers out of range; the errors of [`LinearPower::new`];
+    /// [`IcError::TableRange`] where a table does not cover the mesh; [`IcError::Cell`] where δ ≤ −1.
+    pub fn generate(&self, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+        check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
+        if self.cells.iter().any(|n| *n == 0 || n % 2 == 1) {
+            let reason = "every axis needs an even number of cells".into();
+            return Err(IcError::Parameter { name: "cells", value: format!("{:?}", self.cells), reason });
+        }
+        progress("linear power", 0.0);
+        let power = LinearPower::new(&self.power, &self.cosmology)?;
+        let (from, to) = power.range();
+        let (need_from, need_to) = LinearModes::range(self.cells, self.box_mpc_h);
+        if need_from < from || need_to > to {
+            return Err(IcError::TableRange { from, to, need_from, need_to });
+        }
+        let a = 1.0 / (1.0 + self.z);
+        let (growth, slope) = self.cosmology.growth(a);
+        let growth_today = self.cosmology.growth(1.0).0;
+
+        progress("drawing modes", 0.1);
+        let noise = WhiteNoise { seed: self.seed, fixed_amplitude: self.fixed_amplitude };
+        let modes = LinearModes::new(self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
+        progress("density", 0.3);
+        let mut density = modes.density_contrast();
+        density.par_iter_mut().for_each(|d| *d += 1.0);
+        // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
+        let rate = self.cosmology.hubble_flow(a) * slope;
+        let momentum = std::array::from_fn(|axis| {
+            progress(["velocity x", "velocity y", "velocity z"][axis], 0.45 + 0.15 * axis as f64);
+            let mut momentum = modes.velocity(axis, rate);
+            momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
+            momentum
+        });
+
+        progress("temperature", 0.9);
+        let temperature_k = self.temperature_k.unwrap_or_else(|| gas_temperature_k(&self.cosmology, self.z));
+        let specific =
+            specific_internal_energy(&self.cosmology, a, temperature_k, self.mean_molecular_weight, self.gamma);
+        let internal_energy = density.par_iter().map(|d| specific * d).collect();
+        let mesh = UniformMesh { cells: self.cells, density, momentum, internal_energy };
+        mesh.check()?;
+        progress("initial condition", 1.0);
+        Ok(mesh)
+    }
+}
+
+/// Checks the numbers that every cosmological initial condition has.
+pub(crate) fn check_gas(
+    box_mpc_h: f64,
+    z: f64,
+    temperature_k: Option<f64>,
+    mean_molecular_weight: f64,
+    gamma: f64,
+) -> Result<(), IcError> {
+    let check = |name, value: f64, good: bool, reason: &str| {
+        if good && value.is_finite() {
+            Ok(())
+        } else {
+            Err(IcError::Parameter { name, value: value.to_string(), reason: reason.into() })
+        }
+    };
+    check("box_mpc_h", box_mpc_h, box_mpc_h > 0.0, "the box must have a positive length in Mpc/h")?;
+    check("z", z, z >= 0.0, "the initial redshift must not be negative")?;
+    let temperature = temperature_k.unwrap_or(1.0);
+    check("temperature_k", temperature, temperature > 0.0, "must be positive, in K")?;
+    let weight = mean_molecular_weight;
+    check("mean_molecular_weight", weight, weight > 0.4 && weight < 10.0, "must lie between 0.4 and 10")?;
+    let reason = "must lie above 1 and not above 3 (write 5.0/3.0: 5/3 is the integer 1)";
+    check("gamma", gamma, gamma > 1.0 && gamma <= 3.0, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::silent;
+
+    fn ic() -> GaussianIc {
+        GaussianIc {
+            cosmology: Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0),
+            box_mpc_h: 25.0,
+            cells: [32; 3],
+            z: 49.0,
+            seed: 11,
+            power: PowerSource::EisensteinHu,
+            fixed_amplitude: false,
+            temperature_k: None,
+            mean_molecular_weight: 1.22,
+            gamma: 5.0 / 3.0,
+        }
+    }
+
+    /// Mass 1, no net momentum (δ* k δ is odd in k), amplitude falling with the growth factor, one temperature.
+    #[test]
+    fn means_and_growth() {
+        let mesh = ic().generate(&silent).unwrap();
+        let n = mesh.cell_count() as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
+        let variance = |mesh: &UniformMesh| mesh.density.iter().map(|d| (d - 1.0).powi(2)).sum::<f64>() / n;
+        assert!((mean(&mesh.density) - 1.0).abs() < 1e-14);
+        let scale = mesh.momentum[0].iter().map(|p| p.abs()).sum::<f64>() / n;
+        for axis in 0..3 {
+            assert!(mean(&mesh.momentum[axis]).abs() < 1e-14 * scale.max(1.0));
+        }
+        let later = GaussianIc { z: 24.0, ..ic() }.generate(&silent).unwrap();
+        let growth = |a| ic().cosmology.growth(a).0;
+        let expected = (growth(0.04) / growth(0.02)).powi(2);
+        assert!((variance(&later) / variance(&mesh) / expected - 1.0).abs() < 1e-12);
+        let specific: Vec<f64> = mesh.internal_energy.iter().zip(&mesh.density).map(|(e, d)| e / d).collect();
+        assert!(specific.iter().all(|e| (e / specific[0] - 1.0).abs() < 1e-14));
+    }
+
+    /// The velocity against what it must do: δ a little earlier and later gives −∂δ/∂t̃ by difference in the run's own
+    /// time variable, ∇·ṽ comes from the long waves along x, planes at a time.
+    #[test]
+    fn the_velocity_makes_the_density_grow() {
+        let at = |a: f64| GaussianIc { z: 1.0 / a - 1.0, ..ic() }.generate(&silent).unwrap();
+        let (a, step) = (0.02, 1e-3);
+        let (earlier, now, later) = (at(a * (1.0 - step)), at(a), at(a * (1.0 + step)));
+        let time = ic().cosmology.code_time(a * (1.0 - step), a * (1.0 + step));
+        let k = std::f64::consts::TAU / ic().box_mpc_h;
+        // cosine and sine amplitude of the wave n = (1, 0, 0)
+        let wave = |values: &dyn Fn(usize) -> f64| {
+            let mut sums = [0.0; 2];
+            for index in 0..now.cell_count() {
+                let phase = std::f64::consts::TAU * (now.cell(index)[0] as f64 + 0.5) / 32.0;
+                sums[0] += values(index) * phase.cos();
+                sums[1] += values(index) * phase.sin();
+            }
+            sums
+        };
+        let growth = wave(&|i| (later.density[i] - earlier.density[i]) / time);
+        let [cosine, sine] = wave(&|i| now.momentum[0][i] / now.density[i]);
+        let divergence = [k * sine, -k * cosine];
+        for (rate, divergence) in growth.iter().zip(divergence) {
+            // central difference: error of the order of step²
+            assert!((rate + divergence).abs() < 1e-5 * growth[0].hypot(growth[1]), "{growth:?} {divergence}");
+        }
+    }
+
+    #[test]
+    fn nonlinear_fields_and_bad_numbers_are_refused() {
+        let message = |ic: GaussianIc| ic.generate(&silent).unwrap_err().to_string();
+        assert!(message(GaussianIc { z: 0.0, ..ic() }).contains("density ="));
+        assert!(message(GaussianIc { cells: [32, 31, 32], ..ic() }).contains("[32, 31, 32]"));
+        assert!(message(GaussianIc { gamma: 1.0, ..ic() }).contains("5.0/3.0"));
+        assert!(message(GaussianIc { temperature_k: Some(-3.0), ..ic() }).contains("temperature_k = -3"));
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/camb_matterpower_z0.dat");
+        let power = PowerSource::CambPower(path);
+        let error = message(GaussianIc { power: power.clone(), box_mpc_h: 0.1, ..ic() });
+        assert!(error.contains("tabulated"), "{error}");
+        assert!(GaussianIc { power, ..ic() }.generate(&silent).is_ok());
+    }
+}

@@ -1,0 +1,102 @@
+//! An initial condition read from a file.
+
+use crate::error::IcError;
+use crate::format::{comove_ic, um_ic};
+use crate::gaussian_ic::check_gas;
+use crate::temperature::specific_internal_energy;
+use crate::uniform_mesh::{UniformMesh, ordered_sum};
+use comove_sim::{Cosmology, Precision};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The format of a file to load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadFormat {
+    /// GAMER's raw binary `UM_IC`, which says nothing of itself.
+    UmIc {
+        /// Order of its axes.
+        order: um_ic::Order,
+        /// Precision of its numbers; by default deduced from its size.
+        precision: Option<Precision>,
+    },
+    /// Our own HDF5 file, which states its epoch, box and cosmology.
+    ComoveIc,
+}
+
+/// A uniform mesh in a file, with what the recipe says about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadIc {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: LoadFormat,
+    /// The background; a file that states another is refused.
+    pub cosmology: Cosmology,
+    /// Length of the box along x in comoving Mpc/h; a file that states another is refused.
+    pub box_mpc_h: f64,
+    /// Cells of the mesh in the file along x, y, z: root cells · 2^level.
+    pub cells: [usize; 3],
+    /// Redshift; a file that states another is refused.
+    pub z: f64,
+    /// Gas temperature in K to take instead of the file's energy.
+    pub temperature_k: Option<f64>,
+    /// Mean molecular weight μ in hydrogen masses; a file that states another is refused.
+    pub mean_molecular_weight: f64,
+    /// Ratio of specific heats; a file that states another is refused.
+    pub gamma: f64,
+}
+
+/// How far the mean density of a file may be from the mean matter density, its unit.
+const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
+
+impl LoadIc {
+    /// Reads and checks the mesh.
+    ///
+    /// # Errors
+    /// [`IcError::Parameter`] for numbers out of range; [`IcError::Io`], [`IcError::Hdf5`], [`IcError::Size`],
+    /// [`IcError::Content`] for a file that is not what the recipe says; [`IcError::Contradiction`] for one that states
+    /// otherwise; [`IcError::Cell`] for a cell that is not finite and positive.
+    pub fn load(&self, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+        self.cosmology.check()?;
+        check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
+        progress("reading", 0.0);
+        let mut mesh = match self.format {
+            LoadFormat::UmIc { order, precision } => um_ic::read(&self.path, self.cells, order, precision)?,
+            LoadFormat::ComoveIc => comove_ic::read(&self.path, self.cells, &self.header())?,
+        };
+        if let Some(temperature_k) = self.temperature_k {
+            let (weight, a) = (self.mean_molecular_weight, 1.0 / (1.0 + self.z));
+            let specific = specific_internal_energy(&self.cosmology, a, temperature_k, weight, self.gamma);
+            mesh.internal_energy.par_iter_mut().zip(&mesh.density).for_each(|(e, d)| *e = specific * d);
+        }
+        progress("checking", 0.8);
+        mesh.check()?;
+        let mean = ordered_sum(mesh.cell_count(), |i| mesh.density[i]) / mesh.cell_count() as f64;
+        if (mean - 1.0).abs() > MEAN_DENSITY_TOLERANCE {
+            let reason = format!(
+                "mean density {mean:.6}, expected 1: densities must be in the mean matter density, one fluid standing \
+                 for all matter (divide density and momentum by the mean, or check the field order)"
+            );
+            return Err(IcError::Content { path: self.path.clone(), reason });
+        }
+        progress("initial condition", 1.0);
+        Ok(mesh)
+    }
+
+    /// What our own file format would state of this initial condition.
+    pub fn header(&self) -> comove_ic::Header {
+        comove_ic::Header {
+            a: 1.0 / (1.0 + self.z),
+            box_mpc_h: self.box_mpc_h,
+            h: self.cosmology.h,
+            omega_m: self.cosmology.omega_m,
+            omega_lambda: self.cosmology.omega_lambda,
+            omega_b: self.cosmology.omega_b,
+            mean_molecular_weight: self.mean_molecular_weight,
+            gamma: self.gamma,
+        }
+    }
+}

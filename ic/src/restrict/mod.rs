@@ -1,0 +1,172 @@
+//! From a uniform mesh to the octree: placed at its level, averaged down to level 0, thinned to what criteria keep.
+//!
+//! Averages are of density, momentum and *internal* energy; the total energy and the entropy scalar are rebuilt on every
+//! level. Averaging the total energy would turn the kinetic energy that a coarser mesh cannot resolve into heat.
+
+mod audit;
+mod flags;
+
+pub use audit::{Audit, LevelAudit, Totals};
+
+use crate::error::IcError;
+use crate::uniform_mesh::UniformMesh;
+use comove_sim::kernels::Eos;
+use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
+use comove_sim::octree::nest;
+use comove_sim::{Boundary, HostState, Key, Octree, RunParameters};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// Finest level at which a mesh can be placed.
+const FINEST_LEVEL: u8 = 12;
+
+/// Places `mesh` at `level` of the octree and restricts it down to level 0.
+///
+/// Level ℓ's cells are twice as wide as level ℓ+1's, so the root has `mesh.cells`/2^level cells; each axis needs a
+/// multiple of 16 there. Of the levels 1 … min(`level`, `max_level`) those groups are kept that a criterion asks for
+/// (`refine`, with `flag_buffer` cells around a cell that meets it), those that finer kept groups stand on, and those
+/// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on as
+/// the average in its parent. Patches finer than the mesh are left to the run's first regrid.
+///
+/// Returns the state, in key order, and the audit of what it keeps. From `parameters` the refinement (`max_level`,
+/// `refine`, `flag_buffer`) and the gas (`gamma`, `eta` and floors) are used.
+///
+/// # Errors
+/// [`IcError::Parameter`] for a mesh whose extents do not fit the level; [`IcError::Cell`] for a cell that is not finite
+/// and positive.
+pub fn restrict(
+    mesh: UniformMesh,
+    level: u8,
+    boundary: Boundary,
+    parameters: &RunParameters,
+    progress: &dyn Fn(&str, f64),
+) -> Result<(HostState, Audit), IcError> {
+    let root = root_groups(mesh.cells, level)?;
+    mesh.check()?;
+    progress("averaging", 0.0);
+    let before = Totals::of_mesh(&mesh);
+    let momentum_scale = audit::momentum_scale(&mesh);
+    let (mesh_cells, mut levels) = (mesh.cells, vec![mesh]);
+    for done in 0..level {
+        let coarser = coarsen(&levels[levels.len() - 1]);
+        // Data finer than the run may refine is only averaged.
+        if level - done > parameters.max_level {
+            levels.pop();
+        }
+        levels.push(coarser);
+    }
+    levels.reverse();
+
+    progress("refinement", 0.4);
+    let tree = Octree::with_groups(root, boundary, kept_groups(&levels, root, boundary, parameters));
+    progress("octree", 0.5);
+    let eos = Eos {
+        eta: parameters.eta,
+        density_floor: parameters.density_floor,
+        pressure_floor: parameters.pressure_floor,
+        ..Eos::new(parameters.gamma)
+    };
+    let state = fill(tree, &levels, &eos);
+    progress("audit", 0.8);
+    let after = Totals::of_state(&state, &eos);
+    let audit = Audit {
+        mesh_cells,
+        mesh_level: level,
+        unresolved_kinetic_energy: before.kinetic_energy - after.kinetic_energy,
+        before,
+        after,
+        momentum_scale,
+        levels: audit::levels(&state.tree, level),
+    };
+    progress("restriction", 1.0);
+    Ok((state, audit))
+}
+
+/// Groups along each axis of the root below a mesh at `level`.
+fn root_groups(cells: [usize; 3], level: u8) -> Result<[u32; 3], IcError> {
+    if level > FINEST_LEVEL {
+        let reason = format!("an initial condition lies at level {FINEST_LEVEL} or coarser");
+        return Err(IcError::Parameter { name: "level", value: level.to_string(), reason });
+    }
+    let unit = GROUP << level;
+    if cells.iter().any(|n| *n == 0 || n % unit != 0) {
+        let reason = format!("at level {level} every axis needs a multiple of 16·2^{level} = {unit} cells");
+        return Err(IcError::Parameter { name: "cells", value: format!("{cells:?}"), reason });
+    }
+    Ok(cells.map(|n| (n / unit) as u32))
+}
+
+/// The mesh of half as many cells along each axis: means of 2³ cells.
+fn coarsen(fine: &UniformMesh) -> UniformMesh {
+    let cells = fine.cells.map(|n| n / 2);
+    let [nx, ny, nz] = cells;
+    let row = fine.cells[0];
+    let plane = row * fine.cells[1];
+    let mean = |values: &Vec<f64>| {
+        let mut out = vec![0.0; nx * ny * nz];
+        out.par_chunks_mut(nx).enumerate().for_each(|(n, line)| {
+            let first = 2 * (n / ny) * plane + 2 * (n % ny) * row;
+            for (i, value) in line.iter_mut().enumerate() {
+                // Pairwise, so that mirrored data has mirrored averages bit for bit.
+                let pair = |offset: usize| values[offset + 2 * i] + values[offset + 2 * i + 1];
+                let lower = pair(first) + pair(first + row);
+                let upper = pair(first + plane) + pair(first + plane + row);
+                *value = 0.125 * (lower + upper);
+            }
+        });
+        out
+    };
+    UniformMesh {
+        cells,
+        density: mean(&fine.density),
+        momentum: std::array::from_fn(|axis| mean(&fine.momentum[axis])),
+        internal_energy: mean(&fine.internal_energy),
+    }
+}
+
+/// The refined groups that stay: flagged, under finer ones, or asked for by nesting.
+fn kept_groups(
+    levels: &[UniformMesh],
+    root: [u32; 3],
+    boundary: Boundary,
+    parameters: &RunParameters,
+) -> impl Iterator<Item = Key> {
+    let mut wanted = vec![BTreeSet::new()];
+    for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
+        wanted.push(flags::wanted_groups(mesh, level as u8, boundary, &parameters.refine, parameters.flag_buffer));
+    }
+    nest(root, boundary, wanted).into_iter().skip(1).flatten()
+}
+
+/// All groups of the tree with the data of their level; energy and entropy scalar rebuilt from the internal energy.
+fn fill(tree: Octree, levels: &[UniformMesh], eos: &Eos<f64>) -> HostState {
+    let mut state = HostState::zeros(tree);
+    let keys: Vec<Key> = state.tree.keys().collect();
+    state.fluid.par_chunks_mut(GROUP_VALUES).zip(keys).for_each(|(group, key)| {
+        let mesh = &levels[usize::from(key.level)];
+        let [x0, y0, z0] = key.coordinate.map(|c| c as usize * GROUP);
+        for k in 0..GROUP {
+            for j in 0..GROUP {
+                for i in 0..GROUP {
+                    let index = mesh.index([x0 + i, y0 + j, z0 + k]);
+                    let (density, internal) = (mesh.density[index], mesh.internal_energy[index]);
+                    let values = [
+                        density,
+                        mesh.momentum[0][index],
+                        mesh.momentum[1][index],
+                        mesh.momentum[2][index],
+                        internal + mesh.kinetic_energy(index),
+                        eos.entropy(density, (eos.gamma - 1.0) * internal),
+                    ];
+                    for (field, value) in values.into_iter().enumerate() {
+                        group[field * GROUP_CELLS + cell(i, j, k)] = value;
+                    }
+                }
+            }
+        }
+    });
+    state
+}
+
+#[cfg(test)]
+mod tests;

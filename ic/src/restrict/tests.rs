@@ -1,0 +1,185 @@
+//! Restriction against the mesh it came from.
+
+use super::*;
+use crate::silent;
+use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
+use comove_sim::parameters::Criterion;
+
+/// A mesh of cold flow: density blobs over a smooth background, velocities at Mach 50 with small-scale disorder.
+fn mesh(cells: [usize; 3]) -> UniformMesh {
+    let n: usize = cells.iter().product();
+    let mut mesh = UniformMesh {
+        cells,
+        density: vec![0.0; n],
+        momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
+        internal_energy: vec![0.0; n],
+    };
+    let mut seed = 1u64;
+    let mut disorder = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    for index in 0..n {
+        let x: [f64; 3] = std::array::from_fn(|a| (mesh.cell(index)[a] as f64 + 0.5) / cells[a] as f64);
+        let blob = |centre: [f64; 3], width: f64, height: f64| {
+            let r2: f64 = (0..3).map(|a| (x[a] - centre[a]).powi(2)).sum();
+            height * (-r2 / (width * width)).exp()
+        };
+        let density = 0.5 + 0.1 * disorder() + blob([0.2, 0.3, 0.6], 0.05, 30.0) + blob([0.8, 0.8, 0.1], 0.1, 3.0);
+        mesh.density[index] = density;
+        for axis in 0..3 {
+            mesh.momentum[axis][index] = density * (3.0 * (6.3 * x[(axis + 1) % 3]).sin() + 2.0 * disorder());
+        }
+        mesh.internal_energy[index] = density * 2e-3 * (1.0 + disorder());
+    }
+    mesh
+}
+
+fn parameters(max_level: u8, thresholds: &[f64]) -> RunParameters {
+    let refine = vec![Criterion::DensityAbove { thresholds: thresholds.to_vec() }];
+    RunParameters { max_level, refine, ..RunParameters::default() }
+}
+
+/// Every cell of every kept group holds the block mean of the mesh, computed here directly over all its cells.
+fn assert_block_means(state: &HostState, mesh: &UniformMesh, level: u8) {
+    for (group, key) in state.tree.keys().enumerate() {
+        let width = 1usize << (level - key.level);
+        // two cells of each group are enough to see a wrong place, level or mean
+        for local in [[0, 0, 0], [13, 2, 7]] {
+            let first: [usize; 3] = std::array::from_fn(|a| (key.coordinate[a] as usize * GROUP + local[a]) * width);
+            let mean = |values: &[f64]| {
+                let mut sum = 0.0;
+                for k in 0..width {
+                    for j in 0..width {
+                        for i in 0..width {
+                            sum += values[mesh.index([first[0] + i, first[1] + j, first[2] + k])];
+                        }
+                    }
+                }
+                sum / width.pow(3) as f64
+            };
+            let at = |field: usize| state.field(group, field)[[local[2], local[1], local[0]]];
+            let density = mean(&mesh.density);
+            let momentum: [f64; 3] = std::array::from_fn(|axis| mean(&mesh.momentum[axis]));
+            let internal = mean(&mesh.internal_energy);
+            let kinetic = 0.5 * momentum.iter().map(|p| p * p).sum::<f64>() / density;
+            let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-14 * expected.abs().max(1e-2);
+            assert!(close(at(DENSITY), density), "{key:?}");
+            assert!((0..3).all(|axis| close(at(MOMENTUM + axis), momentum[axis])), "{key:?}");
+            assert!(close(at(ENERGY), internal + kinetic), "{key:?}");
+            let entropy = 2.0 / 3.0 * internal / density.powf(2.0 / 3.0);
+            assert!((at(ENTROPY) / entropy - 1.0).abs() < 1e-13, "{key:?}");
+        }
+    }
+}
+
+#[test]
+fn a_mesh_comes_back_from_every_level() {
+    let mesh = mesh([128, 64, 64]);
+    for level in 0..3u8 {
+        let keep_all = parameters(level, &[0.0, 0.0]);
+        let (state, audit) = restrict(mesh.clone(), level, Boundary::Periodic, &keep_all, &silent).unwrap();
+        assert_eq!(state.tree.level_count(), usize::from(level) + 1);
+        assert_eq!(state.tree.cells(usize::from(level)), mesh.cells);
+        assert!(audit.levels.iter().all(|l| l.cells_removed == 0));
+        // on the mesh's own level every number is the mesh's
+        let first = state.tree.first_of_level(usize::from(level));
+        for (n, key) in state.tree.level(usize::from(level)).iter().enumerate() {
+            for local in [[0, 0, 0], [15, 3, 9]] {
+                let index = mesh.index(std::array::from_fn(|a| key.coordinate[a] as usize * GROUP + local[a]));
+                let at = |field: usize| state.field(first + n, field)[[local[2], local[1], local[0]]];
+                assert_eq!(at(DENSITY), mesh.density[index]);
+                assert_eq!(at(MOMENTUM + 2), mesh.momentum[2][index]);
+            }
+        }
+        assert_block_means(&state, &mesh, level);
+        assert!(audit.worst_change() < 1e-13, "{audit:?}");
+        assert!(audit.unresolved_kinetic_energy.abs() < 1e-13 * audit.before.kinetic_energy);
+    }
+}
+
+/// At level 2, where levels 1 and 2 each keep some patches and remove some. Internal energies at Mach 50 come from the
+/// entropy scalar, whose power function is good to a few units in the last place: 1e-13 in all.
+#[test]
+fn the_audit_balances_where_patches_are_removed() {
+    let mesh = mesh([128; 3]);
+    let some = parameters(2, &[1.5, 6.0]);
+    let (state, audit) = restrict(mesh.clone(), 2, Boundary::Periodic, &some, &silent).unwrap();
+    println!("{audit:#?}");
+    for level in 1..3 {
+        let account = audit.levels[level];
+        assert!(account.cells_kept > 0 && account.cells_removed > 0, "{account:?}");
+        assert_eq!(account.cells_kept + account.cells_removed, 32u64.pow(3) << (3 * level));
+    }
+    assert!(audit.levels.iter().all(|l| l.leaf_cells > 0));
+    assert_block_means(&state, &mesh, 2);
+    assert!(audit.worst_change() < 1e-13, "{}", audit.worst_change());
+    assert!(audit.unresolved_kinetic_energy > 0.01 * audit.before.kinetic_energy);
+    // what a criterion asks for is there
+    for (index, density) in coarsen(&mesh).density.iter().enumerate() {
+        if *density > 6.0 {
+            let cell = coarsen_cell(index, 64);
+            assert!(state.tree.find(Key::new(2, cell.map(|c| (c / 8) as u32))).is_some());
+        }
+    }
+    // and patches that touch differ by one level at most
+    for key in state.tree.level(2) {
+        for offset in [[-1, 0, 0], [1, 1, 0], [1, -1, 1], [0, 0, 1]] {
+            let neighbour = state.tree.neighbour(*key, offset).unwrap();
+            assert!(state.tree.find(neighbour.parent().unwrap()).is_some());
+        }
+    }
+}
+
+/// Fine patches whose own criterion keeps them stand on coarser ones that no criterion asks for.
+#[test]
+fn fine_data_is_never_lost_for_want_of_a_coarse_flag() {
+    let mesh = mesh([128; 3]);
+    let (state, audit) = restrict(mesh.clone(), 2, Boundary::Outflow, &parameters(2, &[1e9, 10.0]), &silent).unwrap();
+    assert!(state.tree.level_count() == 3 && audit.levels[1].cells_removed > 0);
+    let peak = (0..mesh.cell_count()).max_by(|a, b| mesh.density[*a].total_cmp(&mesh.density[*b])).unwrap();
+    assert!(state.tree.find(Key::new(2, mesh.cell(peak).map(|c| (c / GROUP) as u32))).is_some());
+    // a run that may not refine so far keeps the averages alone
+    let (coarse, audit) = restrict(mesh, 2, Boundary::Outflow, &parameters(1, &[1.5, 10.0]), &silent).unwrap();
+    assert_eq!(coarse.tree.level_count(), 2);
+    assert_eq!(audit.levels[2].cells_kept, 0);
+    assert!(audit.worst_change() < 1e-13);
+}
+
+fn coarsen_cell(index: usize, n: usize) -> [usize; 3] {
+    [index % n, index / n % n, index / (n * n)]
+}
+
+/// Streams that cross inside a cell: their kinetic energy is dropped; averaging the total energy instead would have
+/// heated the gas by it, here a thousandfold.
+#[test]
+fn unresolved_motion_does_not_become_heat() {
+    let mut mesh = mesh([32; 3]);
+    for index in 0..mesh.cell_count() {
+        let [i, j, k] = mesh.cell(index);
+        mesh.density[index] = 1.0;
+        mesh.internal_energy[index] = 1e-3;
+        let sign = if (i + j + k) % 2 == 0 { 1.0 } else { -1.0 };
+        mesh.momentum.iter_mut().for_each(|axis| axis[index] = sign);
+    }
+    let (state, audit) = restrict(mesh, 1, Boundary::Periodic, &parameters(0, &[]), &silent).unwrap();
+    assert!(state.field(0, ENERGY).iter().all(|e| *e == 1e-3));
+    assert_eq!(audit.unresolved_kinetic_energy, 1.5);
+    assert_eq!(audit.after.kinetic_energy, 0.0);
+    assert!(audit.worst_change() < 1e-14);
+}
+
+#[test]
+fn extents_and_levels_that_do_not_fit_are_refused() {
+    let message = |cells, level| {
+        let result = restrict(mesh(cells), level, Boundary::Periodic, &parameters(0, &[]), &silent);
+        result.unwrap_err().to_string()
+    };
+    assert!(message([16, 16, 24], 0).contains("[16, 16, 24]"));
+    assert!(message([32, 32, 48], 1).contains("16·2^1 = 32"));
+    assert!(message([32, 32, 32], 40).contains("level = 40"));
+    let mut broken = mesh([16; 3]);
+    broken.density[100] = -1.0;
+    let result = restrict(broken, 0, Boundary::Periodic, &parameters(0, &[]), &silent);
+    assert!(matches!(result, Err(IcError::Cell { cell: [4, 6, 0], .. })));
+}
