@@ -7,8 +7,8 @@ pub fn decoupling_redshift_plus_one(cosmology: &Cosmology) -> f64 {
     137.0 * (cosmology.omega_b * cosmology.h * cosmology.h / 0.022).powf(0.4)
 }
 
-/// Mean gas temperature in K at redshift z: T_CMB (1+z) before decoupling, T_CMB (1+z)²/(1+z_dec) after it, when the gas
-/// cools adiabatically.
+/// Mean gas temperature in K at redshift z: T_CMB (1+z) before decoupling, T_CMB (1+z)²/(1+z_dec) after it, when the
+/// gas cools adiabatically.
 pub fn gas_temperature_k(cosmology: &Cosmology, z: f64) -> f64 {
     let since_decoupling = (1.0 + z) / decoupling_redshift_plus_one(cosmology);
     cosmology.t_cmb_k * (1.0 + z) * since_decoupling.min(1.0)

@@ -60,7 +60,7 @@ fn files_carry_an_initial_condition_to_the_octree() {
     assert!(audit.worst_change() < 1e-13 && audit.unresolved_kinetic_energy > 0.0);
     let (detour, _) = place(raw.load(&silent).unwrap());
     assert_eq!(detour.tree, direct.tree);
-    // The raw file holds the total energy: the internal one is its difference to the kinetic energy, the total the same.
+    // The raw file holds the total energy, which comes back up to the rounding of one subtraction and one addition.
     for field in [DENSITY, MOMENTUM, MOMENTUM + 2] {
         assert_eq!(detour.field(0, field), direct.field(0, field));
     }

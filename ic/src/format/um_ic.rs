@@ -166,14 +166,13 @@ fn remedy(found: u64, cells: [usize; 3], asked: Option<Precision>, size: impl Fn
             );
         }
     }
-    let smallest = size(asked.unwrap_or(Precision::Single));
-    if found < smallest {
+    if found < size(asked.unwrap_or(Precision::Double)) {
         return "the file is cut short, or cells or level are those of another file: copy it again or correct them"
             .into();
     }
     format!(
         "cells, level or precision are those of another file, or it has more than {FIELDS} fields: correct them, or \
-             write density, momenta and total energy alone"
+         write density, momenta and total energy alone"
     )
 }
 
@@ -239,6 +238,7 @@ mod tests {
         assert!(level.contains("[4, 6, 2] cells in double") && level.contains("by 1 (higher)"), "{level}");
         assert!(message([8, 12, 4], None).contains("by 1 (lower)"));
         assert!(message([16, 16, 16], None).contains("cut short"));
+        assert!(message([4, 6, 3], None).contains("cut short"));
         assert!(message([1, 1, 7], None).contains("more than 5 fields"));
         std::fs::remove_file(&path).unwrap();
         assert!(message([4, 6, 2], None).contains("UM_IC"));

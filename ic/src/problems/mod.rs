@@ -49,12 +49,12 @@ pub trait Problem: Sync {
         self.exact(x, 0.0)
     }
 
-    /// The order at which the L1 error of a second-order scheme falls with resolution; `None` where the scheme keeps the
-    /// solution to round-off.
+    /// The order at which the L1 error of a second-order scheme falls with resolution; `None` where the scheme keeps
+    /// the solution to round-off.
     fn expected_order(&self) -> Option<f64>;
 
-    /// The solution at time t at the cell centres of level `level` over a root of `n` cells along x, to be placed there by
-    /// [`crate::restrict()`].
+    /// The solution at time t at the cell centres of level `level` over a root of `n` cells along x, to be placed there
+    /// by [`crate::restrict()`].
     fn mesh(&self, n: usize, level: u8, t: f64) -> UniformMesh {
         let cells = self.root_cells(n).map(|n| n << level);
         let count = cells.iter().product();
@@ -111,8 +111,8 @@ mod tests {
     use comove_sim::RunParameters;
     use comove_sim::parameters::Criterion;
 
-    /// A state at level 1 with some of it removed is the solution where it is fine; its coarse cells are means over points
-    /// a quarter cell from the centre, which differ from the centre's value by at most A k² h²/32.
+    /// A state at level 1 with some of it removed is the solution where it is fine; its coarse cells are means over
+    /// points a quarter cell from the centre, which differ from the centre's value by at most A k² h²/32.
     #[test]
     fn errors_are_measured_on_leaf_cells() {
         let wave = AcousticWave { amplitude: 0.1, ..AcousticWave::STANDARD };

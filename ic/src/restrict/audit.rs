@@ -20,7 +20,8 @@ pub struct Audit {
     pub before: Totals,
     /// On the leaf cells of the octree, from its conserved fields.
     pub after: Totals,
-    /// Mean magnitude of the mesh's momentum density: what a change of the net momentum, which may be zero, compares to.
+    /// Mean magnitude of the mesh's momentum density: what a change of the net momentum, which may be zero, is compared
+    /// to.
     pub momentum_scale: f64,
     /// Kinetic energy of motions that the kept cells cannot resolve; dropped, not turned into heat.
     pub unresolved_kinetic_energy: f64,

@@ -6,8 +6,8 @@ use comove_sim::parameters::Criterion;
 use comove_sim::{Boundary, Key};
 use std::collections::BTreeSet;
 
-/// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within `buffer` cells
-/// along each axis (paper, section 2.1).
+/// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within `buffer`
+/// cells along each axis (paper, section 2.1).
 ///
 /// `mesh` is the complete level `level`; across the box's faces the buffer reaches as the boundary says.
 pub(super) fn wanted_groups(

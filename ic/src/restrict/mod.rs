@@ -1,7 +1,7 @@
 //! From a uniform mesh to the octree: placed at its level, averaged down to level 0, thinned to what criteria keep.
 //!
-//! Averages are of density, momentum and *internal* energy; the total energy and the entropy scalar are rebuilt on every
-//! level. Averaging the total energy would turn the kinetic energy that a coarser mesh cannot resolve into heat.
+//! Averages are of density, momentum and *internal* energy; the total energy and the entropy scalar are rebuilt on
+//! every level. Averaging the total energy would turn the kinetic energy that a coarser mesh cannot resolve into heat.
 
 mod audit;
 mod flags;
@@ -25,15 +25,15 @@ const FINEST_LEVEL: u8 = 12;
 /// Level ℓ's cells are twice as wide as level ℓ+1's, so the root has `mesh.cells`/2^level cells; each axis needs a
 /// multiple of 16 there. Of the levels 1 … min(`level`, `max_level`) those groups are kept that a criterion asks for
 /// (`refine`, with `flag_buffer` cells around a cell that meets it), those that finer kept groups stand on, and those
-/// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on as
-/// the average in its parent. Patches finer than the mesh are left to the run's first regrid.
+/// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on
+/// as the average in its parent. Patches finer than the mesh are left to the run's first regrid.
 ///
 /// Returns the state, in key order, and the audit of what it keeps. From `parameters` the refinement (`max_level`,
 /// `refine`, `flag_buffer`) and the gas (`gamma`, `eta` and floors) are used.
 ///
 /// # Errors
-/// [`IcError::Parameter`] for a mesh whose extents do not fit the level; [`IcError::Cell`] for a cell that is not finite
-/// and positive.
+/// [`IcError::Parameter`] for a mesh whose extents do not fit the level; [`IcError::Cell`] for a cell that is not
+/// finite and positive.
 pub fn restrict(
     mesh: UniformMesh,
     level: u8,
