@@ -1,1 +1,40 @@
-//! x
+//! From a snapshot to tables, pictures and a report.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cells`], [`sphere`], [`cell_fields`] | the leaf cells, those around a point, and what can be said of one |
+//! | [`covering_grid`] | a field on a uniform grid of one level |
+//! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
+//! | [`halo_finder`], [`halo_profile`] | spherical-overdensity halos and their radial profiles |
+//! | [`power_spectrum`] | P(k) of the density |
+//! | [`map`] | slices and projections, with the patches |
+//! | [`figure`] | what results look like: PNG and SVG |
+//! | [`report`] | a campaign as one HTML page |
+//! | [`table`] | [`Record`]: every result as CSV and JSON |
+//!
+//! Input is a [`comove_sim::Snapshot`], never a run. Results are plain values with units in their names; their bits
+//! depend on the snapshot and the options, never on the number of threads. Nothing here prints or reads a recipe.
+//! In plain coordinates, where code units have no fixed size, the names' units stand for code units.
+
+pub mod cell_fields;
+pub mod cells;
+pub mod covering_grid;
+pub mod density_pdf;
+pub mod error;
+pub mod figure;
+#[cfg(test)]
+mod fixture;
+mod fourier;
+pub mod halo_finder;
+pub mod halo_profile;
+pub mod map;
+pub mod power_spectrum;
+pub mod refinement_ratio;
+pub mod report;
+pub mod sphere;
+pub mod table;
+
+pub use error::AnalysisError;
+pub use figure::Figure;
+pub use report::Report;
+pub use table::{Record, Table};

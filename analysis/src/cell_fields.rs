@@ -1,0 +1,211 @@
+//! The table of cell fields: what slices, profiles, grids and tables can show, with names and units.
+//!
+//! Stored fields keep the names of `comove_sim::fields`; derived ones are computed here, cell by cell. Where cells are
+//! averaged (uniform grids, projections) a field says how: by volume, or by mass so that the mean of a velocity is the
+//! velocity of the mean.
+
+use crate::cells::{LeafCell, mean_density};
+use crate::error::AnalysisError;
+use comove_sim::Snapshot;
+use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
+use comove_sim::kernels::point::dual_energy;
+use comove_sim::kernels::point::eos::Eos;
+
+/// How a field is averaged over cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Average {
+    /// Σ f V / Σ V.
+    Volume,
+    /// Σ f ρ V / Σ ρ V.
+    Mass,
+}
+
+/// A field that every snapshot can give.
+#[derive(Clone, Copy, Debug)]
+pub struct CellField {
+    /// Name in recipes and file names.
+    pub name: &'static str,
+    /// Symbol in plot labels.
+    pub symbol: &'static str,
+    /// Unit in plot labels; empty for pure numbers.
+    pub unit: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// How it is averaged.
+    pub average: Average,
+    /// Whether it is positive and spans decades, so that pictures use a logarithmic scale.
+    pub logarithmic: bool,
+    value: fn(&Gas, &LeafCell) -> f64,
+}
+
+/// What turns a snapshot's code values into other quantities: the gas law and the factors of its epoch.
+#[derive(Clone, Copy, Debug)]
+pub struct Gas {
+    eos: Eos<f64>,
+    velocity_km_s: f64,
+    temperature_k: f64,
+    mean_density: f64,
+}
+
+impl Gas {
+    /// The gas of a snapshot.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let header = &snapshot.header;
+        let units = header.units();
+        let eos = Eos { eta: header.eta, ..Eos::new(header.gamma) };
+        Self {
+            eos,
+            velocity_km_s: units.velocity_km_s(header.a),
+            temperature_k: units.temperature_k(header.a, header.mean_molecular_weight),
+            mean_density: mean_density(snapshot),
+        }
+    }
+
+    /// Density over the mean density of the box, minus 1.
+    pub fn overdensity(&self, cell: &LeafCell) -> f64 {
+        cell.fluid[DENSITY] / self.mean_density - 1.0
+    }
+
+    /// Pressure in code units; from the entropy scalar where the internal energy is less than η of the total.
+    pub fn pressure(&self, cell: &LeafCell) -> f64 {
+        dual_energy::pressure(&cell.fluid, &self.eos)
+    }
+
+    /// Temperature in K: T = μ m_H P/(k_B ρ).
+    pub fn temperature_k(&self, cell: &LeafCell) -> f64 {
+        self.temperature_k * self.pressure(cell) / cell.fluid[DENSITY]
+    }
+
+    /// Proper peculiar velocity along an axis in km/s.
+    pub fn velocity_km_s(&self, cell: &LeafCell, axis: usize) -> f64 {
+        self.velocity_km_s * cell.fluid[MOMENTUM + axis] / cell.fluid[DENSITY]
+    }
+
+    /// Proper peculiar speed in km/s.
+    pub fn speed_km_s(&self, cell: &LeafCell) -> f64 {
+        let [x, y, z] = [0, 1, 2].map(|axis| self.velocity_km_s(cell, axis));
+        (x * x + y * y + z * z).sqrt()
+    }
+
+    /// Proper speed of sound in km/s: c² = γ P/ρ.
+    pub fn sound_speed_km_s(&self, cell: &LeafCell) -> f64 {
+        self.velocity_km_s * (self.eos.gamma * self.pressure(cell) / cell.fluid[DENSITY]).sqrt()
+    }
+
+    /// The mean density of the box in code units.
+    pub fn mean_density(&self) -> f64 {
+        self.mean_density
+    }
+}
+
+const KM_S: &str = "km/s";
+
+/// Every field.
+pub const CELL_FIELDS: [CellField; 16] = [
+    field("density", "ρ", "mean density", "comoving mass density", Average::Volume, true, |_, c| c.fluid[DENSITY]),
+    field("overdensity", "δ", "", "density over the box mean, minus 1", Average::Volume, false, Gas::overdensity),
+    field("temperature", "T", "K", "gas temperature", Average::Mass, true, Gas::temperature_k),
+    field("pressure", "P", "code units", "supercomoving pressure", Average::Volume, true, Gas::pressure),
+    field("speed", "|v|", KM_S, "proper peculiar speed", Average::Mass, true, Gas::speed_km_s),
+    field("velocity_x", "vx", KM_S, "proper peculiar velocity, x", Average::Mass, false, |g, c| g.velocity_km_s(c, 0)),
+    field("velocity_y", "vy", KM_S, "proper peculiar velocity, y", Average::Mass, false, |g, c| g.velocity_km_s(c, 1)),
+    field("velocity_z", "vz", KM_S, "proper peculiar velocity, z", Average::Mass, false, |g, c| g.velocity_km_s(c, 2)),
+    field("sound_speed", "cₛ", KM_S, "proper speed of sound", Average::Mass, true, Gas::sound_speed_km_s),
+    field("mach", "Mach number", "", "peculiar speed over speed of sound", Average::Mass, true, |g, c| {
+        g.speed_km_s(c) / g.sound_speed_km_s(c)
+    }),
+    field("momentum_x", "ρvx", "code units", "momentum density along x", Average::Volume, false, |_, c| {
+        c.fluid[MOMENTUM]
+    }),
+    field("momentum_y", "ρvy", "code units", "momentum density along y", Average::Volume, false, |_, c| {
+        c.fluid[MOMENTUM + 1]
+    }),
+    field("momentum_z", "ρvz", "code units", "momentum density along z", Average::Volume, false, |_, c| {
+        c.fluid[MOMENTUM + 2]
+    }),
+    field("energy", "E", "code units", "total energy density, kinetic included", Average::Volume, true, |_, c| {
+        c.fluid[ENERGY]
+    }),
+    field("entropy", "S", "code units", "entropy scalar P/ρ^(γ−1)", Average::Volume, true, |_, c| c.fluid[ENTROPY]),
+    field("potential", "φ", "(100 km/s)²", "peculiar potential a²φ", Average::Volume, false, |_, c| c.potential),
+];
+
+const fn field(
+    name: &'static str,
+    symbol: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    average: Average,
+    logarithmic: bool,
+    value: fn(&Gas, &LeafCell) -> f64,
+) -> CellField {
+    CellField { name, symbol, unit, meaning, average, logarithmic, value }
+}
+
+impl CellField {
+    /// Its value in a cell.
+    pub fn value(&self, gas: &Gas, cell: &LeafCell) -> f64 {
+        (self.value)(gas, cell)
+    }
+
+    /// Symbol and unit for an axis: `T [K]`.
+    pub fn label(&self) -> String {
+        if self.unit.is_empty() { self.symbol.into() } else { format!("{} [{}]", self.symbol, self.unit) }
+    }
+}
+
+/// The field of that name.
+///
+/// # Errors
+/// [`AnalysisError::UnknownField`], listing every name.
+pub fn field_by_name(name: &str) -> Result<&'static CellField, AnalysisError> {
+    CELL_FIELDS.iter().find(|field| field.name == name).ok_or_else(|| AnalysisError::UnknownField {
+        name: name.into(),
+        known: CELL_FIELDS.map(|field| field.name).join(", "),
+    })
+}
+
+/// The field of that name, if the snapshot holds what it needs.
+///
+/// # Errors
+/// [`AnalysisError::UnknownField`]; [`AnalysisError::MissingField`] for a potential that was not solved.
+pub(crate) fn field_of(snapshot: &Snapshot, name: &str) -> Result<&'static CellField, AnalysisError> {
+    let field = field_by_name(name)?;
+    if field.name == "potential" && snapshot.state.potential.is_empty() {
+        let reason = "it holds no potential; run with gravity, or use a checkpoint or output instead of the initial \
+                      condition";
+        return Err(AnalysisError::MissingField { name: field.name, reason });
+    }
+    Ok(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_misspelt_field_lists_the_names() {
+        let message = field_by_name("temprature").unwrap_err().to_string();
+        assert!(message.contains("temprature") && message.contains("temperature") && message.contains("mach"));
+    }
+
+    /// Closed forms at a = 0.5: v = 100 km/s·2, T = μ m_H (200 km/s)² P/(k_B ρ), and the entropy decides in cold flow.
+    #[test]
+    fn derived_quantities_in_closed_form() {
+        let snapshot = Fixture::uniform(2.0).build();
+        let gas = Gas::new(&snapshot);
+        let mut cell = crate::cells::leaf_at(&snapshot, [0.1, 0.1, 0.1]);
+        cell.fluid = [4.0, 12.0, 0.0, 0.0, 18.0 + 1.5, 7.0];
+        let value = |name| field_by_name(name).unwrap().value(&gas, &cell);
+        assert!((value("overdensity") - 1.0).abs() < 1e-13);
+        assert!((value("velocity_x") - 600.0).abs() < 1e-12);
+        assert!((value("pressure") - 1.0).abs() < 1e-14, "γ − 1 = 2/3 of 1.5");
+        let kelvin = 0.6 * 1.673_557_5e-24 * (2e7f64).powi(2) / 1.380_649e-16 / 4.0;
+        assert!((value("temperature") / kelvin - 1.0).abs() < 1e-12);
+        assert!((value("mach") - 600.0 / (200.0 * (5.0f64 / 3.0 / 4.0).sqrt())).abs() < 1e-12);
+        cell.fluid[4] = 18.0;
+        let cold = field_by_name("pressure").unwrap().value(&gas, &cell);
+        assert!((cold - 7.0 * 4f64.powf(2.0 / 3.0)).abs() < 1e-12);
+    }
+}

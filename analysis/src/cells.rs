@@ -1,0 +1,140 @@
+//! The leaf cells: they tile the box exactly once, and every sum over the gas runs over them.
+
+use comove_sim::Snapshot;
+use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
+use comove_sim::octree::tree::LeafPatch;
+use rayon::prelude::*;
+
+/// Cells of a patch.
+pub const PATCH_CELLS: usize = PATCH * PATCH * PATCH;
+
+/// A cell without finer cells in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeafCell {
+    /// Its centre in code length (comoving Mpc/h), x, y, z.
+    pub position: [f64; 3],
+    /// Its width in code length.
+    pub width: f64,
+    /// Its level.
+    pub level: usize,
+    /// Density, three momenta, energy and entropy scalar in code units.
+    pub fluid: [f64; FIELDS],
+    /// Potential in code units; NaN where none was solved.
+    pub potential: f64,
+}
+
+impl LeafCell {
+    /// Its volume in code length³.
+    pub fn volume(&self) -> f64 {
+        self.width * self.width * self.width
+    }
+
+    /// Its mass in code units.
+    pub fn mass(&self) -> f64 {
+        self.fluid[0] * self.volume()
+    }
+}
+
+/// The 512 cells of a leaf patch, x fastest.
+pub fn patch_cells(snapshot: &Snapshot, patch: LeafPatch) -> impl Iterator<Item = LeafCell> + '_ {
+    let width = snapshot.cell_width(patch.level);
+    let origin = octant_origin(patch.octant);
+    (0..PATCH_CELLS).map(move |n| {
+        let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
+        let [i, j, k] = std::array::from_fn(|a| origin[a] + inside[a]);
+        let position = std::array::from_fn(|a| ((patch.first_cell[a] + inside[a]) as f64 + 0.5) * width);
+        read_cell(snapshot, patch.group, cell(i, j, k), position, patch.level, width)
+    })
+}
+
+/// Every leaf cell, patch by patch in key order.
+pub fn leaf_cells(snapshot: &Snapshot) -> impl Iterator<Item = LeafCell> + '_ {
+    snapshot.state.tree.leaf_patches().flat_map(|patch| patch_cells(snapshot, patch))
+}
+
+/// The leaf cell that contains a position in code length; the box is taken as periodic.
+pub fn leaf_at(snapshot: &Snapshot, position: [f64; 3]) -> LeafCell {
+    let (group, [i, j, k], level, corner) = locate(snapshot, position);
+    let width = snapshot.cell_width(level);
+    let centre = std::array::from_fn(|a| (corner[a] as f64 + 0.5) * width);
+    read_cell(snapshot, group, cell(i, j, k), centre, level, width)
+}
+
+/// Σ f over all leaf cells: patches in parallel, their partial sums added in key order, so that the bits do not depend
+/// on the number of threads.
+pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell) -> [f64; N] + Sync) -> [f64; N] {
+    let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
+    let partial: Vec<[f64; N]> =
+        patches.par_iter().map(|&patch| add_all(patch_cells(snapshot, patch).map(|c| f(&c)))).collect();
+    add_all(partial.into_iter())
+}
+
+/// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift.
+pub fn mean_density(snapshot: &Snapshot) -> f64 {
+    let [mass, volume] = sum_over_leaves(snapshot, |c| [c.mass(), c.volume()]);
+    mass / volume
+}
+
+fn add_all<const N: usize>(terms: impl Iterator<Item = [f64; N]>) -> [f64; N] {
+    terms.fold([0.0; N], |sum, term| std::array::from_fn(|n| sum[n] + term[n]))
+}
+
+/// Group (in key order), cell in the group, level, and cell on the level's lattice that hold a position.
+fn locate(snapshot: &Snapshot, position: [f64; 3]) -> (usize, [usize; 3], usize, [usize; 3]) {
+    let tree = &snapshot.state.tree;
+    let lattice = |level: usize| -> [usize; 3] {
+        let width = snapshot.cell_width(level);
+        let cells = tree.cells(level);
+        std::array::from_fn(|a| ((position[a] / width).floor() as i64).rem_euclid(cells[a] as i64) as usize)
+    };
+    let group_of = |level: usize, cell: [usize; 3]| {
+        tree.index(comove_sim::Key::new(level as u8, cell.map(|c| (c / GROUP) as u32)))
+    };
+    let mut level = 0;
+    let mut corner = lattice(0);
+    let mut group = group_of(0, corner).expect("level 0 covers the box");
+    // a finer group exists if and only if the patch is not a leaf
+    while level + 1 < tree.level_count() {
+        let finer = lattice(level + 1);
+        let Some(found) = group_of(level + 1, finer) else { break };
+        (group, corner, level) = (found, finer, level + 1);
+    }
+    (group, corner.map(|c| c % GROUP), level, corner)
+}
+
+pub(crate) fn read_cell(
+    snapshot: &Snapshot,
+    group: usize,
+    cell: usize,
+    position: [f64; 3],
+    level: usize,
+    width: f64,
+) -> LeafCell {
+    let start = group * GROUP_VALUES + cell;
+    let fluid = std::array::from_fn(|field| snapshot.state.fluid[start + field * GROUP_CELLS]);
+    let potential = snapshot.state.potential.get(group * GROUP_CELLS + cell).copied().unwrap_or(f64::NAN);
+    LeafCell { position, width, level, fluid, potential }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    /// Leaves tile the box once, and a look-up by position finds each of them.
+    #[test]
+    fn leaves_tile_the_box_and_are_found_by_position() {
+        let snapshot = Fixture::blob().build();
+        let [volume, mass] = sum_over_leaves(&snapshot, |c| [c.volume(), c.mass()]);
+        let lengths = snapshot.box_lengths();
+        assert!((volume / (lengths[0] * lengths[1] * lengths[2]) - 1.0).abs() < 1e-13);
+        let serial: f64 = leaf_cells(&snapshot).map(|c| c.mass()).sum();
+        assert!((mass / serial - 1.0).abs() < 1e-13);
+        for cell in leaf_cells(&snapshot).step_by(37) {
+            let off = cell.position.map(|x| x + 0.49 * cell.width - lengths[0]);
+            let found = leaf_at(&snapshot, off);
+            assert_eq!((found.level, found.fluid), (cell.level, cell.fluid));
+            assert_eq!(found.position, cell.position);
+        }
+    }
+}

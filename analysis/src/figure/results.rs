@@ -1,0 +1,201 @@
+//! The figure of each result.
+
+use super::Figure;
+use super::lines::{Curve, Mark, Panel, line_figure};
+use crate::density_pdf::DensityPdf;
+use crate::halo_profile::{HaloProfile, Shell};
+use crate::power_spectrum::PowerSpectrum;
+use crate::refinement_ratio::{LevelShare, RefinementRatio};
+use crate::table::readable;
+
+/// Volume fraction and cells of every level against redshift, early times on the left.
+pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
+    let levels = ratio.rows.iter().map(|row| row.levels.len()).max().unwrap_or(0);
+    let curves = |value: fn(&LevelShare) -> f64| {
+        let curve = |level: usize| Curve {
+            name: format!("level {level}"),
+            points: ratio.rows.iter().filter_map(|r| Some([1.0 + r.redshift, value(r.levels.get(level)?)])).collect(),
+            markers: ratio.rows.len() < 40,
+        };
+        (0..levels).map(curve).collect()
+    };
+    let panel = |y_label: &str, value| Panel {
+        x_label: "1 + z".into(),
+        y_label: y_label.into(),
+        x_logarithmic: true,
+        y_logarithmic: true,
+        x_reversed: true,
+        curves: curves(value),
+        marks: Vec::new(),
+    };
+    let panels = [panel("volume fraction", |l| l.volume_fraction), panel("cells", |l| l.cells as f64)];
+    line_figure("Refinement against redshift", &panels, 2)
+}
+
+/// P(k) of one or more named spectra, up to their Nyquist wave numbers.
+pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
+    let curves = spectra.iter().map(|(name, spectrum)| Curve {
+        name: name.clone(),
+        points: spectrum.bins.iter().map(|b| [b.k_h_mpc, b.power_mpc3_h3]).collect(),
+        markers: false,
+    });
+    let nyquist = spectra.iter().map(|(_, s)| s.k_nyquist_h_mpc).fold(f64::INFINITY, f64::min);
+    let marks =
+        if nyquist.is_finite() { vec![Mark { x: nyquist / 2.0, label: "½ k Nyquist".into() }] } else { Vec::new() };
+    let panel = Panel {
+        x_label: "k [h/Mpc]".into(),
+        y_label: "P(k) [(Mpc/h)³]".into(),
+        x_logarithmic: true,
+        y_logarithmic: true,
+        x_reversed: false,
+        curves: curves.collect(),
+        marks,
+    };
+    line_figure("Power spectrum of the density", &[panel], 1)
+}
+
+/// Density, temperature, radial velocity and enclosed mass of one or more named profiles.
+pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
+    let panel = |y_label: &str, y_logarithmic: bool, value: fn(&Shell) -> f64| Panel {
+        x_label: "r [Mpc/h]".into(),
+        y_label: y_label.into(),
+        x_logarithmic: true,
+        y_logarithmic,
+        x_reversed: false,
+        curves: profiles
+            .iter()
+            .map(|(name, profile)| Curve {
+                name: name.clone(),
+                points: profile.shells.iter().map(|s| [s.r_mpc_h, value(s)]).collect(),
+                markers: profiles.len() == 1,
+            })
+            .collect(),
+        marks: match profiles {
+            [(_, profile)] => vec![Mark { x: profile.radius_mpc_h, label: "R".into() }],
+            _ => Vec::new(),
+        },
+    };
+    let panels = [
+        panel("ρ / mean density", true, |s| s.density),
+        panel("T [K]", true, |s| s.temperature_k),
+        panel("radial velocity [km/s]", false, |s| s.radial_velocity_km_s),
+        panel("enclosed mass [M⊙/h]", true, |s| s.enclosed_mass_msun_h),
+    ];
+    let redshift = profiles.first().map_or(String::new(), |(_, p)| format!(" at z = {}", readable(p.redshift)));
+    line_figure(&format!("Radial profiles{redshift}"), &panels, 2)
+}
+
+/// Volume and mass against density.
+pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
+    let curve = |name: &str, value: fn(&crate::density_pdf::PdfBin) -> f64| Curve {
+        name: name.into(),
+        points: pdf.bins.iter().map(|b| [10f64.powf(b.log10_density), value(b)]).collect(),
+        markers: false,
+    };
+    let panel = Panel {
+        x_label: "ρ / mean density".into(),
+        y_label: "fraction per factor of ten".into(),
+        x_logarithmic: true,
+        y_logarithmic: true,
+        x_reversed: false,
+        curves: vec![curve("volume", |b| b.volume_pdf), curve("mass", |b| b.mass_pdf)],
+        marks: Vec::new(),
+    };
+    line_figure(&format!("Density distribution at z = {}", readable(pdf.redshift)), &[panel], 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::map::{MapStyle, map_figure};
+    use crate::fixture::{self, Fixture, gas};
+    use crate::halo_finder::{HaloOptions, find_halos};
+    use crate::halo_profile::{ProfileOptions, halo_profile};
+    use crate::map::{MapOptions, projection, slice};
+    use crate::power_spectrum::{Bins, PowerOptions, power_spectrum};
+    use crate::refinement_ratio::RefinementRow;
+    use std::f64::consts::PI;
+
+    /// Filaments and three cusps in a box of 25 Mpc/h.
+    fn web() -> Fixture {
+        let cusps = [([9.0, 11.0, 12.0], 1.6), ([18.0, 14.5, 13.0], 0.9), ([22.0, 3.0, 12.5], 0.7)];
+        let density = move |x: [f64; 3]| {
+            let wave = |n: f64, a: usize, phase: f64| (2.0 * PI * n * x[a] / 25.0 + phase).sin();
+            let sheets = wave(2.0, 0, 0.3 + wave(1.0, 1, 0.0))
+                + wave(3.0, 1, wave(1.0, 2, 1.0))
+                + wave(2.0, 2, wave(2.0, 0, 0.5));
+            let cusp = |&(c, r0): &([f64; 3], f64)| {
+                (r0 * 6.0 / fixture::norm(fixture::separation(x, c, 25.0)).max(0.05)).powi(2) / 1.5
+            };
+            (1.1 * sheets - 1.2).exp() + cusps.iter().map(cusp).sum::<f64>()
+        };
+        let mut fixture = Fixture::new(move |x| {
+            let rho = density(x);
+            gas(rho, [0.4 * (2.0 * PI * x[1] / 25.0).sin(), 0.3, -0.2 * rho.ln()], 1e-4 * rho.powf(5.0 / 3.0))
+        });
+        (fixture.box_length, fixture.a, fixture.max_level) = (25.0, 1.0, 3);
+        fixture.refine = Box::new(move |level, x, half| {
+            let corners = (0..8).map(|n| [n & 1, n >> 1 & 1, n >> 2 & 1].map(|c| f64::from(2 * c) - 1.0));
+            let corners = corners.map(|d| std::array::from_fn(|a| x[a] + half * d[a]));
+            let nearest = cusps.iter().map(|(c, _)| std::array::from_fn(|a| c[a].clamp(x[a] - half, x[a] + half)));
+            corners.chain(nearest).any(|point| density(point) > 8f64.powi(level as i32 + 1))
+        });
+        fixture
+    }
+
+    /// Draws every figure; `COMOVE_GALLERY=folder` keeps them to be looked at.
+    #[test]
+    fn every_result_has_a_figure() {
+        let kept = std::env::var_os("COMOVE_GALLERY").map(std::path::PathBuf::from);
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = kept.as_deref().unwrap_or(temporary.path());
+        let snapshot = web().build();
+        let catalogue = find_halos(&snapshot, &HaloOptions::default()).unwrap();
+        assert_eq!(catalogue.halos.len(), 3, "{:?}", catalogue.halos);
+        let profile = halo_profile(&snapshot, &catalogue.halos[0], &ProfileOptions::default()).unwrap();
+        let spectrum = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
+        let log = PowerOptions { level: 0, bins: Bins::PerDecade(12), deconvolve: false };
+        let coarse = power_spectrum(&snapshot, &log).unwrap();
+        let mut rows: Vec<RefinementRow> = Vec::new();
+        for n in 1..=10 {
+            let mut row = RefinementRow::new(&snapshot);
+            row.a = f64::from(n) / 10.0;
+            row.redshift = 1.0 / row.a - 1.0;
+            row.levels.truncate(1 + n as usize / 3);
+            row.levels.iter_mut().skip(1).for_each(|l| l.volume_fraction *= row.a.powi(2));
+            rows.push(row);
+        }
+        let pdf = crate::density_pdf::density_pdf(&snapshot, 8).unwrap();
+        let lines = [
+            ("refinement", refinement_figure(&RefinementRatio::from_rows(rows))),
+            ("power", power_figure(&[("level 1".into(), &spectrum), ("level 0, with window".into(), &coarse)])),
+            ("profile", profile_figure(&[("halo 0".into(), &profile)])),
+            ("pdf", density_pdf_figure(&pdf)),
+        ];
+        for (name, figure) in &lines {
+            figure.write_png(&folder.join(format!("{name}.png"))).unwrap();
+            figure.write_svg(&folder.join(format!("{name}.svg"))).unwrap();
+        }
+        let pixels = if kept.is_some() { 960 } else { 64 };
+        let plane = MapOptions { center: Some([12.5, 12.5, 12.2]), pixels, patches: true, ..MapOptions::default() };
+        let near = MapOptions {
+            center: Some([22.0, 3.0, 12.5]),
+            width_mpc_h: Some(8.0),
+            depth_mpc_h: Some(3.0),
+            ..plane.clone()
+        };
+        let of = |field: &str, options: &MapOptions| MapOptions { field: field.into(), ..options.clone() };
+        let bare = MapOptions { patches: false, ..plane.clone() };
+        for (name, map) in [
+            ("slice", slice(&snapshot, &plane)),
+            ("slice_zoom", slice(&snapshot, &near)),
+            ("slice_velocity", slice(&snapshot, &of("velocity_x", &bare))),
+            ("projection", projection(&snapshot, &of("temperature", &bare))),
+        ] {
+            let figure = map_figure(&map.unwrap(), &MapStyle::default()).unwrap();
+            let path = folder.join(format!("{name}.png"));
+            figure.write_png(&path).unwrap();
+            assert!(std::fs::metadata(&path).unwrap().len() > 5000);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Spherical-overdensity halos, grown around density peaks.
+//!
+//! 1. [`peaks`]: leaf cells denser than a threshold and than every leaf cell they touch, the densest first (equal
+//!    densities by position: z, then y, then x).
+//! 2. Around each peak, the smallest sphere, at least one peak cell in radius, whose mean density has fallen to Δ times
+//!    the reference density ([`growth`]). Its mass is M = Δ ρ_ref 4π/3 R³.
+//! 3. A peak that lies inside a halo already accepted starts none; it is counted as that halo's sub-peak.
+//!
+//! The density is the gas density of the snapshot (in units of the mean matter density: the gas stands for all matter).
+//! Spheres may overlap, and mass in an overlap counts in both halos: `overlaps` counts them. Because the densest peak
+//! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by a larger one; it is
+//! kept, and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
+
+pub mod growth;
+pub mod peaks;
+
+use crate::cell_fields::Gas;
+use crate::error::AnalysisError;
+use crate::sphere::{norm, separation};
+use crate::table::{Entry, Record, Table};
+use comove_sim::Snapshot;
+use growth::Outcome;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// The density that Δ multiplies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reference {
+    /// The mean matter density (plain coordinates: the mean density of the box).
+    #[default]
+    Mean,
+    /// The critical density at the snapshot's redshift.
+    Critical,
+}
+
+/// Where a halo's centre lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Centre {
+    /// At the centre of the peak cell.
+    #[default]
+    Peak,
+    /// At the ρ²-weighted mean position of the cells within two peak cell widths.
+    DensityWeighted,
+}
+
+/// What a halo is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HaloOptions {
+    /// Mean density of a halo in the reference density.
+    pub delta: f64,
+    /// Mean or critical.
+    pub reference: Reference,
+    /// Density of a peak in the reference density; at least and by default Δ.
+    pub peak_threshold: Option<f64>,
+    /// Leaf cells (by their centres) that a halo has at least.
+    pub min_cells: usize,
+    /// Where the centre lies.
+    pub centre: Centre,
+    /// Samples along a sphere's radius: cells wider than radius/samples are split evenly into as many sub-cells as it
+    /// takes, each of which is in or out by its centre.
+    pub samples: usize,
+}
+
+impl Default for HaloOptions {
+    fn default() -> Self {
+        Self {
+            delta: 200.0,
+            reference: Reference::Mean,
+            peak_threshold: None,
+            min_cells: 32,
+            centre: Centre::Peak,
+            samples: 16,
+        }
+    }
+}
+
+/// A halo. In plain coordinates lengths, masses and velocities are in code units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Halo {
+    /// Rank by mass, from 0.
+    pub id: usize,
+    /// Centre in comoving Mpc/h.
+    pub position_mpc_h: [f64; 3],
+    /// Comoving radius in Mpc/h.
+    pub radius_mpc_h: f64,
+    /// Mass in Msun/h.
+    pub mass_msun_h: f64,
+    /// Density of the peak cell in units of the mean density.
+    pub peak_density: f64,
+    /// Mass-weighted mean peculiar velocity in km/s.
+    pub velocity_km_s: [f64; 3],
+    /// Mass-weighted mean temperature in K.
+    pub temperature_k: f64,
+    /// Leaf cells whose centres lie inside.
+    pub cells: usize,
+    /// Peaks inside that started no halo of their own.
+    pub sub_peaks: usize,
+    /// Other halos whose spheres meet this one.
+    pub overlaps: usize,
+    /// The heaviest heavier halo whose sphere holds this centre.
+    pub parent: Option<usize>,
+}
+
+/// The halos of a snapshot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HaloCatalogue {
+    /// Redshift.
+    pub redshift: f64,
+    /// What was asked for.
+    pub options: HaloOptions,
+    /// The reference density in units of the mean density.
+    pub reference_density: f64,
+    /// The halos, heaviest first.
+    pub halos: Vec<Halo>,
+    /// Density peaks above the threshold.
+    pub peaks: usize,
+    /// Peaks whose spheres hold fewer than `min_cells` cells.
+    pub too_small: usize,
+    /// Peaks whose spheres would reach half the box.
+    pub unbounded: usize,
+}
+
+/// Spheres grown at once; a number of its own, so that results depend on no thread count.
+const BATCH: usize = 32;
+
+/// Finds the halos of a snapshot.
+///
+/// # Errors
+/// [`AnalysisError::Option`] for an option out of its range, or the critical density in plain coordinates.
+pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCatalogue, AnalysisError> {
+    let gas = Gas::new(snapshot);
+    let reference_density = reference_density(snapshot, options, &gas)?;
+    let threshold = options.peak_threshold.unwrap_or(options.delta);
+    check(options, threshold)?;
+    let peaks = peaks::find(snapshot, threshold * reference_density);
+    let mut catalogue = HaloCatalogue {
+        redshift: snapshot.header.redshift(),
+        options: options.clone(),
+        reference_density,
+        halos: Vec::new(),
+        peaks: peaks.len(),
+        too_small: 0,
+        unbounded: 0,
+    };
+    let density = options.delta * reference_density;
+    let mut waiting = peaks.into_iter().peekable();
+    while waiting.peek().is_some() {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH
+            && let Some(peak) = waiting.next()
+        {
+            if !joins(snapshot, &mut catalogue.halos, peak.position) {
+                batch.push(peak);
+            }
+        }
+        let grown: Vec<Outcome> =
+            batch.par_iter().map(|peak| growth::grow(snapshot, &gas, peak, density, options)).collect();
+        for (peak, outcome) in batch.iter().zip(grown) {
+            // a halo accepted earlier in this batch may cover the peak
+            if joins(snapshot, &mut catalogue.halos, peak.position) {
+                continue;
+            }
+            match outcome {
+                Outcome::Halo(halo) => catalogue.halos.push(halo),
+                Outcome::TooSmall => catalogue.too_small += 1,
+                Outcome::Unbounded => catalogue.unbounded += 1,
+            }
+        }
+    }
+    rank(snapshot, &mut catalogue.halos);
+    Ok(catalogue)
+}
+
+/// Whether a peak lies inside a halo, which then counts it.
+fn joins(snapshot: &Snapshot, halos: &mut [Halo], peak: [f64; 3]) -> bool {
+    let host = halos.iter_mut().find(|h| norm(separation(snapshot, h.position_mpc_h, peak)) < h.radius_mpc_h);
+    host.map(|halo| halo.sub_peaks += 1).is_some()
+}
+
+/// Numbers the halos by falling mass (a stable sort: equal masses stay in the order of their peaks) and relates them.
+fn rank(snapshot: &Snapshot, halos: &mut [Halo]) {
+    halos.sort_by(|x, y| y.mass_msun_h.total_cmp(&x.mass_msun_h));
+    let spheres: Vec<([f64; 3], f64)> = halos.iter().map(|h| (h.position_mpc_h, h.radius_mpc_h)).collect();
+    for (id, halo) in halos.iter_mut().enumerate() {
+        halo.id = id;
+        let distance = |other: usize| norm(separation(snapshot, halo.position_mpc_h, spheres[other].0));
+        halo.parent = (0..id).find(|&other| distance(other) < spheres[other].1);
+        halo.overlaps = (0..spheres.len())
+            .filter(|&other| other != id && distance(other) < halo.radius_mpc_h + spheres[other].1)
+            .count();
+    }
+}
+
+fn reference_density(snapshot: &Snapshot, options: &HaloOptions, gas: &Gas) -> Result<f64, AnalysisError> {
+    match (options.reference, snapshot.header.cosmology) {
+        (Reference::Mean, Some(_)) => Ok(1.0),
+        (Reference::Mean, None) => Ok(gas.mean_density()),
+        (Reference::Critical, Some(cosmology)) => Ok(cosmology.critical_over_mean(snapshot.header.a)),
+        (Reference::Critical, None) => Err(AnalysisError::option(
+            "reference",
+            "critical",
+            "plain coordinates have no critical density; use \"mean\"",
+        )),
+    }
+}
+
+fn check(options: &HaloOptions, threshold: f64) -> Result<(), AnalysisError> {
+    if !(options.delta > 1.0 && options.delta.is_finite()) {
+        return Err(AnalysisError::option("delta", options.delta, "a halo is denser than its surroundings: above 1"));
+    }
+    if threshold.is_nan() || threshold < options.delta {
+        let reason = format!("a peak inside a halo is at least as dense as its mean: {} or above", options.delta);
+        return Err(AnalysisError::option("peak_threshold", threshold, reason));
+    }
+    if !(4..=128).contains(&options.samples) {
+        return Err(AnalysisError::option("samples", options.samples, "between 4 and 128 along the radius"));
+    }
+    Ok(())
+}
+
+impl Record for HaloCatalogue {
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            "id",
+            "x_mpc_h",
+            "y_mpc_h",
+            "z_mpc_h",
+            "radius_mpc_h",
+            "mass_msun_h",
+            "peak_density_mean",
+            "vx_km_s",
+            "vy_km_s",
+            "vz_km_s",
+            "temperature_k",
+            "cells",
+            "sub_peaks",
+            "overlaps",
+            "parent",
+        ]);
+        for halo in &self.halos {
+            let mut row: Vec<Entry> = vec![halo.id.into()];
+            row.extend(halo.position_mpc_h.map(Entry::from));
+            row.extend([halo.radius_mpc_h, halo.mass_msun_h, halo.peak_density].map(Entry::from));
+            row.extend(halo.velocity_km_s.map(Entry::from));
+            row.push(halo.temperature_k.into());
+            row.extend([halo.cells, halo.sub_peaks, halo.overlaps].map(Entry::from));
+            row.push(halo.parent.map_or("".into(), Entry::from));
+            table.push(row);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Pictures of the box as numbers: a field on a rectangle of pixels, with the patches behind it.
+//!
+//! A window is centred anywhere; across a periodic boundary its coordinates run on beyond the box instead of jumping.
+
+pub mod patches;
+pub mod projection;
+pub mod slice;
+
+use crate::error::AnalysisError;
+use crate::table::{Entry, Record, Table};
+use comove_sim::{Boundary, Snapshot};
+use serde::{Deserialize, Serialize};
+
+pub use patches::PatchOutline;
+pub use projection::projection;
+pub use slice::slice;
+
+/// The direction looked along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Axis {
+    /// Shows y to the right and z upwards.
+    X,
+    /// Shows x to the right and z upwards.
+    Y,
+    /// Shows x to the right and y upwards.
+    #[default]
+    Z,
+}
+
+impl Axis {
+    /// Indices of the axes to the right, upwards and along the line of sight.
+    pub fn frame(self) -> [usize; 3] {
+        match self {
+            Self::X => [1, 2, 0],
+            Self::Y => [0, 2, 1],
+            Self::Z => [0, 1, 2],
+        }
+    }
+}
+
+/// What a slice or a projection shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MapOptions {
+    /// Field, by its name in [`crate::cell_fields`].
+    pub field: String,
+    /// Direction looked along.
+    pub axis: Axis,
+    /// Centre of the window in Mpc/h; by default that of the box. A slice goes through it.
+    pub center: Option<[f64; 3]>,
+    /// Width of the window in Mpc/h; by default that of the box.
+    pub width_mpc_h: Option<f64>,
+    /// Depth of a projection in Mpc/h; by default that of the box.
+    pub depth_mpc_h: Option<f64>,
+    /// Pixels along the width.
+    pub pixels: usize,
+    /// Whether the outlines of the leaf patches are collected.
+    pub patches: bool,
+}
+
+impl Default for MapOptions {
+    fn default() -> Self {
+        Self {
+            field: "density".into(),
+            axis: Axis::Z,
+            center: None,
+            width_mpc_h: None,
+            depth_mpc_h: None,
+            pixels: 960,
+            patches: false,
+        }
+    }
+}
+
+/// A field on a rectangle of pixels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Map {
+    /// Redshift; `None` in plain coordinates.
+    pub redshift: Option<f64>,
+    /// Field name.
+    pub field: String,
+    /// Unit of the values, as a label shows it.
+    pub unit: String,
+    /// Direction looked along.
+    pub axis: Axis,
+    /// Left and right edge in comoving Mpc/h.
+    pub horizontal_mpc_h: [f64; 2],
+    /// Lower and upper edge in comoving Mpc/h.
+    pub vertical_mpc_h: [f64; 2],
+    /// Near and far end of the line of sight in comoving Mpc/h; equal for a slice.
+    pub depth_mpc_h: [f64; 2],
+    /// Rows of pixels from below, pixels from the left; NaN outside a box that is not periodic.
+    pub values: Vec<Vec<f64>>,
+    /// Leaf patches in the window, coarse ones first; empty if not asked for.
+    pub patches: Vec<PatchOutline>,
+}
+
+impl Map {
+    /// Pixels along the width and the height.
+    pub fn pixels(&self) -> [usize; 2] {
+        [self.values.first().map_or(0, Vec::len), self.values.len()]
+    }
+
+    /// Whether it is a slice, not a projection.
+    pub fn is_slice(&self) -> bool {
+        self.depth_mpc_h[0] == self.depth_mpc_h[1]
+    }
+}
+
+/// The part of space that a map shows, in code length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// Indices of the axes to the right, upwards and along the line of sight.
+    pub(crate) frame: [usize; 3],
+    /// Lower ends along the frame's axes.
+    pub(crate) low: [f64; 3],
+    /// Upper ends.
+    pub(crate) high: [f64; 3],
+    /// Pixels to the right and upwards.
+    pub(crate) pixels: [usize; 2],
+}
+
+impl Window {
+    /// The window that options ask for; its height is its width or the box, whichever is less, its depth as given.
+    pub(crate) fn new(snapshot: &Snapshot, options: &MapOptions) -> Result<Self, AnalysisError> {
+        let lengths = snapshot.box_lengths();
+        let frame = options.axis.frame();
+        let [right, up, depth] = frame.map(|a| lengths[a]);
+        let within = |name: &'static str, value: f64, limit: f64| {
+            if value > 0.0 && value <= limit * (1.0 + 1e-12) {
+                Ok(value)
+            } else {
+                Err(AnalysisError::option(name, value, format!("must be positive and fit into the box, {limit}")))
+            }
+        };
+        let width = within("width_mpc_h", options.width_mpc_h.unwrap_or(right), right)?;
+        let depth = within("depth_mpc_h", options.depth_mpc_h.unwrap_or(depth), depth)?;
+        let height = if options.width_mpc_h.is_none() { up } else { width.min(up) };
+        let rows = (options.pixels as f64 * height / width).round();
+        if !(16..=8192).contains(&options.pixels) || !(1.0..=8192.0).contains(&rows) {
+            return Err(AnalysisError::option("pixels", options.pixels, "between 16 and 8192 along either side"));
+        }
+        let center = options.center.unwrap_or(lengths.map(|l| 0.5 * l));
+        if !center.iter().all(|c| c.is_finite()) {
+            return Err(AnalysisError::option("center", format!("{center:?}"), "three finite coordinates in Mpc/h"));
+        }
+        let half = [width, height, depth].map(|l| 0.5 * l);
+        let low = std::array::from_fn(|a| center[frame[a]] - half[a]);
+        let high = std::array::from_fn(|a| center[frame[a]] + half[a]);
+        Ok(Self { frame, low, high, pixels: [options.pixels, rows as usize] })
+    }
+
+    /// Side of a pixel.
+    pub(crate) fn pixel(&self) -> [f64; 2] {
+        std::array::from_fn(|a| (self.high[a] - self.low[a]) / self.pixels[a] as f64)
+    }
+
+    /// Moves of the box, in box lengths along the frame's axes, in which it can meet the window.
+    pub(crate) fn images(&self, snapshot: &Snapshot) -> Vec<[f64; 3]> {
+        let lengths = snapshot.box_lengths();
+        let periodic = snapshot.state.tree.boundary() == Boundary::Periodic;
+        let range = |a: usize| {
+            let length = lengths[self.frame[a]];
+            let first = if periodic { (self.low[a] / length).floor() as i32 } else { 0 };
+            let last = if periodic { (self.high[a] / length).floor() as i32 } else { 0 };
+            (first..=last).map(move |n| f64::from(n) * length)
+        };
+        range(2).flat_map(|z| range(1).flat_map(move |y| range(0).map(move |x| [x, y, z]))).collect()
+    }
+}
+
+impl Record for Map {
+    /// The grid itself: the first column holds the pixel's height, the column names the pixel's place to the right.
+    fn table(&self) -> Table {
+        let centre =
+            |edge: [f64; 2], n: usize, count: usize| edge[0] + (edge[1] - edge[0]) * (n as f64 + 0.5) / count as f64;
+        let [columns, rows] = self.pixels();
+        let names = ["x", "y", "z"];
+        let [right, up, _] = self.axis.frame().map(|a| names[a]);
+        let first = format!("{up}_mpc_h \\ {right}_mpc_h");
+        let places = (0..columns).map(|n| centre(self.horizontal_mpc_h, n, columns).to_string());
+        let mut table = Table::new(std::iter::once(first).chain(places));
+        for (n, row) in self.values.iter().enumerate() {
+            let height = centre(self.vertical_mpc_h, n, rows);
+            table.push(std::iter::once(height).chain(row.iter().copied()).map(Entry::from).collect());
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Slices and projections against the leaf cells.
+
+use super::*;
+use crate::cell_fields::{Gas, field_by_name};
+use crate::cells::{leaf_at, leaf_cells, mean_density};
+use crate::fixture::Fixture;
+
+#[test]
+fn a_slice_shows_the_leaf_at_each_pixel() {
+    let snapshot = Fixture::blob().build();
+    for (axis, frame) in [(Axis::X, [1, 2, 0]), (Axis::Y, [0, 2, 1]), (Axis::Z, [0, 1, 2])] {
+        let options = MapOptions {
+            field: "temperature".into(),
+            axis,
+            center: Some([0.02, 0.4, 0.55]),
+            width_mpc_h: Some(0.4),
+            pixels: 40,
+            ..MapOptions::default()
+        };
+        let map = slice(&snapshot, &options).unwrap();
+        assert_eq!(map.pixels(), [40, 40]);
+        let gas = Gas::new(&snapshot);
+        for (i, j) in [(0, 0), (39, 3), (17, 22)] {
+            let mut x = [0.02, 0.4, 0.55];
+            x[frame[0]] += 0.01 * (i as f64 + 0.5) - 0.2;
+            x[frame[1]] += 0.01 * (j as f64 + 0.5) - 0.2;
+            let leaf = leaf_at(&snapshot, x);
+            assert_eq!(map.values[j][i], field_by_name("temperature").unwrap().value(&gas, &leaf));
+        }
+    }
+}
+
+/// A density map keeps the mass of its window, at any resolution and depth and across the boundary.
+#[test]
+fn a_projection_keeps_the_mass() {
+    let snapshot = Fixture::blob().build();
+    let mean = |options: &MapOptions| {
+        let map = projection(&snapshot, options).unwrap();
+        let [columns, rows] = map.pixels();
+        map.values.iter().flatten().sum::<f64>() / (columns * rows) as f64
+    };
+    let whole = MapOptions { pixels: 37, axis: Axis::Y, ..MapOptions::default() };
+    let expected = mean_density(&snapshot);
+    assert!((mean(&whole) / expected - 1.0).abs() < 1e-12);
+    let moved = MapOptions { center: Some([0.9, 0.1, 0.77]), pixels: 50, ..MapOptions::default() };
+    assert!((mean(&moved) / expected - 1.0).abs() < 1e-12);
+    // a window of whole finest cells: the mass of the cells inside
+    let part = MapOptions {
+        center: Some([0.25, 0.375, 0.5]),
+        width_mpc_h: Some(0.25),
+        depth_mpc_h: Some(0.125),
+        pixels: 33,
+        ..MapOptions::default()
+    };
+    let inside = |c: &&crate::cells::LeafCell| {
+        let [x, y, z] = c.position;
+        (0.125..0.375).contains(&x) && (0.25..0.5).contains(&y) && (0.4375..0.5625).contains(&z)
+    };
+    let cells: Vec<_> = leaf_cells(&snapshot).collect();
+    let mass: f64 = cells.iter().filter(inside).map(|c| c.mass()).sum();
+    assert!((mean(&part) * 0.25 * 0.25 * 0.125 / mass - 1.0).abs() < 1e-12);
+}
+
+/// The outlines of a slice tile the window once; a slice between two patches shows those above it.
+#[test]
+fn outlines_tile_the_window() {
+    let snapshot = Fixture::blob().build();
+    for center in [None, Some([0.0, 0.97, 0.55])] {
+        let map = slice(&snapshot, &MapOptions { center, patches: true, pixels: 16, ..MapOptions::default() }).unwrap();
+        let clip = |low: f64, high: f64, edge: [f64; 2]| high.min(edge[1]) - low.max(edge[0]);
+        let area = |p: &PatchOutline| {
+            clip(p.low[0], p.high[0], map.horizontal_mpc_h) * clip(p.low[1], p.high[1], map.vertical_mpc_h)
+        };
+        let covered: f64 = map.patches.iter().map(area).sum();
+        assert!((covered - 1.0).abs() < 1e-12, "{covered}");
+        assert_eq!(map.patches.iter().map(|p| p.level).max(), Some(2));
+    }
+}
+
+#[test]
+fn windows_are_checked_and_tables_hold_the_grid() {
+    let snapshot = Fixture::blob().build();
+    for options in [
+        MapOptions { width_mpc_h: Some(1.5), ..MapOptions::default() },
+        MapOptions { pixels: 3, ..MapOptions::default() },
+        MapOptions { field: "velocity".into(), ..MapOptions::default() },
+    ] {
+        assert!(slice(&snapshot, &options).is_err());
+    }
+    let map = slice(&snapshot, &MapOptions { pixels: 16, ..MapOptions::default() }).unwrap();
+    let table = map.table();
+    assert_eq!((table.columns.len(), table.rows.len()), (17, 16));
+    assert_eq!(table.columns[0], "y_mpc_h \\ x_mpc_h");
+    assert_eq!(table.rows[0][0], Entry::Real(1.0 / 32.0));
+}

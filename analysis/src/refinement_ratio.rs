@@ -1,0 +1,127 @@
+//! How much of the box each level covers, and with how many cells, against redshift.
+
+use crate::table::{Record, Table};
+use comove_sim::Snapshot;
+use comove_sim::kernels::layout::GROUP_CELLS;
+use serde::{Deserialize, Serialize};
+
+/// A level at one redshift.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelShare {
+    /// Level.
+    pub level: usize,
+    /// Fraction of the box that the level's cells cover, refined further or not: 1 for level 0.
+    pub volume_fraction: f64,
+    /// Fraction of the box in the level's leaf cells.
+    pub leaf_volume_fraction: f64,
+    /// Cells of the level, refined further or not.
+    pub cells: u64,
+    /// Leaf cells of the level.
+    pub leaf_cells: u64,
+}
+
+/// The levels at one redshift.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RefinementRow {
+    /// Redshift.
+    pub redshift: f64,
+    /// Scale factor.
+    pub a: f64,
+    /// Root steps taken.
+    pub step: u64,
+    /// From the root to the finest level that has cells.
+    pub levels: Vec<LevelShare>,
+}
+
+/// Refinement of a run against redshift.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RefinementRatio {
+    /// By falling redshift.
+    pub rows: Vec<RefinementRow>,
+}
+
+impl RefinementRow {
+    /// The levels of one snapshot.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let tree = &snapshot.state.tree;
+        let box_cells: f64 = tree.cells(0).iter().map(|&n| n as f64).product();
+        let levels = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
+        let levels = levels.map(|(level, (volume_fraction, leaf_cells))| LevelShare {
+            level,
+            volume_fraction,
+            leaf_volume_fraction: leaf_cells as f64 / (box_cells * f64::from(1u32 << level).powi(3)),
+            cells: (tree.level(level).len() * GROUP_CELLS) as u64,
+            leaf_cells,
+        });
+        let header = &snapshot.header;
+        Self { redshift: header.redshift(), a: header.a, step: header.step, levels: levels.collect() }
+    }
+}
+
+impl RefinementRatio {
+    /// The refinement of a list of snapshots. A caller that reads one snapshot at a time collects [`RefinementRow`]s.
+    pub fn new<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
+        Self::from_rows(snapshots.into_iter().map(RefinementRow::new).collect())
+    }
+
+    /// Sorts rows by time: a, then step.
+    pub fn from_rows(mut rows: Vec<RefinementRow>) -> Self {
+        rows.sort_by(|x, y| x.a.total_cmp(&y.a).then(x.step.cmp(&y.step)));
+        Self { rows }
+    }
+}
+
+impl Record for RefinementRatio {
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            "redshift",
+            "a",
+            "step",
+            "level",
+            "volume_fraction",
+            "leaf_volume_fraction",
+            "cells",
+            "leaf_cells",
+        ]);
+        for row in &self.rows {
+            for level in &row.levels {
+                table.push(vec![
+                    row.redshift.into(),
+                    row.a.into(),
+                    row.step.into(),
+                    level.level.into(),
+                    level.volume_fraction.into(),
+                    level.leaf_volume_fraction.into(),
+                    level.cells.into(),
+                    level.leaf_cells.into(),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn fractions_add_up_to_the_box() {
+        let mut early = Fixture::blob();
+        (early.a, early.max_level) = (0.1, 1);
+        let ratio = RefinementRatio::new([&Fixture::blob().build(), &early.build()]);
+        assert!((ratio.rows[0].redshift - 9.0).abs() < 1e-12 && (ratio.rows[1].redshift - 1.0).abs() < 1e-12);
+        assert_eq!((ratio.rows[0].levels.len(), ratio.rows[1].levels.len()), (2, 3));
+        for row in &ratio.rows {
+            let leaves: f64 = row.levels.iter().map(|l| l.leaf_volume_fraction).sum();
+            assert!((leaves - 1.0).abs() < 1e-14);
+            for pair in row.levels.windows(2) {
+                let refined = pair[0].volume_fraction - pair[0].leaf_volume_fraction;
+                assert!((refined - pair[1].volume_fraction).abs() < 1e-14, "what is refined is the next level");
+            }
+        }
+        assert_eq!(ratio.rows[0].levels[0].cells, 32 * 32 * 32);
+        assert_eq!(ratio.table().rows.len(), 5);
+    }
+}

@@ -1,0 +1,152 @@
+//! A campaign as one HTML page that needs nothing beside it: images are embedded, no script, no network.
+
+use crate::error::AnalysisError;
+use crate::figure::Figure;
+use crate::table::{Table, write_file};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::value::Value;
+use minijinja::{Environment, context};
+use std::path::Path;
+
+/// What a report says.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Name of the campaign.
+    pub title: String,
+    /// The recipe as it was run; shown folded up.
+    pub recipe_text: String,
+    /// In reading order.
+    pub sections: Vec<Section>,
+    /// Names and values: program version, host, time, digests.
+    pub provenance: Vec<(String, String)>,
+}
+
+/// A part of a report.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Heading.
+    pub heading: String,
+    /// Paragraphs, separated by empty lines; plain text.
+    pub text: String,
+    /// Tables with their captions.
+    pub tables: Vec<(String, Table)>,
+    /// Pictures.
+    pub images: Vec<Image>,
+}
+
+/// A picture of a report.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// What it shows.
+    pub caption: String,
+    /// A PNG file.
+    pub png: Vec<u8>,
+}
+
+impl Image {
+    /// The picture of a figure, its title as the caption.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Figure`].
+    pub fn new(figure: &Figure) -> Result<Self, AnalysisError> {
+        let caption = figure.title.clone();
+        Ok(Self { caption, png: figure.png()? })
+    }
+}
+
+/// Rows of a table that a page shows; the rest is in the CSV file.
+const ROWS: usize = 40;
+
+const TEMPLATE: &str = include_str!("report.html");
+
+impl Report {
+    /// The page.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Report`].
+    pub fn html(&self) -> Result<String, AnalysisError> {
+        let sections: Vec<Value> = self.sections.iter().map(section_values).collect();
+        let provenance: Vec<Value> = self
+            .provenance
+            .iter()
+            .map(|(name, value)| context! { name => name.as_str(), value => value.as_str() })
+            .collect();
+        let mut environment = Environment::new();
+        let page = environment.add_template("report.html", TEMPLATE).and_then(|()| {
+            environment.get_template("report.html")?.render(context! {
+                title => self.title.as_str(),
+                recipe => self.recipe_text.as_str(),
+                sections => sections,
+                provenance => provenance,
+            })
+        });
+        page.map_err(|source| AnalysisError::Report { title: self.title.clone(), source })
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Report`], [`AnalysisError::Io`].
+    pub fn write(&self, path: &Path) -> Result<(), AnalysisError> {
+        write_file(path, self.html()?.as_bytes())
+    }
+}
+
+/// What the template shows of a section.
+fn section_values(section: &Section) -> Value {
+    let paragraphs = section.text.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
+    let tables = section.tables.iter().map(|(caption, table)| {
+        context! {
+            caption => caption.as_str(),
+            columns => table.columns.clone(),
+            rows => table.rounded().into_iter().take(ROWS).collect::<Vec<_>>(),
+            left_out => table.rows.len().saturating_sub(ROWS),
+        }
+    });
+    let images =
+        section.images.iter().map(|i| context! { caption => i.caption.as_str(), png => STANDARD.encode(&i.png) });
+    context! {
+        heading => section.heading.as_str(),
+        paragraphs => paragraphs.map(String::from).collect::<Vec<_>>(),
+        tables => tables.collect::<Vec<_>>(),
+        images => images.collect::<Vec<_>>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Report {
+        let mut table = Table::new(["mass_msun_h", "name"]);
+        (0..50).for_each(|n| table.push(vec![(1.5e13 / f64::from(n + 1)).into(), "a<b".into()]));
+        let figure = crate::figure::lines::line_figure("An <empty> figure", &[Default::default()], 1);
+        Report {
+            title: "Quickstart & more".into(),
+            recipe_text: "const X = 1 < 2; // </pre>".into(),
+            sections: vec![Section {
+                heading: "Halos".into(),
+                text: "One.\n\nTwo.".into(),
+                tables: vec![("The heaviest".into(), table)],
+                images: vec![Image::new(&figure).unwrap()],
+            }],
+            provenance: vec![("program".into(), "comove 0.1.0".into())],
+        }
+    }
+
+    /// Everything is on the page, escaped, and nothing is fetched from elsewhere.
+    #[test]
+    fn a_page_stands_alone() {
+        let page = sample().html().unwrap();
+        for part in ["Quickstart &amp; more", "<p>One.</p>", "<p>Two.</p>", "1.500×10¹³", "a&lt;b", "10 more rows"] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(page.contains("data:image/png;base64,iVBORw0KGgo") && page.contains("An &lt;empty&gt; figure"));
+        assert!(page.matches("</pre>").count() == 1 && !page.contains("http") && !page.contains("<script"));
+        assert_eq!(page.matches("<tr>").count(), 1 + 40 + 1);
+        if let Some(folder) = std::env::var_os("COMOVE_GALLERY") {
+            sample().write(&Path::new(&folder).join("report.html")).unwrap();
+        }
+    }
+}

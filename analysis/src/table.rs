@@ -1,0 +1,198 @@
+//! Tables: what every result can be written as, for the user's own plots.
+
+use crate::error::AnalysisError;
+use serde::Serialize;
+use std::fmt::{Display, Formatter, Write as _};
+use std::path::Path;
+
+/// An entry of a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Entry {
+    /// A count or an index.
+    Integer(i64),
+    /// A number; JSON shows what is not finite as `null`.
+    Real(f64),
+    /// Words.
+    Text(String),
+}
+
+impl Display for Entry {
+    /// The shortest text that reads back to the same number.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Real(value) => write!(f, "{value:?}"),
+            Self::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+impl From<f64> for Entry {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+impl From<usize> for Entry {
+    fn from(value: usize) -> Self {
+        Self::Integer(value as i64)
+    }
+}
+
+impl From<u64> for Entry {
+    fn from(value: u64) -> Self {
+        Self::Integer(value as i64)
+    }
+}
+
+impl From<&str> for Entry {
+    fn from(value: &str) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl From<String> for Entry {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+/// Named columns, units in the names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// Column names.
+    pub columns: Vec<String>,
+    /// One entry a column.
+    pub rows: Vec<Vec<Entry>>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Self {
+        Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If it has not one entry a column: the caller's bug.
+    pub fn push(&mut self, row: Vec<Entry>) {
+        assert_eq!(row.len(), self.columns.len(), "one entry a column");
+        self.rows.push(row);
+    }
+
+    /// The table as RFC 4180 text: a line of names, then one line a row.
+    pub fn to_csv(&self) -> String {
+        let mut text = String::new();
+        let mut line = |entries: &mut dyn Iterator<Item = String>| {
+            let quoted: Vec<String> = entries.map(quote).collect();
+            writeln!(text, "{}", quoted.join(",")).expect("a string takes any text");
+        };
+        line(&mut self.columns.iter().cloned());
+        for row in &self.rows {
+            line(&mut row.iter().map(Entry::to_string));
+        }
+        text
+    }
+
+    /// The table for a reader: numbers with four significant digits.
+    pub fn rounded(&self) -> Vec<Vec<String>> {
+        let show = |entry: &Entry| match entry {
+            Entry::Real(value) => readable(*value),
+            other => other.to_string(),
+        };
+        self.rows.iter().map(|row| row.iter().map(show).collect()).collect()
+    }
+}
+
+/// A number with four significant digits.
+pub fn readable(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".into()
+    } else if !value.is_finite() {
+        "–".into()
+    } else if (1e-3..1e5).contains(&size) {
+        let digits = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
+        format!("{value:.digits$}").replace('-', "−")
+    } else {
+        let text = format!("{value:.3e}");
+        let (mantissa, exponent) = text.split_once('e').expect("an exponent");
+        format!("{}×10{}", mantissa.replace('-', "−"), superscript(exponent.parse().expect("an integer")))
+    }
+}
+
+/// An integer in superscript digits.
+pub(crate) fn superscript(number: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    number.to_string().chars().map(|c| c.to_digit(10).map_or('⁻', |d| DIGITS[d as usize])).collect()
+}
+
+fn quote(text: String) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+/// A result: a plain structure that can be written whole (JSON) or as a table (CSV).
+pub trait Record: Serialize {
+    /// The rows of the result, units in the column names.
+    fn table(&self) -> Table;
+
+    /// Writes [`Record::table`] as CSV.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Io`].
+    fn write_csv(&self, path: &Path) -> Result<(), AnalysisError> {
+        write_file(path, self.table().to_csv().as_bytes())
+    }
+
+    /// Writes every member as JSON; what is not finite becomes `null`.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Io`], [`AnalysisError::Json`].
+    fn write_json(&self, path: &Path) -> Result<(), AnalysisError> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|source| AnalysisError::Json { path: path.to_path_buf(), source })?;
+        write_file(path, text.as_bytes())
+    }
+}
+
+/// Writes a file under a temporary name and renames it, so that a full disk leaves the previous one in place.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), AnalysisError> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let outcome = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    outcome.map_err(|source| {
+        // the error that matters is the first one
+        let _ = std::fs::remove_file(&part);
+        AnalysisError::Io { path: path.to_path_buf(), source }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_reads_back_to_the_same_numbers() {
+        let mut table = Table::new(["name, unit", "value"]);
+        table.push(vec!["a \"b\"".into(), (0.1f64 + 0.2).into()]);
+        table.push(vec![3usize.into(), 1.5e-22.into()]);
+        assert_eq!(table.to_csv(), "\"name, unit\",value\n\"a \"\"b\"\"\",0.30000000000000004\n3,1.5e-22\n");
+    }
+
+    #[test]
+    fn numbers_for_readers() {
+        let shown = [0.0, 12.3456, -0.012_346, 1.234_56e13, 4.2e-7, f64::NAN].map(readable);
+        assert_eq!(shown, ["0", "12.35", "−0.01235", "1.235×10¹³", "4.200×10⁻⁷", "–"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_names_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("missing").join("x.csv");
+        let message = write_file(&path, b"x").unwrap_err().to_string();
+        assert!(message.contains("x.csv"), "{message}");
+    }
+}
