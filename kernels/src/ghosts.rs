@@ -188,3 +188,106 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T; 2 *
         fine[2 * m + 1] = c + (across + along);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Mesh;
+
+    fn block_of<T: Real>(mesh: &Mesh, level: usize, g: usize, fluid: &[T]) -> Box<[T; BLOCK_VALUES]> {
+        let mut block: Box<[T; BLOCK_VALUES]> = vec![T::nan(); BLOCK_VALUES].into_boxed_slice().try_into().unwrap();
+        gather(&mesh.tables(level), g, fluid, &mut CoarseCells::new(), &mut block);
+        block
+    }
+
+    /// The centre of block cell (i, j, k) of a fine group, in root cells.
+    fn centre(group: [i32; 3], ijk: [usize; 3]) -> [f64; 3] {
+        std::array::from_fn(|a| 0.5 * (f64::from(group[a]) * 16.0 + ijk[a] as f64 - 3.0 + 0.5))
+    }
+
+    fn cells() -> impl Iterator<Item = [usize; 3]> {
+        (0..HYDRO_BLOCK.pow(3)).map(|n| [n % HYDRO_BLOCK, n / HYDRO_BLOCK % HYDRO_BLOCK, n / HYDRO_BLOCK.pow(2)])
+    }
+
+    #[test]
+    fn linear_data_is_interpolated_exactly() {
+        // fine groups in the middle of the box, in every octant, some with neighbours and some alone
+        let fine = vec![[2, 2, 2], [3, 2, 2], [3, 3, 2], [3, 3, 3], [2, 3, 3]];
+        let mesh = Mesh::new([3, 3, 3], false).with_level(fine.clone());
+        let value = |x: [f64; 3], f: usize| 100.0 + f as f64 + (1.0 + f as f64) * x[0] - 2.0 * x[1] + 0.5 * x[2];
+        let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| value(x, f)));
+        for (g, &group) in fine.iter().enumerate() {
+            let block = block_of(&mesh, 1, g, &fluid);
+            for [i, j, k] in cells() {
+                for f in 0..FIELDS {
+                    // every number here is a small multiple of 1/8: no rounding
+                    assert_eq!(
+                        block[block_cell(f, i, j, k)],
+                        value(centre(group, [i, j, k]), f),
+                        "{group:?} {i} {j} {k}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_groups_see_the_same_bits_in_a_ghost_cell() {
+        let fine = vec![[1, 1, 1], [2, 1, 1], [2, 2, 1]];
+        let mesh = Mesh::new([2, 2, 2], true).with_level(fine.clone());
+        let fluid = mesh.fill::<f32>(|x| std::array::from_fn(|f| 2.0 + (x[0] + 0.7 * x[1] * x[2] + f as f64).sin()));
+        let blocks: Vec<_> = (0..fine.len()).map(|g| block_of(&mesh, 1, g, &fluid)).collect();
+        let mut seen = std::collections::HashMap::new();
+        for (g, block) in blocks.iter().enumerate() {
+            for [i, j, k] in cells() {
+                for f in 0..FIELDS {
+                    let place = centre(fine[g], [i, j, k]).map(|x| (4.0 * x) as i64);
+                    let bits = block[block_cell(f, i, j, k)].to_bits();
+                    assert_eq!(*seen.entry((place, f)).or_insert(bits), bits);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_mean_of_eight_interpolated_cells_is_the_coarse_cell() {
+        let mesh = Mesh::new([2, 2, 2], true).with_level(vec![[1, 1, 1]]);
+        let coarse = |x: [f64; 3]| 3.0 + (0.9 * x[0]).sin() + (0.4 * x[1] * x[2]).cos();
+        let fluid = mesh.fill::<f64>(|x| [coarse(x); FIELDS]);
+        let block = block_of(&mesh, 1, 0, &fluid);
+        // fine cells −2, −1 below and 16, 17 above make whole coarse cells
+        for [i, j, k] in cells().filter(|c| c.iter().all(|c| c % 2 == 1 && *c < 20)).filter(|c| c.contains(&1)) {
+            let mean =
+                (0..8).map(|o| block[block_cell(0, i + (o & 1), j + (o >> 1 & 1), k + (o >> 2))]).sum::<f64>() / 8.0;
+            let x = centre([1, 1, 1], [i, j, k]).map(|x| x + 0.25);
+            assert!((mean - coarse(x)).abs() < 4.0 * f64::EPSILON * mean);
+        }
+    }
+
+    #[test]
+    fn outflow_repeats_the_outermost_cell_in_corners_too() {
+        for (mesh, level) in
+            [(Mesh::new([1, 2, 1], false), 0), (Mesh::new([1, 1, 1], false).with_level(vec![[0, 1, 0]]), 1)]
+        {
+            let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| x[0] + 64.0 * x[1] + 4096.0 * x[2] + f as f64));
+            let g = mesh.levels[level].len() - 1;
+            let block = block_of(&mesh, level, g, &fluid);
+            let tables = mesh.tables(level);
+            for c in cells() {
+                let inside: [usize; 3] = std::array::from_fn(|a| {
+                    let low = if tables.outside[g] >> (2 * a) & 1 == 1 { 3 } else { 0 };
+                    let high = if tables.outside[g] >> (2 * a + 1) & 1 == 1 { 18 } else { 21 };
+                    c[a].clamp(low, high)
+                });
+                assert_eq!(
+                    block[block_cell(2, c[0], c[1], c[2])],
+                    block[block_cell(2, inside[0], inside[1], inside[2])]
+                );
+                let x = centre(mesh.levels[level][g], inside).map(|x| x * if level == 0 { 2.0 } else { 1.0 });
+                if inside == c && level == 0 {
+                    assert_eq!(block[block_cell(2, c[0], c[1], c[2])], x[0] + 64.0 * x[1] + 4096.0 * x[2] + 2.0);
+                }
+            }
+        }
+    }
+}

@@ -26,6 +26,8 @@ pub mod report;
 mod scratch;
 pub mod state_hash;
 pub mod tables;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod timestep;
 pub mod totals;
 
