@@ -8,7 +8,7 @@
 //!
 //! A ghost value depends on the pool's cells and its place alone, so two groups that see one cell see the same bits.
 
-use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
+use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
 use crate::point::minmod::minmod;
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
@@ -97,13 +97,13 @@ pub fn gather<T: Real>(
     coarse: &mut CoarseCells<T>,
     block: &mut [T; BLOCK_VALUES],
 ) {
-    let row = tables.row(g);
     let outside = |bit: usize| tables.outside[g] >> bit & 1 == 1;
     let ghosts = -(HYDRO_GHOSTS as i32);
-    let axis = |a: usize| places::<HYDRO_BLOCK>(ghosts, outside(2 * a), outside(2 * a + 1));
-    let (x, y, z) = (axis(0), axis(1), axis(2));
+    let x_outside = [outside(0), outside(1)];
+    let y = places::<HYDRO_BLOCK>(ghosts, outside(2), outside(3));
+    let z = places::<HYDRO_BLOCK>(ghosts, outside(4), outside(5));
+    let groups = tables.row(g);
     let interpolates = tables.has_coarse_neighbour(g);
-    let mut fine_row = [T::zero(); 2 * COVER];
     for field in 0..FIELDS {
         if interpolates {
             gather_coarse(tables, g, fluid, field, &mut coarse.cells);
@@ -111,35 +111,42 @@ pub fn gather<T: Real>(
         for k in 0..HYDRO_BLOCK {
             for j in 0..HYDRO_BLOCK {
                 let to = &mut block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK];
-                // the three groups that this row runs through; beyond the domain the middle one stands in
-                let slots = [x[0].step, 0, x[HYDRO_BLOCK - 1].step].map(|dx| row[direction(dx, y[j].step, z[k].step)]);
-                if slots.contains(&NONE) {
-                    interpolate_row(&coarse.cells, y[j].clamped, z[k].clamped, &mut fine_row);
+                // the three groups that this row runs through
+                let west = direction(-1, y[j].step, z[k].step);
+                let [west, middle, east] = [groups[west], groups[west + 1], groups[west + 2]];
+                let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
+                if west == NONE || middle == NONE || east == NONE {
+                    interpolate_row(&coarse.cells, y[j].clamped, z[k].clamped, to);
                 }
-                let from = |slot: u32| {
-                    let start =
-                        (slot as usize * FIELDS + field) * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
-                    &fluid[start..][..GROUP]
-                };
-                let (west, rest) = to.split_at_mut(HYDRO_GHOSTS);
-                let (middle, east) = rest.split_at_mut(GROUP);
-                match slots[1] {
-                    NONE => middle.copy_from_slice(&fine_row[SURPLUS + HYDRO_GHOSTS..][..GROUP]),
-                    slot => middle.copy_from_slice(from(slot)),
+                if middle != NONE {
+                    to[HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP].copy_from_slice(cells::<GROUP, T>(fluid, middle, offset));
                 }
-                match slots[0] {
-                    _ if x[0].step == 0 => west.fill(middle[0]),
-                    NONE => west.copy_from_slice(&fine_row[SURPLUS..][..HYDRO_GHOSTS]),
-                    slot => west.copy_from_slice(&from(slot)[GROUP - HYDRO_GHOSTS..]),
+                if west != NONE {
+                    let last = cells::<HYDRO_GHOSTS, T>(fluid, west, offset + GROUP - HYDRO_GHOSTS);
+                    to[..HYDRO_GHOSTS].copy_from_slice(last);
                 }
-                match slots[2] {
-                    _ if x[HYDRO_BLOCK - 1].step == 0 => east.fill(middle[GROUP - 1]),
-                    NONE => east.copy_from_slice(&fine_row[SURPLUS + HYDRO_GHOSTS + GROUP..][..HYDRO_GHOSTS]),
-                    slot => east.copy_from_slice(&from(slot)[..HYDRO_GHOSTS]),
+                if east != NONE {
+                    let first = cells::<HYDRO_GHOSTS, T>(fluid, east, offset);
+                    to[HYDRO_GHOSTS + GROUP..].copy_from_slice(first);
+                }
+                if x_outside[0] {
+                    let outermost = to[HYDRO_GHOSTS];
+                    to[..HYDRO_GHOSTS].fill(outermost);
+                }
+                if x_outside[1] {
+                    let outermost = to[HYDRO_GHOSTS + GROUP - 1];
+                    to[HYDRO_GHOSTS + GROUP..].fill(outermost);
                 }
             }
         }
     }
+}
+
+/// `N` values of a slot of the pool.
+#[inline(always)]
+fn cells<const N: usize, T: Real>(fluid: &[T], slot: u32, offset: usize) -> &[T; N] {
+    let start = slot as usize * GROUP_VALUES + offset;
+    fluid[start..start + N].try_into().expect("the slice has the array's length")
 }
 
 /// Copies one field of the coarse cells under a group's block, `[14, 14, 14]`.
@@ -165,17 +172,18 @@ fn gather_coarse<T: Real>(tables: &LevelTables, g: usize, fluid: &[T], field: us
     }
 }
 
-/// Interpolates the fine row at block coordinates (j, k), from a cell before its first ghost cell on.
+/// Interpolates the fine row at block coordinates (j, k).
 #[inline(always)]
-fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T; 2 * COVER]) {
+fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
     let quarter = T::of(0.25);
     let (j, k) = (j + SURPLUS, k + SURPLUS);
-    let sign = |odd: usize| if odd == 1 { quarter } else { -quarter };
-    let (to_y, to_z) = (sign(j & 1), sign(k & 1));
-    let row = |dj: usize, dk: usize| -> &[T; COARSE] {
-        coarse[((k / 2 + dk) * COARSE + j / 2 + dj) * COARSE..][..COARSE].try_into().expect("a row of coarse cells")
-    };
-    let (centre, south, north, below, above) = (row(1, 1), row(0, 1), row(2, 1), row(1, 0), row(1, 2));
+    let to_y = if j & 1 == 1 { quarter } else { -quarter };
+    let to_z = if k & 1 == 1 { quarter } else { -quarter };
+    let row = |j: usize, k: usize| &coarse[(k * COARSE + j) * COARSE..][..COARSE];
+    let (j, k) = (j / 2 + 1, k / 2 + 1);
+    let (centre, south, north, below, above) = (row(j, k), row(j - 1, k), row(j + 1, k), row(j, k - 1), row(j, k + 1));
+    // a cell before the first ghost cell and one after the last come along
+    let mut whole = [T::zero(); 2 * COVER];
     for m in 0..COVER {
         let i = m + 1;
         let c = centre[i];
@@ -184,9 +192,10 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T; 2 *
         let slope_z = minmod(c - below[i], above[i] - c);
         let across = to_y * slope_y + to_z * slope_z;
         let along = quarter * slope_x;
-        fine[2 * m] = c + (across - along);
-        fine[2 * m + 1] = c + (across + along);
+        whole[2 * m] = c + (across - along);
+        whole[2 * m + 1] = c + (across + along);
     }
+    fine.copy_from_slice(&whole[SURPLUS..][..HYDRO_BLOCK]);
 }
 
 #[cfg(test)]
