@@ -59,7 +59,7 @@ pub fn synchronise<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> Synchronised<T> {
 #[inline(always)]
 pub fn is_valid<T: Real>(u: &Cell<T>) -> bool {
     let sum = u[0] + u[1] + u[2] + u[3] + u[4] + u[5];
-    (sum - sum == T::zero()) & (u[0] > T::zero()) & (u[4] > T::zero())
+    (sum * T::zero() == T::zero()) & (u[0] > T::zero()) & (u[4] > T::zero())
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn fastest<T: Real>(group: &[T], eos: &Eos<T>) -> SignalSpeed {
             let speed = point_speed(&u, eos);
             // a floor must not hide a cell that is no number
             let sum = speed + u[0] + u[1] + u[2] + u[3] + u[4] + u[5];
-            speeds[e] = if sum - sum == T::zero() { speed } else { T::infinity() };
+            speeds[e] = if sum * T::zero() == T::zero() { speed } else { T::infinity() };
         }
         let mut lanes = [T::neg_infinity(); GROUP];
         for row in speeds.as_chunks::<GROUP>().0 {
