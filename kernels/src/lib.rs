@@ -37,6 +37,8 @@ pub mod root_poisson;
 mod scratch;
 pub mod state_hash;
 pub mod tables;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod timestep;
 pub mod totals;
 

@@ -71,7 +71,7 @@ fn growth_over_linear(parameters: RunParameters, least_refined: f64) -> Vec<f64>
     let ratios: Vec<f64> = before
         .iter()
         .zip(&after)
-        .filter(|(bin, _)| bin.k_h_mpc <= smallest_k * 1.1)
+        .filter(|(bin, _)| bin.k_h_mpc <= smallest_k * 1.15)
         .map(|(before, after)| after.power_mpc3_h3 / before.power_mpc3_h3 / linear)
         .collect();
     assert_eq!(ratios.len(), 2, "the two lowest bins");

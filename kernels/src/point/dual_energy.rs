@@ -58,8 +58,8 @@ pub fn synchronise<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> Synchronised<T> {
 /// Whether all values are finite and density and energy positive.
 #[inline(always)]
 pub fn is_valid<T: Real>(u: &Cell<T>) -> bool {
-    let sum = u[0] + u[1] + u[2] + u[3] + u[4] + u[5]; // not finite if one of them is not
-    sum.is_finite() & (u[0] > T::zero()) & (u[4] > T::zero())
+    let sum = u[0] + u[1] + u[2] + u[3] + u[4] + u[5];
+    (sum * T::zero() == T::zero()) & (u[0] > T::zero()) & (u[4] > T::zero())
 }
 
 #[cfg(test)]
