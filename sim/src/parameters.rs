@@ -39,10 +39,10 @@ pub enum Coordinates {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupSolver {
-    /// Exactly, by sine transforms along the three axes.
+    /// Exactly, by sine transforms along the three axes; sibling steps over-relax every other group in turn.
     #[default]
     Sine,
-    /// Red-black successive overrelaxation (paper, section 2.3).
+    /// As the paper has it (section 2.3): red-black successive overrelaxation, sibling steps of all groups at once.
     Sor,
 }
 

@@ -5,7 +5,7 @@
 
 use super::Octree;
 use crate::parameters::Boundary;
-use comove_kernels::layout::{CENTRE, DIRECTIONS, OCTANTS, PATCH, direction, octant_origin};
+use comove_kernels::layout::{DIRECTIONS, OCTANTS, PATCH, direction, octant_origin};
 use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, RefinedTables};
 use rayon::prelude::*;
@@ -237,6 +237,7 @@ fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
 mod tests {
     use super::*;
     use crate::octree::Key;
+    use comove_kernels::layout::CENTRE;
 
     /// A box whose root octants are refined in a pattern, three levels deep.
     fn tree(root: [u32; 3], boundary: Boundary) -> Octree {
