@@ -119,7 +119,7 @@ impl Default for RunParameters {
             gravity_courant: 0.5,
             group_solver: GroupSolver::Sine,
             sor_tolerance: 1e-6,
-            sibling_steps: [1, 1, 4],
+            sibling_steps: [4, 2, 2],
             mass_sheet: true,
             eta: 1e-2,
             density_floor: 1e-6,

@@ -29,6 +29,25 @@ impl<T: Real> Case<T> {
     /// `mesh` is the density on the complete mesh of the tree's level `mesh_level`, x fastest; every group gets means of
     /// it, so the finest level must not be finer.
     pub(crate) fn new(threads: usize, tree: Octree, mesh_level: usize, mesh: &[f64]) -> Self {
+        let [nx, ny, _] = tree.cells(mesh_level);
+        Self::with_cells(threads, tree, |level, at| {
+            let ratio = 1 << (mesh_level - level);
+            let offsets = (0..ratio * ratio * ratio).map(|n| [n % ratio, n / ratio % ratio, n / ratio / ratio]);
+            let place = |axis: usize, offset: [usize; 3]| at[axis] * ratio + offset[axis];
+            let sum: f64 = offsets.map(|d| mesh[(place(2, d) * ny + place(1, d)) * nx + place(0, d)]).sum();
+            sum / (ratio * ratio * ratio) as f64
+        })
+    }
+
+    /// Every cell gets `density` at its centre, positions in units of the box's x length.
+    pub(crate) fn with_density(threads: usize, tree: Octree, density: impl Fn([f64; 3]) -> f64) -> Self {
+        let root = tree.cells(0)[0] as f64;
+        let at = |level: usize, cell: [usize; 3]| cell.map(|c| (c as f64 + 0.5) / (root * (1u64 << level) as f64));
+        Self::with_cells(threads, tree, |level, cell| density(at(level, cell)))
+    }
+
+    /// `density(level, cell)` gives every cell's density.
+    fn with_cells(threads: usize, tree: Octree, density: impl Fn(usize, [usize; 3]) -> f64) -> Self {
         let device = Device::cpu(threads).expect("threads start");
         // slots run backwards, so that no slot is the place of its group
         let last = tree.group_count() - 1;
@@ -36,22 +55,13 @@ impl<T: Real> Case<T> {
             .map(|l| (0..tree.level(l).len()).map(|n| (last - tree.first_of_level(l) - n) as u32).collect())
             .collect();
         let mut fluid = vec![T::zero(); tree.group_count() * GROUP_VALUES];
-        let [nx, ny, _] = tree.cells(mesh_level);
         for level in 0..tree.level_count() {
-            let ratio = 1 << (mesh_level - level);
             for (key, &slot) in tree.level(level).iter().zip(&slots[level]) {
                 let group = &mut fluid[slot as usize * GROUP_VALUES..][..GROUP_VALUES];
                 for c in 0..GROUP_CELLS {
                     let at = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
-                    let [x, y, z] = std::array::from_fn(|a| (key.coordinate[a] as usize * GROUP + at[a]) * ratio);
-                    let mut sum = 0.0;
-                    for n in 0..ratio * ratio * ratio {
-                        let [dx, dy, dz] = [n % ratio, n / ratio % ratio, n / ratio / ratio];
-                        sum += mesh[((z + dz) * ny + y + dy) * nx + x + dx];
-                    }
-                    group[DENSITY * GROUP_CELLS + c] = T::of(sum / (ratio * ratio * ratio) as f64);
-                    group[ENERGY * GROUP_CELLS + c] = T::one();
-                    group[ENTROPY * GROUP_CELLS + c] = T::one();
+                    let place = std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis]);
+                    group[DENSITY * GROUP_CELLS + c] = T::of(density(level, place));
                 }
             }
         }
@@ -79,14 +89,22 @@ impl<T: Real> Case<T> {
         groups.flatten().map(|v| v.wide()).sum::<f64>() / (self.slots[0].len() * GROUP_CELLS) as f64
     }
 
+    /// The solver with these options.
+    pub(crate) fn gravity(&self, parameters: &RunParameters) -> Gravity<T> {
+        Gravity::new(&self.device, parameters, self.tree.root_groups().map(|n| n as usize)).expect("room")
+    }
+
     /// Solves with 4πG = 1.
     pub(crate) fn solve(&mut self, parameters: &RunParameters) -> Iterations {
-        let groups = self.tree.root_groups().map(|n| n as usize);
-        let mut gravity = Gravity::new(&self.device, parameters, groups).expect("room");
-        let mean = self.mean();
+        let mut gravity = self.gravity(parameters);
+        self.solve_with(&mut gravity)
+    }
+
+    /// Solves again with a solver that is there.
+    pub(crate) fn solve_with(&mut self, gravity: &mut Gravity<T>) -> Iterations {
         let hierarchy =
             Hierarchy { tables: &self.tables, refined: &self.refined, root_slots: &self.root_slots, h: self.width(0) };
-        let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean };
+        let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")
     }
 
