@@ -50,7 +50,7 @@ pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
 pub use mass_sheet::{RefinedTables, add_correction, mass_sheet};
 pub use point::eos::Eos;
 pub use poisson_source::{DensitySource, PoissonSource};
-pub use potential_ghosts::{GhostOrigin, potential_ghosts};
+pub use potential_ghosts::{GhostOrigin, Parity, potential_ghosts};
 pub use real::Real;
 pub use report::GroupReport;
 pub use root_poisson::RootPoisson;

@@ -244,6 +244,7 @@ fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
 mod tests {
     use super::*;
     use crate::octree::Key;
+    use comove_kernels::layout::CENTRE;
 
     /// A box whose root octants are refined in a pattern, three levels deep.
     fn tree(root: [u32; 3], boundary: Boundary) -> Octree {

@@ -1,0 +1,49 @@
+//! Time of a whole multi-level Poisson solve, single precision: a 64³ root with three refined levels, all 8 patches of
+//! the middle refined at each. The rate is in cells of all levels.
+
+#[path = "../tests/potentials/mod.rs"]
+mod potentials;
+
+use potentials::{Case, refine_where};
+use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::RunParameters;
+use comove_sim::parameters::GroupSolver;
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+fn main() {
+    divan::main();
+}
+
+fn bench(bencher: Bencher, threads: usize, parameters: &RunParameters) {
+    let tree = refine_where([4; 3], 3, |level, corner, width| {
+        let half = 0.3 / f64::from(1u32 << level);
+        corner.iter().all(|&c| c < 0.5 + half && c + width > 0.5 - half)
+    });
+    // one clump in the middle
+    let density = |position: [f64; 3]| {
+        let r2: f64 = position.iter().map(|x| (x - 0.5).powi(2)).sum();
+        0.2 + 1e-3 / (r2 + 1e-4)
+    };
+    let mut case = Case::<f32>::with_density(threads, tree, density);
+    let cells = case.tree.group_count() * GROUP_CELLS;
+    let mut gravity = case.gravity(parameters);
+    bencher.counter(ItemsCount::new(cells)).bench_local(|| case.solve_with(&mut gravity));
+}
+
+#[divan::bench(args = [1, 2], sample_count = 10)]
+fn default_options(bencher: Bencher, threads: usize) {
+    bench(bencher, threads, &RunParameters::default());
+}
+
+#[divan::bench(args = [1, 2], sample_count = 10)]
+fn steps_1_1_4(bencher: Bencher, threads: usize) {
+    bench(bencher, threads, &RunParameters { sibling_steps: [1, 1, 4], ..RunParameters::default() });
+}
+
+#[divan::bench(args = [1, 2], sample_count = 3)]
+fn paper(bencher: Bencher, threads: usize) {
+    let parameters =
+        RunParameters { sibling_steps: [1, 1, 4], group_solver: GroupSolver::Sor, ..RunParameters::default() };
+    bench(bencher, threads, &parameters);
+}
