@@ -4,12 +4,12 @@
 #[path = "../tests/potentials/mod.rs"]
 mod potentials;
 
-use potentials::{Case, refine_where};
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::RunParameters;
 use comove_sim::parameters::GroupSolver;
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use potentials::{Case, refine_where};
 
 fn main() {
     divan::main();

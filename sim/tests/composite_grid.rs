@@ -6,9 +6,9 @@
 
 mod potentials;
 
-use potentials::Case;
 use comove_kernels::layout::{GROUP_CELLS, cell};
 use comove_sim::{Boundary, Key, Octree, RunParameters};
+use potentials::Case;
 
 /// Cells along an axis of the coarse box and of the fine group.
 const N: usize = 16;

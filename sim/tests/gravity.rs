@@ -2,12 +2,12 @@
 
 mod potentials;
 
-use potentials::{Case, at, refine_where};
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, octant_origin};
 use comove_kernels::tables::NONE;
 use comove_sim::parameters::GroupSolver;
 use comove_sim::{Boundary, Octree, RunParameters};
+use potentials::{Case, at, refine_where};
 
 fn options(mass_sheet: bool, sibling_steps: [u32; 3]) -> RunParameters {
     RunParameters { mass_sheet, sibling_steps, ..RunParameters::default() }

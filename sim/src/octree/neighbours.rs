@@ -317,7 +317,7 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(tables[0].row(0)[comove_kernels::layout::CENTRE], slots[0][0]);
+            assert_eq!(tables[0].row(0)[CENTRE], slots[0][0]);
             assert_eq!(root_slots(&tree, &slots)[5], slot(Key::new(0, [2, 0, 1])));
         }
     }
