@@ -1,4 +1,5 @@
-//! Hydro kernels on a uniform periodic 64³ level, on one and two threads: `cargo bench -p comove-kernels --bench hydro`.
+//! Hydro kernels on a uniform periodic 64³ level, on one and two threads:
+//! `cargo bench -p comove-kernels --bench hydro`.
 //!
 //! An item is a cell: the step's items per second are cell updates (a forward and a backward sweep of one cell).
 
