@@ -1,10 +1,10 @@
 //! A group with the ghost cells around it, gathered from its neighbours.
 //!
-//! Each of the 26 regions around a group is filled in one way. Where a group of the same level lies there, its cells are
-//! copied. Else they are interpolated from the coarser level with Min-Mod slopes (paper, sections 2.1 and 2.2): a fine cell
-//! centre lies a quarter of a coarse cell from the coarse centre on each axis, so its value is c ± s_x/4 ± s_y/4 ± s_z/4,
-//! and the eight fine cells of a coarse one have its value as their mean. Beyond a boundary that is not periodic the
-//! outermost cell is repeated, whichever way it is filled itself.
+//! Each of the 26 regions around a group is filled in one way. Where a group of the same level lies there, its cells
+//! are copied. Else they are interpolated from the coarser level with Min-Mod slopes (paper, sections 2.1 and 2.2): a
+//! fine cell centre lies a quarter of a coarse cell from the coarse centre on each axis, so its value is c ± s_x/4 ±
+//! s_y/4 ± s_z/4, and the eight fine cells of a coarse one have its value as their mean. Beyond a boundary that is
+//! not periodic the outermost cell is repeated, whichever way it is filled itself.
 //!
 //! A ghost value depends on the pool's cells and its place alone, so two groups that see one cell see the same bits.
 
@@ -43,8 +43,8 @@ struct Place {
     clamped: usize,
 }
 
-/// Places of `N` cells along one axis, the first of which is cell `first` of the group; `low`/`high`: the group there is
-/// outside the domain.
+/// Places of `N` cells along one axis, the first of which is cell `first` of the group; `low`/`high`: the group there
+/// is outside the domain.
 #[inline(always)]
 fn places<const N: usize>(first: i32, low: bool, high: bool) -> [Place; N] {
     const WIDTH: i32 = GROUP as i32;

@@ -1,7 +1,7 @@
 //! The sweep of one group on the processor, in parallel over groups.
 //!
-//! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are still to
-//! be swept and only the group's own cells on the others.
+//! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are
+//! still to be swept and only the group's own cells on the others.
 
 use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
@@ -275,7 +275,8 @@ impl<T: Real> RowChanges<T> {
     }
 }
 
-/// The fields in a sheet's order for a sweep along `axis`: the momentum along it comes first, the others follow cyclically.
+/// The fields in a sheet's order for a sweep along `axis`: the momentum along it comes first, the others follow
+/// cyclically.
 #[inline(always)]
 const fn momentum_first(axis: usize) -> [usize; FIELDS] {
     [0, MOMENTUM + axis, MOMENTUM + (axis + 1) % 3, MOMENTUM + (axis + 2) % 3, 4, 5]

@@ -70,7 +70,8 @@ impl<T: Real> Level<T> {
     }
 }
 
-/// A flow with structure on every axis, periodic over `extent` root cells, partly supersonic; `mach` scales the velocity.
+/// A flow with structure on every axis, periodic over `extent` root cells, partly supersonic; `mach` scales the
+/// velocity.
 fn flow(x: [f64; 3], extent: [f64; 3], mach: f64) -> [f64; FIELDS] {
     let [x, y, z] = std::array::from_fn(|a| TAU * x[a] / extent[a]);
     let density = 1.0 + 0.4 * x.sin() * (2.0 * y).cos() + 0.2 * (z + 0.3).sin();
@@ -121,8 +122,8 @@ fn uniform_flow_stays_uniform_bit_for_bit() {
     uniform_stays_uniform::<f64>();
 }
 
-/// Drift of mass, momentum and energy over two steps, relative to the sum of the values' sizes; the flow is hot enough to
-/// need no entropy scalar.
+/// Drift of mass, momentum and energy over two steps, relative to the sum of the values' sizes; the flow is hot
+/// enough to need no entropy scalar.
 fn drift<T: Real>() -> f64 {
     let mesh = Mesh::new([2, 1, 1], true);
     let mut level = Level::<T>::new(&mesh, 0, mesh.fill(|x| flow(x, [32.0, 16.0, 16.0], 0.8)));
@@ -340,8 +341,8 @@ fn reports_count_leaf_cells_and_book_what_synchronisation_adds() {
     assert!(report.invalid > 0 && report.first_invalid <= cell(9, 3, 4) as u32);
 }
 
-/// L1 error of the density of a standing sound wave of one wavelength in `n` cells (a multiple of 16) along `axis`, after a
-/// period (paper, section 4.1: the flow is at rest at first); in units of the amplitude.
+/// L1 error of the density of a standing sound wave of one wavelength in `n` cells (a multiple of 16) along `axis`,
+/// after a period (paper, section 4.1: the flow is at rest at first); in units of the amplitude.
 fn wave_error(n: i32, axis: usize) -> f64 {
     let mut root = [1; 3];
     root[axis] = n / 16;

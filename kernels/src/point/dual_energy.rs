@@ -14,7 +14,8 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
     T::of(0.5) * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0]
 }
 
-/// Thermal pressure: from the entropy scalar where the internal energy is less than η of the total, else from the energy.
+/// Thermal pressure: from the entropy scalar where the internal energy is less than η of the total, else from the
+/// energy.
 #[inline(always)]
 pub fn pressure<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     let internal = u[4] - kinetic(u);
