@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use comove_kernels::group_poisson::FACE_GRADIENTS;
-use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
+use comove_kernels::layout::{DENSITY, ENERGY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport,
