@@ -1,11 +1,12 @@
-//! Time of a whole multi-level Poisson solve, single precision: a 64³ root with three refined levels, all 8 patches of
-//! the middle refined at each. The rate is in cells of all levels.
+//! Time of a whole multi-level Poisson solve in single precision: a 64³ root with three refined levels, each over the
+//! middle of the coarser one. The rate is in cells of all levels. Also the time of the neighbour tables.
 
 #[path = "../tests/potentials/mod.rs"]
 mod potentials;
 
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::RunParameters;
+use comove_sim::octree::neighbours::{build_refined, build_tables};
 use comove_sim::parameters::GroupSolver;
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -46,4 +47,16 @@ fn paper(bencher: Bencher, threads: usize) {
     let parameters =
         RunParameters { sibling_steps: [1, 1, 4], group_solver: GroupSolver::Sor, ..RunParameters::default() };
     bench(bencher, threads, &parameters);
+}
+
+/// Tables of 126,360 groups on four complete levels, with the threads of the machine.
+#[divan::bench(sample_count = 5)]
+fn tables(bencher: Bencher) {
+    let tree = refine_where([6; 3], 3, |_, _, _| true);
+    let slots: Vec<Vec<u32>> = (0..tree.level_count())
+        .map(|l| (0..tree.level(l).len()).map(|n| (tree.first_of_level(l) + n) as u32).collect())
+        .collect();
+    bencher
+        .counter(ItemsCount::new(tree.group_count()))
+        .bench_local(|| (build_tables(&tree, &slots), build_refined(&tree, &slots)));
 }

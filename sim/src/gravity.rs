@@ -134,7 +134,7 @@ impl<T: Real> Gravity<T> {
         let source = PoissonSource::Density(density);
         root.solve(device, root_slots, &source, hierarchy.h, potential);
         for level in 1..levels {
-            iterations.add(at(level).from_coarse(&source, potential, ghosts, gradients));
+            iterations.add(at(level).solve_from_coarse(&source, potential, ghosts, gradients));
             iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients));
         }
 
@@ -148,7 +148,7 @@ impl<T: Real> Gravity<T> {
             let source = PoissonSource::Field(sheet);
             root.solve(device, root_slots, &source, hierarchy.h, correction);
             for level in 1..levels {
-                iterations.add(at(level).from_coarse(&source, correction, ghosts, gradients));
+                iterations.add(at(level).solve_from_coarse(&source, correction, ghosts, gradients));
                 iterations.add(at(level).relax(after_correction, Held::Yes, &source, correction, ghosts, gradients));
             }
             add_correction(device, &hierarchy.tables[0], correction, potential);
@@ -201,7 +201,7 @@ struct LevelSolve<'a, T> {
 
 impl<T: Real> LevelSolve<'_, T> {
     /// Solves with boundary values from the coarser level.
-    fn from_coarse(
+    fn solve_from_coarse(
         &self,
         source: &PoissonSource<T>,
         field: &mut Buffer<T>,

@@ -138,8 +138,8 @@ fn solve(right_hand_side: &Composite) -> Composite {
     panic!("the composite system did not converge: {:e}", r.dot(&r));
 }
 
-/// g in the fine cells: measured, it deviates from the composite solution by 1.1e-2 of its rms with the mass sheet and
-/// MEASURED without.
+/// g in the fine cells deviates from the composite solution by 9.7e-4 of its rms with the mass sheet and by 1.3e-2
+/// without (measured); the bounds leave a third.
 #[test]
 fn a_refined_group_around_a_point_mass() {
     let n = 2 * N;
@@ -184,6 +184,6 @@ fn a_refined_group_around_a_point_mass() {
     };
     let with = deviation(&RunParameters::default());
     let without = deviation(&RunParameters { mass_sheet: false, ..RunParameters::default() });
-    println!("with sheet {with:.2e}, without {without:.2e}");
-    assert!(with < 1.0, "{with:e} {without:e}");
+    assert!(with < 1.3e-3, "with the sheet {with:e}, without {without:e}");
+    assert!(without > 8.0 * with, "with the sheet {with:e}, without {without:e}");
 }

@@ -73,41 +73,38 @@ fn a_complete_level_converges_to_the_transform() {
     assert!(rms < 1e-9 && worst < 1e-9, "{rms:e} {worst:e}");
 }
 
-/// Forces near a point mass on two refined levels, against the uniform mesh of the finest width, for four positions
-/// (beside the corner of a group, off it, and where a group is cut).
+/// Forces on the finest of two refined levels around a point mass, against the uniform mesh of its width, for four
+/// positions (at the corner of eight groups, on a face, on an edge, off centre).
 ///
-/// Measured, finest level: rms 1.9e-1 without and the values in the table with correction and relaxation. The bounds
-/// leave a third above the measured worst of the four.
+/// The bounds on the worst rms of the four leave a third above what was measured: 1.9e-1, 5.4e-2, 8.2e-3, 1.2e-2,
+/// 1.4e-3. With few steps a sheet does harm, because the jumps between groups of one level that are not yet relaxed
+/// enter it.
 #[test]
 fn forces_of_a_point_mass() {
-    let cases: [(&str, RunParameters, f64); 5] = [
-        ("no sheet", options(false, [1, 1, 4]), f64::INFINITY),
-        ("steps 0 0 0", options(true, [0, 0, 0]), f64::INFINITY),
-        ("paper", RunParameters { group_solver: GroupSolver::Sor, ..options(true, [1, 1, 4]) }, f64::INFINITY),
-        ("steps 1 1 4", options(true, [1, 1, 4]), 1.6e-2),
-        ("steps 4 4 4", options(true, [4, 4, 4]), 2e-3),
+    let paper = RunParameters { group_solver: GroupSolver::Sor, ..options(true, [1, 1, 4]) };
+    let cases = [
+        ("no relaxation", options(true, [0, 0, 0]), 2.6e-1),
+        ("paper", paper, 7.2e-2),
+        ("no sheet", options(false, [1, 1, 4]), 1.1e-2),
+        ("few steps", options(true, [1, 1, 4]), 1.6e-2),
+        ("default", RunParameters::default(), 1.9e-3),
     ];
-    let mut rms = [[0.0; 4]; 5];
-    for (n, position) in
-        [[0.47, 0.52, 0.5], [0.56, 0.33, 0.41], [0.6, 0.66, 0.62], [0.31, 0.37, 0.12]].into_iter().enumerate()
-    {
+    let mut worst = [0.0f64; 5];
+    for position in [[0.47, 0.52, 0.5], [0.56, 0.33, 0.41], [0.6, 0.66, 0.62], [0.31, 0.37, 0.12]] {
         let mesh = point_masses(128, &[position]);
         let exact = uniform(8, &mesh);
         let tree = refined_around(2, 2, position, 0.12);
-        for (m, (name, parameters, _)) in cases.iter().enumerate() {
+        let mut rms = [0.0; 5];
+        for (n, (_, parameters, _)) in cases.iter().enumerate() {
             let mut case = Case::<f64>::new(2, tree.clone(), 2, &mesh);
             case.solve(parameters);
-            let (r, worst) = deviation(&case, &exact, 2);
-            println!("{position:?} {name}: rms {r:.2e} worst {worst:.2e}");
-            rms[m][n] = r;
+            rms[n] = deviation(&case, &exact, 2).0;
+            worst[n] = worst[n].max(rms[n]);
         }
+        assert!(rms[..4].iter().all(|other| rms[4] < *other), "{position:?}: the default is not the best of {rms:?}");
     }
-    for (m, (name, _, bound)) in cases.iter().enumerate() {
-        assert!(rms[m].iter().all(|r| r < bound), "{name}: {:?}", rms[m]);
-    }
-    // each of the two is worth its price, and the alternating order more than the paper's
-    for n in 0..4 {
-        assert!(rms[3][n] < rms[0][n] && rms[3][n] < rms[1][n] && rms[3][n] < rms[2][n], "position {n}: {rms:?}");
+    for (n, (name, _, bound)) in cases.iter().enumerate() {
+        assert!(worst[n] < *bound, "{name}: {:e}", worst[n]);
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn subtract_boundary<T: Real>(ghosts: &[T], mean: T, right_hand_side:
         for n in 0..GROUP {
             for m in 0..GROUP {
                 let cell = first + n * b + m * a;
-                right_hand_side[cell] = right_hand_side[cell] - (ghosts[n * GROUP + m] - mean);
+                right_hand_side[cell] -= ghosts[n * GROUP + m] - mean;
             }
         }
     }

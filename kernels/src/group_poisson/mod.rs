@@ -68,7 +68,7 @@ impl Iterations {
 
 /// Solves the discrete 7-point equation ∇²φ = source in the 16³ cells of width `h` of each group of one parity.
 ///
-/// - `ghosts`: boundary values, `[groups, 6, 16, 16]` in key order, see [`crate::potential_ghosts`].
+/// - `ghosts`: boundary values, `[groups, 6, 16, 16]` in key order, see [`mod@crate::potential_ghosts`].
 /// - `potential`: `[slots, 16, 16, 16]`; those groups' slots are overwritten.
 /// - `gradients`: `[slots, 6, 8, 8]`, outward normal derivative on each face from this solution and these boundary
 ///   values, averaged over the four fine faces of a coarse face (paper, the fine-grid side of ξ).

@@ -250,9 +250,9 @@ mod tests {
     fn tree(root: [u32; 3], boundary: Boundary) -> Octree {
         let mut refined = Vec::new();
         for key in Octree::new(root, boundary).level(0) {
-            for o in (0..OCTANTS).filter(|o| (key.coordinate[0] as usize + o) % 3 != 0) {
+            for o in (0..OCTANTS).filter(|o| !(key.coordinate[0] as usize + o).is_multiple_of(3)) {
                 refined.push(key.child(o));
-                refined.extend((0..OCTANTS).filter(|p| (o + p) % 2 == 0).map(|p| key.child(o).child(p)));
+                refined.extend((0..OCTANTS).filter(|p| (o + p).is_multiple_of(2)).map(|p| key.child(o).child(p)));
             }
         }
         Octree::with_groups(root, boundary, refined)
