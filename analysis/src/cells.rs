@@ -71,9 +71,8 @@ pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell
 
 /// The densest leaf cell; of equally dense ones the first in key order.
 pub fn densest(snapshot: &Snapshot) -> LeafCell {
-    let first = leaf_at(snapshot, [0.0; 3]);
     let denser = |best: LeafCell, cell: LeafCell| if cell.fluid[0] > best.fluid[0] { cell } else { best };
-    leaf_cells(snapshot).fold(first, denser)
+    leaf_cells(snapshot).reduce(denser).expect("level 0 covers the box")
 }
 
 /// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift.
