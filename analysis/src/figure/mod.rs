@@ -72,6 +72,11 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Its title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
     /// The figure as a PNG file, 1.5 pixels to the logical pixel.
     ///
     /// # Errors

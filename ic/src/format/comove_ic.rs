@@ -127,7 +127,8 @@ pub fn write(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), IcE
 }
 
 fn write_file(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), hdf5::Error> {
-    let file = File::create(path)?;
+    // without times, so that the same mesh makes the same file
+    let file = File::with_options().with_fcpl(|fcpl| fcpl.obj_track_times(false)).create(path)?;
     let format: VarLenUnicode = FORMAT.parse().expect("a string without zero bytes");
     file.new_attr::<VarLenUnicode>().create("format")?.write_scalar(&format)?;
     for (name, value, _) in header.attributes() {

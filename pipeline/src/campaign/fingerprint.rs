@@ -1,0 +1,51 @@
+//! The fingerprint of a stage: content, never a file's name or time.
+//!
+//! BLAKE3 over the stage's kind, the version of its results, its parameters as canonical JSON, and the digests of the
+//! artefacts it reads. What only decides how long a run goes or what it writes (`z_end`, outputs, checkpoints) is not among
+//! the parameters, so extending a run continues it.
+
+use crate::stage::Stage;
+use serde_json::Value;
+
+/// The fingerprint, 64 hexadecimal digits, of `stage` reading inputs with these digests.
+pub fn fingerprint<'a>(stage: &dyn Stage, input_digests: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut field = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    field("comove stage");
+    field(stage.kind());
+    field(&stage.results_version().to_string());
+    field(&canonical(&stage.parameters()));
+    for digest in input_digests {
+        field(digest);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// JSON with sorted keys and no white space; numbers in their shortest exact form.
+pub fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            let items: Vec<String> =
+                keys.iter().map(|k| format!("{}:{}", Value::from(k.as_str()), canonical(&map[*k]))).collect();
+            format!("{{{}}}", items.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+    use serde_json::json;
+
+    #[test]
+    fn canonical_json_is_sorted() {
+        assert_eq!(canonical(&json!({"b": [1, 0.1], "a": {"d": null, "c": "x"}})), r#"{"a":{"c":"x","d":null},"b":[1,0.1]}"#);
+    }
+}

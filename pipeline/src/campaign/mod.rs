@@ -1,0 +1,78 @@
+//! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet.
+
+pub mod fingerprint;
+
+use crate::recipe::Program;
+use crate::stage::Stage;
+use std::sync::Arc;
+
+/// A stage in the graph: shared, so that two analyses of one run name the same node.
+#[derive(Clone, Debug)]
+pub struct Node(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    stage: Box<dyn Stage>,
+    inputs: Vec<Node>,
+}
+
+impl Node {
+    /// A stage that reads the results of `inputs`.
+    pub fn new(stage: impl Stage + 'static, inputs: Vec<Self>) -> Self {
+        Self(Arc::new(Inner { stage: Box::new(stage), inputs }))
+    }
+
+    /// What is to be done.
+    pub fn stage(&self) -> &dyn Stage {
+        &*self.0.stage
+    }
+
+    /// What it needs first.
+    pub fn inputs(&self) -> &[Self] {
+        &self.0.inputs
+    }
+
+    /// Whether two handles mean the same stage of the recipe.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A campaign: its name and its stages, each after everything it needs.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// Its name.
+    pub name: String,
+    /// Its stages in the order in which they run.
+    pub stages: Vec<Node>,
+    /// The compiled recipe, for closures.
+    pub program: Option<Arc<Program>>,
+}
+
+impl Campaign {
+    /// A campaign of these stages and everything they need.
+    pub fn new(name: impl Into<String>, wanted: &[Node]) -> Self {
+        let mut stages = Vec::new();
+        for node in wanted {
+            visit(node, &mut stages);
+        }
+        Self { name: name.into(), stages, program: None }
+    }
+
+    /// The positions in `stages` of what a stage needs.
+    pub fn inputs_of(&self, node: &Node) -> Vec<usize> {
+        let position = |input: &Node| self.stages.iter().position(|s| s.is(input)).expect("inputs come first");
+        node.inputs().iter().map(position).collect()
+    }
+}
+
+/// Appends what `node` needs, then `node`, each once. A graph built from values cannot have cycles.
+fn visit(node: &Node, stages: &mut Vec<Node>) {
+    if stages.iter().any(|s| s.is(node)) {
+        return;
+    }
+    for input in node.inputs() {
+        visit(input, stages);
+    }
+    stages.push(node.clone());
+}

@@ -1,0 +1,109 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Runs cosmological campaigns described by recipes.
+#[derive(Debug, Parser)]
+#[command(name = "comove", version, about, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What `comove` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a recipe's campaign, or what is left of it
+    #[command(disable_help_flag = true, after_help = AFTER_HELP)]
+    Run(Run),
+    /// Show what `run` would do
+    Plan(Plan),
+    /// Go on with the campaign in a folder, as it was started
+    Resume {
+        /// The campaign folder
+        dir: PathBuf,
+        /// Where to compute
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// Say how far the campaign in a folder is
+    Status {
+        /// The campaign folder
+        dir: PathBuf,
+    },
+    /// Write the report of the campaign in a folder again
+    Report {
+        /// The campaign folder
+        dir: PathBuf,
+    },
+    /// Show what a snapshot holds, and check its digests
+    Inspect {
+        /// The snapshot file
+        file: PathBuf,
+    },
+    /// Evaluate a recipe and list its stages; nothing is run
+    Check(Recipe),
+}
+
+const AFTER_HELP: &str = "With a recipe, --help also lists the recipe's parameters. Exit codes: docs/exit-codes.md.";
+
+/// A recipe and what its parameters are set to.
+#[derive(Debug, Args)]
+pub struct Recipe {
+    /// The recipe (a .rhai file)
+    pub recipe: PathBuf,
+    /// Set a parameter of the recipe
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Where to compute.
+#[derive(Clone, Debug, Args)]
+pub struct Machine {
+    /// auto, cpu or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU (0: one per core)
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+}
+
+/// `comove run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The recipe (a .rhai file)
+    #[arg(required_unless_present = "help")]
+    pub recipe: Option<PathBuf>,
+    /// Set a parameter of the recipe
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
+    /// The campaign folder [default: in the working directory, named after the recipe]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Where to compute
+    #[command(flatten)]
+    pub machine: Machine,
+    /// Print help, and the parameters of the recipe if one is given
+    #[arg(short, long)]
+    pub help: bool,
+}
+
+/// `comove plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// What to plan
+    #[command(flatten)]
+    pub recipe: Recipe,
+    /// The campaign folder [default: in the working directory, named after the recipe]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        _ => Err("expected NAME=VALUE".into()),
+    }
+}

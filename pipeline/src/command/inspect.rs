@@ -1,0 +1,27 @@
+//! `comove inspect`: what a snapshot holds.
+
+use super::print;
+use crate::error::PipelineError;
+use comove_sim::Snapshot;
+use std::path::Path;
+
+/// Reads a snapshot, which checks its digests, and prints what it says of itself.
+pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
+    let snapshot = Snapshot::read(file)?;
+    let header = &snapshot.header;
+    let tree = &snapshot.state.tree;
+    print(&format!("{}: {:?}, every digest matches", file.display(), header.role));
+    print(&format!("  z = {}, a = {}, step {}", header.redshift(), header.a, header.step));
+    print(&format!("  box {} Mpc/h, {:?} precision", header.box_length, header.precision));
+    if let Some(c) = header.cosmology {
+        print(&format!("  h = {}, Omega_m = {}, Omega_b = {}, Omega_Lambda = {}", c.h, c.omega_m, c.omega_b, c.omega_lambda));
+        print(&format!("  age {:.4} Gyr", c.age_gyr(header.a)));
+    }
+    let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
+    for (level, (fraction, leaves)) in shares {
+        let width = snapshot.cell_width(level);
+        print(&format!("  level {level}: cells of {width} Mpc/h, {:.4} of the box, {leaves} leaf cells", fraction));
+    }
+    print(&format!("  provenance {}", header.provenance));
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! What each subcommand does.
+
+mod check;
+mod inspect;
+mod plan;
+mod report;
+mod run;
+mod status;
+
+use crate::cli::{Cli, Command};
+use crate::error::PipelineError;
+use crate::folder::{CampaignFolder, Manifest};
+use crate::recipe::{self, Recipe, Source};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// [`PipelineError`], whose [`PipelineError::exit_code`] the process leaves with.
+pub fn execute(cli: Cli) -> Result<(), PipelineError> {
+    match cli.command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Resume { dir, machine } => run::resume(&dir, &machine),
+        Command::Plan(arguments) => plan::plan(arguments),
+        Command::Status { dir } => status::status(&dir),
+        Command::Report { dir } => report::report(&dir),
+        Command::Inspect { file } => inspect::inspect(&file),
+        Command::Check(arguments) => check::check(arguments),
+    }
+}
+
+/// Reads a recipe's text.
+fn read(path: &Path) -> Result<Source, PipelineError> {
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => PipelineError::Usage(format!("{}: no such recipe", path.display())),
+        _ => PipelineError::io(path)(error),
+    })?;
+    Ok(Source { path: path.into(), text })
+}
+
+/// `-p` values by name.
+///
+/// # Errors
+/// [`PipelineError::Usage`] if a name is given twice.
+fn given(parameters: Vec<(String, String)>) -> Result<BTreeMap<String, String>, PipelineError> {
+    let mut given = BTreeMap::new();
+    for (name, value) in parameters {
+        if given.contains_key(&name) {
+            return Err(PipelineError::Usage(format!("-p {name} is given twice")));
+        }
+        given.insert(name, value);
+    }
+    Ok(given)
+}
+
+/// Evaluates the recipe of a campaign folder as it was run.
+fn stored(folder: &CampaignFolder) -> Result<(Recipe, Manifest), PipelineError> {
+    let (manifest, text) = folder.load()?;
+    let source = Source { path: manifest.recipe.clone(), text };
+    Ok((recipe::evaluate(source, manifest.parameters.clone())?, manifest))
+}
+
+/// The campaign folder: as given, or the recipe's default.
+fn directory(dir: Option<PathBuf>, recipe: &Path) -> PathBuf {
+    dir.unwrap_or_else(|| CampaignFolder::default_for(recipe))
+}
+
+/// Prints a line to the standard output; a reader that has gone away (`| head`) is no error.
+fn print(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

@@ -1,0 +1,88 @@
+//! `comove report`: the HTML page, from what the stages have left.
+
+use super::{print, stored};
+use crate::error::PipelineError;
+use crate::executor::{resolve, result_of};
+use crate::folder::CampaignFolder;
+use crate::ledger::{History, history};
+use crate::recipe::Recipe;
+use crate::stage::StageResult;
+use crate::stage::section::{self, Section};
+use comove_analysis::Table;
+use comove_analysis::report::{self, Image, Report};
+use std::path::{Path, PathBuf};
+
+/// Writes the report of the campaign in a folder.
+pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
+    let folder = CampaignFolder::open(dir)?;
+    let (recipe, _) = stored(&folder)?;
+    let (history, _) = history::read(&folder.ledger())?;
+    let page = write(&recipe, &folder, &history)?;
+    print(&page.display().to_string());
+    Ok(())
+}
+
+/// Writes the report of a recipe's campaign: the sections of the stages that are done, in the campaign's order.
+///
+/// # Errors
+/// [`PipelineError::Io`], [`PipelineError::Input`] for a section that is not one, [`PipelineError::Analysis`].
+pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History) -> Result<PathBuf, PipelineError> {
+    let campaign = &recipe.campaign;
+    let mut results: Vec<Option<StageResult>> = Vec::new();
+    let mut sections = Vec::new();
+    for node in &campaign.stages {
+        let inputs: Option<Vec<&StageResult>> =
+            campaign.inputs_of(node).into_iter().map(|n| results[n].as_ref()).collect();
+        let result = match (node.stage().given(), inputs) {
+            (Some(given), _) => Some(given?),
+            (None, None) => None,
+            (None, Some(inputs)) => {
+                let resolved = resolve(node, &inputs)?;
+                let done = history.stage(&resolved.fingerprint).filter(|h| node.stage().is_done(h));
+                done.map(|h| result_of(folder, &resolved.folder, h))
+            }
+        };
+        if let Some(result) = &result
+            && result.artefact(section::FILE).is_some()
+        {
+            sections.push(read(&result.folder)?);
+        }
+        results.push(result);
+    }
+    let mut provenance = vec![
+        ("program".to_owned(), concat!("comove ", env!("CARGO_PKG_VERSION")).to_owned()),
+        ("recipe digest (BLAKE3)".into(), blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string()),
+    ];
+    provenance.extend(recipe.parameters.given.iter().map(|(name, value)| (format!("-p {name}"), value.clone())));
+    let names = |result: &StageResult| result.folder.file_name().map(|n| n.to_string_lossy().into_owned());
+    for name in results.iter().flatten().filter_map(names) {
+        provenance.push(("stage".into(), name));
+    }
+    let page = Report { title: campaign.name.clone(), recipe_text: recipe.source.text.clone(), sections, provenance };
+    page.write(&folder.report())?;
+    Ok(folder.report())
+}
+
+/// A stage's section with its pictures.
+fn read(folder: &Path) -> Result<report::Section, PipelineError> {
+    let path = folder.join(section::FILE);
+    let text = std::fs::read(&path).map_err(PipelineError::io(&path))?;
+    let section: Section = serde_json::from_slice(&text)
+        .map_err(|e| PipelineError::input(&path, format!("not a section of a report: {e}; delete the stage's folder")))?;
+    let image = |image: section::SectionImage| {
+        let path = folder.join(&image.file);
+        let png = std::fs::read(&path).map_err(PipelineError::io(&path))?;
+        Ok(Image { caption: image.caption, png })
+    };
+    let table = |table: section::SectionTable| {
+        let mut shown = Table::new(table.columns);
+        table.rows.into_iter().for_each(|row| shown.push(row.into_iter().map(Into::into).collect()));
+        (table.caption, shown)
+    };
+    Ok(report::Section {
+        heading: section.heading,
+        text: section.text,
+        tables: section.tables.into_iter().map(table).collect(),
+        images: section.images.into_iter().map(image).collect::<Result<_, PipelineError>>()?,
+    })
+}

@@ -1,0 +1,92 @@
+//! `comove run` and `comove resume`.
+
+use super::{print, directory, given, read, report, stored};
+use crate::cli::{self, Cli, Machine};
+use crate::error::PipelineError;
+use crate::executor::Executor;
+use crate::folder::{CampaignFolder, Manifest};
+use crate::interrupt::Interrupt;
+use crate::ledger::{Event, Ledger};
+use crate::lock::{Lock, process};
+use crate::logging;
+use crate::progress::Progress;
+use crate::recipe::{self, Recipe};
+use clap::CommandFactory;
+use comove_kernels::Device;
+use std::path::Path;
+
+/// Runs a recipe's campaign.
+pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
+    if arguments.help {
+        return help(arguments);
+    }
+    let path = arguments.recipe.expect("clap asks for a recipe");
+    let parameters = given(arguments.parameters)?;
+    let mut source = read(&path)?;
+    // absolute, so that a later `resume` finds the files that the recipe names
+    source.path = std::path::absolute(&path).map_err(PipelineError::io(&path))?;
+    let recipe = recipe::evaluate(source, parameters.clone())?;
+    let device = device(&arguments.machine)?;
+    let folder = CampaignFolder::create(&directory(arguments.dir, &path))?;
+    let lock = Lock::take(folder.path())?;
+    folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
+    campaign(&recipe, &folder, &device, lock)
+}
+
+/// Goes on with the campaign in a folder.
+pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError> {
+    let folder = CampaignFolder::open(dir)?;
+    let lock = Lock::take(folder.path())?;
+    let (recipe, _) = stored(&folder)?;
+    campaign(&recipe, &folder, &device(machine)?, lock)
+}
+
+fn device(machine: &Machine) -> Result<Device, PipelineError> {
+    // analyses use the global pool; a second call in one process (tests) keeps the first pool
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(machine.threads).build_global();
+    Ok(Device::from_name(&machine.device, machine.threads)?)
+}
+
+fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lock) -> Result<(), PipelineError> {
+    let progress = Progress::on_terminal();
+    logging::start(&folder.log(), &progress)?;
+    let interrupt = Interrupt::listen(folder.path())?;
+    tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), device.name());
+    let mut ledger = Ledger::open(&folder.ledger())?;
+    ledger.append(Event::CampaignStarted {
+        name: recipe.campaign.name.clone(),
+        recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
+        program: concat!("comove ", env!("CARGO_PKG_VERSION")).into(),
+        device: format!("{}; {}", device.name(), device.class()),
+        process: process(),
+    })?;
+    let mut executor = Executor {
+        campaign: &recipe.campaign,
+        folder,
+        ledger: &mut ledger,
+        device,
+        progress: &progress,
+        interrupt: &interrupt,
+        recipe: &recipe.source.text,
+    };
+    let outcome = executor.run();
+    if let Err(error) = &outcome {
+        tracing::debug!("{error}"); // the terminal gets it from `main`
+    }
+    let written = report::write(recipe, folder, ledger.history());
+    outcome?;
+    tracing::info!("done; the report is {}", written?.display());
+    Ok(())
+}
+
+/// `comove run --help`, with the parameters of the recipe if one is given.
+fn help(arguments: cli::Run) -> Result<(), PipelineError> {
+    let mut command = Cli::command();
+    command.build();
+    let run = command.find_subcommand_mut("run").expect("the subcommand is declared");
+    print(&run.render_help().to_string());
+    let Some(path) = arguments.recipe else { return Ok(()) };
+    let (parameters, error) = recipe::parameters_of(read(&path)?, given(arguments.parameters)?);
+    print(&parameters.help());
+    error.map_or(Ok(()), |error| Err(error.into()))
+}

@@ -1,0 +1,104 @@
+//! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
+
+use crate::recipe::RecipeError;
+use comove_analysis::AnalysisError;
+use comove_ic::IcError;
+use comove_kernels::KernelError;
+use comove_sim::SimError;
+use std::path::{Path, PathBuf};
+
+/// Errors of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The command line asks for something that does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// The recipe is wrong.
+    #[error(transparent)]
+    Recipe(#[from] Box<RecipeError>),
+    /// An input file, or a file of the campaign, is missing or not what it should be.
+    #[error("{path}: {reason}", path = .path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what would help.
+        reason: String,
+    },
+    /// Another process runs this campaign.
+    #[error("{folder}: the campaign is already being run by {holder}; wait for it, or give another --dir",
+        folder = .folder.display())]
+    Busy {
+        /// The campaign folder.
+        folder: PathBuf,
+        /// Process and host, as the lock file says.
+        holder: String,
+    },
+    /// A file that cannot be read or written.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The run failed.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// The initial condition failed.
+    #[error(transparent)]
+    Ic(#[from] IcError),
+    /// The analysis failed.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] KernelError),
+    /// One stage of the campaign failed.
+    #[error("{stage}: {source}")]
+    Stage {
+        /// Its folder's name.
+        stage: String,
+        /// Why.
+        source: Box<PipelineError>,
+    },
+    /// Stopped on request, with everything saved.
+    #[error("stopped by {by}; `comove resume {folder}` continues", folder = .folder.display())]
+    Interrupted {
+        /// The campaign folder.
+        folder: PathBuf,
+        /// Signal or file that asked for it.
+        by: String,
+    },
+}
+
+impl PipelineError {
+    /// An [`PipelineError::Io`] about `path`: the argument of `map_err`.
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { path: path.into(), source }
+    }
+
+    /// A [`PipelineError::Input`] about `path`.
+    pub fn input(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Input { path: path.into(), reason: reason.into() }
+    }
+
+    /// The process's exit code; docs/exit-codes.md lists them.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Recipe(_) => 3,
+            Self::Input { .. } | Self::Ic(_) | Self::Analysis(_) => 4,
+            Self::Busy { .. } => 5,
+            Self::Io { .. } => 6,
+            Self::Sim(error) => match error {
+                SimError::Unphysical { .. } => 7,
+                SimError::Io { .. } | SimError::Hdf5 { .. } => 6,
+                SimError::Kernel(_) => 8,
+                _ => 4,
+            },
+            Self::Device(_) => 8,
+            Self::Stage { source, .. } => source.exit_code(),
+            Self::Interrupted { .. } => 75,
+        }
+    }
+}

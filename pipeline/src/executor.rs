@@ -1,0 +1,162 @@
+//! Runs a campaign: stage by stage, what is done is verified and not redone.
+
+use crate::campaign::fingerprint::fingerprint;
+use crate::campaign::{Campaign, Node};
+use crate::error::PipelineError;
+use crate::folder::CampaignFolder;
+use crate::interrupt::Interrupt;
+use crate::ledger::{Event, Ledger, StageHistory};
+use crate::progress::Progress;
+use crate::stage::result::digest_of;
+use crate::stage::{Input, StageResult, Work};
+use comove_kernels::Device;
+use comove_sim::Role;
+use std::path::Path;
+
+/// A stage whose inputs are there: its fingerprint follows, and with it its folder and history.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Its fingerprint.
+    pub fingerprint: String,
+    /// The name of its folder.
+    pub folder: String,
+    /// What it reads, input by input.
+    pub inputs: Vec<Vec<Input>>,
+}
+
+/// Finds what a stage reads among the results of those before it.
+///
+/// # Errors
+/// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read.
+pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, PipelineError> {
+    let stage = node.stage();
+    let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
+    let files = stage.files().iter().map(|path| digest_of(path)).collect::<Result<Vec<_>, _>>()?;
+    let digests = files.iter().map(String::as_str).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
+    let fingerprint = fingerprint(stage, digests);
+    let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
+    Ok(Resolved { fingerprint, folder, inputs })
+}
+
+/// What a stage that is done has left, as the ledger says.
+pub fn result_of(folder: &CampaignFolder, name: &str, history: &StageHistory) -> StageResult {
+    StageResult {
+        folder: folder.path().join(name),
+        artefacts: history.artefacts.clone().unwrap_or_default(),
+        snapshots: history.snapshots.clone(),
+    }
+}
+
+/// What running a campaign needs.
+pub struct Executor<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
+    /// Its folder, which this process has locked.
+    pub folder: &'a CampaignFolder,
+    /// The ledger of that folder.
+    pub ledger: &'a mut Ledger,
+    /// Where to compute.
+    pub device: &'a Device,
+    /// Where to show how far it is.
+    pub progress: &'a Progress,
+    /// Whether to stop.
+    pub interrupt: &'a Interrupt,
+    /// The recipe's text.
+    pub recipe: &'a str,
+}
+
+impl Executor<'_> {
+    /// Runs every stage that is not done, in order; returns their results.
+    ///
+    /// # Errors
+    /// The first [`PipelineError`], after it entered the ledger.
+    pub fn run(&mut self) -> Result<Vec<StageResult>, PipelineError> {
+        let mut results: Vec<StageResult> = Vec::new();
+        for node in &self.campaign.stages {
+            let inputs: Vec<&StageResult> = self.campaign.inputs_of(node).into_iter().map(|n| &results[n]).collect();
+            let result = match node.stage().given() {
+                Some(given) => given?,
+                None => self.stage(node, &inputs)?,
+            };
+            results.push(result);
+        }
+        self.ledger.append(Event::CampaignFinished {})?;
+        Ok(results)
+    }
+
+    fn stage(&mut self, node: &Node, inputs: &[&StageResult]) -> Result<StageResult, PipelineError> {
+        let resolved = resolve(node, inputs)?;
+        let folder = self.folder.path().join(&resolved.folder);
+        self.verify(&resolved.fingerprint, &folder)?;
+        let history = self.history(&resolved.fingerprint);
+        if node.stage().is_done(&history) {
+            tracing::info!("{}: done before", resolved.folder);
+            return Ok(result_of(self.folder, &resolved.folder, &history));
+        }
+        if let Some(by) = self.interrupt.requested() {
+            return self.interrupted(by);
+        }
+        tracing::info!("{}: {}", resolved.folder, node.stage().describe());
+        std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
+        self.ledger.append(Event::StageStarted {
+            fingerprint: resolved.fingerprint.clone(),
+            folder: resolved.folder.clone(),
+            kind: node.stage().kind().into(),
+        })?;
+        match self.execute(node, &resolved, &folder) {
+            Ok(()) => Ok(result_of(self.folder, &resolved.folder, &self.history(&resolved.fingerprint))),
+            Err(PipelineError::Interrupted { by, .. }) => self.interrupted(by),
+            Err(error) => {
+                let (fingerprint, reason) = (resolved.fingerprint, error.to_string());
+                self.ledger.append(Event::StageFailed { fingerprint, reason })?;
+                Err(PipelineError::Stage { stage: resolved.folder, source: Box::new(error) })
+            }
+        }
+    }
+
+    fn execute(&mut self, node: &Node, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
+        let mut work = Work {
+            campaign: self.folder.path(),
+            folder: folder.into(),
+            fingerprint: &resolved.fingerprint,
+            inputs: resolved.inputs.clone(),
+            device: self.device,
+            ledger: &mut *self.ledger,
+            progress: self.progress,
+            interrupt: self.interrupt,
+            program: self.campaign.program.as_deref(),
+            recipe: self.recipe,
+        };
+        let files = node.stage().execute(&mut work)?;
+        let artefact = |file: String| Ok(crate::ledger::Artefact { digest: digest_of(&folder.join(&file))?, file });
+        let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
+        self.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
+    }
+
+    /// Checks the files of a stage against the ledger; what does not match is refused by name, and the stage that made it
+    /// is then no longer done. Checkpoints are checked when they are used.
+    fn verify(&mut self, fingerprint: &str, folder: &Path) -> Result<(), PipelineError> {
+        let history = self.history(fingerprint);
+        let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output).map(|s| (&s.file, &s.digest));
+        let artefacts = history.artefacts.iter().flatten().map(|a| (&a.file, &a.digest));
+        for (file, digest) in outputs.chain(artefacts) {
+            let reason = match digest_of(&folder.join(file)) {
+                Ok(found) if found == *digest => continue,
+                Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            tracing::warn!("{}: {reason}; it is made again", folder.join(file).display());
+            self.ledger.append(Event::FileRefused { fingerprint: fingerprint.into(), file: file.clone(), reason })?;
+        }
+        Ok(())
+    }
+
+    fn history(&self, fingerprint: &str) -> StageHistory {
+        self.ledger.history().stage(fingerprint).cloned().unwrap_or_default()
+    }
+
+    fn interrupted<T>(&mut self, by: String) -> Result<T, PipelineError> {
+        self.ledger.append(Event::CampaignInterrupted { by: by.clone() })?;
+        Err(PipelineError::Interrupted { folder: self.folder.path().into(), by })
+    }
+}

@@ -1,0 +1,128 @@
+//! Events of a campaign. One JSON object a line: version, time, and the event's own fields.
+
+use comove_sim::Role;
+use serde::{Deserialize, Serialize};
+
+/// The version of this format. A program refuses a ledger with a higher one.
+pub const VERSION: u32 = 1;
+
+/// A line of the ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// [`VERSION`] of the program that wrote it.
+    pub version: u32,
+    /// Seconds since 1970, UTC.
+    pub unix_time_s: f64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// A file that a stage made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artefact {
+    /// Its name below the stage's folder.
+    pub file: String,
+    /// BLAKE3 of the whole file, hexadecimal.
+    pub digest: String,
+}
+
+/// A snapshot that a run wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotFile {
+    /// Its name below the stage's folder.
+    pub file: String,
+    /// BLAKE3 of the whole file, hexadecimal.
+    pub digest: String,
+    /// Checkpoint or output.
+    pub role: Role,
+    /// Scale factor.
+    pub a: f64,
+    /// For an output the redshift that the recipe asked for, exactly.
+    pub z: f64,
+    /// Root steps taken.
+    pub step: u64,
+    /// Kept for good, however many newer ones there are.
+    pub lasting: bool,
+}
+
+/// What can happen. Stages are named by fingerprint and by their folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A process began to work on the campaign.
+    CampaignStarted {
+        /// The campaign's name.
+        name: String,
+        /// BLAKE3 of the recipe's text.
+        recipe_digest: String,
+        /// Program and version.
+        program: String,
+        /// Device and its class of reproducible bits.
+        device: String,
+        /// Host and process.
+        process: String,
+    },
+    /// A stage began.
+    StageStarted {
+        /// Its fingerprint.
+        fingerprint: String,
+        /// Its folder.
+        folder: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// A run went on from a snapshot of its own.
+    RunContinued {
+        /// The stage's fingerprint.
+        fingerprint: String,
+        /// The checkpoint's file name.
+        from: String,
+        /// Device class it was written on, if that is not the present one: the bits may differ from here on.
+        other_device_class: Option<String>,
+    },
+    /// A run wrote a checkpoint or an output.
+    SnapshotWritten {
+        /// The stage's fingerprint.
+        fingerprint: String,
+        /// The file.
+        snapshot: SnapshotFile,
+    },
+    /// A checkpoint was deleted because newer ones replace it.
+    SnapshotRemoved {
+        /// The stage's fingerprint.
+        fingerprint: String,
+        /// The file's name.
+        file: String,
+    },
+    /// A file is not what the ledger says it was, and is not used.
+    FileRefused {
+        /// The stage's fingerprint.
+        fingerprint: String,
+        /// The file's name.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A stage was done.
+    StageFinished {
+        /// Its fingerprint.
+        fingerprint: String,
+        /// Everything it made, apart from a run's snapshots.
+        artefacts: Vec<Artefact>,
+    },
+    /// A stage could not be done.
+    StageFailed {
+        /// Its fingerprint.
+        fingerprint: String,
+        /// The message.
+        reason: String,
+    },
+    /// The process was asked to stop; everything is saved.
+    CampaignInterrupted {
+        /// The signal or file that asked.
+        by: String,
+    },
+    /// Every stage is done.
+    CampaignFinished {},
+}

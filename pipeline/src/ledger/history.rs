@@ -1,0 +1,109 @@
+//! What the events of a ledger add up to.
+
+use super::event::{Artefact, Entry, Event, SnapshotFile, VERSION};
+use crate::error::PipelineError;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What is known of one stage.
+#[derive(Clone, Debug, Default)]
+pub struct StageHistory {
+    /// Its folder.
+    pub folder: String,
+    /// Its kind.
+    pub kind: String,
+    /// What it made, once it was done.
+    pub artefacts: Option<Vec<Artefact>>,
+    /// The snapshots of a run that should be there, oldest first.
+    pub snapshots: Vec<SnapshotFile>,
+    /// Why it failed last time.
+    pub failure: Option<String>,
+}
+
+/// Everything that has happened in a campaign folder.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    stages: BTreeMap<String, StageHistory>,
+    /// How the last process ended: `None` while it runs or if it was killed.
+    pub ending: Option<Event>,
+}
+
+impl History {
+    /// What is known of the stage with this fingerprint.
+    pub fn stage(&self, fingerprint: &str) -> Option<&StageHistory> {
+        self.stages.get(fingerprint)
+    }
+
+    /// All stages that were ever begun, by fingerprint.
+    pub fn stages(&self) -> impl Iterator<Item = (&str, &StageHistory)> {
+        self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
+    }
+
+    /// Takes an event in.
+    pub fn add(&mut self, event: &Event) {
+        match event {
+            Event::CampaignStarted { .. } => self.ending = None,
+            Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
+            Event::StageStarted { fingerprint, folder, kind } => {
+                let stage = self.of(fingerprint);
+                stage.folder.clone_from(folder);
+                stage.kind.clone_from(kind);
+                stage.failure = None;
+            }
+            Event::RunContinued { .. } => {}
+            Event::SnapshotWritten { fingerprint, snapshot } => {
+                let snapshots = &mut self.of(fingerprint).snapshots;
+                snapshots.retain(|s| s.file != snapshot.file);
+                snapshots.push(snapshot.clone());
+                snapshots.sort_by(|x, y| x.a.total_cmp(&y.a));
+            }
+            Event::SnapshotRemoved { fingerprint, file } => {
+                self.of(fingerprint).snapshots.retain(|s| s.file != *file);
+            }
+            Event::FileRefused { fingerprint, file, .. } => {
+                let stage = self.of(fingerprint);
+                stage.snapshots.retain(|s| s.file != *file);
+                if stage.artefacts.as_ref().is_some_and(|made| made.iter().any(|a| a.file == *file)) {
+                    stage.artefacts = None;
+                }
+            }
+            Event::StageFinished { fingerprint, artefacts } => {
+                let stage = self.of(fingerprint);
+                stage.artefacts = Some(artefacts.clone());
+                stage.failure = None;
+            }
+            Event::StageFailed { fingerprint, reason } => self.of(fingerprint).failure = Some(reason.clone()),
+        }
+    }
+
+    fn of(&mut self, fingerprint: &str) -> &mut StageHistory {
+        self.stages.entry(fingerprint.to_owned()).or_default()
+    }
+}
+
+/// Reads a ledger: the history, and how many bytes of the file are whole lines. A file that is not there is empty.
+///
+/// # Errors
+/// As [`super::Ledger::open`].
+pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(PipelineError::io(path)(error)),
+    };
+    let mut history = History::default();
+    let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |n| n + 1);
+    for (n, line) in bytes[..whole].split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+        let value: serde_json::Value = serde_json::from_slice(line)
+            .map_err(|e| PipelineError::input(path, format!("line {} is not an event ({e})", n + 1)))?;
+        let version = value["version"].as_u64().unwrap_or(0);
+        if version > u64::from(VERSION) {
+            let reason = format!("line {} has format {version}, this program knows {VERSION}: use a newer comove", n + 1);
+            return Err(PipelineError::input(path, reason));
+        }
+        let entry: Entry = serde_json::from_value(value)
+            .map_err(|e| PipelineError::input(path, format!("line {} is not an event ({e})", n + 1)))?;
+        history.add(&entry.event);
+    }
+    Ok((history, whole as u64))
+}

@@ -1,0 +1,31 @@
+//! From a recipe to a finished campaign.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`recipe`] | the Rhai surface: engine, parameters, options, errors with a line and a caret |
+//! | [`campaign`] | what a recipe evaluates to: a graph of stages, and their content fingerprints |
+//! | [`stage`] | one file per kind of stage: its options and what it does |
+//! | [`ledger`] | the append-only record of what has happened in a campaign folder |
+//! | [`folder`], [`lock`] | the campaign folder and who may write to it |
+//! | [`executor`] | runs what is not yet done |
+//! | [`progress`], [`logging`], [`interrupt`] | the terminal, the log file, signals |
+//! | [`cli`], [`command`] | the command line |
+//! | [`error`] | what can go wrong, and the exit code of each |
+//!
+//! Evaluating a recipe runs nothing: it builds a value. `plan`, `run`, `resume` and `report` share that one path.
+
+pub mod campaign;
+pub mod cli;
+pub mod command;
+pub mod error;
+pub mod executor;
+pub mod folder;
+pub mod interrupt;
+pub mod ledger;
+pub mod lock;
+pub mod logging;
+pub mod progress;
+pub mod recipe;
+pub mod stage;
+
+pub use error::PipelineError;

@@ -1,0 +1,44 @@
+//! `ic_gaussian` and `ic_load`.
+
+use super::{Bound, Initial, input_path};
+use crate::campaign::Node;
+use crate::recipe::engine::Session;
+use crate::recipe::error::Refusal;
+use crate::recipe::options::decode;
+use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions};
+use comove_ic::PowerSource;
+use comove_sim::Cosmology;
+use rhai::{Engine, ImmutableString, Map};
+use std::sync::Arc;
+
+/// Registers both.
+pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+    let shared = session.clone();
+    engine.register_fn("ic_gaussian", move |cosmology: Cosmology, options: Map| -> Bound<Initial> {
+        let mut options: GaussianOptions = decode("ic_gaussian", options)?;
+        if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
+            *path = input_path(&shared, &path.to_string_lossy());
+        }
+        let (ic, root) = options.build(cosmology);
+        handle("ic_gaussian", ic, root)
+    });
+    let shared = session.clone();
+    let load = move |cosmology: Cosmology, file: ImmutableString, options: Map| -> Bound<Initial> {
+        let options: LoadOptions = decode("ic_load", options)?;
+        let (ic, root) = options.build(cosmology, input_path(&shared, &file));
+        handle("ic_load", ic, root)
+    };
+    engine.register_fn("ic_load", load);
+}
+
+fn handle(function: &str, ic: InitialCondition, root: [usize; 3]) -> Bound<Initial> {
+    let facts = ic.facts(root).map_err(|message| Refusal::error(function, message, Some("root")))?;
+    let refuse = |key: &str, message: String| Err(Refusal::error(function, message, Some(key)));
+    if !(facts.box_mpc_h > 0.0) {
+        return refuse("box_mpc_h", format!("box_mpc_h = {}: must be positive", facts.box_mpc_h));
+    }
+    if !(facts.z > 0.0) {
+        return refuse("z", format!("z = {}: must be positive", facts.z));
+    }
+    Ok(Initial { node: Node::new(ic, Vec::new()), facts })
+}

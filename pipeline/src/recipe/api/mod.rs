@@ -1,0 +1,136 @@
+//! The functions a recipe may call. Each has its usage in [`USAGE`] and fails through [`Refusal`].
+//!
+//! | module | functions |
+//! |---|---|
+//! | [`background`] | `cosmology` |
+//! | [`initial`] | `ic_gaussian`, `ic_load` |
+//! | [`runs`] | `evolve`, `from_snapshot`, `density_above` |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `measure` |
+//! | [`snapshot_view`] | what a `measure` closure sees |
+//!
+//! `param` and `campaign` are here.
+//!
+//! All take their arguments by value: a binding never changes a constant of the recipe.
+
+pub mod analyses;
+pub mod background;
+pub mod initial;
+pub mod runs;
+pub mod snapshot_view;
+
+use super::engine::Session;
+use super::error::{Refusal, plain};
+use crate::campaign::{Campaign, Node};
+use crate::stage::ic::InitialFacts;
+use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Every function with the way it is called.
+pub const USAGE: &[(&str, &str)] = &[
+    ("param", "param(\"name\", default, \"what it is for\")"),
+    ("cosmology", "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })"),
+    ("ic_gaussian", "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })"),
+    ("ic_load", "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })"),
+    ("evolve", "evolve(IC, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })"),
+    ("from_snapshot", "from_snapshot(\"file\")"),
+    ("density_above", "density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))"),
+    ("refinement_ratio", "refinement_ratio(RUN) or refinement_ratio([RUN, …])"),
+    ("halos", "halos(RUN, #{ … })"),
+    ("power_spectrum", "power_spectrum(RUN, #{ … })"),
+    ("slice", "slice(RUN, #{ … })"),
+    ("projection", "projection(RUN, #{ … })"),
+    ("density_pdf", "density_pdf(RUN, #{ … })"),
+    ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
+    ("campaign", "campaign(\"name\", [STAGES])"),
+];
+
+/// What a function of a recipe returns.
+pub type Bound<T> = Result<T, Box<EvalAltResult>>;
+
+/// The handle of an initial condition in a recipe.
+#[derive(Clone, Debug)]
+pub struct Initial {
+    /// Its stage.
+    pub node: Node,
+    /// What a run has to know of it.
+    pub facts: InitialFacts,
+}
+
+/// The handle of a run, or of a snapshot from elsewhere.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its stage.
+    pub node: Node,
+    /// Redshifts of its outputs; `None` for a snapshot, whose redshift is known when it is read.
+    pub outputs: Option<Vec<f64>>,
+}
+
+/// The handle of an analysis.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// Its stage.
+    pub node: Node,
+}
+
+/// The stage behind a handle, if the value is one.
+pub fn node_of(value: &Dynamic) -> Option<Node> {
+    let initial = value.clone().try_cast::<Initial>().map(|h| h.node);
+    initial
+        .or_else(|| value.clone().try_cast::<Run>().map(|h| h.node))
+        .or_else(|| value.clone().try_cast::<Analysis>().map(|h| h.node))
+}
+
+/// Registers everything.
+pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+    engine
+        .register_type_with_name::<Initial>("initial condition")
+        .register_type_with_name::<Run>("run")
+        .register_type_with_name::<Analysis>("analysis")
+        .register_type_with_name::<Campaign>("campaign");
+    register_param(engine, session);
+    background::register(engine);
+    initial::register(engine, session);
+    runs::register(engine, session);
+    analyses::register(engine, session);
+    snapshot_view::register(engine);
+    engine.register_fn("campaign", campaign);
+}
+
+fn register_param(engine: &mut Engine, session: &Arc<Session>) {
+    let shared = session.clone();
+    let declare = move |name: ImmutableString, default: Dynamic, help: ImmutableString| -> Bound<Dynamic> {
+        let mut parameters = shared.parameters.lock().expect("no binding panics");
+        parameters.declare(&name, &default, &help).map_err(|message| Refusal::error("param", message, None))
+    };
+    engine.register_fn("param", declare);
+}
+
+fn campaign(name: ImmutableString, stages: Array) -> Bound<Campaign> {
+    let mut nodes = Vec::new();
+    collect(&stages, &mut nodes)?;
+    if nodes.is_empty() {
+        return Err(Refusal::error("campaign", "there are no stages in the list", None));
+    }
+    Ok(Campaign::new(name.as_str(), &nodes))
+}
+
+/// The stages of a list, also of lists in it.
+fn collect(stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
+    for (n, value) in stages.iter().enumerate() {
+        if let Some(node) = node_of(value) {
+            nodes.push(node);
+        } else if let Some(inner) = value.read_lock::<Array>() {
+            collect(&inner, nodes)?;
+        } else {
+            let message = format!("entry {} of the list is {}, not a stage", n + 1, plain(value.type_name()));
+            return Err(Refusal::error("campaign", message, None));
+        }
+    }
+    Ok(())
+}
+
+/// A file that a recipe names: relative to the recipe's folder.
+pub(super) fn input_path(session: &Session, file: &str) -> PathBuf {
+    session.source.path.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
+}

@@ -1,0 +1,142 @@
+//! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
+
+use super::source::{Place, Source};
+use rhai::{Dynamic, EvalAltResult, ParseError, Position};
+
+/// What is wrong with a recipe, and where.
+#[derive(Debug, thiserror::Error)]
+pub struct RecipeError {
+    /// The recipe's file name.
+    pub file: String,
+    /// Where in it.
+    pub place: Place,
+    /// What is wrong, and what would be right.
+    pub message: String,
+    /// The line concerned.
+    pub line: String,
+}
+
+impl std::fmt::Display for RecipeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Place { line, column } = self.place;
+        writeln!(f, "{}:{line}:{column}: {}", self.file, self.message)?;
+        writeln!(f, "{line:>5} | {}", self.line)?;
+        write!(f, "      | {}^", " ".repeat(column.saturating_sub(1)))
+    }
+}
+
+/// What a binding says when it refuses its arguments; carried through Rhai as the value of a run-time error.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// `function: what is wrong`.
+    pub message: String,
+    /// The option concerned: the caret goes below it.
+    pub key: Option<String>,
+}
+
+impl Refusal {
+    /// The error that a binding returns; Rhai adds the position of the call.
+    pub fn error(function: &str, message: impl std::fmt::Display, key: Option<&str>) -> Box<EvalAltResult> {
+        let refusal = Self { message: format!("{function}: {message}"), key: key.map(Into::into) };
+        Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
+    }
+}
+
+impl RecipeError {
+    /// An error at a place.
+    pub fn at(source: &Source, place: Place, message: impl Into<String>) -> Box<Self> {
+        let line = source.line(place.line).to_owned();
+        Box::new(Self { file: source.name(), place, message: message.into(), line })
+    }
+
+    /// What the parser says.
+    pub fn from_parse(source: &Source, error: &ParseError) -> Box<Self> {
+        Self::at(source, place(error.position(), source), error.err_type().to_string())
+    }
+
+    /// What evaluation says, at the innermost position; `functions` are the bindings with their usage.
+    pub fn from_evaluation(source: &Source, error: &EvalAltResult, functions: &[(&str, &str)]) -> Box<Self> {
+        let innermost = innermost(error);
+        let mut at = place(innermost.position(), source);
+        let message = match innermost {
+            EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
+                Some(refusal) => {
+                    if let Some(found) = refusal.key.and_then(|key| source.find_key(at, &key)) {
+                        at = found;
+                    }
+                    refusal.message
+                }
+                None => value.to_string(),
+            },
+            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(signature, functions),
+            EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
+            EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
+            EvalAltResult::ErrorTooManyOperations(_) => "the recipe computes too long: is there an endless loop?".into(),
+            other => {
+                let mut bare = other.to_string();
+                if let Some(end) = bare.rfind(" (line ") {
+                    bare.truncate(end);
+                }
+                bare
+            }
+        };
+        Self::at(source, at, message)
+    }
+}
+
+/// The error that started it, below the calls it passed through.
+fn innermost(error: &EvalAltResult) -> &EvalAltResult {
+    match error {
+        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) => {
+            if inner.position().is_none() { error } else { innermost(inner) }
+        }
+        _ => error,
+    }
+}
+
+fn place(position: Position, source: &Source) -> Place {
+    match position.line() {
+        Some(line) => Place { line, column: position.position().unwrap_or(1) },
+        None => source.last_place(),
+    }
+}
+
+/// A Rhai type in a recipe's words, with its article.
+pub fn plain(type_name: &str) -> String {
+    let word = match type_name {
+        "()" => return "nothing".into(),
+        "i64" => "whole number",
+        "f64" => "real number",
+        "bool" => "truth value",
+        "string" | "&str | ImmutableString | String" => "text",
+        "array" => "list",
+        "Fn" => "closure",
+        other => other,
+    };
+    format!("{} {word}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
+}
+
+/// A call that no binding accepts: the usage where the name is known, else the nearest name.
+fn unknown_function(signature: &str, functions: &[(&str, &str)]) -> String {
+    let name = signature.split([' ', '(']).next().unwrap_or(signature);
+    let arguments: Vec<String> =
+        signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
+    let arguments = arguments.join(" and ");
+    if let Some((_, usage)) = functions.iter().find(|(known, _)| *known == name) {
+        return format!("{name}: cannot take {arguments}; it is used as {usage}");
+    }
+    match nearest(name, functions.iter().map(|(known, _)| *known)) {
+        Some(known) => format!("unknown function \"{name}\", did you mean \"{known}\"?"),
+        None => format!("no function \"{name}\" takes {arguments}"),
+    }
+}
+
+/// The candidate nearest to `name`, if one is near enough to be what was meant.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
+        .filter(|(similarity, _)| *similarity > 0.5)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,22 @@
+//! The Rhai surface: from a recipe's text to a campaign.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`engine`] | the strict engine and [`evaluate`] |
+//! | [`parameters`] | `param` and `-p` |
+//! | [`options`] | `#{…}` to Rust structures |
+//! | [`source`] | the text: places, keys, closures |
+//! | [`error`] | messages with a line and a caret |
+//! | [`api`] | the functions a recipe may call |
+
+pub mod api;
+pub mod engine;
+pub mod error;
+pub mod options;
+pub mod parameters;
+pub mod source;
+
+pub use engine::{Program, Recipe, Session, evaluate, parameters_of};
+pub use error::{RecipeError, Refusal};
+pub use parameters::{Parameter, Parameters};
+pub use source::{Place, Source};

@@ -1,0 +1,134 @@
+//! The one way from a `#{…}` of a recipe to a Rust structure, and from a refused option to a message.
+
+use super::error::{Refusal, nearest, plain};
+use rhai::{Dynamic, EvalAltResult, Map};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Decodes the options of `function`. Whole numbers are accepted where reals are wanted.
+///
+/// # Errors
+/// A [`Refusal`] that names the function, the option, and the nearest known name or what kind of value is expected.
+pub fn decode<T: DeserializeOwned>(function: &str, options: Map) -> Result<T, Box<EvalAltResult>> {
+    decode_with(function, options, &[])
+}
+
+/// Removes the options of these names from a map and returns them: for a function whose options fill two structures.
+pub fn take(options: &mut Map, names: &[&str]) -> Map {
+    names.iter().filter_map(|name| options.remove_entry(*name)).collect()
+}
+
+/// As [`decode`], where `others` are further options of the function, named in messages but decoded elsewhere.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_with<T: DeserializeOwned>(
+    function: &str,
+    options: Map,
+    others: &[&str],
+) -> Result<T, Box<EvalAltResult>> {
+    let value = to_json(&Dynamic::from(options)).map_err(|(key, what)| {
+        let message = format!("{key}: {what} cannot be an option's value");
+        Refusal::error(function, message, key.split('.').next_back())
+    })?;
+    serde_path_to_error::deserialize(&value).map_err(|error| {
+        let path = error.path().to_string();
+        let message = error.inner().to_string();
+        let (message, key) = explain(&path, &message, others);
+        Refusal::error(function, message, key.as_deref())
+    })
+}
+
+/// A Rhai value as JSON.
+///
+/// # Errors
+/// The path to a value that JSON cannot hold, and its type.
+pub fn to_json(value: &Dynamic) -> Result<Value, (String, String)> {
+    let value = value.flatten_clone();
+    if value.is_unit() {
+        Ok(Value::Null)
+    } else if let Ok(b) = value.as_bool() {
+        Ok(b.into())
+    } else if let Ok(i) = value.as_int() {
+        Ok(i.into())
+    } else if let Ok(f) = value.as_float() {
+        serde_json::Number::from_f64(f).map(Value::Number).ok_or_else(|| (String::new(), f.to_string()))
+    } else if value.is_string() || value.is_char() {
+        Ok(value.to_string().into())
+    } else if let Some(array) = value.read_lock::<rhai::Array>() {
+        let item = |(n, v)| to_json(v).map_err(|(path, what)| (join(&format!("[{n}]"), &path), what));
+        array.iter().enumerate().map(item).collect::<Result<Vec<_>, _>>().map(Value::Array)
+    } else if let Some(map) = value.read_lock::<Map>() {
+        let item = |(key, v): (&rhai::Identifier, &Dynamic)| {
+            to_json(v).map(|v| (key.to_string(), v)).map_err(|(path, what)| (join(key, &path), what))
+        };
+        map.iter().map(item).collect::<Result<serde_json::Map<_, _>, _>>().map(Value::Object)
+    } else {
+        Err((String::new(), plain(value.type_name())))
+    }
+}
+
+/// JSON as a Rhai value.
+pub fn from_json(value: &Value) -> Dynamic {
+    match value {
+        Value::Null => Dynamic::UNIT,
+        Value::Bool(b) => (*b).into(),
+        Value::Number(n) => n.as_i64().map_or_else(|| n.as_f64().unwrap_or(f64::NAN).into(), Dynamic::from),
+        Value::String(s) => s.clone().into(),
+        Value::Array(items) => items.iter().map(from_json).collect::<rhai::Array>().into(),
+        Value::Object(map) => map.iter().map(|(k, v)| (k.into(), from_json(v))).collect::<Map>().into(),
+    }
+}
+
+fn join(head: &str, tail: &str) -> String {
+    match (head, tail) {
+        (_, "") => head.into(),
+        _ if tail.starts_with('[') => format!("{head}{tail}"),
+        _ => format!("{head}.{tail}"),
+    }
+}
+
+/// Serde's message in the words of a recipe, and the option that the caret should point at.
+fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String>) {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let last = path.split('.').next_back().map(|key| key.split('[').next().unwrap_or(key).to_owned());
+    if message.starts_with("unknown field") {
+        let name = quoted[0];
+        // an option inside a nested map has no others
+        let others = if path == name { others } else { &[] };
+        let known: Vec<&str> = quoted[1..].iter().chain(others).copied().collect();
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("known are {}", known.join(", ")),
+        };
+        return (format!("unknown option \"{name}\", {hint}"), Some(name.into()));
+    }
+    if message.starts_with("missing field") {
+        return (format!("the option \"{}\" is missing", join_path(path, quoted[0])), None);
+    }
+    if message.starts_with("unknown variant") {
+        let (name, known) = (quoted[0], &quoted[1..]);
+        let known: Vec<String> = known.iter().map(|k| format!("\"{k}\"")).collect();
+        return (format!("{path}: \"{name}\" is not one of {}", known.join(", ")), last);
+    }
+    let mut words = message.trim_start_matches("invalid type: ").trim_start_matches("invalid value: ").to_owned();
+    for (rust, recipe) in [
+        ("floating point", "the real number"),
+        ("expected f64", "expected a number"),
+        ("expected a boolean", "expected true or false"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a map #{…}"),
+        ("expected a string", "expected a text"),
+    ] {
+        words = words.replace(rust, recipe);
+    }
+    for unsigned in ["u8", "u16", "u32", "u64", "usize"] {
+        words = words.replace(&format!("expected {unsigned}"), "expected a whole number from 0 on");
+    }
+    let words = words.split(" at line ").next().unwrap_or_default().replace('`', "");
+    if path == "." { (words, None) } else { (format!("{path}: {words}"), last) }
+}
+
+fn join_path(path: &str, key: &str) -> String {
+    if path == "." { key.into() } else { format!("{path}.{key}") }
+}

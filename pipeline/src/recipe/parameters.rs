@@ -1,0 +1,85 @@
+//! A recipe's own parameters: declared by `param("name", default, "help")`, set by `-p name=value`.
+
+use super::error::{nearest, plain};
+use rhai::Dynamic;
+use std::collections::BTreeMap;
+
+/// A declared parameter.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its default as a recipe would write it.
+    pub default: String,
+    /// The type that a value must have, in words.
+    pub kind: &'static str,
+    /// What it is for.
+    pub help: String,
+}
+
+/// What the command line sets, and what the recipe has declared so far.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters {
+    /// `-p` values by name.
+    pub given: BTreeMap<String, String>,
+    /// In the order of declaration.
+    pub declared: Vec<Parameter>,
+}
+
+impl Parameters {
+    /// Declares a parameter and returns its value: the default, or what the command line says.
+    ///
+    /// # Errors
+    /// A message, if it is declared twice, its default has no simple type, or the given value has another type.
+    pub fn declare(&mut self, name: &str, default: &Dynamic, help: &str) -> Result<Dynamic, String> {
+        if self.declared.iter().any(|p| p.name == name) {
+            return Err(format!("\"{name}\" is declared twice"));
+        }
+        let kind = match default.type_name() {
+            "i64" => "a whole number",
+            "f64" => "a real number",
+            "bool" => "true or false",
+            "string" => "a text",
+            other => {
+                return Err(format!("the default of \"{name}\" is {}; use a number, true, false or a text", plain(other)));
+            }
+        };
+        let shown = if default.is_string() { format!("\"{default}\"") } else { default.to_string() };
+        self.declared.push(Parameter { name: name.into(), default: shown.clone(), kind, help: help.into() });
+        let Some(text) = self.given.get(name) else { return Ok(default.clone()) };
+        let parsed: Option<Dynamic> = match kind {
+            "a whole number" => text.parse::<i64>().ok().map(Into::into),
+            "a real number" => text.parse::<f64>().ok().filter(|x| x.is_finite()).map(Into::into),
+            "true or false" => text.parse::<bool>().ok().map(Into::into),
+            _ => Some(text.clone().into()),
+        };
+        parsed.ok_or_else(|| format!("-p {name}={text}: {name} is {kind} ({shown} by default)"))
+    }
+
+    /// Checks that everything given was declared.
+    ///
+    /// # Errors
+    /// A message that lists what is declared.
+    pub fn check(&self) -> Result<(), String> {
+        let names: Vec<&str> = self.declared.iter().map(|p| p.name.as_str()).collect();
+        let Some(unknown) = self.given.keys().find(|name| !names.contains(&name.as_str())) else { return Ok(()) };
+        let hint = match nearest(unknown, names.iter().copied()) {
+            Some(near) => format!("did you mean \"{near}\"? "),
+            None => String::new(),
+        };
+        let list = if names.is_empty() { "none".into() } else { names.join(", ") };
+        Err(format!("-p {unknown}: the recipe declares no such parameter; {hint}it declares {list}"))
+    }
+
+    /// The list for `comove run RECIPE --help`.
+    pub fn help(&self) -> String {
+        if self.declared.is_empty() {
+            return "This recipe declares no parameters.\n".into();
+        }
+        let width = self.declared.iter().map(|p| p.name.len() + p.default.len() + 1).max().unwrap_or(0);
+        let line = |p: &Parameter| {
+            format!("  -p {:width$}  {} ({})\n", format!("{}={}", p.name, p.default), p.help, p.kind)
+        };
+        format!("Parameters of this recipe, with their defaults:\n{}", self.declared.iter().map(line).collect::<String>())
+    }
+}

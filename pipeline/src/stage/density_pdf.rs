@@ -1,0 +1,65 @@
+//! `density_pdf`: how volume and mass are distributed over density.
+
+use super::section::Section;
+use super::{Input, Selection, Stage, StageResult, Work};
+use crate::error::PipelineError;
+use comove_analysis::density_pdf::density_pdf;
+use comove_analysis::figure::results::density_pdf_figure;
+use comove_analysis::table::Record;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The distribution in the selected outputs.
+#[derive(Clone, Debug)]
+pub struct DensityPdfs {
+    /// Which outputs.
+    pub at_z: Selection,
+    /// Binning.
+    pub options: PdfOptions,
+}
+
+/// What a recipe says in `density_pdf(RUN, #{ … })`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PdfOptions {
+    /// Bins per factor of ten in density.
+    pub bins_per_decade: usize,
+}
+
+impl Default for PdfOptions {
+    fn default() -> Self {
+        Self { bins_per_decade: 10 }
+    }
+}
+
+impl Stage for DensityPdfs {
+    fn kind(&self) -> &'static str {
+        "density_pdf"
+    }
+
+    fn describe(&self) -> String {
+        format!("{} bins per decade", self.options.bins_per_decade)
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.options)
+    }
+
+    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
+        self.at_z.of(input)
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let mut section = Section::new("Density distribution", "By volume and by mass, over all leaf cells.");
+        let mut files = Vec::new();
+        for input in work.all_inputs() {
+            let pdf = density_pdf(&input.snapshot()?, self.options.bins_per_decade)?;
+            let name = format!("density_pdf_z{}", input.shown_z());
+            files.extend(work.write_record(&name, &pdf)?);
+            files.push(work.write_figure(&name, &density_pdf_figure(&pdf), &mut section)?);
+            section.record(format!("z = {}", input.shown_z()), &pdf.table());
+        }
+        files.push(work.write_section(&section)?);
+        Ok(files)
+    }
+}

@@ -1,0 +1,101 @@
+//! Writing checkpoints and outputs beside the next steps, and deleting checkpoints that newer ones replace.
+
+use super::Work;
+use crate::error::PipelineError;
+use crate::ledger::{Event, SnapshotFile};
+use crate::lock;
+use comove_sim::{Role, SimError, Snapshot};
+use serde_json::{Value, json};
+use std::thread::JoinHandle;
+
+/// Writes snapshots one at a time, each in the background of the steps that follow.
+#[derive(Debug)]
+pub struct SnapshotWriter {
+    /// How many checkpoints stay besides lasting ones.
+    keep: usize,
+    pending: Option<(SnapshotFile, JoinHandle<Result<String, SimError>>)>,
+}
+
+impl SnapshotWriter {
+    /// A writer that keeps `keep` checkpoints.
+    pub fn new(keep: usize) -> Self {
+        Self { keep, pending: None }
+    }
+
+    /// Writes a checkpoint; a `lasting` one is never deleted.
+    ///
+    /// # Errors
+    /// What the previous snapshot's writing says: [`PipelineError::Sim`], [`PipelineError::Io`].
+    pub fn checkpoint(&mut self, work: &mut Work<'_>, snapshot: Snapshot, lasting: bool) -> Result<(), PipelineError> {
+        let header = &snapshot.header;
+        let (a, z, step) = (header.a, header.redshift(), header.step);
+        let file = format!("checkpoint_{step:06}.h5");
+        self.begin(work, snapshot, SnapshotFile { file, digest: String::new(), role: Role::Checkpoint, a, z, step, lasting })
+    }
+
+    /// Writes the output that the recipe asked for at redshift `z`.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::checkpoint`].
+    pub fn output(&mut self, work: &mut Work<'_>, snapshot: Snapshot, z: f64) -> Result<(), PipelineError> {
+        let (a, step) = (snapshot.header.a, snapshot.header.step);
+        let file = format!("output_z{z}.h5");
+        self.begin(work, snapshot, SnapshotFile { file, digest: String::new(), role: Role::Output, a, z, step, lasting: true })
+    }
+
+    /// Waits until the last snapshot is verified on disk and in the ledger.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::checkpoint`].
+    pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
+        let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
+        snapshot.digest = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        tracing::info!("wrote {} (z = {}, step {})", snapshot.file, shown(snapshot.z), snapshot.step);
+        let is_checkpoint = snapshot.role == Role::Checkpoint;
+        work.record(Event::SnapshotWritten { fingerprint: work.fingerprint.into(), snapshot })?;
+        if is_checkpoint { self.remove_old(work) } else { Ok(()) }
+    }
+
+    fn begin(&mut self, work: &mut Work<'_>, mut snapshot: Snapshot, file: SnapshotFile) -> Result<(), PipelineError> {
+        self.finish(work)?;
+        snapshot.header.recipe = work.recipe.to_owned();
+        snapshot.header.provenance = provenance(work);
+        let path = work.path(&file.file);
+        let writing = std::thread::Builder::new()
+            .name("snapshot".into())
+            .spawn(move || snapshot.write(&path))
+            .map_err(PipelineError::io(&work.folder))?;
+        self.pending = Some((file, writing));
+        Ok(())
+    }
+
+    /// Deletes checkpoints beyond the newest `keep`. The event comes first: a file that is still there is harmless, one
+    /// that the ledger promises and that is gone is not.
+    fn remove_old(&self, work: &mut Work<'_>) -> Result<(), PipelineError> {
+        let history = work.history();
+        let old = history.snapshots.iter().filter(|s| s.role == Role::Checkpoint && !s.lasting);
+        for snapshot in old.rev().skip(self.keep) {
+            let file = snapshot.file.clone();
+            work.record(Event::SnapshotRemoved { fingerprint: work.fingerprint.into(), file })?;
+            let path = work.path(&snapshot.file);
+            std::fs::remove_file(&path).map_err(PipelineError::io(&path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a snapshot comes from, for its header. Without times, so that the same run writes the same file.
+pub fn provenance(work: &Work<'_>) -> Value {
+    json!({
+        "program": concat!("comove ", env!("CARGO_PKG_VERSION")),
+        "device": work.device.name(),
+        "device_class": work.device.class(),
+        "host": lock::host(),
+        "stage": work.fingerprint,
+    })
+}
+
+/// A redshift to three decimals at most.
+fn shown(z: f64) -> f64 {
+    (z * 1e3).round() / 1e3
+}

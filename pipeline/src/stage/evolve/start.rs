@@ -1,0 +1,108 @@
+//! The state that a run begins with or continues from.
+
+use super::super::section::SectionTable;
+use super::trajectory::scale_factor;
+use super::{Evolve, Input, Origin, Work};
+use crate::error::PipelineError;
+use crate::ledger::Event;
+use crate::stage::ic;
+use crate::stage::result::digest_of;
+use comove_sim::{Role, Simulation, Snapshot};
+use std::path::Path;
+
+/// What the restriction of an initial condition to the octree kept.
+pub const AUDIT: &str = "audit.json";
+
+/// A run that is about to step.
+pub struct Started {
+    /// The run.
+    pub simulation: Simulation,
+    /// Step of the checkpoint that it continues.
+    pub checkpoint_step: Option<u64>,
+    /// The class of the device that wrote the checkpoint, if it is not the present one.
+    pub other_device_class: Option<String>,
+}
+
+/// Continues from the newest valid checkpoint that lies before the first missing output, or starts anew.
+///
+/// # Errors
+/// [`PipelineError`].
+pub fn start(run: &Evolve, work: &mut Work<'_>, missing: &[f64]) -> Result<Started, PipelineError> {
+    let first = scale_factor(missing[0]);
+    let history = work.history();
+    let candidates = history.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint && s.a <= first);
+    for candidate in candidates {
+        match read_verified(&work.path(&candidate.file), &candidate.digest) {
+            Ok(snapshot) => {
+                tracing::info!("continuing from {} (z = {:.3})", candidate.file, snapshot.header.redshift());
+                return begin(run, work, &snapshot, &candidate.file);
+            }
+            Err(error) => {
+                tracing::warn!("{error}; the checkpoint is not used");
+                let (file, reason) = (candidate.file.clone(), error.to_string());
+                work.record(Event::FileRefused { fingerprint: work.fingerprint.into(), file, reason })?;
+            }
+        }
+    }
+    let input = work.inputs[0][0].clone();
+    match &run.origin {
+        Origin::Initial(facts) => {
+            let (snapshot, audit) = ic::place(&input, facts, &run.parameters, work)?;
+            work.write_json(AUDIT, &audit)?;
+            let simulation = Simulation::start(work.device.clone(), &snapshot, run.parameters.clone())?;
+            Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
+        }
+        Origin::Saved { branch } => {
+            let snapshot = saved(&input, *branch, first)?;
+            begin(run, work, &snapshot, &input.path.display().to_string())
+        }
+    }
+}
+
+/// A snapshot from elsewhere, if it can be started from.
+fn saved(input: &Input, branch: bool, first: f64) -> Result<Snapshot, PipelineError> {
+    let snapshot = read_verified(&input.path, &input.digest)?;
+    if snapshot.header.role == Role::Output && !branch {
+        return Err(PipelineError::input(
+            &input.path,
+            "this is an output, a side branch of its run: continue a checkpoint, or say branch: true to start another \
+             trajectory here",
+        ));
+    }
+    if snapshot.header.a > first {
+        let reason = format!("the snapshot lies at z = {}, after the first output asked for", snapshot.header.redshift());
+        return Err(PipelineError::input(&input.path, reason));
+    }
+    Ok(snapshot)
+}
+
+fn begin(run: &Evolve, work: &mut Work<'_>, snapshot: &Snapshot, from: &str) -> Result<Started, PipelineError> {
+    let class = snapshot.header.provenance["device_class"].as_str().unwrap_or_default().to_owned();
+    let other_device_class = (class != work.device.class()).then_some(class);
+    if let Some(class) = &other_device_class {
+        tracing::warn!("{from} was written on {class}, this is {}: the bits may differ", work.device.class());
+    }
+    work.record(Event::RunContinued {
+        fingerprint: work.fingerprint.into(),
+        from: from.into(),
+        other_device_class: other_device_class.clone(),
+    })?;
+    let simulation = Simulation::start(work.device.clone(), snapshot, run.parameters.clone())?;
+    Ok(Started { simulation, checkpoint_step: Some(snapshot.header.step), other_device_class })
+}
+
+/// Reads a snapshot if the whole file is what the ledger says.
+fn read_verified(path: &Path, digest: &str) -> Result<Snapshot, PipelineError> {
+    if digest_of(path)? != digest {
+        return Err(PipelineError::input(path, "the file is not the one that was written: it is damaged or was changed"));
+    }
+    Ok(Snapshot::read(path)?)
+}
+
+/// The audit as a table of the report: each entry of the file.
+pub fn audit_table(audit: &[u8]) -> Option<SectionTable> {
+    let value: serde_json::Value = serde_json::from_slice(audit).ok()?;
+    let rows = value.as_object()?.iter().map(|(name, v)| vec![name.replace('_', " "), v.to_string()]).collect();
+    let columns = vec!["quantity".into(), "value".into()];
+    Some(SectionTable { caption: "From the initial mesh to the octree".into(), columns, rows })
+}

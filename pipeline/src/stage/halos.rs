@@ -1,0 +1,93 @@
+//! `halos`: a catalogue of spherical-overdensity halos, and radial profiles of the heaviest.
+
+use super::section::Section;
+use super::{Input, Selection, Stage, StageResult, Work};
+use crate::error::PipelineError;
+use comove_analysis::figure::results::profile_figure;
+use comove_analysis::halo_finder::{HaloOptions, find_halos};
+use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profile};
+use comove_analysis::table::Record;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Halos and profiles of the selected outputs.
+#[derive(Clone, Debug)]
+pub struct Halos {
+    /// Which outputs.
+    pub at_z: Selection,
+    /// What a halo is.
+    pub finder: HaloOptions,
+    /// How many of the heaviest halos get a profile.
+    pub profiles: usize,
+    /// The bins of a profile.
+    pub profile: ProfileOptions,
+}
+
+/// What a recipe says in `halos(RUN, #{ … })` besides the finder's options.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProfileChoice {
+    /// How many of the heaviest halos get a profile.
+    pub profiles: usize,
+    /// The bins of a profile.
+    pub profile: ProfileOptions,
+}
+
+/// The names of [`ProfileChoice`]'s options.
+pub const PROFILE_CHOICE: [&str; 2] = ["profiles", "profile"];
+
+/// Halos that the report lists.
+const LISTED: usize = 20;
+
+impl Default for ProfileChoice {
+    fn default() -> Self {
+        Self { profiles: 5, profile: ProfileOptions::default() }
+    }
+}
+
+impl Stage for Halos {
+    fn kind(&self) -> &'static str {
+        "halos"
+    }
+
+    fn describe(&self) -> String {
+        let reference = format!("{:?}", self.finder.reference).to_lowercase();
+        format!("{} times the {reference} density, profiles of the heaviest {}", self.finder.delta, self.profiles)
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "finder": self.finder, "profiles": self.profiles, "profile": self.profile })
+    }
+
+    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
+        self.at_z.of(input)
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let mut section = Section::new("Halos", format!("Spheres around density peaks: {}.", self.describe()));
+        let mut files = Vec::new();
+        for input in work.all_inputs() {
+            let snapshot = input.snapshot()?;
+            let z = input.shown_z();
+            let catalogue = find_halos(&snapshot, &self.finder)?;
+            files.extend(work.write_record(&format!("halos_z{z}"), &catalogue)?);
+            let mut table = catalogue.table();
+            let caption = format!("z = {z}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
+            table.rows.truncate(LISTED);
+            section.record(caption, &table);
+            let mut profiles = Vec::new();
+            for halo in catalogue.halos.iter().take(self.profiles) {
+                let profile = halo_profile(&snapshot, halo, &self.profile)?;
+                files.extend(work.write_record(&format!("profile_z{z}_halo{}", halo.id), &profile)?);
+                profiles.push((format!("halo {}", halo.id), profile));
+            }
+            if let Some((_, heaviest)) = profiles.first() {
+                let named: Vec<(String, &HaloProfile)> = profiles.iter().map(|(name, p)| (name.clone(), p)).collect();
+                files.push(work.write_figure(&format!("profiles_z{z}"), &profile_figure(&named), &mut section)?);
+                section.record(format!("z = {z}: profile of the heaviest halo"), &heaviest.table());
+            }
+        }
+        files.push(work.write_section(&section)?);
+        Ok(files)
+    }
+}

@@ -1,0 +1,293 @@
+//! `ic_gaussian` and `ic_load`: an initial condition as a uniform mesh, and its way onto a run's octree.
+//!
+//! The mesh is the stage's artefact, in our own HDF5 format; it belongs to no octree, so runs with other roots, levels and
+//! criteria share it.
+
+use super::section::Section;
+use super::{Input, Stage, Work};
+use crate::error::PipelineError;
+use comove_ic::format::comove_ic as mesh_file;
+use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
+use comove_sim::{Boundary, Coordinates, Cosmology, Role, RunParameters, Snapshot, SnapshotHeader};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// The mesh's file name.
+pub const MESH: &str = "initial_condition.h5";
+
+/// What a run has to know of an initial condition besides the mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InitialFacts {
+    /// The background.
+    pub cosmology: Cosmology,
+    /// Box length along x in Mpc/h.
+    pub box_mpc_h: f64,
+    /// Cells of the mesh along x, y, z.
+    pub cells: [usize; 3],
+    /// Cells of the root level along x, y, z.
+    pub root: [usize; 3],
+    /// The level whose cells are the mesh's.
+    pub level: u8,
+    /// Redshift.
+    pub z: f64,
+    /// Mean molecular weight.
+    pub mean_molecular_weight: f64,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+}
+
+/// Where the mesh comes from.
+#[derive(Clone, Debug)]
+pub enum InitialCondition {
+    /// A Gaussian realisation of a linear spectrum.
+    Gaussian(GaussianIc),
+    /// A file.
+    Load(LoadIc),
+}
+
+impl InitialCondition {
+    /// What a run on a root of `root` cells has to know.
+    ///
+    /// # Errors
+    /// A message, if no level of that root has the mesh's cells.
+    pub fn facts(&self, root: [usize; 3]) -> Result<InitialFacts, String> {
+        let (cosmology, box_mpc_h, cells, z, mean_molecular_weight, gamma) = match self {
+            Self::Gaussian(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
+            Self::Load(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
+        };
+        if root.iter().any(|n| *n == 0 || n % 16 != 0) {
+            return Err(format!("root = {root:?}: every axis needs a multiple of 16 cells"));
+        }
+        let level = (0..=12u8).find(|level| root.map(|n| n << level) == cells).ok_or_else(|| {
+            format!("root = {root:?}: the mesh of {cells:?} cells must be the root's times a power of two, the same on all axes")
+        })?;
+        Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma })
+    }
+
+    fn header(&self) -> mesh_file::Header {
+        match self {
+            Self::Gaussian(ic) => header(&ic.cosmology, ic.box_mpc_h, ic.z, ic.mean_molecular_weight, ic.gamma),
+            Self::Load(ic) => ic.header(),
+        }
+    }
+}
+
+impl Stage for InitialCondition {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Gaussian(_) => "ic_gaussian",
+            Self::Load(_) => "ic_load",
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Gaussian(ic) => {
+                format!("{:?} cells in {} Mpc/h at z = {}, seed {}", ic.cells, ic.box_mpc_h, ic.z, ic.seed)
+            }
+            Self::Load(ic) => {
+                format!("{:?} cells in {} Mpc/h at z = {} from {}", ic.cells, ic.box_mpc_h, ic.z, ic.path.display())
+            }
+        }
+    }
+
+    fn parameters(&self) -> Value {
+        // a file counts by its content, wherever it lies
+        match self {
+            Self::Gaussian(ic) => {
+                let mut value = serde_json::to_value(ic).expect("numbers and names");
+                value["power"] = match &ic.power {
+                    PowerSource::EisensteinHu => "eisenstein_hu".into(),
+                    PowerSource::CambTransfer(_) => "camb_transfer".into(),
+                    PowerSource::CambPower(_) => "camb_power".into(),
+                };
+                value
+            }
+            Self::Load(ic) => {
+                let mut value = serde_json::to_value(ic).expect("numbers and names");
+                value["path"] = Value::Null;
+                value
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Gaussian(ic) => match &ic.power {
+                PowerSource::EisensteinHu => Vec::new(),
+                PowerSource::CambTransfer(path) | PowerSource::CambPower(path) => vec![path.clone()],
+            },
+            Self::Load(ic) => vec![ic.path.clone()],
+        }
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let mesh = {
+            let line = work.progress.stage(self.kind());
+            let report = |activity: &str, fraction: f64| line.at(activity, fraction);
+            match self {
+                Self::Gaussian(ic) => ic.generate(&report)?,
+                Self::Load(ic) => ic.load(&report)?,
+            }
+        };
+        mesh_file::write(&work.path(MESH), &mesh, &self.header())?;
+        let mut section = Section::new("Initial condition", self.describe());
+        section.table("Its mesh", &["quantity", "value"], mesh_rows(&mesh));
+        Ok(vec![MESH.into(), work.write_section(&section)?])
+    }
+}
+
+fn header(cosmology: &Cosmology, box_mpc_h: f64, z: f64, mean_molecular_weight: f64, gamma: f64) -> mesh_file::Header {
+    mesh_file::Header {
+        a: 1.0 / (1.0 + z),
+        box_mpc_h,
+        h: cosmology.h,
+        omega_m: cosmology.omega_m,
+        omega_lambda: cosmology.omega_lambda,
+        omega_b: cosmology.omega_b,
+        mean_molecular_weight,
+        gamma,
+    }
+}
+
+/// Mean and scatter of the mesh's density, and its coldest and fastest cell, for the report.
+fn mesh_rows(mesh: &UniformMesh) -> Vec<Vec<String>> {
+    let n = mesh.cell_count() as f64;
+    let mean = mesh.density.iter().sum::<f64>() / n;
+    let variance = mesh.density.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
+    let (least, most) =
+        mesh.density.iter().fold((f64::INFINITY, 0.0f64), |(least, most), &d| (least.min(d), most.max(d)));
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    vec![
+        row("cells", format!("{:?}", mesh.cells)),
+        row("mean density", format!("{mean:.9}")),
+        row("rms of the density contrast", format!("{:.5}", variance.sqrt())),
+        row("density, least and largest", format!("{least:.4}, {most:.4}")),
+    ]
+}
+
+/// Puts a stored mesh on the octree of a run: averaged down to its root, thinned to what its criteria keep.
+///
+/// # Errors
+/// [`PipelineError::Ic`].
+pub fn place(
+    input: &Input,
+    facts: &InitialFacts,
+    parameters: &RunParameters,
+    work: &Work<'_>,
+) -> Result<(Snapshot, Audit), PipelineError> {
+    let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
+    let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
+    let line = work.progress.stage("restriction");
+    let report = |activity: &str, fraction: f64| line.at(activity, fraction);
+    let (state, audit) = comove_ic::restrict(mesh, facts.level, Boundary::Periodic, parameters, &report)?;
+    let header = SnapshotHeader {
+        role: Role::Initial,
+        a: 1.0 / (1.0 + facts.z),
+        time: 0.0,
+        step: 0,
+        box_length: facts.box_mpc_h,
+        coordinates: Coordinates::Comoving,
+        cosmology: Some(facts.cosmology),
+        gamma: facts.gamma,
+        mean_molecular_weight: facts.mean_molecular_weight,
+        eta: parameters.eta,
+        precision: parameters.precision,
+        restart: Value::Null,
+        recipe: String::new(),
+        provenance: json!({}),
+    };
+    Ok((Snapshot { header, state }, audit))
+}
+
+/// What a recipe says in `ic_gaussian(COSMOLOGY, #{ … })`.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GaussianOptions {
+    /// Box length in Mpc/h.
+    pub box_mpc_h: f64,
+    /// Cells of the mesh along each axis.
+    pub cells: usize,
+    /// Cells of the root level along each axis; by default those of the mesh.
+    pub root: Option<usize>,
+    /// Redshift.
+    pub z: f64,
+    /// Chooses the realisation.
+    pub seed: u64,
+    /// Shape of the linear spectrum.
+    #[serde(default)]
+    pub power: PowerSource,
+    /// Give every mode its mean amplitude.
+    #[serde(default)]
+    pub fixed_amplitude: bool,
+    /// Gas temperature in K; by default from decoupling.
+    pub temperature_k: Option<f64>,
+    /// Mean molecular weight.
+    #[serde(default = "neutral")]
+    pub mean_molecular_weight: f64,
+}
+
+/// What a recipe says in `ic_load(COSMOLOGY, "file", #{ … })`.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadOptions {
+    /// Box length in Mpc/h.
+    pub box_mpc_h: f64,
+    /// Cells of the mesh along each axis.
+    pub cells: usize,
+    /// Cells of the root level along each axis; by default those of the mesh.
+    pub root: Option<usize>,
+    /// Redshift.
+    pub z: f64,
+    /// Format of the file.
+    pub format: LoadFormat,
+    /// Gas temperature in K instead of the file's energy.
+    pub temperature_k: Option<f64>,
+    /// Mean molecular weight.
+    #[serde(default = "neutral")]
+    pub mean_molecular_weight: f64,
+}
+
+/// μ of neutral primordial gas.
+fn neutral() -> f64 {
+    1.22
+}
+
+impl GaussianOptions {
+    /// The initial condition, and its root.
+    pub fn build(self, cosmology: Cosmology) -> (InitialCondition, [usize; 3]) {
+        let root = [self.root.unwrap_or(self.cells); 3];
+        let ic = GaussianIc {
+            cosmology,
+            box_mpc_h: self.box_mpc_h,
+            cells: [self.cells; 3],
+            z: self.z,
+            seed: self.seed,
+            power: self.power,
+            fixed_amplitude: self.fixed_amplitude,
+            temperature_k: self.temperature_k,
+            mean_molecular_weight: self.mean_molecular_weight,
+            gamma: 5.0 / 3.0,
+        };
+        (InitialCondition::Gaussian(ic), root)
+    }
+}
+
+impl LoadOptions {
+    /// The initial condition, and its root.
+    pub fn build(self, cosmology: Cosmology, path: PathBuf) -> (InitialCondition, [usize; 3]) {
+        let root = [self.root.unwrap_or(self.cells); 3];
+        let ic = LoadIc {
+            path,
+            format: self.format,
+            cosmology,
+            box_mpc_h: self.box_mpc_h,
+            cells: [self.cells; 3],
+            z: self.z,
+            temperature_k: self.temperature_k,
+            mean_molecular_weight: self.mean_molecular_weight,
+            gamma: 5.0 / 3.0,
+        };
+        (InitialCondition::Load(ic), root)
+    }
+}

@@ -1,0 +1,78 @@
+//! `slice` and `projection`: a field on a rectangle, as a picture and as a table.
+
+use super::section::Section;
+use super::{Input, Selection, Stage, StageResult, Work};
+use crate::error::PipelineError;
+use comove_analysis::figure::map::{MapStyle, map_figure};
+use comove_analysis::map::{MapOptions, projection, slice};
+use comove_analysis::table::Record;
+use serde_json::{Value, json};
+
+/// Pictures of the selected outputs.
+#[derive(Clone, Debug)]
+pub struct Maps {
+    /// Slice or projection.
+    pub view: View,
+    /// Which outputs.
+    pub at_z: Selection,
+    /// What is shown.
+    pub options: MapOptions,
+    /// How it is coloured.
+    pub style: MapStyle,
+}
+
+/// The names of [`MapStyle`]'s options in a recipe.
+pub const STYLE: [&str; 2] = ["range", "logarithmic"];
+
+/// How a field in space becomes one on a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Cut through the centre.
+    Slice,
+    /// Averaged along the line of sight.
+    Projection,
+}
+
+impl Stage for Maps {
+    fn kind(&self) -> &'static str {
+        match self.view {
+            View::Slice => "slice",
+            View::Projection => "projection",
+        }
+    }
+
+    fn describe(&self) -> String {
+        let axis = format!("{:?}", self.options.axis).to_lowercase();
+        let patches = if self.options.patches { ", with the patches" } else { "" };
+        format!("{} along {axis}{patches}", self.options.field)
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "map": self.options, "style": self.style })
+    }
+
+    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
+        self.at_z.of(input)
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let heading = match self.view {
+            View::Slice => "Slice",
+            View::Projection => "Projection",
+        };
+        let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
+        let mut files = Vec::new();
+        for input in work.all_inputs() {
+            let snapshot = input.snapshot()?;
+            let map = match self.view {
+                View::Slice => slice(&snapshot, &self.options)?,
+                View::Projection => projection(&snapshot, &self.options)?,
+            };
+            let name = format!("{}_{}_z{}", self.kind(), self.options.field, input.shown_z());
+            files.push(work.write(&format!("{name}.csv"), map.table().to_csv().as_bytes())?);
+            files.push(work.write_figure(&name, &map_figure(&map, &self.style)?, &mut section)?);
+        }
+        files.push(work.write_section(&section)?);
+        Ok(files)
+    }
+}

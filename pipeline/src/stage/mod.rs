@@ -1,0 +1,82 @@
+//! Kinds of stages: for each its options, what it reads, and what it does. One file each.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | [`ic`] | an initial condition on a uniform mesh: generated or loaded |
+//! | [`saved`] | a snapshot from elsewhere, as it is |
+//! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
+//! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
+//! | [`measure`] | what a closure of the recipe computes |
+//! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
+
+pub mod density_pdf;
+pub mod evolve;
+pub mod halos;
+pub mod ic;
+pub mod maps;
+pub mod measure;
+pub mod power_spectrum;
+pub mod refinement_ratio;
+pub mod result;
+pub mod saved;
+pub mod section;
+pub mod work;
+
+use crate::error::PipelineError;
+use crate::ledger::StageHistory;
+pub use result::{Input, Selection, StageResult};
+use serde_json::Value;
+use std::path::PathBuf;
+pub use work::Work;
+
+/// One kind of work in a campaign, with its options.
+pub trait Stage: std::fmt::Debug + Send + Sync {
+    /// Its kind, the function's name in a recipe.
+    fn kind(&self) -> &'static str;
+
+    /// What its folder is called, before the first digits of its fingerprint.
+    fn label(&self) -> String {
+        self.kind().to_owned()
+    }
+
+    /// One line on what it is to do, for `plan`.
+    fn describe(&self) -> String;
+
+    /// The version of its results: raised when the same input gives other numbers (CHANGELOG, *Results changed*).
+    fn results_version(&self) -> u32 {
+        1
+    }
+
+    /// What decides its results, besides the content of what it reads.
+    fn parameters(&self) -> Value;
+
+    /// Files from outside that it reads; their content is part of the fingerprint.
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// What it reads of the stage at position `input` among its inputs.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] if that stage has not made it.
+    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
+        Selection::All.of(input)
+    }
+
+    /// A result that is there already, without any work; `None` for all stages but [`saved`].
+    fn given(&self) -> Option<Result<StageResult, PipelineError>> {
+        None
+    }
+
+    /// Whether its history leaves nothing to do. A run whose outputs were extended is not done.
+    fn is_done(&self, history: &StageHistory) -> bool {
+        history.artefacts.is_some()
+    }
+
+    /// Does it, in the folder of `work`; returns the names of the files made there. A run's snapshots are not among them:
+    /// they enter the ledger one by one.
+    ///
+    /// # Errors
+    /// [`PipelineError`].
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError>;
+}

@@ -1,0 +1,54 @@
+//! `power_spectrum`: P(k) of the density of a run's outputs.
+
+use super::section::Section;
+use super::{Input, Selection, Stage, StageResult, Work};
+use crate::error::PipelineError;
+use comove_analysis::figure::results::power_figure;
+use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum};
+use comove_analysis::table::Record;
+use serde_json::{Value, json};
+
+/// P(k) of the selected outputs.
+#[derive(Clone, Debug)]
+pub struct PowerSpectra {
+    /// Which outputs.
+    pub at_z: Selection,
+    /// Grid and binning.
+    pub options: PowerOptions,
+}
+
+impl Stage for PowerSpectra {
+    fn kind(&self) -> &'static str {
+        "power_spectrum"
+    }
+
+    fn describe(&self) -> String {
+        format!("density on the grid of level {}", self.options.level)
+    }
+
+    fn parameters(&self) -> Value {
+        json!(self.options)
+    }
+
+    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
+        self.at_z.of(input)
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let window = if self.options.deconvolve { "divided by the cell's window" } else { "not corrected for the cell's window" };
+        let text = format!("P(k) of the density contrast on the uniform grid of level {}, {window}.", self.options.level);
+        let mut section = Section::new("Power spectrum", text);
+        let mut files = Vec::new();
+        let mut spectra = Vec::new();
+        for input in work.all_inputs() {
+            let spectrum = power_spectrum(&input.snapshot()?, &self.options)?;
+            files.extend(work.write_record(&format!("power_spectrum_z{}", input.shown_z()), &spectrum)?);
+            section.record(format!("z = {}", input.shown_z()), &spectrum.table());
+            spectra.push((format!("z = {}", input.shown_z()), spectrum));
+        }
+        let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
+        files.push(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);
+        files.push(work.write_section(&section)?);
+        Ok(files)
+    }
+}

@@ -1,0 +1,51 @@
+//! `refinement_ratio`: volume fraction and cells of each level against redshift, for one run or several.
+
+use super::section::Section;
+use super::{Input, Selection, Stage, StageResult, Work};
+use crate::error::PipelineError;
+use comove_analysis::figure::results::refinement_figure;
+use comove_analysis::refinement_ratio::{RefinementRatio, RefinementRow};
+use comove_analysis::table::Record;
+use serde_json::{Value, json};
+
+/// Refinement of every output of its runs.
+#[derive(Clone, Debug)]
+pub struct RefinementRatios;
+
+impl Stage for RefinementRatios {
+    fn kind(&self) -> &'static str {
+        "refinement_ratio"
+    }
+
+    fn describe(&self) -> String {
+        "volume fraction and cells per level at every output".into()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({})
+    }
+
+    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
+        Selection::All.of(input)
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let mut section = Section::new(
+            "Refinement",
+            "The share of the box that each level covers, refined further or not, and its cells.",
+        );
+        let mut files = Vec::new();
+        let runs = work.inputs.len();
+        for (n, inputs) in work.inputs.iter().enumerate() {
+            let rows = inputs.iter().map(|i| Ok(RefinementRow::new(&i.snapshot()?)));
+            let ratio = RefinementRatio::from_rows(rows.collect::<Result<_, PipelineError>>()?);
+            let name = if runs == 1 { "refinement_ratio".into() } else { format!("refinement_ratio_run{}", n + 1) };
+            files.extend(work.write_record(&name, &ratio)?);
+            let caption = if runs == 1 { "Levels against redshift".into() } else { format!("Run {}", n + 1) };
+            files.push(work.write_figure(&name, &refinement_figure(&ratio), &mut section)?);
+            section.record(caption, &ratio.table());
+        }
+        files.push(work.write_section(&section)?);
+        Ok(files)
+    }
+}

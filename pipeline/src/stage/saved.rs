@@ -1,0 +1,51 @@
+//! `from_snapshot`: a checkpoint or output from elsewhere, to continue or to analyse.
+
+use super::result::{StageResult, digest_of};
+use super::{Stage, Work};
+use crate::error::PipelineError;
+use crate::ledger::SnapshotFile;
+use comove_sim::Snapshot;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A snapshot file that is there already.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Stage for Saved {
+    fn kind(&self) -> &'static str {
+        "from_snapshot"
+    }
+
+    fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({})
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn given(&self) -> Option<Result<StageResult, PipelineError>> {
+        let result = || {
+            let digest = digest_of(&self.path)?;
+            let header = Snapshot::read_header(&self.path)?;
+            let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
+            let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let (role, a, step) = (header.role, header.a, header.step);
+            let snapshot = SnapshotFile { file, digest, role, a, z: header.redshift(), step, lasting: true };
+            Ok(StageResult { folder, artefacts: Vec::new(), snapshots: vec![snapshot] })
+        };
+        Some(result())
+    }
+
+    fn execute(&self, _: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,63 @@
+//! A stage's part of the report: `section.json` in its folder.
+
+use comove_analysis::table::Table;
+use serde::{Deserialize, Serialize};
+
+/// The name of the file.
+pub const FILE: &str = "section.json";
+
+/// A part of the report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Section {
+    /// Heading.
+    pub heading: String,
+    /// A few sentences, plain text.
+    pub text: String,
+    /// Tables.
+    pub tables: Vec<SectionTable>,
+    /// Images.
+    pub images: Vec<SectionImage>,
+}
+
+/// A table of a section.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SectionTable {
+    /// What it shows.
+    pub caption: String,
+    /// Column heads, units included.
+    pub columns: Vec<String>,
+    /// Rows as they are shown.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// An image of a section.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SectionImage {
+    /// Its file below the stage's folder.
+    pub file: String,
+    /// What it shows.
+    pub caption: String,
+}
+
+impl Section {
+    /// An empty section.
+    pub fn new(heading: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { heading: heading.into(), text: text.into(), ..Self::default() }
+    }
+
+    /// Adds a table.
+    pub fn table(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
+        let columns = columns.iter().map(|c| (*c).to_owned()).collect();
+        self.tables.push(SectionTable { caption: caption.into(), columns, rows });
+    }
+
+    /// Adds a result's table, its numbers rounded for a reader.
+    pub fn record(&mut self, caption: impl Into<String>, table: &Table) {
+        self.tables.push(SectionTable { caption: caption.into(), columns: table.columns.clone(), rows: table.rounded() });
+    }
+
+    /// Adds an image.
+    pub fn image(&mut self, file: &str, caption: impl Into<String>) {
+        self.images.push(SectionImage { file: file.into(), caption: caption.into() });
+    }
+}

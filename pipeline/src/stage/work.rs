@@ -1,0 +1,126 @@
+//! What a stage is given to work with.
+
+use super::result::Input;
+use super::section::{self, Section};
+use crate::error::PipelineError;
+use crate::interrupt::Interrupt;
+use crate::ledger::{Event, Ledger, StageHistory};
+use crate::progress::Progress;
+use crate::recipe::Program;
+use comove_analysis::{Figure, Record};
+use comove_kernels::Device;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// A stage's surroundings while it runs.
+pub struct Work<'a> {
+    /// The campaign folder.
+    pub campaign: &'a Path,
+    /// The stage's own folder, which exists.
+    pub folder: PathBuf,
+    /// The stage's fingerprint.
+    pub fingerprint: &'a str,
+    /// What it reads, input by input.
+    pub inputs: Vec<Vec<Input>>,
+    /// Where it computes.
+    pub device: &'a Device,
+    /// Where it says what has happened.
+    pub ledger: &'a mut Ledger,
+    /// Where it shows how far it is.
+    pub progress: &'a Progress,
+    /// Whether it should stop.
+    pub interrupt: &'a Interrupt,
+    /// The compiled recipe.
+    pub program: Option<&'a Program>,
+    /// The recipe's text, for snapshots.
+    pub recipe: &'a str,
+}
+
+impl Work<'_> {
+    /// Appends an event to the ledger.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn record(&mut self, event: Event) -> Result<(), PipelineError> {
+        self.ledger.append(event)
+    }
+
+    /// What the ledger knows of this stage.
+    pub fn history(&self) -> StageHistory {
+        self.ledger.history().stage(self.fingerprint).cloned().unwrap_or_default()
+    }
+
+    /// The path of a file in the stage's folder.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Every file it reads, of all inputs.
+    pub fn all_inputs(&self) -> impl Iterator<Item = &Input> {
+        self.inputs.iter().flatten()
+    }
+
+    /// Writes a file of the stage: under a temporary name, on disk, then renamed.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn write(&self, file: &str, content: &[u8]) -> Result<String, PipelineError> {
+        write_file(&self.path(file), content)?;
+        Ok(file.to_owned())
+    }
+
+    /// Writes a value as JSON.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn write_json(&self, file: &str, value: &impl Serialize) -> Result<String, PipelineError> {
+        let text = serde_json::to_vec_pretty(value).expect("results are plain data");
+        self.write(file, &text)
+    }
+
+    /// Writes a result as `name.csv` (its table) and `name.json` (all of it).
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn write_record(&self, name: &str, record: &impl Record) -> Result<[String; 2], PipelineError> {
+        let csv = self.write(&format!("{name}.csv"), record.table().to_csv().as_bytes())?;
+        Ok([csv, self.write_json(&format!("{name}.json"), record)?])
+    }
+
+    /// Writes a figure as `name.png` and shows it in the section.
+    ///
+    /// # Errors
+    /// [`PipelineError::Analysis`].
+    pub fn write_figure(&self, name: &str, figure: &Figure, section: &mut Section) -> Result<String, PipelineError> {
+        let file = format!("{name}.png");
+        figure.write_png(&self.path(&file))?;
+        section.image(&file, figure.title());
+        Ok(file)
+    }
+
+    /// Writes the stage's part of the report.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn write_section(&self, section: &Section) -> Result<String, PipelineError> {
+        self.write_json(section::FILE, section)
+    }
+}
+
+/// Writes a file under a temporary name, brings it to disk and renames it.
+///
+/// # Errors
+/// [`PipelineError::Io`]; an older file of that name is then untouched.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), PipelineError> {
+    use std::io::Write;
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let written = std::fs::File::create(&temporary)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&temporary);
+        PipelineError::io(path)(error)
+    })
+}
