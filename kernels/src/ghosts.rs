@@ -293,9 +293,8 @@ mod tests {
 
     #[test]
     fn outflow_repeats_the_outermost_cell_in_corners_too() {
-        for (mesh, level) in
-            [(Mesh::new([1, 2, 1], false), 0), (Mesh::new([1, 1, 1], false).with_level(vec![[0, 1, 0]]), 1)]
-        {
+        let refined = |group| (Mesh::new([1, 1, 1], false).with_level(vec![group]), 1);
+        for (mesh, level) in [(Mesh::new([1, 2, 1], false), 0), refined([0, 1, 0]), refined([1, 0, 1])] {
             let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| x[0] + 64.0 * x[1] + 4096.0 * x[2] + f as f64));
             let g = mesh.levels[level].len() - 1;
             let block = block_of(&mesh, level, g, &fluid);
