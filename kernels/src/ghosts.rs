@@ -23,6 +23,13 @@ const COARSE_GHOSTS: usize = HYDRO_GHOSTS.div_ceil(2);
 const COVER: usize = PATCH + 2 * COARSE_GHOSTS;
 /// The same with one more cell on each side for the slopes.
 const COARSE: usize = COVER + 2;
+/// Of those, the ones of the parent and the ones of the group beside it.
+const WITHIN: usize = PATCH + BESIDE;
+const BESIDE: usize = COARSE_GHOSTS + 1;
+/// Coarse cells that a row is interpolated from, and the room that takes: a multiple of all vector lengths, so that no
+/// cells are left over. The last ones hold nothing of meaning.
+const LANES: usize = COVER.next_multiple_of(16);
+const ROW: usize = LANES + 2;
 /// Fine cells of a row of coarse ones that precede the first ghost cell.
 const SURPLUS: usize = 2 * COARSE_GHOSTS - HYDRO_GHOSTS;
 
@@ -71,7 +78,7 @@ pub struct CoarseCells<T> {
 impl<T: Real> CoarseCells<T> {
     /// Room for one group.
     pub fn new() -> Self {
-        Self { cells: vec![T::zero(); COARSE * COARSE * COARSE] }
+        Self { cells: vec![T::zero(); COARSE * COARSE * ROW] }
     }
 }
 
@@ -149,24 +156,35 @@ fn cells<const N: usize, T: Real>(fluid: &[T], slot: u32, offset: usize) -> &[T;
     fluid[start..start + N].try_into().expect("the slice has the array's length")
 }
 
-/// Copies one field of the coarse cells under a group's block, `[14, 14, 14]`.
+/// Copies one field of the coarse cells under a group's block, `[14, 14, 14]` in rows of [`ROW`].
 #[inline(always)]
-fn gather_coarse<T: Real>(tables: &LevelTables, g: usize, fluid: &[T], field: usize, cells: &mut [T]) {
-    let row = tables.parent_row(g);
+fn gather_coarse<T: Real>(tables: &LevelTables, g: usize, fluid: &[T], field: usize, coarse: &mut [T]) {
     let outside = |bit: usize| tables.outside[g] >> bit & 1 == 1;
-    let axis = |a: usize| {
-        let first = (usize::from(tables.octants[g]) >> a & 1) * PATCH;
-        places::<COARSE>(first as i32 - COARSE_GHOSTS as i32 - 1, outside(2 * a), outside(2 * a + 1))
-    };
-    let (x, y, z) = (axis(0), axis(1), axis(2));
+    let upper = |a: usize| usize::from(tables.octants[g]) >> a & 1;
+    let axis =
+        |a: usize| places::<COARSE>((upper(a) * PATCH) as i32 - BESIDE as i32, outside(2 * a), outside(2 * a + 1));
+    let (y, z) = (axis(1), axis(2));
+    let groups = tables.parent_row(g);
+    // along x a row lies in the parent's own column of groups and reaches into the one beside it
+    let (to_within, to_beside) = if upper(0) == 1 { (0, WITHIN) } else { (BESIDE, 0) };
+    let (from_within, from_beside) = if upper(0) == 1 { (GROUP - WITHIN, 0) } else { (0, GROUP - BESIDE) };
+    let (step, outermost) = if upper(0) == 1 { (1, WITHIN - 1) } else { (-1, BESIDE) };
+    let beside_outside = outside(upper(0));
     for k in 0..COARSE {
         for j in 0..COARSE {
-            let to = &mut cells[(k * COARSE + j) * COARSE..][..COARSE];
-            for i in 0..COARSE {
-                let slot = row[direction(x[i].step, y[j].step, z[k].step)];
-                assert!(slot != NONE, "group {g} of this level has no coarse group beside its parent {}", row[CENTRE]);
-                let cell = (z[k].cell * GROUP + y[j].cell) * GROUP + x[i].cell;
-                to[i] = fluid[(slot as usize * FIELDS + field) * GROUP_CELLS + cell];
+            let to = &mut coarse[(k * COARSE + j) * ROW..][..COARSE];
+            let within = groups[direction(0, y[j].step, z[k].step)];
+            let beside = groups[direction(step, y[j].step, z[k].step)];
+            let nested = within != NONE && beside != NONE;
+            assert!(nested, "group {g} of this level touches no coarse group beside slot {}", groups[CENTRE]);
+            let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
+            to[to_within..to_within + WITHIN].copy_from_slice(cells::<WITHIN, T>(fluid, within, offset + from_within));
+            if beside_outside {
+                let edge = to[outermost];
+                to[to_beside..to_beside + BESIDE].fill(edge);
+            } else {
+                let cells = cells::<BESIDE, T>(fluid, beside, offset + from_beside);
+                to[to_beside..to_beside + BESIDE].copy_from_slice(cells);
             }
         }
     }
@@ -179,12 +197,12 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
     let (j, k) = (j + SURPLUS, k + SURPLUS);
     let to_y = if j & 1 == 1 { quarter } else { -quarter };
     let to_z = if k & 1 == 1 { quarter } else { -quarter };
-    let row = |j: usize, k: usize| &coarse[(k * COARSE + j) * COARSE..][..COARSE];
+    let row = |j: usize, k: usize| &coarse[(k * COARSE + j) * ROW..][..ROW];
     let (j, k) = (j / 2 + 1, k / 2 + 1);
     let (centre, south, north, below, above) = (row(j, k), row(j - 1, k), row(j + 1, k), row(j, k - 1), row(j, k + 1));
-    // a cell before the first ghost cell and one after the last come along
-    let mut whole = [T::zero(); 2 * COVER];
-    for m in 0..COVER {
+    // a cell before the first ghost cell and some after the last come along
+    let mut whole = [T::zero(); 2 * LANES];
+    for m in 0..LANES {
         let i = m + 1;
         let c = centre[i];
         let slope_x = minmod(c - centre[i - 1], centre[i + 1] - c);
@@ -275,9 +293,8 @@ mod tests {
 
     #[test]
     fn outflow_repeats_the_outermost_cell_in_corners_too() {
-        for (mesh, level) in
-            [(Mesh::new([1, 2, 1], false), 0), (Mesh::new([1, 1, 1], false).with_level(vec![[0, 1, 0]]), 1)]
-        {
+        let refined = |group| (Mesh::new([1, 1, 1], false).with_level(vec![group]), 1);
+        for (mesh, level) in [(Mesh::new([1, 2, 1], false), 0), refined([0, 1, 0]), refined([1, 0, 1])] {
             let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| x[0] + 64.0 * x[1] + 4096.0 * x[2] + f as f64));
             let g = mesh.levels[level].len() - 1;
             let block = block_of(&mesh, level, g, &fluid);
