@@ -6,6 +6,7 @@
 //! | [`real`] | [`Real`], the two precisions |
 //! | [`device`], [`buffer`] | where arrays live and how they move |
 //! | [`tables`] | which slots are neighbours: derived from the octree by `comove-sim` |
+//! | [`poisson_source`] | right-hand sides, computed where they are read |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`] | a group with the cells around it |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |

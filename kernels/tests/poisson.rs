@@ -1,4 +1,5 @@
-//! Poisson solvers of one mesh and of one group against their discrete equations, and the kick against its bookkeeping.
+//! Poisson solvers of one mesh and of one group against their discrete equations, and the kick against its
+//! bookkeeping.
 
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{
@@ -191,8 +192,8 @@ fn wave<T: Real>() -> (Buffer<T>, Buffer<T>) {
     (buffer(potential), buffer(fluid))
 }
 
-/// Momentum gains ρ g dt with the analytic difference quotient; the energy gained is the work, to round-off; the reports
-/// count leaf cells only.
+/// Momentum gains ρ g dt with the analytic difference quotient; the energy gained is the work, to round-off; the
+/// reports count leaf cells only.
 #[test]
 fn a_kick_books_its_work() {
     let (potential, mut fluid) = wave::<f64>();

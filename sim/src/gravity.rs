@@ -89,7 +89,8 @@ impl<T: Real> Gravity<T> {
         })
     }
 
-    /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8 bytes.
+    /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8
+    /// bytes.
     pub fn bytes(&self) -> usize {
         let values = self.correction.len() + self.sheet.len() + self.gradients.len() + self.ghosts.len();
         values * T::BYTES + self.root.bytes()

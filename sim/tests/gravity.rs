@@ -33,7 +33,8 @@ fn refined_around(root: u32, levels: usize, position: [f64; 3], reach: f64) -> O
     })
 }
 
-/// Root mean square and largest deviation of g on a level, the first in the rms of g there, the other in the largest g.
+/// Root mean square and largest deviation of g on a level, the first in the rms of g there, the other in the largest
+/// g.
 fn deviation(case: &Case<f64>, uniform: &Case<f64>, level: usize) -> (f64, f64) {
     let (g, exact) = (case.acceleration(level), uniform.acceleration(0));
     let square = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
@@ -59,8 +60,8 @@ fn uniform(groups: u32, mesh: &[f64]) -> Case<f64> {
     case
 }
 
-/// A level that covers the box obeys the same equation as a root mesh of its width: relaxed long enough, it has the same
-/// acceleration. The tolerance is that of 200 steps; it falls on with more.
+/// A level that covers the box obeys the same equation as a root mesh of its width: relaxed long enough, it has the
+/// same acceleration. The tolerance is that of 200 steps; it falls on with more.
 #[test]
 fn a_complete_level_converges_to_the_transform() {
     let mesh = point_masses(32, &[[0.2, 0.3, 0.4], [0.6, 0.55, 0.8]]);

@@ -1,5 +1,5 @@
-//! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells need
-//! for their acceleration.
+//! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells
+//! need for their acceleration.
 //!
 //! Faces are numbered −x, +x, −y, +y, −z, +z. Face values are `[6, b, a]`: a and b are the other two axes in the
 //! order x, y, z, a fastest.
@@ -55,7 +55,8 @@ impl Parity {
     }
 }
 
-/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of the groups of one parity from `potential`, `[slots, 16, 16, 16]` of all levels.
+/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of the groups of one parity from `potential`, `[slots, 16, 16,
+/// 16]` of all levels.
 ///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
 /// coarse cells and position.

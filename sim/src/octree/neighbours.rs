@@ -1,7 +1,7 @@
 //! Neighbour tables: the octree as the kernels see it. Derived data, rebuilt at a regrid.
 //!
-//! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the coarser
-//! one by arithmetic, without a search.
+//! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the
+//! coarser one by arithmetic, without a search.
 
 use super::Octree;
 use crate::parameters::Boundary;

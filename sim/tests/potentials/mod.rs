@@ -26,8 +26,8 @@ pub(crate) struct Case<T> {
 }
 
 impl<T: Real> Case<T> {
-    /// `mesh` is the density on the complete mesh of the tree's level `mesh_level`, x fastest; every group gets means of
-    /// it, so the finest level must not be finer.
+    /// `mesh` is the density on the complete mesh of the tree's level `mesh_level`, x fastest; every group gets means
+    /// of it, so the finest level must not be finer.
     pub(crate) fn new(threads: usize, tree: Octree, mesh_level: usize, mesh: &[f64]) -> Self {
         let [nx, ny, _] = tree.cells(mesh_level);
         Self::with_cells(threads, tree, |level, at| {
@@ -108,7 +108,8 @@ impl<T: Real> Case<T> {
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")
     }
 
-    /// The mass sheet of a level from the potential that is there, `[groups, 16³]` in key order. Only for a level with one finer level, whose boundary values come from this one.
+    /// The mass sheet of a level from the potential that is there, `[groups, 16³]` in key order. Only for a level
+    /// with one finer level, whose boundary values come from this one.
     pub(crate) fn sheet(&self, level: usize) -> Vec<f64> {
         let slots = self.tree.group_count();
         let zeros = |values: usize| Buffer::zeros(&self.device, slots * values).expect("room");
@@ -135,8 +136,8 @@ impl<T: Real> Case<T> {
         self.slots[level].iter().flat_map(group).map(|v| v.wide()).collect()
     }
 
-    /// g of every cell of a level, `[groups, 3, 16³]` in key order: the momentum that a unit of mass gains in a unit of
-    /// time.
+    /// g of every cell of a level, `[groups, 3, 16³]` in key order: the momentum that a unit of mass gains in a unit
+    /// of time.
     pub(crate) fn acceleration(&self, level: usize) -> Vec<[Vec<f64>; 3]> {
         let mut values = vec![T::one(); self.tree.group_count() * GROUP_VALUES];
         for group in values.chunks_exact_mut(GROUP_VALUES) {
@@ -164,8 +165,8 @@ impl<T: Real> Case<T> {
     }
 }
 
-/// The octree whose patches of level ℓ are refined where `refine(level, corner, width)` says so, corner and width of the
-/// patch in units of the box's x length, and where proper nesting asks for it.
+/// The octree whose patches of level ℓ are refined where `refine(level, corner, width)` says so, corner and width of
+/// the patch in units of the box's x length, and where proper nesting asks for it.
 pub(crate) fn refine_where(root: [u32; 3], levels: usize, refine: impl Fn(usize, [f64; 3], f64) -> bool) -> Octree {
     let empty = Octree::new(root, Boundary::Periodic);
     let mut refined = BTreeSet::new();
