@@ -107,20 +107,26 @@ pub const CELL_FIELDS: [CellField; 16] = [
     field("temperature", "T", "K", "gas temperature", Average::Mass, true, Gas::temperature_k),
     field("pressure", "P", "code units", "supercomoving pressure", Average::Volume, true, Gas::pressure),
     field("speed", "|v|", KM_S, "proper peculiar speed", Average::Mass, true, Gas::speed_km_s),
-    field("velocity_x", "vx", KM_S, "proper peculiar velocity, x", Average::Mass, false, |g, c| g.velocity_km_s(c, 0)),
-    field("velocity_y", "vy", KM_S, "proper peculiar velocity, y", Average::Mass, false, |g, c| g.velocity_km_s(c, 1)),
-    field("velocity_z", "vz", KM_S, "proper peculiar velocity, z", Average::Mass, false, |g, c| g.velocity_km_s(c, 2)),
+    field("velocity_x", "x velocity", KM_S, "proper peculiar velocity along x", Average::Mass, false, |g, c| {
+        g.velocity_km_s(c, 0)
+    }),
+    field("velocity_y", "y velocity", KM_S, "proper peculiar velocity along y", Average::Mass, false, |g, c| {
+        g.velocity_km_s(c, 1)
+    }),
+    field("velocity_z", "z velocity", KM_S, "proper peculiar velocity along z", Average::Mass, false, |g, c| {
+        g.velocity_km_s(c, 2)
+    }),
     field("sound_speed", "cₛ", KM_S, "proper speed of sound", Average::Mass, true, Gas::sound_speed_km_s),
     field("mach", "Mach number", "", "peculiar speed over speed of sound", Average::Mass, true, |g, c| {
         g.speed_km_s(c) / g.sound_speed_km_s(c)
     }),
-    field("momentum_x", "ρvx", "code units", "momentum density along x", Average::Volume, false, |_, c| {
+    field("momentum_x", "x momentum", "code units", "momentum density along x", Average::Volume, false, |_, c| {
         c.fluid[MOMENTUM]
     }),
-    field("momentum_y", "ρvy", "code units", "momentum density along y", Average::Volume, false, |_, c| {
+    field("momentum_y", "y momentum", "code units", "momentum density along y", Average::Volume, false, |_, c| {
         c.fluid[MOMENTUM + 1]
     }),
-    field("momentum_z", "ρvz", "code units", "momentum density along z", Average::Volume, false, |_, c| {
+    field("momentum_z", "z momentum", "code units", "momentum density along z", Average::Volume, false, |_, c| {
         c.fluid[MOMENTUM + 2]
     }),
     field("energy", "E", "code units", "total energy density, kinetic included", Average::Volume, true, |_, c| {

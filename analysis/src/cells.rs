@@ -69,6 +69,12 @@ pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell
     add_all(partial.into_iter())
 }
 
+/// The densest leaf cell; of equally dense ones the first in key order.
+pub fn densest(snapshot: &Snapshot) -> LeafCell {
+    let denser = |best: LeafCell, cell: LeafCell| if cell.fluid[0] > best.fluid[0] { cell } else { best };
+    leaf_cells(snapshot).reduce(denser).expect("level 0 covers the box")
+}
+
 /// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift.
 pub fn mean_density(snapshot: &Snapshot) -> f64 {
     let [mass, volume] = sum_over_leaves(snapshot, |c| [c.mass(), c.volume()]);
@@ -136,5 +142,30 @@ mod tests {
             assert_eq!((found.level, found.fluid), (cell.level, cell.fluid));
             assert_eq!(found.position, cell.position);
         }
+    }
+
+    #[test]
+    fn the_densest_cell_lies_in_the_blob() {
+        let cell = densest(&Fixture::blob().build());
+        assert_eq!(cell.level, 2);
+        assert!((0..3).all(|a| (cell.position[a] - [0.3, 0.4, 0.55][a]).abs() <= cell.width));
+    }
+
+    /// One and three threads give the same bits in everything that is computed in parallel.
+    #[test]
+    fn bits_do_not_depend_on_threads() {
+        use crate::halo_finder::{HaloOptions, find_halos};
+        use crate::power_spectrum::{PowerOptions, power_spectrum};
+        let snapshot = Fixture::blob().build();
+        let results = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mean = mean_density(&snapshot).to_bits();
+                let halos = find_halos(&snapshot, &HaloOptions { delta: 20.0, ..HaloOptions::default() }).unwrap();
+                let power = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
+                (mean, serde_json::to_string(&halos).unwrap(), serde_json::to_string(&power).unwrap())
+            })
+        };
+        assert_eq!(results(1), results(3));
     }
 }

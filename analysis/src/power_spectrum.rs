@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::fixture::{Fixture, gas};
 
-    /// Mean of cos(k·x + phase) over a cell of width h at x is Π sinc(k_i h/2) times its value at the centre; the planted
-    /// spectrum is P = V A²/4 for each of ±k.
+    /// Mean of cos(k·x + phase) over a cell of width h at x is Π sinc(k_i h/2) times its value at the centre; the
+    /// planted spectrum is P = V A²/4 for each of ±k.
     #[test]
     fn a_planted_spectrum_comes_back() {
         // wave vectors in units of 2π/L: shells up to three quarters of the Nyquist wave number, several a bin
@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(spectrum.bins.iter().map(|b| b.modes).sum::<u64>() as usize, sphere);
     }
 
-    /// A steep spectrum sampled by true cell averages (8³ points a cell) comes back within 1% up to half the Nyquist wave
-    /// number with the window taken out, and not without; bins in log k agree with linear ones.
+    /// A steep spectrum sampled by true cell averages (8³ points a cell) comes back within 1% up to half the Nyquist
+    /// wave number with the window taken out, and not without; bins in log k agree with linear ones.
     #[test]
     fn the_window_of_a_cell_is_taken_out() {
         let mut fixture = Fixture::new(|x| {

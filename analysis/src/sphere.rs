@@ -4,8 +4,9 @@ use crate::cells::{LeafCell, read_cell};
 use comove_sim::kernels::layout::{GROUP, OCTANTS, PATCH, cell, octant_origin};
 use comove_sim::{Boundary, Key, Snapshot};
 
-/// Calls `visit(cell, offset)` for every leaf cell that touches the sphere, in an order that depends on the tree and the
-/// sphere alone; `offset` is the cell's centre minus the sphere's, across periodic boundaries. Lengths in code units.
+/// Calls `visit(cell, offset)` for every leaf cell that touches the sphere, in an order that depends on the tree and
+/// the sphere alone; `offset` is the cell's centre minus the sphere's, across periodic boundaries. Lengths in code
+/// units.
 ///
 /// A sphere wider than a periodic box meets some cells in several images, once each.
 pub fn visit_sphere(snapshot: &Snapshot, centre: [f64; 3], radius: f64, mut visit: impl FnMut(&LeafCell, [f64; 3])) {

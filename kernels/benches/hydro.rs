@@ -1,9 +1,10 @@
-//! Hydro kernels on a uniform periodic 64³ level, on one and two threads: `cargo bench -p comove-kernels --bench hydro`.
+//! Hydro kernels on a uniform periodic 64³ level, on one and two threads:
+//! `cargo bench -p comove-kernels --bench hydro`.
 //!
 //! An item is a cell: the step's items per second are cell updates (a forward and a backward sweep of one cell).
 
 use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
-use comove_kernels::layout::{DIRECTIONS, FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::{CENTRE, DIRECTIONS, FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::state_hash::state_hash;
 use comove_kernels::tables::NONE;
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
@@ -60,42 +61,64 @@ fn flow<T: Real>(tables: &LevelTables, cold: bool) -> Vec<T> {
     fluid
 }
 
-fn step<T: Real>(bencher: Bencher, threads: usize, gamma: f64, cold: bool) {
+/// One refined patch in every group of the uniform level, none beside another: all their ghost cells are interpolated.
+fn isolated(coarse: &LevelTables) -> LevelTables {
+    let n = coarse.len();
+    let mut tables = LevelTables { parents: coarse.neighbours.clone(), ..coarse.clone() };
+    tables.slots = (n as u32..2 * n as u32).collect();
+    tables.neighbours = vec![NONE; n * DIRECTIONS];
+    for g in 0..n {
+        tables.neighbours[g * DIRECTIONS + CENTRE] = tables.slots[g];
+    }
+    tables
+}
+
+/// Times a forward and a backward sweep of the groups of `tables`, which lie in `fluid`.
+fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: Vec<T>, gamma: f64, dt_over_dx: f64) {
     let device = Device::cpu(threads).unwrap();
-    let tables = tables();
-    let mut a = Buffer::from_host(&device, flow::<T>(&tables, cold)).unwrap();
-    let mut b = Buffer::zeros(&device, a.len()).unwrap();
+    let mut a = Buffer::from_host(&device, fluid.clone()).unwrap();
+    let mut b = Buffer::from_host(&device, fluid).unwrap();
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut reports = vec![GroupReport::default(); tables.len()];
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES];
-    let dt_over_dx = T::of(if cold { 0.2 / 100.0 } else { 0.2 });
-    let eos = Eos::new(gamma);
+    let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), backward: false, eos: Eos::new(gamma) };
+    let backward = SweepParameters { backward: true, ..forward };
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
-        let forward = SweepParameters { dt_over_dx, backward: false, eos };
-        hydro_sweep(&device, &tables, &flux_slots, &a, &mut b, &mut fluxes, &forward, &mut reports);
-        let backward = SweepParameters { backward: true, ..forward };
-        hydro_sweep(&device, &tables, &flux_slots, &b, &mut a, &mut fluxes, &backward, &mut reports);
+        hydro_sweep(&device, tables, &flux_slots, &a, &mut b, &mut fluxes, &forward, &mut reports);
+        hydro_sweep(&device, tables, &flux_slots, &b, &mut a, &mut fluxes, &backward, &mut reports);
     });
 }
 
 #[divan::bench(args = [1, 2], sample_count = 20, sample_size = 1)]
 fn step_single(bencher: Bencher, threads: usize) {
-    step::<f32>(bencher, threads, 5.0 / 3.0, false);
+    let tables = tables();
+    step::<f32>(bencher, threads, &tables, flow(&tables, false), 5.0 / 3.0, 0.2);
 }
 
 #[divan::bench(args = [1, 2], sample_count = 20, sample_size = 1)]
 fn step_single_cold(bencher: Bencher, threads: usize) {
-    step::<f32>(bencher, threads, 5.0 / 3.0, true);
+    let tables = tables();
+    step::<f32>(bencher, threads, &tables, flow(&tables, true), 5.0 / 3.0, 0.002);
 }
 
 #[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
 fn step_single_other_gamma(bencher: Bencher, threads: usize) {
-    step::<f32>(bencher, threads, 1.4, false);
+    let tables = tables();
+    step::<f32>(bencher, threads, &tables, flow(&tables, false), 1.4, 0.2);
+}
+
+#[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
+fn step_single_isolated(bencher: Bencher, threads: usize) {
+    let coarse = tables();
+    let mut fluid = flow::<f32>(&coarse, false);
+    fluid.extend_from_within(..);
+    step(bencher, threads, &isolated(&coarse), fluid, 5.0 / 3.0, 0.1);
 }
 
 #[divan::bench(args = [1], sample_count = 20, sample_size = 1)]
 fn step_double(bencher: Bencher, threads: usize) {
-    step::<f64>(bencher, threads, 5.0 / 3.0, false);
+    let tables = tables();
+    step::<f64>(bencher, threads, &tables, flow(&tables, false), 5.0 / 3.0, 0.2);
 }
 
 #[divan::bench(args = [1], sample_count = 20, sample_size = 1)]

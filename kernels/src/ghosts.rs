@@ -1,14 +1,14 @@
 //! A group with the ghost cells around it, gathered from its neighbours.
 //!
-//! Each of the 26 regions around a group is filled in one way. Where a group of the same level lies there, its cells are
-//! copied. Else they are interpolated from the coarser level with Min-Mod slopes (paper, sections 2.1 and 2.2): a fine cell
-//! centre lies a quarter of a coarse cell from the coarse centre on each axis, so its value is c ± s_x/4 ± s_y/4 ± s_z/4,
-//! and the eight fine cells of a coarse one have its value as their mean. Beyond a boundary that is not periodic the
-//! outermost cell is repeated, whichever way it is filled itself.
+//! Each of the 26 regions around a group is filled in one way. Where a group of the same level lies there, its cells
+//! are copied. Else they are interpolated from the coarser level with Min-Mod slopes (paper, sections 2.1 and 2.2): a
+//! fine cell centre lies a quarter of a coarse cell from the coarse centre on each axis, so its value is c ± s_x/4 ±
+//! s_y/4 ± s_z/4, and the eight fine cells of a coarse one have its value as their mean. Beyond a boundary that is
+//! not periodic the outermost cell is repeated, whichever way it is filled itself.
 //!
 //! A ghost value depends on the pool's cells and its place alone, so two groups that see one cell see the same bits.
 
-use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
+use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
 use crate::point::minmod::minmod;
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
@@ -23,6 +23,13 @@ const COARSE_GHOSTS: usize = HYDRO_GHOSTS.div_ceil(2);
 const COVER: usize = PATCH + 2 * COARSE_GHOSTS;
 /// The same with one more cell on each side for the slopes.
 const COARSE: usize = COVER + 2;
+/// Of those, the ones of the parent and the ones of the group beside it.
+const WITHIN: usize = PATCH + BESIDE;
+const BESIDE: usize = COARSE_GHOSTS + 1;
+/// Coarse cells that a row is interpolated from, and the room that takes: a multiple of all vector lengths, so that no
+/// cells are left over. The last ones hold nothing of meaning.
+const LANES: usize = COVER.next_multiple_of(16);
+const ROW: usize = LANES + 2;
 /// Fine cells of a row of coarse ones that precede the first ghost cell.
 const SURPLUS: usize = 2 * COARSE_GHOSTS - HYDRO_GHOSTS;
 
@@ -43,8 +50,8 @@ struct Place {
     clamped: usize,
 }
 
-/// Places of `N` cells along one axis, the first of which is cell `first` of the group; `low`/`high`: the group there is
-/// outside the domain.
+/// Places of `N` cells along one axis, the first of which is cell `first` of the group; `low`/`high`: the group there
+/// is outside the domain.
 #[inline(always)]
 fn places<const N: usize>(first: i32, low: bool, high: bool) -> [Place; N] {
     const WIDTH: i32 = GROUP as i32;
@@ -71,7 +78,7 @@ pub struct CoarseCells<T> {
 impl<T: Real> CoarseCells<T> {
     /// Room for one group.
     pub fn new() -> Self {
-        Self { cells: vec![T::zero(); COARSE * COARSE * COARSE] }
+        Self { cells: vec![T::zero(); COARSE * COARSE * ROW] }
     }
 }
 
@@ -97,13 +104,13 @@ pub fn gather<T: Real>(
     coarse: &mut CoarseCells<T>,
     block: &mut [T; BLOCK_VALUES],
 ) {
-    let row = tables.row(g);
     let outside = |bit: usize| tables.outside[g] >> bit & 1 == 1;
     let ghosts = -(HYDRO_GHOSTS as i32);
-    let axis = |a: usize| places::<HYDRO_BLOCK>(ghosts, outside(2 * a), outside(2 * a + 1));
-    let (x, y, z) = (axis(0), axis(1), axis(2));
+    let x_outside = [outside(0), outside(1)];
+    let y = places::<HYDRO_BLOCK>(ghosts, outside(2), outside(3));
+    let z = places::<HYDRO_BLOCK>(ghosts, outside(4), outside(5));
+    let groups = tables.row(g);
     let interpolates = tables.has_coarse_neighbour(g);
-    let mut fine_row = [T::zero(); 2 * COVER];
     for field in 0..FIELDS {
         if interpolates {
             gather_coarse(tables, g, fluid, field, &mut coarse.cells);
@@ -111,72 +118,91 @@ pub fn gather<T: Real>(
         for k in 0..HYDRO_BLOCK {
             for j in 0..HYDRO_BLOCK {
                 let to = &mut block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK];
-                // the three groups that this row runs through; beyond the domain the middle one stands in
-                let slots = [x[0].step, 0, x[HYDRO_BLOCK - 1].step].map(|dx| row[direction(dx, y[j].step, z[k].step)]);
-                if slots.contains(&NONE) {
-                    interpolate_row(&coarse.cells, y[j].clamped, z[k].clamped, &mut fine_row);
+                // the three groups that this row runs through
+                let west = direction(-1, y[j].step, z[k].step);
+                let [west, middle, east] = [groups[west], groups[west + 1], groups[west + 2]];
+                let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
+                if west == NONE || middle == NONE || east == NONE {
+                    interpolate_row(&coarse.cells, y[j].clamped, z[k].clamped, to);
                 }
-                let from = |slot: u32| {
-                    let start =
-                        (slot as usize * FIELDS + field) * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
-                    &fluid[start..][..GROUP]
-                };
-                let (west, rest) = to.split_at_mut(HYDRO_GHOSTS);
-                let (middle, east) = rest.split_at_mut(GROUP);
-                match slots[1] {
-                    NONE => middle.copy_from_slice(&fine_row[SURPLUS + HYDRO_GHOSTS..][..GROUP]),
-                    slot => middle.copy_from_slice(from(slot)),
+                if middle != NONE {
+                    to[HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP].copy_from_slice(cells::<GROUP, T>(fluid, middle, offset));
                 }
-                match slots[0] {
-                    _ if x[0].step == 0 => west.fill(middle[0]),
-                    NONE => west.copy_from_slice(&fine_row[SURPLUS..][..HYDRO_GHOSTS]),
-                    slot => west.copy_from_slice(&from(slot)[GROUP - HYDRO_GHOSTS..]),
+                if west != NONE {
+                    let last = cells::<HYDRO_GHOSTS, T>(fluid, west, offset + GROUP - HYDRO_GHOSTS);
+                    to[..HYDRO_GHOSTS].copy_from_slice(last);
                 }
-                match slots[2] {
-                    _ if x[HYDRO_BLOCK - 1].step == 0 => east.fill(middle[GROUP - 1]),
-                    NONE => east.copy_from_slice(&fine_row[SURPLUS + HYDRO_GHOSTS + GROUP..][..HYDRO_GHOSTS]),
-                    slot => east.copy_from_slice(&from(slot)[..HYDRO_GHOSTS]),
+                if east != NONE {
+                    let first = cells::<HYDRO_GHOSTS, T>(fluid, east, offset);
+                    to[HYDRO_GHOSTS + GROUP..].copy_from_slice(first);
+                }
+                if x_outside[0] {
+                    let outermost = to[HYDRO_GHOSTS];
+                    to[..HYDRO_GHOSTS].fill(outermost);
+                }
+                if x_outside[1] {
+                    let outermost = to[HYDRO_GHOSTS + GROUP - 1];
+                    to[HYDRO_GHOSTS + GROUP..].fill(outermost);
                 }
             }
         }
     }
 }
 
-/// Copies one field of the coarse cells under a group's block, `[14, 14, 14]`.
+/// `N` values of a slot of the pool.
 #[inline(always)]
-fn gather_coarse<T: Real>(tables: &LevelTables, g: usize, fluid: &[T], field: usize, cells: &mut [T]) {
-    let row = tables.parent_row(g);
+fn cells<const N: usize, T: Real>(fluid: &[T], slot: u32, offset: usize) -> &[T; N] {
+    let start = slot as usize * GROUP_VALUES + offset;
+    fluid[start..start + N].try_into().expect("the slice has the array's length")
+}
+
+/// Copies one field of the coarse cells under a group's block, `[14, 14, 14]` in rows of [`ROW`].
+#[inline(always)]
+fn gather_coarse<T: Real>(tables: &LevelTables, g: usize, fluid: &[T], field: usize, coarse: &mut [T]) {
     let outside = |bit: usize| tables.outside[g] >> bit & 1 == 1;
-    let axis = |a: usize| {
-        let first = (usize::from(tables.octants[g]) >> a & 1) * PATCH;
-        places::<COARSE>(first as i32 - COARSE_GHOSTS as i32 - 1, outside(2 * a), outside(2 * a + 1))
-    };
-    let (x, y, z) = (axis(0), axis(1), axis(2));
+    let upper = |a: usize| usize::from(tables.octants[g]) >> a & 1;
+    let axis =
+        |a: usize| places::<COARSE>((upper(a) * PATCH) as i32 - BESIDE as i32, outside(2 * a), outside(2 * a + 1));
+    let (y, z) = (axis(1), axis(2));
+    let groups = tables.parent_row(g);
+    // along x a row lies in the parent's own column of groups and reaches into the one beside it
+    let (to_within, to_beside) = if upper(0) == 1 { (0, WITHIN) } else { (BESIDE, 0) };
+    let (from_within, from_beside) = if upper(0) == 1 { (GROUP - WITHIN, 0) } else { (0, GROUP - BESIDE) };
+    let (step, outermost) = if upper(0) == 1 { (1, WITHIN - 1) } else { (-1, BESIDE) };
+    let beside_outside = outside(upper(0));
     for k in 0..COARSE {
         for j in 0..COARSE {
-            let to = &mut cells[(k * COARSE + j) * COARSE..][..COARSE];
-            for i in 0..COARSE {
-                let slot = row[direction(x[i].step, y[j].step, z[k].step)];
-                assert!(slot != NONE, "group {g} of this level has no coarse group beside its parent {}", row[CENTRE]);
-                let cell = (z[k].cell * GROUP + y[j].cell) * GROUP + x[i].cell;
-                to[i] = fluid[(slot as usize * FIELDS + field) * GROUP_CELLS + cell];
+            let to = &mut coarse[(k * COARSE + j) * ROW..][..COARSE];
+            let within = groups[direction(0, y[j].step, z[k].step)];
+            let beside = groups[direction(step, y[j].step, z[k].step)];
+            let nested = within != NONE && beside != NONE;
+            assert!(nested, "group {g} of this level touches no coarse group beside slot {}", groups[CENTRE]);
+            let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
+            to[to_within..to_within + WITHIN].copy_from_slice(cells::<WITHIN, T>(fluid, within, offset + from_within));
+            if beside_outside {
+                let edge = to[outermost];
+                to[to_beside..to_beside + BESIDE].fill(edge);
+            } else {
+                let cells = cells::<BESIDE, T>(fluid, beside, offset + from_beside);
+                to[to_beside..to_beside + BESIDE].copy_from_slice(cells);
             }
         }
     }
 }
 
-/// Interpolates the fine row at block coordinates (j, k), from a cell before its first ghost cell on.
+/// Interpolates the fine row at block coordinates (j, k).
 #[inline(always)]
-fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T; 2 * COVER]) {
+fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
     let quarter = T::of(0.25);
     let (j, k) = (j + SURPLUS, k + SURPLUS);
-    let sign = |odd: usize| if odd == 1 { quarter } else { -quarter };
-    let (to_y, to_z) = (sign(j & 1), sign(k & 1));
-    let row = |dj: usize, dk: usize| -> &[T; COARSE] {
-        coarse[((k / 2 + dk) * COARSE + j / 2 + dj) * COARSE..][..COARSE].try_into().expect("a row of coarse cells")
-    };
-    let (centre, south, north, below, above) = (row(1, 1), row(0, 1), row(2, 1), row(1, 0), row(1, 2));
-    for m in 0..COVER {
+    let to_y = if j & 1 == 1 { quarter } else { -quarter };
+    let to_z = if k & 1 == 1 { quarter } else { -quarter };
+    let row = |j: usize, k: usize| &coarse[(k * COARSE + j) * ROW..][..ROW];
+    let (j, k) = (j / 2 + 1, k / 2 + 1);
+    let (centre, south, north, below, above) = (row(j, k), row(j - 1, k), row(j + 1, k), row(j, k - 1), row(j, k + 1));
+    // a cell before the first ghost cell and some after the last come along
+    let mut whole = [T::zero(); 2 * LANES];
+    for m in 0..LANES {
         let i = m + 1;
         let c = centre[i];
         let slope_x = minmod(c - centre[i - 1], centre[i + 1] - c);
@@ -184,7 +210,110 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T; 2 *
         let slope_z = minmod(c - below[i], above[i] - c);
         let across = to_y * slope_y + to_z * slope_z;
         let along = quarter * slope_x;
-        fine[2 * m] = c + (across - along);
-        fine[2 * m + 1] = c + (across + along);
+        whole[2 * m] = c + (across - along);
+        whole[2 * m + 1] = c + (across + along);
+    }
+    fine.copy_from_slice(&whole[SURPLUS..][..HYDRO_BLOCK]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Mesh;
+
+    fn block_of<T: Real>(mesh: &Mesh, level: usize, g: usize, fluid: &[T]) -> Box<[T; BLOCK_VALUES]> {
+        let mut block: Box<[T; BLOCK_VALUES]> = vec![T::nan(); BLOCK_VALUES].into_boxed_slice().try_into().unwrap();
+        gather(&mesh.tables(level), g, fluid, &mut CoarseCells::new(), &mut block);
+        block
+    }
+
+    /// The centre of block cell (i, j, k) of a fine group, in root cells.
+    fn centre(group: [i32; 3], ijk: [usize; 3]) -> [f64; 3] {
+        std::array::from_fn(|a| 0.5 * (f64::from(group[a]) * 16.0 + ijk[a] as f64 - 3.0 + 0.5))
+    }
+
+    fn cells() -> impl Iterator<Item = [usize; 3]> {
+        (0..HYDRO_BLOCK.pow(3)).map(|n| [n % HYDRO_BLOCK, n / HYDRO_BLOCK % HYDRO_BLOCK, n / HYDRO_BLOCK.pow(2)])
+    }
+
+    #[test]
+    fn linear_data_is_interpolated_exactly() {
+        // fine groups in the middle of the box, in every octant, some with neighbours and some alone
+        let fine = vec![[2, 2, 2], [3, 2, 2], [3, 3, 2], [3, 3, 3], [2, 3, 3]];
+        let mesh = Mesh::new([3, 3, 3], false).with_level(fine.clone());
+        let value = |x: [f64; 3], f: usize| 100.0 + f as f64 + (1.0 + f as f64) * x[0] - 2.0 * x[1] + 0.5 * x[2];
+        let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| value(x, f)));
+        for (g, &group) in fine.iter().enumerate() {
+            let block = block_of(&mesh, 1, g, &fluid);
+            for [i, j, k] in cells() {
+                for f in 0..FIELDS {
+                    // every number here is a small multiple of 1/8: no rounding
+                    assert_eq!(
+                        block[block_cell(f, i, j, k)],
+                        value(centre(group, [i, j, k]), f),
+                        "{group:?} {i} {j} {k}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_groups_see_the_same_bits_in_a_ghost_cell() {
+        let fine = vec![[1, 1, 1], [2, 1, 1], [2, 2, 1]];
+        let mesh = Mesh::new([2, 2, 2], true).with_level(fine.clone());
+        let fluid = mesh.fill::<f32>(|x| std::array::from_fn(|f| 2.0 + (x[0] + 0.7 * x[1] * x[2] + f as f64).sin()));
+        let blocks: Vec<_> = (0..fine.len()).map(|g| block_of(&mesh, 1, g, &fluid)).collect();
+        let mut seen = std::collections::HashMap::new();
+        for (g, block) in blocks.iter().enumerate() {
+            for [i, j, k] in cells() {
+                for f in 0..FIELDS {
+                    let place = centre(fine[g], [i, j, k]).map(|x| (4.0 * x) as i64);
+                    let bits = block[block_cell(f, i, j, k)].to_bits();
+                    assert_eq!(*seen.entry((place, f)).or_insert(bits), bits);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_mean_of_eight_interpolated_cells_is_the_coarse_cell() {
+        let mesh = Mesh::new([2, 2, 2], true).with_level(vec![[1, 1, 1]]);
+        let coarse = |x: [f64; 3]| 3.0 + (0.9 * x[0]).sin() + (0.4 * x[1] * x[2]).cos();
+        let fluid = mesh.fill::<f64>(|x| [coarse(x); FIELDS]);
+        let block = block_of(&mesh, 1, 0, &fluid);
+        // fine cells −2, −1 below and 16, 17 above make whole coarse cells
+        for [i, j, k] in cells().filter(|c| c.iter().all(|c| c % 2 == 1 && *c < 20)).filter(|c| c.contains(&1)) {
+            let mean =
+                (0..8).map(|o| block[block_cell(0, i + (o & 1), j + (o >> 1 & 1), k + (o >> 2))]).sum::<f64>() / 8.0;
+            let x = centre([1, 1, 1], [i, j, k]).map(|x| x + 0.25);
+            assert!((mean - coarse(x)).abs() < 4.0 * f64::EPSILON * mean);
+        }
+    }
+
+    #[test]
+    fn outflow_repeats_the_outermost_cell_in_corners_too() {
+        let refined = |group| (Mesh::new([1, 1, 1], false).with_level(vec![group]), 1);
+        for (mesh, level) in [(Mesh::new([1, 2, 1], false), 0), refined([0, 1, 0]), refined([1, 0, 1])] {
+            let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| x[0] + 64.0 * x[1] + 4096.0 * x[2] + f as f64));
+            let g = mesh.levels[level].len() - 1;
+            let block = block_of(&mesh, level, g, &fluid);
+            let tables = mesh.tables(level);
+            for c in cells() {
+                let inside: [usize; 3] = std::array::from_fn(|a| {
+                    let low = if tables.outside[g] >> (2 * a) & 1 == 1 { 3 } else { 0 };
+                    let high = if tables.outside[g] >> (2 * a + 1) & 1 == 1 { 18 } else { 21 };
+                    c[a].clamp(low, high)
+                });
+                assert_eq!(
+                    block[block_cell(2, c[0], c[1], c[2])],
+                    block[block_cell(2, inside[0], inside[1], inside[2])]
+                );
+                let x = centre(mesh.levels[level][g], inside).map(|x| x * if level == 0 { 2.0 } else { 1.0 });
+                if inside == c && level == 0 {
+                    assert_eq!(block[block_cell(2, c[0], c[1], c[2])], x[0] + 64.0 * x[1] + 4096.0 * x[2] + 2.0);
+                }
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The instruction set, chosen at run time.
 //!
-//! A kernel is written once, as a [`Kernel`] whose `run` and everything below it is `#[inline(always)]`; [`Isa::run`] inlines
-//! it into a function that is compiled for one instruction set. Wider registers only do more cells at a time: no fused
-//! multiply-add is formed, no sum is reordered, so the bits are the same with each of them.
+//! A kernel is written once, as a [`Kernel`] whose `run` and everything below it is `#[inline(always)]`; [`Isa::run`]
+//! inlines it into a function that is compiled for one instruction set. Wider registers only do more cells at a time:
+//! no fused multiply-add is formed, no sum is reordered, so the bits are the same with each of them.
 
 /// Work that is compiled once for every instruction set.
 pub trait Kernel {
@@ -12,8 +12,8 @@ pub trait Kernel {
     fn run(self) -> Self::Output;
 }
 
-/// An instruction set that the kernels are built for. Values come from [`Isa::best`] and [`Isa::available`] only, so that
-/// one that is held is one that this processor has.
+/// An instruction set that the kernels are built for. Values come from [`Isa::best`] and [`Isa::available`] only, so
+/// that one that is held is one that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa(Set);
 

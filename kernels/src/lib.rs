@@ -6,6 +6,7 @@
 //! | [`real`] | [`Real`], the two precisions |
 //! | [`device`], [`buffer`] | where arrays live and how they move |
 //! | [`tables`] | which slots are neighbours: derived from the octree by `comove-sim` |
+//! | [`poisson_source`] | right-hand sides, computed where they are read |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`] | a group with the cells around it |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |
@@ -37,6 +38,8 @@ pub mod root_poisson;
 mod scratch;
 pub mod state_hash;
 pub mod tables;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod timestep;
 pub mod totals;
 
@@ -48,7 +51,7 @@ pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
 pub use mass_sheet::{RefinedTables, add_correction, mass_sheet};
 pub use point::eos::Eos;
 pub use poisson_source::{DensitySource, PoissonSource};
-pub use potential_ghosts::{GhostOrigin, potential_ghosts};
+pub use potential_ghosts::{GhostOrigin, Parity, potential_ghosts};
 pub use real::Real;
 pub use report::GroupReport;
 pub use root_poisson::RootPoisson;

@@ -6,8 +6,8 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, PoissonSource, Real,
-    RefinedTables, RootPoisson, add_correction, group_poisson, mass_sheet, potential_ghosts,
+    Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, Parity, PoissonSource,
+    Real, RefinedTables, RootPoisson, add_correction, group_poisson, mass_sheet, potential_ghosts,
 };
 
 /// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
@@ -30,6 +30,22 @@ impl Hierarchy<'_> {
     }
 }
 
+/// Groups that share a face never belong to the same half.
+const ALTERNATING: [Parity; 2] = [Parity::Even, Parity::Odd];
+
+/// How far the alternating relaxation overshoots its boundary values: the best of 1.0, 1.2, … 1.7 by measurement
+/// (docs/notes-gravity.md).
+const OVERRELAXATION: f64 = 1.4;
+
+/// The order in which the groups of a level take each other's values in a sibling relaxation step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SiblingOrder {
+    /// Groups of even parity, then those of odd parity from their new values; boundary values are over-relaxed.
+    Alternating,
+    /// All at once from the old values, as in the paper.
+    Jacobi,
+}
+
 /// Options, solvers and work space of the Poisson solve.
 #[derive(Debug)]
 pub struct Gravity<T> {
@@ -37,6 +53,7 @@ pub struct Gravity<T> {
     mass_sheet: bool,
     root: RootPoisson,
     group: kernels::GroupSolver<T>,
+    order: SiblingOrder,
     /// Correction ζ, `[slots, 16, 16, 16]`.
     correction: Buffer<T>,
     /// −4πGξ, the source of ζ, `[slots, 16, 16, 16]`.
@@ -53,15 +70,18 @@ impl<T: Real> Gravity<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub fn new(device: &Device, parameters: &RunParameters, root_groups: [usize; 3]) -> Result<Self, KernelError> {
-        let group = match parameters.group_solver {
-            GroupSolver::Sine => kernels::GroupSolver::sine(),
-            GroupSolver::Sor => kernels::GroupSolver::Sor { tolerance: parameters.sor_tolerance },
+        let (group, order) = match parameters.group_solver {
+            GroupSolver::Sine => (kernels::GroupSolver::sine(), SiblingOrder::Alternating),
+            GroupSolver::Sor => {
+                (kernels::GroupSolver::Sor { tolerance: parameters.sor_tolerance }, SiblingOrder::Jacobi)
+            }
         };
         Ok(Self {
             sibling_steps: parameters.sibling_steps,
             mass_sheet: parameters.mass_sheet,
             root: RootPoisson::new(root_groups),
             group,
+            order,
             correction: Buffer::zeros(device, 0)?,
             sheet: Buffer::zeros(device, 0)?,
             gradients: Buffer::zeros(device, 0)?,
@@ -69,7 +89,8 @@ impl<T: Real> Gravity<T> {
         })
     }
 
-    /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8 bytes.
+    /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8
+    /// bytes.
     pub fn bytes(&self) -> usize {
         let values = self.correction.len() + self.sheet.len() + self.gradients.len() + self.ghosts.len();
         values * T::BYTES + self.root.bytes()
@@ -98,7 +119,7 @@ impl<T: Real> Gravity<T> {
         let levels = hierarchy.tables.len();
         let correct = self.mass_sheet && levels > 1;
         self.grow(device, hierarchy, potential.len() / GROUP_CELLS, correct)?;
-        let Self { sibling_steps, root, group, correction, sheet, gradients, ghosts, .. } = self;
+        let Self { sibling_steps, root, group, order, correction, sheet, gradients, ghosts, .. } = self;
         let [after_potential, after_correction, at_end] = *sibling_steps;
         let root_slots = hierarchy.root_slots;
         let mut iterations = Iterations::default();
@@ -106,6 +127,7 @@ impl<T: Real> Gravity<T> {
             device,
             tables: &hierarchy.tables[level],
             solver: group,
+            order: *order,
             h: hierarchy.width(level),
         };
 
@@ -113,8 +135,8 @@ impl<T: Real> Gravity<T> {
         let source = PoissonSource::Density(density);
         root.solve(device, root_slots, &source, hierarchy.h, potential);
         for level in 1..levels {
-            iterations.add(at(level).from_coarse(&source, potential, ghosts, gradients));
-            iterations.add(at(level).relax(after_potential, &source, potential, ghosts, gradients));
+            iterations.add(at(level).solve_from_coarse(&source, potential, ghosts, gradients));
+            iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients));
         }
 
         if correct {
@@ -127,21 +149,22 @@ impl<T: Real> Gravity<T> {
             let source = PoissonSource::Field(sheet);
             root.solve(device, root_slots, &source, hierarchy.h, correction);
             for level in 1..levels {
-                iterations.add(at(level).from_coarse(&source, correction, ghosts, gradients));
-                iterations.add(at(level).relax(after_correction, &source, correction, ghosts, gradients));
+                iterations.add(at(level).solve_from_coarse(&source, correction, ghosts, gradients));
+                iterations.add(at(level).relax(after_correction, Held::Yes, &source, correction, ghosts, gradients));
             }
+            add_correction(device, &hierarchy.tables[0], correction, potential);
         }
 
         // 4. the corrected potential, from coarse to fine; it obeys the equation with the sheets in it
-        for level in 0..levels {
-            let source = if correct {
+        for level in 1..levels {
+            let mut source = PoissonSource::Density(density);
+            if correct {
                 add_correction(device, &hierarchy.tables[level], correction, potential);
-                PoissonSource::DensityAndField(density, sheet)
-            } else {
-                PoissonSource::Density(density)
-            };
-            let steps = if level == 0 { 0 } else { at_end };
-            iterations.add(at(level).relax(steps, &source, potential, ghosts, gradients));
+                if level + 1 < levels {
+                    source = PoissonSource::DensityAndField(density, sheet);
+                }
+            }
+            iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients));
         }
         Ok(iterations)
     }
@@ -161,53 +184,70 @@ impl<T: Real> Gravity<T> {
     }
 }
 
+/// Whether the boundary values of the level's last solve still lie in the ghost array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Yes,
+    No,
+}
+
 /// One refined level and how its groups are solved.
 struct LevelSolve<'a, T> {
     device: &'a Device,
     tables: &'a LevelTables,
     solver: &'a kernels::GroupSolver<T>,
+    order: SiblingOrder,
     h: f64,
 }
 
 impl<T: Real> LevelSolve<'_, T> {
     /// Solves with boundary values from the coarser level.
-    fn from_coarse(
+    fn solve_from_coarse(
         &self,
         source: &PoissonSource<T>,
         field: &mut Buffer<T>,
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
-        potential_ghosts(self.device, self.tables, GhostOrigin::Coarse, field, ghosts);
-        self.solve(Guess::Flat, source, field, ghosts, gradients)
+        potential_ghosts(self.device, self.tables, Parity::All, GhostOrigin::Coarse, field, ghosts);
+        self.solve(Parity::All, Guess::Flat, source, field, ghosts, gradients)
     }
 
-    /// Solves `steps` times with boundary values from the neighbours' last solution (paper, sibling relaxation).
+    /// Solves `steps` times with boundary values from the neighbours' solutions (paper, sibling relaxation).
     fn relax(
         &self,
         steps: u32,
+        held: Held,
         source: &PoissonSource<T>,
         field: &mut Buffer<T>,
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
         let mut iterations = Iterations::default();
-        for _ in 0..steps {
-            potential_ghosts(self.device, self.tables, GhostOrigin::Sibling, field, ghosts);
-            iterations.add(self.solve(Guess::Held, source, field, ghosts, gradients));
+        for step in 0..steps {
+            let (parities, origin): (&[Parity], _) = match self.order {
+                SiblingOrder::Jacobi => (&[Parity::All], GhostOrigin::Sibling),
+                SiblingOrder::Alternating if step == 0 && held == Held::No => (&ALTERNATING, GhostOrigin::Sibling),
+                SiblingOrder::Alternating => (&ALTERNATING, GhostOrigin::Relaxed(OVERRELAXATION)),
+            };
+            for &parity in parities {
+                potential_ghosts(self.device, self.tables, parity, origin, field, ghosts);
+                iterations.add(self.solve(parity, Guess::Held, source, field, ghosts, gradients));
+            }
         }
         iterations
     }
 
     fn solve(
         &self,
+        parity: Parity,
         guess: Guess,
         source: &PoissonSource<T>,
         field: &mut Buffer<T>,
         ghosts: &Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
-        let Self { device, tables, solver, h } = *self;
-        group_poisson(device, tables, solver, guess, source, ghosts, h, field, Some(gradients))
+        let Self { device, tables, solver, h, .. } = *self;
+        group_poisson(device, tables, parity, solver, guess, source, ghosts, h, field, Some(gradients))
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`octree`] | keys, the sorted-key octree, neighbour tables, regrid |
 //! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
+//! | [`gravity`] | the multi-level Poisson solve |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
 //! | [`snapshot`] | the HDF5 file of checkpoints and outputs |

@@ -5,7 +5,7 @@ use super::{Align, CURVES, Colour, FAINT, Figure, GRID, INK, Shape};
 
 /// Size of a panel's frame in logical pixels, and the space around it.
 const FRAME: [f64; 2] = [440.0, 320.0];
-const LEFT: f64 = 88.0;
+const LEFT: f64 = 98.0;
 const RIGHT: f64 = 24.0;
 const BELOW: f64 = 62.0;
 const ABOVE: f64 = 18.0;
@@ -112,7 +112,7 @@ impl Frame {
         figure.outline(self.low, high, INK, 1.0);
         self.legend(figure, panel, high);
         figure.text([(self.low[0] + high[0]) / 2.0, high[1] + 44.0], &panel.x_label, LABEL, INK, Align::Centre);
-        figure.upright([self.low[0] - 66.0, (self.low[1] + high[1]) / 2.0], &panel.y_label, LABEL, INK);
+        figure.upright([self.low[0] - 76.0, (self.low[1] + high[1]) / 2.0], &panel.y_label, LABEL, INK);
     }
 
     fn axes(&self, figure: &mut Figure, high: [f64; 2]) {

@@ -1,6 +1,6 @@
 //! A map as a figure: the field in colours, a colour bar, axes in Mpc/h and the patches.
 
-use super::axis::Scale;
+use super::axis::{Scale, Tick};
 use super::{Align, Colour, FAINT, Figure, INK, Shape};
 use crate::cell_fields::{CellField, field_by_name};
 use crate::error::AnalysisError;
@@ -15,7 +15,8 @@ const ABOVE: f64 = 50.0;
 const BELOW: f64 = 64.0;
 const BAR: f64 = 22.0;
 const BAR_GAP: f64 = 16.0;
-const BAR_LABELS: f64 = 96.0;
+/// Width of a character of a tick label.
+const LETTER: f64 = 8.3;
 
 /// How a map is coloured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,8 +34,8 @@ pub struct MapStyle {
 /// value.
 ///
 /// # Errors
-/// [`AnalysisError::UnknownField`]; [`AnalysisError::Option`] for a range that is empty or not positive on a logarithmic
-/// scale; [`AnalysisError::Figure`] for a map without pixels.
+/// [`AnalysisError::UnknownField`]; [`AnalysisError::Option`] for a range that is empty or not positive on a
+/// logarithmic scale; [`AnalysisError::Figure`] for a map without pixels.
 pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> {
     let field = field_by_name(&map.field)?;
     let colours = Colours::new(map, field, style)?;
@@ -47,14 +48,18 @@ pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> 
     let scale = SIDE / extent[0].max(extent[1]);
     let low = [LEFT, ABOVE];
     let high = [LEFT + scale * extent[0], ABOVE + scale * extent[1]];
-    let size = [high[0] + BAR_GAP + BAR + BAR_LABELS, high[1] + BELOW];
+    let ticks = colours.scale.ticks(wanted(high[1] - low[1], 90.0));
+    let letters = ticks.iter().filter_map(|t| t.label.as_ref()).map(|l| l.chars().count()).max().unwrap_or(0);
+    let label_at = high[0] + BAR_GAP + BAR + 32.0 + LETTER * letters as f64;
+    let size = [label_at + 20.0, high[1] + BELOW];
     let mut figure = Figure { title, size, shapes: Vec::new() };
     let rgb = map.values.iter().rev().flatten().flat_map(|&v| colours.rgb(v)).collect();
     figure.shapes.push(Shape::Image { low, high, columns, rgb });
     patches(&mut figure, map, low, scale);
     figure.outline(low, high, INK, 1.0);
     axes(&mut figure, map, low, high);
-    bar(&mut figure, &colours, &field.label(), [high[0] + BAR_GAP, low[1]], high[1]);
+    bar(&mut figure, &colours, ticks, [high[0] + BAR_GAP, low[1]], high[1]);
+    figure.upright([label_at, (low[1] + high[1]) / 2.0], field.label(), 15.0, INK);
     headline(&mut figure, map, low, high);
     Ok(figure)
 }
@@ -63,9 +68,19 @@ fn title(map: &Map, field: &CellField) -> String {
     let across = ["x", "y", "z"][map.axis.frame()[2]];
     let meaning = field.meaning;
     if map.is_slice() {
-        format!("{meaning}, slice at {across} = {} Mpc/h", readable(map.depth_mpc_h[0]))
+        format!("{meaning}, slice at {across} = {} Mpc/h", length(map.depth_mpc_h[0]))
     } else {
-        format!("{meaning}, mean over {} Mpc/h along {across}", readable(map.depth_mpc_h[1] - map.depth_mpc_h[0]))
+        format!("{meaning}, mean over {} Mpc/h along {across}", length(map.depth_mpc_h[1] - map.depth_mpc_h[0]))
+    }
+}
+
+/// A length without superfluous zeros.
+fn length(value: f64) -> String {
+    let text = readable(value);
+    if text.contains('.') && !text.contains('×') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
     }
 }
 
@@ -77,7 +92,7 @@ fn headline(figure: &mut Figure, map: &Map, low: [f64; 2], high: [f64; 2]) {
     let size = (15.0f64).min((high[0] - low[0] + BAR_GAP + BAR) / (0.62 * text.chars().count() as f64 + 8.0));
     figure.text([low[0], low[1] - 19.0], text, size, INK, Align::Left);
     if let Some(z) = map.redshift {
-        let shown = format!("z = {}", if z.abs() < 5e-4 { "0".into() } else { readable(z) });
+        let shown = format!("redshift {}", if z.abs() < 5e-4 { "0".into() } else { readable(z) });
         figure.text([figure.size[0] - 14.0, low[1] - 19.0], shown, size.max(11.0), FAINT, Align::Right);
     }
 }
@@ -86,13 +101,12 @@ fn axes(figure: &mut Figure, map: &Map, low: [f64; 2], high: [f64; 2]) {
     let [right, up, _] = map.axis.frame().map(|a| ["x", "y", "z"][a]);
     let x = Scale::new(map.horizontal_mpc_h[0], map.horizontal_mpc_h[1], false);
     let y = Scale::new(map.vertical_mpc_h[0], map.vertical_mpc_h[1], false);
-    let wanted = |length: f64| ((length / 100.0).round() as usize).clamp(2, 7);
-    for tick in x.ticks(wanted(high[0] - low[0])) {
+    for tick in x.ticks(wanted(high[0] - low[0], 100.0)) {
         let at = low[0] + (high[0] - low[0]) * x.place(tick.value);
         figure.line(vec![[at, high[1]], [at, high[1] + 6.0]], INK, 1.0);
         figure.text([at, high[1] + 18.0], tick.label.unwrap_or_default(), 13.0, INK, Align::Centre);
     }
-    for tick in y.ticks(wanted(high[1] - low[1])) {
+    for tick in y.ticks(wanted(high[1] - low[1], 100.0)) {
         let at = high[1] - (high[1] - low[1]) * y.place(tick.value);
         figure.line(vec![[low[0], at], [low[0] - 6.0, at]], INK, 1.0);
         figure.text([low[0] - 10.0, at], tick.label.unwrap_or_default(), 13.0, INK, Align::Right);
@@ -116,15 +130,19 @@ fn patches(figure: &mut Figure, map: &Map, corner: [f64; 2], scale: f64) {
     }
 }
 
-fn bar(figure: &mut Figure, colours: &Colours, label: &str, corner: [f64; 2], bottom: f64) {
+/// Ticks along a side, about one every `each` pixels.
+fn wanted(length: f64, each: f64) -> usize {
+    ((length / each).round() as usize).clamp(2, 7)
+}
+
+fn bar(figure: &mut Figure, colours: &Colours, ticks: Vec<Tick>, corner: [f64; 2], bottom: f64) {
     let steps = 256;
     let at = |n: usize| colours.colour((n as f64 + 0.5) / steps as f64);
     let rgb = (0..steps).rev().flat_map(at).collect();
     let high = [corner[0] + BAR, bottom];
     figure.shapes.push(Shape::Image { low: corner, high, columns: 1, rgb });
     figure.outline(corner, high, INK, 1.0);
-    let wanted = (((bottom - corner[1]) / 90.0).round() as usize).clamp(2, 7);
-    for tick in colours.scale.ticks(wanted) {
+    for tick in ticks {
         let y = bottom - (bottom - corner[1]) * colours.scale.place(tick.value);
         let length = if tick.label.is_some() { 6.0 } else { 3.5 };
         figure.line(vec![[high[0], y], [high[0] + length, y]], INK, 1.0);
@@ -132,7 +150,6 @@ fn bar(figure: &mut Figure, colours: &Colours, label: &str, corner: [f64; 2], bo
             figure.text([high[0] + 10.0, y], text, 13.0, INK, Align::Left);
         }
     }
-    figure.upright([high[0] + 76.0, (corner[1] + bottom) / 2.0], label, 15.0, INK);
 }
 
 /// Values to colours.

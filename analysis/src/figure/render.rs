@@ -23,7 +23,7 @@ pub(super) fn png(figure: &Figure) -> Result<Vec<u8>, AnalysisError> {
     let mut pixels = vec![255u8; width * height * 3];
     {
         let backend = BitMapBackend::with_buffer(&mut pixels, (width as u32, height as u32));
-        let canvas = Canvas { figure, scale: PNG_SCALE, text: TextAs::Pixels };
+        let canvas = Canvas { figure, scale: PNG_SCALE, target: Target::Png };
         canvas.draw(&backend.into_drawing_area())?;
     }
     let small = average(&pixels, width, height);
@@ -45,7 +45,7 @@ pub(super) fn svg(figure: &Figure) -> Result<String, AnalysisError> {
     let mut text = String::new();
     {
         let backend = SVGBackend::with_string(&mut text, (width, height));
-        let canvas = Canvas { figure, scale: SVG_SCALE, text: TextAs::Words };
+        let canvas = Canvas { figure, scale: SVG_SCALE, target: Target::Svg };
         canvas.draw(&backend.into_drawing_area())?;
     }
     let drawn = format!("width=\"{width}\" height=\"{height}\"");
@@ -73,20 +73,20 @@ fn failure(figure: &Figure, reason: impl ToString) -> AnalysisError {
     AnalysisError::Figure { title: figure.title.clone(), reason: reason.to_string() }
 }
 
-/// How text reaches the file.
+/// The kind of file.
 #[derive(Clone, Copy, PartialEq)]
-enum TextAs {
-    /// Drawn here.
-    Pixels,
-    /// As words that the reader's program draws.
-    Words,
+enum Target {
+    /// Pixels: text is drawn here.
+    Png,
+    /// Shapes and words, which the reader's program draws.
+    Svg,
 }
 
 struct Canvas<'a> {
     figure: &'a Figure,
     /// Drawn pixels a logical pixel.
     scale: f64,
-    text: TextAs,
+    target: Target,
 }
 
 impl Canvas<'_> {
@@ -108,11 +108,7 @@ impl Canvas<'_> {
         shape: &Shape,
     ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
         match shape {
-            Shape::Line { points, colour, width } => {
-                let stroke_width = (width * self.scale).round().max(1.0) as u32;
-                let style = ShapeStyle { color: rgba(*colour), filled: false, stroke_width };
-                area.draw(&PathElement::new(points.iter().map(|&p| self.place(p)).collect::<Vec<_>>(), style))
-            }
+            Shape::Line { points, colour, width } => self.line(area, points, *colour, *width),
             Shape::Rectangle { low, high, colour } => {
                 area.draw(&Rectangle::new([self.place(*low), self.place(*high)], rgba(*colour).filled()))
             }
@@ -127,6 +123,31 @@ impl Canvas<'_> {
         }
     }
 
+    /// Thick lines are drawn one by one with round joints in a PNG: rounded to whole pixels as one polygon, a level
+    /// line would not stay level.
+    fn line<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        points: &[[f64; 2]],
+        colour: Colour,
+        width: f64,
+    ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+        let stroke_width = (width * self.scale).round().max(1.0) as u32;
+        let style = ShapeStyle { color: rgba(colour), filled: false, stroke_width };
+        let points: Vec<(i32, i32)> = points.iter().map(|&p| self.place(p)).collect();
+        if self.target == Target::Svg || stroke_width < 3 || colour.3 < 1.0 {
+            return area.draw(&PathElement::new(points, style));
+        }
+        for pair in points.windows(2) {
+            area.draw(&PathElement::new(pair.to_vec(), style))?;
+        }
+        let joints = points.iter().skip(1).take(points.len().saturating_sub(2));
+        for &joint in joints {
+            area.draw(&Circle::new(joint, stroke_width as i32 / 2, style.filled()))?;
+        }
+        Ok(())
+    }
+
     fn text<DB: DrawingBackend>(
         &self,
         area: &DrawingArea<DB, Shift>,
@@ -137,7 +158,7 @@ impl Canvas<'_> {
         align: Align,
         upright: bool,
     ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
-        if self.text == TextAs::Pixels {
+        if self.target == Target::Png {
             let at = at.map(|c| c * self.scale);
             let draw = |x, y, coverage| area.draw_pixel((x, y), &rgba(colour).mix(coverage));
             return cover_text(at, text, size * self.scale, align, upright, draw);

@@ -39,9 +39,10 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         points: spectrum.bins.iter().map(|b| [b.k_h_mpc, b.power_mpc3_h3]).collect(),
         markers: false,
     });
-    let nyquist = spectra.iter().map(|(_, s)| s.k_nyquist_h_mpc).fold(f64::INFINITY, f64::min);
-    let marks =
-        if nyquist.is_finite() { vec![Mark { x: nyquist / 2.0, label: "½ k Nyquist".into() }] } else { Vec::new() };
+    // a mark for grids of different levels would belong to one of them only
+    let nyquist = spectra.first().map(|(_, s)| s.k_nyquist_h_mpc);
+    let shared = nyquist.filter(|k| spectra.iter().all(|(_, s)| s.k_nyquist_h_mpc == *k));
+    let marks = shared.map(|k| Mark { x: k / 2.0, label: "½ k Nyquist".into() }).into_iter().collect();
     let panel = Panel {
         x_label: "k [h/Mpc]".into(),
         y_label: "P(k) [(Mpc/h)³]".into(),
@@ -56,7 +57,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
 
 /// Density, temperature, radial velocity and enclosed mass of one or more named profiles.
 pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
-    let panel = |y_label: &str, y_logarithmic: bool, value: fn(&Shell) -> f64| Panel {
+    let panel = |y_label: &str, y_logarithmic: bool, point: fn(&Shell) -> [f64; 2]| Panel {
         x_label: "r [Mpc/h]".into(),
         y_label: y_label.into(),
         x_logarithmic: true,
@@ -66,7 +67,7 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
             .iter()
             .map(|(name, profile)| Curve {
                 name: name.clone(),
-                points: profile.shells.iter().map(|s| [s.r_mpc_h, value(s)]).collect(),
+                points: profile.shells.iter().map(point).collect(),
                 markers: profiles.len() == 1,
             })
             .collect(),
@@ -76,10 +77,10 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
         },
     };
     let panels = [
-        panel("ρ / mean density", true, |s| s.density),
-        panel("T [K]", true, |s| s.temperature_k),
-        panel("radial velocity [km/s]", false, |s| s.radial_velocity_km_s),
-        panel("enclosed mass [M⊙/h]", true, |s| s.enclosed_mass_msun_h),
+        panel("ρ / mean density", true, |s| [s.r_mpc_h, s.density]),
+        panel("T [K]", true, |s| [s.r_mpc_h, s.temperature_k]),
+        panel("radial velocity [km/s]", false, |s| [s.r_mpc_h, s.radial_velocity_km_s]),
+        panel("enclosed mass [M⊙/h]", true, |s| [s.r_outer_mpc_h, s.enclosed_mass_msun_h]),
     ];
     let redshift = profiles.first().map_or(String::new(), |(_, p)| format!(" at z = {}", readable(p.redshift)));
     line_figure(&format!("Radial profiles{redshift}"), &panels, 2)

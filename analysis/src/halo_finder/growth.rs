@@ -44,8 +44,8 @@ pub fn grow(snapshot: &Snapshot, gas: &Gas, peak: &Peak, density: f64, options: 
 
 /// Where the mean density inside r, beyond `innermost`, first falls below `density`, up to `reach`.
 ///
-/// Mass and volume are both summed over the samples: their errors from cells cut by the sphere then mostly cancel in the
-/// mean density.
+/// Mass and volume are both summed over the samples: their errors from cells cut by the sphere then mostly cancel in
+/// the mean density.
 fn crossing(
     snapshot: &Snapshot,
     centre: [f64; 3],

@@ -8,8 +8,8 @@
 //!
 //! The density is the gas density of the snapshot (in units of the mean matter density: the gas stands for all matter).
 //! Spheres may overlap, and mass in an overlap counts in both halos: `overlaps` counts them. Because the densest peak
-//! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by a larger one; it is
-//! kept, and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
+//! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by a larger one; it
+//! is kept, and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
 
 pub mod growth;
 pub mod peaks;

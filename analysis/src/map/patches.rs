@@ -17,8 +17,8 @@ pub struct PatchOutline {
 }
 
 impl Window {
-    /// Whether a cube with this lower corner (along the frame's axes) shares area with the window; a window without depth
-    /// belongs to the cube that starts at it.
+    /// Whether a cube with this lower corner (along the frame's axes) shares area with the window; a window without
+    /// depth belongs to the cube that starts at it.
     pub(crate) fn meets(&self, low: [f64; 3], width: f64) -> bool {
         let in_depth = low[2] + width > self.low[2] && (low[2] < self.high[2] || low[2] == self.low[2]);
         in_depth && (0..2).all(|a| low[a] < self.high[a] && low[a] + width > self.low[a])

@@ -1,7 +1,8 @@
 //! A field averaged along the line of sight.
 //!
 //! Each leaf cell counts in a pixel with the volume that the two share, exactly; fields that are averaged by mass (see
-//! [`crate::cell_fields`]) with its mass. So the mean of a density map over its pixels is the mean density of the window.
+//! [`crate::cell_fields`]) with its mass. So the mean of a density map over its pixels is the mean density of the
+//! window.
 
 use super::{Map, MapOptions, Window, patches};
 use crate::cell_fields::{Average, Gas, field_of};
@@ -13,7 +14,7 @@ use comove_sim::kernels::layout::{DENSITY, PATCH};
 /// The mean of a field along lines of sight of length `options.depth_mpc_h` around `options.center`.
 ///
 /// # Errors
-/// As [`super::slice`].
+/// As [`super::slice()`].
 pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisError> {
     let field = field_of(snapshot, &options.field)?;
     let window = Window::new(snapshot, options)?;

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 /// A slice through `options.center`.
 ///
 /// # Errors
-/// [`AnalysisError::UnknownField`], [`AnalysisError::MissingField`]; [`AnalysisError::Option`] for a window that does not
-/// fit or too many pixels.
+/// [`AnalysisError::UnknownField`], [`AnalysisError::MissingField`]; [`AnalysisError::Option`] for a window that does
+/// not fit or too many pixels.
 pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisError> {
     let field = field_of(snapshot, &options.field)?;
     let window = Window::new(snapshot, &MapOptions { depth_mpc_h: None, ..options.clone() })?;

@@ -4,13 +4,14 @@ use super::{FACE_GRADIENTS, GroupSolver, Guess, Iterations, sine, sor};
 use crate::buffer::SlotWriter;
 use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{FACES, GHOST_CELLS, face_axes, strides};
+use crate::potential_ghosts::{FACES, GHOST_CELLS, Parity, face_axes, strides};
 use crate::real::Real;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
 
 pub(super) fn group_poisson<T: Real>(
     tables: &LevelTables,
+    parity: Parity,
     solver: &GroupSolver<T>,
     guess: Guess,
     source: &PoissonSource<T>,
@@ -25,6 +26,7 @@ pub(super) fn group_poisson<T: Real>(
         .slots
         .par_iter()
         .enumerate()
+        .filter(|&(g, _)| parity.contains(tables.octants[g]))
         .map(|(g, &slot)| {
             // SAFETY: the slots of a level are distinct, and each is visited once.
             let potential = unsafe { potential.slot(slot) };
@@ -67,7 +69,7 @@ pub(super) fn subtract_boundary<T: Real>(ghosts: &[T], mean: T, right_hand_side:
         for n in 0..GROUP {
             for m in 0..GROUP {
                 let cell = first + n * b + m * a;
-                right_hand_side[cell] = right_hand_side[cell] - (ghosts[n * GROUP + m] - mean);
+                right_hand_side[cell] -= ghosts[n * GROUP + m] - mean;
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::layout::{GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{FACES, GHOST_CELLS};
+use crate::potential_ghosts::{FACES, GHOST_CELLS, Parity};
 use crate::real::Real;
 use crate::tables::LevelTables;
 
@@ -66,10 +66,10 @@ impl Iterations {
     }
 }
 
-/// Solves the discrete 7-point equation ∇²φ = source in 16³ cells of width `h`.
+/// Solves the discrete 7-point equation ∇²φ = source in the 16³ cells of width `h` of each group of one parity.
 ///
-/// - `ghosts`: boundary values, `[groups, 6, 16, 16]` in key order, see [`crate::potential_ghosts`].
-/// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
+/// - `ghosts`: boundary values, `[groups, 6, 16, 16]` in key order, see [`mod@crate::potential_ghosts`].
+/// - `potential`: `[slots, 16, 16, 16]`; those groups' slots are overwritten.
 /// - `gradients`: `[slots, 6, 8, 8]`, outward normal derivative on each face from this solution and these boundary
 ///   values, averaged over the four fine faces of a coarse face (paper, the fine-grid side of ξ).
 ///
@@ -78,6 +78,7 @@ impl Iterations {
 pub fn group_poisson<T: Real>(
     device: &Device,
     tables: &LevelTables,
+    parity: Parity,
     solver: &GroupSolver<T>,
     guess: Guess,
     source: &PoissonSource<T>,
@@ -93,7 +94,8 @@ pub fn group_poisson<T: Real>(
         Device::Cpu(device) => {
             let gradients = gradients.map(Buffer::host_mut);
             let (ghosts, potential) = (ghosts.host(), potential.host_mut());
-            device.install(|| cpu::group_poisson(tables, solver, guess, source, ghosts, h, potential, gradients))
+            device
+                .install(|| cpu::group_poisson(tables, parity, solver, guess, source, ghosts, h, potential, gradients))
         }
     }
 }

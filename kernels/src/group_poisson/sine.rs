@@ -2,8 +2,8 @@
 //!
 //! The vectors sin(π(n+1)(k+1)/17) diagonalise the second difference in 16 cells with zero boundary values; scaled by
 //! √(2/17) they form a matrix that is symmetric and its own inverse. So: transform along z, y and x, divide by the
-//! eigenvalue −Σ(2 − 2cos(π(k+1)/17)), transform back. Mirroring a line multiplies its even-numbered coefficients by 1 and
-//! the odd ones by −1, so a dense product splits into two of half the size.
+//! eigenvalue −Σ(2 − 2cos(π(k+1)/17)), transform back. Mirroring a line multiplies its even-numbered coefficients by
+//! 1 and the odd ones by −1, so a dense product splits into two of half the size.
 
 use super::cpu::{boundary_mean, face_gradients, subtract_boundary};
 use crate::by_isa::by_isa;

@@ -1,7 +1,7 @@
 //! The sweep of one group on the processor, in parallel over groups.
 //!
-//! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are still to
-//! be swept and only the group's own cells on the others.
+//! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are
+//! still to be swept and only the group's own cells on the others.
 
 use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
@@ -197,25 +197,40 @@ impl<T: Real> GroupSweep<'_, T> {
         let block = &self.scratch.block;
         for k in 0..GROUP {
             for j in 0..GROUP {
-                let mut row = RowChanges::default();
-                for i in 0..GROUP {
-                    let from = block_cell(0, i + HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
-                    let u = std::array::from_fn(|f| block[from + f * block_cell(1, 0, 0, 0)]);
-                    let after = synchronise(&u, eos);
-                    for f in 0..FIELDS {
-                        self.out[f * GROUP_CELLS + cell(i, j, k)] = after.cell[f];
-                    }
-                    row.energy[i] = after.cell[4] - u[4];
-                    row.mass[i] = after.cell[0] - u[0];
-                    row.unusual[i] = u32::from(after.cold) * COLD
-                        | u32::from(after.floored) * FLOORED
-                        | u32::from(!is_valid(&after.cell)) * INVALID;
+                let mut cells = [[T::zero(); GROUP]; FIELDS];
+                for f in 0..FIELDS {
+                    let from = block_cell(f, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
+                    cells[f].copy_from_slice(&block[from..from + GROUP]);
                 }
-                row.book(self.tables.leaves[self.g], j, k, &mut report);
+                let changes = synchronise_row(&mut cells, eos);
+                for f in 0..FIELDS {
+                    self.out[f * GROUP_CELLS + cell(0, j, k)..][..GROUP].copy_from_slice(&cells[f]);
+                }
+                changes.book(self.tables.leaves[self.g], j, k, &mut report);
             }
         }
         report
     }
+}
+
+/// Makes energy and entropy scalar of a row of cells agree and says what that changed.
+#[inline(always)]
+fn synchronise_row<T: Real>(cells: &mut [[T; GROUP]; FIELDS], eos: &Eos<T>) -> RowChanges<T> {
+    let mut changes = RowChanges { energy: [T::zero(); GROUP], mass: [T::zero(); GROUP], unusual: [0; GROUP] };
+    for i in 0..GROUP {
+        let u = [cells[0][i], cells[1][i], cells[2][i], cells[3][i], cells[4][i], cells[5][i]];
+        let after = synchronise(&u, eos);
+        for f in 0..FIELDS {
+            cells[f][i] = after.cell[f];
+        }
+        changes.energy[i] = after.cell[4] - u[4];
+        changes.mass[i] = after.cell[0] - u[0];
+        let cold = if after.cold { COLD } else { 0 };
+        let floored = if after.floored { FLOORED } else { 0 };
+        let invalid = if is_valid(&after.cell) { 0 } else { INVALID };
+        changes.unusual[i] = cold | floored | invalid;
+    }
+    changes
 }
 
 const COLD: u32 = 1;
@@ -229,17 +244,11 @@ struct RowChanges<T> {
     unusual: [u32; GROUP],
 }
 
-impl<T: Real> Default for RowChanges<T> {
-    fn default() -> Self {
-        Self { energy: [T::zero(); GROUP], mass: [T::zero(); GROUP], unusual: [0; GROUP] }
-    }
-}
-
 impl<T: Real> RowChanges<T> {
     /// Adds the row's leaf cells to the group's report, in the order of the cells.
     #[inline(always)]
     fn book(&self, leaves: u8, j: usize, k: usize, report: &mut GroupReport) {
-        if self.unusual.iter().fold(0, |any, flags| any | flags) == 0 {
+        if self.unusual == [0; GROUP] {
             return;
         }
         for i in 0..GROUP {
@@ -266,7 +275,8 @@ impl<T: Real> RowChanges<T> {
     }
 }
 
-/// The fields in a sheet's order for a sweep along `axis`: the momentum along it comes first, the others follow cyclically.
+/// The fields in a sheet's order for a sweep along `axis`: the momentum along it comes first, the others follow
+/// cyclically.
 #[inline(always)]
 const fn momentum_first(axis: usize) -> [usize; FIELDS] {
     [0, MOMENTUM + axis, MOMENTUM + (axis + 1) % 3, MOMENTUM + (axis + 2) % 3, 4, 5]

@@ -30,19 +30,19 @@ pub struct SweepParameters<T> {
     pub eos: Eos<T>,
 }
 
-/// Advances the groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed with
-/// what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every cell agree
-/// ([`crate::point::dual_energy::synchronise`]).
+/// Advances the groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed
+/// with what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every
+/// cell agree ([`crate::point::dual_energy::synchronise`]).
 ///
 /// * `flux_slots`: which plane of `fluxes` takes the flux through each of a group's nine planes, or [`NONE`];
 ///   `[groups, 9]`, entry `axis * 3 + plane`
-/// * `fluid`: the state before, all levels; conserved, comoving, `[slot, 6, 16, 16, 16]`. Ghost cells come from here: from
-///   this level, and interpolated from the coarser one
+/// * `fluid`: the state before, all levels; conserved, comoving, `[slot, 6, 16, 16, 16]`. Ghost cells come from here:
+///   from this level, and interpolated from the coarser one
 /// * `out`: the same shape; the slots of the level's groups are overwritten, no others
 /// * `fluxes`: fluxes per unit area and code time of the directional pass, `[plane, 6, 16, 16]`
 ///   ([`crate::layout::FLUX_PLANE_VALUES`]); the planes that `flux_slots` names are overwritten
-/// * `reports`: one per group, overwritten. Synchronisation is booked as `energy_added` where the entropy scalar decided,
-///   as `floor_energy` and `floor_mass` in cells that were raised to a floor
+/// * `reports`: one per group, overwritten. Synchronisation is booked as `energy_added` where the entropy scalar
+///   decided, as `floor_energy` and `floor_mass` in cells that were raised to a floor
 ///
 /// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
 ///

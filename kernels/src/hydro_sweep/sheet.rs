@@ -1,8 +1,8 @@
 //! A sheet of parallel pencils, swept at once.
 //!
-//! Cells lie flat in memory, `S` apart along the sweep. With S = 1 whole rows follow each other and the few values that
-//! mix two rows are never used, so that a sweep along x needs no transposition; with S = 8 or 11 that many pencils lie side by
-//! side. Either way each stage is one loop over consecutive values, which vectorizes.
+//! Cells lie flat in memory, `S` apart along the sweep. With S = 1 whole rows follow each other and the few values
+//! that mix two rows are never used, so that a sweep along x needs no transposition; with S = 8 or 11 that many
+//! pencils lie side by side. Either way each stage is one loop over consecutive values, which vectorizes.
 
 use crate::layout::FIELDS;
 use crate::point::dual_energy::Cell;

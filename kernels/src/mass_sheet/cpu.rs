@@ -89,7 +89,7 @@ fn add_face<T: Real>(
             let cell = along + layer * stride[axis];
             let coarse = inverse_h * (outside[cell] - inside[along + beyond * stride[axis]]);
             let fine = gradients[(facing * PATCH + n) * PATCH + m];
-            sheet[cell] = sheet[cell] - inverse_h * (coarse - fine);
+            sheet[cell] -= inverse_h * (coarse - fine);
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct RefinedTables {
 /// mean of the finer level's right-hand side on top, so levels go from fine to coarse.
 ///
 /// - `potential`: `[slots, 16, 16, 16]`.
-/// - `gradients`: `[slots, 6, 8, 8]` of the finer level, from [`crate::group_poisson`].
+/// - `gradients`: `[slots, 6, 8, 8]` of the finer level, from [`crate::group_poisson::group_poisson`].
 /// - `sheet`: `[slots, 16, 16, 16]`; the level's slots are overwritten, the finer level's are read.
 /// - `h`: cell width of this level.
 ///

@@ -14,7 +14,8 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
     T::of(0.5) * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0]
 }
 
-/// Thermal pressure: from the entropy scalar where the internal energy is less than η of the total, else from the energy.
+/// Thermal pressure: from the entropy scalar where the internal energy is less than η of the total, else from the
+/// energy.
 #[inline(always)]
 pub fn pressure<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     let internal = u[4] - kinetic(u);
@@ -58,8 +59,8 @@ pub fn synchronise<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> Synchronised<T> {
 /// Whether all values are finite and density and energy positive.
 #[inline(always)]
 pub fn is_valid<T: Real>(u: &Cell<T>) -> bool {
-    let sum = u[0] + u[1] + u[2] + u[3] + u[4] + u[5]; // not finite if one of them is not
-    sum.is_finite() & (u[0] > T::zero()) & (u[4] > T::zero())
+    let sum = u[0] + u[1] + u[2] + u[3] + u[4] + u[5];
+    (sum * T::zero() == T::zero()) & (u[0] > T::zero()) & (u[4] > T::zero())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The one-dimensional relaxing TVD scheme, pointwise (paper, section 2.2, equations 6–12).
+//! The one-dimensional relaxing TVD scheme, pointwise (paper, section 2.2).
 //!
-//! A cell comes with the momentum along the sweep first and the two transverse ones after it. All fluxes here are *twice*
-//! the paper's, which drops its factors ½ (powers of two change no bits); who stores a flux halves it. The two halves
-//! enter every sum pairwise, so that a mirrored flow gives mirrored bits.
+//! A cell comes with the momentum along the sweep first and the two transverse ones after it. All fluxes here are
+//! *twice* the paper's, which drops its factors ½ (powers of two change no bits); who stores a flux halves it. The
+//! two halves enter every sum pairwise, so that a mirrored flow gives mirrored bits.
 
 use crate::point::dual_energy::Cell;
 use crate::point::eos::Eos;
@@ -17,9 +17,9 @@ pub struct SplitFlux<T> {
     pub left: Cell<T>,
 }
 
-/// 1/ρ and the pressure of a cell, density and pressure at least their floors. The pressure comes from the entropy scalar where the
-/// internal energy is less than η of the total (the rule of [`crate::point::dual_energy::pressure`]). So the sound speed of
-/// a finite cell is a number.
+/// 1/ρ and the pressure of a cell, density and pressure at least their floors. The pressure comes from the entropy
+/// scalar where the internal energy is less than η of the total (the rule of
+/// [`crate::point::dual_energy::pressure`]). So the sound speed of a finite cell is a number.
 #[inline(always)]
 fn thermodynamics<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> (T, T) {
     let density = if u[0] > eos.density_floor { u[0] } else { eos.density_floor };
@@ -30,7 +30,8 @@ fn thermodynamics<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> (T, T) {
     (inverse, if pressure > eos.pressure_floor { pressure } else { eos.pressure_floor })
 }
 
-/// max(|v_x|, |v_y|, |v_z|) + c_s: the fastest freezing speed that the three directions of a sweep will use in this cell.
+/// max(|v_x|, |v_y|, |v_z|) + c_s: the fastest freezing speed that the three directions of a sweep will use in this
+/// cell.
 #[inline(always)]
 pub fn signal_speed<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     let (inverse, pressure) = thermodynamics(u, eos);
@@ -60,16 +61,16 @@ pub fn upwind_flux<T: Real>(right_moving_of_left_cell: T, left_moving_of_right_c
     right_moving_of_left_cell - left_moving_of_right_cell
 }
 
-/// Van Leer's harmonic mean of two half differences, given the whole differences: 2(a/2)(b/2)/(a/2 + b/2) = ab/(a+b) where
-/// both have one sign, else zero (paper, equation 11).
+/// Van Leer's harmonic mean of two half differences, given the whole differences: 2(a/2)(b/2)/(a/2 + b/2) = ab/(a+b)
+/// where both have one sign, else zero (paper, section 2.2).
 #[inline(always)]
 pub fn van_leer<T: Real>(a: T, b: T) -> T {
     let product = a * b;
     if product > T::zero() { product / (a + b) } else { T::zero() }
 }
 
-/// Twice the second-order flux through the face between cells 0 and 1, from the right-moving fluxes of cells −1, 0, 1 and
-/// the left-moving fluxes of cells 0, 1, 2 (paper, equations 8–12).
+/// Twice the second-order flux through the face between cells 0 and 1, from the right-moving fluxes of cells −1, 0, 1
+/// and the left-moving fluxes of cells 0, 1, 2.
 #[inline(always)]
 pub fn limited_flux<T: Real>(right: [T; 3], left: [T; 3]) -> T {
     let rightward = right[1] + van_leer(right[1] - right[0], right[2] - right[1]);

@@ -1,16 +1,24 @@
 //! Ghost values on the host processor.
 
 use super::coarse::CoarseBlock;
-use super::{FACES, GHOST_CELLS, GhostOrigin, face_axes, strides};
+use super::{FACES, GHOST_CELLS, GhostOrigin, Parity, face_axes, strides};
 use crate::by_isa::by_isa;
 use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, direction};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
-pub(super) fn potential_ghosts<T: Real>(tables: &LevelTables, origin: GhostOrigin, potential: &[T], ghosts: &mut [T]) {
+pub(super) fn potential_ghosts<T: Real>(
+    tables: &LevelTables,
+    parity: Parity,
+    origin: GhostOrigin,
+    potential: &[T],
+    ghosts: &mut [T],
+) {
     ghosts.par_chunks_mut(GHOST_CELLS).take(tables.len()).enumerate().for_each(|(g, ghosts)| {
-        gather(tables, g, origin, potential, ghosts);
+        if parity.contains(tables.octants[g]) {
+            gather(tables, g, origin, potential, ghosts);
+        }
     });
 }
 
@@ -35,13 +43,20 @@ fn gather_group<T: Real, const LANES: usize>(
         let ghosts = &mut ghosts[face * FACE_CELLS..][..FACE_CELLS];
         let sibling = match origin {
             GhostOrigin::Coarse => NONE,
-            GhostOrigin::Sibling => row[face_direction(face)],
+            GhostOrigin::Sibling | GhostOrigin::Relaxed(_) => row[face_direction(face)],
         };
-        if sibling == NONE {
+        if sibling != NONE {
+            let neighbour = &potential[sibling as usize * GROUP_CELLS..][..GROUP_CELLS];
+            match origin {
+                GhostOrigin::Relaxed(factor) => {
+                    let factor = T::of(factor);
+                    facing_cells(neighbour, face, ghosts, |ghost, cell| ghost + factor * (cell - ghost));
+                }
+                _ => facing_cells(neighbour, face, ghosts, |_, cell| cell),
+            }
+        } else if !matches!(origin, GhostOrigin::Relaxed(_)) {
             let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], potential);
             block.get_or_insert_with(load).face(face, ghosts);
-        } else {
-            facing_cells(&potential[sibling as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
         }
     }
 }
@@ -56,20 +71,24 @@ pub(crate) const fn face_direction(face: usize) -> usize {
     }
 }
 
-/// Copies the layer of the neighbour across `face` that touches it.
+/// Sets each ghost to `value(ghost, cell)`, cell being the neighbour's across `face` at that place.
 #[inline(always)]
-fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T]) {
+fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: impl Fn(T, T) -> T) {
     let axis = face / 2;
     let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
     let layer = if face & 1 == 0 { GROUP - 1 } else { 0 };
     let first = layer * strides(GROUP)[axis];
     for n in 0..GROUP {
         let ghosts = &mut ghosts[n * GROUP..][..GROUP];
+        // one loop for each stride, so that the one along x vectorizes
         if a == 1 {
-            ghosts.copy_from_slice(&neighbour[first + n * b..][..GROUP]);
+            let cells = &neighbour[first + n * b..][..GROUP];
+            for m in 0..GROUP {
+                ghosts[m] = value(ghosts[m], cells[m]);
+            }
         } else {
             for m in 0..GROUP {
-                ghosts[m] = neighbour[first + n * b + m * a];
+                ghosts[m] = value(ghosts[m], neighbour[first + n * b + m * a]);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells need
-//! for their acceleration.
+//! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells
+//! need for their acceleration.
 //!
 //! Faces are numbered −x, +x, −y, +y, −z, +z. Face values are `[6, b, a]`: a and b are the other two axes in the
 //! order x, y, z, a fastest.
@@ -21,15 +21,42 @@ pub const FACES: usize = 6;
 pub const GHOST_CELLS: usize = FACES * FACE_CELLS;
 
 /// Where ghost values come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GhostOrigin {
     /// All six faces interpolated from the coarser level.
     Coarse,
     /// Cells of the neighbours at the same level where there are any, else interpolated from the coarser level.
     Sibling,
+    /// Where there are neighbours at the same level, over-relaxation by this factor ω of what `ghosts` holds:
+    /// ghost += ω (cell − ghost). Elsewhere it keeps what it holds.
+    Relaxed(f64),
 }
 
-/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, from `potential`, `[slots, 16, 16, 16]` of all levels.
+/// Groups of a level by the parity of their coordinates' sum: no two groups of one parity share a face.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parity {
+    /// Every group.
+    All,
+    /// Even sum.
+    Even,
+    /// Odd sum.
+    Odd,
+}
+
+impl Parity {
+    /// Whether the group at this octant of its parent is one of them: a group's coordinate is twice its parent's plus
+    /// the octant's.
+    pub(crate) fn contains(self, octant: u8) -> bool {
+        match self {
+            Self::All => true,
+            Self::Even => octant.count_ones().is_multiple_of(2),
+            Self::Odd => !octant.count_ones().is_multiple_of(2),
+        }
+    }
+}
+
+/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of the groups of one parity from `potential`, `[slots, 16, 16,
+/// 16]` of all levels.
 ///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
 /// coarse cells and position.
@@ -40,6 +67,7 @@ pub enum GhostOrigin {
 pub fn potential_ghosts<T: Real>(
     device: &Device,
     tables: &LevelTables,
+    parity: Parity,
     origin: GhostOrigin,
     potential: &Buffer<T>,
     ghosts: &mut Buffer<T>,
@@ -48,7 +76,7 @@ pub fn potential_ghosts<T: Real>(
     assert!(potential.len().is_multiple_of(GROUP_CELLS));
     match device {
         Device::Cpu(device) => {
-            device.install(|| cpu::potential_ghosts(tables, origin, potential.host(), ghosts.host_mut()));
+            device.install(|| cpu::potential_ghosts(tables, parity, origin, potential.host(), ghosts.host_mut()));
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::layout::GROUP_VALUES;
 use crate::real::Real;
 use crate::tables::LevelTables;
 
-/// Hashes the fluid of each group of a level: Σ bits(i)·(2i+1)·0x9E3779B97F4A7C15 modulo 2⁶⁴ over its values i in layout
-/// order. One changed value always changes the sum, because every factor is odd. It guards against accidents, not against
-/// intent. The host combines the groups' hashes in key order.
+/// Hashes the fluid of each group of a level: Σ bits(i)·(2i+1)·0x9E3779B97F4A7C15 modulo 2⁶⁴ over its values i in
+/// layout order. One changed value always changes the sum, because every factor is odd. It guards against accidents,
+/// not against intent. The host combines the groups' hashes in key order.
 ///
 /// * `fluid`: conserved, comoving, `[slot, 6, 16, 16, 16]`
 /// * `hashes`: one per group, overwritten

@@ -52,7 +52,9 @@ fn fastest<T: Real>(group: &[T], eos: &Eos<T>) -> SignalSpeed {
         for e in 0..FACE_CELLS {
             let u = [fields[0][e], fields[1][e], fields[2][e], fields[3][e], fields[4][e], fields[5][e]];
             let speed = point_speed(&u, eos);
-            speeds[e] = if speed.is_finite() { speed } else { T::infinity() };
+            // a floor must not hide a cell that is no number
+            let sum = speed + u[0] + u[1] + u[2] + u[3] + u[4] + u[5];
+            speeds[e] = if sum * T::zero() == T::zero() { speed } else { T::infinity() };
         }
         let mut lanes = [T::neg_infinity(); GROUP];
         for row in speeds.as_chunks::<GROUP>().0 {

@@ -18,8 +18,9 @@ pub struct SignalSpeed {
     pub cell: u32,
 }
 
-/// max(|v_x|, |v_y|, |v_z|) + c_s over all cells of each group of a level, leaf or not: the sweep of a level is stable while
-/// Δt̃ times this is below h (paper, section 3.4, equation for Δt).
+/// max(|v_x|, |v_y|, |v_z|) + c_s over all cells of each group of a level, leaf or not (paper, section 3.4). Δt̃ of a
+/// sweep times this over h is the Courant number; the scheme damps sound waves up to 0.8 and amplifies them from 0.9
+/// on, although the paper's condition allows 1.
 ///
 /// * `fluid`: conserved, comoving, `[slot, 6, 16, 16, 16]`
 /// * `speeds`: one per group, overwritten

@@ -1,7 +1,7 @@
 //! Neighbour tables: the octree as the kernels see it. Derived data, rebuilt at a regrid.
 //!
-//! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the coarser
-//! one by arithmetic, without a search.
+//! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the
+//! coarser one by arithmetic, without a search.
 
 use super::Octree;
 use crate::parameters::Boundary;
@@ -244,14 +244,15 @@ fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
 mod tests {
     use super::*;
     use crate::octree::Key;
+    use comove_kernels::layout::CENTRE;
 
     /// A box whose root octants are refined in a pattern, three levels deep.
     fn tree(root: [u32; 3], boundary: Boundary) -> Octree {
         let mut refined = Vec::new();
         for key in Octree::new(root, boundary).level(0) {
-            for o in (0..OCTANTS).filter(|o| (key.coordinate[0] as usize + o) % 3 != 0) {
+            for o in (0..OCTANTS).filter(|o| !(key.coordinate[0] as usize + o).is_multiple_of(3)) {
                 refined.push(key.child(o));
-                refined.extend((0..OCTANTS).filter(|p| (o + p) % 2 == 0).map(|p| key.child(o).child(p)));
+                refined.extend((0..OCTANTS).filter(|p| (o + p).is_multiple_of(2)).map(|p| key.child(o).child(p)));
             }
         }
         Octree::with_groups(root, boundary, refined)

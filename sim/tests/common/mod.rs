@@ -5,13 +5,13 @@ use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::parameters::{Criterion, RunParameters};
 use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
-pub const GAMMA: f64 = 5.0 / 3.0;
+pub(crate) const GAMMA: f64 = 5.0 / 3.0;
 
 /// Density, velocity and pressure at a point of the unit box.
-pub type Gas = (f64, [f64; 3], f64);
+pub(crate) type Gas = (f64, [f64; 3], f64);
 
 /// A root mesh of `groups` groups a side with the gas of `initial` at cell centres.
-pub fn initial(
+pub(crate) fn initial(
     groups: u32,
     boundary: Boundary,
     cosmology: Option<Cosmology>,
@@ -57,7 +57,7 @@ pub fn initial(
 }
 
 /// A few plane waves with cold gas and velocities of the growing mode's sign: collapses within a few e-folds of a.
-pub fn cosmological(groups: u32) -> Snapshot {
+pub(crate) fn cosmological(groups: u32) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0);
     let tau = std::f64::consts::TAU;
     initial(groups, Boundary::Periodic, Some(cosmology), 0.05, |x| {
@@ -69,7 +69,7 @@ pub fn cosmological(groups: u32) -> Snapshot {
 }
 
 /// Parameters of a refined cosmological run.
-pub fn cosmological_parameters(precision: Precision) -> RunParameters {
+pub(crate) fn cosmological_parameters(precision: Precision) -> RunParameters {
     RunParameters {
         precision,
         max_level: 2,
@@ -80,7 +80,7 @@ pub fn cosmological_parameters(precision: Precision) -> RunParameters {
 }
 
 /// Parameters of a hydrodynamic run in plain coordinates.
-pub fn plain_parameters(precision: Precision, max_level: u8, thresholds: Vec<f64>) -> RunParameters {
+pub(crate) fn plain_parameters(precision: Precision, max_level: u8, thresholds: Vec<f64>) -> RunParameters {
     RunParameters {
         precision,
         coordinates: Coordinates::Plain,

@@ -1,0 +1,111 @@
+//! Small octrees for this crate's tests, with tables looked up by brute force.
+
+use crate::layout::{DIRECTIONS, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
+use crate::real::Real;
+use crate::tables::{LevelTables, NONE};
+
+/// Groups of every level by coordinate, slots counted through all levels.
+pub(crate) struct Mesh {
+    /// Groups along each axis of the root.
+    pub(crate) root: [i32; 3],
+    /// Else outflow.
+    pub(crate) periodic: bool,
+    /// Coordinates of the groups of each level.
+    pub(crate) levels: Vec<Vec<[i32; 3]>>,
+}
+
+impl Mesh {
+    /// The root level alone.
+    pub(crate) fn new(root: [i32; 3], periodic: bool) -> Self {
+        let mut groups = Vec::new();
+        for z in 0..root[2] {
+            for y in 0..root[1] {
+                groups.extend((0..root[0]).map(|x| [x, y, z]));
+            }
+        }
+        Self { root, periodic, levels: vec![groups] }
+    }
+
+    /// With these groups as the next level.
+    pub(crate) fn with_level(mut self, groups: Vec<[i32; 3]>) -> Self {
+        self.levels.push(groups);
+        self
+    }
+
+    /// Groups of all levels.
+    pub(crate) fn group_count(&self) -> usize {
+        self.levels.iter().map(Vec::len).sum()
+    }
+
+    /// The slot of the group at `coordinate`, components across an outflow boundary dropped; [`NONE`] if there is none.
+    fn slot(&self, level: usize, from: [i32; 3], step: [i32; 3]) -> u32 {
+        let wrapped: [i32; 3] = std::array::from_fn(|a| {
+            let n = self.root[a] << level;
+            let c = from[a] + step[a];
+            if self.periodic {
+                c.rem_euclid(n)
+            } else if (0..n).contains(&c) {
+                c
+            } else {
+                from[a]
+            }
+        });
+        let first: usize = self.levels[..level].iter().map(Vec::len).sum();
+        self.levels[level].iter().position(|&c| c == wrapped).map_or(NONE, |i| (first + i) as u32)
+    }
+
+    /// The tables of a level.
+    pub(crate) fn tables(&self, level: usize) -> LevelTables {
+        let mut tables = LevelTables::default();
+        let steps = || (0..DIRECTIONS as i32).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
+        for &c in &self.levels[level] {
+            tables.slots.push(self.slot(level, c, [0; 3]));
+            tables.neighbours.extend(steps().map(|step| self.slot(level, c, step)));
+            let parent = c.map(|c| c / 2);
+            tables
+                .parents
+                .extend(steps().map(|step| if level > 0 { self.slot(level - 1, parent, step) } else { NONE }));
+            tables.octants.push((c[0] & 1 | (c[1] & 1) << 1 | (c[2] & 1) << 2) as u8);
+            let outside = |a: usize, edge: i32| !self.periodic && c[a] == edge;
+            tables.outside.push((0..6).fold(0, |bits, b| {
+                let edge = if b % 2 == 0 { 0 } else { (self.root[b / 2] << level) - 1 };
+                bits | u8::from(outside(b / 2, edge)) << b
+            }));
+            let refined = |o: i32| {
+                let child = [2 * c[0] + (o & 1), 2 * c[1] + (o >> 1 & 1), 2 * c[2] + (o >> 2 & 1)];
+                self.levels.get(level + 1).is_some_and(|groups| groups.contains(&child))
+            };
+            tables.leaves.push((0..8).fold(0, |mask, o| mask | u8::from(!refined(o)) << o));
+        }
+        tables.check();
+        tables
+    }
+
+    /// The pool of all levels with `value(centre)` in every cell; the centre in units of root cells.
+    pub(crate) fn fill<T: Real>(&self, value: impl Fn([f64; 3]) -> [f64; FIELDS]) -> Vec<T> {
+        let mut fluid = vec![T::zero(); self.group_count() * GROUP_VALUES];
+        let mut slot = 0;
+        for (level, groups) in self.levels.iter().enumerate() {
+            let h = 0.5f64.powi(level as i32);
+            for c in groups {
+                for e in 0..GROUP_CELLS {
+                    let local = [e % GROUP, e / GROUP % GROUP, e / GROUP / GROUP];
+                    let centre = std::array::from_fn(|a| h * (c[a] as f64 * GROUP as f64 + local[a] as f64 + 0.5));
+                    let u = value(centre);
+                    for f in 0..FIELDS {
+                        fluid[slot * GROUP_VALUES + f * GROUP_CELLS + e] = T::of(u[f]);
+                    }
+                }
+                slot += 1;
+            }
+        }
+        fluid
+    }
+}
+
+/// Conserved values of gas with γ of this density, velocity and pressure.
+pub(crate) fn conserved(density: f64, velocity: [f64; 3], pressure: f64, gamma: f64) -> [f64; FIELDS] {
+    let [x, y, z] = velocity.map(|v| density * v);
+    let kinetic = 0.5 * (x * x + y * y + z * z) / density;
+    [density, x, y, z, pressure / (gamma - 1.0) + kinetic, pressure / density.powf(gamma - 1.0)]
+}

@@ -1,0 +1,262 @@
+//! Poisson solvers of one mesh and of one group against their discrete equations, and the kick against its
+//! bookkeeping.
+
+use comove_kernels::group_poisson::FACE_GRADIENTS;
+use comove_kernels::layout::{
+    CENTRE, DENSITY, DIRECTIONS, ENERGY, ENTROPY, FACE_CELLS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell,
+};
+use comove_kernels::potential_ghosts::{FACES, GHOST_CELLS};
+use comove_kernels::tables::NONE;
+use comove_kernels::{
+    Buffer, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport, LevelTables, Parity,
+    PoissonSource, Real, RootPoisson, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
+};
+use std::f64::consts::TAU;
+
+/// Reproducible noise in [-1, 1).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+fn device(threads: usize) -> Device {
+    Device::cpu(threads).expect("threads start")
+}
+
+fn buffer<T: Real>(values: impl IntoIterator<Item = f64>) -> Buffer<T> {
+    Buffer::Cpu(values.into_iter().map(T::of).collect())
+}
+
+/// The only group of a periodic root level, its own neighbour on every side.
+fn lone_group() -> LevelTables {
+    LevelTables {
+        slots: vec![0],
+        neighbours: vec![0; DIRECTIONS],
+        parents: vec![NONE; DIRECTIONS],
+        octants: vec![0],
+        outside: vec![0],
+        leaves: vec![0b0111_1111],
+    }
+}
+
+/// A plane wave is an eigenvector of the discrete operator: the solution is exact to round-off, on a mesh whose axes
+/// differ and whose slots are shuffled.
+#[test]
+fn a_plane_wave_on_the_root() {
+    let groups = [3, 1, 2];
+    let cells = groups.map(|n| n * GROUP);
+    let slots: Vec<u32> = vec![4, 0, 5, 1, 3, 2];
+    let (k, h) = ([5.0, 3.0, 7.0], 0.37);
+    let phase: [f64; 3] = std::array::from_fn(|a| TAU * k[a] / cells[a] as f64);
+    let eigenvalue = -phase.iter().map(|p| 2.0 - 2.0 * p.cos()).sum::<f64>() / (h * h);
+    let mut source = vec![0.0; 6 * GROUP_CELLS];
+    for (group, &slot) in slots.iter().enumerate() {
+        let corner = [group % 3, 0, group / 3].map(|n| n * GROUP);
+        for c in 0..GROUP_CELLS {
+            let at = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
+            let angle: f64 = (0..3).map(|a| phase[a] * (corner[a] + at[a]) as f64).sum();
+            source[slot as usize * GROUP_CELLS + c] = 5.0 + (angle + 0.3).cos(); // the mean is removed
+        }
+    }
+    let expected: Vec<f64> = source.iter().map(|s| (s - 5.0) / eigenvalue).collect();
+    let source = buffer::<f64>(source);
+    let solve = |threads: usize| {
+        let mut potential = buffer::<f64>(vec![9.0; 6 * GROUP_CELLS]);
+        RootPoisson::new(groups).solve(&device(threads), &slots, &PoissonSource::Field(&source), h, &mut potential);
+        potential.to_host()
+    };
+    let potential = solve(1);
+    for (a, b) in potential.iter().zip(&expected) {
+        assert!((a - b).abs() < 1e-13 / eigenvalue.abs(), "{a} {b}");
+    }
+    assert_eq!(potential, solve(3), "bits depend on the number of threads");
+}
+
+/// Source, boundary values and solution of one group.
+struct Solution<T> {
+    potential: Vec<T>,
+    gradients: Vec<T>,
+    iterations: Iterations,
+}
+
+fn solve_group<T: Real>(solver: &GroupSolver<T>, source: &[f64], ghosts: &[f64], h: f64) -> Solution<T> {
+    let source = buffer::<T>(source.iter().copied());
+    let mut potential = buffer::<T>(vec![0.0; GROUP_CELLS]);
+    let mut gradients = buffer::<T>(vec![0.0; FACE_GRADIENTS]);
+    let iterations = group_poisson(
+        &device(1),
+        &lone_group(),
+        Parity::All,
+        solver,
+        Guess::Flat,
+        &PoissonSource::Field(&source),
+        &buffer(ghosts.iter().copied()),
+        h,
+        &mut potential,
+        Some(&mut gradients),
+    );
+    Solution { potential: potential.to_host(), gradients: gradients.to_host(), iterations }
+}
+
+/// Noise as source and as boundary values about `offset`.
+fn noisy_group(offset: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut noise = Noise(7);
+    let source = (0..GROUP_CELLS).map(|_| noise.next()).collect();
+    (source, (0..GHOST_CELLS).map(|_| offset + noise.next()).collect())
+}
+
+/// The neighbour of a cell across a face, ghosts included.
+fn neighbour(potential: &[f64], ghosts: &[f64], at: [usize; 3], face: usize) -> f64 {
+    let (axis, upper) = (face / 2, face % 2 == 1);
+    if at[axis] == if upper { GROUP - 1 } else { 0 } {
+        let [a, b] = [[1, 2], [0, 2], [0, 1]][axis];
+        return ghosts[face * FACE_CELLS + at[b] * GROUP + at[a]];
+    }
+    let mut other = at;
+    other[axis] = if upper { at[axis] + 1 } else { at[axis] - 1 };
+    potential[cell(other[0], other[1], other[2])]
+}
+
+/// The exact solver leaves a residual of round-off, and its face gradients add up to the source (Gauss).
+#[test]
+fn sine_transforms_solve_the_discrete_equation() {
+    let (h, (source, ghosts)) = (0.25, noisy_group(1e3));
+    let Solution { potential, gradients, .. } = solve_group::<f64>(&GroupSolver::sine(), &source, &ghosts, h);
+    for c in 0..GROUP_CELLS {
+        let at = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
+        let sum: f64 = (0..FACES).map(|face| neighbour(&potential, &ghosts, at, face) - potential[c]).sum();
+        // a dozen roundings of values near 1000
+        assert!((sum / (h * h) - source[c]).abs() < 12.0 * 1e3 * f64::EPSILON / (h * h), "cell {at:?}");
+    }
+    let flux: f64 = gradients.iter().sum::<f64>() * (2.0 * h).powi(2);
+    let mass: f64 = source.iter().sum::<f64>() * h.powi(3);
+    assert!((flux - mass).abs() < 1e-11, "{flux} {mass}");
+}
+
+/// Overrelaxation stops where its residual says: within the tolerance of the exact solution, at once if that is loose,
+/// at round-off if it cannot be met.
+#[test]
+fn overrelaxation_agrees_with_sine_transforms() {
+    let (source, ghosts) = noisy_group(3.0);
+    let exact = solve_group::<f64>(&GroupSolver::sine(), &source, &ghosts, 0.5);
+    let norm: f64 = source.iter().map(|s| 0.25 * s.abs()).sum::<f64>()
+        + ghosts.iter().map(|g| (g - ghosts.iter().sum::<f64>() / GHOST_CELLS as f64).abs()).sum::<f64>();
+    let mut iterations = Vec::new();
+    for tolerance in [1e-3, 1e-6, 1e-10, 0.0] {
+        let sor = solve_group::<f64>(&GroupSolver::Sor { tolerance }, &source, &ghosts, 0.5);
+        // the largest element of the inverse of the 7-point matrix is below 1/3, so the error is below norm/3
+        let error = sor.potential.iter().zip(&exact.potential).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(error < tolerance.max(1e-15) * norm / 3.0, "{tolerance:e}: {error:e}");
+        iterations.push(sor.iterations.most);
+    }
+    assert!(iterations.is_sorted() && iterations[3] < 250, "{iterations:?}");
+}
+
+/// Single precision against double: a few roundings of the solution, however large the mean boundary value.
+#[test]
+fn single_precision_follows_double() {
+    for offset in [0.0, 1e3] {
+        let (source, ghosts) = noisy_group(offset);
+        // what single precision is given
+        let ghosts: Vec<f64> = ghosts.iter().map(|&g| f64::from(g as f32)).collect();
+        let double = solve_group::<f64>(&GroupSolver::sine(), &source, &ghosts, 0.5);
+        let single = solve_group::<f32>(&GroupSolver::sine(), &source, &ghosts, 0.5);
+        let tolerance = f64::from(f32::EPSILON) * (offset + 8.0);
+        for (a, b) in single.potential.iter().zip(&double.potential) {
+            assert!((a.wide() - b).abs() < tolerance, "{a} {b}");
+        }
+    }
+}
+
+/// A potential of one wave in a periodic group, at rest on a mean density.
+fn wave<T: Real>() -> (Buffer<T>, Buffer<T>) {
+    let potential =
+        (0..GROUP_CELLS).map(|c| (TAU * (c % GROUP) as f64 / 16.0).sin() + (TAU * (c / 256) as f64 / 16.0).cos());
+    let mut noise = Noise(3);
+    let mut fluid = vec![0.0; GROUP_VALUES];
+    for c in 0..GROUP_CELLS {
+        let density = 2.0 + noise.next();
+        let momentum = [noise.next(), noise.next(), noise.next()];
+        let kinetic = momentum.iter().map(|m| m * m).sum::<f64>() / (2.0 * density);
+        fluid[DENSITY * GROUP_CELLS + c] = density;
+        for axis in 0..3 {
+            fluid[(MOMENTUM + axis) * GROUP_CELLS + c] = momentum[axis];
+        }
+        fluid[ENERGY * GROUP_CELLS + c] = kinetic + 1.5;
+        fluid[ENTROPY * GROUP_CELLS + c] = density.powf(-2.0 / 3.0);
+    }
+    (buffer(potential), buffer(fluid))
+}
+
+/// Momentum gains ρ g dt with the analytic difference quotient; the energy gained is the work, to round-off; the
+/// reports count leaf cells only.
+#[test]
+fn a_kick_books_its_work() {
+    let (potential, mut fluid) = wave::<f64>();
+    let before = fluid.to_host();
+    let (h, dt) = (1.0 / 16.0, 0.01);
+    let (mut reports, mut kicks) = ([GroupReport::default()], [KickReport::default()]);
+    let eos = Eos::new(5.0 / 3.0);
+    gravity_kick(&device(1), &lone_group(), &potential, &mut fluid, h, dt, &eos, &mut reports, &mut kicks);
+    let after = fluid.host();
+    let quotient = (TAU / 16.0).sin() / h; // of a sine wave, in place of 2π
+    let (mut gained, mut largest) = (0.0, 0.0f64);
+    for c in 0..GROUP_CELLS {
+        let [i, j, k] = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
+        let g = [-quotient * (TAU * i as f64 / 16.0).cos(), 0.0, quotient * (TAU * k as f64 / 16.0).sin()];
+        for axis in 0..3 {
+            let m = (MOMENTUM + axis) * GROUP_CELLS + c;
+            assert!((after[m] - before[m] - before[c] * g[axis] * dt).abs() < 1e-14);
+        }
+        if i < 8 || j < 8 || k < 8 {
+            gained += after[ENERGY * GROUP_CELLS + c] - before[ENERGY * GROUP_CELLS + c];
+            largest = largest.max((g[0] * g[0] + g[2] * g[2]).sqrt());
+        }
+    }
+    let booked = kicks[0].work + reports[0].energy_added + reports[0].floor_energy;
+    assert!(kicks[0].work.abs() > 0.1 && (gained - booked).abs() < 1e-12, "{gained} {booked}");
+    assert!((kicks[0].peak.acceleration - largest).abs() < 1e-12 * largest);
+    let mut peaks = [comove_kernels::Peak::default()];
+    max_acceleration(&device(1), &lone_group(), &potential, h, &mut peaks);
+    assert_eq!(peaks[0], kicks[0].peak);
+    assert_eq!(reports[0].invalid, 0);
+}
+
+/// A NaN in a leaf cell is counted and located; in a refined cell it is not this level's to report.
+#[test]
+fn invalid_leaf_cells_are_located() {
+    for (bad, count) in [(cell(3, 9, 1), 1), (cell(12, 9, 8), 0)] {
+        let (potential, mut fluid) = wave::<f32>();
+        fluid.host_mut()[ENERGY * GROUP_CELLS + bad] = f32::NAN;
+        let (mut reports, mut kicks) = ([GroupReport::default()], [KickReport::default()]);
+        let eos = Eos::new(5.0 / 3.0);
+        gravity_kick(&device(1), &lone_group(), &potential, &mut fluid, 0.1, 0.1, &eos, &mut reports, &mut kicks);
+        assert_eq!((reports[0].invalid, reports[0].first_invalid), (count, if count > 0 { bad as u32 } else { 0 }));
+    }
+}
+
+/// Over-relaxed ghosts overshoot what they held by the factor, and only those with a neighbour.
+#[test]
+fn relaxed_ghosts_overshoot() {
+    let (potential, _) = wave::<f64>();
+    let mut tables = lone_group();
+    tables.neighbours = vec![NONE; DIRECTIONS];
+    tables.neighbours[CENTRE] = 0;
+    tables.neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
+    let mut ghosts = buffer::<f64>(vec![0.5; GHOST_CELLS]);
+    potential_ghosts(&device(1), &tables, Parity::All, GhostOrigin::Relaxed(1.4), &potential, &mut ghosts);
+    potential_ghosts(&device(1), &tables, Parity::Odd, GhostOrigin::Relaxed(9.0), &potential, &mut ghosts);
+    for (n, &ghost) in ghosts.host().iter().enumerate() {
+        let expected = if n / FACE_CELLS == 1 {
+            let facing = potential.host()[cell(0, n % GROUP, n / GROUP % GROUP)];
+            0.5 + 1.4 * (facing - 0.5)
+        } else {
+            0.5
+        };
+        assert_eq!(ghost, expected, "{n}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Linear growth: density modes of at least 32 cells follow D(a)², on a uniform grid and across refinement.
+//!
+//! σ8 = 0.09, a tenth of the real sky's, keeps mode coupling below the test. The refined run has levels 0 and 1; with
+//! COMOVE_SLOW_TESTS set it goes to level 2 (20 million cells, several minutes).
+
+use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
+use comove_ic::{GaussianIc, PowerSource, restrict, silent};
+use comove_sim::kernels::Device;
+use comove_sim::parameters::Criterion;
+use comove_sim::{Boundary, Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
+
+const CELLS: usize = 64;
+const BOX_MPC_H: f64 = 100.0;
+const Z_START: f64 = 99.0;
+const Z_END: f64 = 9.0;
+
+fn initial(parameters: &RunParameters) -> Snapshot {
+    let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.09, 1.0);
+    let ic = GaussianIc {
+        cosmology,
+        box_mpc_h: BOX_MPC_H,
+        cells: [CELLS; 3],
+        z: Z_START,
+        seed: 7,
+        power: PowerSource::EisensteinHu,
+        fixed_amplitude: false,
+        temperature_k: None,
+        mean_molecular_weight: 1.22,
+        gamma: parameters.gamma,
+    };
+    let mesh = ic.generate(&silent).expect("generate");
+    let (state, _) = restrict(mesh, 0, Boundary::Periodic, parameters, &silent).expect("restrict");
+    Snapshot {
+        header: SnapshotHeader {
+            role: Role::Initial,
+            a: 1.0 / (1.0 + Z_START),
+            time: 0.0,
+            step: 0,
+            box_length: BOX_MPC_H,
+            coordinates: parameters.coordinates,
+            cosmology: Some(cosmology),
+            gamma: parameters.gamma,
+            mean_molecular_weight: 1.22,
+            eta: parameters.eta,
+            precision: parameters.precision,
+            restart: serde_json::Value::Null,
+            recipe: String::new(),
+            provenance: serde_json::Value::Null,
+        },
+        state,
+    }
+}
+
+/// P(k) of the bins whose modes all have at least 32 cells a wavelength, before and after; the ratio over D².
+fn growth_over_linear(parameters: RunParameters, least_refined: f64) -> Vec<f64> {
+    let initial = initial(&parameters);
+    let cosmology = initial.header.cosmology.expect("comoving");
+    let spectrum = |snapshot: &Snapshot| power_spectrum(snapshot, &PowerOptions::default()).expect("P(k)").bins;
+    let before = spectrum(&initial);
+    let mut simulation = Simulation::start(Device::cpu(0).expect("threads"), &initial, parameters).expect("start");
+    let a_end = 1.0 / (1.0 + Z_END);
+    while simulation.next_stop() < a_end {
+        let record = simulation.step().expect("step");
+        let refined = record.volume_fractions.get(1).copied().unwrap_or(0.0);
+        assert!(refined >= least_refined, "z = {}: {refined} of the volume refined", record.z);
+    }
+    let after = spectrum(&simulation.output_at(a_end).expect("output"));
+    let linear = (cosmology.growth(a_end).0 / cosmology.growth(1.0 / (1.0 + Z_START)).0).powi(2);
+    let fundamental = std::f64::consts::TAU / BOX_MPC_H;
+    let smallest_k = CELLS as f64 / 32.0 * fundamental;
+    let ratios: Vec<f64> = before
+        .iter()
+        .zip(&after)
+        .filter(|(bin, _)| bin.k_h_mpc <= smallest_k * 1.15)
+        .map(|(before, after)| after.power_mpc3_h3 / before.power_mpc3_h3 / linear)
+        .collect();
+    assert_eq!(ratios.len(), 2, "the two lowest bins");
+    ratios
+}
+
+fn parameters() -> RunParameters {
+    RunParameters { precision: Precision::Single, max_delta_a: 0.02, ..RunParameters::default() }
+}
+
+#[test]
+fn uniform_grid() {
+    for (bin, ratio) in growth_over_linear(parameters(), 0.0).into_iter().enumerate() {
+        println!("uniform, bin {}: P/P_linear = {ratio:.5}", bin + 1);
+        assert!((ratio - 1.0).abs() < 0.01, "bin {}: {ratio}", bin + 1);
+    }
+}
+
+#[test]
+fn refined_grid() {
+    let levels = if std::env::var_os("COMOVE_SLOW_TESTS").is_some() { 2 } else { 1 };
+    let refine = vec![Criterion::DensityAbove { thresholds: vec![1.0; levels] }];
+    let parameters = RunParameters { max_level: levels as u8, refine, ..parameters() };
+    for (bin, ratio) in growth_over_linear(parameters, 0.3).into_iter().enumerate() {
+        println!("levels 0-{levels}, bin {}: P/P_linear = {ratio:.5}", bin + 1);
+        assert!((ratio - 1.0).abs() < 0.01, "bin {}: {ratio}", bin + 1);
+    }
+}
