@@ -143,8 +143,8 @@ impl Executor<'_> {
         self.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
     }
 
-    /// Checks the files of a stage against the ledger; what does not match is refused by name, and the stage that made it
-    /// is then no longer done. Checkpoints are checked when they are used.
+    /// Checks the files of a stage against the ledger; what does not match is refused by name, and the stage that made
+    /// it is then no longer done. Checkpoints are checked when they are used.
     fn verify(&mut self, fingerprint: &str, folder: &Path) -> Result<(), PipelineError> {
         let history = self.history(fingerprint);
         let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output).map(|s| (&s.file, &s.digest));

@@ -1,7 +1,7 @@
 //! Requests to stop: SIGINT, SIGTERM, or a file named `stop` in the campaign folder.
 //!
-//! A request is a flag that the executor looks at between steps; the step in progress ends, a checkpoint is written, and the
-//! process leaves with the exit code "resumable". A second signal ends the process at once.
+//! A request is a flag that the executor looks at between steps; the step in progress ends, a checkpoint is written,
+//! and the process leaves with the exit code "resumable". A second signal ends the process at once.
 
 use crate::error::PipelineError;
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -1,7 +1,7 @@
 //! Keeps two processes out of one campaign folder.
 //!
-//! The lock is the operating system's, on the file `lock`, and vanishes with the process however it ends; so a stale lock
-//! file is no lock. Its text only says who holds it.
+//! The lock is the operating system's, on the file `lock`, and vanishes with the process however it ends; so a stale
+//! lock file is no lock. Its text only says who holds it.
 
 use crate::error::PipelineError;
 use std::fs::{File, OpenOptions, TryLockError};

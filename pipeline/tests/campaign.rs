@@ -126,8 +126,8 @@ fn a_campaign_is_done_once_and_extended() {
     assert!(place.ok(&["resume", "small"]).contains("done before"));
 }
 
-/// The final checkpoint has the same bits with one and two threads, with and without outputs, and after `kill -9` at three
-/// moments followed by the same command.
+/// The final checkpoint has the same bits with one and two threads, with and without outputs, and after `kill -9` at
+/// three moments followed by the same command.
 #[test]
 fn bits_do_not_depend_on_threads_outputs_or_kills() {
     let reference = Place::new("", "10");

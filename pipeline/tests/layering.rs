@@ -1,4 +1,5 @@
-//! The crates' layering (ARCHITECTURE.md): pipeline → ic, analysis → sim → kernels; ic and analysis never see each other.
+//! The crates' layering (ARCHITECTURE.md): pipeline → ic, analysis → sim → kernels; ic and analysis never see each
+//! other.
 
 use cargo_metadata::MetadataCommand;
 use std::collections::BTreeMap;

@@ -20,8 +20,8 @@ impl Ledger {
     /// Opens or creates the ledger at `path`. A torn last line, as a killed process leaves it, is cut off.
     ///
     /// # Errors
-    /// [`PipelineError::Io`], or [`PipelineError::Input`] for a line that is not an event (not the last one) or was written
-    /// by a newer program.
+    /// [`PipelineError::Io`], or [`PipelineError::Input`] for a line that is not an event (not the last one) or was
+    /// written by a newer program.
     pub fn open(path: &Path) -> Result<Self, PipelineError> {
         let (history, whole_bytes) = history::read(path)?;
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;

@@ -53,8 +53,8 @@ const OPERATIONS: u64 = 50_000_000;
 /// Evaluates a recipe with the values that the command line gives its parameters.
 ///
 /// # Errors
-/// [`PipelineError::Recipe`], also if the recipe's value is not a campaign; [`PipelineError::Usage`] if a given parameter
-/// is not declared.
+/// [`PipelineError::Recipe`], also if the recipe's value is not a campaign; [`PipelineError::Usage`] if a given
+/// parameter is not declared.
 pub fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
     let (session, result) = attempt(source, given);
     let campaign = result?;
@@ -99,8 +99,8 @@ fn campaign_of(session: &Arc<Session>) -> Result<Campaign, Box<RecipeError>> {
     Ok(campaign)
 }
 
-/// An engine with the bindings of [`api`] and nothing that could make two evaluations differ: no clock, no random number,
-/// no file, no `eval`.
+/// An engine with the bindings of [`api`] and nothing that could make two evaluations differ: no clock, no random
+/// number, no file, no `eval`.
 fn engine(session: &Arc<Session>) -> Engine {
     let mut engine = Engine::new_raw();
     CorePackage::new().register_into_engine(&mut engine);

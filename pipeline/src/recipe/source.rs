@@ -1,7 +1,7 @@
 //! The recipe's text: tokens, lines and carets, and the text of a closure for its fingerprint.
 //!
-//! Rhai keeps no text of a closure and no position of a map key, so both are found again in the source from the position
-//! of the call, which Rhai does report.
+//! Rhai keeps no text of a closure and no position of a map key, so both are found again in the source from the
+//! position of the call, which Rhai does report.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -71,8 +71,8 @@ impl Source {
             .next()
     }
 
-    /// The text that a closure's fingerprint rests on: the last argument of the call at `call`, and every script function
-    /// and constant that it names, and so on. Comments and white space do not count.
+    /// The text that a closure's fingerprint rests on: the last argument of the call at `call`, and every script
+    /// function and constant that it names, and so on. Comments and white space do not count.
     ///
     /// Constants are included because a closure may itself be one; a constant that is captured also counts by value.
     pub fn closure_text(&self, call: Place) -> Option<String> {

@@ -1,7 +1,7 @@
 //! `ic_gaussian` and `ic_load`: an initial condition as a uniform mesh, and its way onto a run's octree.
 //!
-//! The mesh is the stage's artefact, in our own HDF5 format; it belongs to no octree, so runs with other roots, levels and
-//! criteria share it.
+//! The mesh is the stage's artefact, in our own HDF5 format; it belongs to no octree, so runs with other roots, levels
+//! and criteria share it.
 
 use super::section::Section;
 use super::{Input, Stage, Work};
@@ -59,7 +59,7 @@ impl InitialCondition {
             return Err(format!("root = {root:?}: every axis needs a multiple of 16 cells"));
         }
         let level = (0..=12u8).find(|level| root.map(|n| n << level) == cells).ok_or_else(|| {
-            format!("root = {root:?}: the mesh of {cells:?} cells must be the root's times a power of two, the same on all axes")
+            format!("root = {root:?}: the mesh of {cells:?} cells must be the root's times one power of two")
         })?;
         Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma })
     }

@@ -1,5 +1,6 @@
 //! `slice` and `projection`: a field on a rectangle, as a picture and as a table.
 
+use super::measure::{self, Measured};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -17,6 +18,8 @@ pub struct Maps {
     pub at_z: Selection,
     /// What is shown.
     pub options: MapOptions,
+    /// A measurement that says where the centre is: the second input.
+    pub center: Option<Measured>,
     /// How it is coloured.
     pub style: MapStyle,
 }
@@ -48,11 +51,15 @@ impl Stage for Maps {
     }
 
     fn parameters(&self) -> Value {
-        json!({ "map": self.options, "style": self.style })
+        let center = self.center.as_ref().map(|measured| &measured.path);
+        json!({ "map": self.options, "style": self.style, "center": center })
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.at_z.of(input)
+        match input.artefact(measure::RESULT) {
+            Some(result) => Ok(vec![result]),
+            None => self.at_z.of(input),
+        }
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
@@ -62,11 +69,15 @@ impl Stage for Maps {
         };
         let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
         let mut files = Vec::new();
-        for input in work.all_inputs() {
+        let mut options = self.options.clone();
+        if let Some(measured) = &self.center {
+            options.center = Some(measured.read(&work.inputs[1][0].path)?);
+        }
+        for input in &work.inputs[0] {
             let snapshot = input.snapshot()?;
             let map = match self.view {
-                View::Slice => slice(&snapshot, &self.options)?,
-                View::Projection => projection(&snapshot, &self.options)?,
+                View::Slice => slice(&snapshot, &options)?,
+                View::Projection => projection(&snapshot, &options)?,
             };
             let name = format!("{}_{}_z{}", self.kind(), self.options.field, input.shown_z());
             files.push(work.write(&format!("{name}.csv"), map.table().to_csv().as_bytes())?);

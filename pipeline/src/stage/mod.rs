@@ -73,8 +73,8 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
         history.artefacts.is_some()
     }
 
-    /// Does it, in the folder of `work`; returns the names of the files made there. A run's snapshots are not among them:
-    /// they enter the ledger one by one.
+    /// Does it, in the folder of `work`; returns the names of the files made there. A run's snapshots are not among
+    /// them: they enter the ledger one by one.
     ///
     /// # Errors
     /// [`PipelineError`].

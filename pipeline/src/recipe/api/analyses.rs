@@ -9,7 +9,7 @@ use crate::recipe::source::Place;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
-use crate::stage::measure::Measure;
+use crate::stage::measure::{Measure, Measured};
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
@@ -47,13 +47,28 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0]])?;
         Ok(Halos { at_z, finder, profiles: choice.profiles, profile: choice.profile })
     });
+    engine
+        .register_type_with_name::<Measured>("measured value")
+        .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))
+        .register_indexer_get(|value: &mut Measured, name: ImmutableString| {
+            value.path.push(name.into());
+            value.clone()
+        });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
-        with_options(engine, name, move |name, mut options, at_z| {
+        let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
+            let at_z = selection(name, &run, &mut options)?;
+            let center = options.get("center").and_then(|value| value.clone().try_cast::<Measured>());
+            if center.is_some() {
+                options.remove("center");
+            }
             let style = decode(name, take(&mut options, &STYLE))?;
             let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0]])?;
             field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
-            Ok(Maps { view, at_z, options, style })
-        });
+            let inputs = std::iter::once(run.node).chain(center.iter().map(|c| c.node.clone())).collect();
+            Ok(analysis(Maps { view, at_z, options, center, style }, inputs))
+        };
+        engine.register_fn(name, move |run: Run| make(run, Map::new()));
+        engine.register_fn(name, make);
     }
     with_options(engine, "power_spectrum", |name, options, at_z| {
         Ok(PowerSpectra { at_z, options: decode_with(name, options, &COMMON)? })
@@ -74,6 +89,15 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
             measure(&shared, &context, &name, run, options, closure)
         };
     engine.register_fn("measure", measure_some);
+}
+
+/// `MEASUREMENT.name`: a value that is known once the measurement is done.
+fn measured(analysis: &Analysis, name: &str) -> Bound<Measured> {
+    if analysis.node.stage().kind() != "measure" {
+        let message = "only a measurement's result has values that a recipe can name";
+        return Err(Refusal::error(name, message, None));
+    }
+    Ok(Measured { node: analysis.node.clone(), path: vec![name.into()] })
 }
 
 fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {

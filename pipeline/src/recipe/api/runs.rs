@@ -23,8 +23,8 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
     engine.register_fn("evolve", |saved: Run, options: Map| -> Bound<Run> {
         if saved.outputs.is_some() {
-            let message = "a run cannot start from another run of the same recipe: extend its z_end, or start from one of \
-                           its files with from_snapshot(\"file\")";
+            let message = "a run cannot start from another run of the same recipe: extend its z_end, or start from \
+                           one of its files with from_snapshot(\"file\")";
             return Err(Refusal::error("evolve", message, None));
         }
         run(saved.node, Origin::Saved { branch: false }, None, options)

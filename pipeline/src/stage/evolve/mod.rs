@@ -8,8 +8,9 @@
 //! | [`snapshots`] | writing checkpoints and outputs beside the next steps, and deleting old ones |
 //! | [`steps`] | `steps.jsonl`, one record a step |
 //!
-//! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory, so
-//! asking for one that lies in the past steps again from a checkpoint before it (or from the start) and gets the same bits.
+//! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory,
+//! so asking for one that lies in the past steps again from a checkpoint before it (or from the start) and gets the
+//! same bits.
 
 pub mod options;
 pub mod snapshots;

@@ -110,8 +110,8 @@ pub fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
         return Err((
             "flag_buffer",
             format!(
-                "flag_buffer = {}: between two regrids a feature can travel regrid_every · 2 · courant = {travel} cells \
-                 and leave its refinement; raise flag_buffer or lower regrid_every",
+                "flag_buffer = {}: between two regrids a feature can travel regrid_every · 2 · courant = {travel} \
+                 cells and leave its refinement; raise flag_buffer or lower regrid_every",
                 p.flag_buffer
             ),
         ));

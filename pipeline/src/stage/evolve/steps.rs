@@ -1,7 +1,7 @@
 //! `steps.jsonl`: the record of every step, one JSON object a line.
 //!
-//! A run that goes back to a checkpoint repeats steps with the same bits; a step that is already recorded is not recorded
-//! again.
+//! A run that goes back to a checkpoint repeats steps with the same bits; a step that is already recorded is not
+//! recorded again.
 
 use crate::error::PipelineError;
 use comove_sim::records::StepRecord;
@@ -23,8 +23,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Opens or creates the records in `folder`; a torn last line is cut off. `mark` is the device class that the run was
-    /// continued from, if that is another one.
+    /// Opens or creates the records in `folder`; a torn last line is cut off. `mark` is the device class that the run
+    /// was continued from, if that is another one.
     ///
     /// # Errors
     /// [`PipelineError::Io`].
