@@ -9,6 +9,9 @@ use crate::step::Physics;
 use comove_kernels::layout::PATCH;
 use comove_kernels::{Device, Eos, Real};
 
+/// Largest CFL number at which relaxing TVD was found stable (docs/notes-kernels.md, *Accuracy*).
+pub const MAX_COURANT: f64 = 0.8;
+
 /// A run on a device, in either precision.
 pub struct Simulation(Inner);
 
@@ -131,8 +134,9 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
     if p.gravity && snapshot.state.tree.boundary() != Boundary::Periodic {
         return refuse("boundary", "outflow".into(), "gravity needs a periodic box; set gravity: false".into());
     }
-    if !(p.courant > 0.0 && p.courant <= 1.0) {
-        return refuse("courant", p.courant.to_string(), "must lie in (0, 1]".into());
+    if !(p.courant > 0.0 && p.courant <= MAX_COURANT) {
+        let reason = format!("must lie in (0, {MAX_COURANT}]: relaxing TVD amplifies sound waves beyond");
+        return refuse("courant", p.courant.to_string(), reason);
     }
     for (name, value) in [("max_delta_a", p.max_delta_a), ("gravity_courant", p.gravity_courant), ("eta", p.eta)] {
         if !(value > 0.0 && value <= 1.0) {

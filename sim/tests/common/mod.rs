@@ -73,7 +73,7 @@ pub(crate) fn cosmological_parameters(precision: Precision) -> RunParameters {
     RunParameters {
         precision,
         max_level: 2,
-        refine: vec![Criterion::DensityAbove { thresholds: vec![1.6, 2.5] }],
+        refine: vec![Criterion::DensityAbove { thresholds: vec![1.75, 2.2] }],
         max_delta_a: 0.05,
         ..RunParameters::default()
     }
