@@ -129,7 +129,8 @@ pub fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
         SectionTable { caption, columns, rows }
     };
     let dropped = format!(
-        "From the initial mesh to the octree, means over the box in code units; unresolved kinetic energy dropped: {:.4e}",
+        "From the initial mesh to the octree: means over the box in code units. Unresolved kinetic energy {:.4e} was \
+         dropped, not turned into heat.",
         audit.unresolved_kinetic_energy
     );
     [
