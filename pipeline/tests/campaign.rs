@@ -15,8 +15,9 @@ const RUN = evolve(IC, #{
     z_end: Z_END, max_level: 1, refine: density_above(1.4),
     outputs: #{ at_z: [EXTRA] }, checkpoints: #{ every_minutes: MINUTES, keep: 3 },
 });
-const PEAK = measure("peak", RUN, |s| #{ density: s.densest().density, mean: s.field("density", 0).mean() });
-campaign("small", [refinement_ratio(RUN), power_spectrum(RUN), PEAK])
+const PEAK = measure("peak", RUN, |s| #{ place: s.densest().position, mean: s.field("density", 0).mean() });
+const SLICE = slice(RUN, #{ center: PEAK.place, width_mpc_h: 10, pixels: 32, patches: true });
+campaign("small", [SLICE, refinement_ratio(RUN), power_spectrum(RUN)])
 "#;
 
 /// A folder with the recipe in it.
@@ -108,10 +109,15 @@ fn a_campaign_is_done_once_and_extended() {
     let peak = std::fs::read_to_string(place.stage("measure-peak").join("result.json")).unwrap();
     let peak: serde_json::Value = serde_json::from_str(&peak).unwrap();
     assert!((peak[0]["result"]["mean"].as_f64().unwrap() - 1.0).abs() < 1e-5, "{peak}");
+    // the slice is centred on what the measurement found: half its width to the left of it
+    let slice = std::fs::read_to_string(place.stage("slice").join("slice_density_z14.csv")).unwrap();
+    let first: f64 = slice.split(',').nth(1).unwrap().parse().unwrap();
+    let centre = peak[0]["result"]["place"][0].as_f64().unwrap();
+    assert!((first - (centre - 5.0 + 5.0 / 32.0)).abs() < 1e-9, "{first} {centre}");
     assert!(std::fs::read_to_string(place.folder.path().join("small/report.html")).unwrap().contains("Power spectrum"));
 
     let again = place.ok(&["run", "small.rhai"]);
-    assert_eq!(again.matches("done before").count(), 5, "{again}");
+    assert_eq!(again.matches("done before").count(), 6, "{again}");
     let plan = place.ok(&["plan", "small.rhai", "-p", "z_end=12"]);
     assert!(plan.contains("continues from checkpoint_"), "{plan}");
     let extended = place.ok(&["run", "small.rhai", "-p", "z_end=12"]);
@@ -208,6 +214,35 @@ fn a_signal_leaves_a_checkpoint() {
     let reference = Place::new("", "10");
     reference.ok(&["run", "small.rhai"]);
     assert_same_state(&reference.last_checkpoint(), &place.last_checkpoint());
+}
+
+/// A checkpoint of another campaign is continued with the same bits; an output only on request.
+#[test]
+fn a_snapshot_from_elsewhere() {
+    let place = Place::new("40", "10");
+    place.ok(&["run", "small.rhai", "-p", "z_end=30"]);
+    let recipe = RECIPE.replace("EXTRA", "").replace("MINUTES", "10");
+    let continue_from = |name: &str, file: &Path, branch: &str| {
+        let start = format!("evolve(from_snapshot(\"{}\"), #{{ {branch}", file.display());
+        let recipe = recipe
+            .replace("evolve(IC, #{", &start)
+            .replace("[SLICE, refinement_ratio(RUN), power_spectrum(RUN)]", "[RUN]");
+        std::fs::write(place.folder.path().join(name), recipe).unwrap();
+    };
+    continue_from("more.rhai", &place.last_checkpoint(), "");
+    place.ok(&["run", "more.rhai", "--dir", "more", "-p", "z_end=25"]);
+    place.ok(&["run", "small.rhai", "-p", "z_end=25"]);
+    let more = std::fs::read_dir(place.folder.path().join("more")).unwrap().map(|e| e.unwrap().path());
+    let more = more.filter(|p| p.is_dir()).last().unwrap();
+    assert_same_state(&snapshots(&more, "checkpoint_").pop().unwrap(), &place.last_checkpoint());
+
+    let output = place.stage("evolve").join("output_z40.h5");
+    continue_from("branch.rhai", &output, "");
+    let refused = place.comove(&["run", "branch.rhai", "-p", "z_end=38"]);
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(text(&refused).contains("say branch: true"), "{}", text(&refused));
+    continue_from("branch.rhai", &output, "branch: true,");
+    place.ok(&["run", "branch.rhai", "-p", "z_end=38"]);
 }
 
 /// Bad input: a message, an exit code of its own, and nothing overwritten.

@@ -163,8 +163,11 @@ impl Evolve {
             &["part", "seconds", "percent"],
             parts.into_iter().map(share).collect(),
         );
-        if let Ok(audit) = std::fs::read(work.path(start::AUDIT)) {
-            section.tables.extend(start::audit_table(&audit));
+        let path = work.path(start::AUDIT);
+        if let Ok(text) = std::fs::read(&path) {
+            let audit = serde_json::from_slice(&text)
+                .map_err(|e| PipelineError::input(&path, format!("not an audit: {e}; delete the stage's folder")))?;
+            section.tables.extend(start::audit_tables(&audit));
         }
         Ok(section)
     }

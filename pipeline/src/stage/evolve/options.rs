@@ -1,6 +1,7 @@
 //! What a recipe may say in `evolve(IC, #{ … })` besides the run's own parameters.
 
 use comove_sim::RunParameters;
+use comove_sim::simulation::MAX_COURANT;
 use serde::{Deserialize, Serialize};
 
 /// The options that only decide how long a run goes and what it writes: outside the fingerprint.
@@ -99,8 +100,9 @@ pub fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
             format!("gamma = {}: must be above 1 (5/3 is the whole number 1; write 5.0/3.0)", p.gamma),
         ));
     }
-    if !(p.courant > 0.0 && p.courant <= 1.0) {
-        return Err(("courant", format!("courant = {}: must lie in (0, 1] (1/2 is the whole number 0)", p.courant)));
+    if !(p.courant > 0.0 && p.courant <= MAX_COURANT) {
+        let what = format!("courant = {}: must lie in (0, {MAX_COURANT}] (1/2 is the whole number 0)", p.courant);
+        return Err(("courant", what));
     }
     if p.regrid_every == 0 {
         return Err(("regrid_every", "regrid_every = 0: must be at least 1 step".into()));

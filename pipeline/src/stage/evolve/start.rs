@@ -7,6 +7,7 @@ use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::stage::ic;
 use crate::stage::result::digest_of;
+use comove_ic::Audit;
 use comove_sim::{Role, Simulation, Snapshot};
 use std::path::Path;
 
@@ -103,10 +104,41 @@ fn read_verified(path: &Path, digest: &str) -> Result<Snapshot, PipelineError> {
     Ok(Snapshot::read(path)?)
 }
 
-/// The audit as a table of the report: each entry of the file.
-pub fn audit_table(audit: &[u8]) -> Option<SectionTable> {
-    let value: serde_json::Value = serde_json::from_slice(audit).ok()?;
-    let rows = value.as_object()?.iter().map(|(name, v)| vec![name.replace('_', " "), v.to_string()]).collect();
-    let columns = vec!["quantity".into(), "value".into()];
-    Some(SectionTable { caption: "From the initial mesh to the octree".into(), columns, rows })
+/// The audit as tables of the report: what the restriction kept of mass, momentum and energy, and of each level.
+pub fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
+    let (before, after) = (&audit.before, &audit.after);
+    let row = |name: &str, x: f64, y: f64, scale: f64| {
+        let change = if scale > 0.0 { format!("{:.1e}", (y - x) / scale) } else { "0".into() };
+        vec![name.to_owned(), format!("{x:.12e}"), format!("{y:.12e}"), change]
+    };
+    let momentum = |axis: usize, name| row(name, before.momentum[axis], after.momentum[axis], audit.momentum_scale);
+    let totals = vec![
+        row("mass", before.mass, after.mass, before.mass),
+        momentum(0, "momentum x"),
+        momentum(1, "momentum y"),
+        momentum(2, "momentum z"),
+        row("internal energy", before.internal_energy, after.internal_energy, before.internal_energy),
+        row("kinetic energy", before.kinetic_energy, after.kinetic_energy, before.kinetic_energy),
+    ];
+    let levels = audit
+        .levels
+        .iter()
+        .map(|l| [u64::from(l.level), l.cells_kept, l.cells_removed, l.leaf_cells].map(|n| n.to_string()).to_vec());
+    let table = |caption: String, columns: [&str; 4], rows| {
+        let columns = columns.map(String::from).to_vec();
+        SectionTable { caption, columns, rows }
+    };
+    let dropped = format!(
+        "From the initial mesh to the octree: means over the box in code units. Unresolved kinetic energy {:.4e} was \
+         dropped, not turned into heat.",
+        audit.unresolved_kinetic_energy
+    );
+    [
+        table(dropped, ["quantity", "mesh", "octree", "relative change"], totals),
+        table(
+            "What stays of each level".into(),
+            ["level", "cells kept", "cells removed", "leaf cells"],
+            levels.collect(),
+        ),
+    ]
 }
