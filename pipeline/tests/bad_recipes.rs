@@ -56,7 +56,7 @@ fn options() {
     check(
         "evolve(IC, #{ z_end: 0, gamma: 5/3 });",
         "                        ^",
-        "evolve: gamma = 1: must be above 1 (5/3 is the whole number 1; write 5.0/3.0)",
+        "evolve: gamma = 1: must lie in (1, 3] (5/3 is the whole number 1; write 5.0/3.0)",
     );
     check("evolve(IC, #{ z_end: 60 });", "              ^", "evolve: z = 60 is not after the start at z = 49");
     check("halos(RUN, #{ dleta: 200 });", "              ^", r#"halos: unknown option "dleta", did you mean "delta"?"#);

@@ -1,6 +1,11 @@
 //! What a run is asked to do, already checked and without units of its own.
 
+use crate::error::SimError;
+use comove_kernels::layout::PATCH;
 use serde::{Deserialize, Serialize};
+
+/// Largest CFL number at which relaxing TVD was found stable (docs/notes-kernels.md, *Accuracy*).
+pub const MAX_COURANT: f64 = 0.8;
 
 /// The precision of the state on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,5 +130,49 @@ impl Default for RunParameters {
             density_floor: 1e-6,
             pressure_floor: 1e-20,
         }
+    }
+}
+
+impl RunParameters {
+    /// Checks what can be checked without a starting state.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] naming the first number that no run can use, with what would do.
+    pub fn check(&self) -> Result<(), SimError> {
+        let check = |name, value: &dyn std::fmt::Display, good: bool, reason: String| {
+            if good { Ok(()) } else { Err(SimError::Parameter { name, value: value.to_string(), reason }) }
+        };
+        let say = str::to_string;
+        let gamma = self.gamma > 1.0 && self.gamma <= 3.0;
+        check("gamma", &self.gamma, gamma, say("must lie in (1, 3] (5/3 is the whole number 1; write 5.0/3.0)"))?;
+        let comoving = self.coordinates == Coordinates::Comoving;
+        let fits = !comoving || (self.gamma - 5.0 / 3.0).abs() < 1e-12;
+        check("gamma", &self.gamma, fits, say("comoving coordinates keep the Euler equations' form for 5.0/3.0 only"))?;
+        let stable = self.courant > 0.0 && self.courant <= MAX_COURANT;
+        let reason = format!("must lie in (0, {MAX_COURANT}]: relaxing TVD amplifies sound waves beyond (1/2 is 0)");
+        check("courant", &self.courant, stable, reason)?;
+        for (name, value) in [
+            ("max_delta_a", self.max_delta_a),
+            ("gravity_courant", self.gravity_courant),
+            ("eta", self.eta),
+            ("sor_tolerance", self.sor_tolerance),
+        ] {
+            check(name, &value, value > 0.0 && value <= 1.0, say("must lie in (0, 1]"))?;
+        }
+        for (name, value) in [("density_floor", self.density_floor), ("pressure_floor", self.pressure_floor)] {
+            check(name, &value, value > 0.0 && value.is_finite(), say("must be positive"))?;
+        }
+        check("regrid_every", &self.regrid_every, self.regrid_every > 0, say("must be at least 1 step"))?;
+        let buffer = self.flag_buffer as usize <= PATCH;
+        check("flag_buffer", &self.flag_buffer, buffer, format!("must be at most a patch: {PATCH} cells"))?;
+        let travel = f64::from(self.regrid_every) * 2.0 * self.courant;
+        let held = self.max_level == 0 || travel <= f64::from(self.flag_buffer);
+        let reason = format!(
+            "between two regrids a feature can travel regrid_every · 2 · courant = {travel} cells and leave its \
+             refinement; raise flag_buffer or lower regrid_every"
+        );
+        check("flag_buffer", &self.flag_buffer, held, reason)?;
+        let deepest = 16;
+        check("max_level", &self.max_level, self.max_level < deepest, format!("must be below {deepest}"))
     }
 }

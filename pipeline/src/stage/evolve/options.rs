@@ -1,7 +1,6 @@
 //! What a recipe may say in `evolve(IC, #{ … })` besides the run's own parameters.
 
-use comove_sim::RunParameters;
-use comove_sim::simulation::MAX_COURANT;
+use comove_sim::{RunParameters, SimError};
 use serde::{Deserialize, Serialize};
 
 /// The options that only decide how long a run goes and what it writes: outside the fingerprint.
@@ -94,29 +93,9 @@ impl Extent {
 /// # Errors
 /// The name of an option and what is wrong with it.
 pub fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
-    if p.gamma <= 1.0 {
-        return Err((
-            "gamma",
-            format!("gamma = {}: must be above 1 (5/3 is the whole number 1; write 5.0/3.0)", p.gamma),
-        ));
-    }
-    if !(p.courant > 0.0 && p.courant <= MAX_COURANT) {
-        let what = format!("courant = {}: must lie in (0, {MAX_COURANT}] (1/2 is the whole number 0)", p.courant);
-        return Err(("courant", what));
-    }
-    if p.regrid_every == 0 {
-        return Err(("regrid_every", "regrid_every = 0: must be at least 1 step".into()));
-    }
-    let travel = f64::from(p.regrid_every) * 2.0 * p.courant;
-    if p.max_level > 0 && travel > f64::from(p.flag_buffer) {
-        return Err((
-            "flag_buffer",
-            format!(
-                "flag_buffer = {}: between two regrids a feature can travel regrid_every · 2 · courant = {travel} \
-                 cells and leave its refinement; raise flag_buffer or lower regrid_every",
-                p.flag_buffer
-            ),
-        ));
+    if let Err(error) = p.check() {
+        let SimError::Parameter { name, value, reason } = error else { return Err(("", error.to_string())) };
+        return Err((name, format!("{name} = {value}: {reason}")));
     }
     if p.max_level > 0 && p.refine.is_empty() {
         let what = format!("max_level = {}, but no criterion: add refine: density_above(…)", p.max_level);
