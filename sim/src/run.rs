@@ -33,8 +33,9 @@ pub(crate) struct Run<T> {
     step: u64,
     restart: Restart,
     sums: LeafSums,
-    /// Δt of the next step once chosen.
+    /// Δt of the next step once chosen, and the seconds that took.
     chosen: Option<(f64, StepLimit)>,
+    choosing: f64,
     header: SnapshotHeader,
     timing: Timing,
     cell_updates: u64,
@@ -54,6 +55,7 @@ impl<T: Real> Run<T> {
             restart,
             sums: leaf_sums(&state),
             chosen: None,
+            choosing: 0.0,
             header,
             timing: Timing::default(),
             cell_updates: 0,
@@ -121,7 +123,7 @@ impl<T: Real> Run<T> {
         if self.chosen.is_none() {
             let started = Instant::now();
             self.chosen = Some(time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration));
-            self.timing.time_step += started.elapsed().as_secs_f64();
+            self.choosing = started.elapsed().as_secs_f64();
         }
         self.chosen.clone().expect("just chosen")
     }
@@ -135,13 +137,11 @@ impl<T: Real> Run<T> {
     /// See [`crate::Simulation::step`].
     pub(crate) fn step(&mut self) -> Result<StepRecord, SimError> {
         let started = Instant::now();
-        let time_before = self.timing.time_step;
         let (dt, limit) = self.choose();
         let interval = self.clock.interval(dt);
         let cells = self.cells();
         let mut book = self.advance(&interval)?;
-        book.timing.time_step += self.timing.time_step - time_before;
-        self.timing.time_step = time_before;
+        book.timing.time_step = std::mem::take(&mut self.choosing);
         self.clock = interval.end;
         self.step += 1;
         self.chosen = None;
