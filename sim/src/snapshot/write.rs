@@ -87,7 +87,11 @@ impl Drop for Temporary {
 /// Writes and closes the HDF5 file.
 fn write_hdf5(snapshot: &Snapshot, document: &Document, path: &Path) -> hdf5::Result<()> {
     // No locks: parallel file systems may have none, and no other process knows the temporary name.
-    let file = hdf5::File::with_options().with_fapl(|fapl| fapl.file_locking(false)).create(path)?;
+    // No times: the same state is the same file, byte for byte, whenever it is written.
+    let file = hdf5::File::with_options()
+        .with_fapl(|fapl| fapl.file_locking(false))
+        .with_fcpl(|fcpl| fcpl.obj_track_times(false))
+        .create(path)?;
     let written = match snapshot.header.precision {
         Precision::Single => fill::<f32>(&file, snapshot, document),
         Precision::Double => fill::<f64>(&file, snapshot, document),
@@ -101,7 +105,7 @@ fn write_hdf5(snapshot: &Snapshot, document: &Document, path: &Path) -> hdf5::Re
 fn fill<T: Real + Stored>(file: &hdf5::File, snapshot: &Snapshot, document: &Document) -> hdf5::Result<()> {
     let (header, state) = (&snapshot.header, &snapshot.state);
     for group in ["Comove", "Info", "Tree", "GridData"] {
-        file.create_group(group)?;
+        file.create_group_builder().obj_track_times(false).create(group)?;
     }
     let json = |text: serde_json::Result<Vec<u8>>| text.map_err(|error| hdf5::Error::from(error.to_string().as_str()));
     text(file, contents::HEADER, &json(serde_json::to_vec(document))?)?;
