@@ -3,11 +3,12 @@
 //! Plain loops over rows of fixed length, without closures: that is what the compiler vectorises for every
 //! instruction set (docs/notes-kernels.md).
 
-use crate::layout::{DENSITY, ENERGY, FIELDS};
+use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, PATCH, cell};
 use crate::point::dual_energy::{is_valid, synchronise};
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
+use crate::tables::NONE;
 
 /// One value of each cell of a row, for every field: `[6, N]`.
 pub(crate) type Rows<T, const N: usize> = [[T; N]; FIELDS];
@@ -46,35 +47,69 @@ impl<T: Real, const N: usize> SynchronisedRow<T, N> {
         Self { before, after, unusual }
     }
 
-    /// Adds some of the cells to their group's report, in the order given: pairs of a cell's place in this row and its
-    /// offset in the group ([`crate::layout::cell`]).
+    /// Adds the cells to their group's report, in order. `offsets`: where each lies in the group
+    /// ([`crate::layout::cell`]), [`NONE`] for one that does not count.
     #[inline(always)]
-    pub(crate) fn book(&self, cells: impl Iterator<Item = (usize, usize)>, report: &mut GroupReport) {
-        if self.unusual == [0; N] {
-            return;
+    pub(crate) fn book(&self, offsets: &[u32; N], report: &mut GroupReport) {
+        let mut seen = 0;
+        let mut cold = 0;
+        for i in 0..N {
+            let unusual = if offsets[i] == NONE { 0 } else { self.unusual[i] };
+            seen |= unusual;
+            cold += unusual & COLD;
         }
-        for (i, offset) in cells {
-            let unusual = self.unusual[i];
-            if unusual == 0 {
-                continue;
+        report.cold += cold;
+        if seen & !COLD != 0 {
+            self.book_floored_and_invalid(offsets, report);
+        } else if seen != 0 {
+            // what is not cold keeps its energy and adds nothing
+            let mut added = [0.0; N];
+            for i in 0..N {
+                let energy = self.after[ENERGY][i].wide() - self.before[ENERGY][i].wide();
+                added[i] = if offsets[i] == NONE { 0.0 } else { energy };
             }
-            let added = |field: usize| self.after[field][i].wide() - self.before[field][i].wide();
-            report.cold += unusual & COLD;
-            if unusual & FLOORED != 0 {
+            for energy in added {
+                report.energy_added += energy;
+            }
+        }
+    }
+
+    /// The same, cold cells counted, for rows with cells that should not occur.
+    #[cold]
+    fn book_floored_and_invalid(&self, offsets: &[u32; N], report: &mut GroupReport) {
+        for i in (0..N).filter(|&i| offsets[i] != NONE) {
+            let energy = self.after[ENERGY][i].wide() - self.before[ENERGY][i].wide();
+            if self.unusual[i] & FLOORED != 0 {
                 report.floored += 1;
-                report.floor_energy += added(ENERGY);
-                report.floor_mass += added(DENSITY);
+                report.floor_energy += energy;
+                report.floor_mass += self.after[DENSITY][i].wide() - self.before[DENSITY][i].wide();
             } else {
-                report.energy_added += added(ENERGY);
+                report.energy_added += energy;
             }
-            if unusual & INVALID != 0 {
+            if self.unusual[i] & INVALID != 0 {
                 if report.invalid == 0 {
-                    report.first_invalid = offset as u32;
+                    report.first_invalid = offsets[i];
                 }
                 report.invalid += 1;
             }
         }
     }
+}
+
+/// Offsets of the cells of row (j, k) of a group, [`NONE`] for those whose patch is not a leaf.
+#[inline(always)]
+pub(crate) fn leaf_offsets(leaves: u8, j: usize, k: usize) -> [u32; GROUP] {
+    let octant = 2 * (j / PATCH) + 4 * (k / PATCH);
+    let first = cell(0, j, k) as u32;
+    let mut offsets = [NONE; GROUP];
+    for half in 0..2 {
+        if leaves >> (octant + half) & 1 == 1 {
+            for i in half * PATCH..(half + 1) * PATCH {
+                offsets[i] = first + i as u32;
+            }
+        }
+    }
+    offsets
 }
 
 #[cfg(test)]
@@ -99,11 +134,11 @@ mod tests {
         }
         let row = SynchronisedRow::new(before, &eos);
         let mut report = GroupReport::default();
-        row.book([0, 1, 2].into_iter().map(|i| (i, 10 + i)), &mut report);
+        row.book(&[10, 11, 12, NONE, NONE], &mut report);
         assert_eq!((report.cold, report.floored, report.invalid), (1, 1, 0));
         assert_eq!(report.energy_added, row.after[ENERGY][1] - 100.0);
         assert_eq!(report.floor_mass, eos.density_floor + 1.0);
-        row.book([3, 4].into_iter().map(|i| (i, 10 + i)), &mut report);
+        row.book(&[NONE, NONE, NONE, 13, 14], &mut report);
         assert_eq!((report.cold, report.invalid, report.first_invalid), (2, 1, 13));
     }
 }

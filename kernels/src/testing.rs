@@ -94,7 +94,7 @@ impl Mesh {
     }
 
     /// The pool of all levels with `value(centre)` in every cell; the centre in units of root cells.
-    pub(crate) fn fill<T: Real>(&self, value: impl Fn([f64; 3]) -> [f64; FIELDS]) -> Vec<T> {
+    pub(crate) fn fill<T: Real>(&self, mut value: impl FnMut([f64; 3]) -> [f64; FIELDS]) -> Vec<T> {
         let mut fluid = vec![T::zero(); self.group_count() * GROUP_VALUES];
         let mut slot = 0;
         for (level, groups) in self.levels.iter().enumerate() {
@@ -112,6 +112,20 @@ impl Mesh {
             }
         }
         fluid
+    }
+}
+
+/// Reproducible noise in [−1, 1).
+pub(crate) struct Noise(u64);
+
+impl Noise {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }
 

@@ -21,8 +21,6 @@ fn run(from: &Snapshot, threads: usize, precision: Precision, outputs: bool) -> 
         }
         hashes.push(simulation.step().expect("step").state_hash);
     }
-    let snap = simulation.checkpoint().expect("c");
-    println!("HASH {precision:?} {} {}", hashes.join(" "), snap.header.restart);
     (hashes, simulation.checkpoint().expect("checkpoint"))
 }
 

@@ -1,6 +1,6 @@
 //! g = −∇φ along a row of cells.
 
-use crate::layout::{FACE_CELLS, GROUP, PATCH, cell};
+use crate::layout::{FACE_CELLS, GROUP, cell};
 use crate::real::Real;
 
 /// Values of one row of 16 cells along x.
@@ -34,14 +34,4 @@ pub(super) fn acceleration<T: Real>(potential: &[T], ghosts: &[T], j: usize, k: 
 #[inline(always)]
 fn row<T>(values: &[T], first: usize) -> &Row<T> {
     values[first..first + GROUP].try_into().expect("a row has 16 cells")
-}
-
-/// Which cells of row (j, k) belong to leaf patches.
-#[inline(always)]
-pub(super) fn leaf_cells(leaves: u8, j: usize, k: usize) -> [bool; GROUP] {
-    let octant = (j / PATCH) << 1 | (k / PATCH) << 2;
-    let mut row = [false; GROUP];
-    row[..PATCH].fill(leaves >> octant & 1 == 1);
-    row[PATCH..].fill(leaves >> (octant | 1) & 1 == 1);
-    row
 }

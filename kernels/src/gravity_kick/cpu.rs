@@ -1,6 +1,6 @@
 //! The kick on the host processor: one task a group, row by row.
 
-use super::acceleration::{Row, acceleration, leaf_cells};
+use super::acceleration::{Row, acceleration};
 use super::{KickReport, Peak};
 use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
@@ -9,8 +9,8 @@ use crate::point::eos::Eos;
 use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, gather};
 use crate::real::Real;
 use crate::report::GroupReport;
-use crate::synchronised_row::{Rows, SynchronisedRow};
-use crate::tables::LevelTables;
+use crate::synchronised_row::{Rows, SynchronisedRow, leaf_offsets};
+use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
 pub(super) fn gravity_kick<T: Real>(
@@ -56,7 +56,7 @@ impl<T: Real> Kernel for Field<'_, T> {
         for row in 0..GROUP * GROUP {
             let (j, k) = (row % GROUP, row / GROUP);
             let g = acceleration(potential, &ghosts, j, k, scale);
-            peak.raise(&g, &leaf_cells(self.tables.leaves[self.g], j, k), row);
+            peak.raise(&g, &leaf_offsets(self.tables.leaves[self.g], j, k), row);
         }
         peak.finish()
     }
@@ -111,14 +111,14 @@ impl<T: Real> GroupKick<'_, T> {
                 before[f].copy_from_slice(&self.fluid[f * GROUP_CELLS + first..][..GROUP]);
             }
             let kicked = kick_row(&before, &g, T::of(self.dt));
-            let leaf = leaf_cells(leaves, j, k);
+            let leaf = leaf_offsets(leaves, j, k);
             add_work(&before, &kicked, &g, self.dt, &leaf, &mut work);
             peak.raise(&g, &leaf, row);
             let row = SynchronisedRow::new(kicked, eos);
             for f in 0..FIELDS {
                 self.fluid[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
             }
-            row.book((0..GROUP).filter(|&i| leaf[i]).map(|i| (i, first + i)), &mut report);
+            row.book(&leaf, &mut report);
         }
         (report, KickReport { work: work.iter().sum(), peak: peak.finish() })
     }
@@ -149,7 +149,7 @@ fn add_work<T: Real>(
     after: &Rows<T, GROUP>,
     g: &[Row<T>; 3],
     dt: f64,
-    leaf: &[bool; GROUP],
+    leaf: &[u32; GROUP],
     work: &mut [f64; GROUP],
 ) {
     for i in 0..GROUP {
@@ -157,7 +157,7 @@ fn add_work<T: Real>(
         for axis in 0..3 {
             power += (before[MOMENTUM + axis][i].wide() + after[MOMENTUM + axis][i].wide()) * g[axis][i].wide();
         }
-        work[i] += if leaf[i] { 0.5 * dt * power } else { 0.0 };
+        work[i] += if leaf[i] != NONE { 0.5 * dt * power } else { 0.0 };
     }
 }
 
@@ -175,10 +175,10 @@ impl<T: Real> RunningPeak<T> {
 
     /// Takes the leaf cells of a row into account.
     #[inline(always)]
-    fn raise(&mut self, g: &[Row<T>; 3], leaf: &[bool; GROUP], row: usize) {
+    fn raise(&mut self, g: &[Row<T>; 3], leaf: &[u32; GROUP], row: usize) {
         for i in 0..GROUP {
             let square = g[0][i] * g[0][i] + g[1][i] * g[1][i] + g[2][i] * g[2][i];
-            let larger = leaf[i] & (square > self.square[i]);
+            let larger = (leaf[i] != NONE) & (square > self.square[i]);
             self.square[i] = if larger { square } else { self.square[i] };
             self.row[i] = if larger { row as u32 } else { self.row[i] };
         }

@@ -16,7 +16,7 @@ use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::scratch::PerThread;
-use crate::synchronised_row::SynchronisedRow;
+use crate::synchronised_row::{SynchronisedRow, leaf_offsets};
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -207,9 +207,7 @@ impl<T: Real> GroupSweep<'_, T> {
                 for f in 0..FIELDS {
                     self.out[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
                 }
-                let octant = 2 * (j / PATCH) + 4 * (k / PATCH);
-                let leaf = |i: &usize| self.tables.leaves[self.g] >> (octant + i / PATCH) & 1 == 1;
-                row.book((0..GROUP).filter(leaf).map(|i| (i, first + i)), &mut report);
+                row.book(&leaf_offsets(self.tables.leaves[self.g], j, k), &mut report);
             }
         }
         report

@@ -103,19 +103,23 @@ impl<T: Real> GroupCorrection<'_, T> {
         let mut report = GroupReport::default();
         for face in self.faces {
             let place = Place::of(face);
+            let mut offsets = [0; CELLS];
+            for n in 0..CELLS {
+                offsets[n] = place.cell(n % PATCH, n / PATCH) as u32;
+            }
             let mut cells = [[T::zero(); CELLS]; FIELDS];
             for f in 0..FIELDS {
                 for n in 0..CELLS {
-                    cells[f][n] = self.fluid[f * GROUP_CELLS + place.cell(n % PATCH, n / PATCH)];
+                    cells[f][n] = self.fluid[f * GROUP_CELLS + offsets[n] as usize];
                 }
             }
             let row = SynchronisedRow::new(cells, eos);
             for f in 0..FIELDS {
                 for n in 0..CELLS {
-                    self.fluid[f * GROUP_CELLS + place.cell(n % PATCH, n / PATCH)] = row.after[f][n];
+                    self.fluid[f * GROUP_CELLS + offsets[n] as usize] = row.after[f][n];
                 }
             }
-            row.book((0..CELLS).map(|n| (n, place.cell(n % PATCH, n / PATCH))), &mut report);
+            row.book(&offsets, &mut report);
         }
         report
     }

@@ -2,6 +2,8 @@
 //! Berger & Colella 1989).
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;

@@ -1,6 +1,8 @@
 //! Restriction: a patch that has children holds the mean of its eight-cell blocks (paper, section 2.1).
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
