@@ -39,6 +39,7 @@ fn level() -> LevelTables {
         octants: (0..GROUPS).map(|g| (g % 8) as u8).collect(),
         outside: vec![0; GROUPS],
         leaves: vec![0xff; GROUPS],
+        ..LevelTables::default()
     }
 }
 

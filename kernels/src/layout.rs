@@ -12,6 +12,8 @@ pub const GROUP: usize = 16;
 pub const GROUP_CELLS: usize = GROUP * GROUP * GROUP;
 /// Cells of a face of a group.
 pub const FACE_CELLS: usize = GROUP * GROUP;
+/// Faces of a group or patch, in the order −x, +x, −y, +y, −z, +z.
+pub const FACES: usize = 6;
 /// Patches of a group, by octant: bit 0 is x, bit 1 is y, bit 2 is z.
 pub const OCTANTS: usize = 8;
 

@@ -15,7 +15,6 @@
 //! logs nothing and hides no floor: it counts unusual cells and its caller decides.
 
 pub mod buffer;
-mod by_isa;
 pub mod device;
 pub mod error;
 pub mod flag;
@@ -37,6 +36,7 @@ pub mod restrict;
 pub mod root_poisson;
 mod scratch;
 pub mod state_hash;
+mod synchronised_row;
 pub mod tables;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -48,7 +48,7 @@ pub use device::Device;
 pub use error::KernelError;
 pub use gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration};
 pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
-pub use mass_sheet::{RefinedTables, add_correction, mass_sheet};
+pub use mass_sheet::{add_correction, mass_sheet};
 pub use point::eos::Eos;
 pub use poisson_source::{DensitySource, PoissonSource};
 pub use potential_ghosts::{GhostOrigin, Parity, potential_ghosts};

@@ -1,6 +1,6 @@
 //! Which slot lies where: the octree as the kernels see it.
 
-use crate::layout::{CENTRE, DIRECTIONS, OCTANTS};
+use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
 
 /// No group there: the region is interpolated from the coarser level.
 pub const NONE: u32 = u32::MAX;
@@ -26,6 +26,9 @@ pub struct LevelTables {
     pub leaves: Vec<u8>,
     /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves. `[groups, 8]`.
     pub children: Vec<u32>,
+    /// Slots of the groups that refine the patches across each face (−x, +x, −y, …) of each of a group's patches, inside
+    /// the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. `[groups, 8, 6]`.
+    pub beyond: Vec<u32>,
 }
 
 impl LevelTables {
@@ -54,6 +57,11 @@ impl LevelTables {
         self.children[g * OCTANTS..][..OCTANTS].try_into().expect("a group has eight patches")
     }
 
+    /// The slots of the groups that refine the patches across the six faces of group `g`'s patch at `octant`.
+    pub fn beyond_of(&self, g: usize, octant: usize) -> &[u32; FACES] {
+        self.beyond[(g * OCTANTS + octant) * FACES..][..FACES].try_into().expect("a patch has six faces")
+    }
+
     /// Whether some of group `g`'s ghost cells come from the coarser level.
     pub fn has_coarse_neighbour(&self, g: usize) -> bool {
         self.row(g).contains(&NONE)
@@ -62,15 +70,26 @@ impl LevelTables {
     /// Checks what the parallel writers rely on.
     ///
     /// # Panics
-    /// If shapes disagree, a slot appears twice, or a row's centre is not the group itself.
+    /// If shapes disagree, a slot appears twice, a row's centre is not the group itself, or leaves, children and what
+    /// lies beyond a patch's inner faces contradict each other.
     pub fn check(&self) {
         let n = self.len();
         assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);
         assert!(self.octants.len() == n && self.outside.len() == n && self.leaves.len() == n);
-        assert!(self.children.len() == n * OCTANTS);
+        assert!(self.children.len() == n * OCTANTS && self.beyond.len() == n * OCTANTS * FACES);
         let mut sorted = self.slots.clone();
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two groups");
         assert!((0..n).all(|g| self.row(g)[CENTRE] == self.slots[g]), "a row's centre is another group");
+        for (g, o) in (0..n).flat_map(|g| (0..OCTANTS).map(move |o| (g, o))) {
+            let children = self.children_of(g);
+            assert!((children[o] == NONE) == (self.leaves[g] >> o & 1 == 1), "patch {o} of group {g}: leaf or not");
+            for axis in 0..3 {
+                // the face between this patch and its sibling along the axis
+                let face = 2 * axis + usize::from(o >> axis & 1 == 0);
+                let sibling = children[o ^ 1 << axis];
+                assert_eq!(self.beyond_of(g, o)[face], sibling, "beyond face {face} of patch {o} of group {g}");
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Small octrees for this crate's tests, with tables looked up by brute force.
 
-use crate::layout::{DIRECTIONS, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
+use crate::layout::{DIRECTIONS, FACES, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 
@@ -50,6 +50,9 @@ impl Mesh {
                 from[a]
             }
         });
+        if level >= self.levels.len() {
+            return NONE;
+        }
         let first: usize = self.levels[..level].iter().map(Vec::len).sum();
         self.levels[level].iter().position(|&c| c == wrapped).map_or(NONE, |i| (first + i) as u32)
     }
@@ -71,18 +74,27 @@ impl Mesh {
                 let edge = if b % 2 == 0 { 0 } else { (self.root[b / 2] << level) - 1 };
                 bits | u8::from(outside(b / 2, edge)) << b
             }));
-            let refined = |o: i32| {
-                let child = [2 * c[0] + (o & 1), 2 * c[1] + (o >> 1 & 1), 2 * c[2] + (o >> 2 & 1)];
-                self.levels.get(level + 1).is_some_and(|groups| groups.contains(&child))
-            };
-            tables.leaves.push((0..8).fold(0, |mask, o| mask | u8::from(!refined(o)) << o));
+            let patches = || (0..OCTANTS as i32).map(|o| std::array::from_fn(|a| 2 * c[a] + (o >> a & 1)));
+            let finer = level + 1;
+            let children: Vec<u32> = patches().map(|patch| self.slot(finer, patch, [0; 3])).collect();
+            tables.leaves.push((0..OCTANTS).fold(0, |mask, o| mask | u8::from(children[o] == NONE) << o));
+            tables.children.extend(children);
+            for patch in patches() {
+                tables.beyond.extend((0..FACES).map(|face| {
+                    let mut step = [0; 3];
+                    step[face / 2] = if face % 2 == 0 { -1 } else { 1 };
+                    let edge = patch[face / 2] + step[face / 2];
+                    let inside = self.periodic || (0..self.root[face / 2] << finer).contains(&edge);
+                    if inside { self.slot(finer, patch, step) } else { NONE }
+                }));
+            }
         }
         tables.check();
         tables
     }
 
     /// The pool of all levels with `value(centre)` in every cell; the centre in units of root cells.
-    pub(crate) fn fill<T: Real>(&self, value: impl Fn([f64; 3]) -> [f64; FIELDS]) -> Vec<T> {
+    pub(crate) fn fill<T: Real>(&self, mut value: impl FnMut([f64; 3]) -> [f64; FIELDS]) -> Vec<T> {
         let mut fluid = vec![T::zero(); self.group_count() * GROUP_VALUES];
         let mut slot = 0;
         for (level, groups) in self.levels.iter().enumerate() {
@@ -100,6 +112,20 @@ impl Mesh {
             }
         }
         fluid
+    }
+}
+
+/// Reproducible noise in [−1, 1).
+pub(crate) struct Noise(u64);
+
+impl Noise {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }
 

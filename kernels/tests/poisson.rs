@@ -3,9 +3,9 @@
 
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{
-    CENTRE, DENSITY, DIRECTIONS, ENERGY, ENTROPY, FACE_CELLS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell,
+    CENTRE, DENSITY, DIRECTIONS, ENERGY, ENTROPY, FACE_CELLS, FACES, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell,
 };
-use comove_kernels::potential_ghosts::{FACES, GHOST_CELLS};
+use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::tables::NONE;
 use comove_kernels::{
     Buffer, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport, LevelTables, Parity,
@@ -40,6 +40,7 @@ fn lone_group() -> LevelTables {
         octants: vec![0],
         outside: vec![0],
         leaves: vec![0b0111_1111],
+        ..LevelTables::default()
     }
 }
 

@@ -6,7 +6,7 @@ mod potentials;
 
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::RunParameters;
-use comove_sim::octree::neighbours::{build_refined, build_tables};
+use comove_sim::octree::neighbours::build_tables;
 use comove_sim::parameters::GroupSolver;
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -56,7 +56,5 @@ fn tables(bencher: Bencher) {
     let slots: Vec<Vec<u32>> = (0..tree.level_count())
         .map(|l| (0..tree.level(l).len()).map(|n| (tree.first_of_level(l) + n) as u32).collect())
         .collect();
-    bencher
-        .counter(ItemsCount::new(tree.group_count()))
-        .bench_local(|| (build_tables(&tree, &slots), build_refined(&tree, &slots)));
+    bencher.counter(ItemsCount::new(tree.group_count())).bench_local(|| build_tables(&tree, &slots));
 }

@@ -7,7 +7,7 @@ use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
     Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, Parity, PoissonSource,
-    Real, RefinedTables, RootPoisson, add_correction, group_poisson, mass_sheet, potential_ghosts,
+    Real, RootPoisson, add_correction, group_poisson, mass_sheet, potential_ghosts,
 };
 
 /// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
@@ -15,8 +15,6 @@ use comove_kernels::{
 pub struct Hierarchy<'a> {
     /// One table a level.
     pub tables: &'a [LevelTables],
-    /// One table a level.
-    pub refined: &'a [RefinedTables],
     /// Slot of each root group, `[groups z, y, x]`.
     pub root_slots: &'a [u32],
     /// Cell width of the root level in code length.
@@ -142,8 +140,8 @@ impl<T: Real> Gravity<T> {
         if correct {
             // 2. the pseudo mass sheets, from fine to coarse
             for level in (0..levels).rev() {
-                let (tables, refined) = (&hierarchy.tables[level], &hierarchy.refined[level]);
-                mass_sheet(device, tables, refined, hierarchy.width(level), potential, gradients, sheet);
+                let tables = &hierarchy.tables[level];
+                mass_sheet(device, tables, hierarchy.width(level), potential, gradients, sheet);
             }
             // 3. the correction, from coarse to fine
             let source = PoissonSource::Field(sheet);

@@ -6,7 +6,7 @@ use crate::host_state::HostState;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::RunParameters;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
-use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Real, RefinedTables, prolong};
+use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
 pub struct State<T> {
@@ -32,7 +32,6 @@ pub struct State<T> {
     pub root_cell_width: f64,
     free: Vec<u32>,
     gravity: Option<Gravity<T>>,
-    refined: Vec<RefinedTables>,
     root_slots: Vec<u32>,
 }
 
@@ -59,7 +58,6 @@ impl<T: Real> State<T> {
         let gravity = parameters.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
         let mut state = Self {
             tables: Vec::new(),
-            refined: Vec::new(),
             root_slots: Vec::new(),
             flux: FluxTables::default(),
             potential: Buffer::zeros(&device, 0)?,
@@ -160,12 +158,7 @@ impl<T: Real> State<T> {
     /// [`SimError::Kernel`] if the work space does not fit.
     pub fn solve_gravity(&mut self, four_pi_g: f64, mean_density: f64) -> Result<(), SimError> {
         let Some(gravity) = &mut self.gravity else { return Ok(()) };
-        let hierarchy = Hierarchy {
-            tables: &self.tables,
-            refined: &self.refined,
-            root_slots: &self.root_slots,
-            h: self.root_cell_width,
-        };
+        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
         let density = DensitySource { fluid: &self.fluid, four_pi_g, mean: mean_density };
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential)?;
         Ok(())
@@ -173,7 +166,6 @@ impl<T: Real> State<T> {
 
     fn derive_tables(&mut self) {
         self.tables = neighbours::build_tables(&self.tree, &self.slots);
-        self.refined = neighbours::build_refined(&self.tree, &self.slots);
         self.root_slots = neighbours::root_slots(&self.tree, &self.slots);
         self.flux = FluxTables::build(&self.tree, &self.slots);
     }

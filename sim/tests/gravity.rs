@@ -124,7 +124,7 @@ fn mass_sheets_carry_no_mass() {
     assert!(norm > 1.0 && sum.abs() < 1e-12 * norm, "{sum:e} of {norm:e}");
     // it lies on the 6 x 8 x 8 cells just outside and nowhere else
     assert!(sheet.iter().filter(|v| **v != 0.0).count() <= 6 * 64);
-    let o = case.refined[0].children.iter().position(|&child| child != NONE).expect("the lone group");
+    let o = case.tables[0].children.iter().position(|&child| child != NONE).expect("the lone group");
     let [x, y, z] = octant_origin(o % 8);
     let group = &sheet[o / 8 * GROUP_CELLS..][..GROUP_CELLS];
     assert_eq!(group[((z + 3) * GROUP + y + 3) * GROUP + x + 3], 0.0);

@@ -4,6 +4,7 @@ mod cpu;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::isa::Isa;
 use crate::layout::{GROUP_VALUES, OCTANTS};
 use crate::real::Real;
 use crate::tables::LevelTables;
@@ -35,7 +36,9 @@ pub fn flag<T: Real>(
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
     assert_eq!(masks.len(), tables.len() * OCTANTS, "one mask per patch");
     assert!(buffer <= crate::layout::PATCH, "a flag buffer of {buffer} cells is wider than a patch");
-    match (device, fluid) {
-        (Device::Cpu(cpu), Buffer::Cpu(fluid)) => cpu.install(|| cpu::flag(tables, fluid, criteria, buffer, masks)),
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| {
+            cpu::flag(Isa::best(), tables, fluid.host(), criteria, buffer, masks);
+        }),
     }
 }

@@ -1,19 +1,20 @@
 //! The kick on the host processor: one task a group, row by row.
 
-use super::acceleration::{Row, acceleration, leaf_halves};
+use super::acceleration::{Row, acceleration};
 use super::{KickReport, Peak};
 use crate::buffer::SlotWriter;
-use crate::by_isa::by_isa;
-use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, PATCH, cell};
-use crate::point::dual_energy::{Cell, Synchronised, is_valid, synchronise};
+use crate::isa::{Isa, Kernel};
+use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use crate::point::eos::Eos;
 use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, gather};
 use crate::real::Real;
 use crate::report::GroupReport;
-use crate::tables::LevelTables;
+use crate::synchronised_row::{Rows, SynchronisedRow, leaf_offsets};
+use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
 pub(super) fn gravity_kick<T: Real>(
+    isa: Isa,
     tables: &LevelTables,
     potential: &[T],
     fluid: &mut [T],
@@ -25,89 +26,107 @@ pub(super) fn gravity_kick<T: Real>(
 ) {
     let fluid = SlotWriter::new(fluid, GROUP_VALUES);
     reports.par_iter_mut().zip(kicks).enumerate().for_each(|(g, (report, kick))| {
-        let mut ghosts = [T::zero(); GHOST_CELLS];
-        gather(tables, g, GhostOrigin::Sibling, potential, &mut ghosts);
         // SAFETY: the slots of a level are distinct, and each is visited once.
         let fluid = unsafe { fluid.slot(tables.slots[g]) };
-        (*report, *kick) = kick_group(own(tables, g, potential), &ghosts, tables.leaves[g], fluid, h, dt, eos);
+        let field = Field { tables, g, potential, h };
+        (*report, *kick) = isa.run(GroupKick { field, fluid, dt, eos });
     });
 }
 
-pub(super) fn max_acceleration<T: Real>(tables: &LevelTables, potential: &[T], h: f64, peaks: &mut [Peak]) {
-    peaks.par_iter_mut().enumerate().for_each(|(g, peak)| {
-        let mut ghosts = [T::zero(); GHOST_CELLS];
-        gather(tables, g, GhostOrigin::Sibling, potential, &mut ghosts);
-        *peak = peak_of_group(own(tables, g, potential), &ghosts, tables.leaves[g], h);
-    });
+pub(super) fn max_acceleration<T: Real>(isa: Isa, tables: &LevelTables, potential: &[T], h: f64, peaks: &mut [Peak]) {
+    peaks.par_iter_mut().enumerate().for_each(|(g, peak)| *peak = isa.run(Field { tables, g, potential, h }));
 }
 
-/// The potential of a group.
-fn own<'a, T>(tables: &LevelTables, g: usize, potential: &'a [T]) -> &'a [T] {
-    &potential[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS]
-}
-
-by_isa! {
-    fn kick_group<T: Real>(
-        potential: &[T], ghosts: &[T], leaves: u8, fluid: &mut [T], h: f64, dt: f64, eos: &Eos<T>,
-    ) -> (GroupReport, KickReport) = kick_rows
-}
-
-by_isa! {
-    fn peak_of_group<T: Real>(potential: &[T], ghosts: &[T], leaves: u8, h: f64) -> Peak = peak_of_rows
-}
-
-#[inline(always)]
-fn kick_rows<T: Real, const LANES: usize>(
-    potential: &[T],
-    ghosts: &[T],
-    leaves: u8,
-    fluid: &mut [T],
+/// The gravitational field of one group; as a kernel of its own, where it is largest.
+struct Field<'a, T> {
+    tables: &'a LevelTables,
+    g: usize,
+    /// The pool, `[slot, 16, 16, 16]`.
+    potential: &'a [T],
     h: f64,
+}
+
+impl<T: Real> Kernel for Field<'_, T> {
+    type Output = Peak;
+
+    #[inline(always)]
+    fn run(self) -> Peak {
+        let (potential, ghosts, scale) = self.load();
+        let mut peak = RunningPeak::new();
+        for row in 0..GROUP * GROUP {
+            let (j, k) = (row % GROUP, row / GROUP);
+            let g = acceleration(potential, &ghosts, j, k, scale);
+            peak.raise(&g, &leaf_offsets(self.tables.leaves[self.g], j, k), row);
+        }
+        peak.finish()
+    }
+}
+
+impl<T: Real> Field<'_, T> {
+    /// The group's potential, its ghost values and the factor of a difference.
+    #[inline(always)]
+    fn load(&self) -> (&[T], [T; GHOST_CELLS], T) {
+        let mut ghosts = [T::zero(); GHOST_CELLS];
+        gather(self.tables, self.g, GhostOrigin::Sibling, self.potential, &mut ghosts);
+        let potential = &self.potential[self.tables.slots[self.g] as usize * GROUP_CELLS..][..GROUP_CELLS];
+        (potential, ghosts, T::of(-0.5 / self.h))
+    }
+}
+
+/// The kick of one group.
+struct GroupKick<'a, T> {
+    field: Field<'a, T>,
+    /// `[6, 16, 16, 16]`
+    fluid: &'a mut [T],
     dt: f64,
-    eos: &Eos<T>,
-) -> (GroupReport, KickReport) {
-    let scale = T::of(-0.5 / h);
-    let mut report = GroupReport::default();
-    let mut peak = Peak::default();
-    let mut work = [0.0; GROUP];
-    for (k, j) in rows() {
-        let g = acceleration(potential, ghosts, j, k, scale);
-        let first = cell(0, j, k);
-        let mut before = [[T::zero(); GROUP]; FIELDS];
-        for field in 0..FIELDS {
-            before[field].copy_from_slice(&fluid[field * GROUP_CELLS + first..][..GROUP]);
-        }
-        let kicked = kick_row(&before, &g, T::of(dt));
-        let leaf = leaf_halves(leaves, j, k);
-        let after = synchronise_row(&kicked, leaf, eos, first, &mut report);
-        for field in 0..FIELDS {
-            fluid[field * GROUP_CELLS + first..][..GROUP].copy_from_slice(&after[field]);
-        }
-        add_work(&before, &kicked, &g, dt, leaf, &mut work);
-        raise_peak(&g, leaf, first, &mut peak);
-    }
-    (report, KickReport { work: work.iter().sum(), peak })
+    eos: &'a Eos<T>,
 }
 
-#[inline(always)]
-fn peak_of_rows<T: Real, const LANES: usize>(potential: &[T], ghosts: &[T], leaves: u8, h: f64) -> Peak {
-    let mut peak = Peak::default();
-    for (k, j) in rows() {
-        let g = acceleration(potential, ghosts, j, k, T::of(-0.5 / h));
-        raise_peak(&g, leaf_halves(leaves, j, k), cell(0, j, k), &mut peak);
+impl<T: Real> Kernel for GroupKick<'_, T> {
+    type Output = (GroupReport, KickReport);
+
+    #[inline(always)]
+    fn run(mut self) -> Self::Output {
+        let eos = *self.eos;
+        let monatomic = T::of(5.0 / 3.0);
+        // a constant exponent for the common gas, as in the sweep
+        if eos.gamma == monatomic { self.kick(&Eos { gamma: monatomic, ..eos }) } else { self.kick(&eos) }
     }
-    peak
 }
 
-/// The rows of a group as (k, j).
-#[inline(always)]
-fn rows() -> impl Iterator<Item = (usize, usize)> {
-    (0..GROUP).flat_map(|k| (0..GROUP).map(move |j| (k, j)))
+impl<T: Real> GroupKick<'_, T> {
+    #[inline(always)]
+    fn kick(&mut self, eos: &Eos<T>) -> (GroupReport, KickReport) {
+        let (potential, ghosts, scale) = self.field.load();
+        let leaves = self.field.tables.leaves[self.field.g];
+        let mut report = GroupReport::default();
+        let mut peak = RunningPeak::new();
+        let mut work = [0.0; GROUP];
+        for row in 0..GROUP * GROUP {
+            let (j, k) = (row % GROUP, row / GROUP);
+            let g = acceleration(potential, &ghosts, j, k, scale);
+            let first = cell(0, j, k);
+            let mut before = [[T::zero(); GROUP]; FIELDS];
+            for f in 0..FIELDS {
+                before[f].copy_from_slice(&self.fluid[f * GROUP_CELLS + first..][..GROUP]);
+            }
+            let kicked = kick_row(&before, &g, T::of(self.dt));
+            let leaf = leaf_offsets(leaves, j, k);
+            add_work(&before, &kicked, &g, self.dt, &leaf, &mut work);
+            peak.raise(&g, &leaf, row);
+            let row = SynchronisedRow::new(kicked, eos);
+            for f in 0..FIELDS {
+                self.fluid[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
+            }
+            row.book(&leaf, &mut report);
+        }
+        (report, KickReport { work: work.iter().sum(), peak: peak.finish() })
+    }
 }
 
 /// m' = m + ρ g dt; E' = E + Σ (m' + m)(m' − m)/(2ρ), the exact change of ½ρv².
 #[inline(always)]
-fn kick_row<T: Real>(before: &[Row<T>; FIELDS], g: &[Row<T>; 3], dt: T) -> [Row<T>; FIELDS] {
+fn kick_row<T: Real>(before: &Rows<T, GROUP>, g: &[Row<T>; 3], dt: T) -> Rows<T, GROUP> {
     let mut after = *before;
     for i in 0..GROUP {
         let density = before[DENSITY][i];
@@ -123,54 +142,14 @@ fn kick_row<T: Real>(before: &[Row<T>; FIELDS], g: &[Row<T>; 3], dt: T) -> [Row<
     after
 }
 
-/// Makes energy and entropy scalar agree and books what that did to leaf cells.
-#[inline(always)]
-fn synchronise_row<T: Real>(
-    kicked: &[Row<T>; FIELDS],
-    leaf: [bool; 2],
-    eos: &Eos<T>,
-    first: usize,
-    report: &mut GroupReport,
-) -> [Row<T>; FIELDS] {
-    let mut after = *kicked;
-    let mut what = [(false, false, true); GROUP];
-    for i in 0..GROUP {
-        let u: Cell<T> = std::array::from_fn(|field| kicked[field][i]);
-        let Synchronised { cell, floored, cold } = synchronise(&u, eos);
-        for field in 0..FIELDS {
-            after[field][i] = cell[field];
-        }
-        what[i] = (floored, cold, is_valid(&cell));
-    }
-    for i in (0..GROUP).filter(|i| leaf[i / PATCH]) {
-        let (floored, cold, valid) = what[i];
-        let added = after[ENERGY][i].wide() - kicked[ENERGY][i].wide();
-        if floored {
-            report.floored += 1;
-            report.floor_energy += added;
-            report.floor_mass += after[DENSITY][i].wide() - kicked[DENSITY][i].wide();
-        } else {
-            report.energy_added += added;
-        }
-        report.cold += u32::from(cold);
-        if !valid {
-            if report.invalid == 0 {
-                report.first_invalid = (first + i) as u32;
-            }
-            report.invalid += 1;
-        }
-    }
-    after
-}
-
 /// Adds ½(m + m')·g·dt of a row's leaf cells, column by column.
 #[inline(always)]
 fn add_work<T: Real>(
-    before: &[Row<T>; FIELDS],
-    after: &[Row<T>; FIELDS],
+    before: &Rows<T, GROUP>,
+    after: &Rows<T, GROUP>,
     g: &[Row<T>; 3],
     dt: f64,
-    leaf: [bool; 2],
+    leaf: &[u32; GROUP],
     work: &mut [f64; GROUP],
 ) {
     for i in 0..GROUP {
@@ -178,20 +157,45 @@ fn add_work<T: Real>(
         for axis in 0..3 {
             power += (before[MOMENTUM + axis][i].wide() + after[MOMENTUM + axis][i].wide()) * g[axis][i].wide();
         }
-        work[i] += if leaf[i / PATCH] { 0.5 * dt * power } else { 0.0 };
+        work[i] += if leaf[i] != NONE { 0.5 * dt * power } else { 0.0 };
     }
 }
 
-/// Keeps the largest |g| of leaf cells; the first of equal ones.
-#[inline(always)]
-fn raise_peak<T: Real>(g: &[Row<T>; 3], leaf: [bool; 2], first: usize, peak: &mut Peak) {
-    let square: Row<T> = std::array::from_fn(|i| {
-        let sum = g[0][i] * g[0][i] + g[1][i] * g[1][i] + g[2][i] * g[2][i];
-        if leaf[i / PATCH] { sum } else { T::zero() }
-    });
-    let largest = square.iter().fold(T::zero(), |a, &b| if b > a { b } else { a });
-    if largest.wide().sqrt() > peak.acceleration {
-        let i = square.iter().position(|&s| s == largest).expect("the largest is one of them");
-        *peak = Peak { acceleration: largest.wide().sqrt(), cell: (first + i) as u32 };
+/// The largest |g|² of each column of rows so far, and the first row that has it.
+struct RunningPeak<T> {
+    square: Row<T>,
+    row: [u32; GROUP],
+}
+
+impl<T: Real> RunningPeak<T> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { square: [T::zero(); GROUP], row: [0; GROUP] }
+    }
+
+    /// Takes the leaf cells of a row into account.
+    #[inline(always)]
+    fn raise(&mut self, g: &[Row<T>; 3], leaf: &[u32; GROUP], row: usize) {
+        for i in 0..GROUP {
+            let square = g[0][i] * g[0][i] + g[1][i] * g[1][i] + g[2][i] * g[2][i];
+            let larger = (leaf[i] != NONE) & (square > self.square[i]);
+            self.square[i] = if larger { square } else { self.square[i] };
+            self.row[i] = if larger { row as u32 } else { self.row[i] };
+        }
+    }
+
+    /// The largest of all; the first of equal ones in layout order.
+    #[inline(always)]
+    fn finish(&self) -> Peak {
+        let mut largest = T::zero();
+        let mut cell = 0;
+        for i in 0..GROUP {
+            let here = self.row[i] * GROUP as u32 + i as u32;
+            let first_of_equals = self.square[i] == largest && largest > T::zero() && here < cell;
+            if self.square[i] > largest || first_of_equals {
+                (largest, cell) = (self.square[i], here);
+            }
+        }
+        Peak { acceleration: largest.wide().sqrt(), cell }
     }
 }

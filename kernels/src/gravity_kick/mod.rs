@@ -5,6 +5,7 @@ mod cpu;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::isa::Isa;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
 use crate::point::eos::Eos;
 use crate::real::Real;
@@ -56,7 +57,8 @@ pub fn gravity_kick<T: Real>(
     assert!(fluid.len() / GROUP_VALUES >= potential.len() / GROUP_CELLS);
     match device {
         Device::Cpu(device) => device.install(|| {
-            cpu::gravity_kick(tables, potential.host(), fluid.host_mut(), h, dt, eos, reports, kicks);
+            let (potential, fluid) = (potential.host(), fluid.host_mut());
+            cpu::gravity_kick(Isa::best(), tables, potential, fluid, h, dt, eos, reports, kicks);
         }),
     }
 }
@@ -75,7 +77,9 @@ pub fn max_acceleration<T: Real>(
     check(tables, potential);
     assert!(peaks.len() == tables.len());
     match device {
-        Device::Cpu(device) => device.install(|| cpu::max_acceleration(tables, potential.host(), h, peaks)),
+        Device::Cpu(device) => {
+            device.install(|| cpu::max_acceleration(Isa::best(), tables, potential.host(), h, peaks));
+        }
     }
 }
 

@@ -2,14 +2,31 @@
 
 use super::{FACE_GRADIENTS, GroupSolver, Guess, Iterations, sine, sor};
 use crate::buffer::SlotWriter;
-use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, PATCH};
+use crate::isa::Isa;
+use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{FACES, GHOST_CELLS, Parity, face_axes, strides};
+use crate::potential_ghosts::{GHOST_CELLS, Parity, face_axes, strides};
 use crate::real::Real;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
 
+/// One group's equation: right-hand side, boundary values and where the solution goes.
+pub(super) struct Problem<'a, T> {
+    pub(super) source: &'a PoissonSource<'a, T>,
+    /// Where the group lies in the source.
+    pub(super) slot: u32,
+    /// `[6, 16, 16]`
+    pub(super) ghosts: &'a [T],
+    /// Cell width.
+    pub(super) h: f64,
+    /// `[16, 16, 16]`
+    pub(super) potential: &'a mut [T],
+    /// `[6, 8, 8]`
+    pub(super) gradients: Option<&'a mut [T]>,
+}
+
 pub(super) fn group_poisson<T: Real>(
+    isa: Isa,
     tables: &LevelTables,
     parity: Parity,
     solver: &GroupSolver<T>,
@@ -32,14 +49,13 @@ pub(super) fn group_poisson<T: Real>(
             let potential = unsafe { potential.slot(slot) };
             let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
             let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];
+            let problem = Problem { source, slot, ghosts, h, potential, gradients };
             match solver {
                 GroupSolver::Sine(tables) => {
-                    sine::solve(tables, source, slot, ghosts, h, potential, gradients);
+                    isa.run(sine::Solve { tables, problem });
                     0
                 }
-                GroupSolver::Sor { tolerance } => {
-                    sor::solve(*tolerance, guess, source, slot, ghosts, h, potential, gradients)
-                }
+                GroupSolver::Sor { tolerance } => isa.run(sor::Solve { tolerance: *tolerance, guess, problem }),
             }
         })
         .map(|n| Iterations { total: u64::from(n), most: n })

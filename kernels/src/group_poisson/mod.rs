@@ -11,9 +11,10 @@ pub mod sor;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::layout::{GROUP_CELLS, PATCH};
+use crate::isa::Isa;
+use crate::layout::{FACES, GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{FACES, GHOST_CELLS, Parity};
+use crate::potential_ghosts::{GHOST_CELLS, Parity};
 use crate::real::Real;
 use crate::tables::LevelTables;
 
@@ -94,8 +95,10 @@ pub fn group_poisson<T: Real>(
         Device::Cpu(device) => {
             let gradients = gradients.map(Buffer::host_mut);
             let (ghosts, potential) = (ghosts.host(), potential.host_mut());
-            device
-                .install(|| cpu::group_poisson(tables, parity, solver, guess, source, ghosts, h, potential, gradients))
+            device.install(|| {
+                let isa = Isa::best();
+                cpu::group_poisson(isa, tables, parity, solver, guess, source, ghosts, h, potential, gradients)
+            })
         }
     }
 }

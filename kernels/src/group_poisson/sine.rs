@@ -5,10 +5,9 @@
 //! eigenvalue −Σ(2 − 2cos(π(k+1)/17)), transform back. Mirroring a line multiplies its even-numbered coefficients by
 //! 1 and the odd ones by −1, so a dense product splits into two of half the size.
 
-use super::cpu::{boundary_mean, face_gradients, subtract_boundary};
-use crate::by_isa::by_isa;
+use super::cpu::{Problem, boundary_mean, face_gradients, subtract_boundary};
+use crate::isa::Kernel;
 use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS};
-use crate::poisson_source::PoissonSource;
 use crate::real::Real;
 use std::f64::consts::PI;
 
@@ -51,23 +50,25 @@ impl<T: Real> SineTables<T> {
     }
 }
 
-by_isa! {
-    pub(super) fn solve<T: Real>(
-        tables: &SineTables<T>, source: &PoissonSource<T>, slot: u32, ghosts: &[T], h: f64, potential: &mut [T],
-        gradients: Option<&mut [T]>,
-    ) = solve_group
+/// The exact solution of one group.
+pub(super) struct Solve<'a, T> {
+    pub(super) tables: &'a SineTables<T>,
+    pub(super) problem: Problem<'a, T>,
+}
+
+impl<T: Real> Kernel for Solve<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // so many lines at once fill the widest registers; narrower ones take them in parts, to the same bits
+        if T::BYTES == 4 { solve::<T, 16>(self.tables, self.problem) } else { solve::<T, 8>(self.tables, self.problem) }
+    }
 }
 
 #[inline(always)]
-fn solve_group<T: Real, const LANES: usize>(
-    tables: &SineTables<T>,
-    source: &PoissonSource<T>,
-    slot: u32,
-    ghosts: &[T],
-    h: f64,
-    potential: &mut [T],
-    gradients: Option<&mut [T]>,
-) {
+fn solve<T: Real, const LANES: usize>(tables: &SineTables<T>, problem: Problem<T>) {
+    let Problem { source, slot, ghosts, h, potential, gradients } = problem;
     let mean = boundary_mean(ghosts);
     source.fill(slot, 0, h * h, potential);
     subtract_boundary(ghosts, mean, potential);

@@ -4,11 +4,10 @@
 //! lie next to each other: cell (i, j, k), counted from the ghost, has colour (i+j+k) mod 2 and place i/2 in its row.
 
 use super::Guess;
-use super::cpu::{boundary_mean, face_gradients};
-use crate::by_isa::by_isa;
-use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, cell};
-use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{FACES, face_axes};
+use super::cpu::{Problem, boundary_mean, face_gradients};
+use crate::isa::Kernel;
+use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, cell};
+use crate::potential_ghosts::face_axes;
 use crate::real::Real;
 use std::f64::consts::PI;
 
@@ -25,24 +24,25 @@ const MOST_ITERATIONS: u32 = 500;
 /// Half-steps of one kind whose residual must have stopped falling before the iteration gives up.
 const STALL: u32 = 8;
 
-by_isa! {
-    pub(super) fn solve<T: Real>(
-        tolerance: f64, guess: Guess, source: &PoissonSource<T>, slot: u32, ghosts: &[T], h: f64, potential: &mut [T],
-        gradients: Option<&mut [T]>,
-    ) -> u32 = solve_group
+/// The iteration in one group; gives the number of iterations.
+pub(super) struct Solve<'a, T> {
+    pub(super) tolerance: f64,
+    pub(super) guess: Guess,
+    pub(super) problem: Problem<'a, T>,
+}
+
+impl<T: Real> Kernel for Solve<'_, T> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        solve(self.tolerance, self.guess, self.problem)
+    }
 }
 
 #[inline(always)]
-fn solve_group<T: Real, const LANES: usize>(
-    tolerance: f64,
-    guess: Guess,
-    source: &PoissonSource<T>,
-    slot: u32,
-    ghosts: &[T],
-    h: f64,
-    potential: &mut [T],
-    gradients: Option<&mut [T]>,
-) -> u32 {
+fn solve<T: Real>(tolerance: f64, guess: Guess, problem: Problem<T>) -> u32 {
+    let Problem { source, slot, ghosts, h, potential, gradients } = problem;
     let mean = boundary_mean(ghosts);
     let mut source_h2 = [T::zero(); GROUP_CELLS];
     source.fill(slot, 0, h * h, &mut source_h2);

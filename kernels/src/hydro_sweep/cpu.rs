@@ -12,11 +12,11 @@ use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
     HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
 };
-use crate::point::dual_energy::{is_valid, synchronise};
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::scratch::PerThread;
+use crate::synchronised_row::{SynchronisedRow, leaf_offsets};
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -202,76 +202,15 @@ impl<T: Real> GroupSweep<'_, T> {
                     let from = block_cell(f, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
                     cells[f].copy_from_slice(&block[from..from + GROUP]);
                 }
-                let changes = synchronise_row(&mut cells, eos);
+                let first = cell(0, j, k);
+                let row = SynchronisedRow::new(cells, eos);
                 for f in 0..FIELDS {
-                    self.out[f * GROUP_CELLS + cell(0, j, k)..][..GROUP].copy_from_slice(&cells[f]);
+                    self.out[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
                 }
-                changes.book(self.tables.leaves[self.g], j, k, &mut report);
+                row.book(&leaf_offsets(self.tables.leaves[self.g], j, k), &mut report);
             }
         }
         report
-    }
-}
-
-/// Makes energy and entropy scalar of a row of cells agree and says what that changed.
-#[inline(always)]
-fn synchronise_row<T: Real>(cells: &mut [[T; GROUP]; FIELDS], eos: &Eos<T>) -> RowChanges<T> {
-    let mut changes = RowChanges { energy: [T::zero(); GROUP], mass: [T::zero(); GROUP], unusual: [0; GROUP] };
-    for i in 0..GROUP {
-        let u = [cells[0][i], cells[1][i], cells[2][i], cells[3][i], cells[4][i], cells[5][i]];
-        let after = synchronise(&u, eos);
-        for f in 0..FIELDS {
-            cells[f][i] = after.cell[f];
-        }
-        changes.energy[i] = after.cell[4] - u[4];
-        changes.mass[i] = after.cell[0] - u[0];
-        let cold = if after.cold { COLD } else { 0 };
-        let floored = if after.floored { FLOORED } else { 0 };
-        let invalid = if is_valid(&after.cell) { 0 } else { INVALID };
-        changes.unusual[i] = cold | floored | invalid;
-    }
-    changes
-}
-
-const COLD: u32 = 1;
-const FLOORED: u32 = 2;
-const INVALID: u32 = 4;
-
-/// What synchronisation did to a row of cells.
-struct RowChanges<T> {
-    energy: [T; GROUP],
-    mass: [T; GROUP],
-    unusual: [u32; GROUP],
-}
-
-impl<T: Real> RowChanges<T> {
-    /// Adds the row's leaf cells to the group's report, in the order of the cells.
-    #[inline(always)]
-    fn book(&self, leaves: u8, j: usize, k: usize, report: &mut GroupReport) {
-        if self.unusual == [0; GROUP] {
-            return;
-        }
-        for i in 0..GROUP {
-            let octant = i / PATCH + 2 * (j / PATCH) + 4 * (k / PATCH);
-            let flags = self.unusual[i];
-            if flags == 0 || leaves >> octant & 1 == 0 {
-                continue;
-            }
-            report.cold += flags & COLD;
-            if flags & FLOORED != 0 {
-                report.floored += 1;
-                report.floor_energy += self.energy[i].wide();
-                report.floor_mass += self.mass[i].wide();
-            } else {
-                report.energy_added += self.energy[i].wide();
-            }
-            if flags & INVALID != 0 {
-                if report.invalid == 0 {
-                    report.first_invalid = cell(i, j, k) as u32;
-                }
-                report.invalid += 1;
-            }
-        }
     }
 }
 

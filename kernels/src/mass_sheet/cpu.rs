@@ -1,37 +1,28 @@
 //! Mass sheets on the host processor: every coarse group pulls, in a fixed order.
 
-use super::RefinedTables;
 use crate::buffer::SlotWriter;
 use crate::group_poisson::FACE_GRADIENTS;
 use crate::layout::{CENTRE, GROUP, GROUP_CELLS, OCTANTS, PATCH, cell, octant_origin};
-use crate::potential_ghosts::{FACES, face_axes, face_direction, strides};
+use crate::potential_ghosts::{face_axes, face_direction, strides};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
-pub(super) fn mass_sheet<T: Real>(
-    tables: &LevelTables,
-    refined: &RefinedTables,
-    h: f64,
-    potential: &[T],
-    gradients: &[T],
-    sheet: &mut [T],
-) {
+pub(super) fn mass_sheet<T: Real>(tables: &LevelTables, h: f64, potential: &[T], gradients: &[T], sheet: &mut [T]) {
     let sheet = SlotWriter::new(sheet, GROUP_CELLS);
     (0..tables.len()).into_par_iter().for_each(|g| {
         // SAFETY: the slots of a level are distinct, and each is visited once.
         let own = unsafe { sheet.slot(tables.slots[g]) };
         own.fill(T::zero());
         for o in 0..OCTANTS {
-            let child = refined.children[g * OCTANTS + o];
+            let child = tables.children_of(g)[o];
             if child != NONE {
                 // SAFETY: a child has one parent and lies on another level, so no other task touches its slot.
                 restrict(unsafe { sheet.slot(child) }, o, own);
             }
         }
         for o in 0..OCTANTS {
-            for face in 0..FACES {
-                let child = refined.beyond[(g * OCTANTS + o) * FACES + face];
+            for (face, &child) in tables.beyond_of(g, o).iter().enumerate() {
                 if child != NONE {
                     let gradients = &gradients[child as usize * FACE_GRADIENTS..][..FACE_GRADIENTS];
                     add_face(tables, g, o, face, h, potential, gradients, own);

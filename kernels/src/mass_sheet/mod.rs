@@ -5,20 +5,9 @@ mod cpu;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::group_poisson::FACE_GRADIENTS;
-use crate::layout::{GROUP_CELLS, OCTANTS};
-use crate::potential_ghosts::FACES;
+use crate::layout::GROUP_CELLS;
 use crate::real::Real;
 use crate::tables::LevelTables;
-
-/// Which groups refine the patches of a level and the patches next to them. Derived data, rebuilt at a regrid.
-#[derive(Clone, Debug, Default)]
-pub struct RefinedTables {
-    /// Slot of the group that refines each patch, [`crate::tables::NONE`] where it is a leaf. `[groups, 8]`.
-    pub children: Vec<u32>,
-    /// Slot of the group that refines the patch across each face (−x, +x, −y, …) of each patch,
-    /// [`crate::tables::NONE`] where that is a leaf. `[groups, 8, 6]`.
-    pub beyond: Vec<u32>,
-}
 
 /// The right-hand side of the correction equation ∇²ζ = −4πGξ on one level (paper, eqs. PseudoRho–PotCorrection).
 ///
@@ -36,19 +25,16 @@ pub struct RefinedTables {
 pub fn mass_sheet<T: Real>(
     device: &Device,
     tables: &LevelTables,
-    refined: &RefinedTables,
     h: f64,
     potential: &Buffer<T>,
     gradients: &Buffer<T>,
     sheet: &mut Buffer<T>,
 ) {
-    let groups = tables.len();
-    assert!(refined.children.len() == groups * OCTANTS && refined.beyond.len() == groups * OCTANTS * FACES);
     let slots = potential.len() / GROUP_CELLS;
     assert!(gradients.len() >= slots * FACE_GRADIENTS && sheet.len() >= slots * GROUP_CELLS);
     match device {
         Device::Cpu(device) => device.install(|| {
-            cpu::mass_sheet(tables, refined, h, potential.host(), gradients.host(), sheet.host_mut());
+            cpu::mass_sheet(tables, h, potential.host(), gradients.host(), sheet.host_mut());
         }),
     }
 }

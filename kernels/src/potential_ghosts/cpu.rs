@@ -1,14 +1,15 @@
 //! Ghost values on the host processor.
 
 use super::coarse::CoarseBlock;
-use super::{FACES, GHOST_CELLS, GhostOrigin, Parity, face_axes, strides};
-use crate::by_isa::by_isa;
-use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS, direction};
+use super::{GHOST_CELLS, GhostOrigin, Parity, face_axes, strides};
+use crate::isa::{Isa, Kernel};
+use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
 pub(super) fn potential_ghosts<T: Real>(
+    isa: Isa,
     tables: &LevelTables,
     parity: Parity,
     origin: GhostOrigin,
@@ -17,26 +18,32 @@ pub(super) fn potential_ghosts<T: Real>(
 ) {
     ghosts.par_chunks_mut(GHOST_CELLS).take(tables.len()).enumerate().for_each(|(g, ghosts)| {
         if parity.contains(tables.octants[g]) {
-            gather(tables, g, origin, potential, ghosts);
+            isa.run(Gather { tables, g, origin, potential, ghosts });
         }
     });
 }
 
-by_isa! {
-    pub(crate) fn gather<T: Real>(
-        tables: &LevelTables, g: usize, origin: GhostOrigin, potential: &[T], ghosts: &mut [T],
-    ) = gather_group
-}
-
-/// The ghost values of one group.
-#[inline(always)]
-fn gather_group<T: Real, const LANES: usize>(
-    tables: &LevelTables,
+/// The ghost values of one group as work of its own.
+struct Gather<'a, T> {
+    tables: &'a LevelTables,
     g: usize,
     origin: GhostOrigin,
-    potential: &[T],
-    ghosts: &mut [T],
-) {
+    potential: &'a [T],
+    ghosts: &'a mut [T],
+}
+
+impl<T: Real> Kernel for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        gather(self.tables, self.g, self.origin, self.potential, self.ghosts);
+    }
+}
+
+/// Fills `ghosts`, `[6, 16, 16]`, of group `g` from `potential`, `[slots, 16, 16, 16]`.
+#[inline(always)]
+pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigin, potential: &[T], ghosts: &mut [T]) {
     let row = tables.row(g);
     let mut block = None;
     for face in 0..FACES {
@@ -110,6 +117,7 @@ mod tests {
             octants: vec![6],
             outside: vec![0],
             leaves: vec![0xff],
+            ..LevelTables::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells
 //! need for their acceleration.
 //!
-//! Faces are numbered −x, +x, −y, +y, −z, +z. Face values are `[6, b, a]`: a and b are the other two axes in the
+//! Face values are `[6, b, a]`: a and b are the other two axes in the
 //! order x, y, z, a fastest.
 
 mod coarse;
@@ -9,14 +9,13 @@ mod cpu;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::layout::{FACE_CELLS, GROUP_CELLS};
+use crate::isa::Isa;
+use crate::layout::{FACE_CELLS, FACES, GROUP_CELLS};
 use crate::real::Real;
 use crate::tables::LevelTables;
 
 pub(crate) use cpu::{face_direction, gather};
 
-/// Faces of a group.
-pub const FACES: usize = 6;
 /// Ghost values of a group: one layer on each face.
 pub const GHOST_CELLS: usize = FACES * FACE_CELLS;
 
@@ -76,7 +75,8 @@ pub fn potential_ghosts<T: Real>(
     assert!(potential.len().is_multiple_of(GROUP_CELLS));
     match device {
         Device::Cpu(device) => {
-            device.install(|| cpu::potential_ghosts(tables, parity, origin, potential.host(), ghosts.host_mut()));
+            let (potential, ghosts) = (potential.host(), ghosts.host_mut());
+            device.install(|| cpu::potential_ghosts(Isa::best(), tables, parity, origin, potential, ghosts));
         }
     }
 }

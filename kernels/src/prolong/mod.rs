@@ -1,6 +1,8 @@
 //! Prolongation: conservative Min-Mod interpolation into new groups (paper, section 2.1).
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;

@@ -2,16 +2,22 @@
 
 use super::{CoarseFineFace, RefluxTables};
 use crate::buffer::SlotWriter;
+use crate::isa::{Isa, Kernel};
 use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin,
 };
-use crate::point::dual_energy::{is_valid, synchronise};
 use crate::point::eos::Eos;
+use crate::potential_ghosts::{face_axes, strides};
 use crate::real::Real;
 use crate::report::GroupReport;
+use crate::synchronised_row::SynchronisedRow;
 use rayon::prelude::*;
 
+/// Coarse cells beside a face.
+const CELLS: usize = PATCH * PATCH;
+
 pub(super) fn reflux<T: Real>(
+    isa: Isa,
     tables: &RefluxTables,
     fluid: &mut [T],
     fluxes: &[T],
@@ -25,17 +31,10 @@ pub(super) fn reflux<T: Real>(
         .map(|n| {
             let start = if n == 0 { 0 } else { tables.groups[n - 1].2 };
             let (group, slot, end) = tables.groups[n];
-            let faces = &tables.faces[start..end];
             // SAFETY: every entry of `groups` names another slot.
             let fluid = unsafe { pool.slot(slot) };
-            for face in faces {
-                correct(face, fluid, fluxes, dt_over_dx);
-            }
-            let mut report = GroupReport::default();
-            for face in faces {
-                synchronise_face(face, fluid, eos, &mut report);
-            }
-            (group, report)
+            let faces = &tables.faces[start..end];
+            (group, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, eos }))
         })
         .collect();
     for (group, report) in done {
@@ -43,56 +42,113 @@ pub(super) fn reflux<T: Real>(
     }
 }
 
-/// Offsets of the 8×8 coarse cells beside a face, with their place (a, b) on it.
-fn face_cells(face: &CoarseFineFace) -> impl Iterator<Item = (usize, usize, usize)> {
-    let axis = usize::from(face.axis);
-    let origin = octant_origin(usize::from(face.octant));
-    let layer = origin[axis] + if face.high { PATCH - 1 } else { 0 };
-    let (u, v) = [(1, 2), (0, 2), (0, 1)][axis];
-    (0..PATCH * PATCH).map(move |n| {
-        let (a, b) = (n % PATCH + origin[u], n / PATCH + origin[v]);
-        let mut at = [layer; 3];
-        at[u] = a;
-        at[v] = b;
-        (cell(at[0], at[1], at[2]), a, b)
-    })
+/// The correction of one coarse group.
+struct GroupCorrection<'a, T> {
+    faces: &'a [CoarseFineFace],
+    /// `[6, 16, 16, 16]`
+    fluid: &'a mut [T],
+    /// The pool, `[plane, 6, 16, 16]`.
+    fluxes: &'a [T],
+    dt_over_dx: T,
+    eos: &'a Eos<T>,
 }
 
-/// u ∓= Δt/h (⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one.
-fn correct<T: Real>(face: &CoarseFineFace, fluid: &mut [T], fluxes: &[T], dt_over_dx: T) {
-    let plane = |n: u32| &fluxes[n as usize * FLUX_PLANE_VALUES..][..FLUX_PLANE_VALUES];
-    let (coarse, fine) = (plane(face.coarse_plane), plane(face.fine_plane));
-    let factor = if face.high { -dt_over_dx } else { dt_over_dx };
-    for (at, a, b) in face_cells(face) {
-        let (i, j) = (2 * (a % PATCH), 2 * (b % PATCH));
-        for f in 0..FIELDS {
-            let four = |o: usize| fine[f * FACE_CELLS + j * GROUP + i + o];
-            let mean = T::of(0.25) * ((four(0) + four(1)) + (four(GROUP) + four(GROUP + 1)));
-            fluid[f * GROUP_CELLS + at] += factor * (mean - coarse[f * FACE_CELLS + b * GROUP + a]);
+impl<T: Real> Kernel for GroupCorrection<'_, T> {
+    type Output = GroupReport;
+
+    #[inline(always)]
+    fn run(mut self) -> GroupReport {
+        for face in self.faces {
+            self.correct(face);
         }
+        let eos = *self.eos;
+        let monatomic = T::of(5.0 / 3.0);
+        // a constant exponent for the common gas, as in the sweep
+        if eos.gamma == monatomic { self.synchronise(&Eos { gamma: monatomic, ..eos }) } else { self.synchronise(&eos) }
     }
 }
 
-fn synchronise_face<T: Real>(face: &CoarseFineFace, fluid: &mut [T], eos: &Eos<T>, report: &mut GroupReport) {
-    for (at, _, _) in face_cells(face) {
-        let before: [T; FIELDS] = std::array::from_fn(|f| fluid[f * GROUP_CELLS + at]);
-        let done = synchronise(&before, eos);
-        let energy = done.cell[4].wide() - before[4].wide();
-        if done.floored {
-            report.floored += 1;
-            report.floor_energy += energy;
-            report.floor_mass += done.cell[0].wide() - before[0].wide();
-        } else {
-            report.energy_added += energy;
-        }
-        if !is_valid(&done.cell) {
-            if report.invalid == 0 {
-                report.first_invalid = at as u32;
-            }
-            report.invalid += 1;
-        }
+impl<T: Real> GroupCorrection<'_, T> {
+    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one.
+    #[inline(always)]
+    fn correct(&mut self, face: &CoarseFineFace) {
+        let place = Place::of(face);
+        let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
+        let plane = |n: u32, f: usize| {
+            let first = n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS;
+            &self.fluxes[first..first + FACE_CELLS]
+        };
         for f in 0..FIELDS {
-            fluid[f * GROUP_CELLS + at] = done.cell[f];
+            let (coarse, fine) = (plane(face.coarse_plane, f), plane(face.fine_plane, f));
+            let fluid = &mut self.fluid[f * GROUP_CELLS..][..GROUP_CELLS];
+            for b in 0..PATCH {
+                let low = &fine[2 * b * GROUP..][..GROUP];
+                let high = &fine[(2 * b + 1) * GROUP..][..GROUP];
+                let coarse = &coarse[(place.origin[1] + b) * GROUP + place.origin[0]..][..PATCH];
+                let mut change = [T::zero(); PATCH];
+                for a in 0..PATCH {
+                    let four = (low[2 * a] + low[2 * a + 1]) + (high[2 * a] + high[2 * a + 1]);
+                    change[a] = factor * (T::of(0.25) * four - coarse[a]);
+                }
+                for a in 0..PATCH {
+                    fluid[place.cell(a, b)] += change[a];
+                }
+            }
         }
+    }
+
+    /// Makes energy and entropy scalar agree beside every face, in order: a cell at an edge is met once a face.
+    #[inline(always)]
+    fn synchronise(&mut self, eos: &Eos<T>) -> GroupReport {
+        let mut report = GroupReport::default();
+        for face in self.faces {
+            let place = Place::of(face);
+            let mut offsets = [0; CELLS];
+            for n in 0..CELLS {
+                offsets[n] = place.cell(n % PATCH, n / PATCH) as u32;
+            }
+            let mut cells = [[T::zero(); CELLS]; FIELDS];
+            for f in 0..FIELDS {
+                for n in 0..CELLS {
+                    cells[f][n] = self.fluid[f * GROUP_CELLS + offsets[n] as usize];
+                }
+            }
+            let row = SynchronisedRow::new(cells, eos);
+            for f in 0..FIELDS {
+                for n in 0..CELLS {
+                    self.fluid[f * GROUP_CELLS + offsets[n] as usize] = row.after[f][n];
+                }
+            }
+            row.book(&offsets, &mut report);
+        }
+        report
+    }
+}
+
+/// Where the 8×8 coarse cells beside a face lie in their group.
+struct Place {
+    /// Offset of the first.
+    first: usize,
+    /// Its coordinates along the face's axes a and b.
+    origin: [usize; 2],
+    /// Distance in memory along a and b.
+    strides: [usize; 2],
+}
+
+impl Place {
+    #[inline(always)]
+    fn of(face: &CoarseFineFace) -> Self {
+        let axis = usize::from(face.axis);
+        let mut corner = octant_origin(usize::from(face.octant));
+        let [a, b] = face_axes(axis);
+        let origin = [corner[a], corner[b]];
+        corner[axis] += if face.high { PATCH - 1 } else { 0 };
+        Self { first: cell(corner[0], corner[1], corner[2]), origin, strides: [strides(GROUP)[a], strides(GROUP)[b]] }
+    }
+
+    /// Offset of the cell at (a, b) of the patch's face.
+    #[inline(always)]
+    fn cell(&self, a: usize, b: usize) -> usize {
+        self.first + a * self.strides[0] + b * self.strides[1]
     }
 }

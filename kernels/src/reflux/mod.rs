@@ -2,9 +2,12 @@
 //! Berger & Colella 1989).
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::isa::Isa;
 use crate::layout::{FLUX_PLANE_VALUES, GROUP_VALUES};
 use crate::point::eos::Eos;
 use crate::real::Real;
@@ -54,9 +57,10 @@ pub fn reflux<T: Real>(
 ) {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "a flux pool holds whole planes");
-    match (device, fluid, fluxes) {
-        (Device::Cpu(cpu), Buffer::Cpu(fluid), Buffer::Cpu(fluxes)) => {
-            cpu.install(|| cpu::reflux(tables, fluid, fluxes, dt_over_dx, eos, reports));
-        }
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| {
+            let (fluid, fluxes) = (fluid.host_mut(), fluxes.host());
+            cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, eos, reports);
+        }),
     }
 }

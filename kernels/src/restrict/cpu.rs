@@ -1,56 +1,93 @@
 //! Restriction on the host: parallel over coarse groups, each pulls from its children.
 
 use crate::buffer::SlotWriter;
-use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH, cell, octant_origin};
-use crate::point::dual_energy::synchronise;
+use crate::isa::{Isa, Kernel};
+use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use crate::point::eos::Eos;
 use crate::real::Real;
+use crate::synchronised_row::{Rows, SynchronisedRow};
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
-pub(super) fn restrict<T: Real>(coarse: &LevelTables, fluid: &mut [T], eos: &Eos<T>) {
+/// Coarse cells of one plane of a patch: what is synchronised at once.
+const PLANE: usize = PATCH * PATCH;
+
+pub(super) fn restrict<T: Real>(isa: Isa, coarse: &LevelTables, fluid: &mut [T], eos: &Eos<T>) {
     let pool = SlotWriter::new(fluid, GROUP_VALUES);
     (0..coarse.len()).into_par_iter().for_each(|g| {
-        if coarse.children_of(g).iter().all(|&child| child == NONE) {
-            return;
-        }
         // SAFETY: a group is written by its own iteration only, and a child has one parent, so nobody writes what is read.
         let parent = unsafe { pool.slot(coarse.slots[g]) };
-        for o in 0..OCTANTS {
-            let child = coarse.children_of(g)[o];
-            if child != NONE {
-                restrict_patch(unsafe { pool.read(child) }, parent, octant_origin(o), eos);
-            }
+        for (o, &child) in coarse.children_of(g).iter().enumerate().filter(|(_, child)| **child != NONE) {
+            let child = unsafe { pool.read(child) };
+            isa.run(PatchRestriction { child, parent: &mut *parent, origin: octant_origin(o), eos });
         }
     });
 }
 
-fn restrict_patch<T: Real>(child: &[T], parent: &mut [T], origin: [usize; 3], eos: &Eos<T>) {
-    for k in 0..PATCH {
-        for j in 0..PATCH {
-            let to = cell(origin[0], origin[1] + j, origin[2] + k);
-            let mut rows = [[T::zero(); PATCH]; FIELDS];
-            for f in 0..FIELDS {
-                let from = f * GROUP_CELLS + cell(0, 2 * j, 2 * k);
-                for i in 0..PATCH {
-                    rows[f][i] = mean_of_block(&child[from + 2 * i..]);
-                }
-            }
-            for i in 0..PATCH {
-                let done = synchronise(&std::array::from_fn(|f| rows[f][i]), eos);
-                for f in 0..FIELDS {
-                    parent[f * GROUP_CELLS + to + i] = done.cell[f];
-                }
-            }
+/// The restriction of one child.
+struct PatchRestriction<'a, T> {
+    /// `[6, 16, 16, 16]`
+    child: &'a [T],
+    /// `[6, 16, 16, 16]`
+    parent: &'a mut [T],
+    /// First cell of the patch in the parent.
+    origin: [usize; 3],
+    eos: &'a Eos<T>,
+}
+
+impl<T: Real> Kernel for PatchRestriction<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let eos = *self.eos;
+        let monatomic = T::of(5.0 / 3.0);
+        // a constant exponent for the common gas, as in the sweep
+        if eos.gamma == monatomic {
+            self.restrict(&Eos { gamma: monatomic, ..eos });
+        } else {
+            self.restrict(&eos);
         }
     }
 }
 
-/// Mean of the 2³ cells whose first is `cells[0]`, added pairwise so that mirrored input gives mirrored bits.
-#[inline(always)]
-fn mean_of_block<T: Real>(cells: &[T]) -> T {
-    const Y: usize = GROUP;
-    const Z: usize = GROUP * GROUP;
-    let row = |o: usize| cells[o] + cells[o + 1];
-    T::of(0.125) * ((row(0) + row(Y)) + (row(Z) + row(Z + Y)))
+impl<T: Real> PatchRestriction<'_, T> {
+    #[inline(always)]
+    fn restrict(&mut self, eos: &Eos<T>) {
+        let [x, y, z] = self.origin;
+        for k in 0..PATCH {
+            let means = self.means(k);
+            let plane = SynchronisedRow::new(means, eos);
+            for f in 0..FIELDS {
+                for j in 0..PATCH {
+                    let to = f * GROUP_CELLS + cell(x, y + j, z + k);
+                    self.parent[to..to + PATCH].copy_from_slice(&plane.after[f][j * PATCH..][..PATCH]);
+                }
+            }
+        }
+    }
+
+    /// Means of the 2³ cells under each coarse cell of plane `k`, added pairwise so that mirrored input gives mirrored
+    /// bits.
+    #[inline(always)]
+    fn means(&self, k: usize) -> Rows<T, PLANE> {
+        let eighth = T::of(0.125);
+        let mut means = [[T::zero(); PLANE]; FIELDS];
+        for f in 0..FIELDS {
+            for j in 0..PATCH {
+                let row = |y: usize, z: usize| -> &[T; GROUP] {
+                    let first = f * GROUP_CELLS + cell(0, 2 * j + y, 2 * k + z);
+                    self.child[first..first + GROUP].try_into().expect("a row has 16 cells")
+                };
+                let [a, b, c, d] = [row(0, 0), row(1, 0), row(0, 1), row(1, 1)];
+                let means = &mut means[f][j * PATCH..][..PATCH];
+                for i in 0..PATCH {
+                    let lower = (a[2 * i] + a[2 * i + 1]) + (b[2 * i] + b[2 * i + 1]);
+                    let upper = (c[2 * i] + c[2 * i + 1]) + (d[2 * i] + d[2 * i + 1]);
+                    means[i] = eighth * (lower + upper);
+                }
+            }
+        }
+        means
+    }
 }

@@ -1,9 +1,12 @@
 //! Restriction: a patch that has children holds the mean of its eight-cell blocks (paper, section 2.1).
 
 mod cpu;
+#[cfg(test)]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::isa::Isa;
 use crate::layout::GROUP_VALUES;
 use crate::point::eos::Eos;
 use crate::real::Real;
@@ -18,7 +21,7 @@ use crate::tables::LevelTables;
 /// If the pool is not whole groups.
 pub fn restrict<T: Real>(device: &Device, coarse: &LevelTables, fluid: &mut Buffer<T>, eos: &Eos<T>) {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
-    match (device, fluid) {
-        (Device::Cpu(cpu), Buffer::Cpu(fluid)) => cpu.install(|| cpu::restrict(coarse, fluid, eos)),
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::restrict(Isa::best(), coarse, fluid.host_mut(), eos)),
     }
 }

@@ -5,9 +5,9 @@
 
 use super::Octree;
 use crate::parameters::Boundary;
-use comove_kernels::layout::{DIRECTIONS, OCTANTS, PATCH, direction, octant_origin};
+use comove_kernels::LevelTables;
+use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin};
 use comove_kernels::tables::NONE;
-use comove_kernels::{LevelTables, RefinedTables};
 use rayon::prelude::*;
 
 /// A neighbour row: places in the level's key list, [`NONE`] where there is no group.
@@ -31,29 +31,6 @@ pub fn build_tables(tree: &Octree, slots: &[Vec<u32>]) -> Vec<LevelTables> {
     let levels = index(tree);
     check(tree, slots);
     levels.iter().enumerate().map(|(level, index)| level_tables(tree, &levels, level, index, slots)).collect()
-}
-
-/// Which groups refine the patches of each level and those next to them: what the mass sheets need.
-///
-/// # Panics
-/// If `slots` and the octree disagree in shape.
-pub fn build_refined(tree: &Octree, slots: &[Vec<u32>]) -> Vec<RefinedTables> {
-    check(tree, slots);
-    let no_slots = Vec::new();
-    let levels = index(tree);
-    levels
-        .iter()
-        .enumerate()
-        .map(|(level, index)| {
-            let finer = slots.get(level + 1).unwrap_or(&no_slots);
-            let children = index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect();
-            let beyond = (0..index.rows.len())
-                .into_par_iter()
-                .flat_map_iter(|g| beyond(index, g).map(|child| slot_of(child, finer)))
-                .collect();
-            RefinedTables { children, beyond }
-        })
-        .collect()
 }
 
 /// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
@@ -94,7 +71,7 @@ fn level_tables(
             .flat_map_iter(|&parent| row_slots(&levels[level - 1].rows[parent as usize], level - 1))
             .collect(),
     };
-    let no_slots = Vec::new();
+    let finer = slots.get(level + 1).map_or(&[][..], Vec::as_slice);
     let leaves =
         |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
     let tables = LevelTables {
@@ -104,11 +81,10 @@ fn level_tables(
         octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
         outside: index.outside.clone(),
         leaves: index.children.iter().map(leaves).collect(),
-        children: index
-            .children
-            .iter()
-            .flatten()
-            .map(|&child| slot_of(child, slots.get(level + 1).unwrap_or(&no_slots)))
+        children: index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect(),
+        beyond: (0..index.rows.len())
+            .into_par_iter()
+            .flat_map_iter(|g| beyond(index, g).map(|child| slot_of(child, finer)))
             .collect(),
     };
     tables.check();
@@ -227,7 +203,7 @@ fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, offset: [i32; 3]) -
 /// The groups that refine the patches across the faces of group `g`'s patches, `[8, 6]`.
 fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
     (0..OCTANTS).flat_map(move |octant| {
-        (0..6).map(move |face| {
+        (0..FACES).map(move |face| {
             let (axis, sign) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
             let at_edge = (octant_origin(octant)[axis] >= PATCH) == (sign > 0);
             if at_edge && level.outside[g] >> face & 1 == 1 {
@@ -272,7 +248,6 @@ mod tests {
             let tree = tree([3, 1, 2], boundary);
             let slots = slots(&tree);
             let tables = build_tables(&tree, &slots);
-            let refined = build_refined(&tree, &slots);
             let slot = |key: Key| tree.find(key).map_or(NONE, |n| slots[usize::from(key.level)][n]);
             for level in 0..tree.level_count() {
                 let cells = tree.root_groups().map(|n| n << level);
@@ -307,12 +282,12 @@ mod tests {
                         assert_eq!(tables[level].outside[g] >> face & 1 == 1, touches);
                     }
                     for o in 0..OCTANTS {
-                        assert_eq!(refined[level].children[8 * g + o], slot(key.child(o)));
-                        for face in 0..6 {
+                        assert_eq!(tables[level].children_of(g)[o], slot(key.child(o)));
+                        for face in 0..FACES {
                             let mut offset = [0; 3];
                             offset[face / 2] = if face & 1 == 0 { -1 } else { 1 };
                             let beyond = tree.neighbour(key.child(o), offset).map_or(NONE, slot);
-                            assert_eq!(refined[level].beyond[48 * g + 6 * o + face], beyond);
+                            assert_eq!(tables[level].beyond_of(g, o)[face], beyond);
                         }
                     }
                 }

@@ -6,10 +6,10 @@ use comove_kernels::layout::{DENSITY, ENERGY, GROUP, GROUP_CELLS, GROUP_VALUES, 
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport,
-    LevelTables, Parity, PoissonSource, Real, RefinedTables, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
+    LevelTables, Parity, PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Gravity, Hierarchy};
-use comove_sim::octree::neighbours::{build_refined, build_tables, root_slots};
+use comove_sim::octree::neighbours::{build_tables, root_slots};
 use comove_sim::{Boundary, Key, Octree, RunParameters};
 use std::collections::BTreeSet;
 
@@ -18,7 +18,6 @@ pub(crate) struct Case<T> {
     pub(crate) device: Device,
     pub(crate) tree: Octree,
     pub(crate) tables: Vec<LevelTables>,
-    pub(crate) refined: Vec<RefinedTables>,
     pub(crate) slots: Vec<Vec<u32>>,
     pub(crate) root_slots: Vec<u32>,
     pub(crate) fluid: Buffer<T>,
@@ -67,7 +66,6 @@ impl<T: Real> Case<T> {
         }
         Self {
             tables: build_tables(&tree, &slots),
-            refined: build_refined(&tree, &slots),
             root_slots: root_slots(&tree, &slots),
             potential: Buffer::zeros(&device, tree.group_count() * GROUP_CELLS).expect("room"),
             fluid: Buffer::from_host(&device, fluid).expect("room"),
@@ -102,8 +100,7 @@ impl<T: Real> Case<T> {
 
     /// Solves again with a solver that is there.
     pub(crate) fn solve_with(&mut self, gravity: &mut Gravity<T>) -> Iterations {
-        let hierarchy =
-            Hierarchy { tables: &self.tables, refined: &self.refined, root_slots: &self.root_slots, h: self.width(0) };
+        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0) };
         let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")
     }
@@ -130,8 +127,8 @@ impl<T: Real> Case<T> {
             &mut potential,
             Some(&mut gradients),
         );
-        let (tables, refined) = (&self.tables[level], &self.refined[level]);
-        mass_sheet(device, tables, refined, self.width(level), &potential, &gradients, &mut sheet);
+        let tables = &self.tables[level];
+        mass_sheet(device, tables, self.width(level), &potential, &gradients, &mut sheet);
         let group = |slot: &u32| &sheet.host()[*slot as usize * GROUP_CELLS..][..GROUP_CELLS];
         self.slots[level].iter().flat_map(group).map(|v| v.wide()).collect()
     }
