@@ -213,7 +213,7 @@ mod tests {
         assert!(message(&path).contains("\"momentum_y\" is missing"));
         // a failed write leaves the old file alone
         let before = std::fs::read(&path).unwrap();
-        std::fs::create_dir(folder.path().join("ic.h5.partial")).unwrap();
+        std::fs::create_dir(folder.path().join(format!(".ic.h5.tmp-{}", std::process::id()))).unwrap();
         assert!(write(&path, &mesh(), &HEADER).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
