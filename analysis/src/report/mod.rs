@@ -59,7 +59,7 @@ impl Image {
 const ROWS: usize = 40;
 
 /// Rows beyond which a table is folded up.
-const OPEN_ROWS: usize = 12;
+const OPEN_ROWS: usize = 15;
 
 const TEMPLATE: &str = include_str!("report.html");
 

@@ -41,14 +41,18 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
     Ok(whole)
 }
 
-/// What HDF5 could not write: where the system was the cause (a full disk), its own word.
 fn failure(path: &Path, source: hdf5::Error) -> SimError {
-    let text = source.to_string();
-    let number = text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.parse().ok());
-    match number {
-        Some(number) => SimError::Io { path: path.into(), source: std::io::Error::from_raw_os_error(number) },
+    match system_error(&source) {
+        Some(source) => SimError::Io { path: path.into(), source },
         None => SimError::Hdf5 { path: path.into(), source },
     }
+}
+
+/// The system's own word where it was the cause of what HDF5 could not do (a full disk).
+pub fn system_error(error: &hdf5::Error) -> Option<std::io::Error> {
+    let text = error.to_string();
+    let (_, rest) = text.split_once("errno = ")?;
+    rest.split(',').next()?.parse().ok().map(std::io::Error::from_raw_os_error)
 }
 
 /// Writes and closes the HDF5 file.

@@ -77,13 +77,17 @@ impl Stage for Evolve {
 
     fn describe(&self) -> String {
         let start = match &self.origin {
-            Origin::Initial(facts) => format!("z = {} to {}, root {:?}", facts.z, self.z_end, facts.root),
+            Origin::Initial(facts) => format!("z = {} to {}, root {}", facts.z, self.z_end, ic::shown(facts.root)),
             Origin::Saved { .. } => format!("from a snapshot to z = {}", self.z_end),
         };
         let outputs: Vec<String> = self.outputs.iter().map(ToString::to_string).collect();
         let precision = format!("{:?}", self.parameters.precision).to_lowercase();
-        let levels = self.parameters.max_level;
-        format!("{start}, {levels} refinement levels, {precision} precision, outputs at z = {}", outputs.join(", "))
+        let levels = match self.parameters.max_level {
+            0 => "no refinement".into(),
+            1 => "1 refinement level".into(),
+            n => format!("{n} refinement levels"),
+        };
+        format!("{start}, {levels}, {precision} precision, outputs at z = {}", outputs.join(", "))
     }
 
     fn parameters(&self) -> Value {

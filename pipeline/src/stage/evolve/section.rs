@@ -24,6 +24,8 @@ pub fn section(work: &Work<'_>, description: String) -> Result<Section, Pipeline
     if let Some(summary) = summary {
         let tally = steps::tally(&work.folder)?;
         tracing::info!("{}", gist(&summary, &tally));
+        let parts: Vec<String> = shares(&tally.timing).iter().map(|row| format!("{} {}%", row[0], row[2])).collect();
+        tracing::debug!("where the time went: {}", parts.join(", "));
         section.table("Totals at the end", &["quantity", "value"], totals(&summary, &tally));
         section.table("Where the time went", &["part", "seconds", "percent"], shares(&tally.timing));
     }
@@ -47,15 +49,13 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, PipelineError> {
 /// The run in one line, for the log.
 fn gist(summary: &RunSummary, tally: &Tally) -> String {
     let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
-    let parts: Vec<String> = shares(&tally.timing).into_iter().map(|row| format!("{} {}%", row[0], row[2])).collect();
     format!(
-        "{} steps, {:.1} million cell updates in {:.1} s ({:.2} million a second): {}; {:.0} bytes a cell; mass drift \
+        "{} steps, {:.1} million cell updates in {:.1} s ({:.2} million a second), {:.0} bytes a cell; mass drift \
          {:.1e}; floors in {:.1e} of the cell updates",
         summary.steps,
         tally.cell_updates as f64 / 1e6,
         seconds,
         tally.cell_updates as f64 / seconds / 1e6,
-        parts.join(", "),
         summary.bytes_per_cell,
         summary.mass_drift,
         tally.floored_fraction(),
