@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::memory;
 use crate::progress::Progress;
-use crate::stage::result::digest_of;
+use crate::stage::result::{digest_of, digest_of_input};
 use crate::stage::{Input, StageResult, Work};
 use comove_kernels::Device;
 use comove_sim::{Role, complete_file};
@@ -37,16 +37,6 @@ pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, Pipeli
     let fingerprint = fingerprint(stage, digests);
     let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
     Ok(Resolved { fingerprint, folder, inputs })
-}
-
-/// The digest of a file that the recipe names.
-fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
-    digest_of(path).map_err(|error| match error {
-        PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
-        }
-        other => other,
-    })
 }
 
 /// What a stage that is done has left, as the ledger says.

@@ -277,6 +277,11 @@ fn bad_input_has_its_exit_code() {
     expect(&["run", "load.rhai"], 4, "um_ic: no such file");
     write("um_ic", "truncated");
     expect(&["run", "load.rhai"], 4, "9 bytes, expected");
+    write("none.rhai", "campaign(\"none\", [slice(from_snapshot(\"none.h5\"))])");
+    expect(&["run", "none.rhai", "--dir", "none"], 4, "none.h5: no such file");
+    let vast = RECIPE.replace("cells: 32", "cells: 1048576").replace("EXTRA", "").replace("MINUTES", "10");
+    write("vast.rhai", &vast);
+    expect(&["run", "vast.rhai"], 8, "GiB of memory");
     let help = place.ok(&["run", "small.rhai", "--help"]);
     assert!(help.contains("-p z_end=14.0  redshift at which the run ends (a real number)"), "{help}");
 }

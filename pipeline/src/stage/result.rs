@@ -129,3 +129,16 @@ pub fn digest_of(path: &Path) -> Result<String, PipelineError> {
         other => other.into(),
     })
 }
+
+/// The digest of a file that the recipe names.
+///
+/// # Errors
+/// [`PipelineError::Input`] if it is not there, [`PipelineError::Io`].
+pub fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
+    digest_of(path).map_err(|error| match error {
+        PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
+        }
+        other => other,
+    })
+}

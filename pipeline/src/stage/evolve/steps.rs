@@ -137,14 +137,14 @@ mod tests {
             let timing = Timing { hydro: 1.5, ..Timing::default() };
             format!("{}\n", serde_json::json!({ "step": step, "cells": 100, "ledger": ledger, "timing": timing }))
         };
-        let write = |text: String| std::fs::write(folder.path().join(FILE), text).unwrap();
-        write(line(1, 2) + &line(2, 5) + &line(3, 6));
+        let write = |lines: &[String]| std::fs::write(folder.path().join(FILE), lines.concat()).unwrap();
+        write(&[line(1, 2), line(2, 5), line(3, 6)]);
         let sum = tally(folder.path()).unwrap();
         assert_eq!((sum.cell_updates, sum.floored_cells, sum.timing.hydro), (300, 6, 4.5));
         assert_eq!(sum.floored_fraction(), 0.02);
-        write(line(41, 10) + &line(42, 13));
+        write(&[line(41, 10), line(42, 13)]);
         assert_eq!(tally(folder.path()).unwrap().floored_cells, 3);
-        write(line(1, 2) + "{}\n");
+        write(&[line(1, 2), "{}\n".into()]);
         assert!(tally(folder.path()).unwrap_err().to_string().contains("line 2"));
     }
 }
