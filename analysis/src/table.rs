@@ -1,6 +1,7 @@
 //! Tables: what every result can be written as, for the user's own plots.
 
 use crate::error::AnalysisError;
+use comove_sim::complete_file;
 use serde::Serialize;
 use std::fmt::{Display, Formatter, Write as _};
 use std::path::Path;
@@ -13,6 +14,8 @@ pub enum Entry {
     Integer(i64),
     /// A number; JSON shows what is not finite as `null`.
     Real(f64),
+    /// A number of which seven digits matter.
+    Single(f32),
     /// Words.
     Text(String),
 }
@@ -23,6 +26,7 @@ impl Display for Entry {
         match self {
             Self::Integer(value) => write!(f, "{value}"),
             Self::Real(value) => write!(f, "{value:?}"),
+            Self::Single(value) => write!(f, "{value:?}"),
             Self::Text(value) => f.write_str(value),
         }
     }
@@ -31,6 +35,12 @@ impl Display for Entry {
 impl From<f64> for Entry {
     fn from(value: f64) -> Self {
         Self::Real(value)
+    }
+}
+
+impl From<f32> for Entry {
+    fn from(value: f32) -> Self {
+        Self::Single(value)
     }
 }
 
@@ -100,6 +110,7 @@ impl Table {
     pub fn rounded(&self) -> Vec<Vec<String>> {
         let show = |entry: &Entry| match entry {
             Entry::Real(value) => readable(*value),
+            Entry::Single(value) => readable(f64::from(*value)),
             other => other.to_string(),
         };
         self.rows.iter().map(|row| row.iter().map(show).collect()).collect()
@@ -157,17 +168,9 @@ pub trait Record: Serialize {
     }
 }
 
-/// Writes a file under a temporary name and renames it, so that a full disk leaves the previous one in place.
+/// Writes a file that is complete or absent; a full disk leaves the previous one in place.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), AnalysisError> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let outcome = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    outcome.map_err(|source| {
-        // the error that matters is the first one
-        let _ = std::fs::remove_file(&part);
-        AnalysisError::Io { path: path.to_path_buf(), source }
-    })
+    complete_file::write(path, bytes).map_err(|source| AnalysisError::Io { path: path.to_path_buf(), source })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
+use crate::memory::GIB;
 use crate::recipe::RecipeError;
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;
@@ -54,6 +55,15 @@ pub enum PipelineError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] KernelError),
+    /// A stage needs more memory than there is.
+    #[error("needs about {needed:.1} GiB of memory, {available:.1} GiB are free: fewer cells, or a larger machine",
+        needed = .needed / GIB, available = .available / GIB)]
+    Memory {
+        /// Bytes that the stage needs at least.
+        needed: f64,
+        /// Bytes that are free.
+        available: f64,
+    },
     /// One stage of the campaign failed.
     #[error("{stage}: {source}")]
     Stage {
@@ -100,7 +110,7 @@ impl PipelineError {
                 SimError::Kernel(_) => 8,
                 _ => 4,
             },
-            Self::Device(_) => 8,
+            Self::Device(_) | Self::Memory { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),
             Self::Interrupted { .. } => 75,
         }

@@ -6,11 +6,12 @@ use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
+use crate::memory;
 use crate::progress::Progress;
-use crate::stage::result::digest_of;
+use crate::stage::result::{digest_of, digest_of_input};
 use crate::stage::{Input, StageResult, Work};
 use comove_kernels::Device;
-use comove_sim::Role;
+use comove_sim::{Role, complete_file};
 use std::path::Path;
 
 /// A stage whose inputs are there: its fingerprint follows, and with it its folder and history.
@@ -36,16 +37,6 @@ pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, Pipeli
     let fingerprint = fingerprint(stage, digests);
     let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
     Ok(Resolved { fingerprint, folder, inputs })
-}
-
-/// The digest of a file that the recipe names.
-fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
-    digest_of(path).map_err(|error| match error {
-        PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
-        }
-        other => other,
-    })
 }
 
 /// What a stage that is done has left, as the ledger says.
@@ -107,7 +98,9 @@ impl Executor<'_> {
             return self.interrupted(by);
         }
         tracing::info!("{}: {}", resolved.folder, node.stage().describe());
-        std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| complete_file::remove_leftovers(&folder))
+            .map_err(PipelineError::io(&folder))?;
         self.ledger.append(Event::StageStarted {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
@@ -125,6 +118,10 @@ impl Executor<'_> {
     }
 
     fn execute(&mut self, node: &Node, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
+        let needed = node.stage().memory_bytes();
+        if let Some(available) = memory::available().filter(|available| needed > *available) {
+            return Err(PipelineError::Memory { needed, available });
+        }
         let mut work = Work {
             campaign: self.folder.path(),
             folder: folder.into(),
@@ -153,9 +150,10 @@ impl Executor<'_> {
             let reason = match digest_of(&folder.join(file)) {
                 Ok(found) if found == *digest => continue,
                 Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
+                Err(PipelineError::Io { source, .. }) => source.to_string(),
                 Err(error) => error.to_string(),
             };
-            tracing::warn!("{}: {reason}; it is made again", folder.join(file).display());
+            tracing::warn!("{}: {reason}; what is missing is made again", folder.join(file).display());
             self.ledger.append(Event::FileRefused { fingerprint: fingerprint.into(), file: file.clone(), reason })?;
         }
         Ok(())

@@ -15,6 +15,7 @@ use crate::error::PipelineError;
 use crate::stage::work::write_file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What the command line said, for `resume` and `report`.
@@ -124,9 +125,13 @@ impl CampaignFolder {
     pub fn load(&self) -> Result<(Manifest, String), PipelineError> {
         let path = self.manifest_path();
         let text = std::fs::read_to_string(&path).map_err(PipelineError::io(&path))?;
+        let remedy = "`comove run` with the recipe writes it again, and what is done is not done again";
         let manifest = serde_json::from_str(&text)
-            .map_err(|e| PipelineError::input(&path, format!("not a campaign's manifest: {e}")))?;
-        let recipe = std::fs::read_to_string(self.recipe()).map_err(PipelineError::io(&self.recipe()))?;
+            .map_err(|e| PipelineError::input(&path, format!("not a campaign's manifest ({e}): {remedy}")))?;
+        let recipe = std::fs::read_to_string(self.recipe()).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => PipelineError::input(&self.recipe(), format!("missing: {remedy}")),
+            _ => PipelineError::io(&self.recipe())(error),
+        })?;
         Ok((manifest, recipe))
     }
 }

@@ -9,6 +9,7 @@
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | runs what is not yet done |
 //! | [`progress`], [`logging`], [`interrupt`] | the terminal, the log file, signals |
+//! | [`memory`] | how much of it is free |
 //! | [`cli`], [`command`] | the command line |
 //! | [`error`] | what can go wrong, and the exit code of each |
 //!
@@ -24,6 +25,7 @@ pub mod interrupt;
 pub mod ledger;
 pub mod lock;
 pub mod logging;
+pub mod memory;
 pub mod progress;
 pub mod recipe;
 pub mod stage;

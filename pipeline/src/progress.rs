@@ -23,7 +23,7 @@ impl Progress {
     /// The line of a stage; it vanishes when dropped.
     pub fn stage(&self, name: &str) -> StageProgress {
         let bar = self.lines.add(ProgressBar::new(RESOLUTION as u64));
-        let style = ProgressStyle::with_template("{prefix} {bar:24} {percent:>3}%  {msg}  {eta} left")
+        let style = ProgressStyle::with_template("{prefix} {bar:16} {percent:>3}%  {eta} left  {wide_msg}")
             .expect("the template is well-formed")
             .progress_chars("━╸─");
         bar.set_style(style);
@@ -53,11 +53,15 @@ impl StageProgress {
 
     /// Says where a run is.
     pub fn step(&self, record: &StepRecord, fraction: f64) {
-        self.at(&step_line(record), fraction);
+        let speed = record.cell_updates_per_second / 1e6;
+        let finest = record.groups.iter().rposition(|n| *n > 0).unwrap_or(0);
+        let levels = if finest == 0 { "level 0".into() } else { format!("levels 0–{finest}") };
+        // what matters most comes first: a narrow terminal cuts the end off
+        self.at(&format!("z {:.3}  step {}  {levels}  {speed:.2} M cell updates/s", record.z, record.step), fraction);
     }
 }
 
-/// A step in one line: z, step, groups of each level, cell updates per second.
+/// A step in one line of the log: z, step, groups of each level, cell updates per second.
 pub fn step_line(record: &StepRecord) -> String {
     let groups: Vec<String> = record.groups.iter().map(ToString::to_string).collect();
     format!(

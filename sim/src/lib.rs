@@ -8,11 +8,13 @@
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
 //! | [`snapshot`] | the HDF5 file of checkpoints and outputs |
+//! | [`complete_file`] | files that are complete or absent |
 //!
 //! Nothing here prints, exits or reads a recipe.
 
 pub mod book;
 pub mod clock;
+pub mod complete_file;
 pub mod cosmology;
 pub mod error;
 pub mod exact_sum;

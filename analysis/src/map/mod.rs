@@ -94,6 +94,21 @@ pub struct Map {
     pub values: Vec<Vec<f64>>,
     /// Leaf patches in the window, coarse ones first; empty if not asked for.
     pub patches: Vec<PatchOutline>,
+    /// Of a slice the leaf cells that the plane cuts in the window, level by level in key order: what the pixels show.
+    pub cells: Vec<CutCell>,
+}
+
+/// A leaf cell that a slice cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CutCell {
+    /// Its centre in comoving Mpc/h, x, y, z; across a periodic boundary it runs on as the window does.
+    pub center_mpc_h: [f64; 3],
+    /// Its width in comoving Mpc/h.
+    pub width_mpc_h: f64,
+    /// Its level.
+    pub level: usize,
+    /// The field in it.
+    pub value: f64,
 }
 
 impl Map {
@@ -171,8 +186,26 @@ impl Window {
 }
 
 impl Record for Map {
-    /// The grid itself: the first column holds the pixel's height, the column names the pixel's place to the right.
+    /// Of a slice the cells that it cuts, one a row; of a projection its pixels: the first column holds a row's height,
+    /// the names of the others their places to the right.
     fn table(&self) -> Table {
+        if self.is_slice() { self.cut_cells() } else { self.grid() }
+    }
+}
+
+impl Map {
+    fn cut_cells(&self) -> Table {
+        let value = if self.unit.is_empty() { self.field.clone() } else { format!("{} [{}]", self.field, self.unit) };
+        let places = ["x_mpc_h", "y_mpc_h", "z_mpc_h", "width_mpc_h", "level"].map(String::from);
+        let mut table = Table::new(places.into_iter().chain([value]));
+        for cell in &self.cells {
+            let [x, y, z] = cell.center_mpc_h.map(Entry::from);
+            table.push(vec![x, y, z, cell.width_mpc_h.into(), cell.level.into(), cell.value.into()]);
+        }
+        table
+    }
+
+    fn grid(&self) -> Table {
         let centre =
             |edge: [f64; 2], n: usize, count: usize| edge[0] + (edge[1] - edge[0]) * (n as f64 + 0.5) / count as f64;
         let [columns, rows] = self.pixels();
@@ -183,7 +216,8 @@ impl Record for Map {
         let mut table = Table::new(std::iter::once(first).chain(places));
         for (n, row) in self.values.iter().enumerate() {
             let height = centre(self.vertical_mpc_h, n, rows);
-            table.push(std::iter::once(height).chain(row.iter().copied()).map(Entry::from).collect());
+            // a mean over cells in single precision has no more digits than they
+            table.push(std::iter::once(height.into()).chain(row.iter().map(|&v| Entry::from(v as f32))).collect());
         }
         table
     }

@@ -62,7 +62,20 @@ pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, Anal
         depth_mpc_h: [window.low[2], window.high[2]],
         values: raster.sums.chunks_exact(columns).map(|row| row.iter().map(mean).collect()).collect(),
         patches: if options.patches { patches::outlines(snapshot, &window) } else { Vec::new() },
+        cells: Vec::new(),
     })
+}
+
+/// The pixels along the width that a projection needs to resolve every cell, at most those asked for: its table need not
+/// hold more.
+///
+/// # Errors
+/// As [`super::slice()`].
+pub fn resolving_pixels(snapshot: &Snapshot, options: &MapOptions) -> Result<usize, AnalysisError> {
+    let window = Window::new(snapshot, options)?;
+    let finest = snapshot.cell_width(snapshot.state.tree.level_count() - 1);
+    let cells = ((window.high[0] - window.low[0]) / finest - 1e-9).ceil() as usize;
+    Ok(cells.clamp(16.min(options.pixels), options.pixels))
 }
 
 /// Pixels that collect weight × value and weight.

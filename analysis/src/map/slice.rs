@@ -1,9 +1,10 @@
 //! A field on a plane: each pixel shows the leaf cell at its centre.
 
-use super::{Map, MapOptions, Window, patches};
-use crate::cell_fields::{Gas, field_of};
-use crate::cells::leaf_at;
+use super::{CutCell, Map, MapOptions, Window, patches};
+use crate::cell_fields::{CellField, Gas, field_of};
+use crate::cells::{leaf_at, patch_cells};
 use crate::error::AnalysisError;
+use comove_sim::kernels::layout::PATCH;
 use comove_sim::{Boundary, Snapshot};
 use rayon::prelude::*;
 
@@ -43,5 +44,31 @@ pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisE
         depth_mpc_h: [plane; 2],
         values: (0..window.pixels[1]).into_par_iter().map(row).collect(),
         patches: if options.patches { patches::outlines(snapshot, &flat) } else { Vec::new() },
+        cells: cut_cells(snapshot, &flat, field, &gas),
     })
+}
+
+/// The leaf cells that a window without depth cuts.
+fn cut_cells(snapshot: &Snapshot, window: &Window, field: &CellField, gas: &Gas) -> Vec<CutCell> {
+    let images = window.images(snapshot);
+    let mut cells = Vec::new();
+    for patch in snapshot.state.tree.leaf_patches() {
+        let width = snapshot.cell_width(patch.level);
+        let corner: [f64; 3] = std::array::from_fn(|a| patch.first_cell[window.frame[a]] as f64 * width);
+        for shift in &images {
+            let low = std::array::from_fn(|a| corner[a] + shift[a]);
+            if !window.meets(low, PATCH as f64 * width) {
+                continue;
+            }
+            for cell in patch_cells(snapshot, patch) {
+                let mut center = cell.position;
+                (0..3).for_each(|a| center[window.frame[a]] += shift[a]);
+                if window.meets(window.frame.map(|a| center[a] - 0.5 * width), width) {
+                    let value = field.value(gas, &cell);
+                    cells.push(CutCell { center_mpc_h: center, width_mpc_h: width, level: cell.level, value });
+                }
+            }
+        }
+    }
+    cells
 }

@@ -1,5 +1,6 @@
 //! Slices and projections against the leaf cells.
 
+use super::projection::resolving_pixels;
 use super::*;
 use crate::cell_fields::{Gas, field_by_name};
 use crate::cells::{leaf_at, leaf_cells, mean_density};
@@ -78,7 +79,7 @@ fn outlines_tile_the_window() {
 }
 
 #[test]
-fn windows_are_checked_and_tables_hold_the_grid() {
+fn windows_are_checked_and_the_table_of_a_projection_is_its_grid() {
     let snapshot = Fixture::blob().build();
     for options in [
         MapOptions { width_mpc_h: Some(1.5), ..MapOptions::default() },
@@ -87,9 +88,42 @@ fn windows_are_checked_and_tables_hold_the_grid() {
     ] {
         assert!(slice(&snapshot, &options).is_err());
     }
-    let map = slice(&snapshot, &MapOptions { pixels: 16, ..MapOptions::default() }).unwrap();
+    let map = projection(&snapshot, &MapOptions { pixels: 16, ..MapOptions::default() }).unwrap();
     let table = map.table();
     assert_eq!((table.columns.len(), table.rows.len()), (17, 16));
     assert_eq!(table.columns[0], "y_mpc_h \\ x_mpc_h");
     assert_eq!(table.rows[0][0], Entry::Real(1.0 / 32.0));
+    // two levels above 16 root cells: 64 cells a side resolve the box, 32 half of it
+    let pixels = |width_mpc_h, pixels| {
+        resolving_pixels(&snapshot, &MapOptions { width_mpc_h, pixels, ..MapOptions::default() }).unwrap()
+    };
+    let finest = (1.0 / snapshot.cell_width(2)).round() as usize;
+    assert_eq!([pixels(None, 960), pixels(Some(0.5), 960), pixels(None, 20)], [finest, finest / 2, 20]);
+}
+
+/// The cells of a slice tile its window, each with the value that the pixels inside it show.
+#[test]
+fn a_slice_lists_the_cells_it_cuts() {
+    let snapshot = Fixture::blob().build();
+    for (axis, center) in [(Axis::Z, None), (Axis::X, Some([0.3, 0.97, 0.0])), (Axis::Y, Some([0.5, 0.375, 0.6]))] {
+        let map = slice(&snapshot, &MapOptions { axis, center, pixels: 64, ..MapOptions::default() }).unwrap();
+        let [right, up, depth] = axis.frame();
+        let ends =
+            |c: &CutCell, a: usize| [c.center_mpc_h[a] - 0.5 * c.width_mpc_h, c.center_mpc_h[a] + 0.5 * c.width_mpc_h];
+        let clip = |[low, high]: [f64; 2], edge: [f64; 2]| high.min(edge[1]) - low.max(edge[0]);
+        let area = |c: &CutCell| clip(ends(c, right), map.horizontal_mpc_h) * clip(ends(c, up), map.vertical_mpc_h);
+        let covered: f64 = map.cells.iter().map(area).sum();
+        assert!((covered - 1.0).abs() < 1e-12, "{covered}");
+        let holds = |[low, high]: [f64; 2], x: f64| low <= x && x < high;
+        assert!(map.cells.iter().all(|c| holds(ends(c, depth), map.depth_mpc_h[0])));
+        for (i, j) in [(0, 0), (20, 25), (63, 31)] {
+            let x = map.horizontal_mpc_h[0] + (i as f64 + 0.5) / 64.0;
+            let y = map.vertical_mpc_h[0] + (j as f64 + 0.5) / 64.0;
+            let mut found = map.cells.iter().filter(|c| holds(ends(c, right), x) && holds(ends(c, up), y));
+            assert_eq!(found.next().map(|c| c.value), Some(map.values[j][i]));
+            assert!(found.next().is_none());
+        }
+        let table = map.table();
+        assert_eq!((table.columns.len(), table.rows.len()), (6, map.cells.len()));
+    }
 }

@@ -58,6 +58,9 @@ impl Image {
 /// Rows of a table that a page shows; the rest is in the CSV file.
 const ROWS: usize = 40;
 
+/// Rows beyond which a table is folded up.
+const OPEN_ROWS: usize = 15;
+
 const TEMPLATE: &str = include_str!("report.html");
 
 impl Report {
@@ -97,10 +100,15 @@ impl Report {
 fn section_values(section: &Section) -> Value {
     let paragraphs = section.text.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
     let tables = section.tables.iter().map(|(caption, table)| {
+        let rows: Vec<Vec<String>> = table.rounded().into_iter().take(ROWS).collect();
+        let column = |(n, name): (usize, &String)| {
+            context! { name => name.as_str(), is_text => !rows.iter().all(|row| is_number(&row[n])) }
+        };
         context! {
             caption => caption.as_str(),
-            columns => table.columns.clone(),
-            rows => table.rounded().into_iter().take(ROWS).collect::<Vec<_>>(),
+            columns => table.columns.iter().enumerate().map(column).collect::<Vec<_>>(),
+            rows => rows,
+            folded => table.rows.len() > OPEN_ROWS,
             left_out => table.rows.len().saturating_sub(ROWS),
         }
     });
@@ -112,6 +120,13 @@ fn section_values(section: &Section) -> Value {
         tables => tables.collect::<Vec<_>>(),
         images => images.collect::<Vec<_>>(),
     }
+}
+
+/// Whether a shown entry is a number, or the dash that stands for none: such columns are flush right, words flush left.
+fn is_number(shown: &str) -> bool {
+    let plain: String = shown.chars().map(|c| if c == '−' { '-' } else { c }).collect();
+    let mantissa = plain.split_once("×10").map_or(plain.as_str(), |(mantissa, _)| mantissa);
+    shown == "–" || mantissa.parse::<f64>().is_ok()
 }
 
 #[cfg(test)]
@@ -139,6 +154,8 @@ mod tests {
     #[test]
     fn a_page_stands_alone() {
         let page = sample().html().unwrap();
+        assert!(page.contains("<th>mass_msun_h</th>") && page.contains("<th class=\"words\">name</th>"), "{page}");
+        assert!(page.contains("<td>1.500×10¹³</td><td class=\"words\">a&lt;b</td>"));
         for part in ["Quickstart &amp; more", "<p>One.</p>", "<p>Two.</p>", "1.500×10¹³", "a&lt;b", "10 more rows"] {
             assert!(page.contains(part), "{part}");
         }

@@ -13,6 +13,7 @@
 
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
+use comove_sim::snapshot::system_error;
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
 use ndarray::ArrayView3;
@@ -122,7 +123,10 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
 /// [`IcError::Io`] and [`IcError::Hdf5`]; a file of that name, if any, is then untouched.
 pub fn write(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
     super::write_then_rename(path, |temporary| {
-        write_file(temporary, mesh, header).map_err(|source| IcError::Hdf5 { path: path.into(), source })
+        write_file(temporary, mesh, header).map_err(|source| match system_error(&source) {
+            Some(source) => IcError::Io { path: path.into(), source },
+            None => IcError::Hdf5 { path: path.into(), source },
+        })
     })
 }
 
@@ -213,7 +217,7 @@ mod tests {
         assert!(message(&path).contains("\"momentum_y\" is missing"));
         // a failed write leaves the old file alone
         let before = std::fs::read(&path).unwrap();
-        std::fs::create_dir(folder.path().join("ic.h5.partial")).unwrap();
+        std::fs::create_dir(folder.path().join(format!(".ic.h5.tmp-{}", std::process::id()))).unwrap();
         assert!(write(&path, &mesh(), &HEADER).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::error::PipelineError;
-use comove_sim::Snapshot;
+use comove_sim::{Precision, Snapshot};
 use std::path::Path;
 
 /// Reads a snapshot, which checks its digests, and prints what it says of itself.
@@ -10,9 +10,13 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
     let snapshot = Snapshot::read(file)?;
     let header = &snapshot.header;
     let tree = &snapshot.state.tree;
-    print(&format!("{}: {:?}, every digest matches", file.display(), header.role));
+    print(&format!("{}: {}, every digest matches", file.display(), header.role.name()));
     print(&format!("  z = {}, a = {}, step {}", header.redshift(), header.a, header.step));
-    print(&format!("  box {} Mpc/h, {:?} precision", header.box_length, header.precision));
+    let precision = match header.precision {
+        Precision::Single => "single",
+        Precision::Double => "double",
+    };
+    print(&format!("  box {} Mpc/h, {precision} precision", header.box_length));
     if let Some(c) = header.cosmology {
         print(&format!(
             "  h = {}, Omega_m = {}, Omega_b = {}, Omega_Lambda = {}",
@@ -25,6 +29,9 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
         let width = snapshot.cell_width(level);
         print(&format!("  level {level}: cells of {width} Mpc/h, {:.4} of the box, {leaves} leaf cells", fraction));
     }
-    print(&format!("  provenance {}", header.provenance));
+    for (name, value) in header.provenance.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        print(&format!("  {}: {value}", name.replace('_', " ")));
+    }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::error::PipelineError;
 use crate::executor::{resolve, result_of};
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
+use crate::memory::GIB;
 use crate::recipe::{self, Recipe};
 use crate::stage::StageResult;
 use comove_sim::Role;
@@ -22,18 +23,24 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
         Err(_) => (History::default(), None),
     };
     print(&format!("campaign \"{}\" in {}", recipe.campaign.name, dir.display()));
-    for line in lines(&recipe, &history, folder.as_ref())? {
-        print(&line);
-    }
+    lines(&recipe, &history, folder.as_ref())?.iter().for_each(|line| print(&line.text));
     Ok(())
 }
 
-/// One line a stage: what it is and whether it is done.
+/// A stage in a plan.
+pub(super) struct Line {
+    /// What it is and whether it is done, for the terminal.
+    pub(super) text: String,
+    /// Whether there is nothing left to do.
+    pub(super) done: bool,
+}
+
+/// One entry a stage.
 pub(super) fn lines(
     recipe: &Recipe,
     history: &History,
     folder: Option<&CampaignFolder>,
-) -> Result<Vec<String>, PipelineError> {
+) -> Result<Vec<Line>, PipelineError> {
     let mut results: Vec<Option<StageResult>> = Vec::new();
     let mut lines = Vec::new();
     for (n, node) in recipe.campaign.stages.iter().enumerate() {
@@ -54,7 +61,12 @@ pub(super) fn lines(
                 (format!("{} ({})", state_of(stage_history, result.is_some()), resolved.folder), result)
             }
         };
-        lines.push(format!("{:>3}  {:<16} {state}\n     {}", n + 1, stage.kind(), stage.describe()));
+        let memory = match stage.memory_bytes() / GIB {
+            needed if needed >= 0.1 && result.is_none() => format!("; needs about {needed:.1} GiB of memory"),
+            _ => String::new(),
+        };
+        let text = format!("{:>3}  {:<16} {state}\n     {}{memory}", n + 1, stage.kind(), stage.describe());
+        lines.push(Line { text, done: result.is_some() });
         results.push(result);
     }
     Ok(lines)

@@ -4,12 +4,13 @@ use super::{print, stored};
 use crate::error::PipelineError;
 use crate::executor::{resolve, result_of};
 use crate::folder::CampaignFolder;
-use crate::ledger::{History, history};
+use crate::ledger::{Event, History, history};
 use crate::recipe::Recipe;
 use crate::stage::StageResult;
 use crate::stage::section::{self, Section};
 use comove_analysis::Table;
 use comove_analysis::report::{self, Image, Report};
+use comove_sim::Role;
 use std::path::{Path, PathBuf};
 
 /// Writes the report of the campaign in a folder.
@@ -49,18 +50,36 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
         }
         results.push(result);
     }
-    let mut provenance = vec![
-        ("program".to_owned(), concat!("comove ", env!("CARGO_PKG_VERSION")).to_owned()),
-        ("recipe digest (BLAKE3)".into(), blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string()),
-    ];
-    provenance.extend(recipe.parameters.given.iter().map(|(name, value)| (format!("-p {name}"), value.clone())));
-    let names = |result: &StageResult| result.folder.file_name().map(|n| n.to_string_lossy().into_owned());
-    for name in results.iter().flatten().filter_map(names) {
-        provenance.push(("stage".into(), name));
-    }
+    let provenance = provenance(recipe, folder, history, results.iter().flatten());
     let page = Report { title: campaign.name.clone(), recipe_text: recipe.source.text.clone(), sections, provenance };
     page.write(&folder.report())?;
     Ok(folder.report())
+}
+
+/// What made the results: program, device, recipe, and the digests of the snapshots and of everything the stages rest on.
+fn provenance<'a>(
+    recipe: &Recipe,
+    folder: &CampaignFolder,
+    history: &History,
+    results: impl Iterator<Item = &'a StageResult>,
+) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    if let Some(Event::CampaignStarted { program, device, process, .. }) = &history.start {
+        facts.push(("program".to_owned(), program.clone()));
+        facts.push(("device and its class of reproducible bits".into(), device.clone()));
+        facts.push(("last run by".into(), process.clone()));
+    }
+    facts.push(("recipe, BLAKE3".into(), blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string()));
+    facts.extend(recipe.parameters.given.iter().map(|(name, value)| (format!("-p {name}"), value.clone())));
+    for result in results {
+        let name = result.folder.strip_prefix(folder.path()).unwrap_or(&result.folder).display().to_string();
+        if let Some((fingerprint, _)) = history.stages().find(|(_, stage)| stage.folder == name) {
+            facts.push((format!("{name}, fingerprint"), fingerprint.to_owned()));
+        }
+        let outputs = result.snapshots.iter().filter(|s| s.role == Role::Output);
+        facts.extend(outputs.map(|s| (format!("{name}/{}, BLAKE3", s.file), s.digest.clone())));
+    }
+    facts
 }
 
 /// A stage's section with its pictures.

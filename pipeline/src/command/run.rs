@@ -11,8 +11,10 @@ use crate::lock::{Lock, process};
 use crate::logging;
 use crate::progress::Progress;
 use crate::recipe::{self, Recipe};
+use crate::stage::StageResult;
 use clap::CommandFactory;
 use comove_kernels::Device;
+use comove_sim::Role;
 use std::path::Path;
 
 /// Runs a recipe's campaign.
@@ -74,9 +76,30 @@ fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lo
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
     let written = report::write(recipe, folder, ledger.history());
-    outcome?;
+    let results = outcome?;
     tracing::info!("done; the report is {}", written?.display());
+    for line in whereabouts(folder.path(), &results) {
+        tracing::info!("{line}");
+    }
     Ok(())
+}
+
+/// Where pictures, tables and snapshots lie, one line each.
+fn whereabouts(folder: &Path, results: &[StageResult]) -> Vec<String> {
+    let made = |result: &&StageResult| result.folder.starts_with(folder);
+    let named = |end: &str| {
+        let files = results.iter().filter(made).flat_map(|r| &r.artefacts);
+        files.filter(|a| a.file.ends_with(end)).count()
+    };
+    let outputs = |r: &&StageResult| r.snapshots.iter().filter(|s| s.role == Role::Output).count();
+    let snapshots: usize = results.iter().filter(made).map(|r| outputs(&r)).sum();
+    let kinds = [
+        ("pictures", "*/*.png", named(".png")),
+        ("tables", "*/*.csv", named(".csv")),
+        ("snapshots", "*/output_*.h5", snapshots),
+    ];
+    let kinds = kinds.into_iter().filter(|(.., count)| *count > 0);
+    kinds.map(|(what, pattern, count)| format!("{count:>5} {what}: {}", folder.join(pattern).display())).collect()
 }
 
 /// `comove run --help`, with the parameters of the recipe if one is given.

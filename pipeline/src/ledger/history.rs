@@ -24,6 +24,8 @@ pub struct StageHistory {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     stages: BTreeMap<String, StageHistory>,
+    /// How the last process began: program, device, host.
+    pub start: Option<Event>,
     /// How the last process ended: `None` while it runs or if it was killed.
     pub ending: Option<Event>,
 }
@@ -42,7 +44,7 @@ impl History {
     /// Takes an event in.
     pub fn add(&mut self, event: &Event) {
         match event {
-            Event::CampaignStarted { .. } => self.ending = None,
+            Event::CampaignStarted { .. } => (self.start, self.ending) = (Some(event.clone()), None),
             Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
             Event::StageStarted { fingerprint, folder, kind } => {
                 let stage = self.of(fingerprint);
@@ -94,16 +96,18 @@ pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
     let mut history = History::default();
     let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |n| n + 1);
     for (n, line) in bytes[..whole].split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-        let value: serde_json::Value = serde_json::from_slice(line)
-            .map_err(|e| PipelineError::input(path, format!("line {} is not an event ({e})", n + 1)))?;
+        let damaged = |e: serde_json::Error| {
+            let remedy = "restore or delete the line; what it told of is then made again";
+            PipelineError::input(path, format!("line {} is not an event ({e}): {remedy}", n + 1))
+        };
+        let value: serde_json::Value = serde_json::from_slice(line).map_err(damaged)?;
         let version = value["version"].as_u64().unwrap_or(0);
         if version > u64::from(VERSION) {
             let reason =
                 format!("line {} has format {version}, this program knows {VERSION}: use a newer comove", n + 1);
             return Err(PipelineError::input(path, reason));
         }
-        let entry: Entry = serde_json::from_value(value)
-            .map_err(|e| PipelineError::input(path, format!("line {} is not an event ({e})", n + 1)))?;
+        let entry: Entry = serde_json::from_value(value).map_err(damaged)?;
         history.add(&entry.event);
     }
     Ok((history, whole as u64))

@@ -5,6 +5,7 @@ use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use comove_analysis::figure::map::{MapStyle, map_figure};
+use comove_analysis::map::projection::resolving_pixels;
 use comove_analysis::map::{MapOptions, projection, slice};
 use comove_analysis::table::Record;
 use serde_json::{Value, json};
@@ -80,7 +81,14 @@ impl Stage for Maps {
                 View::Projection => projection(&snapshot, &options)?,
             };
             let name = format!("{}_{}_z{}", self.kind(), self.options.field, input.shown_z());
-            files.push(work.write(&format!("{name}.csv"), map.table().to_csv().as_bytes())?);
+            let table = match self.view {
+                View::Slice => map.table(),
+                View::Projection => {
+                    let pixels = resolving_pixels(&snapshot, &options)?;
+                    projection(&snapshot, &MapOptions { pixels, ..options.clone() })?.table()
+                }
+            };
+            files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);
             files.push(work.write_figure(&name, &map_figure(&map, &self.style)?, &mut section)?);
         }
         files.push(work.write_section(&section)?);

@@ -7,6 +7,7 @@ use crate::error::PipelineError;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::recipe::options::to_json;
 use crate::recipe::{RecipeError, Source};
+use comove_analysis::table::readable;
 use rhai::{Dynamic, FnPtr};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -100,12 +101,59 @@ impl Stage for Measure {
         }
         let mut section = Section::new(format!("Measured: {}", self.name), String::new());
         for entry in &results {
-            let rows = entry["result"].as_object().map_or_else(
-                || vec![vec!["value".into(), entry["result"].to_string()]],
-                |map| map.iter().map(|(k, v)| vec![k.clone(), v.to_string()]).collect(),
-            );
-            section.table(&format!("z = {}", entry["z"]), &["quantity", "value"], rows);
+            let mut rows = Vec::new();
+            shown("", &entry["result"], &mut rows);
+            section.table(&format!("z = {}", plain(&entry["z"])), &["quantity", "value"], rows);
         }
         Ok(vec![work.write_json(RESULT, &results)?, work.write_section(&section)?])
+    }
+}
+
+/// A result as rows of names and values: maps name by name, lists of numbers on one line.
+fn shown(name: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
+    let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(inner, value)| shown(&below(inner), value, rows)),
+        Value::Array(list) if list.iter().any(|v| v.is_object() || v.is_array()) => {
+            list.iter().enumerate().for_each(|(n, value)| shown(&below(&n.to_string()), value, rows));
+        }
+        Value::Array(list) => {
+            let values: Vec<String> = list.iter().map(plain).collect();
+            rows.push(vec![name.to_owned(), values.join(", ")]);
+        }
+        single => rows.push(vec![if name.is_empty() { "value" } else { name }.to_owned(), plain(single)]),
+    }
+}
+
+/// A number, a text or a truth value for a reader.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => readable(number.as_f64().unwrap_or(f64::NAN)),
+        Value::Null => "–".into(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_shown_without_json() {
+        let mut rows = Vec::new();
+        let result = json!({ "n": 3, "peak": { "place": [1.5, 2.25], "name": "a" }, "halos": [{ "m": 1.5e13 }, null] });
+        shown("", &result, &mut rows);
+        let expected = [
+            ["halos.0.m", "1.500×10¹³"],
+            ["halos.1", "–"],
+            ["n", "3"],
+            ["peak.name", "a"],
+            ["peak.place", "1.500, 2.250"],
+        ];
+        assert_eq!(rows, expected.map(|row| row.map(String::from).to_vec()));
+        rows.clear();
+        shown("", &json!(2.5), &mut rows);
+        assert_eq!(rows, [["value", "2.500"]]);
     }
 }

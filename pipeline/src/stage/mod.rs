@@ -68,6 +68,11 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Bytes of memory that it needs at the least, where its options say so: more than there is is refused beforehand.
+    fn memory_bytes(&self) -> f64 {
+        0.0
+    }
+
     /// Whether its history leaves nothing to do. A run whose outputs were extended is not done.
     fn is_done(&self, history: &StageHistory) -> bool {
         history.artefacts.is_some()

@@ -2,6 +2,7 @@
 
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, SnapshotFile};
+use comove_sim::snapshot::file_digest;
 use comove_sim::{Role, SimError, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -123,8 +124,21 @@ impl From<Selection> for serde_json::Value {
 /// # Errors
 /// [`PipelineError::Io`].
 pub fn digest_of(path: &Path) -> Result<String, PipelineError> {
-    let mut hasher = blake3::Hasher::new();
-    let mut file = std::fs::File::open(path).map_err(PipelineError::io(path))?;
-    std::io::copy(&mut file, &mut hasher).map_err(PipelineError::io(path))?;
-    Ok(hasher.finalize().to_hex().to_string())
+    file_digest(path).map_err(|error| match error {
+        SimError::Io { path, source } => PipelineError::Io { path, source },
+        other => other.into(),
+    })
+}
+
+/// The digest of a file that the recipe names.
+///
+/// # Errors
+/// [`PipelineError::Input`] if it is not there, [`PipelineError::Io`].
+pub fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
+    digest_of(path).map_err(|error| match error {
+        PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
+        }
+        other => other,
+    })
 }

@@ -1,6 +1,6 @@
 //! `from_snapshot`: a checkpoint or output from elsewhere, to continue or to analyse.
 
-use super::result::{StageResult, digest_of};
+use super::result::{StageResult, digest_of_input};
 use super::{Stage, Work};
 use crate::error::PipelineError;
 use crate::ledger::SnapshotFile;
@@ -34,7 +34,7 @@ impl Stage for Saved {
 
     fn given(&self) -> Option<Result<StageResult, PipelineError>> {
         let result = || {
-            let digest = digest_of(&self.path)?;
+            let digest = digest_of_input(&self.path)?;
             let header = Snapshot::read_header(&self.path)?;
             let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
             let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use crate::recipe::Program;
 use comove_analysis::{Figure, Record};
 use comove_kernels::Device;
+use comove_sim::complete_file;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -107,20 +108,10 @@ impl Work<'_> {
     }
 }
 
-/// Writes a file under a temporary name, brings it to disk and renames it.
+/// Writes a file that is complete or absent.
 ///
 /// # Errors
 /// [`PipelineError::Io`]; an older file of that name is then untouched.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<(), PipelineError> {
-    use std::io::Write;
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let written = std::fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&temporary);
-        PipelineError::io(path)(error)
-    })
+    complete_file::write(path, content).map_err(PipelineError::io(path))
 }

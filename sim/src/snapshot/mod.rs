@@ -27,6 +27,7 @@ mod write;
 
 pub use digest::file_digest;
 pub use header::{Role, SnapshotHeader};
+pub use write::system_error;
 
 /// A snapshot in memory.
 #[derive(Clone, Debug)]

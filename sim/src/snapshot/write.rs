@@ -4,6 +4,7 @@ use super::contents::{self, Document};
 use super::digest::{Stored, digest, file_digest};
 use super::gamer::{self, LEVELS, TreeShape};
 use super::{Snapshot, info, read};
+use crate::complete_file::Temporary;
 use crate::error::SimError;
 use crate::host_state::HostState;
 use crate::parameters::Precision;
@@ -11,8 +12,8 @@ use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
 use comove_kernels::point::dual_energy;
 use comove_kernels::{Eos, Real};
 use hdf5::types::FixedAscii;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 
 /// Patches of a chunk: a reader that wants a few patches loads 256 kB in single precision.
 const CHUNK_PATCHES: usize = 128;
@@ -31,57 +32,27 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
 
     let io = |source| SimError::Io { path: path.into(), source };
     let temporary = Temporary::beside(path).map_err(io)?;
-    write_hdf5(snapshot, &document, &temporary.path).map_err(|source| failure(path, source))?;
-    File::open(&temporary.path).and_then(|file| file.sync_all()).map_err(io)?;
-    let (verified, whole) = rayon::join(|| read::verify(&temporary.path, path), || file_digest(&temporary.path));
+    write_hdf5(snapshot, &document, temporary.path()).map_err(|source| failure(path, source))?;
+    File::open(temporary.path()).and_then(|file| file.sync_all()).map_err(io)?;
+    let (verified, whole) = rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
     verified?;
     let whole = whole?;
     temporary.rename(path).map_err(io)?;
     Ok(whole)
 }
 
-/// What HDF5 could not write: where the system was the cause (a full disk), its own word.
 fn failure(path: &Path, source: hdf5::Error) -> SimError {
-    let text = source.to_string();
-    let number = text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.parse().ok());
-    match number {
-        Some(number) => SimError::Io { path: path.into(), source: std::io::Error::from_raw_os_error(number) },
+    match system_error(&source) {
+        Some(source) => SimError::Io { path: path.into(), source },
         None => SimError::Hdf5 { path: path.into(), source },
     }
 }
 
-/// A file under a temporary name, removed unless it is renamed.
-struct Temporary {
-    path: PathBuf,
-}
-
-impl Temporary {
-    /// Creates `.<name>.tmp-<pid>` in the folder of `path`; fails where the folder is missing or cannot be written.
-    fn beside(path: &Path) -> std::io::Result<Self> {
-        let Some(name) = path.file_name() else {
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path names no file"));
-        };
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".tmp-{}", std::process::id()));
-        let path = path.with_file_name(hidden);
-        File::create(&path)?;
-        Ok(Self { path })
-    }
-
-    /// Gives the file its name and makes that last.
-    fn rename(self, path: &Path) -> std::io::Result<()> {
-        fs::rename(&self.path, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Fails after the rename, when there is nothing left to remove.
-        let _ = fs::remove_file(&self.path);
-    }
+/// The system's own word where it was the cause of what HDF5 could not do (a full disk).
+pub fn system_error(error: &hdf5::Error) -> Option<std::io::Error> {
+    let text = error.to_string();
+    let (_, rest) = text.split_once("errno = ")?;
+    rest.split(',').next()?.parse().ok().map(std::io::Error::from_raw_os_error)
 }
 
 /// Writes and closes the HDF5 file.

@@ -7,26 +7,33 @@
 //! | [`trajectory`] | the loop over steps |
 //! | [`snapshots`] | writing checkpoints and outputs beside the next steps, and deleting old ones |
 //! | [`steps`] | `steps.jsonl`, one record a step |
+//! | [`section`] | the run's part of the report |
 //!
 //! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory,
 //! so asking for one that lies in the past steps again from a checkpoint before it (or from the start) and gets the
 //! same bits.
 
 pub mod options;
+pub mod section;
 pub mod snapshots;
 pub mod start;
 pub mod steps;
 pub mod trajectory;
 
-use super::ic::{InitialFacts, MESH};
-use super::section::Section;
+use super::ic::{self, InitialFacts, MESH};
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
-use comove_sim::records::RunSummary;
-use comove_sim::{Role, RunParameters};
+use comove_sim::{Precision, Role, RunParameters};
 pub use options::Checkpoints;
 use serde_json::{Value, json};
+
+/// Bytes that a cell of the octree takes on the host while a run begins or writes a snapshot: six fields and the
+/// potential in double precision.
+const HOST_BYTES_PER_CELL: f64 = 56.0;
+
+/// Bytes that a cell takes on the device in single precision, all fields, tables and work space (measured: 90).
+const DEVICE_BYTES_PER_CELL: f64 = 90.0;
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -70,13 +77,17 @@ impl Stage for Evolve {
 
     fn describe(&self) -> String {
         let start = match &self.origin {
-            Origin::Initial(facts) => format!("z = {} to {}, root {:?}", facts.z, self.z_end, facts.root),
+            Origin::Initial(facts) => format!("z = {} to {}, root {}", facts.z, self.z_end, ic::shown(facts.root)),
             Origin::Saved { .. } => format!("from a snapshot to z = {}", self.z_end),
         };
         let outputs: Vec<String> = self.outputs.iter().map(ToString::to_string).collect();
         let precision = format!("{:?}", self.parameters.precision).to_lowercase();
-        let levels = self.parameters.max_level;
-        format!("{start}, {levels} refinement levels, {precision} precision, outputs at z = {}", outputs.join(", "))
+        let levels = match self.parameters.max_level {
+            0 => "no refinement".into(),
+            1 => "1 refinement level".into(),
+            n => format!("{n} refinement levels"),
+        };
+        format!("{start}, {levels}, {precision} precision, outputs at z = {}", outputs.join(", "))
     }
 
     fn parameters(&self) -> Value {
@@ -97,6 +108,17 @@ impl Stage for Evolve {
         }
     }
 
+    fn memory_bytes(&self) -> f64 {
+        match &self.origin {
+            Origin::Initial(facts) => {
+                let mesh = ic::BYTES_PER_CELL * ic::volume(facts.cells);
+                let double = if self.parameters.precision == Precision::Double { 2.0 } else { 1.0 };
+                mesh + (HOST_BYTES_PER_CELL + double * DEVICE_BYTES_PER_CELL) * ic::volume(facts.root)
+            }
+            Origin::Saved { .. } => 0.0,
+        }
+    }
+
     fn is_done(&self, history: &StageHistory) -> bool {
         history.artefacts.is_some() && self.missing(history).is_empty()
     }
@@ -107,68 +129,17 @@ impl Stage for Evolve {
         if !missing.is_empty() {
             let mut simulation = start::start(self, work, &missing)?;
             let summary = trajectory::follow(&mut simulation, self, work, &missing)?;
-            work.write_json("summary.json", &summary)?;
+            work.write_json(section::SUMMARY, &summary)?;
+        } else {
+            // damaged records do not make the results doubtful: what can be read of them stays
+            steps::Steps::open(&work.folder, None)?;
         }
-        for file in [steps::FILE, "summary.json", start::AUDIT] {
+        for file in [steps::FILE, section::SUMMARY, start::AUDIT] {
             if work.path(file).exists() {
                 files.push(file.into());
             }
         }
-        files.push(work.write_section(&self.section(work)?)?);
+        files.push(work.write_section(&section::section(work, self.describe())?)?);
         Ok(files)
-    }
-}
-
-impl Evolve {
-    /// The run's part of the report: how far, how well the sums were kept, where the time went.
-    fn section(&self, work: &Work<'_>) -> Result<Section, PipelineError> {
-        let mut section = Section::new("The run", self.describe());
-        let path = work.path("summary.json");
-        let Ok(text) = std::fs::read(&path) else { return Ok(section) };
-        let summary: RunSummary = serde_json::from_slice(&text)
-            .map_err(|e| PipelineError::input(&path, format!("not a run's summary: {e}; delete the stage's folder")))?;
-        let row = |name: &str, value: String| vec![name.to_owned(), value];
-        section.table(
-            "Totals at the end",
-            &["quantity", "value"],
-            vec![
-                row("root steps", summary.steps.to_string()),
-                row("cells", summary.cells.to_string()),
-                row("relative drift of mass", format!("{:.2e}", summary.mass_drift)),
-                row("residual of the energy ledger", format!("{:.2e}", summary.energy_residual)),
-                row("work of gravity", format!("{:.4e}", summary.ledger.gravity_work)),
-                row("energy from the entropy scalar", format!("{:.4e}", summary.ledger.entropy_energy)),
-                row("energy from floors", format!("{:.4e}", summary.ledger.floor_energy)),
-                row("energy from regrids", format!("{:.4e}", summary.ledger.regrid_energy)),
-                row("cells floored", summary.ledger.floored_cells.to_string()),
-                row("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
-                row("device", summary.device.clone()),
-            ],
-        );
-        let timing = &summary.timing;
-        let parts = [
-            ("hydro", timing.hydro),
-            ("Poisson", timing.poisson),
-            ("gravity kick", timing.kick),
-            ("flux correction and restriction", timing.correction),
-            ("time step", timing.time_step),
-            ("regrid", timing.regrid),
-            ("records", timing.records),
-        ];
-        let total = timing.total().max(f64::MIN_POSITIVE);
-        let share =
-            |(name, s): (&str, f64)| vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)];
-        section.table(
-            "Where the time went (last process)",
-            &["part", "seconds", "percent"],
-            parts.into_iter().map(share).collect(),
-        );
-        let path = work.path(start::AUDIT);
-        if let Ok(text) = std::fs::read(&path) {
-            let audit = serde_json::from_slice(&text)
-                .map_err(|e| PipelineError::input(&path, format!("not an audit: {e}; delete the stage's folder")))?;
-            section.tables.extend(start::audit_tables(&audit));
-        }
-        Ok(section)
     }
 }

@@ -51,6 +51,14 @@ impl SnapshotWriter {
         )
     }
 
+    /// Enters the last snapshot into the ledger if it is verified on disk by now; waits for nothing.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::checkpoint`].
+    pub fn collect(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
+        if self.pending.as_ref().is_some_and(|(_, writing)| writing.is_finished()) { self.finish(work) } else { Ok(()) }
+    }
+
     /// Waits until the last snapshot is verified on disk and in the ledger.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::stage::ic;
 use crate::stage::result::digest_of;
+use comove_analysis::table::readable;
 use comove_ic::Audit;
 use comove_sim::{Role, Simulation, Snapshot};
 use std::path::Path;
@@ -108,8 +109,8 @@ fn read_verified(path: &Path, digest: &str) -> Result<Snapshot, PipelineError> {
 pub fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
     let (before, after) = (&audit.before, &audit.after);
     let row = |name: &str, x: f64, y: f64, scale: f64| {
-        let change = if scale > 0.0 { format!("{:.1e}", (y - x) / scale) } else { "0".into() };
-        vec![name.to_owned(), format!("{x:.12e}"), format!("{y:.12e}"), change]
+        let change = if scale > 0.0 { readable((y - x) / scale) } else { "0".into() };
+        vec![name.to_owned(), readable(x), readable(y), change]
     };
     let momentum = |axis: usize, name| row(name, before.momentum[axis], after.momentum[axis], audit.momentum_scale);
     let totals = vec![
@@ -129,9 +130,9 @@ pub fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
         SectionTable { caption, columns, rows }
     };
     let dropped = format!(
-        "From the initial mesh to the octree: means over the box in code units. Unresolved kinetic energy {:.4e} was \
+        "From the initial mesh to the octree: means over the box in code units. Unresolved kinetic energy {} was \
          dropped, not turned into heat.",
-        audit.unresolved_kinetic_energy
+        readable(audit.unresolved_kinetic_energy)
     );
     [
         table(dropped, ["quantity", "mesh", "octree", "relative change"], totals),

@@ -71,6 +71,7 @@ impl Voyage<'_, '_> {
             self.steps.append(&record)?;
             tracing::debug!("{}", step_line(&record));
             self.progress.step(&record, fraction(record.a));
+            self.writer.collect(self.work)?;
             self.checkpoint_if_due(simulation, before)?;
             if let Some(by) = self.work.interrupt.requested() {
                 self.checkpoint(simulation, false)?;

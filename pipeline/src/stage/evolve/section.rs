@@ -1,0 +1,108 @@
+//! A run's part of the report: how far, how well the sums were kept, where the time went.
+
+use super::Work;
+use super::start::{self, audit_tables};
+use super::steps::{self, Tally};
+use crate::error::PipelineError;
+use crate::stage::section::Section;
+use comove_analysis::table::readable;
+use comove_sim::records::{RunSummary, Timing};
+use comove_sim::units::VELOCITY_KM_S;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// The file with the [`RunSummary`].
+pub const SUMMARY: &str = "summary.json";
+
+/// The section of the run in `work`, from the files that it has left; `description` opens it.
+///
+/// # Errors
+/// [`PipelineError::Io`]; [`PipelineError::Input`] for a file that is damaged.
+pub fn section(work: &Work<'_>, description: String) -> Result<Section, PipelineError> {
+    let mut section = Section::new("The run", description);
+    let summary: Option<RunSummary> = read(&work.path(SUMMARY))?;
+    if let Some(summary) = summary {
+        let tally = steps::tally(&work.folder)?;
+        tracing::info!("{}", gist(&summary, &tally));
+        let parts: Vec<String> = shares(&tally.timing).iter().map(|row| format!("{} {}%", row[0], row[2])).collect();
+        tracing::debug!("where the time went: {}", parts.join(", "));
+        section.table("Totals at the end", &["quantity", "value"], totals(&summary, &tally));
+        section.table("Where the time went", &["part", "seconds", "percent"], shares(&tally.timing));
+    }
+    if let Some(audit) = read(&work.path(start::AUDIT))? {
+        section.tables.extend(audit_tables(&audit));
+    }
+    Ok(section)
+}
+
+/// A file of the run, if it is there.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, PipelineError> {
+    match std::fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|e| PipelineError::input(path, format!("damaged ({e}); delete the stage's folder"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(PipelineError::io(path)(error)),
+    }
+}
+
+/// The run in one line, for the log.
+fn gist(summary: &RunSummary, tally: &Tally) -> String {
+    let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
+    format!(
+        "{} steps, {:.1} million cell updates in {:.1} s ({:.2} million a second), {:.0} bytes a cell; mass drift \
+         {:.1e}; floors in {:.1e} of the cell updates",
+        summary.steps,
+        tally.cell_updates as f64 / 1e6,
+        seconds,
+        tally.cell_updates as f64 / seconds / 1e6,
+        summary.bytes_per_cell,
+        summary.mass_drift,
+        tally.floored_fraction(),
+    )
+}
+
+fn totals(summary: &RunSummary, tally: &Tally) -> Vec<Vec<String>> {
+    let ledger = &summary.ledger;
+    let energy = summary.sums.kinetic.max(f64::MIN_POSITIVE);
+    let of_kinetic = |e: f64| format!("{} ({} of the kinetic energy)", readable(e), readable(e / energy));
+    // the box as a whole should stay at rest; its mean velocity says how well momentum was kept
+    let gained = (0..3).map(|a| (summary.sums.momentum[a] - summary.initial.momentum[a]).powi(2)).sum::<f64>().sqrt();
+    let drift = gained / summary.sums.mass * VELOCITY_KM_S / summary.a;
+    let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
+    let rows = [
+        ("root steps", summary.steps.to_string()),
+        ("cells", summary.cells.to_string()),
+        ("cell updates", readable(tally.cell_updates as f64)),
+        ("cell updates per second", readable(tally.cell_updates as f64 / seconds)),
+        ("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
+        ("relative drift of mass", readable(summary.mass_drift)),
+        ("mean velocity that the box has gained, km/s", readable(drift)),
+        ("residual of the energy ledger, of the largest kinetic energy", readable(summary.energy_residual)),
+        ("work of gravity", of_kinetic(ledger.gravity_work)),
+        ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),
+        ("energy from floors", of_kinetic(ledger.floor_energy)),
+        ("energy from regrids", of_kinetic(ledger.regrid_energy)),
+        (
+            "cells floored",
+            format!("{} ({} of the cell updates)", ledger.floored_cells, readable(tally.floored_fraction())),
+        ),
+        ("device", summary.device.clone()),
+    ];
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+/// Seconds and percent of each part of a step.
+fn shares(timing: &Timing) -> Vec<Vec<String>> {
+    let parts = [
+        ("hydro", timing.hydro),
+        ("Poisson", timing.poisson),
+        ("gravity kick", timing.kick),
+        ("flux correction and restriction", timing.correction),
+        ("time step", timing.time_step),
+        ("regrid", timing.regrid),
+        ("records", timing.records),
+    ];
+    let total = timing.total().max(f64::MIN_POSITIVE);
+    parts.map(|(name, s)| vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)]).to_vec()
+}

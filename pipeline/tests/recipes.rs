@@ -1,0 +1,90 @@
+//! Every recipe that users start from, shrunk: it runs, and leaves what it promises.
+
+use assert_cmd::cargo::cargo_bin;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A recipe, what shrinks it, and files below its campaign folder (stage folders without their digits).
+struct Shrunk {
+    recipe: &'static str,
+    parameters: &'static [&'static str],
+    files: &'static [&'static str],
+}
+
+const ALL: [Shrunk; 2] = [
+    Shrunk {
+        recipe: "quickstart.rhai",
+        parameters: &["z_end=9", "levels=1"],
+        files: &[
+            "evolve/output_z9.h5",
+            "evolve/steps.jsonl",
+            "slice/slice_density_z9.csv",
+            "slice/slice_density_z9.png",
+            "projection/projection_density_z9.png",
+            "halos/halos_z9.csv",
+            "power_spectrum/power_spectrum_z9.json",
+            "refinement_ratio/refinement_ratio.csv",
+            "density_pdf/density_pdf_z9.csv",
+            "measure-peak/result.json",
+        ],
+    },
+    Shrunk {
+        recipe: "lcdm_100mpc.rhai",
+        parameters: &["root=32", "z_end=20"],
+        files: &[
+            "evolve/output_z20.h5",
+            "evolve/audit.json",
+            "slice/slice_temperature_z20.png",
+            "projection/projection_density_z20.csv",
+            "power_spectrum/power_spectrum.png",
+            "halos/halos_z20.json",
+        ],
+    },
+];
+
+fn recipes() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes")
+}
+
+/// Every file of a campaign folder, without the digits of the stages' fingerprints.
+fn files_below(campaign: &Path) -> BTreeSet<String> {
+    let entries = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let stages = entries(campaign).into_iter().filter(|path| path.is_dir());
+    let below = |stage: PathBuf| {
+        let label = name(&stage).rsplit_once('-').unwrap().0.to_owned();
+        entries(&stage).into_iter().map(|file| format!("{label}/{}", name(&file))).collect::<Vec<_>>()
+    };
+    stages.flat_map(below).collect()
+}
+
+#[test]
+fn every_recipe_is_listed() {
+    let there: BTreeSet<String> =
+        std::fs::read_dir(recipes()).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(there, ALL.iter().map(|shrunk| shrunk.recipe.to_owned()).collect());
+}
+
+#[test]
+fn every_recipe_runs_shrunk() {
+    for shrunk in &ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let campaign = folder.path().join("campaign");
+        let mut command = Command::new(cargo_bin("comove"));
+        command.arg("run").arg(recipes().join(shrunk.recipe)).arg("--dir").arg(&campaign);
+        shrunk.parameters.iter().for_each(|parameter| _ = command.args(["-p", parameter]));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", shrunk.recipe);
+        assert!(said.contains("pictures:") && said.contains("tables:") && said.contains("snapshots:"), "{said}");
+        let there = files_below(&campaign);
+        for file in shrunk.files {
+            assert!(there.contains(*file), "{}: {file} is missing among {there:?}", shrunk.recipe);
+        }
+        let page = std::fs::read_to_string(campaign.join("report.html")).unwrap();
+        for part in ["Provenance", "device and its class", "output_z", "The recipe", "of the cell updates"] {
+            assert!(page.contains(part), "{}: {part}", shrunk.recipe);
+        }
+    }
+}
