@@ -28,12 +28,12 @@ macro_rules! each {
 }
 
 impl Simulation {
-    /// Starts from an initial condition (refining it as the criteria ask), continues a checkpoint bit for bit, or starts
-    /// another trajectory from an output.
+    /// Starts from an initial condition (refining it as the criteria ask), continues a checkpoint bit for bit, or
+    /// starts another trajectory from an output.
     ///
     /// # Errors
-    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::Kernel`] where
-    /// the device has no room.
+    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::Kernel`]
+    /// where the device has no room.
     pub fn start(device: Device, snapshot: &Snapshot, parameters: RunParameters) -> Result<Self, SimError> {
         check(snapshot, &parameters)?;
         Ok(Self(match parameters.precision {
@@ -60,14 +60,14 @@ impl Simulation {
     /// Takes the next root step.
     ///
     /// # Errors
-    /// [`SimError::Unphysical`] naming the first bad cell; the state is then of no further use and the last checkpoint is
-    /// what to go on from.
+    /// [`SimError::Unphysical`] naming the first bad cell; the state is then of no further use and the last checkpoint
+    /// is what to go on from.
     pub fn step(&mut self) -> Result<StepRecord, SimError> {
         each!(&mut self.0, run => run.step())
     }
 
-    /// The state at exactly `target`, between now and [`Simulation::next_stop`], as a side branch: the trajectory goes on
-    /// as if nobody had asked.
+    /// The state at exactly `target`, between now and [`Simulation::next_stop`], as a side branch: the trajectory goes
+    /// on as if nobody had asked.
     ///
     /// # Errors
     /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` lies outside the next step.
@@ -106,7 +106,6 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
 
 /// Refuses what no run can use, before anything is computed.
 fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
-    let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
     let header = &snapshot.header;
     let comoving = p.coordinates == Coordinates::Comoving;
     if comoving != header.cosmology.is_some() || p.coordinates != header.coordinates {
@@ -139,6 +138,11 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
             return refuse(name, value.to_string(), "must lie in (0, 1]".into());
         }
     }
+    check_refinement(snapshot, p)
+}
+
+/// Refuses refinement that would let a feature escape or that no key can name.
+fn check_refinement(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
     if p.regrid_every == 0 {
         return refuse("regrid_every", "0".into(), "must be at least 1 step".into());
     }
@@ -172,4 +176,8 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
         );
     }
     Ok(())
+}
+
+fn refuse(name: &'static str, value: String, reason: String) -> Result<(), SimError> {
+    Err(SimError::Parameter { name, value, reason })
 }
