@@ -80,8 +80,9 @@ impl Device {
 
     /// The class within which bits are reproducible: kind of device, FFT library and its version.
     ///
-    /// The CPU kernels use only IEEE operations in a fixed order (no fused multiply-add, no fast-math), so their bits do
-    /// not depend on the instruction set; the FFT library chooses its algorithm by instruction set, so that is named.
+    /// The CPU kernels use only IEEE operations in a fixed order (no fused multiply-add, no fast-math), so their bits
+    /// do not depend on the instruction set; the FFT library chooses its algorithm by instruction set, so that is
+    /// named.
     pub fn class(&self) -> String {
         match self {
             Self::Cpu(_) => format!("cpu-{}; rustfft 6.4 {}", std::env::consts::ARCH, crate::isa::name()),

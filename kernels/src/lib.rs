@@ -4,12 +4,21 @@
 //! |---|---|
 //! | [`layout`] | the one place where array layouts are written down |
 //! | [`real`] | [`Real`], the two precisions |
-//! | [`device`], [`buffer`] | where arrays live and how they move |
-//! | [`tables`] | which slots are neighbours: derived from the octree by `comove-sim` |
-//! | [`poisson_source`] | right-hand sides, computed where they are read |
+//! | [`device`], [`buffer`], [`error`] | where arrays live, how they move, what can go wrong |
+//! | [`isa`] | a kernel, compiled for every instruction set of the processor |
+//! | [`tables`] | which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`] | a group with the cells around it |
+//! | `synchronised_row`, [`report`] | energy and entropy scalar made to agree row by row, and how that is booked |
+//! | [`poisson_source`] | right-hand sides, computed where they are read |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |
+//!
+//! | operations on | modules |
+//! |---|---|
+//! | the gas of a level | [`mod@hydro_sweep`], [`mod@gravity_kick`] |
+//! | two levels | [`mod@restrict`], [`mod@prolong`], [`mod@reflux`] |
+//! | the potential | [`root_poisson`], [`mod@group_poisson`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
+//! | nothing, they look | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@state_hash`] |
 //!
 //! Nothing here knows an octree, a clock, a file or a recipe. An operation allocates nothing on the device,
 //! logs nothing and hides no floor: it counts unusual cells and its caller decides.

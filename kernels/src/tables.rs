@@ -8,8 +8,8 @@ pub const NONE: u32 = u32::MAX;
 /// The groups of one level and their surroundings. Derived data, rebuilt by `comove-sim` at a regrid.
 ///
 /// Where a direction leaves the domain through a boundary that is not periodic, its components across that boundary are
-/// dropped (the row names the group inside), and [`LevelTables::outside`] tells the gather to clamp the coordinate, which
-/// copies the outermost cell: an outflow boundary.
+/// dropped (the row names the group inside), and [`LevelTables::outside`] tells the gather to clamp the coordinate,
+/// which copies the outermost cell: an outflow boundary.
 #[derive(Clone, Debug, Default)]
 pub struct LevelTables {
     /// Slot of each group, in key order.
@@ -26,8 +26,9 @@ pub struct LevelTables {
     pub leaves: Vec<u8>,
     /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves. `[groups, 8]`.
     pub children: Vec<u32>,
-    /// Slots of the groups that refine the patches across each face (−x, +x, −y, …) of each of a group's patches, inside
-    /// the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. `[groups, 8, 6]`.
+    /// Slots of the groups that refine the patches across each face (−x, +x, −y, …) of each of a group's patches,
+    /// inside the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. `[groups, 8,
+    /// 6]`.
     pub beyond: Vec<u32>,
 }
 

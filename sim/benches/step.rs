@@ -1,6 +1,7 @@
 //! A whole refined step with gravity, regrid and records: cell updates per second, single precision, by threads.
 //!
-//! `cargo bench -p comove-sim --bench step`; with `-- profile` it prints instead where the time goes and the memory per cell.
+//! `cargo bench -p comove-sim --bench step`; with `-- profile` it prints instead where the time goes and the memory per
+//! cell.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

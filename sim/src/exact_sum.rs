@@ -1,7 +1,7 @@
 //! Sums whose bits do not depend on the order of their terms.
 
-/// A sum in 128-bit fixed point with 2⁻⁶⁴ as its unit: terms up to 10¹⁸ add exactly after one rounding each, so any order
-/// of terms, threads or ranks gives the same bits.
+/// A sum in 128-bit fixed point with 2⁻⁶⁴ as its unit: terms up to 10¹⁸ add exactly after one rounding each, so any
+/// order of terms, threads or ranks gives the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExactSum(i128);
 

@@ -62,8 +62,8 @@ pub enum Criterion {
     },
 }
 
-/// The numbers that decide a run's results. Part of its fingerprint; what only decides how long it runs or what it writes
-/// (`z_end`, outputs, checkpoints) is not here.
+/// The numbers that decide a run's results. Part of its fingerprint; what only decides how long it runs or what it
+/// writes (`z_end`, outputs, checkpoints) is not here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunParameters {

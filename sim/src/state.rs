@@ -114,8 +114,8 @@ impl<T: Real> State<T> {
         values * T::BYTES + self.gravity.as_ref().map_or(0, Gravity::bytes)
     }
 
-    /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already hold
-    /// the restricted values), new ones are interpolated from their parents, coarse levels first.
+    /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
+    /// hold the restricted values), new ones are interpolated from their parents, coarse levels first.
     ///
     /// # Errors
     /// [`SimError::Kernel`] if the new tree does not fit; the state is then unchanged.

@@ -1,7 +1,7 @@
 //! Conversions between code units and the rest of the world; they happen only here.
 //!
-//! Code units: comoving Mpc/h, mean matter density, 1/H0 (supercomoving), hence velocity a v_pec/(100 km/s). Files carry
-//! the units of the epoch (FORMATS.md, section 1.3): length a Mpc/h, time a²/H0, mass constant, which turns every
+//! Code units: comoving Mpc/h, mean matter density, 1/H0 (supercomoving), hence velocity a v_pec/(100 km/s). Files
+//! carry the units of the epoch (FORMATS.md, section 1.3): length a Mpc/h, time a²/H0, mass constant, which turns every
 //! code variable into its proper quantity.
 
 use crate::cosmology::Cosmology;

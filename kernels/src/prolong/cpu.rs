@@ -15,7 +15,8 @@ const BLOCK: usize = PATCH + 2;
 pub(super) fn prolong<T: Real>(fine: &LevelTables, new: &[usize], fluid: &mut [T], eos: &Eos<T>) {
     let pool = SlotWriter::new(fluid, GROUP_VALUES);
     new.par_iter().for_each(|&g| {
-        // SAFETY: new groups are distinct slots, each written by its own iteration; the slots read are of the coarser level.
+        // SAFETY: new groups are distinct slots, each written by its own iteration; the slots read are of the coarser
+        // level.
         let group = unsafe { pool.slot(fine.slots[g]) };
         let coarse = |slot| unsafe { pool.read(slot) };
         for f in 0..FIELDS {

@@ -37,7 +37,8 @@ pub struct RefluxTables {
     pub groups: Vec<(usize, u32, usize)>,
 }
 
-/// Replaces the coarse fluxes through all faces by the means of the fine ones, then makes energy and entropy scalar agree.
+/// Replaces the coarse fluxes through all faces by the means of the fine ones, then makes energy and entropy scalar
+/// agree.
 ///
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, after a sweep over `dt`.
 /// * `fluxes`: raw fluxes of that sweep, `[planes, 6, 16, 16]`.

@@ -15,7 +15,8 @@ const PLANE: usize = PATCH * PATCH;
 pub(super) fn restrict<T: Real>(isa: Isa, coarse: &LevelTables, fluid: &mut [T], eos: &Eos<T>) {
     let pool = SlotWriter::new(fluid, GROUP_VALUES);
     (0..coarse.len()).into_par_iter().for_each(|g| {
-        // SAFETY: a group is written by its own iteration only, and a child has one parent, so nobody writes what is read.
+        // SAFETY: a group is written by its own iteration only, and a child has one parent, so nobody writes what is
+        // read.
         let parent = unsafe { pool.slot(coarse.slots[g]) };
         for (o, &child) in coarse.children_of(g).iter().enumerate().filter(|(_, child)| **child != NONE) {
             let child = unsafe { pool.read(child) };

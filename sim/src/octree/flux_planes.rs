@@ -17,8 +17,8 @@ pub struct FluxTables {
 }
 
 impl FluxTables {
-    /// Visits every face of every fine group that has no group of its own level behind it: there a whole face of the fine
-    /// group (16×16 cells) lies on one face of a coarse leaf patch (8×8).
+    /// Visits every face of every fine group that has no group of its own level behind it: there a whole face of the
+    /// fine group (16×16 cells) lies on one face of a coarse leaf patch (8×8).
     ///
     /// `pool` is the pool slot of each group, level by level in key order.
     pub fn build(tree: &Octree, pool: &[Vec<u32>]) -> Self {
@@ -94,8 +94,8 @@ mod tests {
         let tables = FluxTables::build(&tree, &slots);
         assert_eq!(tables.reflux[0].faces.len(), 6);
         assert_eq!(tables.slots[1].iter().filter(|&&s| s != NONE).count(), 6);
-        // three faces lie inside the parent group (planes at cell 8), three between it and its neighbours (plane at cell 0 of
-        // those): six coarse planes in all
+        // three faces lie inside the parent group (planes at cell 8), three between it and its neighbours (plane at
+        // cell 0 of those): six coarse planes in all
         assert_eq!(tables.planes, 12);
         assert_eq!(tables.reflux[0].groups.last().expect("faces").2, 6);
     }
