@@ -338,6 +338,18 @@ fn hostile_headers_are_refused() {
     }
 }
 
+/// A file holds no times: the same snapshot is the same file, whenever it is written.
+#[test]
+fn the_same_snapshot_is_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = snapshot(Precision::Single);
+    let path = folder.path().join("snapshot.h5");
+    let digest = snapshot.write(&path).unwrap();
+    // HDF5 would note whole seconds
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(snapshot.write(&path).unwrap(), digest);
+}
+
 /// A write that cannot succeed says why and leaves the folder as it was.
 #[test]
 fn failed_writes_leave_nothing() {

@@ -22,12 +22,16 @@ pub fn section(work: &Work<'_>, description: String) -> Result<Section, Pipeline
     let mut section = Section::new("The run", description);
     let summary: Option<RunSummary> = read(&work.path(SUMMARY))?;
     if let Some(summary) = summary {
-        let tally = steps::tally(&work.folder)?;
-        tracing::info!("{}", gist(&summary, &tally));
-        let parts: Vec<String> = shares(&tally.timing).iter().map(|row| format!("{} {}%", row[0], row[2])).collect();
-        tracing::debug!("where the time went: {}", parts.join(", "));
-        section.table("Totals at the end", &["quantity", "value"], totals(&summary, &tally));
-        section.table("Where the time went", &["part", "seconds", "percent"], shares(&tally.timing));
+        // without the records of its steps the run's totals stand, but not what it took
+        let tally = Some(steps::tally(&work.folder)?).filter(|tally| tally.cell_updates > 0);
+        section.table("Totals at the end", &["quantity", "value"], totals(&summary, tally.as_ref()));
+        if let Some(tally) = tally {
+            tracing::info!("{}", gist(&summary, &tally));
+            let shares = shares(&tally.timing);
+            let parts: Vec<String> = shares.iter().map(|row| format!("{} {}%", row[0], row[2])).collect();
+            tracing::debug!("where the time went: {}", parts.join(", "));
+            section.table("Where the time went", &["part", "seconds", "percent"], shares);
+        }
     }
     if let Some(audit) = read(&work.path(start::AUDIT))? {
         section.tables.extend(audit_tables(&audit));
@@ -62,19 +66,24 @@ fn gist(summary: &RunSummary, tally: &Tally) -> String {
     )
 }
 
-fn totals(summary: &RunSummary, tally: &Tally) -> Vec<Vec<String>> {
+fn totals(summary: &RunSummary, tally: Option<&Tally>) -> Vec<Vec<String>> {
     let ledger = &summary.ledger;
     let energy = summary.sums.kinetic.max(f64::MIN_POSITIVE);
     let of_kinetic = |e: f64| format!("{} ({} of the kinetic energy)", readable(e), readable(e / energy));
     // the box as a whole should stay at rest; its mean velocity says how well momentum was kept
     let gained = (0..3).map(|a| (summary.sums.momentum[a] - summary.initial.momentum[a]).powi(2)).sum::<f64>().sqrt();
     let drift = gained / summary.sums.mass * VELOCITY_KM_S / summary.a;
-    let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
+    let of_updates = |tally: &Tally| {
+        format!("{} ({} of the cell updates)", ledger.floored_cells, readable(tally.floored_fraction()))
+    };
+    let updates = tally.map(|tally| tally.cell_updates as f64);
+    let per_second = tally.map(|tally| tally.cell_updates as f64 / tally.timing.total().max(f64::MIN_POSITIVE));
+    let shown = |value: Option<f64>| value.map_or("–".into(), readable);
     let rows = [
         ("root steps", summary.steps.to_string()),
         ("cells", summary.cells.to_string()),
-        ("cell updates", readable(tally.cell_updates as f64)),
-        ("cell updates per second", readable(tally.cell_updates as f64 / seconds)),
+        ("cell updates", shown(updates)),
+        ("cell updates per second", shown(per_second)),
         ("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
         ("relative drift of mass", readable(summary.mass_drift)),
         ("mean velocity that the box has gained, km/s", readable(drift)),
@@ -83,10 +92,7 @@ fn totals(summary: &RunSummary, tally: &Tally) -> Vec<Vec<String>> {
         ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),
         ("energy from floors", of_kinetic(ledger.floor_energy)),
         ("energy from regrids", of_kinetic(ledger.regrid_energy)),
-        (
-            "cells floored",
-            format!("{} ({} of the cell updates)", ledger.floored_cells, readable(tally.floored_fraction())),
-        ),
+        ("cells floored", tally.map_or_else(|| ledger.floored_cells.to_string(), of_updates)),
         ("device", summary.device.clone()),
     ];
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
