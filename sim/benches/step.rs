@@ -22,11 +22,13 @@ fn simulation(threads: usize) -> Simulation {
     simulation
 }
 
-#[divan::bench(args = [1, 2], sample_count = 5, sample_size = 4)]
+#[divan::bench(args = [1, 2], sample_count = 8, sample_size = 1)]
 fn amr_step(bencher: divan::Bencher, threads: usize) {
-    let mut simulation = simulation(threads);
-    let cells = simulation.summary().cells;
-    bencher.counter(divan::counter::ItemsCount::new(cells)).bench_local(|| simulation.step().expect("step"));
+    let cells = simulation(threads).summary().cells;
+    bencher
+        .counter(divan::counter::ItemsCount::new(cells))
+        .with_inputs(|| simulation(threads))
+        .bench_local_refs(|simulation| simulation.step().expect("step"));
 }
 
 fn profile() {

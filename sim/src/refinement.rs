@@ -24,23 +24,28 @@ pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<F
 pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize) -> Octree {
     let mut wanted: Vec<BTreeSet<Key>> = vec![BTreeSet::new(); max_level + 1];
     for level in 0..max_level.min(masks.len()) {
+        let mut positions = Vec::new();
         for (g, &key) in tree.level(level).iter().enumerate() {
             for o in 0..OCTANTS {
-                insert_flagged(tree, key.child(o), masks[level][g * OCTANTS + o], &mut wanted[level + 1]);
+                insert_flagged(tree, key.child(o), masks[level][g * OCTANTS + o], &mut positions);
             }
         }
+        // a patch is asked for by up to 27 patches: sorted as numbers before they become keys
+        positions.sort_unstable();
+        positions.dedup();
+        wanted[level + 1].extend(positions.into_iter().map(|m| Key::from_morton(level as u8 + 1, m)));
     }
     let wanted = nest(tree.root_groups(), tree.boundary(), wanted);
     Octree::with_groups(tree.root_groups(), tree.boundary(), wanted.into_iter().skip(1).flatten())
 }
 
-/// The group that refines a flagged patch, and those of the patches its buffer reaches.
-fn insert_flagged(tree: &Octree, child: Key, mask: u32, wanted: &mut BTreeSet<Key>) {
+/// Adds the Morton positions of the group that refines a flagged patch and of those its buffer reaches.
+fn insert_flagged(tree: &Octree, child: Key, mask: u32, positions: &mut Vec<u64>) {
     let mut rest = mask;
     while rest != 0 {
         let d = rest.trailing_zeros() as i32;
         rest &= rest - 1;
         let offset = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
-        wanted.extend(tree.neighbour(child, offset));
+        positions.extend(tree.neighbour(child, offset).map(|key| key.morton()));
     }
 }

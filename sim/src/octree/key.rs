@@ -26,6 +26,11 @@ impl Key {
         x | y << 1 | z << 2
     }
 
+    /// The group of `level` at a position along its Morton curve: the inverse of [`Key::morton`].
+    pub fn from_morton(level: u8, position: u64) -> Self {
+        Self { level, coordinate: [gather(position), gather(position >> 1), gather(position >> 2)] }
+    }
+
     /// The group that contains this group's region one level coarser; `None` on the root.
     pub fn parent(&self) -> Option<Self> {
         let level = self.level.checked_sub(1)?;
@@ -68,6 +73,16 @@ fn spread(c: u32) -> u64 {
     (x | x << 2) & 0x1249_2492_4924_9249
 }
 
+/// Every third bit, from the lowest: the inverse of [`spread`].
+fn gather(position: u64) -> u32 {
+    let mut x = position & 0x1249_2492_4924_9249;
+    x = (x | x >> 2) & 0x10c3_0c30_c30c_30c3;
+    x = (x | x >> 4) & 0x100f_00f0_0f00_f00f;
+    x = (x | x >> 8) & 0x001f_0000_ff00_00ff;
+    x = (x | x >> 16) & 0x001f_0000_0000_ffff;
+    ((x | x >> 32) & 0x1f_ffff) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +95,7 @@ mod tests {
             prop_assert_eq!(key.child(o).parent(), Some(key));
             prop_assert_eq!(key.child(o).octant(), o);
             prop_assert_eq!(key.child(o).morton(), key.morton() * 8 + o as u64);
+            prop_assert_eq!(Key::from_morton(3, key.morton()), key);
         }
     }
 }

@@ -16,17 +16,18 @@ use std::collections::BTreeSet;
 pub fn nest(root: [u32; 3], boundary: Boundary, mut wanted: Vec<BTreeSet<Key>>) -> Vec<BTreeSet<Key>> {
     let lattice = Octree::new(root, boundary);
     for level in (2..wanted.len()).rev() {
-        let (coarser, finer) = wanted.split_at_mut(level);
-        let coarser = &mut coarser[level - 1];
-        for key in &finer[0] {
-            // A group's coordinate is that of its parent patch, counted in patches of the coarser level, so the
-            // neighbours of the parent patch are the parents of the group's own neighbours.
-            for [dx, dy, dz] in surrounding() {
-                if let Some(patch) = lattice.neighbour(*key, [dx, dy, dz]) {
-                    coarser.extend(patch.parent());
-                }
-            }
-        }
+        // A group's coordinate is that of its parent patch, counted in patches of the coarser level, so the neighbours of
+        // the parent patch are the parents of the group's own neighbours. They are many and mostly the same: sorted as
+        // numbers first.
+        let parent = |key: &Key, offset| lattice.neighbour(*key, offset).and_then(|patch| patch.parent());
+        let mut needed: Vec<u64> = wanted[level]
+            .iter()
+            .flat_map(|key| surrounding().filter_map(move |offset| parent(key, offset)))
+            .map(|key| key.morton())
+            .collect();
+        needed.sort_unstable();
+        needed.dedup();
+        wanted[level - 1].extend(needed.into_iter().map(|m| Key::from_morton(level as u8 - 1, m)));
     }
     wanted
 }
