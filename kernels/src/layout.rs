@@ -46,9 +46,20 @@ pub const fn direction(dx: i32, dy: i32, dz: i32) -> usize {
     (13 + dx + 3 * dy + 9 * dz) as usize
 }
 
+/// (dx, dy, dz) of a row entry: the inverse of [`direction`].
+pub const fn offset(direction: usize) -> [i32; 3] {
+    let d = direction as i32;
+    [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]
+}
+
 /// Offset of cell (i, j, k) in a group's field.
 pub const fn cell(i: usize, j: usize, k: usize) -> usize {
     (k * GROUP + j) * GROUP + i
+}
+
+/// (i, j, k) of an offset in a group's field: the inverse of [`cell`].
+pub const fn cell_coordinate(cell: usize) -> [usize; 3] {
+    [cell % GROUP, cell / GROUP % GROUP, cell / (GROUP * GROUP)]
 }
 
 /// First cell of the patch at octant `o` of a group.

@@ -45,17 +45,9 @@ fn profile() {
             simulation.groups(),
             summary.bytes_per_cell
         );
-        for (part, seconds) in [
-            ("hydro", t.hydro),
-            ("poisson", t.poisson),
-            ("kick", t.kick),
-            ("correction", t.correction),
-            ("time step", t.time_step),
-            ("regrid", t.regrid),
-            ("records", t.records),
-        ] {
+        for (part, seconds) in t.parts() {
             let ns = seconds / updates * 1e9 * threads as f64;
-            println!("  {part:10} {:5.1}%  {ns:6.1} ns a cell and core", 100.0 * seconds / t.total());
+            println!("  {part:31} {:5.1}%  {ns:6.1} ns a cell and core", 100.0 * seconds / t.total());
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::exact_sum::ExactSum;
 use crate::records::{Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
+use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{GroupReport, Real};
 use serde::{Deserialize, Serialize};
@@ -98,15 +99,15 @@ impl Book {
         let Some((level, group, cell)) = self.first_invalid else { return Ok(()) };
         let slot = state.slots[level][group] as usize;
         let fluid = state.fluid.host();
-        let value = |field: usize| fluid[(slot * 6 + field) * 4096 + cell].wide();
+        let value = |field: usize| fluid[slot * GROUP_VALUES + field * GROUP_CELLS + cell].wide();
         Err(SimError::Unphysical {
             step,
             count: self.invalid,
             level: level as u8,
             cell: state.locate(level, group, cell),
-            density: value(0),
-            energy: value(4),
-            entropy: value(5),
+            density: value(DENSITY),
+            energy: value(ENERGY),
+            entropy: value(ENTROPY),
         })
     }
 }

@@ -87,11 +87,7 @@ impl Cosmology {
     /// [`SimError::Parameter`] naming the first number that is out of range.
     pub fn check(&self) -> Result<(), SimError> {
         let check = |name, value: f64, good: bool, reason: &str| {
-            if good && value.is_finite() {
-                Ok(())
-            } else {
-                Err(SimError::Parameter { name, value: value.to_string(), reason: reason.into() })
-            }
+            SimError::require(name, &value, good && value.is_finite(), reason)
         };
         check("h", self.h, self.h > 0.1 && self.h < 2.0, "H0/(100 km/s/Mpc) lies between 0.1 and 2")?;
         check("omega_m", self.omega_m, self.omega_m > 0.0 && self.omega_m <= 2.0, "must lie in (0, 2]")?;

@@ -72,3 +72,18 @@ pub enum SimError {
         entropy: f64,
     },
 }
+
+impl SimError {
+    /// [`SimError::Parameter`] unless `good`.
+    ///
+    /// # Errors
+    /// That one.
+    pub(crate) fn require(
+        name: &'static str,
+        value: &dyn std::fmt::Display,
+        good: bool,
+        reason: impl Into<String>,
+    ) -> Result<(), Self> {
+        if good { Ok(()) } else { Err(Self::Parameter { name, value: value.to_string(), reason: reason.into() }) }
+    }
+}

@@ -139,9 +139,7 @@ impl RunParameters {
     /// # Errors
     /// [`SimError::Parameter`] naming the first number that no run can use, with what would do.
     pub fn check(&self) -> Result<(), SimError> {
-        let check = |name, value: &dyn std::fmt::Display, good: bool, reason: String| {
-            if good { Ok(()) } else { Err(SimError::Parameter { name, value: value.to_string(), reason }) }
-        };
+        let check = SimError::require;
         let say = str::to_string;
         let gamma = self.gamma > 1.0 && self.gamma <= 3.0;
         check("gamma", &self.gamma, gamma, say("must lie in (1, 3] (5/3 is the whole number 1; write 5.0/3.0)"))?;

@@ -78,9 +78,22 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// The parts by name.
+    pub fn parts(&self) -> [(&'static str, f64); 7] {
+        [
+            ("hydro", self.hydro),
+            ("Poisson", self.poisson),
+            ("gravity kick", self.kick),
+            ("flux correction and restriction", self.correction),
+            ("time step", self.time_step),
+            ("regrid", self.regrid),
+            ("records", self.records),
+        ]
+    }
+
     /// All parts together.
     pub fn total(&self) -> f64 {
-        self.hydro + self.poisson + self.kick + self.correction + self.time_step + self.regrid + self.records
+        self.parts().iter().map(|(_, seconds)| seconds).sum()
     }
 
     /// Adds another step's times.

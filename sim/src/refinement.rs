@@ -4,7 +4,7 @@ use crate::octree::{Key, Octree, nest};
 use crate::parameters::Criterion;
 use comove_kernels::Real;
 use comove_kernels::flag::FlagCriteria;
-use comove_kernels::layout::OCTANTS;
+use comove_kernels::layout::{OCTANTS, offset};
 use std::collections::BTreeSet;
 
 /// The criteria of one level; `None` where nothing can flag there.
@@ -43,9 +43,8 @@ pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize) -> Octre
 fn insert_flagged(tree: &Octree, child: Key, mask: u32, positions: &mut Vec<u64>) {
     let mut rest = mask;
     while rest != 0 {
-        let d = rest.trailing_zeros() as i32;
+        let direction = rest.trailing_zeros() as usize;
         rest &= rest - 1;
-        let offset = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
-        positions.extend(tree.neighbour(child, offset).map(|key| key.morton()));
+        positions.extend(tree.neighbour(child, offset(direction)).map(|key| key.morton()));
     }
 }

@@ -72,7 +72,7 @@ impl<T: Real> Run<T> {
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
-            let tree = self.wanted()?;
+            let tree = self.wanted();
             if tree == self.state.tree {
                 break;
             }
@@ -148,7 +148,6 @@ impl<T: Real> Run<T> {
         self.restart.acceleration = book.acceleration.or(self.restart.acceleration);
         let regridded = self.regrid_if_due(&mut book)?;
         let recording = Instant::now();
-        self.sums = leaf_sums(&self.state);
         book.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
         let state_hash = format!("{:016x}", self.state_hash());
@@ -188,12 +187,15 @@ impl<T: Real> Run<T> {
         self.state.device_bytes().max(self.bytes_with_copies)
     }
 
-    /// Advances the state over an interval and checks it.
+    /// Advances the state over an interval, checks it and sums its leaves.
     fn advance(&mut self, interval: &Interval) -> Result<Book, SimError> {
         let mut book = Book::default();
         let mean_density = self.mean_density();
         step(&mut self.state, &self.physics, &self.clock, interval, mean_density, &mut book)?;
         book.check(&self.state, self.step + 1)?;
+        let recording = Instant::now();
+        self.sums = leaf_sums(&self.state);
+        book.timing.records += recording.elapsed().as_secs_f64();
         Ok(book)
     }
 
@@ -210,7 +212,7 @@ impl<T: Real> Run<T> {
     }
 
     /// Flags all levels and derives the tree they ask for.
-    fn wanted(&self) -> Result<Octree, SimError> {
+    fn wanted(&self) -> Octree {
         let parameters = &self.physics.parameters;
         let max_level = usize::from(parameters.max_level);
         let masks: Vec<Vec<u32>> = (0..self.state.level_count().min(max_level))
@@ -224,7 +226,7 @@ impl<T: Real> Run<T> {
                 masks
             })
             .collect();
-        Ok(wanted_tree(&self.state.tree, &masks, max_level))
+        wanted_tree(&self.state.tree, &masks, max_level)
     }
 
     /// Regrids if it is time; whether the tree changed.
@@ -237,12 +239,13 @@ impl<T: Real> Run<T> {
         }
         let started = Instant::now();
         self.restart.steps_since_regrid = 0;
-        let tree = self.wanted()?;
+        let tree = self.wanted();
         let changed = tree != self.state.tree;
         if changed {
-            let before = leaf_sums(&self.state).sums.energy;
+            let before = self.sums.sums.energy;
             self.state.adopt_tree(tree, &self.physics.eos)?;
-            self.restart.ledger.regrid_energy += leaf_sums(&self.state).sums.energy - before;
+            self.sums = leaf_sums(&self.state);
+            self.restart.ledger.regrid_energy += self.sums.sums.energy - before;
         }
         book.timing.regrid += started.elapsed().as_secs_f64();
         Ok(changed)
@@ -298,7 +301,6 @@ impl<T: Real> Run<T> {
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {
             self.clock = interval.end;
-            self.sums = leaf_sums(&self.state);
             self.snapshot(Role::Output)
         });
         self.state.fluid.copy_from(&saved);

@@ -5,7 +5,7 @@ use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::RunParameters;
-use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
@@ -101,11 +101,11 @@ impl<T: Real> State<T> {
         self.tree.level_count()
     }
 
-    /// The level and lattice cell of an offset in a group.
+    /// The cell on its level's lattice of an offset in a group.
     pub fn locate(&self, level: usize, group: usize, cell: usize) -> [usize; 3] {
         let key = self.tree.level(level)[group];
-        let at = [cell % 16, cell / 16 % 16, cell / 256];
-        std::array::from_fn(|axis| key.coordinate[axis] as usize * 16 + at[axis])
+        let at = cell_coordinate(cell);
+        std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis])
     }
 
     /// Bytes of all device arrays.
@@ -118,7 +118,7 @@ impl<T: Real> State<T> {
     /// hold the restricted values), new ones are interpolated from their parents, coarse levels first.
     ///
     /// # Errors
-    /// [`SimError::Kernel`] if the new tree does not fit; the state is then unchanged.
+    /// [`SimError::Kernel`] if the new tree does not fit; the state is then of no further use.
     pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
         self.fit_pools(tree.group_count())?;
         let mut free = std::mem::take(&mut self.free);

@@ -5,7 +5,6 @@
 //! solution leaves out is of order A².
 
 use super::{Gas, Problem};
-use comove_sim::Boundary;
 use std::f64::consts::TAU;
 
 /// The wave in a gas of density and sound speed 1.
@@ -41,14 +40,6 @@ impl Problem for AcousticWave {
 
     fn gamma(&self) -> f64 {
         self.gamma
-    }
-
-    fn boundary(&self) -> Boundary {
-        Boundary::Periodic
-    }
-
-    fn root_cells(&self, n: usize) -> [usize; 3] {
-        [n; 3]
     }
 
     /// One period.

@@ -32,11 +32,15 @@ pub trait Problem: Sync {
     /// Ratio of specific heats.
     fn gamma(&self) -> f64;
 
-    /// What lies beyond the box.
-    fn boundary(&self) -> Boundary;
+    /// What lies beyond the box: by default its other side.
+    fn boundary(&self) -> Boundary {
+        Boundary::Periodic
+    }
 
-    /// Root cells along x, y, z for `n` of them along x, a multiple of 16.
-    fn root_cells(&self, n: usize) -> [usize; 3];
+    /// Root cells along x, y, z for `n` of them along x, a multiple of 16: by default a cube.
+    fn root_cells(&self, n: usize) -> [usize; 3] {
+        [n; 3]
+    }
 
     /// When a run of it ends, in code time.
     fn end_time(&self) -> f64;

@@ -2,7 +2,6 @@
 //! refinement levels.
 
 use super::{Gas, Problem};
-use comove_sim::Boundary;
 
 /// Constant density, velocity and pressure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,14 +25,6 @@ impl Problem for UniformFlow {
 
     fn gamma(&self) -> f64 {
         self.gamma
-    }
-
-    fn boundary(&self) -> Boundary {
-        Boundary::Periodic
-    }
-
-    fn root_cells(&self, n: usize) -> [usize; 3] {
-        [n; 3]
     }
 
     fn end_time(&self) -> f64 {

@@ -21,16 +21,6 @@ impl<T: Real> Eos<T> {
         Self { gamma: T::of(gamma), eta: T::of(1e-2), density_floor: T::of(1e-6), pressure_floor: T::of(1e-20) }
     }
 
-    /// The same gas in another precision.
-    pub fn cast<U: Real>(&self) -> Eos<U> {
-        Eos {
-            gamma: U::of(self.gamma.wide()),
-            eta: U::of(self.eta.wide()),
-            density_floor: U::of(self.density_floor.wide()),
-            pressure_floor: U::of(self.pressure_floor.wide()),
-        }
-    }
-
     /// S = P/ρ^(γ−1).
     #[inline(always)]
     pub fn entropy(&self, density: T, pressure: T) -> T {

@@ -3,6 +3,7 @@
 use super::key::Key;
 use super::tree::Octree;
 use crate::parameters::Boundary;
+use comove_kernels::layout::{DIRECTIONS, offset};
 use std::collections::BTreeSet;
 
 /// Adds to the wanted groups those that proper nesting asks for, from fine to coarse.
@@ -34,7 +35,7 @@ pub fn nest(root: [u32; 3], boundary: Boundary, mut wanted: Vec<BTreeSet<Key>>) 
 
 /// The 27 offsets (dx, dy, dz) of −1, 0, 1.
 fn surrounding() -> impl Iterator<Item = [i32; 3]> {
-    (0..27).map(|n| [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1])
+    (0..DIRECTIONS).map(offset)
 }
 
 #[cfg(test)]

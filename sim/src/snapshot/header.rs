@@ -80,11 +80,7 @@ impl SnapshotHeader {
     /// [`SimError::Parameter`] naming the first number that is out of range.
     pub fn check(&self) -> Result<(), SimError> {
         let check = |name, value: f64, good: bool, reason: &str| {
-            if good && value.is_finite() {
-                Ok(())
-            } else {
-                Err(SimError::Parameter { name, value: value.to_string(), reason: reason.into() })
-            }
+            SimError::require(name, &value, good && value.is_finite(), reason)
         };
         check("a", self.a, self.a > 0.0, "the scale factor is positive")?;
         check("time", self.time, true, "the time must be finite")?;

@@ -100,15 +100,9 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>) -> Vec<Vec<String>> {
 
 /// Seconds and percent of each part of a step.
 fn shares(timing: &Timing) -> Vec<Vec<String>> {
-    let parts = [
-        ("hydro", timing.hydro),
-        ("Poisson", timing.poisson),
-        ("gravity kick", timing.kick),
-        ("flux correction and restriction", timing.correction),
-        ("time step", timing.time_step),
-        ("regrid", timing.regrid),
-        ("records", timing.records),
-    ];
     let total = timing.total().max(f64::MIN_POSITIVE);
-    parts.map(|(name, s)| vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)]).to_vec()
+    timing
+        .parts()
+        .map(|(name, s)| vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)])
+        .to_vec()
 }
