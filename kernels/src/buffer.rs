@@ -69,6 +69,16 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
+    /// Overwrites the start of this array with a shorter or equally long one on the same device.
+    ///
+    /// # Panics
+    /// If the other is longer.
+    pub fn copy_start_from(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Cpu(to), Self::Cpu(from)) => to[..from.len()].copy_from_slice(from),
+        }
+    }
+
     /// Values in the array.
     pub fn len(&self) -> usize {
         match self {

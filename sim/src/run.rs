@@ -6,6 +6,7 @@ use crate::error::SimError;
 use crate::octree::Octree;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{level_criteria, wanted_tree};
+use crate::saved_state::SavedState;
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
 use crate::step::{Physics, step};
@@ -294,16 +295,15 @@ impl<T: Real> Run<T> {
                 reason: format!("must lie in the next step, between {} and {next}", self.now()),
             });
         }
-        let mut saved = comove_kernels::Buffer::zeros(&self.state.device, self.state.fluid.len())?;
-        saved.copy_from(&self.state.fluid);
-        self.bytes_with_copies = self.state.device_bytes() + saved.len() * T::BYTES;
+        let saved = SavedState::of(&self.state)?;
+        self.bytes_with_copies = self.state.device_bytes() + saved.bytes();
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {
             self.clock = interval.end;
             self.snapshot(Role::Output)
         });
-        self.state.fluid.copy_from(&saved);
+        saved.restore(&mut self.state);
         (self.clock, self.sums) = (clock, sums);
         branch
     }

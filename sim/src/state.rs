@@ -152,6 +152,21 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
+    /// Takes a tree whose groups already sit in these slots of the pools.
+    ///
+    /// # Panics
+    /// If a slot lies beyond the pools.
+    pub(crate) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>) {
+        let mut used = vec![false; self.next.len() / GROUP_VALUES];
+        for &slot in slots.iter().flatten() {
+            used[slot as usize] = true;
+        }
+        self.free = (0..used.len() as u32).rev().filter(|&slot| !used[slot as usize]).collect();
+        self.tree = tree;
+        self.slots = slots;
+        self.derive_tables();
+    }
+
     /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels; nothing to do without gravity.
     ///
     /// # Errors

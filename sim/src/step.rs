@@ -3,9 +3,9 @@
 use crate::book::Book;
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
+use crate::level_sweep::sweep_level;
 use crate::parameters::RunParameters;
 use crate::state::State;
-use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
 use comove_kernels::{Eos, GroupReport, Real, gravity_kick, reflux, restrict};
 use std::time::Instant;
 
@@ -59,26 +59,7 @@ fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction
     let levels = state.level_count();
     let started = Instant::now();
     for level in 0..levels {
-        let parameters = SweepParameters {
-            dt_over_dx: T::of(dt / state.cell_width(level)),
-            backward: direction == Direction::Backward,
-            eos: physics.eos,
-        };
-        let mut reports = vec![GroupReport::default(); state.tables[level].len()];
-        hydro_sweep(
-            &state.device,
-            &state.tables[level],
-            &state.flux.slots[level],
-            &state.fluid,
-            &mut state.next,
-            &mut state.fluxes,
-            &parameters,
-            &mut reports,
-        );
-        book.add_reports(state, level, &reports);
-        if direction == Direction::Backward {
-            book.count_cold(&reports);
-        }
+        sweep_level(state, physics, level, dt, direction, book);
     }
     std::mem::swap(&mut state.fluid, &mut state.next);
     book.timing.hydro += started.elapsed().as_secs_f64();

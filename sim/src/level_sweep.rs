@@ -1,0 +1,39 @@
+//! One hydro sweep of one level.
+
+use crate::book::Book;
+use crate::state::State;
+use crate::step::{Direction, Physics};
+use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_kernels::{GroupReport, Real};
+
+/// Sweeps the groups of a level over `dt`: from `state.fluid` to their slots of `state.next`, the fluxes through the
+/// planes that flux correction needs to `state.fluxes`.
+pub fn sweep_level<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    level: usize,
+    dt: f64,
+    direction: Direction,
+    book: &mut Book,
+) {
+    let parameters = SweepParameters {
+        dt_over_dx: T::of(dt / state.cell_width(level)),
+        backward: direction == Direction::Backward,
+        eos: physics.eos,
+    };
+    let mut reports = vec![GroupReport::default(); state.tables[level].len()];
+    hydro_sweep(
+        &state.device,
+        &state.tables[level],
+        &state.flux.slots[level],
+        &state.fluid,
+        &mut state.next,
+        &mut state.fluxes,
+        &parameters,
+        &mut reports,
+    );
+    book.add_reports(state, level, &reports);
+    if direction == Direction::Backward {
+        book.count_cold(&reports);
+    }
+}
