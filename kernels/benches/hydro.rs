@@ -81,8 +81,8 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut reports = vec![GroupReport::default(); tables.len()];
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES];
-    let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), backward: false, eos: Eos::new(gamma) };
-    let backward = SweepParameters { backward: true, ..forward };
+    let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
+    let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
         hydro_sweep(&device, tables, &flux_slots, &a, &mut b, &mut fluxes, &forward, &mut reports);
         hydro_sweep(&device, tables, &flux_slots, &b, &mut a, &mut fluxes, &backward, &mut reports);

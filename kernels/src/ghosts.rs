@@ -10,6 +10,7 @@
 
 use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
 use crate::point::minmod::minmod;
+use crate::point::symmetric_sum;
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 
@@ -208,10 +209,9 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
         let slope_x = minmod(c - centre[i - 1], centre[i + 1] - c);
         let slope_y = minmod(c - south[i], north[i] - c);
         let slope_z = minmod(c - below[i], above[i] - c);
-        let across = to_y * slope_y + to_z * slope_z;
-        let along = quarter * slope_x;
-        whole[2 * m] = c + (across - along);
-        whole[2 * m + 1] = c + (across + along);
+        let (x, y, z) = (quarter * slope_x, to_y * slope_y, to_z * slope_z);
+        whole[2 * m] = c + symmetric_sum::of_three(-x, y, z);
+        whole[2 * m + 1] = c + symmetric_sum::of_three(x, y, z);
     }
     fine.copy_from_slice(&whole[SURPLUS..][..HYDRO_BLOCK]);
 }

@@ -18,7 +18,7 @@ pub fn sweep_level<T: Real>(
 ) {
     let parameters = SweepParameters {
         dt_over_dx: T::of(dt / state.cell_width(level)),
-        backward: direction == Direction::Backward,
+        axes: direction.axes(physics.parameters.sweep_order),
         eos: physics.eos,
     };
     let mut reports = vec![GroupReport::default(); state.tables[level].len()];

@@ -4,7 +4,7 @@ use crate::book::Book;
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::level_sweep::sweep_level;
-use crate::parameters::RunParameters;
+use crate::parameters::{RunParameters, SweepOrder};
 use crate::state::State;
 use comove_kernels::{Eos, GroupReport, Real, gravity_kick, reflux, restrict};
 use std::time::Instant;
@@ -17,13 +17,24 @@ pub struct Physics<T> {
     pub parameters: RunParameters,
 }
 
-/// Direction of a sweep through the axes.
+/// The two sweeps of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// x, y, z.
+    /// The axes in the run's order: x, y, z.
     Forward,
-    /// z, y, x.
+    /// The other way round.
     Backward,
+}
+
+impl Direction {
+    /// The axes in the order in which they are swept.
+    pub fn axes(self, order: SweepOrder) -> [usize; 3] {
+        let [first, second, third] = order.axes();
+        match self {
+            Self::Forward => [first, second, third],
+            Self::Backward => [third, second, first],
+        }
+    }
 }
 
 /// One uniform step of all levels.

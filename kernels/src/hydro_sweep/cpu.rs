@@ -98,14 +98,19 @@ impl<T: Real> GroupSweep<'_, T> {
     #[inline(always)]
     fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
         ghosts::gather(self.tables, self.g, self.fluid, &mut self.scratch.coarse, &mut self.scratch.block);
-        if self.parameters.backward {
-            self.sweep_columns::<11>(2, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
-            self.sweep_columns::<11>(1, 0..HYDRO_BLOCK, INTERIOR, eos);
-            self.sweep_rows::<8>(INTERIOR, INTERIOR, eos);
-        } else {
-            self.sweep_rows::<11>(0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
-            self.sweep_columns::<8>(1, INTERIOR, 0..HYDRO_BLOCK, eos);
-            self.sweep_columns::<8>(2, INTERIOR, INTERIOR, eos);
+        // axes that are still to be swept need their ghost cells along the others
+        let mut ranges = [0..HYDRO_BLOCK, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK];
+        for axis in self.parameters.axes {
+            ranges[axis] = INTERIOR;
+            let [x, y, z] = ranges.clone();
+            match (axis, if axis == 0 { y.len() } else { x.len() }) {
+                (0, GROUP) => self.sweep_rows::<8>(y, z, eos),
+                (0, _) => self.sweep_rows::<11>(y, z, eos),
+                (1, GROUP) => self.sweep_columns::<8>(1, x, z, eos),
+                (1, _) => self.sweep_columns::<11>(1, x, z, eos),
+                (_, GROUP) => self.sweep_columns::<8>(2, x, y, eos),
+                _ => self.sweep_columns::<11>(2, x, y, eos),
+            }
         }
         self.finish(eos)
     }

@@ -24,8 +24,8 @@ use crate::tables::{LevelTables, NONE};
 pub struct SweepParameters<T> {
     /// Δt̃/h of the level.
     pub dt_over_dx: T,
-    /// Directions in the order z, y, x instead of x, y, z.
-    pub backward: bool,
+    /// The axes in the order in which they are swept: 0, 1, 2 or 2, 1, 0 in a step's two sweeps, or any other.
+    pub axes: [usize; 3],
     /// The gas.
     pub eos: Eos<T>,
 }

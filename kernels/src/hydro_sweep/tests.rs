@@ -38,7 +38,8 @@ impl<T: Real> Level<T> {
     }
 
     fn sweep_with(&mut self, isa: Isa, backward: bool, dt_over_dx: f64, eos: Eos<T>) {
-        let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), backward, eos };
+        let axes = if backward { [2, 1, 0] } else { [0, 1, 2] };
+        let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos };
         let mut out = self.fluid.clone();
         let Self { tables, fluid, flux_slots, fluxes, reports } = self;
         cpu::hydro_sweep(isa, tables, flux_slots, fluid, &mut out, fluxes, &parameters, reports);
@@ -304,7 +305,7 @@ fn the_operation_writes_only_the_slots_of_its_level() {
     let mut out = Buffer::from_host(&device, vec![-7.0; level.fluid.len()]).unwrap();
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut reports = vec![GroupReport::default(); level.tables.len()];
-    let parameters = SweepParameters { dt_over_dx: 0.1, backward: false, eos: Eos::new(GAMMA) };
+    let parameters = SweepParameters { dt_over_dx: 0.1, axes: [0, 1, 2], eos: Eos::new(GAMMA) };
     hydro_sweep(&device, &level.tables, &level.flux_slots, &fluid, &mut out, &mut fluxes, &parameters, &mut reports);
     for slot in 0..mesh.group_count() {
         let ours = level.tables.slots.contains(&(slot as u32));

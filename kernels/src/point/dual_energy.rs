@@ -3,6 +3,7 @@
 //! Written with selects instead of branches, so that a loop over cells vectorizes.
 
 use crate::point::eos::Eos;
+use crate::point::symmetric_sum;
 use crate::real::Real;
 
 /// A cell's six conserved values: density, three momenta, energy, entropy.
@@ -11,7 +12,7 @@ pub type Cell<T> = [T; 6];
 /// ½ρv².
 #[inline(always)]
 pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
-    T::of(0.5) * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0]
+    T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / u[0]
 }
 
 /// Thermal pressure: from the entropy scalar where the internal energy is less than η of the total, else from the
@@ -43,7 +44,7 @@ pub fn synchronise<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> Synchronised<T> {
     let gamma_1 = eos.gamma - T::one();
     let thin = u[0] < eos.density_floor;
     let density = if thin { eos.density_floor } else { u[0] };
-    let kinetic = T::of(0.5) * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / density;
+    let kinetic = T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / density;
     let internal = u[4] - kinetic;
     let cold = internal < eos.eta * u[4];
     let density_power = density.power(gamma_1);

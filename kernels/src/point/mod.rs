@@ -5,3 +5,4 @@ pub mod eos;
 pub mod minmod;
 pub mod power;
 pub mod relaxing_tvd;
+pub mod symmetric_sum;

@@ -6,6 +6,7 @@
 
 use crate::point::dual_energy::Cell;
 use crate::point::eos::Eos;
+use crate::point::symmetric_sum;
 use crate::real::Real;
 
 /// Twice the right- and left-moving fluxes F^R and F^L of a cell.
@@ -21,10 +22,10 @@ pub struct SplitFlux<T> {
 /// scalar where the internal energy is less than η of the total (the rule of
 /// [`crate::point::dual_energy::pressure`]). So the sound speed of a finite cell is a number.
 #[inline(always)]
-fn thermodynamics<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> (T, T) {
+fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, eos: &Eos<T>) -> (T, T) {
     let density = if u[0] > eos.density_floor { u[0] } else { eos.density_floor };
     let inverse = T::one() / density;
-    let internal = u[4] - T::of(0.5) * (u[1] * u[1] + (u[2] * u[2] + u[3] * u[3])) * inverse;
+    let internal = u[4] - T::of(0.5) * momentum_squared * inverse;
     let cold = internal < eos.eta * u[4];
     let pressure = if cold { eos.entropy_pressure(density, u[5]) } else { (eos.gamma - T::one()) * internal };
     (inverse, if pressure > eos.pressure_floor { pressure } else { eos.pressure_floor })
@@ -34,7 +35,8 @@ fn thermodynamics<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> (T, T) {
 /// cell.
 #[inline(always)]
 pub fn signal_speed<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
-    let (inverse, pressure) = thermodynamics(u, eos);
+    let squared = symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]);
+    let (inverse, pressure) = thermodynamics(u, squared, eos);
     let larger = |a: T, b: T| if a > b { a } else { b };
     larger(u[1].abs(), larger(u[2].abs(), u[3].abs())) * inverse + (eos.gamma * pressure * inverse).sqrt()
 }
@@ -42,7 +44,7 @@ pub fn signal_speed<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
 /// F^R and F^L with the freezing speed c = |v| + c_s. The entropy scalar is advected: its flux is S v.
 #[inline(always)]
 pub fn split_flux<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> SplitFlux<T> {
-    let (inverse, pressure) = thermodynamics(u, eos);
+    let (inverse, pressure) = thermodynamics(u, u[1] * u[1] + (u[2] * u[2] + u[3] * u[3]), eos);
     let v = u[1] * inverse;
     let c = v.abs() + (eos.gamma * pressure * inverse).sqrt();
     let flux = [u[1], u[1] * v + pressure, u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v];

@@ -5,6 +5,7 @@ use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, direc
 use crate::point::dual_energy::synchronise;
 use crate::point::eos::Eos;
 use crate::point::minmod::minmod;
+use crate::point::symmetric_sum;
 use crate::real::Real;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
@@ -78,7 +79,7 @@ fn interpolate<T: Real>(block: &[T; BLOCK * BLOCK * BLOCK], group: &mut [T]) {
                 for o in 0..8 {
                     let sign = |axis: usize| if o >> axis & 1 == 1 { slope[axis] } else { -slope[axis] };
                     let at = cell(2 * i + (o & 1), 2 * j + (o >> 1 & 1), 2 * k + (o >> 2 & 1));
-                    group[at] = value + (sign(0) + sign(1) + sign(2));
+                    group[at] = value + symmetric_sum::of_three(sign(0), sign(1), sign(2));
                 }
             }
         }

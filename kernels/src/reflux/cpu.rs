@@ -7,6 +7,7 @@ use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin,
 };
 use crate::point::eos::Eos;
+use crate::point::symmetric_sum;
 use crate::potential_ghosts::{face_axes, strides};
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -42,6 +43,9 @@ pub(super) fn reflux<T: Real>(
     }
 }
 
+/// What the faces across each axis add to the cells of a group, one field at a time.
+type Changes<T> = [[T; GROUP_CELLS]; 3];
+
 /// The correction of one coarse group.
 struct GroupCorrection<'a, T> {
     faces: &'a [CoarseFineFace],
@@ -58,8 +62,9 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 
     #[inline(always)]
     fn run(mut self) -> GroupReport {
-        for face in self.faces {
-            self.correct(face);
+        let mut changes = [[T::zero(); GROUP_CELLS]; 3];
+        for f in 0..FIELDS {
+            self.correct(f, &mut changes);
         }
         let eos = *self.eos;
         let monatomic = T::of(5.0 / 3.0);
@@ -69,30 +74,34 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 }
 
 impl<T: Real> GroupCorrection<'_, T> {
-    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one.
+    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse) for one field, minus where the face is the cell's high one. A cell at an edge is
+    /// corrected along two or three axes: their sum does not depend on the axes' order.
     #[inline(always)]
-    fn correct(&mut self, face: &CoarseFineFace) {
-        let place = Place::of(face);
-        let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
-        let plane = |n: u32, f: usize| {
-            let first = n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS;
-            &self.fluxes[first..first + FACE_CELLS]
-        };
-        for f in 0..FIELDS {
-            let (coarse, fine) = (plane(face.coarse_plane, f), plane(face.fine_plane, f));
-            let fluid = &mut self.fluid[f * GROUP_CELLS..][..GROUP_CELLS];
+    fn correct(&mut self, f: usize, changes: &mut Changes<T>) {
+        for face in self.faces {
+            let place = Place::of(face);
+            let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
+            let plane = |n: u32| &self.fluxes[n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS..][..FACE_CELLS];
+            let (coarse, fine) = (plane(face.coarse_plane), plane(face.fine_plane));
             for b in 0..PATCH {
                 let low = &fine[2 * b * GROUP..][..GROUP];
                 let high = &fine[(2 * b + 1) * GROUP..][..GROUP];
                 let coarse = &coarse[(place.origin[1] + b) * GROUP + place.origin[0]..][..PATCH];
-                let mut change = [T::zero(); PATCH];
                 for a in 0..PATCH {
-                    let four = (low[2 * a] + low[2 * a + 1]) + (high[2 * a] + high[2 * a + 1]);
-                    change[a] = factor * (T::of(0.25) * four - coarse[a]);
+                    // along the diagonals: the same bits when the face is mirrored or its axes are exchanged
+                    let four = (low[2 * a] + high[2 * a + 1]) + (low[2 * a + 1] + high[2 * a]);
+                    changes[usize::from(face.axis)][place.cell(a, b)] += factor * (T::of(0.25) * four - coarse[a]);
                 }
-                for a in 0..PATCH {
-                    fluid[place.cell(a, b)] += change[a];
-                }
+            }
+        }
+        let fluid = &mut self.fluid[f * GROUP_CELLS..][..GROUP_CELLS];
+        for face in self.faces {
+            let place = Place::of(face);
+            for n in 0..CELLS {
+                let cell = place.cell(n % PATCH, n / PATCH);
+                // what a face has added must not be added by the next one that meets the cell
+                let [x, y, z] = changes.each_mut().map(|axis| std::mem::replace(&mut axis[cell], T::zero()));
+                fluid[cell] += symmetric_sum::of_three(x, y, z);
             }
         }
     }

@@ -4,6 +4,7 @@ use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use crate::point::eos::Eos;
+use crate::point::symmetric_sum;
 use crate::real::Real;
 use crate::synchronised_row::{Rows, SynchronisedRow};
 use crate::tables::{LevelTables, NONE};
@@ -68,8 +69,7 @@ impl<T: Real> PatchRestriction<'_, T> {
         }
     }
 
-    /// Means of the 2³ cells under each coarse cell of plane `k`, added pairwise so that mirrored input gives mirrored
-    /// bits.
+    /// Means of the 2³ cells under each coarse cell of plane `k`, the same bits in mirrored and rotated flows.
     #[inline(always)]
     fn means(&self, k: usize) -> Rows<T, PLANE> {
         let eighth = T::of(0.125);
@@ -83,9 +83,8 @@ impl<T: Real> PatchRestriction<'_, T> {
                 let [a, b, c, d] = [row(0, 0), row(1, 0), row(0, 1), row(1, 1)];
                 let means = &mut means[f][j * PATCH..][..PATCH];
                 for i in 0..PATCH {
-                    let lower = (a[2 * i] + a[2 * i + 1]) + (b[2 * i] + b[2 * i + 1]);
-                    let upper = (c[2 * i] + c[2 * i + 1]) + (d[2 * i] + d[2 * i + 1]);
-                    means[i] = eighth * (lower + upper);
+                    let (w, e) = (2 * i, 2 * i + 1);
+                    means[i] = eighth * symmetric_sum::of_cube([a[w], a[e], b[w], b[e], c[w], c[e], d[w], d[e]]);
                 }
             }
         }

@@ -75,6 +75,10 @@ impl Stage for Evolve {
         "evolve"
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn describe(&self) -> String {
         let start = match &self.origin {
             Origin::Initial(facts) => format!("z = {} to {}, root {}", facts.z, self.z_end, ic::shown(facts.root)),
