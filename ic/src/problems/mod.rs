@@ -14,7 +14,8 @@ pub use shock_tube::ShockTube;
 pub use uniform_flow::UniformFlow;
 
 use crate::error::IcError;
-use comove_sim::kernels::layout::{DENSITY, GROUP, PATCH, octant_origin};
+use comove_sim::kernels::Eos;
+use comove_sim::kernels::layout::{DENSITY, FIELDS, GROUP, PATCH, octant_origin};
 use comove_sim::{Cosmology, HostState, RunParameters};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,32 @@ pub struct Gas {
     pub velocity: [f64; 3],
     /// Pressure.
     pub pressure: f64,
+}
+
+impl Gas {
+    /// Density, three momenta, total energy and entropy scalar.
+    pub fn conserved(&self, eos: &Eos<f64>) -> [f64; FIELDS] {
+        let Self { density, velocity: [x, y, z], pressure } = *self;
+        let kinetic = 0.5 * density * (x * x + y * y + z * z);
+        let energy = kinetic + pressure / (eos.gamma - 1.0);
+        [density, density * x, density * y, density * z, energy, eos.entropy(density, pressure)]
+    }
+
+    /// Refuses what no gas can be.
+    ///
+    /// # Errors
+    /// The name and value of what is not finite, or not positive where it must be.
+    pub fn check(&self) -> Result<(), (&'static str, f64)> {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        match self {
+            Self { density, .. } if !positive(*density) => Err(("density", *density)),
+            Self { pressure, .. } if !positive(*pressure) => Err(("pressure", *pressure)),
+            Self { velocity, .. } => match velocity.iter().find(|v| !v.is_finite()) {
+                Some(bad) => Err(("velocity", *bad)),
+                None => Ok(()),
+            },
+        }
+    }
 }
 
 /// What a run of a problem needs besides its gas.
