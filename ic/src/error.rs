@@ -123,11 +123,11 @@ pub enum IcError {
         name: String,
     },
     /// An option that a problem does not know or cannot use.
-    #[error("problem \"{problem}\": {message}")]
+    #[error("problem \"{problem}\": {path}: {message}")]
     ProblemOption {
         /// The problem's name.
         problem: String,
-        /// Path of the option, names joined by points; empty where the error names it.
+        /// Path of the option, names joined by points.
         path: String,
         /// What is wrong.
         message: String,

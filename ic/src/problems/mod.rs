@@ -156,11 +156,8 @@ pub fn build(name: &str, options: &Value) -> Result<Box<dyn Problem>, IcError> {
     let found = PROBLEMS.iter().find(|(known, _)| *known == name);
     let (name, builder) = found.ok_or_else(|| IcError::UnknownProblem { name: name.into() })?;
     let problem = builder(name, options)?;
-    let refuse = |path: &str, message: String| IcError::ProblemOption {
-        problem: (*name).into(),
-        path: path.into(),
-        message: format!("{path}: {message}"),
-    };
+    let refuse =
+        |path: &str, message: String| IcError::ProblemOption { problem: (*name).into(), path: path.into(), message };
     problem.check().map_err(|(path, message)| refuse(path, message))?;
     let setup = problem.setup();
     if setup.root.iter().any(|&n| n == 0 || n % GROUP != 0) {

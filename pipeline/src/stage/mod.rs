@@ -3,6 +3,7 @@
 //! | module | what it makes |
 //! |---|---|
 //! | [`ic`] | an initial condition on a uniform mesh: generated or loaded |
+//! | [`formula`] | a starting state that a run evaluates itself: a problem or a closure |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
@@ -11,6 +12,7 @@
 
 pub mod density_pdf;
 pub mod evolve;
+pub mod formula;
 pub mod halos;
 pub mod ic;
 pub mod maps;
