@@ -6,6 +6,7 @@
 use super::Work;
 use crate::error::PipelineError;
 use crate::moment::Moment;
+use crate::recipe::error::plain;
 use crate::recipe::{Place, Program, RecipeError, Source, api};
 use comove_ic::function_state;
 use comove_ic::problems::{Gas, Problem, Setup};
@@ -160,7 +161,7 @@ impl Formula {
     /// Gas from the closure's map, in code units.
     fn read(&self, value: Dynamic) -> Result<Gas, String> {
         let what = value.type_name();
-        let map: Map = value.try_cast().ok_or(format!("{}, not a map #{{ density, … }}", api::word(what)))?;
+        let map: Map = value.try_cast().ok_or(format!("{}, not a map #{{ density, … }}", plain(what)))?;
         let comoving = self.setup.cosmology.is_some();
         let units = comove_sim::Units::new(self.setup.cosmology);
         let (mut density, mut velocity, mut pressure) = (None, None, None);
@@ -199,7 +200,7 @@ fn known(comoving: bool) -> &'static str {
 
 fn number(name: &str, value: &Dynamic) -> Result<f64, String> {
     let found = value.as_float().or_else(|_| value.as_int().map(|i| i as f64));
-    found.map_err(|found| format!("{} as {name}, not a number", api::word(found)))
+    found.map_err(|found| format!("{} as {name}, not a number", plain(found)))
 }
 
 fn vector(name: &str, value: &Dynamic) -> Result<[f64; 3], String> {

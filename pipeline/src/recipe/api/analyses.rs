@@ -2,10 +2,11 @@
 
 use super::{Analysis, Bound, Captured, Run};
 use crate::campaign::Node;
-use crate::moment::{Moment, list};
+use crate::moment::Moment;
 use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
+use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
@@ -77,6 +78,8 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     with_options(engine, "density_pdf", |name, options, outputs| {
         Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
     });
+    engine.register_fn("compare", |run: Run| compare(run, Map::new()));
+    engine.register_fn("compare", compare);
     let shared = session.clone();
     engine.register_fn(
         "measure",
@@ -90,6 +93,19 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
             measure(&shared, &context, &name, run, options, closure)
         };
     engine.register_fn("measure", measure_some);
+}
+
+fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
+    let outputs = selection("compare", &run, &mut options)?;
+    if !options.is_empty() {
+        decode_with::<Common>("compare", options, &[])?;
+    }
+    let problem = run.problem.clone().ok_or_else(|| {
+        let message = "the run has no solution to compare with: it does not start from problem(\"name\", #{ … })";
+        Refusal::error("compare", message, None)
+    })?;
+    let parameters = run.node.stage().parameters()["run"].clone();
+    Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node]))
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.
@@ -134,8 +150,8 @@ fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
     if let (Selection::At(moments), Some(outputs)) = (&selection, &run.outputs)
         && let Some(moment) = moments.iter().find(|moment| !outputs.contains(moment))
     {
-        let outputs: Vec<Moment> = outputs.iter().rev().copied().collect();
-        let message = format!("{} is not among the run's outputs ({})", moment.value(), list(&outputs));
+        let there: Vec<String> = outputs.iter().map(|moment| moment.value().to_string()).collect();
+        let message = format!("{} is not among the run's outputs ({})", moment.value(), there.join(", "));
         return Err(refuse(key, message));
     }
     Ok(selection)

@@ -6,7 +6,7 @@
 //! | [`initial`] | `ic_gaussian`, `ic_load` |
 //! | [`formula`] | `problem`, `ic_function` |
 //! | [`runs`] | `evolve`, `from_snapshot`, `density_above` |
-//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `measure` |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure` |
 //! | [`snapshot_view`] | what a `measure` closure sees |
 //!
 //! `param` and `campaign` are here.
@@ -99,11 +99,6 @@ pub fn node_of(value: &Dynamic) -> Option<Node> {
     });
     mesh.or_else(|| value.clone().try_cast::<Run>().map(|h| h.node))
         .or_else(|| value.clone().try_cast::<Analysis>().map(|h| h.node))
-}
-
-/// A Rhai type in a recipe's words.
-pub fn word(type_name: &str) -> String {
-    plain(type_name)
 }
 
 /// The text of a closure that is the last argument of a call, the values it captures and where it stands; its captured
