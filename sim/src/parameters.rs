@@ -2,6 +2,7 @@
 
 use crate::error::SimError;
 use comove_kernels::layout::PATCH;
+use comove_kernels::{Eos, Real};
 use serde::{Deserialize, Serialize};
 
 /// Largest CFL number at which relaxing TVD was found stable (docs/notes-kernels.md, *Accuracy*).
@@ -109,6 +110,8 @@ pub struct RunParameters {
     pub gamma: f64,
     /// Whether the gas attracts itself.
     pub gravity: bool,
+    /// What lies beyond the box.
+    pub boundary: Boundary,
     /// 4πG in code units for plain coordinates (comoving: 3/2 Ω_m a).
     pub four_pi_g: f64,
     /// Finest level allowed.
@@ -150,6 +153,7 @@ impl Default for RunParameters {
             coordinates: Coordinates::Comoving,
             gamma: 5.0 / 3.0,
             gravity: true,
+            boundary: Boundary::Periodic,
             four_pi_g: 1.0,
             max_level: 0,
             refine: Vec::new(),
@@ -171,6 +175,16 @@ impl Default for RunParameters {
 }
 
 impl RunParameters {
+    /// The gas law, with floors.
+    pub fn eos<T: Real>(&self) -> Eos<T> {
+        Eos {
+            gamma: T::of(self.gamma),
+            eta: T::of(self.eta),
+            density_floor: T::of(self.density_floor),
+            pressure_floor: T::of(self.pressure_floor),
+        }
+    }
+
     /// Checks what can be checked without a starting state.
     ///
     /// # Errors
