@@ -1,7 +1,9 @@
 //! Test problems in plain coordinates, each with its solution: one file each, and all of them in [`ALL`].
 
 pub mod acoustic_wave;
+mod blast_wave;
 mod riemann;
+mod secondary_infall;
 pub mod shock_tube;
 pub mod uniform_flow;
 
