@@ -103,4 +103,20 @@ pub enum IcError {
         /// Why not, and what would do.
         reason: &'static str,
     },
+    /// A problem that does not exist.
+    #[error("there is no problem \"{name}\"; there are {}", crate::problems::NAMES.join(", "))]
+    UnknownProblem {
+        /// The name asked for.
+        name: String,
+    },
+    /// An option that a problem does not know or cannot use.
+    #[error("problem \"{problem}\": {message}")]
+    ProblemOption {
+        /// The problem's name.
+        problem: String,
+        /// Path of the option, names joined by points; empty where the error names it.
+        path: String,
+        /// What is wrong.
+        message: String,
+    },
 }

@@ -75,6 +75,8 @@ pub struct RunParameters {
     pub gamma: f64,
     /// Whether the gas attracts itself.
     pub gravity: bool,
+    /// What lies beyond the box.
+    pub boundary: Boundary,
     /// 4πG in code units for plain coordinates (comoving: 3/2 Ω_m a).
     pub four_pi_g: f64,
     /// Finest level allowed.
@@ -114,6 +116,7 @@ impl Default for RunParameters {
             coordinates: Coordinates::Comoving,
             gamma: 5.0 / 3.0,
             gravity: true,
+            boundary: Boundary::Periodic,
             four_pi_g: 1.0,
             max_level: 0,
             refine: Vec::new(),

@@ -1,4 +1,7 @@
-//! Test problems in plain coordinates, each with its solution: one file each, and all of them in [`ALL`].
+//! Problems: starting states given by a formula, with the run they belong to and, where there is one, their solution.
+//!
+//! One file each, and all of them in [`NAMES`]. A problem is a structure whose fields are the options of
+//! `problem("name", #{ … })` in a recipe; its default is the set-up in which the problem is known. [`build`] makes it.
 
 pub mod acoustic_wave;
 mod blast_wave;
@@ -8,15 +11,20 @@ pub mod shock_tube;
 pub mod uniform_flow;
 
 pub use acoustic_wave::AcousticWave;
+pub use riemann::Side;
 pub use shock_tube::ShockTube;
 pub use uniform_flow::UniformFlow;
 
-use crate::uniform_mesh::UniformMesh;
-use comove_sim::kernels::layout::{DENSITY, PATCH, octant_origin};
-use comove_sim::{Boundary, HostState};
+use crate::error::IcError;
+use comove_sim::kernels::layout::{DENSITY, GROUP, PATCH, octant_origin};
+use comove_sim::{Cosmology, HostState, RunParameters};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::Debug;
 
-/// Gas at a point: density, velocity and pressure in plain code units.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Gas at a point, in code units: supercomoving in a cosmology, plain otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Gas {
     /// Mass density.
     pub density: f64,
@@ -26,126 +34,180 @@ pub struct Gas {
     pub pressure: f64,
 }
 
-/// A problem with a known solution, in a box of length 1 along x with cubic cells.
-pub trait Problem: Sync {
+/// What a run of a problem needs besides its gas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Box length along x, code length.
+    pub box_length: f64,
+    /// Root cells along x, y, z, each a multiple of 16; cells are cubes.
+    pub root: [usize; 3],
+    /// The background; `None` in plain coordinates.
+    pub cosmology: Option<Cosmology>,
+    /// Where a run starts: scale factor, or time in plain coordinates.
+    pub start: f64,
+    /// Where it ends.
+    pub end: f64,
+    /// The standard run: criteria, gravity, boundary, γ, precision, finest level.
+    pub parameters: RunParameters,
+}
+
+/// How a solution is drawn and compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum View {
+    /// Along an axis, through a point.
+    Line {
+        /// 0 x, 1 y, 2 z.
+        axis: usize,
+        /// A point of the line, code length.
+        through: [f64; 3],
+    },
+    /// From the origin to the opposite corner of the box.
+    Diagonal,
+    /// In shells about a centre.
+    Shells {
+        /// The centre, code length.
+        center: [f64; 3],
+        /// Radius of the largest shell, code length.
+        radius: f64,
+    },
+}
+
+/// A starting state given by a formula, the run that it belongs to, and its solution.
+pub trait Problem: Debug + Send + Sync {
     /// Its name, as in recipes.
     fn name(&self) -> &'static str;
 
-    /// Ratio of specific heats.
-    fn gamma(&self) -> f64;
+    /// All its options, as a recipe could state them: what the fingerprint of a run holds.
+    fn options(&self) -> Value;
 
-    /// What lies beyond the box: by default its other side.
-    fn boundary(&self) -> Boundary {
-        Boundary::Periodic
-    }
+    /// The run that it belongs to.
+    fn setup(&self) -> Setup;
 
-    /// Root cells along x, y, z for `n` of them along x, a multiple of 16: by default a cube.
-    fn root_cells(&self, n: usize) -> [usize; 3] {
-        [n; 3]
-    }
+    /// Gas of a cell of width `h` with its centre at `x` (code length): the value there, or the mean over the cell where
+    /// the difference matters.
+    fn initial(&self, x: [f64; 3], h: f64) -> Gas;
 
-    /// When a run of it ends, in code time.
-    fn end_time(&self) -> f64;
+    /// The solution at the point `x` (code length) at scale factor or time `t`; `None` where there is none in closed
+    /// form.
+    fn exact(&self, x: [f64; 3], t: f64) -> Option<Gas>;
 
-    /// The solution at the point x at time t.
-    fn exact(&self, x: [f64; 3], t: f64) -> Gas;
+    /// How solution and run are drawn and compared.
+    fn view(&self) -> View;
 
-    /// The state at the point x from which a run starts.
-    fn initial(&self, x: [f64; 3]) -> Gas {
-        self.exact(x, 0.0)
-    }
-
-    /// The order at which the L1 error of a second-order scheme falls with resolution; `None` where the scheme keeps
-    /// the solution to round-off.
-    fn expected_order(&self) -> Option<f64>;
-
-    /// The solution at time t at the cell centres of level `level` over a root of `n` cells along x, to be placed there
-    /// by [`crate::restrict()`].
-    fn mesh(&self, n: usize, level: u8, t: f64) -> UniformMesh {
-        let cells = self.root_cells(n).map(|n| n << level);
-        let count = cells.iter().product();
-        let width = 1.0 / cells[0] as f64;
-        let mut mesh = UniformMesh {
-            cells,
-            density: Vec::with_capacity(count),
-            momentum: std::array::from_fn(|_| Vec::with_capacity(count)),
-            internal_energy: Vec::with_capacity(count),
-        };
-        for index in 0..count {
-            let x = mesh.cell(index).map(|i| (i as f64 + 0.5) * width);
-            let gas = self.exact(x, t);
-            mesh.density.push(gas.density);
-            for axis in 0..3 {
-                mesh.momentum[axis].push(gas.density * gas.velocity[axis]);
-            }
-            mesh.internal_energy.push(gas.pressure / (self.gamma() - 1.0));
-        }
-        mesh
+    /// Refuses options that make no problem.
+    ///
+    /// # Errors
+    /// The option and what is wrong with it.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        Ok(())
     }
 }
 
-/// L1 error of the density: the box mean of |ρ − ρ_exact| over leaf cells, compared at their centres.
-pub fn l1_error(problem: &dyn Problem, state: &HostState, t: f64) -> f64 {
+type Builder = fn(&str, &Value) -> Result<Box<dyn Problem>, IcError>;
+
+/// Every problem and how it is built, by name.
+const PROBLEMS: [(&str, Builder); 3] = [
+    ("acoustic_wave", decode::<AcousticWave>),
+    ("shock_tube", decode::<ShockTube>),
+    ("uniform_flow", decode::<UniformFlow>),
+];
+
+/// The names of all problems.
+pub const NAMES: [&str; PROBLEMS.len()] = {
+    let mut names = [""; PROBLEMS.len()];
+    let mut n = 0;
+    while n < names.len() {
+        names[n] = PROBLEMS[n].0;
+        n += 1;
+    }
+    names
+};
+
+/// The problem of that name, with these options (a JSON object) in place of its defaults.
+///
+/// # Errors
+/// [`IcError::UnknownProblem`]; [`IcError::ProblemOption`] naming an option that the problem does not know or cannot use.
+pub fn build(name: &str, options: &Value) -> Result<Box<dyn Problem>, IcError> {
+    let found = PROBLEMS.iter().find(|(known, _)| *known == name);
+    let (name, builder) = found.ok_or_else(|| IcError::UnknownProblem { name: name.into() })?;
+    let problem = builder(name, options)?;
+    let refuse = |path: &str, message: String| IcError::ProblemOption {
+        problem: (*name).into(),
+        path: path.into(),
+        message: format!("{path}: {message}"),
+    };
+    problem.check().map_err(|(path, message)| refuse(path, message))?;
+    let setup = problem.setup();
+    if setup.root.iter().any(|&n| n == 0 || n % GROUP != 0) {
+        return Err(refuse("root", format!("{:?}: every axis needs a multiple of {GROUP} cells", setup.root)));
+    }
+    setup.parameters.check()?;
+    Ok(problem)
+}
+
+fn decode<P: Problem + DeserializeOwned + 'static>(name: &str, options: &Value) -> Result<Box<dyn Problem>, IcError> {
+    let problem: P = serde_path_to_error::deserialize(options).map_err(|error| IcError::ProblemOption {
+        problem: name.into(),
+        path: error.path().to_string(),
+        message: error.inner().to_string(),
+    })?;
+    Ok(Box::new(problem))
+}
+
+/// The options of a problem: [`Problem::options`] of every problem.
+fn options_of(problem: &impl Serialize) -> Value {
+    serde_json::to_value(problem).expect("numbers and names")
+}
+
+/// L1 error of the density at scale factor or time `t`: the box mean of |ρ − ρ_exact| over leaf cells, compared at their
+/// centres; `None` where the problem has no solution in closed form.
+pub fn l1_error(problem: &dyn Problem, state: &HostState, t: f64) -> Option<f64> {
+    let box_length = problem.setup().box_length;
     let mut error = 0.0;
     for patch in state.tree.leaf_patches() {
         let cells = state.tree.cells(patch.level);
+        let width = box_length / cells[0] as f64;
         let density = state.field(patch.group, DENSITY);
         let origin = octant_origin(patch.octant);
         let mut sum = 0.0;
         for local in 0..PATCH * PATCH * PATCH {
             let offset = [local % PATCH, local / PATCH % PATCH, local / (PATCH * PATCH)];
-            let x = std::array::from_fn(|a| ((patch.first_cell[a] + offset[a]) as f64 + 0.5) / cells[0] as f64);
+            let x = std::array::from_fn(|a| ((patch.first_cell[a] + offset[a]) as f64 + 0.5) * width);
             let [i, j, k] = std::array::from_fn(|a| origin[a] + offset[a]);
-            sum += (density[[k, j, i]] - problem.exact(x, t).density).abs();
+            sum += (density[[k, j, i]] - problem.exact(x, t)?.density).abs();
         }
         error += sum / cells.iter().product::<usize>() as f64;
     }
-    error
-}
-
-/// Every problem with its standard parameters.
-pub static ALL: [&dyn Problem; 3] = [&UniformFlow::STANDARD, &AcousticWave::STANDARD, &ShockTube::SOD];
-
-/// The problem of that name with its standard parameters.
-pub fn by_name(name: &str) -> Option<&'static dyn Problem> {
-    ALL.into_iter().find(|problem| problem.name() == name)
+    Some(error)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use comove_sim::RunParameters;
-    use comove_sim::parameters::Criterion;
+    use serde_json::json;
 
-    /// A state at level 1 with some of it removed is the solution where it is fine; its coarse cells are means over
-    /// points a quarter cell from the centre, which differ from the centre's value by at most A k² h²/32.
     #[test]
-    fn errors_are_measured_on_leaf_cells() {
-        let wave = AcousticWave { amplitude: 0.1, ..AcousticWave::STANDARD };
-        let refine = vec![Criterion::DensityAbove { thresholds: vec![1.05] }];
-        let parameters = RunParameters { max_level: 1, refine, flag_buffer: 0, ..RunParameters::default() };
-        let place = |mesh| crate::restrict(mesh, 1, wave.boundary(), &parameters, &crate::silent).unwrap();
-        let (state, audit) = place(wave.mesh(32, 1, 0.0));
-        assert!(audit.levels[1].cells_kept > 0 && audit.levels[1].cells_removed > 0);
-        let error = l1_error(&wave, &state, 0.0);
-        let curvature = 0.1 * (std::f64::consts::TAU / 32.0).powi(2) / 32.0;
-        assert!(error > 0.0 && error < curvature, "{error} {curvature}");
-        // a quarter of a period later the wave is elsewhere: mean |cos(x) − cos(x − π/2)| = 2√2/π
-        let moved = l1_error(&wave, &state, 0.25);
-        assert!((moved / (0.1 * 8f64.sqrt() / std::f64::consts::PI) - 1.0).abs() < 0.01, "{moved}");
+    fn every_problem_is_built_by_its_name() {
+        for name in NAMES {
+            let problem = build(name, &json!({})).unwrap();
+            assert_eq!(problem.name(), name);
+            assert_eq!(build(name, &problem.options()).unwrap().options(), problem.options());
+            let setup = problem.setup();
+            assert!(setup.end > setup.start && setup.box_length > 0.0, "{name}");
+            let h = setup.box_length / setup.root[0] as f64;
+            let x = [0.5 * h, 3.5 * h, 7.5 * h];
+            let gas = problem.initial(x, h);
+            assert!(gas.density > 0.0 && gas.pressure > 0.0, "{name}");
+        }
     }
 
     #[test]
-    fn every_problem_makes_a_mesh_that_starts_as_it_should() {
-        for problem in ALL {
-            let mesh = problem.mesh(32, 0, 0.0);
-            assert!(mesh.check().is_ok() && mesh.cells.iter().all(|n| n % 16 == 0), "{}", problem.name());
-            let index = mesh.index([7, 11, 3]);
-            let gas = problem.initial([7.5 / 32.0, 11.5 / 32.0, 3.5 / 32.0]);
-            assert_eq!(mesh.density[index], gas.density);
-            assert_eq!(mesh.momentum[1][index], gas.density * gas.velocity[1]);
-            assert_eq!(by_name(problem.name()).map(Problem::name), Some(problem.name()));
-        }
-        assert!(by_name("no such problem").is_none());
+    fn wrong_options_are_named() {
+        let refusal = |name: &str, options: Value| build(name, &options).unwrap_err().to_string();
+        assert!(refusal("sod", json!({})).starts_with("there is no problem \"sod\"; there are acoustic_wave, "));
+        assert!(refusal("shock_tube", json!({ "rot": 64 })).contains("unknown field `rot`"));
+        let expected = "problem \"shock_tube\": root: [20, 16, 16]: every axis needs a multiple of 16 cells";
+        assert_eq!(refusal("shock_tube", json!({ "root": 20 })), expected);
+        assert!(refusal("shock_tube", json!({ "interface": 1.5 })).contains("interface: 1.5 must lie between 0 and 1"));
     }
 }

@@ -1,21 +1,44 @@
 //! Gas that moves through a periodic box as a whole and must notice nothing, least of all the borders between
 //! refinement levels.
 
-use super::{Gas, Problem};
+use super::{Gas, Problem, Setup, View, options_of};
+use comove_sim::{Coordinates, Precision, RunParameters};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// Constant density, velocity and pressure.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Constant density, velocity and pressure in the unit box.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct UniformFlow {
-    /// The gas everywhere.
-    pub gas: Gas,
+    /// Root cells along each axis.
+    pub root: usize,
+    /// Precision of the state.
+    pub precision: Precision,
+    /// Mass density everywhere.
+    pub density: f64,
+    /// Velocity everywhere.
+    pub velocity: [f64; 3],
+    /// Pressure everywhere.
+    pub pressure: f64,
     /// Ratio of specific heats.
     pub gamma: f64,
+    /// End of the run.
+    pub end: f64,
 }
 
-impl UniformFlow {
+impl Default for UniformFlow {
     /// Oblique flow at Mach 1.4, in no symmetry with the mesh.
-    pub const STANDARD: Self =
-        Self { gas: Gas { density: 1.25, velocity: [1.0, -0.7, 0.4], pressure: 0.6 }, gamma: 5.0 / 3.0 };
+    fn default() -> Self {
+        Self {
+            root: 32,
+            precision: Precision::Single,
+            density: 1.25,
+            velocity: [1.0, -0.7, 0.4],
+            pressure: 0.6,
+            gamma: 5.0 / 3.0,
+            end: 0.5,
+        }
+    }
 }
 
 impl Problem for UniformFlow {
@@ -23,19 +46,30 @@ impl Problem for UniformFlow {
         "uniform_flow"
     }
 
-    fn gamma(&self) -> f64 {
-        self.gamma
+    fn options(&self) -> Value {
+        options_of(self)
     }
 
-    fn end_time(&self) -> f64 {
-        0.5
+    fn setup(&self) -> Setup {
+        let parameters = RunParameters {
+            precision: self.precision,
+            coordinates: Coordinates::Plain,
+            gamma: self.gamma,
+            gravity: false,
+            ..RunParameters::default()
+        };
+        Setup { box_length: 1.0, root: [self.root; 3], cosmology: None, start: 0.0, end: self.end, parameters }
     }
 
-    fn exact(&self, _x: [f64; 3], _t: f64) -> Gas {
-        self.gas
+    fn initial(&self, _x: [f64; 3], _h: f64) -> Gas {
+        Gas { density: self.density, velocity: self.velocity, pressure: self.pressure }
     }
 
-    fn expected_order(&self) -> Option<f64> {
-        None
+    fn exact(&self, x: [f64; 3], _t: f64) -> Option<Gas> {
+        Some(self.initial(x, 0.0))
+    }
+
+    fn view(&self) -> View {
+        View::Diagonal
     }
 }
