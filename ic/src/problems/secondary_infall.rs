@@ -4,7 +4,7 @@
 //! The only length is the turnaround radius r_ta ∝ t^(8/9). With λ = r/r_ta and the background density
 //! ρ_b = 1/(6πGt²): v = (r_ta/t) V(λ), ρ = ρ_b D(λ), P = ρ_b (r_ta/t)² Π(λ), m = (4π/3) ρ_b r_ta³ M(λ).
 //!
-//! Outside the shock at λ_s cold shells follow cycloids. Behind it, with U = V/λ, W = U − 8/9, C = Π/(D λ²) and ' for
+//! Monatomic gas, γ = 5/3, the one of comoving coordinates. Outside the shock at λ_s cold shells follow cycloids. Behind it, with U = V/λ, W = U − 8/9, C = Π/(D λ²) and ' for
 //! d/dlnλ, the equations are
 //!
 //! - continuity: W D'/D + U' + 3U = 2,
@@ -18,6 +18,7 @@
 use crate::ode::{Curve, solve};
 use std::f64::consts::PI;
 
+const GAMMA: f64 = 5.0 / 3.0;
 /// Similarity speed of a fixed radius: −dlnλ/dlnt.
 const DRIFT: f64 = 8.0 / 9.0;
 /// ln of the innermost λ over that of the shock; inside, the central power laws continue. The mode λ^(−3/2), excited at
@@ -40,7 +41,7 @@ pub(super) struct Infall {
     pub(super) mass: f64,
 }
 
-/// The solution for one ratio of specific heats.
+/// The solution.
 #[derive(Clone, Debug)]
 pub(super) struct SecondaryInfall {
     shock: f64,
@@ -50,18 +51,17 @@ pub(super) struct SecondaryInfall {
 
 impl SecondaryInfall {
     /// Finds the shock and integrates from there to the centre.
-    pub(super) fn new(gamma: f64) -> Self {
-        // phases of the cycloid at the shock: the central mode changes its sign once in between
-        let (mut low, mut high) = (1.2 * PI, 1.95 * PI);
-        let sign = central_mode(gamma, low).signum();
-        debug_assert!(central_mode(gamma, high).signum() != sign);
+    pub(super) fn new() -> Self {
+        // phases of the cycloid at the shock, λ_s = 0.535 and 0.195: too far out the gas moves outward at the centre,
+        // too far in inward
+        let (mut low, mut high) = (1.3 * PI, 1.6 * PI);
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            if central_mode(gamma, middle).signum() == sign { low = middle } else { high = middle }
+            if central_velocity(middle) > 0.0 { low = middle } else { high = middle }
         }
         let ahead = Shell::at_phase(0.5 * (low + high));
         let x = ahead.lambda.ln();
-        let curve = Curve::solve(&|x, y| slope(gamma, x, y), x, behind(gamma, &ahead), x + DEPTH, INTERVALS, TOLERANCE);
+        let curve = Curve::solve(&slope, x, behind(&ahead), x + DEPTH, INTERVALS, TOLERANCE);
         Self { shock: ahead.lambda, curve }
     }
 
@@ -133,45 +133,42 @@ impl Shell {
 }
 
 /// U, lnD and lnΠ behind a strong shock into a shell, at rest at λ_s: the speed towards it falls by (γ−1)/(γ+1).
-fn behind(gamma: f64, ahead: &Shell) -> [f64; 3] {
+fn behind(ahead: &Shell) -> [f64; 3] {
     let density = ahead.gas().density;
     let approach = ahead.u - DRIFT;
-    let jump = (gamma - 1.0) / (gamma + 1.0);
-    let pressure = 2.0 / (gamma + 1.0) * density * (approach * ahead.lambda).powi(2);
+    let jump = (GAMMA - 1.0) / (GAMMA + 1.0);
+    let pressure = 2.0 / (GAMMA + 1.0) * density * (approach * ahead.lambda).powi(2);
     [DRIFT + jump * approach, (density / jump).ln(), pressure.ln()]
 }
 
 /// d/dlnλ of U, lnD and lnΠ.
-fn slope(gamma: f64, x: f64, [u, log_density, log_pressure]: &[f64; 3]) -> [f64; 3] {
+fn slope(x: f64, [u, log_density, log_pressure]: &[f64; 3]) -> [f64; 3] {
     let w = u - DRIFT;
     let density = log_density.exp();
     let c = (log_pressure - log_density - 2.0 * x).exp();
-    let entropy = 20.0 / 9.0 - 2.0 * gamma;
+    let entropy = 20.0 / 9.0 - 2.0 * GAMMA;
     // D'/D and Π'/Π from continuity and entropy into momentum
-    let rest = w * (u / 9.0 - w * u + density * w) + c * (gamma * (3.0 * u - 2.0) - entropy);
-    let u_slope = rest / (w * w - gamma * c);
+    let rest = w * (u / 9.0 - w * u + density * w) + c * (GAMMA * (3.0 * u - 2.0) - entropy);
+    let u_slope = rest / (w * w - GAMMA * c);
     let density_slope = -(u_slope + 3.0 * u - 2.0) / w;
-    [u_slope, density_slope, gamma * density_slope + entropy / w]
+    [u_slope, density_slope, GAMMA * density_slope + entropy / w]
 }
 
-/// Amplitude of the mode λ^(−3/2) near the centre of a solution whose shock stands at phase θ.
-///
-/// Linearised about the centre with s = ln(D/C · 16/45): U' = −(4/3) s, s' = −s/2 − (9/8) U for γ = 5/3, whose modes are
-/// s = −(3/4) U ∝ λ and s = (9/8) U ∝ λ^(−3/2). The sign is that of U alone once the mode has grown large, so the
-/// bisection does not depend on γ.
-fn central_mode(gamma: f64, theta: f64) -> f64 {
+/// U far inside a shock that stands at phase θ of the shells ahead of it, or where it has left its central value for
+/// good: its sign is that of the mode λ^(−3/2).
+fn central_velocity(theta: f64) -> f64 {
     let ahead = Shell::at_phase(theta);
-    let mut x = ahead.lambda.ln();
-    let mut y = behind(gamma, &ahead);
-    let end = x + 2.0 * DEPTH;
     let spacing = 0.05;
-    while x > end {
-        let next = solve(&|x, y| slope(gamma, x, y), x, y, x - spacing, TOLERANCE);
-        x -= spacing;
-        y = next;
-        if (y[0] > 0.6 || y[0] < -0.6) && x < ahead.lambda.ln() - 1.0 {
+    let mut x = ahead.lambda.ln();
+    let mut y = behind(&ahead);
+    // twice the depth of the curve, so that the mode has grown as far again as it may have on the curve
+    for _ in 0..(-2.0 * DEPTH / spacing) as usize {
+        // well before U = 8/9, where the equations are singular, and beyond any U from which the gas comes to rest
+        if y[0] > 0.7 || y[0] < -5.0 {
             break;
         }
+        y = solve(&slope, x, y, x - spacing, TOLERANCE);
+        x -= spacing;
     }
     y[0]
 }
@@ -180,12 +177,10 @@ fn central_mode(gamma: f64, theta: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const GAMMA: f64 = 5.0 / 3.0;
-
     /// λ_s = 0.339 for γ = 5/3 (Bertschinger 1985, section III).
     #[test]
     fn the_shock_stands_where_bertschinger_found_it() {
-        let infall = SecondaryInfall::new(GAMMA);
+        let infall = SecondaryInfall::new();
         println!("λ_s = {:.9}", infall.shock());
         assert!((infall.shock() - 0.339).abs() < 5e-4, "{}", infall.shock());
     }
@@ -193,7 +188,7 @@ mod tests {
     /// The shock conditions across λ_s: mass flux, momentum flux, and no energy lost, in the frame of the shock.
     #[test]
     fn fluxes_through_the_shock_agree() {
-        let infall = SecondaryInfall::new(GAMMA);
+        let infall = SecondaryInfall::new();
         let shock = infall.shock();
         let [ahead, behind] = [shock * (1.0 + 1e-12), shock].map(|lambda| {
             let gas = infall.at(lambda);
@@ -210,7 +205,7 @@ mod tests {
     /// density by Simpson's rule in lnλ.
     #[test]
     fn mass_is_the_integral_of_density() {
-        let infall = SecondaryInfall::new(GAMMA);
+        let infall = SecondaryInfall::new();
         let shock = infall.shock();
         for (from, to) in [(1e-5 * shock, 0.1 * shock), (0.1 * shock, shock), (shock * (1.0 + 1e-13), 1.0), (1.0, 4.0)] {
             let n = 20_000;
@@ -229,7 +224,7 @@ mod tests {
     /// Equilibrium at the centre: gas at rest with D ∝ λ^(−9/4), Π ∝ λ^(−5/2) and C/D = 16/45.
     #[test]
     fn the_centre_is_in_equilibrium() {
-        let infall = SecondaryInfall::new(GAMMA);
+        let infall = SecondaryInfall::new();
         for fraction in [3e-3, 3e-4, 1e-6] {
             let lambda = fraction * infall.shock();
             let (gas, further) = (infall.at(lambda), infall.at(1.01 * lambda));
@@ -247,7 +242,7 @@ mod tests {
     /// At turnaround V = 0 and M = (3π/4)²; far out the gas follows the background.
     #[test]
     fn shells_turn_around_at_one() {
-        let infall = SecondaryInfall::new(GAMMA);
+        let infall = SecondaryInfall::new();
         let gas = infall.at(1.0);
         assert!(gas.velocity.abs() < 1e-12 && (gas.mass - (0.75 * PI).powi(2)).abs() < 1e-12, "{gas:?}");
         let far = infall.at(1e3);
