@@ -146,9 +146,9 @@ mod tests {
     /// The error falls with the tolerance, and stays near it.
     #[test]
     fn errors_follow_the_tolerance() {
-        let error = |tolerance| (solve(&|x, y: &[f64; 1]| [y[0] * x.cos()], 0.0, [1.0], 8.0, tolerance)[0]
-            - 8f64.sin().exp())
-        .abs();
+        let error = |tolerance| {
+            (solve(&|x, y: &[f64; 1]| [y[0] * x.cos()], 0.0, [1.0], 8.0, tolerance)[0] - 8f64.sin().exp()).abs()
+        };
         assert!(error(1e-6) < 1e-4 && error(1e-12) < 1e-10 && error(1e-12) < 1e-3 * error(1e-6));
     }
 

@@ -84,8 +84,7 @@ fn slope(gamma: f64, x: f64, [log_excess, log_density, _]: &[f64; 3]) -> [f64; 3
     let v = (1.0 + excess) / gamma;
     let c = scaled_sound(gamma, v);
     // entropy into momentum: V' [(V − 1)² − γC] = V (V − 1) (5/2 − V) + 3C (γV − 1), both sides times γV − 1
-    let v_slope_over_excess =
-        (v * (v - 1.0) * (2.5 - v) + 3.0 * c) / ((v - 1.0) * (v - 1.0) * excess - gamma * c);
+    let v_slope_over_excess = (v * (v - 1.0) * (2.5 - v) + 3.0 * c) / ((v - 1.0) * (v - 1.0) * excess - gamma * c);
     let density_slope = (v_slope_over_excess * excess + 3.0 * v) / (1.0 - v);
     // 4π ξ³ (½ D ξ² V² + Π/(γ−1)), lost towards the shock
     let energy = 4.0 * PI * (log_density + 5.0 * x).exp() * (0.5 * v * v + c / (excess * (gamma - 1.0)));
@@ -133,7 +132,15 @@ mod tests {
     /// Simpson's rule for ∫ f dξ over [0, 1].
     fn integral(f: impl Fn(f64) -> f64) -> f64 {
         let n = 20_000;
-        let weight = |i: usize| if i == 0 || i == n { 1.0 } else if i % 2 == 1 { 4.0 } else { 2.0 };
+        let weight = |i: usize| {
+            if i == 0 || i == n {
+                1.0
+            } else if i % 2 == 1 {
+                4.0
+            } else {
+                2.0
+            }
+        };
         (0..=n).map(|i| weight(i) * f(i as f64 / n as f64)).sum::<f64>() / (3 * n) as f64
     }
 

@@ -182,7 +182,8 @@ mod tests {
     use super::*;
 
     /// Continuity, the equation of motion and Poisson's along an oblique wave, by central differences in x and a
-    /// (dt̃ = a^(−3/2) da); the gas is too cold for its pressure to show.
+    /// (dt̃ = a^(−3/2) da); the gas is too cold for its pressure to show. The caustic is near enough that b changes by
+    /// 10⁻³ of 1 − b over a difference, whose error is the square of that.
     #[test]
     fn the_wave_solves_the_comoving_equations() {
         let pancake = Pancake { root: [32; 3], wave_numbers: [1, 2, -1], temperature_k: 1e-6, ..Pancake::default() };
@@ -198,7 +199,7 @@ mod tests {
         let here = gas(0, 0.0, 0.0);
         let divergence: f64 = (0..3).map(|axis| along(axis, &|g| g.density * g.velocity[axis])).sum();
         let change = rate(&|g| g.density);
-        assert!((change + divergence).abs() < 1e-6 * change.abs(), "{change} {divergence}");
+        assert!((change + divergence).abs() < 1e-5 * change.abs(), "{change} {divergence}");
         // the acceleration that a parcel feels; its divergence is that of gravity: −(3/2) a (ρ̃ − 1)
         let felt = |x: [f64; 3], axis: usize| {
             let gas = |other: usize, dx: f64, da: f64| {

@@ -105,7 +105,8 @@ impl Shell {
     fn at_phase(theta: f64) -> Self {
         // θ − sinθ by its series where the difference would lose digits
         let lag = if theta < 0.1 {
-            theta.powi(3) / 6.0 * (1.0 - theta.powi(2) / 20.0 * (1.0 - theta.powi(2) / 42.0 * (1.0 - theta.powi(2) / 72.0)))
+            theta.powi(3) / 6.0
+                * (1.0 - theta.powi(2) / 20.0 * (1.0 - theta.powi(2) / 42.0 * (1.0 - theta.powi(2) / 72.0)))
         } else {
             theta - theta.sin()
         };
@@ -207,10 +208,19 @@ mod tests {
     fn mass_is_the_integral_of_density() {
         let infall = SecondaryInfall::new();
         let shock = infall.shock();
-        for (from, to) in [(1e-5 * shock, 0.1 * shock), (0.1 * shock, shock), (shock * (1.0 + 1e-13), 1.0), (1.0, 4.0)] {
+        for (from, to) in [(1e-5 * shock, 0.1 * shock), (0.1 * shock, shock), (shock * (1.0 + 1e-13), 1.0), (1.0, 4.0)]
+        {
             let n = 20_000;
             let h = (to / from).ln() / f64::from(n);
-            let weight = |i: i32| if i == 0 || i == n { 1.0 } else if i % 2 == 1 { 4.0 } else { 2.0 };
+            let weight = |i: i32| {
+                if i == 0 || i == n {
+                    1.0
+                } else if i % 2 == 1 {
+                    4.0
+                } else {
+                    2.0
+                }
+            };
             let term = |i: i32| {
                 let lambda = (from * (h * f64::from(i)).exp()).clamp(from, to);
                 weight(i) * 3.0 * lambda.powi(3) * infall.at(lambda).density

@@ -284,7 +284,8 @@ mod tests {
             let (dx, da) = (1e-4 * x, 1e-4 * a);
             type Profile = (f64, f64, f64);
             let at = |dx: f64, da: f64| collapse.profile(x + dx, a + da);
-            let along = |f: &dyn Fn(Profile, f64) -> f64| (f(at(dx, 0.0), x + dx) - f(at(-dx, 0.0), x - dx)) / (2.0 * dx);
+            let along =
+                |f: &dyn Fn(Profile, f64) -> f64| (f(at(dx, 0.0), x + dx) - f(at(-dx, 0.0), x - dx)) / (2.0 * dx);
             let rate = |f: &dyn Fn(Profile) -> f64| (f(at(0.0, da)) - f(at(0.0, -da))) / (2.0 * da) * a.powf(1.5);
             let (density, velocity, _) = at(0.0, 0.0);
             let flow = along(&|(density, velocity, _), x| x * x * density * velocity) / (x * x);
