@@ -12,17 +12,17 @@ use comove_sim::{Boundary, HostState, Key, Octree, RunParameters, SimError};
 use std::collections::BTreeSet;
 use std::f64::consts::PI;
 
-/// The potential of some point masses on the mesh that is refined around them.
+/// A mesh that is refined around some places, and the potential of masses there.
 pub(super) struct ParticleMesh<T> {
     state: State<T>,
 }
 
 impl<T: Real> ParticleMesh<T> {
-    /// Refines `levels` times where the masses put density, and `flag_buffer` cells around, deposits them on every level
-    /// and solves ∇²φ = 4π (ρ − ⟨ρ⟩) with the solver of `parameters`.
+    /// Refines `levels` times where masses at these places put density, and `flag_buffer` cells around. The solver is
+    /// that of `parameters`.
     ///
     /// - `root`: groups along each axis of the root level.
-    /// - `positions`: in [0, 1).
+    /// - `places`: in [0, 1).
     ///
     /// # Errors
     /// [`SimError::Kernel`] if it does not fit.
@@ -30,28 +30,47 @@ impl<T: Real> ParticleMesh<T> {
         device: Device,
         root: u32,
         levels: u8,
-        positions: &[[f64; 3]],
+        places: &[[f64; 3]],
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
-        let tree = tree_around(root, levels, positions, parameters.flag_buffer);
+        let tree = tree_around(root, levels, places, parameters.flag_buffer);
         let width = 1.0 / tree.cells(0)[0] as f64;
         let parameters = RunParameters { gravity: true, ..parameters.clone() };
-        let mut state = State::from_host(device, &deposit(tree, positions), width, &parameters)?;
-        state.solve_gravity(4.0 * PI, positions.len() as f64)?;
-        Ok(Self { state })
+        Ok(Self { state: State::from_host(device, &HostState::zeros(tree), width, &parameters)? })
     }
 
-    /// The acceleration of each mass.
+    /// Deposits a unit mass at one of the places on every level and solves ∇²φ = 4π (ρ − ⟨ρ⟩).
     ///
     /// # Errors
     /// [`SimError::Kernel`] if the work space does not fit.
-    pub(super) fn accelerations(&self, positions: &[[f64; 3]]) -> Result<Vec<[f64; 3]>, SimError> {
+    pub(super) fn solve(&mut self, place: [f64; 3]) -> Result<(), SimError> {
+        let state = &mut self.state;
+        let mut fluid = vec![T::zero(); state.fluid.len()];
+        for level in 0..state.level_count() {
+            let cells = state.tree.cells(level);
+            let density = cells.iter().product::<usize>() as f64;
+            for (place, weight) in cloud(place, cells) {
+                let (key, offset) = locate(level, place);
+                let group = state.tree.find(key).expect("a mass lies in cells of every level");
+                let slot = state.slots[level][group] as usize;
+                fluid[slot * GROUP_VALUES + DENSITY * GROUP_CELLS + offset] = T::of(weight * density);
+            }
+        }
+        state.fluid = Buffer::from_host(&state.device, fluid)?;
+        state.solve_gravity(4.0 * PI, 1.0)
+    }
+
+    /// The acceleration at each of the places.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] if the work space does not fit.
+    pub(super) fn accelerations(&self, places: &[[f64; 3]]) -> Result<Vec<[f64; 3]>, SimError> {
         let finest = self.state.level_count() - 1;
         let gas = self.kicked_gas(finest)?;
         let cells = self.state.tree.cells(finest);
-        let at = |position: &[f64; 3]| {
+        let at = |place: &[f64; 3]| {
             let mut sum = [0.0; 3];
-            for (place, weight) in cloud(*position, cells) {
+            for (place, weight) in cloud(*place, cells) {
                 let (key, offset) = locate(finest, place);
                 let group = self.state.tree.find(key).expect("a mass lies in cells of the finest level");
                 let slot = self.state.slots[finest][group] as usize;
@@ -62,7 +81,7 @@ impl<T: Real> ParticleMesh<T> {
             }
             sum
         };
-        Ok(positions.iter().map(at).collect())
+        Ok(places.iter().map(at).collect())
     }
 
     /// Gas of density 1 at rest after a kick of unit time on one level: its momentum is g there. `[slots, 6, 16³]`.
@@ -93,19 +112,19 @@ impl<T: Real> ParticleMesh<T> {
 
 /// The lower cell of the eight that a mass is shared between, not wrapped, and its distance from that cell's centre in
 /// cells.
-fn lower_cell(position: [f64; 3], cells: [usize; 3]) -> ([i64; 3], [f64; 3]) {
-    let scaled: [f64; 3] = std::array::from_fn(|axis| position[axis] * cells[axis] as f64 - 0.5);
+fn lower_cell(place: [f64; 3], cells: [usize; 3]) -> ([i64; 3], [f64; 3]) {
+    let scaled: [f64; 3] = std::array::from_fn(|axis| place[axis] * cells[axis] as f64 - 0.5);
     (scaled.map(|s| s.floor() as i64), scaled.map(|s| s - s.floor()))
 }
 
 /// The eight cells that a mass is shared between, and its parts.
-fn cloud(position: [f64; 3], cells: [usize; 3]) -> [([usize; 3], f64); 8] {
-    let (lower, distance) = lower_cell(position, cells);
+fn cloud(place: [f64; 3], cells: [usize; 3]) -> [([usize; 3], f64); 8] {
+    let (lower, distance) = lower_cell(place, cells);
     std::array::from_fn(|corner| {
         let upper = [0, 1, 2].map(|axis| corner >> axis & 1 == 1);
-        let place = |axis: usize| (lower[axis] + i64::from(upper[axis])).rem_euclid(cells[axis] as i64) as usize;
+        let cell = |axis: usize| (lower[axis] + i64::from(upper[axis])).rem_euclid(cells[axis] as i64) as usize;
         let part = |axis: usize| if upper[axis] { distance[axis] } else { 1.0 - distance[axis] };
-        ([place(0), place(1), place(2)], part(0) * part(1) * part(2))
+        ([cell(0), cell(1), cell(2)], part(0) * part(1) * part(2))
     })
 }
 
@@ -117,14 +136,14 @@ fn locate(level: usize, place: [usize; 3]) -> (Key, usize) {
 
 /// The octree whose patches are refined, level by level, where they have one of a mass's eight cells or lie within
 /// `buffer` cells of one, properly nested.
-fn tree_around(root: u32, levels: u8, positions: &[[f64; 3]], buffer: u32) -> Octree {
+fn tree_around(root: u32, levels: u8, places: &[[f64; 3]], buffer: u32) -> Octree {
     let lattice = Octree::new([root; 3], Boundary::Periodic);
     let (patch, buffer) = (PATCH as i64, i64::from(buffer));
     let mut wanted = vec![BTreeSet::new(); usize::from(levels) + 1];
     for level in 0..levels {
         let cells = lattice.cells(level.into());
-        for position in positions {
-            let (lower, _) = lower_cell(*position, cells);
+        for place in places {
+            let (lower, _) = lower_cell(*place, cells);
             let [xs, ys, zs] = lower.map(|c| (c - buffer).div_euclid(patch)..=(c + 1 + buffer).div_euclid(patch));
             for z in zs {
                 for y in ys.clone() {
@@ -141,23 +160,6 @@ fn tree_around(root: u32, levels: u8, positions: &[[f64; 3]], buffer: u32) -> Oc
     Octree::with_groups([root; 3], Boundary::Periodic, groups.into_iter().skip(1).flatten())
 }
 
-/// The density of unit masses, on every level from the masses themselves.
-fn deposit(tree: Octree, positions: &[[f64; 3]]) -> HostState {
-    let mut state = HostState::zeros(tree);
-    for level in 0..state.tree.level_count() {
-        let cells = state.tree.cells(level);
-        let density = cells.iter().product::<usize>() as f64;
-        for position in positions {
-            for (place, weight) in cloud(*position, cells) {
-                let (key, offset) = locate(level, place);
-                let group = state.tree.index(key).expect("a mass lies in cells of every level");
-                state.fluid[group * GROUP_VALUES + DENSITY * GROUP_CELLS + offset] += weight * density;
-            }
-        }
-    }
-    state
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,16 +167,17 @@ mod tests {
     /// A mass in the corner of the box is shared across it, whole on every level, about its place.
     #[test]
     fn masses_are_shared_whole() {
-        let position = [0.001, 0.999, 0.4];
-        let state = deposit(tree_around(2, 3, &[position], 0), &[position]);
+        let place = [0.001, 0.999, 0.4];
+        let mut mesh = mesh(2, 3, &[place]);
+        mesh.solve(place).unwrap();
+        let state = mesh.state.to_host();
         assert_eq!(state.tree.level_count(), 4);
         for level in 0..4 {
             let cells = state.tree.cells(level);
-            let parts = cloud(position, cells);
-            assert!((parts.iter().map(|(_, part)| part).sum::<f64>() - 1.0).abs() < 1e-14);
             let n = cells[0] as f64;
+            let parts = cloud(place, cells);
             let centre: f64 = parts.iter().map(|([_, _, z], part)| part * (*z as f64 + 0.5) / n).sum();
-            assert!((centre - position[2]).abs() < 1e-14, "{level}: {centre}");
+            assert!((centre - place[2]).abs() < 1e-14, "{level}: {centre}");
             let first = state.tree.first_of_level(level);
             let groups = first..first + state.tree.level(level).len();
             let mass: f64 = groups.map(|group| state.field(group, DENSITY).sum()).sum::<f64>() / n.powi(3);
@@ -186,16 +189,20 @@ mod tests {
     /// not pull itself.
     #[test]
     fn forces_on_a_uniform_mesh_are_opposite() {
-        let parameters = RunParameters::default();
-        let accelerations = |positions: &[[f64; 3]]| {
-            let mesh = ParticleMesh::<f64>::new(Device::cpu(1).unwrap(), 1, 0, positions, &parameters).unwrap();
-            mesh.accelerations(positions).unwrap()
-        };
-        let [one, other] = accelerations(&[[0.21, 0.4, 0.93], [0.35, 0.47, 0.11]])[..] else { unreachable!() };
+        let places = [[0.21, 0.4, 0.93], [0.35, 0.47, 0.11]];
+        let mut mesh = mesh(1, 0, &places);
+        let [by_first, by_second] = [0, 1].map(|source| {
+            mesh.solve(places[source]).unwrap();
+            mesh.accelerations(&places).unwrap()
+        });
         for axis in 0..3 {
-            assert!((one[axis] + other[axis]).abs() < 1e-11 * one[axis].abs(), "{one:?} {other:?}");
+            let (one, other) = (by_second[0][axis], by_first[1][axis]);
+            assert!((one + other).abs() < 1e-11 * one.abs(), "{one:?} {other:?}");
+            assert!(by_first[0][axis].abs() < 1e-11 && by_second[1][axis].abs() < 1e-11);
         }
-        let alone = accelerations(&[[0.21, 0.4, 0.93]])[0];
-        assert!(alone.iter().all(|g| g.abs() < 1e-11), "{alone:?}");
+    }
+
+    fn mesh(root: u32, levels: u8, places: &[[f64; 3]]) -> ParticleMesh<f64> {
+        ParticleMesh::new(Device::cpu(1).unwrap(), root, levels, places, &RunParameters::default()).unwrap()
     }
 }

@@ -13,9 +13,9 @@ use comove_sim::kernels::{Device, Real};
 use comove_sim::{Precision, RunParameters, SimError};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
+use std::num::NonZero;
 
 /// Pairs of unit masses at random places in random orientations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub struct ForceSample {
     pub to_newton: f64,
     /// Over the force of the root level alone at the same separation in its cells, rescaled.
     pub to_root: f64,
+    /// The same with what the mass does to itself: on a refined mesh its own potential pulls at it.
+    pub felt_to_root: f64,
 }
 
 /// The samples of one range of separations.
@@ -57,9 +59,18 @@ pub struct ForceBin {
     pub separation: f64,
     /// Samples: two a pair.
     pub count: usize,
-    /// Mean of [`ForceSample::to_root`].
+    /// [`ForceSample::to_root`].
+    pub to_root: Spread,
+    /// [`ForceSample::felt_to_root`].
+    pub felt_to_root: Spread,
+}
+
+/// What samples have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Mean.
     pub mean: f64,
-    /// Its standard deviation.
+    /// Standard deviation.
     pub rms: f64,
 }
 
@@ -86,6 +97,15 @@ struct Pair {
     separation: f64,
 }
 
+/// What pulls a mass towards the other.
+#[derive(Clone, Copy, Default)]
+struct Force {
+    /// The other one, without its images.
+    pull: f64,
+    /// Itself, through the mesh.
+    own: f64,
+}
+
 impl PointMasses {
     /// Measures the forces with `levels` refinement levels and without, with the solver of `parameters` (its precision,
     /// `group_solver`, `sor_tolerance`, `sibling_steps`, `mass_sheet` and `flag_buffer`; the rest is not used).
@@ -99,14 +119,29 @@ impl PointMasses {
             Precision::Single => Self::samples::<f32>,
             Precision::Double => Self::samples::<f64>,
         };
-        let samples: Vec<[ForceSample; 2]> = self
-            .draw()
-            .par_iter()
-            .map(|pair| measure(self, pair, levels, parameters))
-            .collect::<Result<_, SimError>>()?;
-        let samples = samples.into_iter().flatten().collect::<Vec<_>>();
+        let samples = self.on_all_cores(|pair, device| measure(self, pair, levels, parameters, device))?;
         let bins = (0..self.bins).filter_map(|bin| self.bin(bin, &samples)).collect();
         Ok(ForceTable { levels, samples, bins })
+    }
+
+    /// Both samples of every pair in order, by a thread for each core with a device of its own: a mesh around two masses
+    /// is too small to share.
+    fn on_all_cores(
+        &self,
+        measure: impl Fn(&Pair, &Device) -> Result<[ForceSample; 2], SimError> + Sync,
+    ) -> Result<Vec<ForceSample>, SimError> {
+        let pairs = self.draw();
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let share = &|pairs: &[Pair]| {
+            let device = Device::cpu(1)?;
+            pairs.iter().map(|pair| measure(pair, &device)).collect::<Result<Vec<_>, SimError>>()
+        };
+        let shares: Result<Vec<_>, SimError> = std::thread::scope(|scope| {
+            let chunks = pairs.chunks(pairs.len().div_ceil(cores));
+            let threads: Vec<_> = chunks.map(|pairs| scope.spawn(move || share(pairs))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic in a measurement")).collect()
+        });
+        Ok(shares?.into_iter().flatten().flatten().collect())
     }
 
     fn check(&self) -> Result<(), IcError> {
@@ -146,18 +181,26 @@ impl PointMasses {
         pair: &Pair,
         levels: u8,
         parameters: &RunParameters,
+        device: &Device,
     ) -> Result<[ForceSample; 2], SimError> {
-        let forces = self.forces::<T>(pair, levels, parameters)?;
-        let root = if levels == 0 { forces } else { self.forces::<T>(pair, 0, parameters)? };
+        let forces = self.forces::<T>(pair, levels, parameters, device)?;
+        let root = if levels == 0 { forces } else { self.forces::<T>(pair, 0, parameters, device)? };
         Ok([0, 1].map(|mass| ForceSample {
             separation: pair.separation,
-            to_newton: forces[mass] * pair.separation.powi(2),
-            to_root: forces[mass] / root[mass],
+            to_newton: forces[mass].pull * pair.separation.powi(2),
+            to_root: forces[mass].pull / root[mass].pull,
+            felt_to_root: (forces[mass].pull + forces[mass].own) / (root[mass].pull + root[mass].own),
         }))
     }
 
-    /// The pull of each mass of a pair on the other along the line between them, times the square of the finest cell.
-    fn forces<T: Real>(&self, pair: &Pair, levels: u8, parameters: &RunParameters) -> Result<[f64; 2], SimError> {
+    /// The forces on each mass of a pair, times the square of the finest cell.
+    fn forces<T: Real>(
+        &self,
+        pair: &Pair,
+        levels: u8,
+        parameters: &RunParameters,
+        device: &Device,
+    ) -> Result<[Force; 2], SimError> {
         let cells = (self.root << levels) as f64;
         let apart = pair.direction.map(|n| n * pair.separation / cells);
         let first: [f64; 3] =
@@ -165,13 +208,19 @@ impl PointMasses {
         let second = std::array::from_fn(|axis| (first[axis] + apart[axis]).rem_euclid(1.0));
         let positions = [first, second];
         let root = (self.root / GROUP) as u32;
-        // pairs are solved side by side, each on one thread
-        let mesh = ParticleMesh::<T>::new(Device::cpu(1)?, root, levels, &positions, parameters)?;
-        let accelerations = mesh.accelerations(&positions)?;
+        let mut mesh = ParticleMesh::<T>::new(device.clone(), root, levels, &positions, parameters)?;
         let images = image_force(apart); // on the second mass; the first feels the opposite
         let along = |v: [f64; 3]| (0..3).map(|axis| v[axis] * pair.direction[axis]).sum::<f64>();
-        let image = along(images);
-        Ok([along(accelerations[0]) + image, image - along(accelerations[1])].map(|force| force / (cells * cells)))
+        let mut forces = [Force::default(); 2];
+        // towards the other: along the direction for the first mass, against it for the second
+        for (source, sign) in [(0, -1.0), (1, 1.0)] {
+            mesh.solve(positions[source])?;
+            let accelerations = mesh.accelerations(&positions)?.into_iter().map(along).collect::<Vec<_>>();
+            let target = 1 - source;
+            forces[target].pull = (sign * accelerations[target] + along(images)) / (cells * cells);
+            forces[source].own = -sign * accelerations[source] / (cells * cells);
+        }
+        Ok(forces)
     }
 
     /// Mean and scatter of the samples of a bin; `None` without samples.
@@ -179,10 +228,44 @@ impl PointMasses {
         let [from, to] = self.separations;
         let end = |n: f64| from * (to / from).powf(n / self.bins as f64);
         let place = |s: &ForceSample| (s.separation / from).ln() / (to / from).ln() * self.bins as f64;
-        let ratios: Vec<f64> = samples.iter().filter(|s| place(s) as usize == bin).map(|s| s.to_root).collect();
-        let count = ratios.len();
-        let mean = ratios.iter().sum::<f64>() / count as f64;
-        let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / count as f64;
-        (count > 0).then(|| ForceBin { separation: end(bin as f64 + 0.5), count, mean, rms: variance.sqrt() })
+        let inside: Vec<&ForceSample> = samples.iter().filter(|s| place(s) as usize == bin).collect();
+        let spread = |ratio: fn(&ForceSample) -> f64| {
+            let mean = |f: &dyn Fn(f64) -> f64| inside.iter().map(|s| f(ratio(s))).sum::<f64>() / inside.len() as f64;
+            let centre = mean(&|r| r);
+            Spread { mean: centre, rms: mean(&|r| (r - centre).powi(2)).sqrt() }
+        };
+        (!inside.is_empty()).then(|| ForceBin {
+            separation: end(bin as f64 + 0.5),
+            count: inside.len(),
+            to_root: spread(|s| s.to_root),
+            felt_to_root: spread(|s| s.felt_to_root),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Largest deviation of a bin's mean from 1 and largest scatter.
+    fn worst(table: &ForceTable) -> [f64; 2] {
+        let largest = |f: fn(&ForceBin) -> f64| table.bins.iter().map(f).fold(0.0, f64::max);
+        [largest(|b| (b.to_root.mean - 1.0).abs()), largest(|b| b.to_root.rms)]
+    }
+
+    #[test]
+    fn two_levels_have_the_forces_of_the_root_level() {
+        let test = PointMasses { pairs: 24, bins: 3, ..PointMasses::default() };
+        let double = RunParameters { precision: Precision::Double, flag_buffer: 0, ..RunParameters::default() };
+        let table = test.force_test(2, &double).unwrap();
+        println!("{:?}", worst(&table));
+        let uncorrected = RunParameters { sibling_steps: [0; 3], mass_sheet: false, ..double.clone() };
+        println!("{:?}", worst(&test.force_test(2, &uncorrected).unwrap()));
+        let sheet = RunParameters { mass_sheet: false, ..double.clone() };
+        println!("{:?}", worst(&test.force_test(2, &sheet).unwrap()));
+        let root = test.force_test(0, &double).unwrap();
+        for s in &root.samples {
+            println!("{:.3} {:.4}", s.separation, s.to_newton);
+        }
     }
 }
