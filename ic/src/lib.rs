@@ -22,6 +22,7 @@ pub mod gaussian_field;
 pub mod gaussian_ic;
 pub mod linear_power;
 pub mod load_ic;
+mod ode;
 pub mod problems;
 pub mod restrict;
 pub mod temperature;

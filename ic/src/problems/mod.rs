@@ -4,13 +4,27 @@
 //! `problem("name", #{ … })` in a recipe; its default is the set-up in which the problem is known. [`build`] makes it.
 
 pub mod acoustic_wave;
+mod blast_wave;
+pub mod ewald;
+pub mod jeans;
+pub mod pancake;
+mod particle_mesh;
+pub mod point_masses;
 mod riemann;
+mod secondary_infall;
+pub mod sedov;
 pub mod shock_tube;
+pub mod spherical_collapse;
 pub mod uniform_flow;
 
 pub use acoustic_wave::AcousticWave;
+pub use jeans::Jeans;
+pub use pancake::Pancake;
+pub use point_masses::PointMasses;
 pub use riemann::Side;
+pub use sedov::Sedov;
 pub use shock_tube::ShockTube;
+pub use spherical_collapse::SphericalCollapse;
 pub use uniform_flow::UniformFlow;
 
 use crate::error::IcError;
@@ -131,9 +145,13 @@ pub trait Problem: Debug + Send + Sync {
 type Builder = fn(&str, &Value) -> Result<Box<dyn Problem>, IcError>;
 
 /// Every problem and how it is built, by name.
-const PROBLEMS: [(&str, Builder); 3] = [
+const PROBLEMS: [(&str, Builder); 7] = [
     ("acoustic_wave", decode::<AcousticWave>),
+    ("jeans", decode::<Jeans>),
+    ("pancake", decode::<Pancake>),
+    ("sedov", decode::<Sedov>),
     ("shock_tube", decode::<ShockTube>),
+    ("spherical_collapse", decode::<SphericalCollapse>),
     ("uniform_flow", decode::<UniformFlow>),
 ];
 
