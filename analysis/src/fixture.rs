@@ -3,7 +3,8 @@
 use comove_sim::kernels::layout::{
     DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin,
 };
-use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use comove_sim::octree::PERIODIC;
+use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 type Fluid = [f64; FIELDS];
 
@@ -86,7 +87,7 @@ impl Fixture {
 
     fn tree(&self) -> Octree {
         let mut groups = Vec::new();
-        let mut parents: Vec<Key> = Octree::new(self.root, Boundary::Periodic).keys().collect();
+        let mut parents: Vec<Key> = Octree::new(self.root, PERIODIC).keys().collect();
         for level in 0..self.max_level {
             let width = self.box_length / f64::from((self.root[0] * GROUP as u32) << level);
             let mut next = Vec::new();
@@ -104,7 +105,7 @@ impl Fixture {
             groups.extend(&next);
             parents = next;
         }
-        Octree::with_groups(self.root, Boundary::Periodic, groups)
+        Octree::with_groups(self.root, PERIODIC, groups)
     }
 
     fn cell_mean(&self, cell: [f64; 3], width: f64) -> Fluid {

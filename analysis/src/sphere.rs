@@ -2,7 +2,7 @@
 
 use crate::cells::{LeafCell, read_cell};
 use comove_sim::kernels::layout::{GROUP, OCTANTS, PATCH, cell, octant_origin};
-use comove_sim::{Boundary, Key, Snapshot};
+use comove_sim::{Key, Snapshot};
 
 /// Calls `visit(cell, offset)` for every leaf cell that touches the sphere, in an order that depends on the tree and
 /// the sphere alone; `offset` is the cell's centre minus the sphere's, across periodic boundaries. Lengths in code
@@ -27,13 +27,13 @@ pub fn visit_sphere(snapshot: &Snapshot, centre: [f64; 3], radius: f64, mut visi
     }
 }
 
-/// y − x, to the nearest image where the box is periodic. Code length.
+/// y − x, to the nearest image along the axes where the box is periodic. Code length.
 pub fn separation(snapshot: &Snapshot, x: [f64; 3], y: [f64; 3]) -> [f64; 3] {
     let lengths = snapshot.box_lengths();
-    let periodic = snapshot.state.tree.boundary() == Boundary::Periodic;
+    let periodic = snapshot.state.tree.periodic();
     std::array::from_fn(|a| {
         let d = y[a] - x[a];
-        if periodic { d - lengths[a] * (d / lengths[a]).round() } else { d }
+        if periodic[a] { d - lengths[a] * (d / lengths[a]).round() } else { d }
     })
 }
 

@@ -1,10 +1,9 @@
 //! The snapshot file: bits come back, the layout is the one of docs/snapshot-format.md, damage is found and named.
 
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, OCTANTS, cell};
+use comove_sim::octree::{CLOSED, PERIODIC};
 use comove_sim::snapshot::file_digest;
-use comove_sim::{
-    Boundary, Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader,
-};
+use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ fn scrambled(index: u64) -> f64 {
 fn tree() -> Octree {
     let level_1 = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1], [3, 1, 5], [2, 0, 3]].map(|c| Key::new(1, c));
     let level_2 = [[0, 0, 0], [2, 1, 0], [7, 3, 11], [1, 3, 1]].map(|c| Key::new(2, c));
-    Octree::with_groups([2, 1, 3], Boundary::Periodic, level_1.into_iter().chain(level_2))
+    Octree::with_groups([2, 1, 3], PERIODIC, level_1.into_iter().chain(level_2))
 }
 
 fn header(precision: Precision) -> SnapshotHeader {
@@ -104,7 +103,7 @@ fn plain_coordinates_come_back() {
     let mut header = header(Precision::Double);
     (header.coordinates, header.cosmology, header.a) = (Coordinates::Plain, None, 1.0);
     (header.recipe, header.restart, header.role) = (String::new(), serde_json::Value::Null, Role::Initial);
-    let mut state = HostState::zeros(Octree::new([1, 1, 1], Boundary::Outflow));
+    let mut state = HostState::zeros(Octree::new([1, 1, 1], CLOSED));
     state.fluid.iter_mut().enumerate().for_each(|(i, value)| *value = i as f64);
     let path = written(folder.path(), &Snapshot { header: header.clone(), state: state.clone() });
     let back = Snapshot::read(&path).unwrap();
@@ -226,7 +225,7 @@ fn flipped_bytes_are_named() {
 fn any_damage_is_an_error_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let mut small = snapshot(Precision::Single);
-    let tree = Octree::with_groups([1, 1, 1], Boundary::Periodic, [Key::new(1, [1, 0, 1])]);
+    let tree = Octree::with_groups([1, 1, 1], PERIODIC, [Key::new(1, [1, 0, 1])]);
     small.state = HostState { potential: Vec::new(), ..HostState::zeros(tree) };
     let path = written(folder.path(), &small);
     let good = fs::read(&path).unwrap();
@@ -390,7 +389,7 @@ fn full_disk_is_named() {
     const FOLDER: &str = "COMOVE_TEST_LIMITED_FOLDER";
     let good = snapshot(Precision::Double);
     let mut small = good.clone();
-    small.state = HostState::zeros(Octree::new([1, 1, 1], Boundary::Periodic));
+    small.state = HostState::zeros(Octree::new([1, 1, 1], PERIODIC));
     if let Some(folder) = std::env::var_os(FOLDER) {
         let path = PathBuf::from(folder).join("snapshot.h5");
         for _ in 0..2 {

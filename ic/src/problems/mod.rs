@@ -11,7 +11,7 @@ pub use uniform_flow::UniformFlow;
 
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::{DENSITY, PATCH, octant_origin};
-use comove_sim::{Boundary, HostState};
+use comove_sim::{Boundaries, HostState};
 
 /// Gas at a point: density, velocity and pressure in plain code units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,9 +32,9 @@ pub trait Problem: Sync {
     /// Ratio of specific heats.
     fn gamma(&self) -> f64;
 
-    /// What lies beyond the box: by default its other side.
-    fn boundary(&self) -> Boundary {
-        Boundary::Periodic
+    /// What lies beyond the faces of the box: by default its other side.
+    fn boundary(&self) -> Boundaries {
+        Boundaries::default()
     }
 
     /// Root cells along x, y, z for `n` of them along x, a multiple of 16: by default a cube.
@@ -121,8 +121,9 @@ mod tests {
     fn errors_are_measured_on_leaf_cells() {
         let wave = AcousticWave { amplitude: 0.1, ..AcousticWave::STANDARD };
         let refine = vec![Criterion::DensityAbove { thresholds: vec![1.05] }];
-        let parameters = RunParameters { max_level: 1, refine, flag_buffer: 0, ..RunParameters::default() };
-        let place = |mesh| crate::restrict(mesh, 1, wave.boundary(), &parameters, &crate::silent).unwrap();
+        let boundary = wave.boundary();
+        let parameters = RunParameters { max_level: 1, boundary, refine, flag_buffer: 0, ..RunParameters::default() };
+        let place = |mesh| crate::restrict(mesh, 1, &parameters, &crate::silent).unwrap();
         let (state, audit) = place(wave.mesh(32, 1, 0.0));
         assert!(audit.levels[1].cells_kept > 0 && audit.levels[1].cells_removed > 0);
         let error = l1_error(&wave, &state, 0.0);

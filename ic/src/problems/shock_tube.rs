@@ -2,7 +2,7 @@
 
 use super::riemann::{Side, Solution};
 use super::{Gas, Problem};
-use comove_sim::Boundary;
+use comove_sim::{Boundaries, Boundary};
 
 /// Two gases that meet at x = 1/2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,8 +36,8 @@ impl Problem for ShockTube {
         self.gamma
     }
 
-    fn boundary(&self) -> Boundary {
-        Boundary::Outflow
+    fn boundary(&self) -> Boundaries {
+        Boundaries::all(Boundary::Outflow)
     }
 
     /// One group of cells across.

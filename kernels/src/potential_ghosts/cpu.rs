@@ -1,9 +1,9 @@
 //! Ghost values on the host processor.
 
-use super::coarse::CoarseBlock;
+use super::coarse::{CoarseBlock, beyond};
 use super::{GHOST_CELLS, GhostOrigin, Parity, face_axes, strides};
 use crate::isa::{Isa, Kernel};
-use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
+use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
@@ -45,11 +45,14 @@ impl<T: Real> Kernel for Gather<'_, T> {
 #[inline(always)]
 pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigin, potential: &[T], ghosts: &mut [T]) {
     let row = tables.row(g);
+    let outside = tables.outside[g];
+    let is_root = tables.parent_row(g)[CENTRE] == NONE;
     let mut block = None;
     for face in 0..FACES {
         let ghosts = &mut ghosts[face * FACE_CELLS..][..FACE_CELLS];
         let sibling = match origin {
             GhostOrigin::Coarse => NONE,
+            _ if outside >> face & 1 == 1 => NONE,
             GhostOrigin::Sibling | GhostOrigin::Relaxed(_) => row[face_direction(face)],
         };
         if sibling != NONE {
@@ -61,9 +64,28 @@ pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigi
                 }
                 _ => facing_cells(neighbour, face, ghosts, |_, cell| cell),
             }
-        } else if !matches!(origin, GhostOrigin::Relaxed(_)) {
-            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], potential);
+        } else if matches!(origin, GhostOrigin::Relaxed(_)) {
+            continue;
+        } else if is_root {
+            cells_beyond(&potential[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
+        } else {
+            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], outside, potential);
             block.get_or_insert_with(load).face(face, ghosts);
+        }
+    }
+}
+
+/// Continues a group's cells across a face of the domain by one cell, on the parabola through the last three.
+#[inline(always)]
+fn cells_beyond<T: Real>(cells: &[T], face: usize, ghosts: &mut [T]) {
+    let axis = face / 2;
+    let normal = strides(GROUP)[axis];
+    let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
+    let layer = |depth: usize| if face & 1 == 0 { depth * normal } else { (GROUP - 1 - depth) * normal };
+    for n in 0..GROUP {
+        for m in 0..GROUP {
+            let [first, second, third] = [0, 1, 2].map(|depth| cells[layer(depth) + n * b + m * a]);
+            ghosts[n * GROUP + m] = beyond(first, second, third);
         }
     }
 }
@@ -104,7 +126,7 @@ fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{CENTRE, DIRECTIONS, cell};
+    use crate::layout::{DIRECTIONS, cell};
 
     /// One fine group in octant 6 of a lone periodic coarse group.
     fn lone_child() -> LevelTables {

@@ -9,8 +9,9 @@ use comove_kernels::{
     LevelTables, Parity, PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Gravity, Hierarchy};
+use comove_sim::octree::PERIODIC;
 use comove_sim::octree::neighbours::{build_tables, root_slots};
-use comove_sim::{Boundary, Key, Octree, RunParameters};
+use comove_sim::{Key, Octree, RunParameters};
 use std::collections::BTreeSet;
 
 /// A box of unit length along x.
@@ -65,7 +66,7 @@ impl<T: Real> Case<T> {
             }
         }
         Self {
-            tables: build_tables(&tree, &slots),
+            tables: build_tables(&tree, &slots, Default::default()),
             root_slots: root_slots(&tree, &slots),
             potential: Buffer::zeros(&device, tree.group_count() * GROUP_CELLS).expect("room"),
             fluid: Buffer::from_host(&device, fluid).expect("room"),
@@ -165,7 +166,7 @@ impl<T: Real> Case<T> {
 /// The octree whose patches of level ℓ are refined where `refine(level, corner, width)` says so, corner and width of
 /// the patch in units of the box's x length, and where proper nesting asks for it.
 pub(crate) fn refine_where(root: [u32; 3], levels: usize, refine: impl Fn(usize, [f64; 3], f64) -> bool) -> Octree {
-    let empty = Octree::new(root, Boundary::Periodic);
+    let empty = Octree::new(root, PERIODIC);
     let mut refined = BTreeSet::new();
     for level in (0..levels).rev() {
         let width = 0.5 / f64::from(root[0] << level);
@@ -185,7 +186,7 @@ pub(crate) fn refine_where(root: [u32; 3], levels: usize, refine: impl Fn(usize,
             }
         }
     }
-    Octree::with_groups(root, Boundary::Periodic, refined)
+    Octree::with_groups(root, PERIODIC, refined)
 }
 
 /// g of one cell of a complete level at `at` (cell coordinates).
