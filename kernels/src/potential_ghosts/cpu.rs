@@ -170,4 +170,42 @@ mod tests {
             }
         }
     }
+
+    /// Beyond the faces of the domain the potential goes on along its parabola, at edges and corners of the coarse cells
+    /// around a refined group too.
+    #[test]
+    fn parabolas_go_on_beyond_the_domain() {
+        let value = |x: f64, y: f64, z: f64| (1.0 + x - 0.1 * x * x) * (2.0 - y * y) * (0.3 + z + 0.2 * z * z);
+        let mut potential = vec![0.0; 2 * GROUP_CELLS];
+        for (k, j, i) in (0..16).flat_map(|k| (0..16).flat_map(move |j| (0..16).map(move |i| (k, j, i)))) {
+            potential[cell(i, j, k)] = value(i as f64, j as f64, k as f64);
+        }
+        let root = LevelTables { slots: vec![0], neighbours: vec![0; DIRECTIONS], ..lone_child() };
+        let root = LevelTables { parents: vec![NONE; DIRECTIONS], outside: vec![0b11_1111], ..root };
+        // octant 6 touches −x, +y, +z
+        let child = LevelTables { outside: vec![0b10_1001], ..lone_child() };
+        for (tables, width, origin) in [(root, 1.0, [0.0; 3]), (child, 0.5, [0.0, 8.0, 8.0])] {
+            let mut ghosts = vec![f64::NAN; GHOST_CELLS];
+            gather(&tables, 0, GhostOrigin::Sibling, &potential, &mut ghosts);
+            for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
+                for n in 0..FACE_CELLS {
+                    let mut at = [0.0; 3];
+                    at[face / 2] = if face & 1 == 0 { -1.0 } else { 16.0 };
+                    let [a, b] = face_axes(face / 2);
+                    (at[a], at[b]) = ((n % GROUP) as f64, (n / GROUP) as f64);
+                    // of a cell centre, in coarse cells from the first coarse centre
+                    let centre = |axis: usize| width * (at[axis] + 0.5) - 0.5 + origin[axis];
+                    let exact = value(centre(0), centre(1), centre(2));
+                    let error = (ghosts[face * FACE_CELLS + n] - exact).abs();
+                    assert!(error < 1e-11 * (1.0 + exact.abs()), "face {face}, {n}: {error:e} of {exact}");
+                }
+            }
+            // relaxation leaves them alone
+            let before = ghosts.clone();
+            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, &mut ghosts);
+            for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
+                assert_eq!(ghosts[face * FACE_CELLS..][..FACE_CELLS], before[face * FACE_CELLS..][..FACE_CELLS]);
+            }
+        }
+    }
 }
