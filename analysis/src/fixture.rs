@@ -58,6 +58,18 @@ impl Fixture {
         fixture
     }
 
+    /// A box of 1 × ½ × ¼ Mpc/h, refined in its first quarter along x, with a gradient along every axis.
+    pub(crate) fn long() -> Self {
+        let tau = std::f64::consts::TAU;
+        let mut fixture = Self::new(move |x| {
+            let waves = (tau * x[0]).sin() + (2.0 * tau * x[1]).cos() + (4.0 * tau * x[2]).sin();
+            gas(2.0 + 0.3 * waves, [x[1], -x[2], x[0]], 1.0)
+        });
+        (fixture.root, fixture.max_level) = ([4, 2, 1], 1);
+        fixture.refine = Box::new(|_, x, _| x[0] < 0.25);
+        fixture
+    }
+
     /// The snapshot: finer levels filled first and averaged down.
     pub(crate) fn build(&self) -> Snapshot {
         let tree = self.tree();

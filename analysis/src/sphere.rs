@@ -96,16 +96,22 @@ mod tests {
     /// The cells found are those of a search over all leaves.
     #[test]
     fn finds_what_a_search_over_all_leaves_finds() {
-        let snapshot = Fixture::blob().build();
-        for (centre, radius) in [([0.3, 0.4, 0.55], 0.07), ([0.98, 0.01, 0.5], 0.2), ([0.5, 0.5, 0.5], 0.49)] {
+        let cube = Fixture::blob().build();
+        let long = Fixture::long().build();
+        for (snapshot, centre, radius) in [
+            (&cube, [0.3, 0.4, 0.55], 0.07),
+            (&cube, [0.98, 0.01, 0.5], 0.2),
+            (&cube, [0.5, 0.5, 0.5], 0.49),
+            (&long, [0.9, 0.45, 0.02], 0.2),
+        ] {
             let mut found: Vec<[f64; 3]> = Vec::new();
-            visit_sphere(&snapshot, centre, radius, |cell, offset| {
-                assert!(norm(separation(&snapshot, centre, cell.position)) - norm(offset) < 1e-12);
+            visit_sphere(snapshot, centre, radius, |cell, offset| {
+                assert!(norm(separation(snapshot, centre, cell.position)) - norm(offset) < 1e-12);
                 found.push(cell.position);
             });
-            let mut expected: Vec<[f64; 3]> = leaf_cells(&snapshot)
+            let mut expected: Vec<[f64; 3]> = leaf_cells(snapshot)
                 .filter(|c| {
-                    let d = separation(&snapshot, centre, c.position);
+                    let d = separation(snapshot, centre, c.position);
                     norm(d.map(|d| (d.abs() - 0.5 * c.width).max(0.0))) <= radius
                 })
                 .map(|c| c.position)

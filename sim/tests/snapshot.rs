@@ -295,10 +295,47 @@ fn missing_and_foreign_parts_are_named() {
         file.unlink("Tree/Son").unwrap();
         file.new_dataset::<u32>().shape(16 * OCTANTS).create("Tree/Son").unwrap();
     });
-    refused("format 2", &|file| {
-        let group = file.group("Comove").unwrap();
-        group.attr("format_version").unwrap().write_scalar(&2u32).unwrap();
-    });
+    refused("format 3", &|file| set_format(file, 3));
+}
+
+fn set_format(file: &hdf5::File, format: u32) {
+    file.group("Comove").unwrap().attr("format_version").unwrap().write_scalar(&format).unwrap();
+}
+
+/// Replaces a part of the header and gives the new one the right digest.
+fn replace_in_header(file: &hdf5::File, from: &str, to: &str) {
+    let bytes = file.dataset("Comove/header").unwrap().read_raw::<u8>().unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let changed = text.replace(from, to);
+    assert_ne!(text, changed, "{from}");
+    file.unlink("Comove/header").unwrap();
+    let dataset = file.new_dataset_builder().with_data(changed.as_bytes()).create("Comove/header").unwrap();
+    let digest = blake3::hash(changed.as_bytes()).to_hex().to_string();
+    let digest = hdf5::types::FixedAscii::<64>::from_ascii(&digest).unwrap();
+    dataset.new_attr::<hdf5::types::FixedAscii<64>>().create("blake3").unwrap().write_scalar(&digest).unwrap();
+}
+
+/// Files of format 1 name one boundary for all faces.
+#[test]
+fn files_of_format_1_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("snapshot.h5");
+    let mut snapshot = snapshot(Precision::Single);
+    for (periodic, axes, name) in
+        [(PERIODIC, "[true,true,true]", "\"periodic\""), (CLOSED, "[false,false,false]", "\"outflow\"")]
+    {
+        let tree = &snapshot.state.tree;
+        let refined: Vec<Key> = tree.keys().filter(|key| key.level > 0).collect();
+        snapshot.state.tree = Octree::with_groups(tree.root_groups(), periodic, refined);
+        snapshot.write(&path).unwrap();
+        let file = hdf5::File::open_rw(&path).unwrap();
+        replace_in_header(&file, &format!("\"periodic\":{axes}"), &format!("\"boundary\":{name}"));
+        set_format(&file, 1);
+        file.close().unwrap();
+        let read = Snapshot::read(&path).unwrap();
+        assert_eq!(read.state.tree, snapshot.state.tree);
+        assert_eq!(read.state.fluid, snapshot.state.fluid);
+    }
 }
 
 /// A header with right digests that asks for what no file holds: refused before anything is allocated.
@@ -320,16 +357,7 @@ fn hostile_headers_are_refused() {
     ] {
         snapshot(Precision::Single).write(&path).unwrap();
         let file = hdf5::File::open_rw(&path).unwrap();
-        let bytes = file.dataset("Comove/header").unwrap().read_raw::<u8>().unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        let changed = text.replace(from, to);
-        assert_ne!(text, changed, "{from}");
-        file.unlink("Comove/header").unwrap();
-        let dataset = file.new_dataset_builder().with_data(changed.as_bytes()).create("Comove/header").unwrap();
-        let digest = blake3::hash(changed.as_bytes()).to_hex().to_string();
-        let digest = hdf5::types::FixedAscii::<64>::from_ascii(&digest).unwrap();
-        dataset.new_attr::<hdf5::types::FixedAscii<64>>().create("blake3").unwrap().write_scalar(&digest).unwrap();
-        drop(dataset);
+        replace_in_header(&file, from, to);
         file.close().unwrap();
         let error = Snapshot::read(&path).unwrap_err();
         assert!(matches!(error, SimError::NotASnapshot { .. }), "{to}: {error}");

@@ -2,7 +2,7 @@
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | [`ic`] | an initial condition on a uniform mesh: generated or loaded |
+//! | [`ic`], [`extents`] | an initial condition on a uniform mesh: generated or loaded; its cells along the axes |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
@@ -11,6 +11,7 @@
 
 pub mod density_pdf;
 pub mod evolve;
+pub mod extents;
 pub mod halos;
 pub mod ic;
 pub mod maps;
