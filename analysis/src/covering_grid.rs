@@ -96,6 +96,19 @@ mod tests {
         }
     }
 
+    /// In a box of three extents each value is the leaf cell at its place.
+    #[test]
+    fn uneven_boxes_have_uneven_grids() {
+        let snapshot = Fixture::long().build();
+        let density = grid(&snapshot, "density", 1).unwrap();
+        assert_eq!(density.dim(), (32, 64, 128));
+        assert!((density.mean().unwrap() / mean_density(&snapshot) - 1.0).abs() < 1e-12);
+        for ((k, j, i), &value) in density.indexed_iter().step_by(101) {
+            let leaf = leaf_at(&snapshot, [i, j, k].map(|c| (c as f64 + 0.5) / 128.0));
+            assert_eq!(value, leaf.fluid[DENSITY]);
+        }
+    }
+
     /// Averaging by mass gives the velocity of the mean: momentum over density of the restricted cells.
     #[test]
     fn velocities_are_averaged_by_mass() {

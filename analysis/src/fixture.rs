@@ -3,7 +3,8 @@
 use comove_sim::kernels::layout::{
     DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin,
 };
-use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use comove_sim::octree::PERIODIC;
+use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 type Fluid = [f64; FIELDS];
 
@@ -57,6 +58,18 @@ impl Fixture {
         fixture
     }
 
+    /// A box of 1 × ½ × ¼ Mpc/h, refined in its first quarter along x, with a gradient along every axis.
+    pub(crate) fn long() -> Self {
+        let tau = std::f64::consts::TAU;
+        let mut fixture = Self::new(move |x| {
+            let waves = (tau * x[0]).sin() + (2.0 * tau * x[1]).cos() + (4.0 * tau * x[2]).sin();
+            gas(2.0 + 0.3 * waves, [x[1], -x[2], x[0]], 1.0)
+        });
+        (fixture.root, fixture.max_level) = ([4, 2, 1], 1);
+        fixture.refine = Box::new(|_, x, _| x[0] < 0.25);
+        fixture
+    }
+
     /// The snapshot: finer levels filled first and averaged down.
     pub(crate) fn build(&self) -> Snapshot {
         let tree = self.tree();
@@ -86,7 +99,7 @@ impl Fixture {
 
     fn tree(&self) -> Octree {
         let mut groups = Vec::new();
-        let mut parents: Vec<Key> = Octree::new(self.root, Boundary::Periodic).keys().collect();
+        let mut parents: Vec<Key> = Octree::new(self.root, PERIODIC).keys().collect();
         for level in 0..self.max_level {
             let width = self.box_length / f64::from((self.root[0] * GROUP as u32) << level);
             let mut next = Vec::new();
@@ -104,7 +117,7 @@ impl Fixture {
             groups.extend(&next);
             parents = next;
         }
-        Octree::with_groups(self.root, Boundary::Periodic, groups)
+        Octree::with_groups(self.root, PERIODIC, groups)
     }
 
     fn cell_mean(&self, cell: [f64; 3], width: f64) -> Fluid {

@@ -236,6 +236,26 @@ mod tests {
         assert!((total(&log, 0.0) / total(&linear, 0.0) - 1.0).abs() < 1e-12);
     }
 
+    /// In a box of 1 × ½ × ¼ the waves of the fixture, one period long on each axis, have 1, 2 and 4 times the fundamental
+    /// of the longest axis, and their power in the volume of the box.
+    #[test]
+    fn waves_in_an_uneven_box() {
+        let mut fixture = Fixture::long();
+        (fixture.max_level, fixture.samples) = (0, 4);
+        let spectrum = power_spectrum(&fixture.build(), &PowerOptions::default()).unwrap();
+        let power = |n: usize| {
+            let bin = spectrum.bins.iter().find(|bin| (bin.k_h_mpc / (2.0 * PI) - n as f64).abs() < 0.4).unwrap();
+            bin.power_mpc3_h3 * bin.modes as f64
+        };
+        // amplitude 0.3 of a mean of 2, modes k and −k
+        let one = 0.125 * 0.15f64.powi(2) / 2.0;
+        for n in [1, 2, 4] {
+            assert!((power(n) / one - 1.0).abs() < 0.01, "{n}: {} {one}", power(n));
+        }
+        let rest: f64 = spectrum.bins.iter().map(|bin| bin.power_mpc3_h3 * bin.modes as f64).sum();
+        assert!((rest / (3.0 * one) - 1.0).abs() < 0.01);
+    }
+
     /// The grid of a coarser level keeps large-scale power of a refined snapshot.
     #[test]
     fn levels_agree_on_large_scales() {

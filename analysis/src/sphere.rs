@@ -2,7 +2,7 @@
 
 use crate::cells::{LeafCell, read_cell};
 use comove_sim::kernels::layout::{GROUP, OCTANTS, PATCH, cell, octant_origin};
-use comove_sim::{Boundary, Key, Snapshot};
+use comove_sim::{Key, Snapshot};
 
 /// Calls `visit(cell, offset)` for every leaf cell that touches the sphere, in an order that depends on the tree and
 /// the sphere alone; `offset` is the cell's centre minus the sphere's, across periodic boundaries. Lengths in code
@@ -27,13 +27,13 @@ pub fn visit_sphere(snapshot: &Snapshot, centre: [f64; 3], radius: f64, mut visi
     }
 }
 
-/// y − x, to the nearest image where the box is periodic. Code length.
+/// y − x, to the nearest image along the axes where the box is periodic. Code length.
 pub fn separation(snapshot: &Snapshot, x: [f64; 3], y: [f64; 3]) -> [f64; 3] {
     let lengths = snapshot.box_lengths();
-    let periodic = snapshot.state.tree.boundary() == Boundary::Periodic;
+    let periodic = snapshot.state.tree.periodic();
     std::array::from_fn(|a| {
         let d = y[a] - x[a];
-        if periodic { d - lengths[a] * (d / lengths[a]).round() } else { d }
+        if periodic[a] { d - lengths[a] * (d / lengths[a]).round() } else { d }
     })
 }
 
@@ -96,16 +96,22 @@ mod tests {
     /// The cells found are those of a search over all leaves.
     #[test]
     fn finds_what_a_search_over_all_leaves_finds() {
-        let snapshot = Fixture::blob().build();
-        for (centre, radius) in [([0.3, 0.4, 0.55], 0.07), ([0.98, 0.01, 0.5], 0.2), ([0.5, 0.5, 0.5], 0.49)] {
+        let cube = Fixture::blob().build();
+        let long = Fixture::long().build();
+        for (snapshot, centre, radius) in [
+            (&cube, [0.3, 0.4, 0.55], 0.07),
+            (&cube, [0.98, 0.01, 0.5], 0.2),
+            (&cube, [0.5, 0.5, 0.5], 0.49),
+            (&long, [0.9, 0.45, 0.02], 0.2),
+        ] {
             let mut found: Vec<[f64; 3]> = Vec::new();
-            visit_sphere(&snapshot, centre, radius, |cell, offset| {
-                assert!(norm(separation(&snapshot, centre, cell.position)) - norm(offset) < 1e-12);
+            visit_sphere(snapshot, centre, radius, |cell, offset| {
+                assert!(norm(separation(snapshot, centre, cell.position)) - norm(offset) < 1e-12);
                 found.push(cell.position);
             });
-            let mut expected: Vec<[f64; 3]> = leaf_cells(&snapshot)
+            let mut expected: Vec<[f64; 3]> = leaf_cells(snapshot)
                 .filter(|c| {
-                    let d = separation(&snapshot, centre, c.position);
+                    let d = separation(snapshot, centre, c.position);
                     norm(d.map(|d| (d.abs() - 0.5 * c.width).max(0.0))) <= radius
                 })
                 .map(|c| c.position)

@@ -48,7 +48,7 @@ fn refined<T: Real, E: From<IcError> + Send>(
     let parameters = RunParameters { gravity: false, ..setup.parameters.clone() };
     let passes = usize::from(parameters.max_level) + 1;
     progress("level 0", 0.0);
-    let empty = HostState { fluid: Vec::new(), ..HostState::zeros(Octree::new(root, parameters.boundary)) };
+    let empty = HostState { fluid: Vec::new(), ..HostState::zeros(Octree::new(root, parameters.boundary.periodic())) };
     let mut state = grown(None, empty.tree, formula, setup)?;
     for pass in 1..=passes {
         let width = setup.box_length / setup.root[0] as f64;

@@ -123,8 +123,21 @@ fn ghosts_from_coarse(bencher: Bencher, threads: usize) {
 
 #[divan::bench(args = THREADS, sample_count = 10)]
 fn root_transform(bencher: Bencher, threads: usize) {
+    transform(bencher, threads, RootPoisson::new([SIDE; 3]));
+}
+
+#[divan::bench(args = THREADS, sample_count = 5)]
+fn isolated_root_transform(bencher: Bencher, threads: usize) {
+    transform(bencher, threads, RootPoisson::isolated([SIDE; 3]));
+}
+
+#[divan::bench(sample_count = 1)]
+fn isolated_root_table() -> usize {
+    RootPoisson::isolated([SIDE; 3]).bytes()
+}
+
+fn transform(bencher: Bencher, threads: usize, mut root: RootPoisson) {
     let mut case = Case::new(threads);
-    let mut root = RootPoisson::new([SIDE; 3]);
     let slots = case.tables.slots.clone();
     bencher.counter(cells()).bench_local(|| {
         let source = PoissonSource::Density(DensitySource { fluid: &case.fluid, four_pi_g: 1.0, mean: 1.0 });

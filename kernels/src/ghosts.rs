@@ -4,10 +4,12 @@
 //! are copied. Else they are interpolated from the coarser level with Min-Mod slopes (paper, sections 2.1 and 2.2): a
 //! fine cell centre lies a quarter of a coarse cell from the coarse centre on each axis, so its value is c ± s_x/4 ±
 //! s_y/4 ± s_z/4, and the eight fine cells of a coarse one have its value as their mean. Beyond a boundary that is
-//! not periodic the outermost cell is repeated, whichever way it is filled itself.
+//! not periodic cells are made from those inside, whichever way these are filled themselves, as
+//! [`mod@crate::face_boundary`] says; the coarse cells of the slopes alike.
 //!
 //! A ghost value depends on the pool's cells and its place alone, so two groups that see one cell see the same bits.
 
+use crate::face_boundary::{Origin, ends, fill_end, origin, places};
 use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
 use crate::point::minmod::minmod;
 use crate::point::symmetric_sum;
@@ -38,37 +40,6 @@ const SURPLUS: usize = 2 * COARSE_GHOSTS - HYDRO_GHOSTS;
 #[inline(always)]
 pub const fn block_cell(field: usize, i: usize, j: usize, k: usize) -> usize {
     ((field * HYDRO_BLOCK + k) * HYDRO_BLOCK + j) * HYDRO_BLOCK + i
-}
-
-/// Where a coordinate of a block (or of the coarse cells under it) is found along one axis.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    /// −1, 0 or 1: in which group.
-    step: i32,
-    /// Which cell of that group.
-    cell: usize,
-    /// The coordinate with those outside the domain moved to the outermost cell inside.
-    clamped: usize,
-}
-
-/// Places of `N` cells along one axis, the first of which is cell `first` of the group; `low`/`high`: the group there
-/// is outside the domain.
-#[inline(always)]
-fn places<const N: usize>(first: i32, low: bool, high: bool) -> [Place; N] {
-    const WIDTH: i32 = GROUP as i32;
-    let mut places = [Place::default(); N];
-    for (n, place) in places.iter_mut().enumerate() {
-        let mut cell = first + n as i32;
-        if low {
-            cell = cell.max(0);
-        }
-        if high {
-            cell = cell.min(WIDTH - 1);
-        }
-        let step = cell.div_euclid(WIDTH);
-        *place = Place { step, cell: cell.rem_euclid(WIDTH) as usize, clamped: (cell - first) as usize };
-    }
-    places
 }
 
 /// Room for the coarse cells under one group: one field at a time.
@@ -105,11 +76,9 @@ pub fn gather<T: Real>(
     coarse: &mut CoarseCells<T>,
     block: &mut [T; BLOCK_VALUES],
 ) {
-    let outside = |bit: usize| tables.outside[g] >> bit & 1 == 1;
     let ghosts = -(HYDRO_GHOSTS as i32);
-    let x_outside = [outside(0), outside(1)];
-    let y = places::<HYDRO_BLOCK>(ghosts, outside(2), outside(3));
-    let z = places::<HYDRO_BLOCK>(ghosts, outside(4), outside(5));
+    let [low, high] = ends(tables, g, 0);
+    let [y, z] = [1, 2].map(|axis| places::<HYDRO_BLOCK>(ghosts, ends(tables, g, axis)));
     let groups = tables.row(g);
     let interpolates = tables.has_coarse_neighbour(g);
     for field in 0..FIELDS {
@@ -119,12 +88,17 @@ pub fn gather<T: Real>(
         for k in 0..HYDRO_BLOCK {
             for j in 0..HYDRO_BLOCK {
                 let to = &mut block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK];
+                let beyond = origin(&[(1, &y[j]), (2, &z[k])], field);
+                if let Origin::Fixed(value) = beyond {
+                    to.fill(value);
+                    continue;
+                }
                 // the three groups that this row runs through
                 let west = direction(-1, y[j].step, z[k].step);
                 let [west, middle, east] = [groups[west], groups[west + 1], groups[west + 2]];
                 let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
                 if west == NONE || middle == NONE || east == NONE {
-                    interpolate_row(&coarse.cells, y[j].clamped, z[k].clamped, to);
+                    interpolate_row(&coarse.cells, y[j].inside, z[k].inside, to);
                 }
                 if middle != NONE {
                     to[HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP].copy_from_slice(cells::<GROUP, T>(fluid, middle, offset));
@@ -137,16 +111,25 @@ pub fn gather<T: Real>(
                     let first = cells::<HYDRO_GHOSTS, T>(fluid, east, offset);
                     to[HYDRO_GHOSTS + GROUP..].copy_from_slice(first);
                 }
-                if x_outside[0] {
-                    let outermost = to[HYDRO_GHOSTS];
-                    to[..HYDRO_GHOSTS].fill(outermost);
+                if let Some(boundary) = low {
+                    fill_end(boundary, field, HYDRO_GHOSTS, false, to);
                 }
-                if x_outside[1] {
-                    let outermost = to[HYDRO_GHOSTS + GROUP - 1];
-                    to[HYDRO_GHOSTS + GROUP..].fill(outermost);
+                if let Some(boundary) = high {
+                    fill_end(boundary, field, HYDRO_GHOSTS, true, to);
+                }
+                if let Origin::Negated = beyond {
+                    negate(to);
                 }
             }
         }
+    }
+}
+
+/// Changes the sign of every value.
+#[inline(always)]
+fn negate<T: Real>(row: &mut [T]) {
+    for value in row {
+        *value = -*value;
     }
 }
 
@@ -160,32 +143,37 @@ fn cells<const N: usize, T: Real>(fluid: &[T], slot: u32, offset: usize) -> &[T;
 /// Copies one field of the coarse cells under a group's block, `[14, 14, 14]` in rows of [`ROW`].
 #[inline(always)]
 fn gather_coarse<T: Real>(tables: &LevelTables, g: usize, fluid: &[T], field: usize, coarse: &mut [T]) {
-    let outside = |bit: usize| tables.outside[g] >> bit & 1 == 1;
     let upper = |a: usize| usize::from(tables.octants[g]) >> a & 1;
-    let axis =
-        |a: usize| places::<COARSE>((upper(a) * PATCH) as i32 - BESIDE as i32, outside(2 * a), outside(2 * a + 1));
+    let axis = |a: usize| places::<COARSE>((upper(a) * PATCH) as i32 - BESIDE as i32, ends(tables, g, a));
     let (y, z) = (axis(1), axis(2));
     let groups = tables.parent_row(g);
     // along x a row lies in the parent's own column of groups and reaches into the one beside it
     let (to_within, to_beside) = if upper(0) == 1 { (0, WITHIN) } else { (BESIDE, 0) };
     let (from_within, from_beside) = if upper(0) == 1 { (GROUP - WITHIN, 0) } else { (0, GROUP - BESIDE) };
-    let (step, outermost) = if upper(0) == 1 { (1, WITHIN - 1) } else { (-1, BESIDE) };
-    let beside_outside = outside(upper(0));
+    let step = if upper(0) == 1 { 1 } else { -1 };
+    let beside_outside = ends(tables, g, 0)[upper(0)];
     for k in 0..COARSE {
         for j in 0..COARSE {
             let to = &mut coarse[(k * COARSE + j) * ROW..][..COARSE];
+            let beyond = origin(&[(1, &y[j]), (2, &z[k])], field);
+            if let Origin::Fixed(value) = beyond {
+                to.fill(value);
+                continue;
+            }
             let within = groups[direction(0, y[j].step, z[k].step)];
             let beside = groups[direction(step, y[j].step, z[k].step)];
             let nested = within != NONE && beside != NONE;
             assert!(nested, "group {g} of this level touches no coarse group beside slot {}", groups[CENTRE]);
             let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
             to[to_within..to_within + WITHIN].copy_from_slice(cells::<WITHIN, T>(fluid, within, offset + from_within));
-            if beside_outside {
-                let edge = to[outermost];
-                to[to_beside..to_beside + BESIDE].fill(edge);
+            if let Some(boundary) = beside_outside {
+                fill_end(boundary, field, BESIDE, step == 1, to);
             } else {
                 let cells = cells::<BESIDE, T>(fluid, beside, offset + from_beside);
                 to[to_beside..to_beside + BESIDE].copy_from_slice(cells);
+            }
+            if let Origin::Negated = beyond {
+                negate(to);
             }
         }
     }
@@ -219,7 +207,9 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Mesh;
+    use crate::face_boundary::FaceBoundary;
+    use crate::layout::{self, MOMENTUM};
+    use crate::testing::{Mesh, Noise};
 
     fn block_of<T: Real>(mesh: &Mesh, level: usize, g: usize, fluid: &[T]) -> Box<[T; BLOCK_VALUES]> {
         let mut block: Box<[T; BLOCK_VALUES]> = vec![T::nan(); BLOCK_VALUES].into_boxed_slice().try_into().unwrap();
@@ -291,27 +281,84 @@ mod tests {
         }
     }
 
+    /// The value of a cell of a level at any lattice coordinate, from its definition: beyond the domain axis by axis, the
+    /// last axis first; inside from the group there, or from the coarser level by limited slopes.
+    fn value_at(mesh: &Mesh, fluid: &[f64], level: usize, cell: [i32; 3], field: usize) -> f64 {
+        let n = mesh.root.map(|n| (n * 16) << level);
+        for axis in (0..3).rev() {
+            let x = cell[axis];
+            if (0..n[axis]).contains(&x) {
+                continue;
+            }
+            let mut inside = cell;
+            let mut sign = 1.0;
+            inside[axis] = if mesh.periodic[axis] {
+                x.rem_euclid(n[axis])
+            } else {
+                match mesh.faces[2 * axis + usize::from(x > 0)] {
+                    FaceBoundary::Fixed(state) => return state[field],
+                    FaceBoundary::Outflow => x.clamp(0, n[axis] - 1),
+                    FaceBoundary::Reflecting => {
+                        sign = if field == MOMENTUM + axis { -1.0 } else { 1.0 };
+                        if x < 0 { -1 - x } else { 2 * n[axis] - 1 - x }
+                    }
+                }
+            };
+            return sign * value_at(mesh, fluid, level, inside, field);
+        }
+        let first: usize = mesh.levels[..level].iter().map(Vec::len).sum();
+        if let Some(g) = mesh.levels[level].iter().position(|&c| c == cell.map(|x| x / 16)) {
+            let [i, j, k] = cell.map(|x| (x % 16) as usize);
+            return fluid[(first + g) * GROUP_VALUES + field * GROUP_CELLS + layout::cell(i, j, k)];
+        }
+        let coarse = cell.map(|x| x / 2);
+        let centre = value_at(mesh, fluid, level - 1, coarse, field);
+        let step = |axis: usize| {
+            let neighbour = |to: i32| {
+                let mut at = coarse;
+                at[axis] += to;
+                value_at(mesh, fluid, level - 1, at, field)
+            };
+            let towards = if cell[axis] & 1 == 1 { 0.25 } else { -0.25 };
+            towards * minmod(centre - neighbour(-1), neighbour(1) - centre)
+        };
+        centre + ((step(1) + step(2)) + step(0))
+    }
+
+    /// Rough data on two refined levels that touch faces, edges and corners of the domain, under any mix of boundaries.
     #[test]
-    fn outflow_repeats_the_outermost_cell_in_corners_too() {
-        let refined = |group| (Mesh::new([1, 1, 1], false).with_level(vec![group]), 1);
-        for (mesh, level) in [(Mesh::new([1, 2, 1], false), 0), refined([0, 1, 0]), refined([1, 0, 1])] {
-            let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| x[0] + 64.0 * x[1] + 4096.0 * x[2] + f as f64));
-            let g = mesh.levels[level].len() - 1;
-            let block = block_of(&mesh, level, g, &fluid);
-            let tables = mesh.tables(level);
-            for c in cells() {
-                let inside: [usize; 3] = std::array::from_fn(|a| {
-                    let low = if tables.outside[g] >> (2 * a) & 1 == 1 { 3 } else { 0 };
-                    let high = if tables.outside[g] >> (2 * a + 1) & 1 == 1 { 18 } else { 21 };
-                    c[a].clamp(low, high)
-                });
-                assert_eq!(
-                    block[block_cell(2, c[0], c[1], c[2])],
-                    block[block_cell(2, inside[0], inside[1], inside[2])]
-                );
-                let x = centre(mesh.levels[level][g], inside).map(|x| x * if level == 0 { 2.0 } else { 1.0 });
-                if inside == c && level == 0 {
-                    assert_eq!(block[block_cell(2, c[0], c[1], c[2])], x[0] + 64.0 * x[1] + 4096.0 * x[2] + 2.0);
+    fn ghost_cells_beyond_any_mix_of_boundaries_agree_with_their_definition() {
+        let mut noise = Noise::new(7);
+        for case in 0..14 {
+            let periodic = [0, 1, 2].map(|_| noise.next() > 0.6);
+            let mut kind = || match case {
+                0 => FaceBoundary::Outflow,
+                1 => FaceBoundary::Reflecting,
+                _ if noise.next() < -0.3 => FaceBoundary::Outflow,
+                _ if noise.next() < 0.0 => FaceBoundary::Reflecting,
+                _ => FaceBoundary::Fixed(std::array::from_fn(|_| noise.next())),
+            };
+            let faces = std::array::from_fn(|_| kind());
+            let periodic = if case < 2 { [false; 3] } else { periodic };
+            let mesh = Mesh::new([2, 1, 1], false).with_faces(periodic, faces).with_level(vec![
+                [0, 0, 0],
+                [1, 0, 0],
+                [3, 1, 1],
+                [0, 1, 0],
+                [2, 0, 1],
+            ]);
+            let fluid = mesh.fill::<f64>(|_| std::array::from_fn(|_| noise.next()));
+            for (level, g) in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 4)] {
+                let block = block_of(&mesh, level, g, &fluid);
+                for [i, j, k] in cells() {
+                    let at = [i, j, k];
+                    let corner = mesh.levels[level][g];
+                    let cell = std::array::from_fn(|a| corner[a] * 16 + at[a] as i32 - HYDRO_GHOSTS as i32);
+                    for f in 0..4 {
+                        let expected = value_at(&mesh, &fluid, level, cell, f);
+                        let found = block[block_cell(f, i, j, k)];
+                        assert_eq!(found, expected, "case {case} {faces:?} level {level} {cell:?} field {f}");
+                    }
                 }
             }
         }

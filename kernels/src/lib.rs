@@ -8,7 +8,7 @@
 //! | [`isa`] | a kernel, compiled for every instruction set of the processor |
 //! | [`tables`] | which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
-//! | [`ghosts`] | a group with the cells around it |
+//! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
 //! | `synchronised_row`, [`report`] | energy and entropy scalar made to agree row by row, and how that is booked |
 //! | [`poisson_source`] | right-hand sides, computed where they are read |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |
@@ -26,6 +26,7 @@
 pub mod buffer;
 pub mod device;
 pub mod error;
+pub mod face_boundary;
 pub mod flag;
 pub mod ghosts;
 pub mod gravity_kick;
@@ -55,6 +56,7 @@ pub mod totals;
 pub use buffer::Buffer;
 pub use device::Device;
 pub use error::KernelError;
+pub use face_boundary::FaceBoundary;
 pub use gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration};
 pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
 pub use mass_sheet::{add_correction, mass_sheet};

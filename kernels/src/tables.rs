@@ -1,5 +1,6 @@
 //! Which slot lies where: the octree as the kernels see it.
 
+use crate::face_boundary::FaceBoundary;
 use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
 
 /// No group there: the region is interpolated from the coarser level.
@@ -8,8 +9,8 @@ pub const NONE: u32 = u32::MAX;
 /// The groups of one level and their surroundings. Derived data, rebuilt by `comove-sim` at a regrid.
 ///
 /// Where a direction leaves the domain through a boundary that is not periodic, its components across that boundary are
-/// dropped (the row names the group inside), and [`LevelTables::outside`] tells the gather to clamp the coordinate,
-/// which copies the outermost cell: an outflow boundary.
+/// dropped (the row names the group inside); [`LevelTables::outside`] tells that there is a boundary, and
+/// [`LevelTables::faces`] what lies beyond it.
 #[derive(Clone, Debug, Default)]
 pub struct LevelTables {
     /// Slot of each group, in key order.
@@ -22,6 +23,8 @@ pub struct LevelTables {
     pub octants: Vec<u8>,
     /// Bits 0–5: the group touches the domain's −x, +x, −y, +y, −z, +z boundary and that boundary is not periodic.
     pub outside: Vec<u8>,
+    /// What lies beyond the domain's −x, +x, −y, +y, −z, +z face, where it is not periodic.
+    pub faces: [FaceBoundary; FACES],
     /// Bit o: the patch at octant o is a leaf.
     pub leaves: Vec<u8>,
     /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves. `[groups, 8]`.

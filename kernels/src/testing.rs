@@ -1,5 +1,6 @@
 //! Small octrees for this crate's tests, with tables looked up by brute force.
 
+use crate::face_boundary::FaceBoundary;
 use crate::layout::{DIRECTIONS, FACES, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
@@ -8,14 +9,16 @@ use crate::tables::{LevelTables, NONE};
 pub(crate) struct Mesh {
     /// Groups along each axis of the root.
     pub(crate) root: [i32; 3],
-    /// Else outflow.
-    pub(crate) periodic: bool,
+    /// Along which axes it is periodic.
+    pub(crate) periodic: [bool; 3],
+    /// What lies beyond the faces of the other axes.
+    pub(crate) faces: [FaceBoundary; FACES],
     /// Coordinates of the groups of each level.
     pub(crate) levels: Vec<Vec<[i32; 3]>>,
 }
 
 impl Mesh {
-    /// The root level alone.
+    /// The root level alone, periodic along all axes or none.
     pub(crate) fn new(root: [i32; 3], periodic: bool) -> Self {
         let mut groups = Vec::new();
         for z in 0..root[2] {
@@ -23,7 +26,13 @@ impl Mesh {
                 groups.extend((0..root[0]).map(|x| [x, y, z]));
             }
         }
-        Self { root, periodic, levels: vec![groups] }
+        Self { root, periodic: [periodic; 3], faces: Default::default(), levels: vec![groups] }
+    }
+
+    /// Periodic along these axes, with these boundaries beyond the faces of the others.
+    pub(crate) fn with_faces(mut self, periodic: [bool; 3], faces: [FaceBoundary; FACES]) -> Self {
+        (self.periodic, self.faces) = (periodic, faces);
+        self
     }
 
     /// With these groups as the next level.
@@ -37,12 +46,12 @@ impl Mesh {
         self.levels.iter().map(Vec::len).sum()
     }
 
-    /// The slot of the group at `coordinate`, components across an outflow boundary dropped; [`NONE`] if there is none.
+    /// The slot of the group at `coordinate`, components across a boundary that is not periodic dropped; [`NONE`] if there is none.
     fn slot(&self, level: usize, from: [i32; 3], step: [i32; 3]) -> u32 {
         let wrapped: [i32; 3] = std::array::from_fn(|a| {
             let n = self.root[a] << level;
             let c = from[a] + step[a];
-            if self.periodic {
+            if self.periodic[a] {
                 c.rem_euclid(n)
             } else if (0..n).contains(&c) {
                 c
@@ -59,7 +68,7 @@ impl Mesh {
 
     /// The tables of a level.
     pub(crate) fn tables(&self, level: usize) -> LevelTables {
-        let mut tables = LevelTables::default();
+        let mut tables = LevelTables { faces: self.faces, ..LevelTables::default() };
         let steps = || (0..DIRECTIONS as i32).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
         for &c in &self.levels[level] {
             tables.slots.push(self.slot(level, c, [0; 3]));
@@ -69,7 +78,7 @@ impl Mesh {
                 .parents
                 .extend(steps().map(|step| if level > 0 { self.slot(level - 1, parent, step) } else { NONE }));
             tables.octants.push((c[0] & 1 | (c[1] & 1) << 1 | (c[2] & 1) << 2) as u8);
-            let outside = |a: usize, edge: i32| !self.periodic && c[a] == edge;
+            let outside = |a: usize, edge: i32| !self.periodic[a] && c[a] == edge;
             tables.outside.push((0..6).fold(0, |bits, b| {
                 let edge = if b % 2 == 0 { 0 } else { (self.root[b / 2] << level) - 1 };
                 bits | u8::from(outside(b / 2, edge)) << b
@@ -84,7 +93,7 @@ impl Mesh {
                     let mut step = [0; 3];
                     step[face / 2] = if face % 2 == 0 { -1 } else { 1 };
                     let edge = patch[face / 2] + step[face / 2];
-                    let inside = self.periodic || (0..self.root[face / 2] << finer).contains(&edge);
+                    let inside = self.periodic[face / 2] || (0..self.root[face / 2] << finer).contains(&edge);
                     if inside { self.slot(finer, patch, step) } else { NONE }
                 }));
             }

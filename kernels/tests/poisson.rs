@@ -77,6 +77,52 @@ fn a_plane_wave_on_the_root() {
     assert_eq!(potential, solve(3), "bits depend on the number of threads");
 }
 
+/// Noise on an isolated mesh whose axes differ: the discrete equation holds in every cell that has its neighbours, and
+/// a far cell sees −1/(4πr) of every source, none of them twice.
+#[test]
+fn an_isolated_root() {
+    let groups = [3, 1, 2];
+    let [nx, ny, nz] = groups.map(|n| n * GROUP);
+    let slots: Vec<u32> = vec![4, 0, 5, 1, 3, 2];
+    let h = 0.37;
+    let place = |[x, y, z]: [usize; 3]| {
+        let slot = slots[(z / GROUP * groups[1] + y / GROUP) * groups[0] + x / GROUP] as usize;
+        slot * GROUP_CELLS + cell(x % GROUP, y % GROUP, z % GROUP)
+    };
+    let solve = |source: &[f64], threads: usize| {
+        let source = buffer::<f64>(source.iter().copied());
+        let mut potential = buffer::<f64>(vec![9.0; 6 * GROUP_CELLS]);
+        let mut root = RootPoisson::isolated(groups);
+        root.solve(&device(threads), &slots, &PoissonSource::Field(&source), h, &mut potential);
+        potential.to_host()
+    };
+    let mut noise = Noise(5);
+    let source: Vec<f64> = (0..6 * GROUP_CELLS).map(|_| 1.0 + noise.next()).collect();
+    let potential = solve(&source, 1);
+    for z in 1..nz - 1 {
+        for (x, y) in (1..nx - 1).flat_map(|x| (1..ny - 1).map(move |y| (x, y))) {
+            let mut sum = -6.0 * potential[place([x, y, z])];
+            for (dx, dy, dz) in [(0, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 1), (1, 1, 0), (1, 1, 2)] {
+                sum += potential[place([x + dx - 1, y + dy - 1, z + dz - 1])];
+            }
+            // the potential is 60 times the source·h²: so many of its roundings
+            let error = sum / (h * h) - source[place([x, y, z])];
+            assert!(error.abs() < 1e-11, "{x} {y} {z}: {error:e}");
+        }
+    }
+    assert_eq!(potential, solve(&source, 3), "bits depend on the number of threads");
+
+    let mut source = vec![0.0; 6 * GROUP_CELLS];
+    source[place([0, 2, 1])] = 3.0;
+    let potential = solve(&source, 2);
+    for [x, y, z] in [[nx - 1, 0, 0], [nx - 1, ny - 1, nz - 1], [30, 9, nz - 1]] {
+        let r = [x as f64, y as f64 - 2.0, z as f64 - 1.0].iter().map(|d| d * d).sum::<f64>().sqrt();
+        let expected = -3.0 * h * h / (2.0 * TAU * r);
+        // the lattice's next term is at most 1/(4r²) of it
+        assert!((potential[place([x, y, z])] / expected - 1.0).abs() < 0.25 / (r * r), "{x} {y} {z}");
+    }
+}
+
 /// Source, boundary values and solution of one group.
 struct Solution<T> {
     potential: Vec<T>,

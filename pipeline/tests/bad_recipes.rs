@@ -67,6 +67,21 @@ fn options() {
         "ic_gaussian: root = [20, 20, 20]: every axis needs a multiple of 16 cells",
     );
     check(
+        "ic_gaussian(C, #{ box_mpc_h: 25, cells: [64, 32], z: 49, seed: 1 });",
+        "                                 ^",
+        "ic_gaussian: cells: invalid length 2, expected a whole number of cells, or a list of three along x, y, z",
+    );
+    check(
+        r#"evolve(IC, #{ z_end: 0, boundary: #{ x: "outlfow" } });"#,
+        r#"                                     ^"#,
+        r#"evolve: boundary.x: "outlfow" is not one of "periodic", "outflow", "reflecting", "fixed""#,
+    );
+    check(
+        r#"evolve(IC, #{ z_end: 0, boundary: #{ x: "outflow" } });"#,
+        r#"                        ^"#,
+        "evolve: boundary = {x:outflow,y:periodic,z:periodic}: gravity is periodic and needs a box that is periodic",
+    );
+    check(
         "cosmology(#{ h: 70, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });",
         "             ^",
         "cosmology: h = 70: H0/(100 km/s/Mpc) lies between 0.1 and 2",

@@ -7,7 +7,7 @@ use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
 use comove_sim::kernels::Device;
 use comove_sim::parameters::Criterion;
-use comove_sim::{Boundary, Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
+use comove_sim::{Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
 
 const CELLS: usize = 64;
 const BOX_MPC_H: f64 = 100.0;
@@ -29,7 +29,7 @@ fn initial(parameters: &RunParameters) -> Snapshot {
         gamma: parameters.gamma,
     };
     let mesh = ic.generate(&silent).expect("generate");
-    let (state, _) = restrict(mesh, 0, Boundary::Periodic, parameters, &silent).expect("restrict");
+    let (state, _) = restrict(mesh, 0, parameters, &silent).expect("restrict");
     Snapshot {
         header: SnapshotHeader {
             role: Role::Initial,

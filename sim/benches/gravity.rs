@@ -56,5 +56,7 @@ fn tables(bencher: Bencher) {
     let slots: Vec<Vec<u32>> = (0..tree.level_count())
         .map(|l| (0..tree.level(l).len()).map(|n| (tree.first_of_level(l) + n) as u32).collect())
         .collect();
-    bencher.counter(ItemsCount::new(tree.group_count())).bench_local(|| build_tables(&tree, &slots));
+    bencher
+        .counter(ItemsCount::new(tree.group_count()))
+        .bench_local(|| build_tables(&tree, &slots, Default::default()));
 }

@@ -11,9 +11,8 @@
 //! `scripts/tests/test_snapshot_yt.py` states the same functions of position once more, on its own.
 
 use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, MOMENTUM, cell};
-use comove_sim::{
-    Boundary, Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader,
-};
+use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::f64::consts::TAU;
 use std::path::Path;
 
@@ -78,7 +77,7 @@ fn header(a: f64, precision: Precision) -> SnapshotHeader {
 fn cosmological() -> Snapshot {
     let level_1 = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [2, 3, 1], [3, 5, 3], [0, 2, 3]].map(|c| Key::new(1, c));
     let level_2 = [[0, 0, 0], [3, 2, 1], [5, 7, 2], [6, 10, 7]].map(|c| Key::new(2, c));
-    let tree = Octree::with_groups([2, 3, 2], Boundary::Periodic, level_1.into_iter().chain(level_2));
+    let tree = Octree::with_groups([2, 3, 2], PERIODIC, level_1.into_iter().chain(level_2));
     let header = header(0.25, Precision::Double);
     let gas = |[x, y, z]: [f64; 3], width| {
         let density = 1.0
@@ -103,7 +102,7 @@ fn cold() -> Snapshot {
         pressure: 1e-6 * (1.0 + x + 2.0 * y + 3.0 * z),
         potential: 0.0,
     };
-    let tree = Octree::new([2, 2, 2], Boundary::Periodic);
+    let tree = Octree::new([2, 2, 2], PERIODIC);
     Snapshot { state: state(tree, header.gamma, gas), header }
 }
 
@@ -117,7 +116,7 @@ fn plain() -> Snapshot {
         pressure: 0.7 + x + y,
         potential: 0.0,
     };
-    let tree = Octree::with_groups([4, 1, 1], Boundary::Outflow, [Key::new(1, [3, 1, 0])]);
+    let tree = Octree::with_groups([4, 1, 1], CLOSED, [Key::new(1, [3, 1, 0])]);
     let mut state = state(tree, header.gamma, gas);
     state.potential.clear();
     Snapshot { header, state }

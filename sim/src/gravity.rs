@@ -1,5 +1,6 @@
 //! The multi-level Poisson solve (paper, section 2.3).
 
+use crate::boundary::GravityBoundary;
 use crate::parameters::{GroupSolver, RunParameters};
 use comove_kernels as kernels;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
@@ -77,7 +78,10 @@ impl<T: Real> Gravity<T> {
         Ok(Self {
             sibling_steps: parameters.sibling_steps,
             mass_sheet: parameters.mass_sheet,
-            root: RootPoisson::new(root_groups),
+            root: match parameters.gravity_boundary {
+                GravityBoundary::Periodic => RootPoisson::new(root_groups),
+                GravityBoundary::Isolated => RootPoisson::isolated(root_groups),
+            },
             group,
             order,
             correction: Buffer::zeros(device, 0)?,
@@ -88,16 +92,17 @@ impl<T: Real> Gravity<T> {
     }
 
     /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8
-    /// bytes.
+    /// bytes (isolated: 40).
     pub fn bytes(&self) -> usize {
         let values = self.correction.len() + self.sheet.len() + self.gradients.len() + self.ghosts.len();
         values * T::BYTES + self.root.bytes()
     }
 
-    /// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on every level, periodic, with ⟨φ⟩ = 0 on the root.
+    /// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on every level: periodic, with ⟨φ⟩ = 0 on the root, or isolated, with φ = 0 at
+    /// infinity and 0 for ⟨ρ⟩.
     ///
     /// - `density`: the fluid pool, `[slots, 6, 16, 16, 16]`, cells under finer ones holding their means, with 4πG
-    ///   (comoving: 3/2 Ω_m a) and the box mean.
+    ///   (comoving: 3/2 Ω_m a) and the box mean (isolated: 0).
     /// - `potential`: `[slots, 16, 16, 16]`, comoving φ̃.
     ///
     /// Returns the iterations of the refined levels (zero with the exact solver).

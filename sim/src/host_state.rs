@@ -26,13 +26,13 @@ impl HostState {
     /// Drops the groups of levels above `finest`; the patches they refined hold their means. Returns how many went.
     pub fn drop_finer(&mut self, finest: u8) -> usize {
         let groups = self.tree.group_count();
-        let (root, boundary) = (self.tree.root_groups(), self.tree.boundary());
+        let (root, periodic) = (self.tree.root_groups(), self.tree.periodic());
         let kept: Vec<Key> = self.tree.keys().filter(|key| key.level <= finest).collect();
         // key order goes level by level
         self.fluid.truncate(kept.len() * GROUP_VALUES);
         self.potential.truncate(kept.len() * GROUP_CELLS);
         let dropped = groups - kept.len();
-        self.tree = Octree::with_groups(root, boundary, kept.into_iter().filter(|key| key.level > 0));
+        self.tree = Octree::with_groups(root, periodic, kept.into_iter().filter(|key| key.level > 0));
         dropped
     }
 

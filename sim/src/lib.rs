@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`octree`] | keys, the sorted-key octree, neighbour tables, regrid |
 //! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
+//! | [`boundary`] | what lies beyond the faces of the box |
 //! | [`gravity`] | the multi-level Poisson solve |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
@@ -13,6 +14,7 @@
 //! Nothing here prints, exits or reads a recipe.
 
 pub mod book;
+pub mod boundary;
 pub mod clock;
 pub mod complete_file;
 pub mod cosmology;
@@ -35,12 +37,13 @@ pub mod step;
 pub mod time_step;
 pub mod units;
 
+pub use boundary::{Boundaries, Boundary, FixedGas, GravityBoundary};
 pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;
 pub use error::SimError;
 pub use host_state::HostState;
 pub use octree::{Key, Octree};
-pub use parameters::{Boundary, Coordinates, Precision, RunParameters};
+pub use parameters::{Coordinates, Precision, RunParameters};
 pub use simulation::Simulation;
 pub use snapshot::{Role, Snapshot, SnapshotHeader};
 pub use units::Units;

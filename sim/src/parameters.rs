@@ -1,5 +1,6 @@
 //! What a run is asked to do, already checked and without units of its own.
 
+use crate::boundary::{Boundaries, GravityBoundary};
 use crate::error::SimError;
 use comove_kernels::layout::PATCH;
 use comove_kernels::{Eos, Real};
@@ -17,17 +18,6 @@ pub enum Precision {
     Single,
     /// 64-bit.
     Double,
-}
-
-/// What lies beyond the box, the same on all six faces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Boundary {
-    /// The other side of the box.
-    #[default]
-    Periodic,
-    /// Copies of the outermost cell.
-    Outflow,
 }
 
 /// The coordinates of a run.
@@ -108,10 +98,12 @@ pub struct RunParameters {
     pub coordinates: Coordinates,
     /// Ratio of specific heats; 5/3 when comoving.
     pub gamma: f64,
+    /// What lies beyond each face of the box.
+    pub boundary: Boundaries,
     /// Whether the gas attracts itself.
     pub gravity: bool,
-    /// What lies beyond the box.
-    pub boundary: Boundary,
+    /// What the potential does far away; isolated in plain coordinates only.
+    pub gravity_boundary: GravityBoundary,
     /// 4πG in code units for plain coordinates (comoving: 3/2 Ω_m a).
     pub four_pi_g: f64,
     /// Finest level allowed.
@@ -152,8 +144,9 @@ impl Default for RunParameters {
             precision: Precision::Single,
             coordinates: Coordinates::Comoving,
             gamma: 5.0 / 3.0,
+            boundary: Boundaries::default(),
             gravity: true,
-            boundary: Boundary::Periodic,
+            gravity_boundary: GravityBoundary::Periodic,
             four_pi_g: 1.0,
             max_level: 0,
             refine: Vec::new(),
@@ -197,6 +190,14 @@ impl RunParameters {
         let comoving = self.coordinates == Coordinates::Comoving;
         let fits = !comoving || (self.gamma - 5.0 / 3.0).abs() < 1e-12;
         check("gamma", &self.gamma, fits, say("comoving coordinates keep the Euler equations' form for 5.0/3.0 only"))?;
+        self.boundary.check()?;
+        if self.gravity {
+            self.gravity_boundary.check(&self.boundary)?;
+            let reason = "comoving coordinates measure the density against a mean that fills all space: use \
+                          coordinates: \"plain\", or gravity_boundary: \"periodic\"";
+            let fits = !comoving || self.gravity_boundary == GravityBoundary::Periodic;
+            check("gravity_boundary", &"isolated", fits, say(reason))?;
+        }
         let stable = self.courant > 0.0 && self.courant <= MAX_COURANT;
         let reason = format!("must lie in (0, {MAX_COURANT}]: relaxing TVD amplifies sound waves beyond (1/2 is 0)");
         check("courant", &self.courant, stable, reason)?;

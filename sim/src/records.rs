@@ -15,6 +15,13 @@ pub enum StepLimit {
         /// |v| + c_s along the worst axis, code velocity.
         speed: f64,
     },
+    /// CFL: the fixed gas beyond a face of the box.
+    Inflow {
+        /// Finest level at that face.
+        level: u8,
+        /// |v| + c_s along the worst axis, code velocity.
+        speed: f64,
+    },
     /// Gravitational acceleration, where it is.
     Acceleration {
         /// Level.

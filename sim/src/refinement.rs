@@ -52,8 +52,8 @@ pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize) -> Octre
         positions.dedup();
         wanted[level + 1].extend(positions.into_iter().map(|m| Key::from_morton(level as u8 + 1, m)));
     }
-    let wanted = nest(tree.root_groups(), tree.boundary(), wanted);
-    Octree::with_groups(tree.root_groups(), tree.boundary(), wanted.into_iter().skip(1).flatten())
+    let wanted = nest(tree.root_groups(), tree.periodic(), wanted);
+    Octree::with_groups(tree.root_groups(), tree.periodic(), wanted.into_iter().skip(1).flatten())
 }
 
 /// Adds the Morton positions of the group that refines a flagged patch and of those its buffer reaches.

@@ -1,6 +1,7 @@
 //! A run in one precision: what [`crate::Simulation`] does, generic over the type of the state.
 
 use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
+use crate::boundary::GravityBoundary;
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
@@ -199,7 +200,11 @@ impl<T: Real> Run<T> {
         Ok(book)
     }
 
+    /// The mean density that does not attract: of the box; 0 where its gravity is isolated.
     fn mean_density(&self) -> f64 {
+        if self.physics.parameters.gravity_boundary == GravityBoundary::Isolated {
+            return 0.0;
+        }
         let [x, y, z] = self.state.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
         self.sums.sums.mass / (x * y * z)
     }

@@ -1,7 +1,7 @@
 //! A run from outside: start, step, side branches, checkpoints.
 
 use crate::error::SimError;
-use crate::parameters::{Boundary, Coordinates, Precision, RunParameters};
+use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
 use crate::snapshot::Snapshot;
@@ -116,8 +116,12 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
     if (p.gamma - header.gamma).abs() > 1e-12 {
         return refuse("gamma", p.gamma.to_string(), format!("the initial state was made with {}", header.gamma));
     }
-    if p.gravity && snapshot.state.tree.boundary() != Boundary::Periodic {
-        return refuse("boundary", "outflow".into(), "gravity needs a periodic box; set gravity: false".into());
+    let periodic = snapshot.state.tree.periodic();
+    if p.boundary.periodic() != periodic {
+        let axes: Vec<&str> = ["x", "y", "z"].into_iter().zip(periodic).filter(|a| a.1).map(|a| a.0).collect();
+        let along = if axes.is_empty() { "no axis".into() } else { axes.join(", ") };
+        let reason = format!("the initial state is periodic along {along}: its patches were laid out for that");
+        return refuse("boundary", p.boundary.to_string(), reason);
     }
     let finest = snapshot.state.tree.cells(0).into_iter().max().unwrap_or(0) as u64;
     if finest << p.max_level > 1 << 24 {

@@ -5,8 +5,8 @@ use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::RunParameters;
-use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
-use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Real, prolong};
+use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
+use comove_kernels::{Buffer, DensitySource, Device, Eos, FaceBoundary, LevelTables, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
 pub struct State<T> {
@@ -30,6 +30,7 @@ pub struct State<T> {
     pub potential: Buffer<T>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
+    faces: [FaceBoundary; FACES],
     free: Vec<u32>,
     gravity: Option<Gravity<T>>,
     root_slots: Vec<u32>,
@@ -64,6 +65,7 @@ impl<T: Real> State<T> {
             next: Buffer::zeros(&device, groups * GROUP_VALUES)?,
             fluxes: Buffer::zeros(&device, 0)?,
             gravity,
+            faces: parameters.boundary.for_kernels(parameters.gamma),
             free: Vec::new(),
             device,
             tree,
@@ -167,7 +169,7 @@ impl<T: Real> State<T> {
         self.derive_tables();
     }
 
-    /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels; nothing to do without gravity.
+    /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels, isolated without the mean; nothing to do without gravity.
     ///
     /// # Errors
     /// [`SimError::Kernel`] if the work space does not fit.
@@ -180,7 +182,7 @@ impl<T: Real> State<T> {
     }
 
     fn derive_tables(&mut self) {
-        self.tables = neighbours::build_tables(&self.tree, &self.slots);
+        self.tables = neighbours::build_tables(&self.tree, &self.slots, self.faces);
         self.root_slots = neighbours::root_slots(&self.tree, &self.slots);
         self.flux = FluxTables::build(&self.tree, &self.slots);
     }

@@ -10,7 +10,7 @@ use comove_kernels::timestep::{SignalSpeed, signal_speed};
 
 /// Δt of one sweep, and what limited it.
 ///
-/// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level;
+/// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond the box;
 /// * acceleration: 2Δt ≤ `gravity_courant` √(h/g), from the last kick;
 /// * expansion: Δa/a ≤ `max_delta_a` over the step.
 pub fn choose<T: Real>(
@@ -35,6 +35,14 @@ pub fn choose<T: Real>(
             if dt < best.0 {
                 let cell = state.locate(level, group, fastest.cell as usize);
                 best = (dt, StepLimit::Courant { level: level as u8, cell, speed: fastest.speed });
+            }
+        }
+        for (face, gas) in parameters.boundary.fixed() {
+            let touches = state.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
+            let speed = gas.signal_speed(parameters.gamma);
+            let dt = parameters.courant * state.cell_width(level) / speed;
+            if touches && dt < best.0 {
+                best = (dt, StepLimit::Inflow { level: level as u8, speed });
             }
         }
     }

@@ -7,7 +7,8 @@
 mod potentials;
 
 use comove_kernels::layout::{GROUP_CELLS, cell};
-use comove_sim::{Boundary, Key, Octree, RunParameters};
+use comove_sim::octree::PERIODIC;
+use comove_sim::{Key, Octree, RunParameters};
 use potentials::Case;
 
 /// Cells along an axis of the coarse box and of the fine group.
@@ -148,7 +149,7 @@ fn a_refined_group_around_a_point_mass() {
         let [x, y, z] = place;
         mesh[(z * n + y) * n + x] += mass * (n * n * n) as f64;
     }
-    let tree = Octree::with_groups([1; 3], Boundary::Periodic, [Key::new(1, [1; 3])]);
+    let tree = Octree::with_groups([1; 3], PERIODIC, [Key::new(1, [1; 3])]);
     let deviation = |parameters: &RunParameters| {
         let mut case = Case::<f64>::new(1, tree.clone(), 1, &mesh);
         case.solve(parameters);

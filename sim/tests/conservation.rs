@@ -5,7 +5,8 @@ mod common;
 use common::{cosmological, cosmological_parameters, initial, plain_parameters};
 use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, ENERGY, MOMENTUM};
-use comove_sim::{Boundary, HostState, Key, Octree, Precision, Simulation, Snapshot};
+use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::{Boundaries, Boundary, HostState, Key, Octree, Precision, Simulation, Snapshot};
 
 fn start(snapshot: &Snapshot, parameters: comove_sim::RunParameters) -> Simulation {
     Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start")
@@ -21,10 +22,11 @@ fn uniform_flow_stays_uniform() {
         (Precision::Double, Boundary::Outflow),
     ] {
         let gas = |_| (1.25, [0.5, -0.25, 0.125], 0.75);
-        let mut snapshot = initial(2, boundary, None, 1.0, gas);
+        let periodic = if boundary == Boundary::Periodic { PERIODIC } else { CLOSED };
+        let mut snapshot = initial(2, periodic, None, 1.0, gas);
         let refined = [[0, 0, 0], [1, 1, 0], [2, 1, 1], [3, 3, 3], [3, 2, 3]].map(|c| Key::new(1, c));
         let root = snapshot.state.clone();
-        let tree = Octree::with_groups([2; 3], boundary, refined);
+        let tree = Octree::with_groups([2; 3], periodic, refined);
         snapshot.state = HostState::zeros(tree);
         for group in 0..snapshot.state.tree.group_count() {
             for f in 0..6 {
@@ -39,6 +41,7 @@ fn uniform_flow_stays_uniform() {
         });
         let mut parameters = plain_parameters(precision, 1, vec![1e30]);
         parameters.regrid_every = 4;
+        parameters.boundary = Boundaries::all(boundary);
         let mut simulation = start(&snapshot, parameters);
         for _ in 0..3 {
             simulation.step().expect("step");
@@ -59,7 +62,7 @@ fn uniform_flow_stays_uniform() {
 #[test]
 fn a_moving_blob_conserves() {
     for (precision, tolerance) in [(Precision::Single, 2e-7), (Precision::Double, 2e-14)] {
-        let snapshot = initial(2, Boundary::Periodic, None, 1.0, |x| {
+        let snapshot = initial(2, PERIODIC, None, 1.0, |x| {
             let r2: f64 = x.iter().map(|x| (x - 0.45).powi(2)).sum();
             (1.0 + 3.0 * (-r2 / 0.01).exp(), [1.0, 0.7, -0.4], 0.6)
         });

@@ -5,8 +5,9 @@ mod potentials;
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, octant_origin};
 use comove_kernels::tables::NONE;
+use comove_sim::octree::PERIODIC;
 use comove_sim::parameters::GroupSolver;
-use comove_sim::{Boundary, Octree, RunParameters};
+use comove_sim::{Octree, RunParameters};
 use potentials::{Case, at, refine_where};
 
 fn options(mass_sheet: bool, sibling_steps: [u32; 3]) -> RunParameters {
@@ -55,7 +56,7 @@ fn deviation(case: &Case<f64>, uniform: &Case<f64>, level: usize) -> (f64, f64) 
 }
 
 fn uniform(groups: u32, mesh: &[f64]) -> Case<f64> {
-    let mut case = Case::new(2, Octree::new([groups; 3], Boundary::Periodic), 0, mesh);
+    let mut case = Case::new(2, Octree::new([groups; 3], PERIODIC), 0, mesh);
     case.solve(&RunParameters::default());
     case
 }
@@ -115,7 +116,7 @@ fn mass_sheets_carry_no_mass() {
     let position = [0.3, 0.4, 0.6];
     let mesh = point_masses(64, &[position]);
     // a lone refined group and no relaxation: the sheet around it is its own
-    let tree = Octree::with_groups([2; 3], Boundary::Periodic, [comove_sim::Key::new(1, [1, 1, 2])]);
+    let tree = Octree::with_groups([2; 3], PERIODIC, [comove_sim::Key::new(1, [1, 1, 2])]);
     let mut case = Case::<f64>::new(1, tree, 1, &mesh);
     case.solve(&options(false, [0, 0, 0]));
     let sheet = case.sheet(0);

@@ -1,10 +1,9 @@
 //! The snapshot file: bits come back, the layout is the one of docs/snapshot-format.md, damage is found and named.
 
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, OCTANTS, cell};
+use comove_sim::octree::{CLOSED, PERIODIC};
 use comove_sim::snapshot::file_digest;
-use comove_sim::{
-    Boundary, Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader,
-};
+use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ fn scrambled(index: u64) -> f64 {
 fn tree() -> Octree {
     let level_1 = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1], [3, 1, 5], [2, 0, 3]].map(|c| Key::new(1, c));
     let level_2 = [[0, 0, 0], [2, 1, 0], [7, 3, 11], [1, 3, 1]].map(|c| Key::new(2, c));
-    Octree::with_groups([2, 1, 3], Boundary::Periodic, level_1.into_iter().chain(level_2))
+    Octree::with_groups([2, 1, 3], PERIODIC, level_1.into_iter().chain(level_2))
 }
 
 fn header(precision: Precision) -> SnapshotHeader {
@@ -104,7 +103,7 @@ fn plain_coordinates_come_back() {
     let mut header = header(Precision::Double);
     (header.coordinates, header.cosmology, header.a) = (Coordinates::Plain, None, 1.0);
     (header.recipe, header.restart, header.role) = (String::new(), serde_json::Value::Null, Role::Initial);
-    let mut state = HostState::zeros(Octree::new([1, 1, 1], Boundary::Outflow));
+    let mut state = HostState::zeros(Octree::new([1, 1, 1], CLOSED));
     state.fluid.iter_mut().enumerate().for_each(|(i, value)| *value = i as f64);
     let path = written(folder.path(), &Snapshot { header: header.clone(), state: state.clone() });
     let back = Snapshot::read(&path).unwrap();
@@ -226,7 +225,7 @@ fn flipped_bytes_are_named() {
 fn any_damage_is_an_error_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let mut small = snapshot(Precision::Single);
-    let tree = Octree::with_groups([1, 1, 1], Boundary::Periodic, [Key::new(1, [1, 0, 1])]);
+    let tree = Octree::with_groups([1, 1, 1], PERIODIC, [Key::new(1, [1, 0, 1])]);
     small.state = HostState { potential: Vec::new(), ..HostState::zeros(tree) };
     let path = written(folder.path(), &small);
     let good = fs::read(&path).unwrap();
@@ -296,10 +295,47 @@ fn missing_and_foreign_parts_are_named() {
         file.unlink("Tree/Son").unwrap();
         file.new_dataset::<u32>().shape(16 * OCTANTS).create("Tree/Son").unwrap();
     });
-    refused("format 2", &|file| {
-        let group = file.group("Comove").unwrap();
-        group.attr("format_version").unwrap().write_scalar(&2u32).unwrap();
-    });
+    refused("format 3", &|file| set_format(file, 3));
+}
+
+fn set_format(file: &hdf5::File, format: u32) {
+    file.group("Comove").unwrap().attr("format_version").unwrap().write_scalar(&format).unwrap();
+}
+
+/// Replaces a part of the header and gives the new one the right digest.
+fn replace_in_header(file: &hdf5::File, from: &str, to: &str) {
+    let bytes = file.dataset("Comove/header").unwrap().read_raw::<u8>().unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let changed = text.replace(from, to);
+    assert_ne!(text, changed, "{from}");
+    file.unlink("Comove/header").unwrap();
+    let dataset = file.new_dataset_builder().with_data(changed.as_bytes()).create("Comove/header").unwrap();
+    let digest = blake3::hash(changed.as_bytes()).to_hex().to_string();
+    let digest = hdf5::types::FixedAscii::<64>::from_ascii(&digest).unwrap();
+    dataset.new_attr::<hdf5::types::FixedAscii<64>>().create("blake3").unwrap().write_scalar(&digest).unwrap();
+}
+
+/// Files of format 1 name one boundary for all faces.
+#[test]
+fn files_of_format_1_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("snapshot.h5");
+    let mut snapshot = snapshot(Precision::Single);
+    for (periodic, axes, name) in
+        [(PERIODIC, "[true,true,true]", "\"periodic\""), (CLOSED, "[false,false,false]", "\"outflow\"")]
+    {
+        let tree = &snapshot.state.tree;
+        let refined: Vec<Key> = tree.keys().filter(|key| key.level > 0).collect();
+        snapshot.state.tree = Octree::with_groups(tree.root_groups(), periodic, refined);
+        snapshot.write(&path).unwrap();
+        let file = hdf5::File::open_rw(&path).unwrap();
+        replace_in_header(&file, &format!("\"periodic\":{axes}"), &format!("\"boundary\":{name}"));
+        set_format(&file, 1);
+        file.close().unwrap();
+        let read = Snapshot::read(&path).unwrap();
+        assert_eq!(read.state.tree, snapshot.state.tree);
+        assert_eq!(read.state.fluid, snapshot.state.fluid);
+    }
 }
 
 /// A header with right digests that asks for what no file holds: refused before anything is allocated.
@@ -321,16 +357,7 @@ fn hostile_headers_are_refused() {
     ] {
         snapshot(Precision::Single).write(&path).unwrap();
         let file = hdf5::File::open_rw(&path).unwrap();
-        let bytes = file.dataset("Comove/header").unwrap().read_raw::<u8>().unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        let changed = text.replace(from, to);
-        assert_ne!(text, changed, "{from}");
-        file.unlink("Comove/header").unwrap();
-        let dataset = file.new_dataset_builder().with_data(changed.as_bytes()).create("Comove/header").unwrap();
-        let digest = blake3::hash(changed.as_bytes()).to_hex().to_string();
-        let digest = hdf5::types::FixedAscii::<64>::from_ascii(&digest).unwrap();
-        dataset.new_attr::<hdf5::types::FixedAscii<64>>().create("blake3").unwrap().write_scalar(&digest).unwrap();
-        drop(dataset);
+        replace_in_header(&file, from, to);
         file.close().unwrap();
         let error = Snapshot::read(&path).unwrap_err();
         assert!(matches!(error, SimError::NotASnapshot { .. }), "{to}: {error}");
@@ -390,7 +417,7 @@ fn full_disk_is_named() {
     const FOLDER: &str = "COMOVE_TEST_LIMITED_FOLDER";
     let good = snapshot(Precision::Double);
     let mut small = good.clone();
-    small.state = HostState::zeros(Octree::new([1, 1, 1], Boundary::Periodic));
+    small.state = HostState::zeros(Octree::new([1, 1, 1], PERIODIC));
     if let Some(folder) = std::env::var_os(FOLDER) {
         let path = PathBuf::from(folder).join("snapshot.h5");
         for _ in 0..2 {

@@ -6,7 +6,7 @@ use common::{initial, plain_parameters};
 use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell, cell_coordinate};
 use comove_sim::parameters::SweepOrder;
-use comove_sim::{Boundary, HostState, Key, Precision, RunParameters, Simulation, Snapshot};
+use comove_sim::{HostState, Key, Precision, RunParameters, Simulation, Snapshot};
 
 const ORDERS: [SweepOrder; 6] =
     [SweepOrder::Xyz, SweepOrder::Xzy, SweepOrder::Yxz, SweepOrder::Yzx, SweepOrder::Zxy, SweepOrder::Zyx];
@@ -32,7 +32,7 @@ impl Symmetry {
             Key::new(key.level, self.place(key.coordinate.map(|c| c as usize), groups).map(|c| c as u32))
         };
         let refined = tree.keys().filter(|key| key.level > 0).map(image);
-        let mut seen = HostState::zeros(comove_sim::Octree::with_groups(tree.root_groups(), tree.boundary(), refined));
+        let mut seen = HostState::zeros(comove_sim::Octree::with_groups(tree.root_groups(), tree.periodic(), refined));
         for (group, key) in tree.keys().enumerate() {
             let level = usize::from(key.level);
             let to = seen.tree.first_of_level(level) + seen.tree.find(image(key)).expect("the image is there");
@@ -55,7 +55,7 @@ impl Symmetry {
 /// Blobs and colliding streams without any symmetry of their own.
 fn start() -> Snapshot {
     let blob = |x: [f64; 3], c: [f64; 3], r: f64| (-(0..3).map(|a| ((x[a] - c[a]) / r).powi(2)).sum::<f64>()).exp();
-    initial(2, Boundary::Periodic, None, 1.0, |x| {
+    initial(2, [true; 3], None, 1.0, |x| {
         let density = 1.0 + 4.0 * blob(x, [0.3, 0.45, 0.6], 0.1) + 2.0 * blob(x, [0.7, 0.55, 0.35], 0.15);
         let tau = std::f64::consts::TAU;
         let [u, v, w] = x.map(|x| tau * x);
@@ -103,7 +103,7 @@ fn mirrored_and_rotated_input_gives_mirrored_and_rotated_bits() {
 fn carried_error(groups: u32) -> f64 {
     let (end, speed) = (0.25, 4.0);
     let density = |speed: f64| {
-        let snapshot = initial(groups, Boundary::Periodic, None, 1.0, |x| {
+        let snapshot = initial(groups, [true; 3], None, 1.0, |x| {
             let r2: f64 = x.iter().map(|x| (x - 0.5).powi(2)).sum();
             let pulse = (-r2 / 0.0225).exp();
             (1.0 + 0.5 * pulse, [speed, 0.0, 0.0], 0.6 * (1.0 + pulse))

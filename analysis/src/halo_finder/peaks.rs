@@ -3,7 +3,7 @@
 use crate::cells::{PATCH_CELLS, patch_cells};
 use comove_sim::kernels::layout::{DENSITY, DIRECTIONS, GROUP, PATCH};
 use comove_sim::octree::tree::LeafPatch;
-use comove_sim::{Boundary, Key, Octree, Snapshot};
+use comove_sim::{Key, Octree, Snapshot};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
@@ -62,7 +62,7 @@ impl Neighbourhood<'_> {
         for a in 0..3 {
             let c = cell[a] as i64 + step[a];
             let n = cells[a] as i64;
-            if !(0..n).contains(&c) && tree.boundary() != Boundary::Periodic {
+            if !(0..n).contains(&c) && !tree.periodic()[a] {
                 return true;
             }
             next[a] = c.rem_euclid(n) as usize;

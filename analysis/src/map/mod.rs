@@ -8,7 +8,7 @@ pub mod slice;
 
 use crate::error::AnalysisError;
 use crate::table::{Entry, Record, Table};
-use comove_sim::{Boundary, Snapshot};
+use comove_sim::Snapshot;
 use serde::{Deserialize, Serialize};
 
 pub use patches::PatchOutline;
@@ -174,8 +174,8 @@ impl Window {
     /// Moves of the box, in box lengths along the frame's axes, in which it can meet the window.
     pub(crate) fn images(&self, snapshot: &Snapshot) -> Vec<[f64; 3]> {
         let lengths = snapshot.box_lengths();
-        let periodic = snapshot.state.tree.boundary() == Boundary::Periodic;
         let range = |a: usize| {
+            let periodic = snapshot.state.tree.periodic()[self.frame[a]];
             let length = lengths[self.frame[a]];
             let first = if periodic { (self.low[a] / length).floor() as i32 } else { 0 };
             let last = if periodic { (self.high[a] / length).floor() as i32 } else { 0 };

@@ -4,8 +4,8 @@ use super::{CutCell, Map, MapOptions, Window, patches};
 use crate::cell_fields::{CellField, Gas, field_of};
 use crate::cells::{leaf_at, patch_cells};
 use crate::error::AnalysisError;
+use comove_sim::Snapshot;
 use comove_sim::kernels::layout::PATCH;
-use comove_sim::{Boundary, Snapshot};
 use rayon::prelude::*;
 
 /// A slice through `options.center`.
@@ -20,15 +20,15 @@ pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisE
     let plane = 0.5 * (window.low[2] + window.high[2]);
     let pixel = window.pixel();
     let lengths = snapshot.box_lengths();
-    let periodic = snapshot.state.tree.boundary() == Boundary::Periodic;
+    let periodic = snapshot.state.tree.periodic();
     let row = |j: usize| -> Vec<f64> {
         let value = |i: usize| {
             let mut position = [0.0; 3];
             position[window.frame[0]] = window.low[0] + (i as f64 + 0.5) * pixel[0];
             position[window.frame[1]] = window.low[1] + (j as f64 + 0.5) * pixel[1];
             position[window.frame[2]] = plane;
-            let outside = (0..3).any(|a| !(0.0..lengths[a]).contains(&position[a]));
-            if outside && !periodic { f64::NAN } else { field.value(&gas, &leaf_at(snapshot, position)) }
+            let outside = (0..3).any(|a| !periodic[a] && !(0.0..lengths[a]).contains(&position[a]));
+            if outside { f64::NAN } else { field.value(&gas, &leaf_at(snapshot, position)) }
         };
         (0..window.pixels[0]).map(value).collect()
     };

@@ -43,6 +43,13 @@ fn a_projection_keeps_the_mass() {
     let whole = MapOptions { pixels: 37, axis: Axis::Y, ..MapOptions::default() };
     let expected = mean_density(&snapshot);
     assert!((mean(&whole) / expected - 1.0).abs() < 1e-12);
+    let long = Fixture::long().build();
+    for (axis, rows) in [(Axis::X, 32), (Axis::Y, 16), (Axis::Z, 32)] {
+        let map = projection(&long, &MapOptions { pixels: 64, axis, ..MapOptions::default() }).unwrap();
+        assert_eq!(map.pixels(), [64, rows], "a box of 1 × ½ × ¼");
+        let mean = map.values.iter().flatten().sum::<f64>() / (64 * rows) as f64;
+        assert!((mean / mean_density(&long) - 1.0).abs() < 1e-12);
+    }
     let moved = MapOptions { center: Some([0.9, 0.1, 0.77]), pixels: 50, ..MapOptions::default() };
     assert!((mean(&moved) / expected - 1.0).abs() < 1e-12);
     // a window of whole finest cells: the mass of the cells inside

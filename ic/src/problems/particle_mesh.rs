@@ -8,7 +8,7 @@ use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP, GROUP_CELLS, 
 use comove_sim::kernels::{Buffer, Device, Eos, GroupReport, Real};
 use comove_sim::octree::nesting::nest;
 use comove_sim::state::State;
-use comove_sim::{Boundary, HostState, Key, Octree, RunParameters, SimError};
+use comove_sim::{HostState, Key, Octree, RunParameters, SimError};
 use std::collections::BTreeSet;
 use std::f64::consts::PI;
 
@@ -137,7 +137,7 @@ fn locate(level: usize, place: [usize; 3]) -> (Key, usize) {
 /// The octree whose patches are refined, level by level, where they have one of a mass's eight cells or lie within
 /// `buffer` cells of one, properly nested.
 fn tree_around(root: u32, levels: u8, places: &[[f64; 3]], buffer: u32) -> Octree {
-    let lattice = Octree::new([root; 3], Boundary::Periodic);
+    let lattice = Octree::new([root; 3], [true; 3]);
     let (patch, buffer) = (PATCH as i64, i64::from(buffer));
     let mut wanted = vec![BTreeSet::new(); usize::from(levels) + 1];
     for level in 0..levels {
@@ -156,8 +156,8 @@ fn tree_around(root: u32, levels: u8, places: &[[f64; 3]], buffer: u32) -> Octre
             }
         }
     }
-    let groups = nest([root; 3], Boundary::Periodic, wanted);
-    Octree::with_groups([root; 3], Boundary::Periodic, groups.into_iter().skip(1).flatten())
+    let groups = nest([root; 3], [true; 3], wanted);
+    Octree::with_groups([root; 3], [true; 3], groups.into_iter().skip(1).flatten())
 }
 
 #[cfg(test)]

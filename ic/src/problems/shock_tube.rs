@@ -3,9 +3,10 @@
 
 use super::riemann::{Side, Solution};
 use super::{Gas, Problem, Setup, View, options_of};
+use comove_sim::boundary::FixedGas;
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::parameters::Criterion;
-use comove_sim::{Boundary, Coordinates, Precision, RunParameters};
+use comove_sim::{Boundaries, Boundary, Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -47,6 +48,21 @@ impl Default for ShockTube {
 }
 
 impl ShockTube {
+    /// The two gases beyond the ends, periodic across.
+    fn boundary(&self) -> Boundaries {
+        let fixed = |side: Side| {
+            Boundary::Fixed(FixedGas {
+                density: side.density,
+                velocity: [side.velocity, 0.0, 0.0],
+                pressure: side.pressure,
+            })
+        };
+        let mut boundary = Boundaries::default();
+        boundary.faces[0] = fixed(self.left);
+        boundary.faces[1] = fixed(self.right);
+        boundary
+    }
+
     /// Finest cells along x.
     fn box_length(&self) -> f64 {
         (self.root << self.levels) as f64
@@ -69,7 +85,7 @@ impl Problem for ShockTube {
             coordinates: Coordinates::Plain,
             gamma: self.gamma,
             gravity: false,
-            boundary: Boundary::Outflow,
+            boundary: self.boundary(),
             max_level: self.levels,
             refine: vec![Criterion::DensityAbove { thresholds: vec![0.9; self.levels.into()] }],
             flag_buffer: 8,

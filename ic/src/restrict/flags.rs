@@ -1,19 +1,20 @@
 //! Which groups of the next level the criteria ask for.
 
 use crate::uniform_mesh::UniformMesh;
+use comove_sim::Key;
 use comove_sim::kernels::layout::PATCH;
 use comove_sim::parameters::Criterion;
-use comove_sim::{Boundary, Key};
 use std::collections::BTreeSet;
 
 /// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within `buffer`
 /// cells along each axis (paper, section 2.1).
 ///
-/// `mesh` is the complete level `level`; across the box's faces the buffer reaches as the boundary says.
+/// `mesh` is the complete level `level`; the buffer reaches across the box's faces along the
+/// axes where it is periodic.
 pub(super) fn wanted_groups(
     mesh: &UniformMesh,
     level: u8,
-    boundary: Boundary,
+    periodic: [bool; 3],
     criteria: &[Criterion],
     buffer: u32,
 ) -> BTreeSet<Key> {
@@ -26,7 +27,7 @@ pub(super) fn wanted_groups(
         }
         // A patch lies within reach of the cell where the cell lies within the buffer of the patch.
         let cell = mesh.cell(index);
-        let [xs, ys, zs] = std::array::from_fn(|axis| reach(cell[axis], buffer, patches[axis], boundary));
+        let [xs, ys, zs] = std::array::from_fn(|axis| reach(cell[axis], buffer, patches[axis], periodic[axis]));
         for z in &zs {
             for y in &ys {
                 for x in &xs {
@@ -40,14 +41,13 @@ pub(super) fn wanted_groups(
 }
 
 /// Patches along one axis that have a cell at most `buffer` cells from `cell`.
-fn reach(cell: usize, buffer: u32, patches: usize, boundary: Boundary) -> Vec<usize> {
+fn reach(cell: usize, buffer: u32, patches: usize, periodic: bool) -> Vec<usize> {
     let (cell, buffer, patches) = (cell as i64, i64::from(buffer), patches as i64);
     let (from, to) = ((cell - buffer).div_euclid(PATCH as i64), (cell + buffer).div_euclid(PATCH as i64));
-    match boundary {
-        Boundary::Periodic => {
-            (from..=to).take(patches as usize).map(|patch| patch.rem_euclid(patches) as usize).collect()
-        }
-        Boundary::Outflow => (from.max(0)..=to.min(patches - 1)).map(|patch| patch as usize).collect(),
+    if periodic {
+        (from..=to).take(patches as usize).map(|patch| patch.rem_euclid(patches) as usize).collect()
+    } else {
+        (from.max(0)..=to.min(patches - 1)).map(|patch| patch as usize).collect()
     }
 }
 
@@ -60,6 +60,7 @@ fn meets(criterion: &Criterion, level: usize, mesh: &UniformMesh, index: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use comove_sim::octree::{CLOSED, PERIODIC};
     use proptest::prelude::*;
 
     /// A mesh of density 1 with density 10 in one cell.
@@ -83,12 +84,12 @@ mod tests {
             let cells = [48, 16, 32];
             let mesh = mesh_with_peak(cells, [x, y, z]);
             let criteria = [Criterion::DensityAbove { thresholds: vec![1e9, 9.0] }];
-            for boundary in [Boundary::Periodic, Boundary::Outflow] {
-                let wanted = wanted_groups(&mesh, 1, boundary, &criteria, buffer);
+            for periodic in [PERIODIC, CLOSED, [false, true, false]] {
+                let wanted = wanted_groups(&mesh, 1, periodic, &criteria, buffer);
                 let near = |axis: usize, patch: usize, at: usize| {
                     (0..PATCH).any(|c| {
                         let distance = (patch * PATCH + c).abs_diff(at);
-                        let around = if boundary == Boundary::Periodic { cells[axis] - distance } else { distance };
+                        let around = if periodic[axis] { cells[axis] - distance } else { distance };
                         distance.min(around) as u32 <= buffer
                     })
                 };
@@ -97,13 +98,13 @@ mod tests {
                         for px in 0..6 {
                             let expected = near(0, px, x) && near(1, py, y) && near(2, pz, z);
                             let key = Key::new(2, [px, py, pz].map(|c| c as u32));
-                            prop_assert_eq!(wanted.contains(&key), expected, "{:?} {:?}", key, boundary);
+                            prop_assert_eq!(wanted.contains(&key), expected, "{:?} {:?}", key, periodic);
                         }
                     }
                 }
             }
             // levels beyond the list are not refined
-            prop_assert!(wanted_groups(&mesh, 2, Boundary::Periodic, &criteria, buffer).is_empty());
+            prop_assert!(wanted_groups(&mesh, 2, PERIODIC, &criteria, buffer).is_empty());
         }
     }
 }

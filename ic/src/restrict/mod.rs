@@ -13,7 +13,7 @@ use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::octree::nest;
-use comove_sim::{Boundary, HostState, Key, Octree, RunParameters};
+use comove_sim::{HostState, Key, Octree, RunParameters};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -28,8 +28,9 @@ const FINEST_LEVEL: u8 = 12;
 /// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on
 /// as the average in its parent. Patches finer than the mesh are left to the run's first regrid.
 ///
-/// Returns the state, in key order, and the audit of what it keeps. From `parameters` the refinement (`max_level`,
-/// `refine`, `flag_buffer`) and the gas (`gamma`, `eta` and floors) are used.
+/// Returns the state, in key order, and the audit of what it keeps. From `parameters` the axes along which the box is
+/// periodic (`boundary`), the refinement (`max_level`, `refine`, `flag_buffer`) and the gas (`gamma`, `eta` and floors)
+/// are used.
 ///
 /// # Errors
 /// [`IcError::Parameter`] for a mesh whose extents do not fit the level; [`IcError::Cell`] for a cell that is not
@@ -37,7 +38,6 @@ const FINEST_LEVEL: u8 = 12;
 pub fn restrict(
     mesh: UniformMesh,
     level: u8,
-    boundary: Boundary,
     parameters: &RunParameters,
     progress: &dyn Fn(&str, f64),
 ) -> Result<(HostState, Audit), IcError> {
@@ -58,7 +58,7 @@ pub fn restrict(
     levels.reverse();
 
     progress("refinement", 0.4);
-    let tree = Octree::with_groups(root, boundary, kept_groups(&levels, root, boundary, parameters));
+    let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept_groups(&levels, root, parameters));
     progress("octree", 0.5);
     let eos = parameters.eos();
     let state = fill(tree, &levels, &eos);
@@ -120,17 +120,13 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
 }
 
 /// The refined groups that stay: flagged, under finer ones, or asked for by nesting.
-fn kept_groups(
-    levels: &[UniformMesh],
-    root: [u32; 3],
-    boundary: Boundary,
-    parameters: &RunParameters,
-) -> impl Iterator<Item = Key> {
+fn kept_groups(levels: &[UniformMesh], root: [u32; 3], parameters: &RunParameters) -> impl Iterator<Item = Key> {
+    let periodic = parameters.boundary.periodic();
     let mut wanted = vec![BTreeSet::new()];
     for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
-        wanted.push(flags::wanted_groups(mesh, level as u8, boundary, &parameters.refine, parameters.flag_buffer));
+        wanted.push(flags::wanted_groups(mesh, level as u8, periodic, &parameters.refine, parameters.flag_buffer));
     }
-    nest(root, boundary, wanted).into_iter().skip(1).flatten()
+    nest(root, periodic, wanted).into_iter().skip(1).flatten()
 }
 
 /// All groups of the tree with the data of their level; energy and entropy scalar rebuilt from the internal energy.

@@ -4,6 +4,7 @@ use super::*;
 use crate::silent;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
 use comove_sim::parameters::Criterion;
+use comove_sim::{Boundaries, Boundary};
 
 /// A mesh of cold flow: density blobs over a smooth background, velocities at Mach 50 with small-scale disorder.
 fn mesh(cells: [usize; 3]) -> UniformMesh {
@@ -38,6 +39,10 @@ fn mesh(cells: [usize; 3]) -> UniformMesh {
 fn parameters(max_level: u8, thresholds: &[f64]) -> RunParameters {
     let refine = vec![Criterion::DensityAbove { thresholds: thresholds.to_vec() }];
     RunParameters { max_level, refine, ..RunParameters::default() }
+}
+
+fn closed(parameters: RunParameters) -> RunParameters {
+    RunParameters { boundary: Boundaries::all(Boundary::Outflow), ..parameters }
 }
 
 /// Every cell of every kept group holds the block mean of the mesh, computed here directly over all its cells.
@@ -78,7 +83,7 @@ fn a_mesh_comes_back_from_every_level() {
     let mesh = mesh([128, 64, 64]);
     for level in 0..3u8 {
         let keep_all = parameters(level, &[0.0, 0.0]);
-        let (state, audit) = restrict(mesh.clone(), level, Boundary::Periodic, &keep_all, &silent).unwrap();
+        let (state, audit) = restrict(mesh.clone(), level, &keep_all, &silent).unwrap();
         assert_eq!(state.tree.level_count(), usize::from(level) + 1);
         assert_eq!(state.tree.cells(usize::from(level)), mesh.cells);
         assert!(audit.levels.iter().all(|l| l.cells_removed == 0));
@@ -104,7 +109,7 @@ fn a_mesh_comes_back_from_every_level() {
 fn the_audit_balances_where_patches_are_removed() {
     let mesh = mesh([128; 3]);
     let some = parameters(2, &[1.5, 6.0]);
-    let (state, audit) = restrict(mesh.clone(), 2, Boundary::Periodic, &some, &silent).unwrap();
+    let (state, audit) = restrict(mesh.clone(), 2, &some, &silent).unwrap();
     println!("{audit:#?}");
     for level in 1..3 {
         let account = audit.levels[level];
@@ -135,12 +140,12 @@ fn the_audit_balances_where_patches_are_removed() {
 #[test]
 fn fine_data_is_never_lost_for_want_of_a_coarse_flag() {
     let mesh = mesh([128; 3]);
-    let (state, audit) = restrict(mesh.clone(), 2, Boundary::Outflow, &parameters(2, &[1e9, 10.0]), &silent).unwrap();
+    let (state, audit) = restrict(mesh.clone(), 2, &closed(parameters(2, &[1e9, 10.0])), &silent).unwrap();
     assert!(state.tree.level_count() == 3 && audit.levels[1].cells_removed > 0);
     let peak = (0..mesh.cell_count()).max_by(|a, b| mesh.density[*a].total_cmp(&mesh.density[*b])).unwrap();
     assert!(state.tree.find(Key::new(2, mesh.cell(peak).map(|c| (c / GROUP) as u32))).is_some());
     // a run that may not refine so far keeps the averages alone
-    let (coarse, audit) = restrict(mesh, 2, Boundary::Outflow, &parameters(1, &[1.5, 10.0]), &silent).unwrap();
+    let (coarse, audit) = restrict(mesh, 2, &closed(parameters(1, &[1.5, 10.0])), &silent).unwrap();
     assert_eq!(coarse.tree.level_count(), 2);
     assert_eq!(audit.levels[2].cells_kept, 0);
     assert!(audit.worst_change() < 1e-13);
@@ -162,7 +167,7 @@ fn unresolved_motion_does_not_become_heat() {
         let sign = if (i + j + k) % 2 == 0 { 1.0 } else { -1.0 };
         mesh.momentum.iter_mut().for_each(|axis| axis[index] = sign);
     }
-    let (state, audit) = restrict(mesh, 1, Boundary::Periodic, &parameters(0, &[]), &silent).unwrap();
+    let (state, audit) = restrict(mesh, 1, &parameters(0, &[]), &silent).unwrap();
     assert!(state.field(0, ENERGY).iter().all(|e| *e == 1e-3));
     assert_eq!(audit.unresolved_kinetic_energy, 1.5);
     assert_eq!(audit.after.kinetic_energy, 0.0);
@@ -172,7 +177,7 @@ fn unresolved_motion_does_not_become_heat() {
 #[test]
 fn extents_and_levels_that_do_not_fit_are_refused() {
     let message = |cells, level| {
-        let result = restrict(mesh(cells), level, Boundary::Periodic, &parameters(0, &[]), &silent);
+        let result = restrict(mesh(cells), level, &parameters(0, &[]), &silent);
         result.unwrap_err().to_string()
     };
     assert!(message([16, 16, 24], 0).contains("[16, 16, 24]"));
@@ -180,6 +185,6 @@ fn extents_and_levels_that_do_not_fit_are_refused() {
     assert!(message([32, 32, 32], 40).contains("level = 40"));
     let mut broken = mesh([16; 3]);
     broken.density[100] = -1.0;
-    let result = restrict(broken, 0, Boundary::Periodic, &parameters(0, &[]), &silent);
+    let result = restrict(broken, 0, &parameters(0, &[]), &silent);
     assert!(matches!(result, Err(IcError::Cell { cell: [4, 6, 0], .. })));
 }

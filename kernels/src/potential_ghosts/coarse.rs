@@ -1,7 +1,7 @@
 //! Interpolation of the potential from the coarser level.
 
 use super::{face_axes, strides};
-use crate::layout::{DIRECTIONS, FACE_CELLS, GROUP, GROUP_CELLS, PATCH, direction};
+use crate::layout::{DIRECTIONS, FACE_CELLS, FACES, GROUP, GROUP_CELLS, PATCH, direction};
 use crate::real::Real;
 use crate::tables::NONE;
 
@@ -25,10 +25,17 @@ fn parabola<T: Real>(far: T, middle: T, near: T) -> T {
     middle + (T::of(0.15625) * (near - middle) - T::of(0.09375) * (far - middle))
 }
 
+/// The value one cell further on the parabola through three cells, from the last one back.
+#[inline(always)]
+pub(super) fn beyond<T: Real>(first: T, second: T, third: T) -> T {
+    third + T::of(3.0) * (first - second)
+}
+
 impl<T: Real> CoarseBlock<T> {
-    /// Copies the surroundings of the patch at `octant` from the groups of its parent's neighbour row.
+    /// Copies the surroundings of the patch at `octant` from the groups of its parent's neighbour row, and extends them
+    /// beyond the faces of the domain that the patch touches (bits of `outside`).
     #[inline(always)]
-    pub(super) fn load(parents: &[u32; DIRECTIONS], octant: u8, potential: &[T]) -> Self {
+    pub(super) fn load(parents: &[u32; DIRECTIONS], octant: u8, outside: u8, potential: &[T]) -> Self {
         let mut values = [T::zero(); WIDTH * WIDTH * WIDTH];
         // Along each axis the block crosses into the neighbour on the octant's side: two runs of cells, each with its
         // first block cell, length, first group cell and direction.
@@ -50,7 +57,32 @@ impl<T: Real> CoarseBlock<T> {
                 }
             }
         }
-        Self { values }
+        let mut block = Self { values };
+        for face in (0..FACES).filter(|face| outside >> face & 1 == 1) {
+            block.extend_beyond(face);
+        }
+        block
+    }
+
+    /// Continues each line of cells across a face of the domain by the parabola through the last three: axis by axis,
+    /// so that edges and corners are well defined.
+    #[inline(always)]
+    fn extend_beyond(&mut self, face: usize) {
+        let axis = face / 2;
+        let normal = strides(WIDTH)[axis] as isize;
+        let [a, b] = face_axes(axis).map(|other| strides(WIDTH)[other]);
+        let (layer, outward) = if face & 1 == 0 { (MARGIN, -normal) } else { (MARGIN + PATCH - 1, normal) };
+        for n in 0..WIDTH {
+            for m in 0..WIDTH {
+                let outermost = layer * normal as usize + n * b + m * a;
+                for step in 1..=MARGIN as isize {
+                    let [to, first, second, third] =
+                        [0, 1, 2, 3].map(|back| outermost.wrapping_add_signed((step - back) * outward));
+                    let value = beyond(self.values[first], self.values[second], self.values[third]);
+                    self.values[to] = value;
+                }
+            }
+        }
     }
 
     /// Interpolates the fine ghost layer of one face, `[16, 16]`: across the face, then along its two axes.

@@ -1,9 +1,9 @@
 //! Ghost values on the host processor.
 
-use super::coarse::CoarseBlock;
+use super::coarse::{CoarseBlock, beyond};
 use super::{GHOST_CELLS, GhostOrigin, Parity, face_axes, strides};
 use crate::isa::{Isa, Kernel};
-use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
+use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::real::Real;
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
@@ -45,11 +45,14 @@ impl<T: Real> Kernel for Gather<'_, T> {
 #[inline(always)]
 pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigin, potential: &[T], ghosts: &mut [T]) {
     let row = tables.row(g);
+    let outside = tables.outside[g];
+    let is_root = tables.parent_row(g)[CENTRE] == NONE;
     let mut block = None;
     for face in 0..FACES {
         let ghosts = &mut ghosts[face * FACE_CELLS..][..FACE_CELLS];
         let sibling = match origin {
             GhostOrigin::Coarse => NONE,
+            _ if outside >> face & 1 == 1 => NONE,
             GhostOrigin::Sibling | GhostOrigin::Relaxed(_) => row[face_direction(face)],
         };
         if sibling != NONE {
@@ -61,9 +64,28 @@ pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigi
                 }
                 _ => facing_cells(neighbour, face, ghosts, |_, cell| cell),
             }
-        } else if !matches!(origin, GhostOrigin::Relaxed(_)) {
-            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], potential);
+        } else if matches!(origin, GhostOrigin::Relaxed(_)) {
+            continue;
+        } else if is_root {
+            cells_beyond(&potential[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
+        } else {
+            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], outside, potential);
             block.get_or_insert_with(load).face(face, ghosts);
+        }
+    }
+}
+
+/// Continues a group's cells across a face of the domain by one cell, on the parabola through the last three.
+#[inline(always)]
+fn cells_beyond<T: Real>(cells: &[T], face: usize, ghosts: &mut [T]) {
+    let axis = face / 2;
+    let normal = strides(GROUP)[axis];
+    let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
+    let layer = |depth: usize| if face & 1 == 0 { depth * normal } else { (GROUP - 1 - depth) * normal };
+    for n in 0..GROUP {
+        for m in 0..GROUP {
+            let [first, second, third] = [0, 1, 2].map(|depth| cells[layer(depth) + n * b + m * a]);
+            ghosts[n * GROUP + m] = beyond(first, second, third);
         }
     }
 }
@@ -104,7 +126,7 @@ fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{CENTRE, DIRECTIONS, cell};
+    use crate::layout::{DIRECTIONS, cell};
 
     /// One fine group in octant 6 of a lone periodic coarse group.
     fn lone_child() -> LevelTables {
@@ -145,6 +167,44 @@ mod tests {
                 let exact = value(x, y, z);
                 let error = (ghosts[face * FACE_CELLS + n] - exact).abs();
                 assert!(error < 1e-12 * (1.0 + exact.abs()) * 10.0, "face {face}, {n}: {error:e} of {exact}");
+            }
+        }
+    }
+
+    /// Beyond the faces of the domain the potential goes on along its parabola, at edges and corners of the coarse cells
+    /// around a refined group too.
+    #[test]
+    fn parabolas_go_on_beyond_the_domain() {
+        let value = |x: f64, y: f64, z: f64| (1.0 + x - 0.1 * x * x) * (2.0 - y * y) * (0.3 + z + 0.2 * z * z);
+        let mut potential = vec![0.0; 2 * GROUP_CELLS];
+        for (k, j, i) in (0..16).flat_map(|k| (0..16).flat_map(move |j| (0..16).map(move |i| (k, j, i)))) {
+            potential[cell(i, j, k)] = value(i as f64, j as f64, k as f64);
+        }
+        let root = LevelTables { slots: vec![0], neighbours: vec![0; DIRECTIONS], ..lone_child() };
+        let root = LevelTables { parents: vec![NONE; DIRECTIONS], outside: vec![0b11_1111], ..root };
+        // octant 6 touches −x, +y, +z
+        let child = LevelTables { outside: vec![0b10_1001], ..lone_child() };
+        for (tables, width, origin) in [(root, 1.0, [0.0; 3]), (child, 0.5, [0.0, 8.0, 8.0])] {
+            let mut ghosts = vec![f64::NAN; GHOST_CELLS];
+            gather(&tables, 0, GhostOrigin::Sibling, &potential, &mut ghosts);
+            for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
+                for n in 0..FACE_CELLS {
+                    let mut at = [0.0; 3];
+                    at[face / 2] = if face & 1 == 0 { -1.0 } else { 16.0 };
+                    let [a, b] = face_axes(face / 2);
+                    (at[a], at[b]) = ((n % GROUP) as f64, (n / GROUP) as f64);
+                    // of a cell centre, in coarse cells from the first coarse centre
+                    let centre = |axis: usize| width * (at[axis] + 0.5) - 0.5 + origin[axis];
+                    let exact = value(centre(0), centre(1), centre(2));
+                    let error = (ghosts[face * FACE_CELLS + n] - exact).abs();
+                    assert!(error < 1e-11 * (1.0 + exact.abs()), "face {face}, {n}: {error:e} of {exact}");
+                }
+            }
+            // relaxation leaves them alone
+            let before = ghosts.clone();
+            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, &mut ghosts);
+            for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
+                assert_eq!(ghosts[face * FACE_CELLS..][..FACE_CELLS], before[face * FACE_CELLS..][..FACE_CELLS]);
             }
         }
     }

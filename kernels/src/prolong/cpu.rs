@@ -1,7 +1,8 @@
 //! Prolongation on the host: parallel over new groups.
 
 use crate::buffer::SlotWriter;
-use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, direction, octant_origin};
+use crate::face_boundary::{Origin, ends, origin, places};
+use crate::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, PATCH, cell, direction, octant_origin};
 use crate::point::dual_energy::synchronise;
 use crate::point::eos::Eos;
 use crate::point::minmod::minmod;
@@ -40,28 +41,19 @@ fn gather<'a, T: Real>(
     field: usize,
     coarse: impl Fn(u32) -> &'a [T],
 ) -> [T; BLOCK * BLOCK * BLOCK] {
-    let origin = octant_origin(usize::from(fine.octants[g])).map(|o| o as i32 - 1);
+    let first = octant_origin(usize::from(fine.octants[g])).map(|o| o as i32 - 1);
+    let [x, y, z] = [0, 1, 2].map(|axis| places::<BLOCK>(first[axis], ends(fine, g, axis)));
     let row = fine.parent_row(g);
-    let outside = fine.outside[g];
     let mut block = [T::zero(); BLOCK * BLOCK * BLOCK];
     for (n, value) in block.iter_mut().enumerate() {
-        let step = [n % BLOCK, n / BLOCK % BLOCK, n / (BLOCK * BLOCK)];
-        let mut side = [0i32; 3];
-        let mut at = [0usize; 3];
-        for axis in 0..3 {
-            let mut x = origin[axis] + step[axis] as i32;
-            // beyond an outflow boundary: the outermost cell
-            if outside >> (2 * axis) & 1 == 1 {
-                x = x.max(0);
-            }
-            if outside >> (2 * axis + 1) & 1 == 1 {
-                x = x.min(GROUP as i32 - 1);
-            }
-            side[axis] = x.div_euclid(GROUP as i32);
-            at[axis] = x.rem_euclid(GROUP as i32) as usize;
-        }
-        let slot = row[direction(side[0], side[1], side[2])];
-        *value = coarse(slot)[field * GROUP_CELLS + cell(at[0], at[1], at[2])];
+        let (x, y, z) = (&x[n % BLOCK], &y[n / BLOCK % BLOCK], &z[n / (BLOCK * BLOCK)]);
+        let cells = coarse(row[direction(x.step, y.step, z.step)]);
+        let cell = cells[field * GROUP_CELLS + cell(x.cell, y.cell, z.cell)];
+        *value = match origin(&[(0, x), (1, y), (2, z)], field) {
+            Origin::Cell => cell,
+            Origin::Negated => -cell,
+            Origin::Fixed(value) => value,
+        };
     }
     block
 }

@@ -1,7 +1,14 @@
-//! ∇²φ = source on the periodic root mesh, by Fourier transforms with the Green's function of the 7-point operator
-//! (paper, section 2.3).
+//! ∇²φ = source on the root mesh, periodic or isolated, by Fourier transforms with the Green's function of the 7-point
+//! operator (paper, section 2.3; Hockney & Eastwood, *Computer Simulation Using Particles*, section 6-5-4).
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | the operation: shapes, dispatch |
+//! | `cpu.rs` | the transforms, a plane at a time |
+//! | `lattice_green.rs` | the Green's function of an isolated source |
 
 mod cpu;
+mod lattice_green;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -18,9 +25,18 @@ pub struct RootPoisson {
 }
 
 impl RootPoisson {
-    /// Plans transforms for a root level of `groups` groups along x, y, z.
+    /// Plans transforms for a periodic root level of `groups` groups along x, y, z.
     pub fn new(groups: [usize; 3]) -> Self {
-        Self { groups, work: cpu::Work::new(groups.map(|n| n * GROUP)) }
+        Self { groups, work: cpu::Work::periodic(groups.map(|n| n * GROUP)) }
+    }
+
+    /// Plans transforms for an isolated root level: no mass outside, φ = 0 at infinity.
+    ///
+    /// The mesh is padded with as many empty cells along each axis, so that the periodic images of the transforms fall
+    /// there, and the Green's function is that of the 7-point operator in empty space: inside, the discrete equation
+    /// holds to round-off, as it does on the refined levels. A root cell takes 40 bytes of work space (8 periodic).
+    pub fn isolated(groups: [usize; 3]) -> Self {
+        Self { groups, work: cpu::Work::isolated(groups.map(|n| n * GROUP)) }
     }
 
     /// Bytes of work space.
@@ -28,10 +44,11 @@ impl RootPoisson {
         self.work.bytes()
     }
 
-    /// Solves ∇²φ = source − ⟨source⟩ on cells of width `h`, with ⟨φ⟩ = 0.
+    /// Solves ∇²φ = source on cells of width `h`. Periodic: of source − ⟨source⟩, with ⟨φ⟩ = 0.
     ///
     /// Computed in double precision, by one-dimensional transforms of a fixed plan, each of one line: the bits do not
-    /// depend on the number of threads. In Fourier space φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)).
+    /// depend on the number of threads. In Fourier space φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)) if periodic;
+    /// else φ_k = h² G_k source_k on the padded mesh.
     ///
     /// - `slots`: slot of each root group, `[groups z, y, x]`.
     /// - `potential`: `[slots, 16, 16, 16]`; the root's slots are overwritten.

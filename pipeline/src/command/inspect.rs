@@ -21,7 +21,9 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
         Precision::Single => "single",
         Precision::Double => "double",
     };
-    print(&format!("  box {} {length}, {precision} precision", header.box_length));
+    let [x, y, z] = snapshot.box_lengths();
+    let lengths = if x == y && y == z { x.to_string() } else { format!("{x} × {y} × {z}") };
+    print(&format!("  box {lengths} {length}, {precision} precision"));
     if let Some(c) = header.cosmology {
         print(&format!(
             "  h = {}, Omega_m = {}, Omega_b = {}, Omega_Lambda = {}",

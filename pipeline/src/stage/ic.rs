@@ -3,12 +3,13 @@
 //! The mesh is the stage's artefact, in our own HDF5 format; it belongs to no octree, so runs with other roots, levels
 //! and criteria share it.
 
+use super::extents::Extents;
 use super::section::Section;
 use super::{Input, Stage, Work};
 use crate::error::PipelineError;
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
-use comove_sim::{Boundary, Coordinates, Cosmology, Role, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, Role, RunParameters, Snapshot, SnapshotHeader};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -208,7 +209,7 @@ pub fn place(
     let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
     let line = work.progress.stage("restriction");
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
-    let (state, audit) = comove_ic::restrict(mesh, facts.level, Boundary::Periodic, parameters, &report)?;
+    let (state, audit) = comove_ic::restrict(mesh, facts.level, parameters, &report)?;
     let header = SnapshotHeader {
         role: Role::Initial,
         a: 1.0 / (1.0 + facts.z),
@@ -232,12 +233,12 @@ pub fn place(
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GaussianOptions {
-    /// Box length in Mpc/h.
+    /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
     /// Cells of the mesh along each axis.
-    pub cells: usize,
+    pub cells: Extents,
     /// Cells of the root level along each axis; by default those of the mesh.
-    pub root: Option<usize>,
+    pub root: Option<Extents>,
     /// Redshift.
     pub z: f64,
     /// Chooses the realisation.
@@ -259,12 +260,12 @@ pub struct GaussianOptions {
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadOptions {
-    /// Box length in Mpc/h.
+    /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
     /// Cells of the mesh along each axis.
-    pub cells: usize,
+    pub cells: Extents,
     /// Cells of the root level along each axis; by default those of the mesh.
-    pub root: Option<usize>,
+    pub root: Option<Extents>,
     /// Redshift.
     pub z: f64,
     /// Format of the file.
@@ -284,11 +285,11 @@ fn neutral() -> f64 {
 impl GaussianOptions {
     /// The initial condition, and its root.
     pub fn build(self, cosmology: Cosmology) -> (InitialCondition, [usize; 3]) {
-        let root = [self.root.unwrap_or(self.cells); 3];
+        let Extents(root) = self.root.unwrap_or(self.cells);
         let ic = GaussianIc {
             cosmology,
             box_mpc_h: self.box_mpc_h,
-            cells: [self.cells; 3],
+            cells: self.cells.0,
             z: self.z,
             seed: self.seed,
             power: self.power,
@@ -304,13 +305,13 @@ impl GaussianOptions {
 impl LoadOptions {
     /// The initial condition, and its root.
     pub fn build(self, cosmology: Cosmology, path: PathBuf) -> (InitialCondition, [usize; 3]) {
-        let root = [self.root.unwrap_or(self.cells); 3];
+        let Extents(root) = self.root.unwrap_or(self.cells);
         let ic = LoadIc {
             path,
             format: self.format,
             cosmology,
             box_mpc_h: self.box_mpc_h,
-            cells: [self.cells; 3],
+            cells: self.cells.0,
             z: self.z,
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,

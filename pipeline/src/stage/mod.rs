@@ -2,8 +2,8 @@
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | [`ic`] | an initial condition on a uniform mesh: generated or loaded |
 //! | [`formula`] | a starting state that a run evaluates itself: a problem or a closure |
+//! | [`ic`], [`extents`] | an initial condition on a uniform mesh: generated or loaded; its cells along the axes |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
@@ -14,6 +14,7 @@
 pub mod compare;
 pub mod density_pdf;
 pub mod evolve;
+pub mod extents;
 pub mod formula;
 pub mod halos;
 pub mod ic;

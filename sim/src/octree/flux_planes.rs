@@ -84,12 +84,11 @@ impl FluxTables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::Key;
-    use crate::parameters::Boundary;
+    use crate::octree::{Key, PERIODIC};
 
     #[test]
     fn one_refined_patch_has_six_faces() {
-        let tree = Octree::with_groups([2, 2, 2], Boundary::Periodic, [Key::new(1, [1, 1, 1])]);
+        let tree = Octree::with_groups([2, 2, 2], PERIODIC, [Key::new(1, [1, 1, 1])]);
         let slots = vec![(0..8).collect(), vec![8]];
         let tables = FluxTables::build(&tree, &slots);
         assert_eq!(tables.reflux[0].faces.len(), 6);

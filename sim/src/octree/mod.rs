@@ -8,4 +8,4 @@ pub mod tree;
 
 pub use key::Key;
 pub use nesting::nest;
-pub use tree::Octree;
+pub use tree::{CLOSED, Octree, PERIODIC};

@@ -4,10 +4,9 @@
 //! coarser one by arithmetic, without a search.
 
 use super::Octree;
-use crate::parameters::Boundary;
-use comove_kernels::LevelTables;
 use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin};
 use comove_kernels::tables::NONE;
+use comove_kernels::{FaceBoundary, LevelTables};
 use rayon::prelude::*;
 
 /// A neighbour row: places in the level's key list, [`NONE`] where there is no group.
@@ -23,14 +22,16 @@ struct LevelIndex {
     outside: Vec<u8>,
 }
 
-/// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order.
+/// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order; `faces` says
+/// what lies beyond −x, +x, −y, +y, −z, +z where the box is not periodic.
 ///
 /// # Panics
 /// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
-pub fn build_tables(tree: &Octree, slots: &[Vec<u32>]) -> Vec<LevelTables> {
+pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FACES]) -> Vec<LevelTables> {
     let levels = index(tree);
     check(tree, slots);
-    levels.iter().enumerate().map(|(level, index)| level_tables(tree, &levels, level, index, slots)).collect()
+    let tables = |(level, index)| LevelTables { faces, ..level_tables(tree, &levels, level, index, slots) };
+    levels.iter().enumerate().map(tables).collect()
 }
 
 /// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
@@ -80,6 +81,7 @@ fn level_tables(
         parents,
         octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
         outside: index.outside.clone(),
+        faces: Default::default(),
         leaves: index.children.iter().map(leaves).collect(),
         children: index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect(),
         beyond: (0..index.rows.len())
@@ -133,11 +135,8 @@ fn parents(tree: &Octree, level: usize) -> Vec<u32> {
 
 /// Bits of the faces of the box that a group touches and that are not periodic: −x, +x, −y, +y, −z, +z.
 fn outside(tree: &Octree, level: usize, g: usize) -> u8 {
-    if tree.boundary() == Boundary::Periodic {
-        return 0;
-    }
     let key = tree.level(level)[g];
-    (0..3).fold(0, |bits, axis| {
+    (0..3).filter(|&axis| !tree.periodic()[axis]).fold(0, |bits, axis| {
         let last = (tree.root_groups()[axis] << level) - 1;
         let [lower, upper] = [0, last].map(|edge| u8::from(key.coordinate[axis] == edge));
         bits | lower << (2 * axis) | upper << (2 * axis + 1)
@@ -219,19 +218,19 @@ fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::Key;
+    use crate::octree::{CLOSED, Key, PERIODIC};
     use comove_kernels::layout::CENTRE;
 
     /// A box whose root octants are refined in a pattern, three levels deep.
-    fn tree(root: [u32; 3], boundary: Boundary) -> Octree {
+    fn tree(root: [u32; 3], periodic: [bool; 3]) -> Octree {
         let mut refined = Vec::new();
-        for key in Octree::new(root, boundary).level(0) {
+        for key in Octree::new(root, periodic).level(0) {
             for o in (0..OCTANTS).filter(|o| !(key.coordinate[0] as usize + o).is_multiple_of(3)) {
                 refined.push(key.child(o));
                 refined.extend((0..OCTANTS).filter(|p| (o + p).is_multiple_of(2)).map(|p| key.child(o).child(p)));
             }
         }
-        Octree::with_groups(root, boundary, refined)
+        Octree::with_groups(root, periodic, refined)
     }
 
     fn slots(tree: &Octree) -> Vec<Vec<u32>> {
@@ -244,10 +243,10 @@ mod tests {
     /// Against look-ups of coordinates, group by group.
     #[test]
     fn rows_agree_with_look_ups() {
-        for boundary in [Boundary::Periodic, Boundary::Outflow] {
-            let tree = tree([3, 1, 2], boundary);
+        for periodic in [PERIODIC, CLOSED, [true, false, true], [false, true, true]] {
+            let tree = tree([3, 1, 2], periodic);
             let slots = slots(&tree);
-            let tables = build_tables(&tree, &slots);
+            let tables = build_tables(&tree, &slots, Default::default());
             let slot = |key: Key| tree.find(key).map_or(NONE, |n| slots[usize::from(key.level)][n]);
             for level in 0..tree.level_count() {
                 let cells = tree.root_groups().map(|n| n << level);
@@ -278,7 +277,7 @@ mod tests {
                     assert_eq!(usize::from(tables[level].octants[g]), key.octant());
                     for face in 0..6 {
                         let edge = if face & 1 == 0 { 0 } else { cells[face / 2] - 1 };
-                        let touches = boundary == Boundary::Outflow && key.coordinate[face / 2] == edge;
+                        let touches = !periodic[face / 2] && key.coordinate[face / 2] == edge;
                         assert_eq!(tables[level].outside[g] >> face & 1 == 1, touches);
                     }
                     for o in 0..OCTANTS {

@@ -2,7 +2,6 @@
 
 use super::key::Key;
 use super::tree::Octree;
-use crate::parameters::Boundary;
 use comove_kernels::layout::{DIRECTIONS, offset};
 use std::collections::BTreeSet;
 
@@ -14,8 +13,8 @@ use std::collections::BTreeSet;
 ///
 /// The result has the same number of levels; its levels 1 and finer make an [`Octree`] through
 /// [`Octree::with_groups`].
-pub fn nest(root: [u32; 3], boundary: Boundary, mut wanted: Vec<BTreeSet<Key>>) -> Vec<BTreeSet<Key>> {
-    let lattice = Octree::new(root, boundary);
+pub fn nest(root: [u32; 3], periodic: [bool; 3], mut wanted: Vec<BTreeSet<Key>>) -> Vec<BTreeSet<Key>> {
+    let lattice = Octree::new(root, periodic);
     for level in (2..wanted.len()).rev() {
         // A group's coordinate is that of its parent patch, counted in patches of the coarser level, so the neighbours of
         // the parent patch are the parents of the group's own neighbours. They are many and mostly the same: sorted as
@@ -41,6 +40,7 @@ fn surrounding() -> impl Iterator<Item = [i32; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::octree::{CLOSED, PERIODIC};
     use proptest::prelude::*;
 
     fn keys(level: u8, coordinates: &[[u32; 3]]) -> BTreeSet<Key> {
@@ -52,31 +52,31 @@ mod tests {
     #[test]
     fn a_corner_group_wraps_around_periodic_boundaries_only() {
         let wanted = vec![BTreeSet::new(), BTreeSet::new(), keys(2, &[[0, 0, 0]])];
-        let outflow = nest([2, 2, 2], Boundary::Outflow, wanted.clone());
-        assert_eq!(outflow[1], keys(1, &[[0, 0, 0]]));
-        let periodic = nest([2, 2, 2], Boundary::Periodic, wanted);
+        let closed = nest([2, 2, 2], CLOSED, wanted.clone());
+        assert_eq!(closed[1], keys(1, &[[0, 0, 0]]));
+        let around = nest([2, 2, 2], PERIODIC, wanted);
         let corners: Vec<[u32; 3]> =
             (0..8).map(|o| [0, 1, 2].map(|axis| if o >> axis & 1 == 1 { 3 } else { 0 })).collect();
-        assert_eq!(periodic[1], keys(1, &corners));
+        assert_eq!(around[1], keys(1, &corners));
     }
 
     proptest! {
         /// Every wanted group stays, has its parent, and every neighbour of its parent patch exists as a patch.
         #[test]
         fn nested_sets_are_closed(coordinates in prop::collection::vec([0u32..16, 0u32..16, 0u32..16], 1..12)) {
-            for boundary in [Boundary::Periodic, Boundary::Outflow] {
+            for periodic in [PERIODIC, CLOSED, [true, false, false]] {
                 let mut wanted = vec![BTreeSet::new(); 4];
                 wanted[3] = keys(3, &coordinates);
-                let nested = nest([2, 2, 2], boundary, wanted.clone());
+                let nested = nest([2, 2, 2], periodic, wanted.clone());
                 prop_assert!(nested[3] == wanted[3]);
-                let tree = Octree::with_groups([2, 2, 2], boundary, nested.iter().flatten().copied());
+                let tree = Octree::with_groups([2, 2, 2], periodic, nested.iter().flatten().copied());
                 for key in tree.keys().filter(|key| key.level > 0) {
                     for offset in surrounding() {
                         let patch = tree.neighbour(key, offset);
                         prop_assert!(patch.is_none_or(|p| tree.find(p.parent().unwrap()).is_some()));
                     }
                 }
-                prop_assert!(nest([2, 2, 2], boundary, nested.clone()) == nested);
+                prop_assert!(nest([2, 2, 2], periodic, nested.clone()) == nested);
             }
         }
     }

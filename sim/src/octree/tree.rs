@@ -1,8 +1,12 @@
 //! The octree as sorted key lists.
 
 use super::key::Key;
-use crate::parameters::Boundary;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin};
+
+/// A box that is periodic along all axes.
+pub const PERIODIC: [bool; 3] = [true; 3];
+/// A box that is periodic along none.
+pub const CLOSED: [bool; 3] = [false; 3];
 
 /// The groups of every level, sorted by key. Level 0 covers the box; a finer group exists if and only if the patch it
 /// refines is not a leaf.
@@ -10,26 +14,26 @@ use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin};
 pub struct Octree {
     /// Groups along each axis of the root level.
     root: [u32; 3],
-    boundary: Boundary,
+    periodic: [bool; 3],
     levels: Vec<Vec<Key>>,
 }
 
 impl Octree {
-    /// The root level alone: `root` groups along each axis.
-    pub fn new(root: [u32; 3], boundary: Boundary) -> Self {
+    /// The root level alone: `root` groups along each axis, in a box that is periodic along some.
+    pub fn new(root: [u32; 3], periodic: [bool; 3]) -> Self {
         let mut keys: Vec<Key> = (0..root[2])
             .flat_map(|z| (0..root[1]).flat_map(move |y| (0..root[0]).map(move |x| Key::new(0, [x, y, z]))))
             .collect();
         keys.sort_unstable();
-        Self { root, boundary, levels: vec![keys] }
+        Self { root, periodic, levels: vec![keys] }
     }
 
     /// A tree with these refined groups, in any order; empty levels at the end are dropped.
     ///
     /// # Panics
     /// If a group's parent is missing or a group lies outside the box: the caller's bug.
-    pub fn with_groups(root: [u32; 3], boundary: Boundary, refined: impl IntoIterator<Item = Key>) -> Self {
-        let mut tree = Self::new(root, boundary);
+    pub fn with_groups(root: [u32; 3], periodic: [bool; 3], refined: impl IntoIterator<Item = Key>) -> Self {
+        let mut tree = Self::new(root, periodic);
         for key in refined {
             let level = usize::from(key.level);
             assert!(level > 0, "level 0 is always complete");
@@ -64,9 +68,9 @@ impl Octree {
         self.root.map(|n| (n as usize * GROUP) << level)
     }
 
-    /// What lies beyond the box.
-    pub fn boundary(&self) -> Boundary {
-        self.boundary
+    /// Along which axes the box is periodic.
+    pub fn periodic(&self) -> [bool; 3] {
+        self.periodic
     }
 
     /// Levels that have groups.
@@ -109,18 +113,17 @@ impl Octree {
         (0..OCTANTS).filter(|&o| self.find(key.child(o)).is_none()).fold(0, |mask, o| mask | 1 << o)
     }
 
-    /// The group `offset` groups away at the same level, wrapped around periodic boundaries; `None` beyond others.
+    /// The group `offset` groups away at the same level, wrapped around along periodic axes; `None` beyond other faces.
     /// The group need not exist in the tree.
     pub fn neighbour(&self, key: Key, offset: [i32; 3]) -> Option<Key> {
         let mut coordinate = [0; 3];
         for axis in 0..3 {
             let n = i64::from(self.root[axis]) << key.level;
             let c = i64::from(key.coordinate[axis]) + i64::from(offset[axis]);
-            coordinate[axis] = match self.boundary {
-                Boundary::Periodic => c.rem_euclid(n) as u32,
-                Boundary::Outflow if (0..n).contains(&c) => c as u32,
-                Boundary::Outflow => return None,
-            };
+            if !self.periodic[axis] && !(0..n).contains(&c) {
+                return None;
+            }
+            coordinate[axis] = c.rem_euclid(n) as u32;
         }
         Some(Key::new(key.level, coordinate))
     }
@@ -176,7 +179,7 @@ mod tests {
     #[test]
     fn leaves_tile_the_box_once() {
         let refined = [Key::new(1, [0, 0, 0]), Key::new(1, [1, 0, 0]), Key::new(2, [1, 1, 0])];
-        let tree = Octree::with_groups([2, 1, 1], Boundary::Periodic, refined);
+        let tree = Octree::with_groups([2, 1, 1], PERIODIC, refined);
         let volume: f64 = tree.leaf_cells().iter().enumerate().map(|(l, n)| *n as f64 / 8f64.powi(l as i32)).sum();
         assert_eq!(volume, 2.0 * 4096.0);
         assert_eq!(tree.leaf_patches().count() * 512, tree.leaf_cells().iter().sum::<u64>() as usize);

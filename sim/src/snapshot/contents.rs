@@ -5,8 +5,9 @@ use super::header::SnapshotHeader;
 use crate::fields::{self, FIELDS};
 use serde::{Deserialize, Serialize};
 
-/// Version of the `/Comove` group; a reader refuses a higher one.
-pub(super) const FORMAT: u32 = 1;
+/// Version of the `/Comove` group; a reader refuses a higher one. Format 1 names one boundary for all faces of the box,
+/// format 2 the axes along which it is periodic.
+pub(super) const FORMAT: u32 = 2;
 
 /// Lower corners of the patches.
 pub(super) const CORNER: &str = "Tree/Corner";

@@ -5,11 +5,10 @@
 //! the patches are *not* in Morton order. Cells of a patch are `[z, y, x]`, x fastest.
 
 use crate::error::SimError;
-use crate::octree::{Key, Octree};
-use crate::parameters::Boundary;
+use crate::octree::{CLOSED, Key, Octree, PERIODIC};
 use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, cell, octant_origin};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Length of the per-level arrays, and the most levels a file can hold. Corners count cells of the finest of these.
 pub(super) const LEVELS: usize = 16;
@@ -25,8 +24,9 @@ const MAX_GROUPS: u64 = 1 << 21;
 pub(super) struct TreeShape {
     /// Groups of the root level along x, y, z.
     pub(super) root_groups: [u32; 3],
-    /// What lies beyond the box.
-    pub(super) boundary: Boundary,
+    /// Along which axes the box is periodic.
+    #[serde(alias = "boundary", deserialize_with = "periodic")]
+    pub(super) periodic: [bool; 3],
     /// Groups of each level, none of them 0.
     pub(super) groups: Vec<usize>,
 }
@@ -35,7 +35,7 @@ impl TreeShape {
     /// The shape of a tree.
     pub(super) fn of(tree: &Octree) -> Self {
         let groups = (0..tree.level_count()).map(|level| tree.level(level).len()).collect();
-        Self { root_groups: tree.root_groups(), boundary: tree.boundary(), groups }
+        Self { root_groups: tree.root_groups(), periodic: tree.periodic(), groups }
     }
 
     /// Checks that the file's 32-bit corners and its per-level arrays can hold the tree.
@@ -66,6 +66,27 @@ impl TreeShape {
     pub(super) fn group_count(&self) -> usize {
         self.groups.iter().sum()
     }
+}
+
+/// The axes, or the name of the boundary on all faces that format 1 has there.
+fn periodic<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[bool; 3], D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Named {
+        Periodic,
+        Outflow,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Axes([bool; 3]),
+        All(Named),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::Axes(axes) => axes,
+        Either::All(Named::Periodic) => PERIODIC,
+        Either::All(Named::Outflow) => CLOSED,
+    })
 }
 
 /// Cells of the finest countable level along a cell of `level`.
@@ -122,7 +143,7 @@ pub(super) fn tree(shape: &TreeShape, corners: &[i32]) -> Result<Octree, String>
     if levels[0].len() as u64 != root {
         return Err(format!("level 0 has {} groups instead of {root}", levels[0].len()));
     }
-    Ok(Octree::with_groups(shape.root_groups, shape.boundary, levels.into_iter().skip(1).flatten()))
+    Ok(Octree::with_groups(shape.root_groups, shape.periodic, levels.into_iter().skip(1).flatten()))
 }
 
 /// The group whose patches have these corners.
@@ -189,7 +210,7 @@ mod tests {
 
     fn three_levels() -> Octree {
         let refined = [Key::new(1, [1, 0, 0]), Key::new(1, [0, 1, 0]), Key::new(1, [3, 1, 5]), Key::new(2, [7, 2, 11])];
-        Octree::with_groups([2, 1, 3], Boundary::Outflow, refined)
+        Octree::with_groups([2, 1, 3], CLOSED, refined)
     }
 
     #[test]
@@ -227,11 +248,8 @@ mod tests {
 
     #[test]
     fn shapes_that_no_file_holds_are_refused() {
-        let shape = |root_groups, groups: &[usize]| TreeShape {
-            root_groups,
-            boundary: Boundary::Periodic,
-            groups: groups.to_vec(),
-        };
+        let shape =
+            |root_groups, groups: &[usize]| TreeShape { root_groups, periodic: PERIODIC, groups: groups.to_vec() };
         assert!(shape([1, 1, 1], &[1; 16]).check().is_ok());
         for wrong in [
             shape([1, 1, 1], &[1; 17]),

@@ -5,7 +5,7 @@
 use super::digest::Stored;
 use super::gamer::{LEVELS, TreeShape, cell_scale};
 use super::header::SnapshotHeader;
-use crate::parameters::{Boundary, Coordinates, Precision};
+use crate::parameters::{Coordinates, Precision};
 use comove_kernels::layout::{GROUP, OCTANTS, PATCH};
 use hdf5::H5Type;
 
@@ -125,9 +125,7 @@ pub(super) fn input_para(header: &SnapshotHeader, tree: &TreeShape) -> InputPara
         Gamma: header.gamma,
         MolecularWeight: header.mean_molecular_weight,
         Opt__Unit: 1,
-        Opt__BC_Flu: match tree.boundary {
-            Boundary::Periodic => [1; 6],
-            Boundary::Outflow => [2; 6],
-        },
+        // GAMER's 1 is periodic, 2 outflow; readers ask for periodicity alone
+        Opt__BC_Flu: std::array::from_fn(|face| if tree.periodic[face / 2] { 1 } else { 2 }),
     }
 }

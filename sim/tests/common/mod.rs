@@ -2,24 +2,36 @@
 #![allow(dead_code)]
 
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::octree::PERIODIC;
 use comove_sim::parameters::{Criterion, RunParameters};
-use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 pub(crate) const GAMMA: f64 = 5.0 / 3.0;
 
 /// Density, velocity and pressure at a point of the unit box.
 pub(crate) type Gas = (f64, [f64; 3], f64);
 
-/// A root mesh of `groups` groups a side with the gas of `initial` at cell centres.
+/// A root mesh of `groups` groups a side with the gas of `gas` at cell centres.
 pub(crate) fn initial(
     groups: u32,
-    boundary: Boundary,
+    periodic: [bool; 3],
     cosmology: Option<Cosmology>,
     a: f64,
     gas: impl Fn([f64; 3]) -> Gas,
 ) -> Snapshot {
-    let mut state = HostState::zeros(Octree::new([groups; 3], boundary));
-    let n = f64::from(groups) * GROUP as f64;
+    initial_on([groups; 3], periodic, cosmology, a, gas)
+}
+
+/// The same with another number of groups along each axis; positions are in units of the box's x length.
+pub(crate) fn initial_on(
+    groups: [u32; 3],
+    periodic: [bool; 3],
+    cosmology: Option<Cosmology>,
+    a: f64,
+    gas: impl Fn([f64; 3]) -> Gas,
+) -> Snapshot {
+    let mut state = HostState::zeros(Octree::new(groups, periodic));
+    let n = f64::from(groups[0]) * GROUP as f64;
     for (g, key) in state.tree.clone().keys().enumerate() {
         for c in 0..GROUP_CELLS {
             let at = [c % GROUP, c / GROUP % GROUP, c / (GROUP * GROUP)];
@@ -60,7 +72,7 @@ pub(crate) fn initial(
 pub(crate) fn cosmological(groups: u32) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0);
     let tau = std::f64::consts::TAU;
-    initial(groups, Boundary::Periodic, Some(cosmology), 0.05, |x| {
+    initial(groups, PERIODIC, Some(cosmology), 0.05, |x| {
         let [u, v, w] = x.map(|x| tau * x);
         let density = 1.0 + 0.3 * (u.sin() + v.sin() + w.sin()) + 0.1 * (2.0 * u + 0.3).sin() * (w + v).cos();
         let velocity = [u, v, w].map(|p| 0.05 * p.cos() * 50.0 / tau * 0.3);

@@ -1,4 +1,4 @@
-//! A refined periodic box with a density given on its finest mesh.
+//! A refined box, periodic or isolated, with a density given on its finest mesh.
 #![allow(dead_code)] // each test file uses its part
 
 use comove_kernels::group_poisson::FACE_GRADIENTS;
@@ -10,7 +10,8 @@ use comove_kernels::{
 };
 use comove_sim::gravity::{Gravity, Hierarchy};
 use comove_sim::octree::neighbours::{build_tables, root_slots};
-use comove_sim::{Boundary, Key, Octree, RunParameters};
+use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::{GravityBoundary, Key, Octree, RunParameters};
 use std::collections::BTreeSet;
 
 /// A box of unit length along x.
@@ -65,7 +66,7 @@ impl<T: Real> Case<T> {
             }
         }
         Self {
-            tables: build_tables(&tree, &slots),
+            tables: build_tables(&tree, &slots, Default::default()),
             root_slots: root_slots(&tree, &slots),
             potential: Buffer::zeros(&device, tree.group_count() * GROUP_CELLS).expect("room"),
             fluid: Buffer::from_host(&device, fluid).expect("room"),
@@ -80,16 +81,22 @@ impl<T: Real> Case<T> {
         1.0 / self.tree.cells(level)[0] as f64
     }
 
-    /// Mean density over the box.
+    /// Mean density over the box that does not attract: none where gravity is isolated.
     pub(crate) fn mean(&self) -> f64 {
+        if self.tree.periodic() == CLOSED {
+            return 0.0;
+        }
         let fluid = self.fluid.host();
         let groups = self.slots[0].iter().map(|&slot| &fluid[slot as usize * GROUP_VALUES..][..GROUP_CELLS]);
         groups.flatten().map(|v| v.wide()).sum::<f64>() / (self.slots[0].len() * GROUP_CELLS) as f64
     }
 
-    /// The solver with these options.
+    /// The solver with these options, periodic or isolated as the tree is.
     pub(crate) fn gravity(&self, parameters: &RunParameters) -> Gravity<T> {
-        Gravity::new(&self.device, parameters, self.tree.root_groups().map(|n| n as usize)).expect("room")
+        let isolated = self.tree.periodic() == CLOSED;
+        let gravity_boundary = if isolated { GravityBoundary::Isolated } else { GravityBoundary::Periodic };
+        let parameters = RunParameters { gravity_boundary, ..parameters.clone() };
+        Gravity::new(&self.device, &parameters, self.tree.root_groups().map(|n| n as usize)).expect("room")
     }
 
     /// Solves with 4πG = 1.
@@ -165,7 +172,17 @@ impl<T: Real> Case<T> {
 /// The octree whose patches of level ℓ are refined where `refine(level, corner, width)` says so, corner and width of
 /// the patch in units of the box's x length, and where proper nesting asks for it.
 pub(crate) fn refine_where(root: [u32; 3], levels: usize, refine: impl Fn(usize, [f64; 3], f64) -> bool) -> Octree {
-    let empty = Octree::new(root, Boundary::Periodic);
+    refine_within(root, PERIODIC, levels, refine)
+}
+
+/// The same in a box that is periodic along these axes.
+pub(crate) fn refine_within(
+    root: [u32; 3],
+    periodic: [bool; 3],
+    levels: usize,
+    refine: impl Fn(usize, [f64; 3], f64) -> bool,
+) -> Octree {
+    let empty = Octree::new(root, periodic);
     let mut refined = BTreeSet::new();
     for level in (0..levels).rev() {
         let width = 0.5 / f64::from(root[0] << level);
@@ -180,12 +197,12 @@ pub(crate) fn refine_where(root: [u32; 3], levels: usize, refine: impl Fn(usize,
         let finer: Vec<Key> = refined.iter().copied().filter(|key| usize::from(key.level) == level + 1).collect();
         for key in finer {
             for d in 0..27 {
-                let neighbour = empty.neighbour(key, [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]).expect("periodic");
-                refined.extend(neighbour.parent().filter(|parent| parent.level > 0));
+                let neighbour = empty.neighbour(key, [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
+                refined.extend(neighbour.and_then(|key| key.parent()).filter(|parent| parent.level > 0));
             }
         }
     }
-    Octree::with_groups(root, Boundary::Periodic, refined)
+    Octree::with_groups(root, periodic, refined)
 }
 
 /// g of one cell of a complete level at `at` (cell coordinates).
