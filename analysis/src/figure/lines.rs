@@ -1,6 +1,6 @@
 //! Panels of curves: logarithmic or linear axes, ticks, legends, marks.
 
-use super::axis::Scale;
+use super::axis::{Scale, Tick};
 use super::{Align, CURVES, Colour, FAINT, Figure, GRID, INK, Shape};
 
 /// Size of a panel's frame in logical pixels, and the space around it.
@@ -58,6 +58,8 @@ pub struct Panel {
     pub x_logarithmic: bool,
     /// Whether the left axis is logarithmic.
     pub y_logarithmic: bool,
+    /// Whether the left axis counts whole things: ticks at whole numbers, half a one beyond the ends.
+    pub y_whole: bool,
     /// Whether the lower axis runs from large to small.
     pub x_reversed: bool,
     /// The curves.
@@ -86,6 +88,13 @@ struct Frame {
     x: Scale,
     y: Scale,
     reversed: bool,
+    y_whole: bool,
+}
+
+/// A scale from half below the least to half above the largest value.
+fn whole(values: impl Iterator<Item = f64>) -> Scale {
+    let (least, most) = values.fold((0.0, 0.0), |(l, h): (f64, f64), v| (l.min(v.floor()), h.max(v.ceil())));
+    Scale::new(least - 0.5, most + 0.5, false)
 }
 
 impl Frame {
@@ -97,7 +106,8 @@ impl Frame {
         };
         let x = Scale::around(points().filter(shown).map(|p| p[0]), panel.x_logarithmic);
         let y = Scale::around(points().filter(shown).map(|p| p[1]), panel.y_logarithmic);
-        Self { low, x, y, reversed: panel.x_reversed }
+        let y = if panel.y_whole { whole(points().map(|p| p[1])) } else { y };
+        Self { low, x, y, reversed: panel.x_reversed, y_whole: panel.y_whole }
     }
 
     fn at_x(&self, value: f64) -> f64 {
@@ -131,7 +141,13 @@ impl Frame {
 
     fn axes(&self, figure: &mut Figure, high: [f64; 2]) {
         let length = |label: &Option<String>| if label.is_some() { 6.0 } else { 3.5 };
-        let (x_ticks, y_ticks) = (self.x.ticks(6), self.y.ticks(6));
+        let x_ticks = self.x.ticks(6);
+        let y_ticks: Vec<Tick> = if self.y_whole {
+            let tick = |n: i64| Tick { value: n as f64, label: Some(n.to_string()) };
+            (self.y.low.ceil() as i64..=self.y.high.floor() as i64).map(tick).collect()
+        } else {
+            self.y.ticks(6)
+        };
         for tick in x_ticks.iter().filter(|t| t.label.is_some()) {
             figure.line(vec![[self.at_x(tick.value), self.low[1]], [self.at_x(tick.value), high[1]]], GRID, 0.8);
         }

@@ -30,6 +30,7 @@ pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
         x_logarithmic: comoving,
         y_logarithmic: true,
         x_reversed: comoving,
+        y_whole: false,
         curves: curves(value),
         marks: Vec::new(),
     };
@@ -54,6 +55,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         x_logarithmic: true,
         y_logarithmic: true,
         x_reversed: false,
+        y_whole: false,
         curves: curves.collect(),
         marks,
     };
@@ -68,6 +70,7 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
         x_logarithmic: true,
         y_logarithmic,
         x_reversed: false,
+        y_whole: false,
         curves: profiles
             .iter()
             .map(|(name, profile)| Curve {
@@ -99,37 +102,53 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
         Path::Diagonal => "distance along the diagonal",
         Path::Shells { .. } => "r",
     };
-    let panel =
-        |y_label: &str, curves| Panel { x_label: x_label.into(), y_label: y_label.into(), curves, ..Panel::default() };
     let points = &comparison.points;
-    let against = |q: usize| {
+    let against = |q: usize, name: &str| {
+        let solution = comparison.curve.iter().map(|(x, values)| [*x, values[q]]);
+        let found = points.iter().map(|p| [p.position, p.values[q]]);
+        let offset = common_part(solution.clone().chain(found.clone()).map(|p| p[1]));
+        let from = |p: [f64; 2]| [p[0], p[1] - offset];
+        let exact = Curve {
+            name: if comparison.curve.is_empty() { String::new() } else { "exact".into() },
+            points: solution.map(from).collect(),
+            ..Curve::default()
+        };
         let run = Curve {
             name: "run".into(),
-            points: points.iter().map(|p| [p.position, p.values[q]]).collect(),
+            points: found.map(from).collect(),
             style: Style::Points,
             bars: points.iter().map(|p| p.scatter[q]).collect(),
         };
-        let exact = Curve {
-            name: if comparison.curve.is_empty() { String::new() } else { "exact".into() },
-            points: comparison.curve.iter().map(|(x, values)| [*x, values[q]]).collect(),
-            ..Curve::default()
-        };
-        vec![run, exact]
+        let y_label = if offset == 0.0 { name.into() } else { format!("{name} − {offset}") };
+        Panel { x_label: x_label.into(), y_label, curves: vec![exact, run], ..Panel::default() }
     };
     let levels = Curve {
         points: points.iter().map(|p| [p.position, p.level]).collect(),
         style: Style::Points,
         ..Curve::default()
     };
-    let velocity =
-        if matches!(comparison.path, Path::Shells { .. }) { "radial velocity" } else { "velocity along the path" };
+    let shells = matches!(comparison.path, Path::Shells { .. });
     let panels = [
-        panel(velocity, against(1)),
-        panel("density", against(0)),
-        panel("pressure", against(2)),
-        panel("refinement level", vec![levels]),
+        against(1, if shells { "radial velocity" } else { "velocity along the path" }),
+        against(0, "density"),
+        against(2, "pressure"),
+        Panel {
+            x_label: x_label.into(),
+            y_label: "refinement level".into(),
+            curves: vec![levels],
+            y_whole: true,
+            ..Panel::default()
+        },
     ];
     line_figure(title, &panels, 2)
+}
+
+/// What is better subtracted before values are drawn, to three digits: 0 unless they differ by less than a thousandth.
+fn common_part(values: impl Iterator<Item = f64>) -> f64 {
+    let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let middle = 0.5 * (least + most);
+    let common = most - least < 1e-3 * middle.abs();
+    if common { format!("{middle:.2e}").parse().unwrap_or(0.0) } else { 0.0 }
 }
 
 /// Volume and mass against density.
@@ -145,6 +164,7 @@ pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
         x_logarithmic: true,
         y_logarithmic: true,
         x_reversed: false,
+        y_whole: false,
         curves: vec![curve("volume", |b| b.volume_pdf), curve("mass", |b| b.mass_pdf)],
         marks: Vec::new(),
     };
@@ -155,6 +175,7 @@ pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::compare;
     use crate::figure::map::{MapStyle, map_figure};
     use crate::fixture::{self, Fixture, gas};
     use crate::halo_finder::{HaloOptions, find_halos};
@@ -213,7 +234,12 @@ mod tests {
             rows.push(row);
         }
         let pdf = crate::density_pdf::density_pdf(&snapshot, 8).unwrap();
+        let exact = |x: [f64; 3]| Some((1.0 + 2e-5 * (x[0] - 12.5), [3.0, 0.0, 0.0], x[0]));
+        let path = Path::Line { axis: 0, through: [0.1, 12.4, 12.6] };
+        let mut comparison = compare(&snapshot, path, &exact).unwrap();
+        comparison.points.iter_mut().for_each(|p| p.values[0] = 1.0 + 1.9e-5 * (p.position - 12.5));
         let lines = [
+            ("comparison", comparison_figure("A comparison", &comparison)),
             ("refinement", refinement_figure(&RefinementRatio::from_rows(rows))),
             ("power", power_figure(&[("level 1".into(), &spectrum), ("level 0, with window".into(), &coarse)])),
             ("profile", profile_figure(&[("halo 0".into(), &profile)])),

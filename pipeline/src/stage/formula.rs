@@ -161,7 +161,7 @@ impl Formula {
     /// Gas from the closure's map, in code units.
     fn read(&self, value: Dynamic) -> Result<Gas, String> {
         let what = value.type_name();
-        let map: Map = value.try_cast().ok_or(format!("{}, not a map #{{ density, … }}", plain(what)))?;
+        let map: Map = value.try_cast().ok_or_else(|| format!("{}, not a map #{{ density, … }}", plain(what)))?;
         let comoving = self.setup.cosmology.is_some();
         let units = comove_sim::Units::new(self.setup.cosmology);
         let (mut density, mut velocity, mut pressure) = (None, None, None);
