@@ -24,7 +24,7 @@ pub struct PdfBin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DensityPdf {
     /// Redshift.
-    pub redshift: f64,
+    pub redshift: Option<f64>,
     /// By rising density, all bins between the thinnest and the densest cell.
     pub bins: Vec<PdfBin>,
 }
@@ -60,7 +60,7 @@ pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<Densit
         bin.mass_pdf += cell.mass() / mass * per_decade;
         bin.cells += 1;
     }
-    Ok(DensityPdf { redshift: snapshot.header.redshift(), bins })
+    Ok(DensityPdf { redshift: snapshot.header.cosmology.map(|_| snapshot.header.redshift()), bins })
 }
 
 impl Record for DensityPdf {

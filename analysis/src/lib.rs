@@ -5,6 +5,7 @@
 //! | [`cells`], [`sphere`], [`cell_fields`] | the leaf cells, those around a point, and what can be said of one |
 //! | [`covering_grid`] | a field on a uniform grid of one level |
 //! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
+//! | [`comparison`] | a snapshot against the solution of its problem |
 //! | [`halo_finder`], [`halo_profile`] | spherical-overdensity halos and their radial profiles |
 //! | [`power_spectrum`] | P(k) of the density |
 //! | [`map`] | slices and projections, with the patches |
@@ -18,6 +19,7 @@
 
 pub mod cell_fields;
 pub mod cells;
+pub mod comparison;
 pub mod covering_grid;
 pub mod density_pdf;
 pub mod error;

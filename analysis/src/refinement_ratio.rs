@@ -1,11 +1,11 @@
-//! How much of the box each level covers, and with how many cells, against redshift.
+//! How much of the box each level covers, and with how many cells, against redshift or time.
 
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::GROUP_CELLS;
 use serde::{Deserialize, Serialize};
 
-/// A level at one redshift.
+/// A level at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelShare {
     /// Level.
@@ -20,23 +20,25 @@ pub struct LevelShare {
     pub leaf_cells: u64,
 }
 
-/// The levels at one redshift.
+/// The levels at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RefinementRow {
-    /// Redshift.
-    pub redshift: f64,
+    /// Redshift; `None` in plain coordinates.
+    pub redshift: Option<f64>,
     /// Scale factor.
     pub a: f64,
+    /// Code time since the start of the run.
+    pub time: f64,
     /// Root steps taken.
     pub step: u64,
     /// From the root to the finest level that has cells.
     pub levels: Vec<LevelShare>,
 }
 
-/// Refinement of a run against redshift.
+/// Refinement of a run in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RefinementRatio {
-    /// By falling redshift.
+    /// In the order of time.
     pub rows: Vec<RefinementRow>,
 }
 
@@ -54,7 +56,8 @@ impl RefinementRow {
             leaf_cells,
         });
         let header = &snapshot.header;
-        Self { redshift: header.redshift(), a: header.a, step: header.step, levels: levels.collect() }
+        let redshift = header.cosmology.map(|_| header.redshift());
+        Self { redshift, a: header.a, time: header.time, step: header.step, levels: levels.collect() }
     }
 }
 
@@ -64,9 +67,9 @@ impl RefinementRatio {
         Self::from_rows(snapshots.into_iter().map(RefinementRow::new).collect())
     }
 
-    /// Sorts rows by time: a, then step.
+    /// Sorts rows by time.
     pub fn from_rows(mut rows: Vec<RefinementRow>) -> Self {
-        rows.sort_by(|x, y| x.a.total_cmp(&y.a).then(x.step.cmp(&y.step)));
+        rows.sort_by(|x, y| x.a.total_cmp(&y.a).then(x.time.total_cmp(&y.time)).then(x.step.cmp(&y.step)));
         Self { rows }
     }
 }
@@ -76,6 +79,7 @@ impl Record for RefinementRatio {
         let mut table = Table::new([
             "redshift",
             "a",
+            "time",
             "step",
             "level",
             "volume_fraction",
@@ -86,8 +90,9 @@ impl Record for RefinementRatio {
         for row in &self.rows {
             for level in &row.levels {
                 table.push(vec![
-                    row.redshift.into(),
+                    row.redshift.unwrap_or(f64::NAN).into(),
                     row.a.into(),
+                    row.time.into(),
                     row.step.into(),
                     level.level.into(),
                     level.volume_fraction.into(),
@@ -111,7 +116,10 @@ mod tests {
         let mut early = Fixture::blob();
         (early.a, early.max_level) = (0.1, 1);
         let ratio = RefinementRatio::new([&Fixture::blob().build(), &early.build()]);
-        assert!((ratio.rows[0].redshift - 9.0).abs() < 1e-12 && (ratio.rows[1].redshift - 1.0).abs() < 1e-12);
+        assert!(
+            (ratio.rows[0].redshift.unwrap() - 9.0).abs() < 1e-12
+                && (ratio.rows[1].redshift.unwrap() - 1.0).abs() < 1e-12
+        );
         assert_eq!((ratio.rows[0].levels.len(), ratio.rows[1].levels.len()), (2, 3));
         for row in &ratio.rows {
             let leaves: f64 = row.levels.iter().map(|l| l.leaf_volume_fraction).sum();

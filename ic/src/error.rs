@@ -103,6 +103,19 @@ pub enum IcError {
         /// Why not, and what would do.
         reason: &'static str,
     },
+    /// Gas that cannot be, from a formula.
+    #[error("{field} = {value:e} at ({}, {}, {}), the centre of a cell {width} wide: must be {}", position[0],
+        position[1], position[2], if *field == "velocity" { "finite" } else { "positive and finite" })]
+    Gas {
+        /// The quantity.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// Centre of the cell, code length.
+        position: [f64; 3],
+        /// Width of the cell, code length.
+        width: f64,
+    },
     /// A problem that does not exist.
     #[error("there is no problem \"{name}\"; there are {}", crate::problems::NAMES.join(", "))]
     UnknownProblem {
@@ -110,11 +123,11 @@ pub enum IcError {
         name: String,
     },
     /// An option that a problem does not know or cannot use.
-    #[error("problem \"{problem}\": {message}")]
+    #[error("problem \"{problem}\": {path}: {message}")]
     ProblemOption {
         /// The problem's name.
         problem: String,
-        /// Path of the option, names joined by points; empty where the error names it.
+        /// Path of the option, names joined by points.
         path: String,
         /// What is wrong.
         message: String,

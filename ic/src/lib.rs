@@ -9,13 +9,15 @@
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`] | density, momentum and internal energy on a uniform mesh |
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5 |
-//! | [`problems`] | test problems with known solutions |
+//! | [`problems`] | problems given by a formula, with their solutions |
+//! | [`function_state()`] | from a formula to the octree, level by level |
 //!
 //! Long work reports where it is through a callback `&dyn Fn(&str, f64)`: what it does, and the fraction done (0 to 1);
 //! pass [`silent`] where nobody watches.
 
 pub mod error;
 pub mod format;
+pub mod function_state;
 pub mod gaussian_field;
 pub mod gaussian_ic;
 pub mod linear_power;
@@ -27,6 +29,7 @@ pub mod temperature;
 pub mod uniform_mesh;
 
 pub use error::IcError;
+pub use function_state::function_state;
 pub use gaussian_ic::GaussianIc;
 pub use linear_power::{LinearPower, PowerSource};
 pub use load_ic::{LoadFormat, LoadIc};

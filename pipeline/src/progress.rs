@@ -1,5 +1,6 @@
 //! The progress bar: one line at the bottom of the terminal, above it what the log says.
 
+use crate::moment::Moment;
 use comove_sim::records::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
@@ -57,16 +58,17 @@ impl StageProgress {
         let finest = record.groups.iter().rposition(|n| *n > 0).unwrap_or(0);
         let levels = if finest == 0 { "level 0".into() } else { format!("levels 0–{finest}") };
         // what matters most comes first: a narrow terminal cuts the end off
-        self.at(&format!("z {:.3}  step {}  {levels}  {speed:.2} M cell updates/s", record.z, record.step), fraction);
+        let now = Moment::after(record).brief();
+        self.at(&format!("{now}  step {}  {levels}  {speed:.2} M cell updates/s", record.step), fraction);
     }
 }
 
-/// A step in one line of the log: z, step, groups of each level, cell updates per second.
+/// A step in one line of the log: z or t, step, groups of each level, cell updates per second.
 pub fn step_line(record: &StepRecord) -> String {
     let groups: Vec<String> = record.groups.iter().map(ToString::to_string).collect();
     format!(
-        "z {:.3}  step {}  groups {}  {:.2} M cell updates/s",
-        record.z,
+        "{}  step {}  groups {}  {:.2} M cell updates/s",
+        Moment::after(record).brief(),
         record.step,
         groups.join("/"),
         record.cell_updates_per_second / 1e6

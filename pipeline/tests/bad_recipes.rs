@@ -73,6 +73,53 @@ fn options() {
     );
 }
 
+/// Starts from a formula, and the two ways to count time.
+#[test]
+fn starts() {
+    check(r#"problem("shok_tube");"#, "^", r#"problem: unknown problem "shok_tube", did you mean "shock_tube"?"#);
+    check(
+        r#"problem("shock_tube", #{ levls: 2 });"#,
+        r#"                         ^"#,
+        r#"problem: unknown option "levls", did you mean "levels"?"#,
+    );
+    check(
+        r#"problem("shock_tube", #{ root: 20 });"#,
+        r#"                         ^"#,
+        "problem: root: [20, 16, 16]: every axis needs a multiple of 16 cells",
+    );
+    check(
+        r#"evolve(problem("uniform_flow"), #{ z_end: 0 });"#,
+        r#"                                   ^"#,
+        "evolve: z = 0, but the start is in plain coordinates: say t_end and at_t instead of z_end and at_z",
+    );
+    check(
+        "evolve(IC, #{ z_end: 0, outputs: #{ at_t: [1] } });",
+        "                        ^",
+        "evolve: t = 1, but the start is in comoving coordinates: say z_end and at_z instead of t_end and at_t",
+    );
+    check(
+        r#"evolve(problem("uniform_flow"), #{ gamma: 1.4 });"#,
+        r#"                                   ^"#,
+        "evolve: gamma = 1.4: the start was made with 1.6666666666666667: say gamma there",
+    );
+    check(
+        "ic_function(#{ box: 1, root: 32, z: 9 }, |x, y, z| #{ density: 1, pressure: 1 });",
+        "                                 ^",
+        "ic_function: z belongs to comoving coordinates; without a cosmology say box and t",
+    );
+    check(
+        "evolve(ic_function(#{ box: 1, root: [32, 16, 16] }, |x, y, z| #{ density: 1, pressure: 1 }), #{});",
+        "^",
+        r#"evolve: the option "t_end" is missing"#,
+    );
+    check(
+        "compare(RUN);",
+        "^",
+        r#"compare: the run has no solution to compare with: it does not start from problem("name", #{ … })"#,
+    );
+    check(r#"slice(RUN, #{ at_t: 3 });"#, r#"              ^"#, "slice: at_t: 3 is not among the run's outputs (2, 0)");
+}
+
 #[test]
 fn names_and_values() {
     check("RUN;", "^", "the recipe's value is a run, not a campaign; end it with: campaign(\"bad\", [IC, RUN])");

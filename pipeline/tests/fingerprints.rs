@@ -44,6 +44,29 @@ fn what_decides_results_is_inside() {
 }
 
 #[test]
+fn a_start_from_a_formula_is_its_formula() {
+    let closure = "const D = 2;\nfn twice(x) { 2 * x }
+const IC = ic_function(#{ box: 1, root: 32 }, |x, y, z| #{ density: twice(1 + x) * D, pressure: 1 });
+campaign(\"x\", [evolve(IC, #{ t_end: 1 })])";
+    let problem = "campaign(\"x\", [evolve(problem(\"acoustic_wave\", #{ root: 32 }), #{ t_end: 9 })])";
+    for (text, from, to, same) in [
+        (closure, "t_end: 1", "t_end: 2, outputs: #{ at_t: [1] }", true),
+        (closure, "pressure: 1 }", "pressure : 1 /* a note */ }", true),
+        (closure, "pressure: 1 }", "pressure: 2 }", false),
+        (closure, "const D = 2", "const D = 3", false),
+        (closure, "{ 2 * x }", "{ 3 * x }", false),
+        (closure, "box: 1", "box: 2", false),
+        (problem, "t_end: 9", "t_end: 8", true),
+        (problem, "root: 32", "root: 32, amplitude: 1e-6", true),
+        (problem, "root: 32", "root: 48", false),
+        (problem, "t_end: 9", "t_end: 9, courant: 0.4", false),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert_eq!(of(text) == of(&text.replace(from, to)), same, "{from} → {to}");
+    }
+}
+
+#[test]
 fn a_measurement_is_its_closure_what_it_calls_and_what_it_captures() {
     let measure = RUN.replace(
         "campaign(\"x\", [RUN])",

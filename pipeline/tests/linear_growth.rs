@@ -62,7 +62,7 @@ fn growth_over_linear(parameters: RunParameters, least_refined: f64) -> Vec<f64>
     while simulation.next_stop() < a_end {
         let record = simulation.step().expect("step");
         let refined = record.volume_fractions.get(1).copied().unwrap_or(0.0);
-        assert!(refined >= least_refined, "z = {}: {refined} of the volume refined", record.z);
+        assert!(refined >= least_refined, "a = {}: {refined} of the volume refined", record.a);
     }
     let after = spectrum(&simulation.output_at(a_end).expect("output"));
     let linear = (cosmology.growth(a_end).0 / cosmology.growth(1.0 / (1.0 + Z_START)).0).powi(2);

@@ -35,6 +35,11 @@ impl Clock {
         if self.cosmology.is_some() { self.a } else { self.time }
     }
 
+    /// Redshift 1/a − 1; `None` in plain coordinates.
+    pub fn redshift(&self) -> Option<f64> {
+        self.cosmology.map(|_| 1.0 / self.a - 1.0)
+    }
+
     /// The step of two sweeps of `dt` each.
     pub fn interval(&self, dt: f64) -> Interval {
         let a_after = |dt| self.cosmology.map_or(1.0, |c| c.scale_factor_after(self.a, dt));

@@ -1,6 +1,6 @@
 //! Octree and fields on the host: what an initial condition ends as and what a snapshot holds.
 
-use crate::octree::Octree;
+use crate::octree::{Key, Octree};
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use ndarray::{ArrayView3, ArrayView4};
 
@@ -21,6 +21,19 @@ impl HostState {
     pub fn zeros(tree: Octree) -> Self {
         let fluid = vec![0.0; tree.group_count() * GROUP_VALUES];
         Self { tree, fluid, potential: Vec::new() }
+    }
+
+    /// Drops the groups of levels above `finest`; the patches they refined hold their means. Returns how many went.
+    pub fn drop_finer(&mut self, finest: u8) -> usize {
+        let groups = self.tree.group_count();
+        let (root, boundary) = (self.tree.root_groups(), self.tree.boundary());
+        let kept: Vec<Key> = self.tree.keys().filter(|key| key.level <= finest).collect();
+        // key order goes level by level
+        self.fluid.truncate(kept.len() * GROUP_VALUES);
+        self.potential.truncate(kept.len() * GROUP_CELLS);
+        let dropped = groups - kept.len();
+        self.tree = Octree::with_groups(root, boundary, kept.into_iter().filter(|key| key.level > 0));
+        dropped
     }
 
     /// One fluid field of one group (index in key order), `[k, j, i]`.

@@ -2,6 +2,7 @@
 
 use crate::error::SimError;
 use comove_kernels::layout::PATCH;
+use comove_kernels::{Eos, Real};
 use serde::{Deserialize, Serialize};
 
 /// Largest CFL number at which relaxing TVD was found stable (docs/notes-kernels.md, *Accuracy*).
@@ -137,6 +138,16 @@ impl Default for RunParameters {
 }
 
 impl RunParameters {
+    /// The gas law, with floors.
+    pub fn eos<T: Real>(&self) -> Eos<T> {
+        Eos {
+            gamma: T::of(self.gamma),
+            eta: T::of(self.eta),
+            density_floor: T::of(self.density_floor),
+            pressure_floor: T::of(self.pressure_floor),
+        }
+    }
+
     /// Checks what can be checked without a starting state.
     ///
     /// # Errors

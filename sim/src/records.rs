@@ -115,8 +115,9 @@ pub struct StepRecord {
     pub step: u64,
     /// Scale factor at its end.
     pub a: f64,
-    /// Redshift at its end.
-    pub z: f64,
+    /// Redshift at its end; left out in plain coordinates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z: Option<f64>,
     /// Code time at its end.
     pub time: f64,
     /// Δt of one sweep; the step advances 2Δt.

@@ -1,9 +1,10 @@
 //! From flags to the tree they ask for.
 
 use crate::octree::{Key, Octree, nest};
-use crate::parameters::Criterion;
+use crate::parameters::{Criterion, RunParameters};
+use crate::state::State;
 use comove_kernels::Real;
-use comove_kernels::flag::FlagCriteria;
+use comove_kernels::flag::{FlagCriteria, flag};
 use comove_kernels::layout::{OCTANTS, offset};
 use std::collections::BTreeSet;
 
@@ -14,6 +15,22 @@ pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<F
         .filter_map(|Criterion::DensityAbove { thresholds }| thresholds.get(level).copied())
         .reduce(f64::min)?;
     Some(FlagCriteria { density_above: T::of(lowest) })
+}
+
+/// Flags all levels of a state and derives the tree they ask for.
+pub fn wanted<T: Real>(state: &State<T>, parameters: &RunParameters) -> Octree {
+    let max_level = usize::from(parameters.max_level);
+    let masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level))
+        .map(|level| {
+            let tables = &state.tables[level];
+            let mut masks = vec![0; tables.len() * OCTANTS];
+            if let Some(criteria) = level_criteria::<T>(&parameters.refine, level) {
+                flag(&state.device, tables, &state.fluid, &criteria, parameters.flag_buffer as usize, &mut masks);
+            }
+            masks
+        })
+        .collect();
+    wanted_tree(&state.tree, &masks, max_level)
 }
 
 /// The tree that flags ask for: the children of flagged and buffer patches, and what proper nesting needs around them.

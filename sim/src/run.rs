@@ -3,16 +3,15 @@
 use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
-use crate::octree::Octree;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
-use crate::refinement::{level_criteria, wanted_tree};
+use crate::refinement::wanted;
 use crate::saved_state::SavedState;
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
 use crate::step::{Physics, step};
 use crate::time_step;
-use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
-use comove_kernels::{Device, Real, flag, gravity_kick, state_hash};
+use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::{Device, Real, gravity_kick, state_hash};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -73,7 +72,7 @@ impl<T: Real> Run<T> {
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
-            let tree = self.wanted();
+            let tree = wanted(&self.state, &self.physics.parameters);
             if tree == self.state.tree {
                 break;
             }
@@ -158,7 +157,7 @@ impl<T: Real> Run<T> {
         Ok(StepRecord {
             step: self.step,
             a: self.clock.a,
-            z: 1.0 / self.clock.a - 1.0,
+            z: self.clock.redshift(),
             time: self.clock.time,
             dt,
             limit,
@@ -212,24 +211,6 @@ impl<T: Real> Run<T> {
         self.state.solve_gravity(four_pi_g, mean_density)
     }
 
-    /// Flags all levels and derives the tree they ask for.
-    fn wanted(&self) -> Octree {
-        let parameters = &self.physics.parameters;
-        let max_level = usize::from(parameters.max_level);
-        let masks: Vec<Vec<u32>> = (0..self.state.level_count().min(max_level))
-            .map(|level| {
-                let tables = &self.state.tables[level];
-                let mut masks = vec![0; tables.len() * OCTANTS];
-                if let Some(criteria) = level_criteria::<T>(&parameters.refine, level) {
-                    let buffer = parameters.flag_buffer as usize;
-                    flag::flag(&self.state.device, tables, &self.state.fluid, &criteria, buffer, &mut masks);
-                }
-                masks
-            })
-            .collect();
-        wanted_tree(&self.state.tree, &masks, max_level)
-    }
-
     /// Regrids if it is time; whether the tree changed.
     fn regrid_if_due(&mut self, book: &mut Book) -> Result<bool, SimError> {
         self.restart.steps_since_regrid += 1;
@@ -240,7 +221,7 @@ impl<T: Real> Run<T> {
         }
         let started = Instant::now();
         self.restart.steps_since_regrid = 0;
-        let tree = self.wanted();
+        let tree = wanted(&self.state, &self.physics.parameters);
         let changed = tree != self.state.tree;
         if changed {
             let before = self.sums.sums.energy;

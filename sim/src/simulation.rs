@@ -6,7 +6,7 @@ use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
 use crate::snapshot::Snapshot;
 use crate::step::Physics;
-use comove_kernels::{Device, Eos, Real};
+use comove_kernels::{Device, Real};
 
 /// A run on a device, in either precision.
 pub struct Simulation(Inner);
@@ -94,13 +94,7 @@ impl Simulation {
 }
 
 fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
-    let eos = Eos {
-        gamma: T::of(parameters.gamma),
-        eta: T::of(parameters.eta),
-        density_floor: T::of(parameters.density_floor),
-        pressure_floor: T::of(parameters.pressure_floor),
-    };
-    Physics { eos, parameters }
+    Physics { eos: parameters.eos(), parameters }
 }
 
 /// Refuses numbers that no run can use or that contradict the snapshot.

@@ -20,8 +20,22 @@ pub struct Curve {
     pub name: String,
     /// Points; what an axis cannot show (not finite, or not positive on a logarithmic one) interrupts the curve.
     pub points: Vec<[f64; 2]>,
-    /// Whether the points are marked.
-    pub markers: bool,
+    /// How it is drawn.
+    pub style: Style,
+    /// Half heights of error bars, one a point; none if empty.
+    pub bars: Vec<f64>,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// A line.
+    #[default]
+    Line,
+    /// A line with its points marked.
+    Marked,
+    /// The points alone.
+    Points,
 }
 
 /// A vertical mark at a value of the lower axis.
@@ -142,12 +156,19 @@ impl Frame {
 
     fn curve(&self, figure: &mut Figure, curve: &Curve, colour: Colour) {
         let visible = |p: &[f64; 2]| self.x.place(p[0]).is_finite() && self.y.place(p[1]).is_finite();
+        let pale = Colour(colour.0, colour.1, colour.2, 0.35);
+        for (p, half) in curve.points.iter().zip(&curve.bars).filter(|(p, half)| visible(p) && **half > 0.0) {
+            let end = |value: f64| [self.at_x(p[0]), self.at_y(value.clamp(self.y.low, self.y.high))];
+            figure.line(vec![end(p[1] - half), end(p[1] + half)], pale, 1.2);
+        }
         for run in curve.points.split(|p| !visible(p)) {
             let points: Vec<[f64; 2]> = run.iter().map(|p| [self.at_x(p[0]), self.at_y(p[1])]).collect();
-            if curve.markers || points.len() == 1 {
-                figure.shapes.extend(points.iter().map(|&centre| Shape::Disc { centre, radius: 3.0, colour }));
+            if curve.style != Style::Line || points.len() == 1 {
+                // many points lie close
+                let radius = if points.len() > 60 { 1.8 } else { 3.0 };
+                figure.shapes.extend(points.iter().map(|&centre| Shape::Disc { centre, radius, colour }));
             }
-            if points.len() > 1 {
+            if points.len() > 1 && curve.style != Style::Points {
                 figure.line(points, colour, 1.8);
             }
         }
@@ -197,7 +218,7 @@ mod tests {
         let points = vec![[1.0, 1.0], [2.0, 10.0], [3.0, 0.0], [4.0, 1e4], [5.0, 1e5]];
         let panel = Panel {
             y_logarithmic: true,
-            curves: vec![Curve { name: "x".into(), points, markers: true }],
+            curves: vec![Curve { name: "x".into(), points, style: Style::Marked, ..Curve::default() }],
             marks: vec![Mark { x: 4.9, label: "edge".into() }, Mark { x: 77.0, label: "outside".into() }],
             ..Panel::default()
         };

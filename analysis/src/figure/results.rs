@@ -1,35 +1,40 @@
 //! The figure of each result.
 
 use super::Figure;
-use super::lines::{Curve, Mark, Panel, line_figure};
+use super::lines::{Curve, Mark, Panel, Style, line_figure};
+use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
 use crate::halo_profile::{HaloProfile, Shell};
 use crate::power_spectrum::PowerSpectrum;
-use crate::refinement_ratio::{LevelShare, RefinementRatio};
+use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
 use crate::table::readable;
 
-/// Volume fraction and cells of every level against redshift, early times on the left.
+/// Volume fraction and cells of every level against redshift, early times on the left; in plain coordinates against
+/// time.
 pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
+    let comoving = ratio.rows.iter().all(|row| row.redshift.is_some());
+    let when = |row: &RefinementRow| row.redshift.map_or(row.time, |z| 1.0 + z);
     let levels = ratio.rows.iter().map(|row| row.levels.len()).max().unwrap_or(0);
     let curves = |value: fn(&LevelShare) -> f64| {
         let curve = |level: usize| Curve {
             name: format!("level {level}"),
-            points: ratio.rows.iter().filter_map(|r| Some([1.0 + r.redshift, value(r.levels.get(level)?)])).collect(),
-            markers: ratio.rows.len() < 40,
+            points: ratio.rows.iter().filter_map(|r| Some([when(r), value(r.levels.get(level)?)])).collect(),
+            style: if ratio.rows.len() < 40 { Style::Marked } else { Style::Line },
+            ..Curve::default()
         };
         (0..levels).map(curve).collect()
     };
     let panel = |y_label: &str, value| Panel {
-        x_label: "1 + z".into(),
+        x_label: if comoving { "1 + z" } else { "t" }.into(),
         y_label: y_label.into(),
-        x_logarithmic: true,
+        x_logarithmic: comoving,
         y_logarithmic: true,
-        x_reversed: true,
+        x_reversed: comoving,
         curves: curves(value),
         marks: Vec::new(),
     };
     let panels = [panel("volume fraction", |l| l.volume_fraction), panel("cells", |l| l.cells as f64)];
-    line_figure("Refinement against redshift", &panels, 2)
+    line_figure(&format!("Refinement against {}", if comoving { "redshift" } else { "time" }), &panels, 2)
 }
 
 /// P(k) of one or more named spectra, up to their Nyquist wave numbers.
@@ -37,7 +42,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
     let curves = spectra.iter().map(|(name, spectrum)| Curve {
         name: name.clone(),
         points: spectrum.bins.iter().map(|b| [b.k_h_mpc, b.power_mpc3_h3]).collect(),
-        markers: false,
+        ..Curve::default()
     });
     // a mark for grids of different levels would belong to one of them only
     let nyquist = spectra.first().map(|(_, s)| s.k_nyquist_h_mpc);
@@ -68,7 +73,8 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
             .map(|(name, profile)| Curve {
                 name: name.clone(),
                 points: profile.shells.iter().map(point).collect(),
-                markers: profiles.len() == 1,
+                style: if profiles.len() == 1 { Style::Marked } else { Style::Line },
+                ..Curve::default()
             })
             .collect(),
         marks: match profiles {
@@ -86,12 +92,52 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
     line_figure(&format!("Radial profiles{redshift}"), &panels, 2)
 }
 
+/// Density, velocity, pressure and level along the path, with the solution as a curve.
+pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
+    let x_label = match comparison.path {
+        Path::Line { axis, .. } => ["x", "y", "z"][axis],
+        Path::Diagonal => "distance along the diagonal",
+        Path::Shells { .. } => "r",
+    };
+    let panel =
+        |y_label: &str, curves| Panel { x_label: x_label.into(), y_label: y_label.into(), curves, ..Panel::default() };
+    let points = &comparison.points;
+    let against = |q: usize| {
+        let run = Curve {
+            name: "run".into(),
+            points: points.iter().map(|p| [p.position, p.values[q]]).collect(),
+            style: Style::Points,
+            bars: points.iter().map(|p| p.scatter[q]).collect(),
+        };
+        let exact = Curve {
+            name: if comparison.curve.is_empty() { String::new() } else { "exact".into() },
+            points: comparison.curve.iter().map(|(x, values)| [*x, values[q]]).collect(),
+            ..Curve::default()
+        };
+        vec![run, exact]
+    };
+    let levels = Curve {
+        points: points.iter().map(|p| [p.position, p.level]).collect(),
+        style: Style::Points,
+        ..Curve::default()
+    };
+    let velocity =
+        if matches!(comparison.path, Path::Shells { .. }) { "radial velocity" } else { "velocity along the path" };
+    let panels = [
+        panel(velocity, against(1)),
+        panel("density", against(0)),
+        panel("pressure", against(2)),
+        panel("refinement level", vec![levels]),
+    ];
+    line_figure(title, &panels, 2)
+}
+
 /// Volume and mass against density.
 pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
     let curve = |name: &str, value: fn(&crate::density_pdf::PdfBin) -> f64| Curve {
         name: name.into(),
         points: pdf.bins.iter().map(|b| [10f64.powf(b.log10_density), value(b)]).collect(),
-        markers: false,
+        ..Curve::default()
     };
     let panel = Panel {
         x_label: "ρ / mean density".into(),
@@ -102,7 +148,8 @@ pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
         curves: vec![curve("volume", |b| b.volume_pdf), curve("mass", |b| b.mass_pdf)],
         marks: Vec::new(),
     };
-    line_figure(&format!("Density distribution at z = {}", readable(pdf.redshift)), &[panel], 1)
+    let redshift = pdf.redshift.map_or(String::new(), |z| format!(" at z = {}", readable(z)));
+    line_figure(&format!("Density distribution{redshift}"), &[panel], 1)
 }
 
 #[cfg(test)]
@@ -114,7 +161,6 @@ mod tests {
     use crate::halo_profile::{ProfileOptions, halo_profile};
     use crate::map::{MapOptions, projection, slice};
     use crate::power_spectrum::{Bins, PowerOptions, power_spectrum};
-    use crate::refinement_ratio::RefinementRow;
     use std::f64::consts::PI;
 
     /// Filaments and three cusps in a box of 25 Mpc/h.
@@ -161,7 +207,7 @@ mod tests {
         for n in 1..=10 {
             let mut row = RefinementRow::new(&snapshot);
             row.a = f64::from(n) / 10.0;
-            row.redshift = 1.0 / row.a - 1.0;
+            row.redshift = Some(1.0 / row.a - 1.0);
             row.levels.truncate(1 + n as usize / 3);
             row.levels.iter_mut().skip(1).for_each(|l| l.volume_fraction *= row.a.powi(2));
             rows.push(row);

@@ -28,7 +28,8 @@ pub use spherical_collapse::SphericalCollapse;
 pub use uniform_flow::UniformFlow;
 
 use crate::error::IcError;
-use comove_sim::kernels::layout::{DENSITY, GROUP, PATCH, octant_origin};
+use comove_sim::kernels::Eos;
+use comove_sim::kernels::layout::{DENSITY, FIELDS, GROUP, PATCH, octant_origin};
 use comove_sim::{Cosmology, HostState, RunParameters};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,6 +45,32 @@ pub struct Gas {
     pub velocity: [f64; 3],
     /// Pressure.
     pub pressure: f64,
+}
+
+impl Gas {
+    /// Density, three momenta, total energy and entropy scalar.
+    pub fn conserved(&self, eos: &Eos<f64>) -> [f64; FIELDS] {
+        let Self { density, velocity: [x, y, z], pressure } = *self;
+        let kinetic = 0.5 * density * (x * x + y * y + z * z);
+        let energy = kinetic + pressure / (eos.gamma - 1.0);
+        [density, density * x, density * y, density * z, energy, eos.entropy(density, pressure)]
+    }
+
+    /// Refuses what no gas can be.
+    ///
+    /// # Errors
+    /// The name and value of what is not finite, or not positive where it must be.
+    pub fn check(&self) -> Result<(), (&'static str, f64)> {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        match self {
+            Self { density, .. } if !positive(*density) => Err(("density", *density)),
+            Self { pressure, .. } if !positive(*pressure) => Err(("pressure", *pressure)),
+            Self { velocity, .. } => match velocity.iter().find(|v| !v.is_finite()) {
+                Some(bad) => Err(("velocity", *bad)),
+                None => Ok(()),
+            },
+        }
+    }
 }
 
 /// What a run of a problem needs besides its gas.
@@ -147,11 +174,8 @@ pub fn build(name: &str, options: &Value) -> Result<Box<dyn Problem>, IcError> {
     let found = PROBLEMS.iter().find(|(known, _)| *known == name);
     let (name, builder) = found.ok_or_else(|| IcError::UnknownProblem { name: name.into() })?;
     let problem = builder(name, options)?;
-    let refuse = |path: &str, message: String| IcError::ProblemOption {
-        problem: (*name).into(),
-        path: path.into(),
-        message: format!("{path}: {message}"),
-    };
+    let refuse =
+        |path: &str, message: String| IcError::ProblemOption { problem: (*name).into(), path: path.into(), message };
     problem.check().map_err(|(path, message)| refuse(path, message))?;
     let setup = problem.setup();
     if setup.root.iter().any(|&n| n == 0 || n % GROUP != 0) {

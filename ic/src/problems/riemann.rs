@@ -54,6 +54,9 @@ impl Solution {
         }
         for _ in 0..200 {
             let middle = (low * high).sqrt();
+            if middle <= low || middle >= high {
+                break;
+            }
             if total(middle) < 0.0 { low = middle } else { high = middle }
         }
         let star_pressure = (low * high).sqrt();

@@ -60,12 +60,7 @@ pub fn restrict(
     progress("refinement", 0.4);
     let tree = Octree::with_groups(root, boundary, kept_groups(&levels, root, boundary, parameters));
     progress("octree", 0.5);
-    let eos = Eos {
-        eta: parameters.eta,
-        density_floor: parameters.density_floor,
-        pressure_floor: parameters.pressure_floor,
-        ..Eos::new(parameters.gamma)
-    };
+    let eos = parameters.eos();
     let state = fill(tree, &levels, &eos);
     progress("audit", 0.8);
     let after = Totals::of_state(&state, &eos);

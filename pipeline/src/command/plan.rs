@@ -80,7 +80,7 @@ pub(super) fn state_of(history: Option<&StageHistory>, done: bool) -> String {
     }
     let checkpoint = history.snapshots.iter().rev().find(|s| s.role == Role::Checkpoint);
     match (checkpoint, &history.failure) {
-        (Some(s), _) => format!("begun, continues from {} at z = {:.3}", s.file, s.z),
+        (Some(s), _) => format!("begun, continues from {} at {}", s.file, s.moment().rounded()),
         (None, Some(failure)) => format!("failed: {failure}"),
         (None, None) => "begun".into(),
     }

@@ -1,6 +1,7 @@
 //! Events of a campaign. One JSON object a line: version, time, and the event's own fields.
 
-use comove_sim::Role;
+use crate::moment::Moment;
+use comove_sim::{Role, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 
 /// The version of this format. A program refuses a ledger with a higher one.
@@ -40,10 +41,30 @@ pub struct SnapshotFile {
     pub a: f64,
     /// For an output the redshift that the recipe asked for, exactly.
     pub z: f64,
+    /// In plain coordinates the time, for an output as the recipe asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<f64>,
     /// Root steps taken.
     pub step: u64,
     /// Kept for good, however many newer ones there are.
     pub lasting: bool,
+}
+
+impl SnapshotFile {
+    /// A file that shows its run at `moment`; its digest follows when it is written.
+    pub fn new(file: String, header: &SnapshotHeader, moment: Moment, lasting: bool) -> Self {
+        let (z, time) = match moment {
+            Moment::Redshift(z) => (z, None),
+            Moment::Time(t) => (header.redshift(), Some(t)),
+        };
+        let SnapshotHeader { role, a, step, .. } = *header;
+        Self { file, digest: String::new(), role, a, z, time, step, lasting }
+    }
+
+    /// Where it lies on its run's way.
+    pub fn moment(&self) -> Moment {
+        self.time.map_or(Moment::Redshift(self.z), Moment::Time)
+    }
 }
 
 /// What can happen. Stages are named by fingerprint and by their folder.

@@ -57,7 +57,7 @@ impl History {
                 let snapshots = &mut self.of(fingerprint).snapshots;
                 snapshots.retain(|s| s.file != snapshot.file);
                 snapshots.push(snapshot.clone());
-                snapshots.sort_by(|x, y| x.a.total_cmp(&y.a));
+                snapshots.sort_by(|x, y| x.moment().now().total_cmp(&y.moment().now()));
             }
             Event::SnapshotRemoved { fingerprint, file } => {
                 self.of(fingerprint).snapshots.retain(|s| s.file != *file);

@@ -34,9 +34,14 @@ pub fn decode_with<T: DeserializeOwned>(
     serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().to_string();
         let message = error.inner().to_string();
-        let (message, key) = explain(&path, &message, others);
-        Refusal::error(function, message, key.as_deref())
+        refusal(function, &path, &message, others)
     })
+}
+
+/// What a function says of an option that serde refuses, `path` and `message` being serde's.
+pub fn refusal(function: &str, path: &str, message: &str, others: &[&str]) -> Box<EvalAltResult> {
+    let (message, key) = explain(path, message, others);
+    Refusal::error(function, message, key.as_deref())
 }
 
 /// A Rhai value as JSON.

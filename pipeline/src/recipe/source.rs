@@ -71,6 +71,13 @@ impl Source {
             .next()
     }
 
+    /// Where the last argument of the call at `call` begins.
+    pub fn last_argument(&self, call: Place) -> Option<Place> {
+        let tokens = self.tokens();
+        let last = self.arguments(&tokens, call)?.pop()?;
+        Some(self.place(tokens[last.start].bytes.start))
+    }
+
     /// The text that a closure's fingerprint rests on: the last argument of the call at `call`, and every script
     /// function and constant that it names, and so on. Comments and white space do not count.
     ///

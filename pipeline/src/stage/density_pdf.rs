@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub struct DensityPdfs {
     /// Which outputs.
-    pub at_z: Selection,
+    pub outputs: Selection,
     /// Binning.
     pub options: PdfOptions,
 }
@@ -46,7 +46,7 @@ impl Stage for DensityPdfs {
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.at_z.of(input)
+        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
@@ -54,10 +54,10 @@ impl Stage for DensityPdfs {
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let pdf = density_pdf(&input.snapshot()?, self.options.bins_per_decade)?;
-            let name = format!("density_pdf_z{}", input.shown_z());
+            let name = format!("density_pdf_{}", input.shown().tag());
             files.extend(work.write_record(&name, &pdf)?);
             files.push(work.write_figure(&name, &density_pdf_figure(&pdf), &mut section)?);
-            section.record(format!("z = {}", input.shown_z()), &pdf.table());
+            section.record(format!("{}", input.shown()), &pdf.table());
         }
         files.push(work.write_section(&section)?);
         Ok(files)

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub struct Halos {
     /// Which outputs.
-    pub at_z: Selection,
+    pub outputs: Selection,
     /// What a halo is.
     pub finder: HaloOptions,
     /// How many of the heaviest halos get a profile.
@@ -60,7 +60,7 @@ impl Stage for Halos {
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.at_z.of(input)
+        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
@@ -68,24 +68,28 @@ impl Stage for Halos {
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let snapshot = input.snapshot()?;
-            let z = input.shown_z();
+            let now = input.shown();
             let catalogue = find_halos(&snapshot, &self.finder)?;
-            files.extend(work.write_record(&format!("halos_z{z}"), &catalogue)?);
+            files.extend(work.write_record(&format!("halos_{}", now.tag()), &catalogue)?);
             let mut table = catalogue.table();
             let caption =
-                format!("z = {z}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
+                format!("{now}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
             table.rows.truncate(LISTED);
             section.record(caption, &table);
             let mut profiles = Vec::new();
             for halo in catalogue.halos.iter().take(self.profiles) {
                 let profile = halo_profile(&snapshot, halo, &self.profile)?;
-                files.extend(work.write_record(&format!("profile_z{z}_halo{}", halo.id), &profile)?);
+                files.extend(work.write_record(&format!("profile_{}_halo{}", now.tag(), halo.id), &profile)?);
                 profiles.push((format!("halo {}", halo.id), profile));
             }
             if let Some((_, heaviest)) = profiles.first() {
                 let named: Vec<(String, &HaloProfile)> = profiles.iter().map(|(name, p)| (name.clone(), p)).collect();
-                files.push(work.write_figure(&format!("profiles_z{z}"), &profile_figure(&named), &mut section)?);
-                section.record(format!("z = {z}: profile of the heaviest halo"), &heaviest.table());
+                files.push(work.write_figure(
+                    &format!("profiles_{}", now.tag()),
+                    &profile_figure(&named),
+                    &mut section,
+                )?);
+                section.record(format!("{now}: profile of the heaviest halo"), &heaviest.table());
             }
         }
         files.push(work.write_section(&section)?);

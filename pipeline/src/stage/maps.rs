@@ -16,7 +16,7 @@ pub struct Maps {
     /// Slice or projection.
     pub view: View,
     /// Which outputs.
-    pub at_z: Selection,
+    pub outputs: Selection,
     /// What is shown.
     pub options: MapOptions,
     /// A measurement that says where the centre is: the second input.
@@ -59,7 +59,7 @@ impl Stage for Maps {
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         match input.artefact(measure::RESULT) {
             Some(result) => Ok(vec![result]),
-            None => self.at_z.of(input),
+            None => self.outputs.of(input),
         }
     }
 
@@ -80,7 +80,7 @@ impl Stage for Maps {
                 View::Slice => slice(&snapshot, &options)?,
                 View::Projection => projection(&snapshot, &options)?,
             };
-            let name = format!("{}_{}_z{}", self.kind(), self.options.field, input.shown_z());
+            let name = format!("{}_{}_{}", self.kind(), self.options.field, input.shown().tag());
             let table = match self.view {
                 View::Slice => map.table(),
                 View::Projection => {

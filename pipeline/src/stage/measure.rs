@@ -48,7 +48,7 @@ pub struct Measure {
     /// The name the recipe gave it.
     pub name: String,
     /// Which outputs.
-    pub at_z: Selection,
+    pub outputs: Selection,
     /// The closure.
     pub closure: FnPtr,
     /// Its text and that of the script functions it calls.
@@ -77,13 +77,13 @@ impl Stage for Measure {
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.at_z.of(input)
+        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let program = work.program.expect("a campaign from a recipe has its program");
         let source = Source { path: self.recipe.clone(), text: work.recipe.to_owned() };
-        let mut results = Vec::new();
+        let (mut results, mut moments) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
             let view = SnapshotView::new(input.snapshot()?);
             let value: Dynamic = self
@@ -97,13 +97,15 @@ impl Stage for Measure {
                     format!("the closure's result holds {what}{place}: give finite numbers, texts, lists and maps"),
                 )
             })?;
-            results.push(json!({ "z": input.shown_z(), "result": value }));
+            let now = input.shown();
+            results.push(json!({ now.symbol(): now.value(), "result": value }));
+            moments.push(now);
         }
         let mut section = Section::new(format!("Measured: {}", self.name), String::new());
-        for entry in &results {
+        for (entry, moment) in results.iter().zip(&moments) {
             let mut rows = Vec::new();
             shown("", &entry["result"], &mut rows);
-            section.table(&format!("z = {}", plain(&entry["z"])), &["quantity", "value"], rows);
+            section.table(&moment.to_string(), &["quantity", "value"], rows);
         }
         Ok(vec![work.write_json(RESULT, &results)?, work.write_section(&section)?])
     }

@@ -3,14 +3,18 @@
 //! | module | what it makes |
 //! |---|---|
 //! | [`ic`] | an initial condition on a uniform mesh: generated or loaded |
+//! | [`formula`] | a starting state that a run evaluates itself: a problem or a closure |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
+//! | [`compare`] | outputs against the solution of their problem |
 //! | [`measure`] | what a closure of the recipe computes |
 //! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
 
+pub mod compare;
 pub mod density_pdf;
 pub mod evolve;
+pub mod formula;
 pub mod halos;
 pub mod ic;
 pub mod maps;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub struct PowerSpectra {
     /// Which outputs.
-    pub at_z: Selection,
+    pub outputs: Selection,
     /// Grid and binning.
     pub options: PowerOptions,
 }
@@ -31,7 +31,7 @@ impl Stage for PowerSpectra {
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.at_z.of(input)
+        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
@@ -47,9 +47,9 @@ impl Stage for PowerSpectra {
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
             let spectrum = power_spectrum(&input.snapshot()?, &self.options)?;
-            files.extend(work.write_record(&format!("power_spectrum_z{}", input.shown_z()), &spectrum)?);
-            section.record(format!("z = {}", input.shown_z()), &spectrum.table());
-            spectra.push((format!("z = {}", input.shown_z()), spectrum));
+            files.extend(work.write_record(&format!("power_spectrum_{}", input.shown().tag()), &spectrum)?);
+            section.record(format!("{}", input.shown()), &spectrum.table());
+            spectra.push((format!("{}", input.shown()), spectrum));
         }
         let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
         files.push(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);

@@ -2,9 +2,9 @@
 
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, SnapshotFile};
+use crate::moment::{Moment, list};
 use comove_sim::snapshot::file_digest;
 use comove_sim::{Role, SimError, Snapshot};
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What a finished stage has left.
@@ -25,14 +25,17 @@ pub struct Input {
     pub path: PathBuf,
     /// BLAKE3, hexadecimal.
     pub digest: String,
-    /// Redshift, if it is a snapshot.
-    pub z: f64,
+    /// When it shows its run, if it is a snapshot.
+    pub moment: Option<Moment>,
 }
 
 impl Input {
-    /// The redshift to four decimals at most, for names and captions.
-    pub fn shown_z(&self) -> f64 {
-        (self.z * 1e4).round() / 1e4
+    /// The moment of a snapshot, rounded, for names and captions.
+    ///
+    /// # Panics
+    /// If the file is no snapshot: the caller's bug.
+    pub fn shown(&self) -> Moment {
+        self.moment.expect("analyses look at snapshots").rounded()
     }
 
     /// Reads it as a snapshot.
@@ -48,73 +51,67 @@ impl StageResult {
     /// The artefact of that name.
     pub fn artefact(&self, file: &str) -> Option<Input> {
         let found = self.artefacts.iter().find(|a| a.file == file)?;
-        Some(Input { path: self.folder.join(file), digest: found.digest.clone(), z: f64::NAN })
+        Some(Input { path: self.folder.join(file), digest: found.digest.clone(), moment: None })
     }
 }
 
-/// Which outputs of a run an analysis looks at. In a recipe `at_z: 2`, `at_z: [4, 2, 0]` or `at_z: "all"`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "serde_json::Value", into = "serde_json::Value")]
+/// Which outputs of a run an analysis looks at. In a recipe `at_z: 2`, `at_z: [4, 2, 0]`, `at_t: 110` or `at_z: "all"`.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Selection {
-    /// The last one: lowest redshift.
+    /// The last one.
     #[default]
     Last,
     /// Every one.
     All,
-    /// Those at these redshifts, which must be among the run's outputs.
-    At(Vec<f64>),
+    /// Those at these moments, which must be among the run's outputs.
+    At(Vec<Moment>),
 }
 
 impl Selection {
-    /// The selected files, in the order of falling redshift.
+    /// The selected files, in the order of time.
     ///
     /// # Errors
     /// [`PipelineError::Input`] if one is not there.
     pub fn of(&self, result: &StageResult) -> Result<Vec<Input>, PipelineError> {
         let outputs: Vec<&SnapshotFile> = result.snapshots.iter().filter(|s| s.role == Role::Output).collect();
         let outputs = if outputs.is_empty() { result.snapshots.iter().collect() } else { outputs };
-        let input = |s: &SnapshotFile| Input { path: result.folder.join(&s.file), digest: s.digest.clone(), z: s.z };
+        let input = |s: &SnapshotFile| Input {
+            path: result.folder.join(&s.file),
+            digest: s.digest.clone(),
+            moment: Some(s.moment()),
+        };
         let missing = |what: String| PipelineError::input(&result.folder, format!("no output {what}"));
         match self {
             Self::All => Ok(outputs.into_iter().map(input).collect()),
             Self::Last => Ok(vec![input(outputs.last().ok_or_else(|| missing("at all".into()))?)]),
-            Self::At(redshifts) => {
-                let at = |z: &f64| outputs.iter().find(|s| s.z == *z).map(|s| input(s));
-                let mut inputs = redshifts
+            Self::At(moments) => {
+                let mut moments = moments.clone();
+                moments.sort_by(|x, y| x.now().total_cmp(&y.now()));
+                moments.dedup();
+                let at = |m: &Moment| outputs.iter().find(|s| s.moment() == *m).map(|s| input(s));
+                let there: Vec<Moment> = outputs.iter().map(|s| s.moment()).collect();
+                moments
                     .iter()
-                    .map(|z| at(z).ok_or_else(|| missing(format!("at z = {z}"))))
-                    .collect::<Result<Vec<_>, _>>()?;
-                inputs.sort_by(|x, y| y.z.total_cmp(&x.z));
-                inputs.dedup_by(|x, y| x.path == y.path);
-                Ok(inputs)
+                    .map(|m| at(m).ok_or_else(|| missing(format!("at {m}; there are {}", list(&there)))))
+                    .collect()
             }
         }
     }
-}
 
-impl TryFrom<serde_json::Value> for Selection {
-    type Error = String;
-
-    fn try_from(value: serde_json::Value) -> Result<Self, String> {
-        let error = || format!("{value}: give a redshift, a list of redshifts, \"last\" or \"all\"");
-        match &value {
+    /// What a recipe says in `at_z` or `at_t`; `moment` makes a moment of a number.
+    ///
+    /// # Errors
+    /// A message, for a value that selects nothing.
+    pub fn decode(value: &serde_json::Value, moment: fn(f64) -> Moment) -> Result<Self, String> {
+        let error = || format!("{value}: give a number, a list of numbers, \"last\" or \"all\"");
+        match value {
             serde_json::Value::String(s) if s == "all" => Ok(Self::All),
             serde_json::Value::String(s) if s == "last" => Ok(Self::Last),
-            serde_json::Value::Number(z) => Ok(Self::At(vec![z.as_f64().ok_or_else(error)?])),
+            serde_json::Value::Number(n) => Ok(Self::At(vec![moment(n.as_f64().ok_or_else(error)?)])),
             serde_json::Value::Array(list) if !list.is_empty() => {
-                list.iter().map(|z| z.as_f64().ok_or_else(error)).collect::<Result<_, _>>().map(Self::At)
+                list.iter().map(|n| n.as_f64().map(moment).ok_or_else(error)).collect::<Result<_, _>>().map(Self::At)
             }
             _ => Err(error()),
-        }
-    }
-}
-
-impl From<Selection> for serde_json::Value {
-    fn from(selection: Selection) -> Self {
-        match selection {
-            Selection::Last => "last".into(),
-            Selection::All => "all".into(),
-            Selection::At(list) => list.into(),
         }
     }
 }

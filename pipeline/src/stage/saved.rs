@@ -4,6 +4,7 @@ use super::result::{StageResult, digest_of_input};
 use super::{Stage, Work};
 use crate::error::PipelineError;
 use crate::ledger::SnapshotFile;
+use crate::moment::Moment;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -38,8 +39,8 @@ impl Stage for Saved {
             let header = Snapshot::read_header(&self.path)?;
             let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
             let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let (role, a, step) = (header.role, header.a, header.step);
-            let snapshot = SnapshotFile { file, digest, role, a, z: header.redshift(), step, lasting: true };
+            let snapshot = SnapshotFile::new(file, &header, Moment::of(&header), true);
+            let snapshot = SnapshotFile { digest, ..snapshot };
             Ok(StageResult { folder, artefacts: Vec::new(), snapshots: vec![snapshot] })
         };
         Some(result())

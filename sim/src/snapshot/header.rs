@@ -64,6 +64,27 @@ pub struct SnapshotHeader {
 }
 
 impl SnapshotHeader {
+    /// The header of a state from which a run starts, in single precision: gas with γ = 5/3 in a box of length 1 at
+    /// a = 1 and time 0, of neutral primordial composition. A comoving one still lacks its cosmology.
+    pub fn initial(coordinates: Coordinates) -> Self {
+        Self {
+            role: Role::Initial,
+            a: 1.0,
+            time: 0.0,
+            step: 0,
+            box_length: 1.0,
+            coordinates,
+            cosmology: None,
+            gamma: 5.0 / 3.0,
+            mean_molecular_weight: 1.22,
+            eta: 1e-2,
+            precision: Precision::Single,
+            restart: serde_json::Value::Null,
+            recipe: String::new(),
+            provenance: serde_json::Value::Null,
+        }
+    }
+
     /// Redshift: 1/a − 1.
     pub fn redshift(&self) -> f64 {
         1.0 / self.a - 1.0

@@ -1,11 +1,12 @@
 //! Analyses of a run's outputs.
 
-use super::{Analysis, Bound, Run, node_of};
+use super::{Analysis, Bound, Captured, Run};
 use crate::campaign::Node;
+use crate::moment::Moment;
 use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, plain};
-use crate::recipe::options::{decode, decode_with, take, to_json};
-use crate::recipe::source::Place;
+use crate::recipe::options::{decode, decode_with, take};
+use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
@@ -15,20 +16,21 @@ use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
+use rhai::{Array, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What every analysis takes besides its own options.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Common {
-    at_z: Selection,
+    at_z: Option<Value>,
+    at_t: Option<Value>,
 }
 
-/// The name of [`Common`]'s option.
-const COMMON: [&str; 1] = ["at_z"];
+/// The names of [`Common`]'s options.
+const COMMON: [&str; 2] = ["at_z", "at_t"];
 
 /// Registers them, each with and without options.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
@@ -42,10 +44,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         });
         Ok(analysis(RefinementRatios, runs.collect::<Bound<_>>()?))
     });
-    with_options(engine, "halos", |name, mut options, at_z| {
+    with_options(engine, "halos", |name, mut options, outputs| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
-        let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0]])?;
-        Ok(Halos { at_z, finder, profiles: choice.profiles, profile: choice.profile })
+        let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0], COMMON[1]])?;
+        Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
     engine
         .register_type_with_name::<Measured>("measured value")
@@ -56,26 +58,28 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
-            let at_z = selection(name, &run, &mut options)?;
+            let outputs = selection(name, &run, &mut options)?;
             let center = options.get("center").and_then(|value| value.clone().try_cast::<Measured>());
             if center.is_some() {
                 options.remove("center");
             }
             let style = decode(name, take(&mut options, &STYLE))?;
-            let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0]])?;
+            let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0], COMMON[1]])?;
             field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
             let inputs = std::iter::once(run.node).chain(center.iter().map(|c| c.node.clone())).collect();
-            Ok(analysis(Maps { view, at_z, options, center, style }, inputs))
+            Ok(analysis(Maps { view, outputs, options, center, style }, inputs))
         };
         engine.register_fn(name, move |run: Run| make(run, Map::new()));
         engine.register_fn(name, make);
     }
-    with_options(engine, "power_spectrum", |name, options, at_z| {
-        Ok(PowerSpectra { at_z, options: decode_with(name, options, &COMMON)? })
+    with_options(engine, "power_spectrum", |name, options, outputs| {
+        Ok(PowerSpectra { outputs, options: decode_with(name, options, &COMMON)? })
     });
-    with_options(engine, "density_pdf", |name, options, at_z| {
-        Ok(DensityPdfs { at_z, options: decode_with(name, options, &COMMON)? })
+    with_options(engine, "density_pdf", |name, options, outputs| {
+        Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
     });
+    engine.register_fn("compare", |run: Run| compare(run, Map::new()));
+    engine.register_fn("compare", compare);
     let shared = session.clone();
     engine.register_fn(
         "measure",
@@ -89,6 +93,19 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
             measure(&shared, &context, &name, run, options, closure)
         };
     engine.register_fn("measure", measure_some);
+}
+
+fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
+    let outputs = selection("compare", &run, &mut options)?;
+    if !options.is_empty() {
+        decode_with::<Common>("compare", options, &[])?;
+    }
+    let problem = run.problem.clone().ok_or_else(|| {
+        let message = "the run has no solution to compare with: it does not start from problem(\"name\", #{ … })";
+        Refusal::error("compare", message, None)
+    })?;
+    let parameters = run.node.stage().parameters()["run"].clone();
+    Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node]))
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.
@@ -111,25 +128,33 @@ fn with_options<S: Stage + 'static>(
     build: impl Fn(&str, Map, Selection) -> Bound<S> + Clone + Send + Sync + 'static,
 ) {
     let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
-        let at_z = selection(name, &run, &mut options)?;
-        Ok(analysis(build(name, options, at_z)?, vec![run.node]))
+        let outputs = selection(name, &run, &mut options)?;
+        Ok(analysis(build(name, options, outputs)?, vec![run.node]))
     };
     let plain = make.clone();
     engine.register_fn(name, move |run: Run| plain(run, Map::new()));
     engine.register_fn(name, make);
 }
 
-/// Takes `at_z` out of the options and checks it against the run's outputs.
+/// Takes `at_z` or `at_t` out of the options and checks it against the run's outputs.
 fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
     let common: Common = decode(name, take(options, &COMMON))?;
-    if let (Selection::At(redshifts), Some(outputs)) = (&common.at_z, &run.outputs)
-        && let Some(z) = redshifts.iter().find(|z| !outputs.contains(z))
+    let refuse = |key: &str, message: String| Refusal::error(name, format!("{key}: {message}"), Some(key));
+    let (key, selection) = match (&common.at_z, &common.at_t) {
+        (None, None) => return Ok(Selection::Last),
+        (Some(value), None) => ("at_z", Selection::decode(value, Moment::Redshift)),
+        (None, Some(value)) => ("at_t", Selection::decode(value, Moment::Time)),
+        (Some(_), Some(_)) => return Err(refuse("at_t", "there is an at_z too; a run counts one of them".into())),
+    };
+    let selection = selection.map_err(|message| refuse(key, message))?;
+    if let (Selection::At(moments), Some(outputs)) = (&selection, &run.outputs)
+        && let Some(moment) = moments.iter().find(|moment| !outputs.contains(moment))
     {
-        let list: Vec<String> = outputs.iter().map(ToString::to_string).collect();
-        let message = format!("at_z: {z} is not among the run's outputs ({})", list.join(", "));
-        return Err(Refusal::error(name, message, Some("at_z")));
+        let there: Vec<String> = outputs.iter().map(|moment| moment.value().to_string()).collect();
+        let message = format!("{} is not among the run's outputs ({})", moment.value(), there.join(", "));
+        return Err(refuse(key, message));
     }
-    Ok(common.at_z)
+    Ok(selection)
 }
 
 fn measure(
@@ -140,7 +165,7 @@ fn measure(
     mut options: Map,
     closure: FnPtr,
 ) -> Bound<Analysis> {
-    let at_z = selection("measure", &run, &mut options)?;
+    let outputs = selection("measure", &run, &mut options)?;
     if !options.is_empty() {
         decode_with::<Common>("measure", options, &[])?;
     }
@@ -148,22 +173,7 @@ fn measure(
         let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
         return Err(Refusal::error("measure", message, None));
     }
-    let position = context.call_position();
-    let place = Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) };
-    let text = session
-        .source
-        .closure_text(place)
-        .ok_or_else(|| Refusal::error("measure", "the closure's text is not where the call is", None))?;
-    let captured = closure.curry().iter().map(captured).collect::<Bound<Value>>()?;
+    let Captured { closure, text, values: captured, .. } = Captured::new("measure", session, context, closure)?;
     let recipe = session.source.path.clone();
-    Ok(analysis(Measure { name: name.into(), at_z, closure, text, captured, recipe }, vec![run.node]))
-}
-
-/// A captured value for the fingerprint: plain data as it is, a stage by what it does.
-fn captured(value: &Dynamic) -> Bound<Value> {
-    let value = value.flatten_clone();
-    if let Some(node) = node_of(&value) {
-        return Ok(json!({ "stage": node.stage().kind(), "parameters": node.stage().parameters() }));
-    }
-    to_json(&value).map_err(|(_, what)| Refusal::error("measure", format!("the closure captures {what}"), None))
+    Ok(analysis(Measure { name: name.into(), outputs, closure, text, captured, recipe }, vec![run.node]))
 }

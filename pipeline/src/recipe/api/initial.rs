@@ -40,5 +40,5 @@ fn handle(function: &str, ic: InitialCondition, root: [usize; 3]) -> Bound<Initi
     if facts.z <= 0.0 {
         return refuse("z", format!("z = {}: must be positive", facts.z));
     }
-    Ok(Initial { node: Node::new(ic, Vec::new()), facts })
+    Ok(Initial::Mesh { node: Node::new(ic, Vec::new()), facts })
 }

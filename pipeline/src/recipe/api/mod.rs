@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`background`] | `cosmology` |
 //! | [`initial`] | `ic_gaussian`, `ic_load` |
+//! | [`formula`] | `problem`, `ic_function` |
 //! | [`runs`] | `evolve`, `from_snapshot`, `density_above` |
-//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `measure` |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure` |
 //! | [`snapshot_view`] | what a `measure` closure sees |
 //!
 //! `param` and `campaign` are here.
@@ -14,15 +15,22 @@
 
 pub mod analyses;
 pub mod background;
+pub mod formula;
 pub mod initial;
 pub mod runs;
 pub mod snapshot_view;
 
 use super::engine::Session;
 use super::error::{Refusal, plain};
+use super::options::to_json;
+use super::source::Place;
 use crate::campaign::{Campaign, Node};
+use crate::moment::Moment;
+use crate::stage::formula::Formula;
 use crate::stage::ic::InitialFacts;
-use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString};
+use comove_ic::problems::Problem;
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,7 +40,9 @@ pub const USAGE: &[(&str, &str)] = &[
     ("cosmology", "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })"),
     ("ic_gaussian", "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })"),
     ("ic_load", "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })"),
-    ("evolve", "evolve(IC, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })"),
+    ("problem", "problem(\"name\") or problem(\"name\", #{ … })"),
+    ("ic_function", "ic_function(#{ box, root, … }, |x, y, z| #{ density, velocity, pressure })"),
+    ("evolve", "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })"),
     ("from_snapshot", "from_snapshot(\"file\")"),
     ("density_above", "density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))"),
     ("refinement_ratio", "refinement_ratio(RUN) or refinement_ratio([RUN, …])"),
@@ -41,6 +51,7 @@ pub const USAGE: &[(&str, &str)] = &[
     ("slice", "slice(RUN, #{ … })"),
     ("projection", "projection(RUN, #{ … })"),
     ("density_pdf", "density_pdf(RUN, #{ … })"),
+    ("compare", "compare(RUN, #{ … }), where RUN starts from a problem"),
     ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
     ("campaign", "campaign(\"name\", [STAGES])"),
 ];
@@ -50,11 +61,16 @@ pub type Bound<T> = Result<T, Box<EvalAltResult>>;
 
 /// The handle of an initial condition in a recipe.
 #[derive(Clone, Debug)]
-pub struct Initial {
-    /// Its stage.
-    pub node: Node,
-    /// What a run has to know of it.
-    pub facts: InitialFacts,
+pub enum Initial {
+    /// A mesh.
+    Mesh {
+        /// The stage that makes it.
+        node: Node,
+        /// What a run has to know of it.
+        facts: InitialFacts,
+    },
+    /// A formula, which a run evaluates itself.
+    Formula(Arc<Formula>),
 }
 
 /// The handle of a run, or of a snapshot from elsewhere.
@@ -62,8 +78,10 @@ pub struct Initial {
 pub struct Run {
     /// Its stage.
     pub node: Node,
-    /// Redshifts of its outputs; `None` for a snapshot, whose redshift is known when it is read.
-    pub outputs: Option<Vec<f64>>,
+    /// When its outputs are taken; `None` for a snapshot, whose moment is known when it is read.
+    pub outputs: Option<Vec<Moment>>,
+    /// The problem that it starts from, if it does.
+    pub problem: Option<Arc<dyn Problem>>,
 }
 
 /// The handle of an analysis.
@@ -75,10 +93,48 @@ pub struct Analysis {
 
 /// The stage behind a handle, if the value is one.
 pub fn node_of(value: &Dynamic) -> Option<Node> {
-    let initial = value.clone().try_cast::<Initial>().map(|h| h.node);
-    initial
-        .or_else(|| value.clone().try_cast::<Run>().map(|h| h.node))
+    let mesh = value.clone().try_cast::<Initial>().and_then(|initial| match initial {
+        Initial::Mesh { node, .. } => Some(node),
+        Initial::Formula(_) => None,
+    });
+    mesh.or_else(|| value.clone().try_cast::<Run>().map(|h| h.node))
         .or_else(|| value.clone().try_cast::<Analysis>().map(|h| h.node))
+}
+
+/// The text of a closure that is the last argument of a call, the values it captures and where it stands; its captured
+/// values are copied, so that calls share nothing.
+pub(super) struct Captured {
+    pub(super) closure: FnPtr,
+    pub(super) text: String,
+    pub(super) values: Value,
+    pub(super) place: Place,
+}
+
+impl Captured {
+    /// Of the closure that `function` was called with.
+    pub(super) fn new(
+        function: &str,
+        session: &Session,
+        context: &NativeCallContext<'_>,
+        mut closure: FnPtr,
+    ) -> Bound<Self> {
+        let position = context.call_position();
+        let call = Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) };
+        let lost = || Refusal::error(function, "the closure's text is not where the call is", None);
+        let text = session.source.closure_text(call).ok_or_else(lost)?;
+        let place = session.source.last_argument(call).unwrap_or(call);
+        closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
+        let values = closure.curry().iter().map(|value| captured(function, value)).collect::<Bound<Value>>()?;
+        Ok(Self { closure, text, values, place })
+    }
+}
+
+/// A captured value for the fingerprint: plain data as it is, a stage by what it does.
+fn captured(function: &str, value: &Dynamic) -> Bound<Value> {
+    if let Some(node) = node_of(value) {
+        return Ok(json!({ "stage": node.stage().kind(), "parameters": node.stage().parameters() }));
+    }
+    to_json(value).map_err(|(_, what)| Refusal::error(function, format!("the closure captures {what}"), None))
 }
 
 /// Registers everything.
@@ -91,6 +147,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     register_param(engine, session);
     background::register(engine);
     initial::register(engine, session);
+    formula::register(engine, session);
     runs::register(engine, session);
     analyses::register(engine, session);
     snapshot_view::register(engine);

@@ -7,8 +7,8 @@ use comove_analysis::cells::{leaf_cells, sum_over_leaves};
 use comove_analysis::covering_grid::grid;
 use comove_analysis::halo_finder::{Halo, HaloOptions, find_halos};
 use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
-use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
+use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use serde::Serialize;
@@ -37,10 +37,12 @@ pub struct FieldView {
 pub fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<SnapshotView>("snapshot")
-        .register_get("redshift", |s: &mut SnapshotView| s.snapshot.header.redshift())
-        .register_get("a", |s: &mut SnapshotView| s.snapshot.header.a)
+        .register_get("redshift", |s: &mut SnapshotView| comoving(s, "redshift").map(|header| header.redshift()))
+        .register_get("a", |s: &mut SnapshotView| comoving(s, "a").map(|header| header.a))
+        .register_get("t", |s: &mut SnapshotView| s.snapshot.header.time)
         .register_get("step", |s: &mut SnapshotView| s.snapshot.header.step as i64)
-        .register_get("box_mpc_h", |s: &mut SnapshotView| s.snapshot.header.box_length)
+        .register_get("box_mpc_h", |s: &mut SnapshotView| comoving(s, "box_mpc_h").map(|header| header.box_length))
+        .register_get("box", |s: &mut SnapshotView| s.snapshot.header.box_length)
         .register_get("levels", |s: &mut SnapshotView| s.snapshot.state.tree.level_count() as i64)
         .register_fn("densest", |s: &mut SnapshotView| densest(&s.snapshot))
         .register_fn("totals", |s: &mut SnapshotView| totals(&s.snapshot))
@@ -67,6 +69,15 @@ pub fn register(engine: &mut Engine) {
             f.values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / f.values.len() as f64
         })
         .register_fn("at", at);
+}
+
+/// The header of a comoving snapshot, which alone has the property `name`.
+fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader> {
+    let header = &view.snapshot.header;
+    match header.coordinates {
+        Coordinates::Comoving => Ok(header),
+        Coordinates::Plain => Err(Refusal::error(name, "the snapshot is in plain coordinates: it has t and box", None)),
+    }
 }
 
 fn densest(snapshot: &Snapshot) -> Map {

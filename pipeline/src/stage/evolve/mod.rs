@@ -1,4 +1,4 @@
-//! `evolve`: a run from an initial condition or a snapshot to `z_end`, with checkpoints and outputs.
+//! `evolve`: a run from an initial condition or a snapshot to its end, with checkpoints and outputs.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -20,13 +20,16 @@ pub mod start;
 pub mod steps;
 pub mod trajectory;
 
+use super::formula::Formula;
 use super::ic::{self, InitialFacts, MESH};
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
+use crate::moment::{Moment, list};
 use comove_sim::{Precision, Role, RunParameters};
 pub use options::Checkpoints;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Bytes that a cell of the octree takes on the host while a run begins or writes a snapshot: six fields and the
 /// potential in double precision.
@@ -42,31 +45,45 @@ pub struct Evolve {
     pub origin: Origin,
     /// The numbers that decide its results.
     pub parameters: RunParameters,
-    /// Redshift at which it ends.
-    pub z_end: f64,
-    /// Redshifts of the outputs, `z_end` among them, falling.
-    pub outputs: Vec<f64>,
+    /// Where it ends.
+    pub end: Moment,
+    /// When outputs are taken, the end among them, in the order of time.
+    pub outputs: Vec<Moment>,
     /// When checkpoints are written.
     pub checkpoints: Checkpoints,
 }
 
-/// What a run starts from: its only input.
+/// What a run starts from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// An initial condition, which the run puts on its own octree.
+    /// A mesh, its only input, which the run puts on its own octree.
     Initial(InitialFacts),
+    /// A formula, which the run evaluates on its own octree.
+    Formula(Arc<Formula>),
     /// A checkpoint, which is continued, or an output, from which another trajectory starts if `branch` says so.
     Saved {
-        /// Whether an output will do.
+        /// Whether the run may leave the snapshot's own trajectory.
         branch: bool,
     },
 }
 
+impl Origin {
+    /// Where a run starts, if that is known before it runs.
+    pub fn start(&self) -> Option<Moment> {
+        match self {
+            Self::Initial(facts) => Some(Moment::Redshift(facts.z)),
+            Self::Formula(formula) => Some(formula.start()),
+            Self::Saved { .. } => None,
+        }
+    }
+}
+
 impl Evolve {
-    /// The outputs that a history lacks, as redshifts, falling: what is left to do.
-    pub fn missing(&self, history: &StageHistory) -> Vec<f64> {
-        let there = |z: f64| history.snapshots.iter().any(|s: &SnapshotFile| s.role == Role::Output && s.z == z);
-        self.outputs.iter().copied().filter(|z| !there(*z)).collect()
+    /// The outputs that a history lacks, in the order of time: what is left to do.
+    pub fn missing(&self, history: &StageHistory) -> Vec<Moment> {
+        let outputs = || history.snapshots.iter().filter(|s: &&SnapshotFile| s.role == Role::Output);
+        let there = |moment: &Moment| outputs().any(|s| s.moment() == *moment);
+        self.outputs.iter().copied().filter(|moment| !there(moment)).collect()
     }
 }
 
@@ -77,22 +94,28 @@ impl Stage for Evolve {
 
     fn describe(&self) -> String {
         let start = match &self.origin {
-            Origin::Initial(facts) => format!("z = {} to {}, root {}", facts.z, self.z_end, ic::shown(facts.root)),
-            Origin::Saved { .. } => format!("from a snapshot to z = {}", self.z_end),
+            Origin::Initial(facts) => {
+                format!("z = {} to {}, root {}", facts.z, self.end.value(), ic::shown(facts.root))
+            }
+            Origin::Formula(formula) => {
+                let (start, root) = (formula.start().rounded(), ic::shown(formula.setup.root));
+                format!("{}, {start} to {}, root {root}", formula.describe(), self.end.rounded().value())
+            }
+            Origin::Saved { .. } => format!("from a snapshot to {}", self.end),
         };
-        let outputs: Vec<String> = self.outputs.iter().map(ToString::to_string).collect();
         let precision = format!("{:?}", self.parameters.precision).to_lowercase();
         let levels = match self.parameters.max_level {
             0 => "no refinement".into(),
             1 => "1 refinement level".into(),
             n => format!("{n} refinement levels"),
         };
-        format!("{start}, {levels}, {precision} precision, outputs at z = {}", outputs.join(", "))
+        format!("{start}, {levels}, {precision} precision, outputs at {}", list(&self.outputs))
     }
 
     fn parameters(&self) -> Value {
         let origin = match &self.origin {
             Origin::Initial(facts) => json!({ "root": facts.root }),
+            Origin::Formula(formula) => formula.parameters(),
             Origin::Saved { branch } => json!({ "branch": branch }),
         };
         json!({ "run": self.parameters, "origin": origin })
@@ -104,17 +127,17 @@ impl Stage for Evolve {
                 .artefact(MESH)
                 .map(|mesh| vec![mesh])
                 .ok_or_else(|| PipelineError::input(&input.folder, format!("{MESH} is missing"))),
+            Origin::Formula(_) => Ok(Vec::new()),
             Origin::Saved { .. } => Selection::Last.of(input),
         }
     }
 
     fn memory_bytes(&self) -> f64 {
+        let double = if self.parameters.precision == Precision::Double { 2.0 } else { 1.0 };
+        let per_cell = HOST_BYTES_PER_CELL + double * DEVICE_BYTES_PER_CELL;
         match &self.origin {
-            Origin::Initial(facts) => {
-                let mesh = ic::BYTES_PER_CELL * ic::volume(facts.cells);
-                let double = if self.parameters.precision == Precision::Double { 2.0 } else { 1.0 };
-                mesh + (HOST_BYTES_PER_CELL + double * DEVICE_BYTES_PER_CELL) * ic::volume(facts.root)
-            }
+            Origin::Initial(facts) => ic::BYTES_PER_CELL * ic::volume(facts.cells) + per_cell * ic::volume(facts.root),
+            Origin::Formula(formula) => per_cell * ic::volume(formula.setup.root),
             Origin::Saved { .. } => 0.0,
         }
     }
@@ -139,7 +162,7 @@ impl Stage for Evolve {
                 files.push(file.into());
             }
         }
-        files.push(work.write_section(&section::section(work, self.describe())?)?);
+        files.push(work.write_section(&section::section(work, self)?)?);
         Ok(files)
     }
 }

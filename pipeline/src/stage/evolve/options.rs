@@ -1,5 +1,6 @@
 //! What a recipe may say in `evolve(IC, #{ … })` besides the run's own parameters.
 
+use crate::moment::Moment;
 use comove_sim::{RunParameters, SimError};
 use serde::{Deserialize, Serialize};
 
@@ -7,21 +8,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
-    /// Redshift at which the run ends.
-    pub z_end: f64,
-    /// Outputs on the way; there is always one at `z_end`.
+    /// Redshift at which a comoving run ends.
+    pub z_end: Option<f64>,
+    /// Time at which a run in plain coordinates ends.
+    pub t_end: Option<f64>,
+    /// Outputs on the way; there is always one at the end.
     #[serde(default)]
     pub outputs: Outputs,
     /// Checkpoints on the way; there is always one before the last step.
     #[serde(default)]
     pub checkpoints: Checkpoints,
-    /// For a run from an output: start another trajectory there.
+    /// For a run from a snapshot: start another trajectory there.
     #[serde(default)]
     pub branch: bool,
 }
 
 /// The names of [`Extent`]'s options.
-pub const EXTENT: [&str; 4] = ["z_end", "outputs", "checkpoints", "branch"];
+pub const EXTENT: [&str; 5] = ["z_end", "t_end", "outputs", "checkpoints", "branch"];
 
 /// When outputs are written.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -29,6 +32,8 @@ pub const EXTENT: [&str; 4] = ["z_end", "outputs", "checkpoints", "branch"];
 pub struct Outputs {
     /// At these redshifts, exactly.
     pub at_z: Vec<f64>,
+    /// At these times, exactly.
+    pub at_t: Vec<f64>,
 }
 
 /// When checkpoints are written, and how many stay.
@@ -39,40 +44,53 @@ pub struct Checkpoints {
     pub every_minutes: f64,
     /// At the end of the first step past each of these redshifts; these stay for good.
     pub at_z: Vec<f64>,
+    /// The same of times.
+    pub at_t: Vec<f64>,
     /// How many of the others stay.
     pub keep: usize,
 }
 
 impl Default for Checkpoints {
     fn default() -> Self {
-        Self { every_minutes: 10.0, at_z: Vec::new(), keep: 2 }
+        Self { every_minutes: 10.0, at_z: Vec::new(), at_t: Vec::new(), keep: 2 }
     }
 }
 
+impl Checkpoints {
+    /// The moments past which one is written that stays.
+    pub fn moments(&self) -> impl Iterator<Item = Moment> + '_ {
+        moments(&self.at_z, &self.at_t)
+    }
+}
+
+fn moments<'a>(at_z: &'a [f64], at_t: &'a [f64]) -> impl Iterator<Item = Moment> + 'a {
+    at_z.iter().copied().map(Moment::Redshift).chain(at_t.iter().copied().map(Moment::Time))
+}
+
 impl Extent {
-    /// All output redshifts, falling, `z_end` last.
+    /// All outputs in the order of time, the end of the run last. `start` is where the run begins, if that is known
+    /// before it runs; `end` where it ends if nothing is said.
     ///
     /// # Errors
-    /// The name of an option and what is wrong with it.
-    pub fn redshifts(&self, z_start: Option<f64>) -> Result<Vec<f64>, (&'static str, String)> {
-        let check = |name: &'static str, z: f64| {
-            if !(z.is_finite() && z > -1.0) {
-                return Err((name, format!("z = {z} is not a redshift")));
-            }
-            match z_start {
-                Some(start) if z >= start => Err((name, format!("z = {z} is not after the start at z = {start}"))),
-                _ => Ok(()),
-            }
-        };
-        check("z_end", self.z_end)?;
-        for &z in &self.outputs.at_z {
-            check("outputs", z)?;
-            if z < self.z_end {
-                return Err(("outputs", format!("an output at z = {z} lies after z_end = {}", self.z_end)));
-            }
+    /// The name of an option (empty if one is missing) and what is wrong.
+    pub fn outputs(&self, start: Option<Moment>, end: Option<Moment>) -> Result<Vec<Moment>, (&'static str, String)> {
+        let said = self.z_end.map(|z| ("z_end", z)).into_iter().map(|(name, z)| (name, Moment::Redshift(z)));
+        let said: Vec<_> = said.chain(self.t_end.map(|t| ("t_end", Moment::Time(t)))).collect();
+        let outputs: Vec<Moment> = moments(&self.outputs.at_z, &self.outputs.at_t).collect();
+        let all = said.iter().copied();
+        let all = all.chain(outputs.iter().map(|m| ("outputs", *m)));
+        let all: Vec<_> = all.chain(self.checkpoints.moments().map(|m| ("checkpoints", m))).collect();
+        let counts = start.or(end).or(all.first().map(|(_, m)| *m));
+        for (name, moment) in &all {
+            Self::check(name, *moment, start, counts)?;
         }
-        for &z in &self.checkpoints.at_z {
-            check("checkpoints", z)?;
+        let Some(end) = said.first().map(|(_, m)| *m).or(end) else {
+            let name = counts.map_or("z", Moment::symbol);
+            return Err(("", format!("the option \"{name}_end\" is missing")));
+        };
+        if let Some(late) = outputs.iter().find(|m| m.now() > end.now()) {
+            let what = format!("an output at {late} lies after {}_end = {}", end.symbol(), end.value());
+            return Err(("outputs", what));
         }
         if self.checkpoints.keep == 0 {
             return Err(("checkpoints", "keep = 0: at least one checkpoint has to stay".into()));
@@ -80,11 +98,39 @@ impl Extent {
         if self.checkpoints.every_minutes.is_nan() || self.checkpoints.every_minutes < 0.0 {
             return Err(("checkpoints", format!("every_minutes = {} is no time", self.checkpoints.every_minutes)));
         }
-        let mut redshifts = self.outputs.at_z.clone();
-        redshifts.push(self.z_end);
-        redshifts.sort_by(|x, y| y.total_cmp(x));
-        redshifts.dedup();
-        Ok(redshifts)
+        let mut outputs = outputs;
+        outputs.push(end);
+        outputs.sort_by(|x, y| x.now().total_cmp(&y.now()));
+        outputs.dedup();
+        Ok(outputs)
+    }
+
+    /// Whether a moment of a recipe can be: it lies after the start, and is counted as `counts` is.
+    fn check(
+        name: &'static str,
+        moment: Moment,
+        start: Option<Moment>,
+        counts: Option<Moment>,
+    ) -> Result<(), (&'static str, String)> {
+        if let Some(other) = counts.filter(|other| other.coordinates() != moment.coordinates()) {
+            let of = if start.is_some() { "the start is" } else { "other options are" };
+            let coordinates = format!("{:?}", other.coordinates()).to_lowercase();
+            let (is, not) = (other.symbol(), moment.symbol());
+            let what = format!(
+                "{moment}, but {of} in {coordinates} coordinates: say {is}_end and at_{is} instead of {not}_end and \
+                 at_{not}"
+            );
+            return Err((name, what));
+        }
+        if !(moment.value().is_finite() && (moment.value() > -1.0 || matches!(moment, Moment::Time(_)))) {
+            return Err((name, format!("{moment} is not a redshift or time")));
+        }
+        match start {
+            Some(start) if moment.now() <= start.now() => {
+                Err((name, format!("{moment} is not after the start at {}", start.rounded())))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

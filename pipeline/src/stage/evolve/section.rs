@@ -1,11 +1,13 @@
 //! A run's part of the report: how far, how well the sums were kept, where the time went.
 
-use super::Work;
 use super::start::{self, audit_tables};
 use super::steps::{self, Tally};
+use super::{Evolve, Work};
 use crate::error::PipelineError;
+use crate::stage::Stage;
 use crate::stage::section::Section;
 use comove_analysis::table::readable;
+use comove_sim::Coordinates;
 use comove_sim::records::{RunSummary, Timing};
 use comove_sim::units::VELOCITY_KM_S;
 use serde::de::DeserializeOwned;
@@ -14,17 +16,21 @@ use std::path::Path;
 /// The file with the [`RunSummary`].
 pub const SUMMARY: &str = "summary.json";
 
-/// The section of the run in `work`, from the files that it has left; `description` opens it.
+/// The section of `run` in `work`, from the files that it has left.
 ///
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] for a file that is damaged.
-pub fn section(work: &Work<'_>, description: String) -> Result<Section, PipelineError> {
-    let mut section = Section::new("The run", description);
+pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> {
+    let mut section = Section::new("The run", run.describe());
     let summary: Option<RunSummary> = read(&work.path(SUMMARY))?;
     if let Some(summary) = summary {
         // without the records of its steps the run's totals stand, but not what it took
         let tally = Some(steps::tally(&work.folder)?).filter(|tally| tally.cell_updates > 0);
-        section.table("Totals at the end", &["quantity", "value"], totals(&summary, tally.as_ref()));
+        section.table(
+            "Totals at the end",
+            &["quantity", "value"],
+            totals(&summary, tally.as_ref(), run.parameters.coordinates),
+        );
         if let Some(tally) = tally {
             tracing::info!("{}", gist(&summary, &tally));
             let shares = shares(&tally.timing);
@@ -66,13 +72,18 @@ fn gist(summary: &RunSummary, tally: &Tally) -> String {
     )
 }
 
-fn totals(summary: &RunSummary, tally: Option<&Tally>) -> Vec<Vec<String>> {
+fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates) -> Vec<Vec<String>> {
     let ledger = &summary.ledger;
     let energy = summary.sums.kinetic.max(f64::MIN_POSITIVE);
     let of_kinetic = |e: f64| format!("{} ({} of the kinetic energy)", readable(e), readable(e / energy));
     // the box as a whole should stay at rest; its mean velocity says how well momentum was kept
     let gained = (0..3).map(|a| (summary.sums.momentum[a] - summary.initial.momentum[a]).powi(2)).sum::<f64>().sqrt();
-    let drift = gained / summary.sums.mass * VELOCITY_KM_S / summary.a;
+    let gained = gained / summary.sums.mass;
+    let (drift, velocity_unit) = match coordinates {
+        Coordinates::Comoving => (gained * VELOCITY_KM_S / summary.a, "km/s"),
+        Coordinates::Plain => (gained, "code units"),
+    };
+    let drift_name = format!("mean velocity that the box has gained, {velocity_unit}");
     let of_updates = |tally: &Tally| {
         format!("{} ({} of the cell updates)", ledger.floored_cells, readable(tally.floored_fraction()))
     };
@@ -86,7 +97,7 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>) -> Vec<Vec<String>> {
         ("cell updates per second", shown(per_second)),
         ("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
         ("relative drift of mass", readable(summary.mass_drift)),
-        ("mean velocity that the box has gained, km/s", readable(drift)),
+        (drift_name.as_str(), readable(drift)),
         ("residual of the energy ledger, of the largest kinetic energy", readable(summary.energy_residual)),
         ("work of gravity", of_kinetic(ledger.gravity_work)),
         ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),

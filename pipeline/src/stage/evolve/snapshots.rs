@@ -4,6 +4,7 @@ use super::Work;
 use crate::error::PipelineError;
 use crate::ledger::{Event, SnapshotFile};
 use crate::lock;
+use crate::moment::Moment;
 use comove_sim::{Role, SimError, Snapshot};
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
@@ -28,27 +29,18 @@ impl SnapshotWriter {
     /// What the previous snapshot's writing says: [`PipelineError::Sim`], [`PipelineError::Io`].
     pub fn checkpoint(&mut self, work: &mut Work<'_>, snapshot: Snapshot, lasting: bool) -> Result<(), PipelineError> {
         let header = &snapshot.header;
-        let (a, z, step) = (header.a, header.redshift(), header.step);
-        let file = format!("checkpoint_{step:06}.h5");
-        self.begin(
-            work,
-            snapshot,
-            SnapshotFile { file, digest: String::new(), role: Role::Checkpoint, a, z, step, lasting },
-        )
+        let name = format!("checkpoint_{:06}.h5", header.step);
+        let file = SnapshotFile::new(name, header, Moment::of(header), lasting);
+        self.begin(work, snapshot, file)
     }
 
-    /// Writes the output that the recipe asked for at redshift `z`.
+    /// Writes the output that the recipe asked for at `moment`.
     ///
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
-    pub fn output(&mut self, work: &mut Work<'_>, snapshot: Snapshot, z: f64) -> Result<(), PipelineError> {
-        let (a, step) = (snapshot.header.a, snapshot.header.step);
-        let file = format!("output_z{z}.h5");
-        self.begin(
-            work,
-            snapshot,
-            SnapshotFile { file, digest: String::new(), role: Role::Output, a, z, step, lasting: true },
-        )
+    pub fn output(&mut self, work: &mut Work<'_>, snapshot: Snapshot, moment: Moment) -> Result<(), PipelineError> {
+        let file = SnapshotFile::new(format!("output_{}.h5", moment.tag()), &snapshot.header, moment, true);
+        self.begin(work, snapshot, file)
     }
 
     /// Enters the last snapshot into the ledger if it is verified on disk by now; waits for nothing.
@@ -66,7 +58,7 @@ impl SnapshotWriter {
     pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
         snapshot.digest = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        tracing::info!("wrote {} (z = {}, step {})", snapshot.file, shown(snapshot.z), snapshot.step);
+        tracing::info!("wrote {} ({}, step {})", snapshot.file, snapshot.moment().rounded(), snapshot.step);
         let is_checkpoint = snapshot.role == Role::Checkpoint;
         work.record(Event::SnapshotWritten { fingerprint: work.fingerprint.into(), snapshot })?;
         if is_checkpoint { self.remove_old(work) } else { Ok(()) }
@@ -109,9 +101,4 @@ pub fn provenance(work: &Work<'_>) -> Value {
         "host": lock::host(),
         "stage": work.fingerprint,
     })
-}
-
-/// A redshift to three decimals at most.
-fn shown(z: f64) -> f64 {
-    (z * 1e3).round() / 1e3
 }

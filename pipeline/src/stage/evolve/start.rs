@@ -1,10 +1,10 @@
 //! The state that a run begins with or continues from.
 
 use super::super::section::SectionTable;
-use super::trajectory::scale_factor;
 use super::{Evolve, Input, Origin, Work};
 use crate::error::PipelineError;
 use crate::ledger::Event;
+use crate::moment::Moment;
 use crate::stage::ic;
 use crate::stage::result::digest_of;
 use comove_analysis::table::readable;
@@ -29,14 +29,15 @@ pub struct Started {
 ///
 /// # Errors
 /// [`PipelineError`].
-pub fn start(run: &Evolve, work: &mut Work<'_>, missing: &[f64]) -> Result<Started, PipelineError> {
-    let first = scale_factor(missing[0]);
+pub fn start(run: &Evolve, work: &mut Work<'_>, missing: &[Moment]) -> Result<Started, PipelineError> {
+    let first = missing[0];
     let history = work.history();
-    let candidates = history.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint && s.a <= first);
+    let candidates =
+        history.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint && s.moment().now() <= first.now());
     for candidate in candidates {
         match read_verified(&work.path(&candidate.file), &candidate.digest) {
             Ok(snapshot) => {
-                tracing::info!("continuing from {} (z = {:.3})", candidate.file, snapshot.header.redshift());
+                tracing::info!("continuing from {} ({})", candidate.file, Moment::of(&snapshot.header).rounded());
                 return begin(run, work, &snapshot, &candidate.file);
             }
             Err(error) => {
@@ -46,24 +47,39 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, missing: &[f64]) -> Result<Start
             }
         }
     }
-    let input = work.inputs[0][0].clone();
     match &run.origin {
         Origin::Initial(facts) => {
+            let input = work.inputs[0][0].clone();
             let (snapshot, audit) = ic::place(&input, facts, &run.parameters, work)?;
             work.write_json(AUDIT, &audit)?;
             let simulation = Simulation::start(work.device.clone(), &snapshot, run.parameters.clone())?;
             Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
         }
+        Origin::Formula(formula) => {
+            let snapshot = formula.snapshot(&run.parameters, work)?;
+            let simulation = Simulation::start(work.device.clone(), &snapshot, run.parameters.clone())?;
+            Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
+        }
         Origin::Saved { branch } => {
-            let snapshot = saved(&input, *branch, first)?;
+            let input = work.inputs[0][0].clone();
+            let snapshot = saved(&input, *branch, first, run.parameters.max_level)?;
             begin(run, work, &snapshot, &input.path.display().to_string())
         }
     }
 }
 
-/// A snapshot from elsewhere, if it can be started from.
-fn saved(input: &Input, branch: bool, first: f64) -> Result<Snapshot, PipelineError> {
-    let snapshot = read_verified(&input.path, &input.digest)?;
+/// A snapshot from elsewhere, if it can be started from, without the levels above `max_level`.
+fn saved(input: &Input, branch: bool, first: Moment, max_level: u8) -> Result<Snapshot, PipelineError> {
+    let mut snapshot = read_verified(&input.path, &input.digest)?;
+    let now = Moment::of(&snapshot.header);
+    if now.coordinates() != first.coordinates() {
+        let coordinates = format!("{:?}", now.coordinates()).to_lowercase();
+        let (is, not) = (now.symbol(), first.symbol());
+        let reason = format!(
+            "the snapshot is in {coordinates} coordinates: say {is}_end and at_{is} instead of {not}_end and at_{not}"
+        );
+        return Err(PipelineError::input(&input.path, reason));
+    }
     if snapshot.header.role == Role::Output && !branch {
         return Err(PipelineError::input(
             &input.path,
@@ -71,10 +87,21 @@ fn saved(input: &Input, branch: bool, first: f64) -> Result<Snapshot, PipelineEr
              trajectory here",
         ));
     }
-    if snapshot.header.a > first {
-        let reason =
-            format!("the snapshot lies at z = {}, after the first output asked for", snapshot.header.redshift());
+    if now.now() > first.now() {
+        let reason = format!("the snapshot lies at {now}, after the first output asked for");
         return Err(PipelineError::input(&input.path, reason));
+    }
+    let finest = snapshot.state.tree.level_count() - 1;
+    if finest > usize::from(max_level) {
+        if !branch {
+            let reason = format!(
+                "the snapshot has groups on level {finest}, the run goes to level {max_level}: raise max_level, or say \
+                 branch: true to start another trajectory without the finer groups"
+            );
+            return Err(PipelineError::input(&input.path, reason));
+        }
+        let dropped = snapshot.state.drop_finer(max_level);
+        tracing::info!("dropped {dropped} groups above level {max_level}; the cells they refined hold their means");
     }
     Ok(snapshot)
 }

@@ -4,6 +4,7 @@ use super::snapshots::SnapshotWriter;
 use super::steps::Steps;
 use super::{Evolve, Work};
 use crate::error::PipelineError;
+use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
 use comove_sim::Simulation;
 use comove_sim::records::RunSummary;
@@ -21,7 +22,7 @@ struct Voyage<'a, 'w> {
     written_at: Instant,
 }
 
-/// Steps `simulation` until every output of `missing` (redshifts, falling) is written.
+/// Steps `simulation` until every output of `missing` (in order of time) is written.
 ///
 /// # Errors
 /// [`PipelineError::Sim`], [`PipelineError::Io`]; [`PipelineError::Interrupted`] after a checkpoint if somebody asked.
@@ -29,7 +30,7 @@ pub fn follow(
     simulation: &mut super::start::Started,
     run: &Evolve,
     work: &mut Work<'_>,
-    missing: &[f64],
+    missing: &[Moment],
 ) -> Result<RunSummary, PipelineError> {
     let steps = Steps::open(&work.folder, simulation.other_device_class.take())?;
     let folder = work.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -49,18 +50,17 @@ pub fn follow(
 }
 
 impl Voyage<'_, '_> {
-    fn sail(&mut self, simulation: &mut Simulation, missing: &[f64]) -> Result<RunSummary, PipelineError> {
+    fn sail(&mut self, simulation: &mut Simulation, missing: &[Moment]) -> Result<RunSummary, PipelineError> {
         let start = simulation.now();
         let mut targets = missing.iter().copied().peekable();
-        let fraction = |now: f64| (now / start).ln() / (scale_factor(self.run.z_end) / start).ln();
         loop {
             let next = simulation.next_stop();
-            while let Some(z) = targets.next_if(|z| scale_factor(*z) <= next) {
-                if z == self.run.z_end {
+            while let Some(moment) = targets.next_if(|moment| moment.now() <= next) {
+                if moment == self.run.end {
                     self.checkpoint(simulation, false)?;
                 }
-                let output = simulation.output_at(scale_factor(z))?;
-                self.writer.output(self.work, output, z)?;
+                let output = simulation.output_at(moment.now())?;
+                self.writer.output(self.work, output, moment)?;
             }
             if targets.peek().is_none() {
                 self.steps.sync()?;
@@ -70,7 +70,7 @@ impl Voyage<'_, '_> {
             let record = simulation.step().inspect_err(|_| self.name_last_checkpoint())?;
             self.steps.append(&record)?;
             tracing::debug!("{}", step_line(&record));
-            self.progress.step(&record, fraction(record.a));
+            self.progress.step(&record, self.run.end.fraction(start, simulation.now()));
             self.writer.collect(self.work)?;
             self.checkpoint_if_due(simulation, before)?;
             if let Some(by) = self.work.interrupt.requested() {
@@ -83,8 +83,8 @@ impl Voyage<'_, '_> {
 
     fn checkpoint_if_due(&mut self, simulation: &mut Simulation, before: f64) -> Result<(), PipelineError> {
         let policy = &self.run.checkpoints;
-        let passed = |z: &f64| scale_factor(*z) > before && scale_factor(*z) <= simulation.now();
-        let lasting = policy.at_z.iter().any(passed);
+        let passed = |moment: Moment| moment.now() > before && moment.now() <= simulation.now();
+        let lasting = policy.moments().any(passed);
         let interval = Duration::try_from_secs_f64(policy.every_minutes * 60.0).unwrap_or(Duration::MAX);
         if lasting || self.written_at.elapsed() >= interval { self.checkpoint(simulation, lasting) } else { Ok(()) }
     }
@@ -107,9 +107,4 @@ impl Voyage<'_, '_> {
             None => tracing::error!("no checkpoint was written before"),
         }
     }
-}
-
-/// a = 1/(1 + z).
-pub fn scale_factor(z: f64) -> f64 {
-    1.0 / (1.0 + z)
 }

@@ -1,0 +1,127 @@
+//! A moment of a run, in what its coordinates count time: redshift when comoving, code time when plain.
+
+use comove_sim::records::StepRecord;
+use comove_sim::{Coordinates, SnapshotHeader};
+use std::fmt;
+
+/// A redshift, or a time in plain coordinates. Shown as `z = 9` or `t = 110`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// Redshift.
+    Redshift(f64),
+    /// Code time.
+    Time(f64),
+}
+
+impl Moment {
+    /// The moment that a number stands for in these coordinates.
+    pub fn new(coordinates: Coordinates, value: f64) -> Self {
+        match coordinates {
+            Coordinates::Comoving => Self::Redshift(value),
+            Coordinates::Plain => Self::Time(value),
+        }
+    }
+
+    /// The moment of a snapshot.
+    pub fn of(header: &SnapshotHeader) -> Self {
+        match header.coordinates {
+            Coordinates::Comoving => Self::Redshift(header.redshift()),
+            Coordinates::Plain => Self::Time(header.time),
+        }
+    }
+
+    /// The end of a recorded step.
+    pub fn after(record: &StepRecord) -> Self {
+        record.z.map_or(Self::Time(record.time), Self::Redshift)
+    }
+
+    /// The coordinates that count so.
+    pub fn coordinates(self) -> Coordinates {
+        match self {
+            Self::Redshift(_) => Coordinates::Comoving,
+            Self::Time(_) => Coordinates::Plain,
+        }
+    }
+
+    /// The redshift or time.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Redshift(value) | Self::Time(value) => value,
+        }
+    }
+
+    /// What a simulation shows then and what grows while it runs: scale factor 1/(1 + z), or time.
+    pub fn now(self) -> f64 {
+        match self {
+            Self::Redshift(z) => 1.0 / (1.0 + z),
+            Self::Time(t) => t,
+        }
+    }
+
+    /// The fraction of the way from `start` to `end` (both as [`Moment::now`] shows them) at `now`: expansion is counted
+    /// in its logarithm.
+    pub fn fraction(self, start: f64, now: f64) -> f64 {
+        match self {
+            Self::Redshift(_) => (now / start).ln() / (self.now() / start).ln(),
+            Self::Time(end) => (now - start) / (end - start),
+        }
+    }
+
+    /// Rounded for a reader: a redshift to four decimals, a time to six digits.
+    pub fn rounded(self) -> Self {
+        match self {
+            Self::Redshift(z) => Self::Redshift((z * 1e4).round() / 1e4),
+            Self::Time(t) => Self::Time(format!("{t:.5e}").parse().unwrap_or(t)),
+        }
+    }
+
+    /// Its part of a file's name: `z9` or `t110`.
+    pub fn tag(self) -> String {
+        format!("{}{}", self.symbol(), self.value())
+    }
+
+    /// In a narrow space: `z 9.123` or `t 12.5`.
+    pub fn brief(self) -> String {
+        match self {
+            Self::Redshift(z) => format!("z {z:.3}"),
+            Self::Time(_) => format!("t {}", self.rounded().value()),
+        }
+    }
+
+    /// `z` or `t`.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Redshift(_) => "z",
+            Self::Time(_) => "t",
+        }
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.symbol(), self.value())
+    }
+}
+
+/// Several moments in a few words: `z = 9, 4, 0`.
+pub fn list(moments: &[Moment]) -> String {
+    let Some(first) = moments.first() else { return "none".into() };
+    let values: Vec<String> = moments.iter().map(|m| m.value().to_string()).collect();
+    format!("{} = {}", first.symbol(), values.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_named_and_ordered_by_time() {
+        let (z, t) = (Moment::Redshift(1.500_049), Moment::Time(1.234_567_8e-5));
+        assert_eq!((z.rounded().to_string(), z.rounded().tag()), ("z = 1.5".into(), "z1.5".into()));
+        assert_eq!(t.rounded().to_string(), "t = 0.0000123457");
+        assert!(Moment::Redshift(1.0).now() > Moment::Redshift(2.0).now() && Moment::Time(2.0).now() == 2.0);
+        assert!((Moment::Redshift(0.0).fraction(0.01, 0.1) - 0.5).abs() < 1e-14);
+        assert_eq!(Moment::Time(4.0).fraction(2.0, 3.0), 0.5);
+        assert_eq!(list(&[Moment::Time(1.0), Moment::Time(2.5)]), "t = 1, 2.5");
+    }
+}

@@ -1,0 +1,143 @@
+//! `problem` and `ic_function`: starting states that a run evaluates itself.
+
+use super::{Bound, Captured, Initial};
+use crate::recipe::engine::Session;
+use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::options::{decode_with, refusal, to_json};
+use crate::stage::formula::{Formula, FormulaSource, GasClosure};
+use comove_ic::IcError;
+use comove_ic::problems::{self, Setup};
+use comove_sim::kernels::layout::GROUP;
+use comove_sim::{Coordinates, Cosmology, RunParameters, SimError};
+use rhai::{Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// What a recipe says in `ic_function(#{ … }, |x, y, z| …)` besides the cosmology.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    /// Box length along x, code length: in plain coordinates.
+    #[serde(rename = "box")]
+    box_length: Option<f64>,
+    /// Box length along x in Mpc/h: with a cosmology.
+    box_mpc_h: Option<f64>,
+    /// Root cells along each axis.
+    root: Root,
+    /// Redshift of the start: with a cosmology.
+    z: Option<f64>,
+    /// Time of the start: in plain coordinates.
+    t: Option<f64>,
+    /// Ratio of specific heats.
+    gamma: Option<f64>,
+    /// Mean molecular weight.
+    mean_molecular_weight: Option<f64>,
+}
+
+/// Root cells: a number for a cube, or one an axis.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Root {
+    Cube(usize),
+    Axes([usize; 3]),
+}
+
+/// μ of neutral primordial gas.
+const NEUTRAL: f64 = 1.22;
+
+/// Registers both.
+pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+    engine.register_fn("problem", |name: ImmutableString| problem(&name, Map::new()));
+    engine.register_fn("problem", |name: ImmutableString, options: Map| problem(&name, options));
+    let shared = session.clone();
+    let function = move |context: NativeCallContext, options: Map, closure: FnPtr| -> Bound<Initial> {
+        let Captured { closure, text, values: captured, place } =
+            Captured::new("ic_function", &shared, &context, closure)?;
+        let recipe = shared.source.path.clone();
+        let source = FormulaSource::Closure(GasClosure { closure, text, captured, recipe, place });
+        let (setup, mean_molecular_weight) = setup(options)?;
+        Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight })))
+    };
+    engine.register_fn("ic_function", function);
+}
+
+fn problem(name: &str, options: Map) -> Bound<Initial> {
+    let value = to_json(&Dynamic::from(options)).map_err(|(key, what)| {
+        let message = format!("{key}: {what} cannot be an option's value");
+        Refusal::error("problem", message, key.split('.').next_back())
+    })?;
+    let problem = problems::build(name, &value).map_err(refuse)?;
+    let setup = problem.setup();
+    let source = FormulaSource::Problem(problem.into());
+    Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight: NEUTRAL })))
+}
+
+fn refuse(error: IcError) -> Box<EvalAltResult> {
+    match error {
+        IcError::ProblemOption { path, message, .. } => refusal("problem", &path, &message, &[]),
+        IcError::UnknownProblem { name } => {
+            let hint = match nearest(&name, problems::NAMES) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("there are {}", problems::NAMES.join(", ")),
+            };
+            Refusal::error("problem", format!("unknown problem \"{name}\", {hint}"), None)
+        }
+        IcError::Sim(SimError::Parameter { name, value, reason }) => {
+            Refusal::error("problem", format!("{name} = {value}: {reason}"), Some(name))
+        }
+        other => Refusal::error("problem", other, None),
+    }
+}
+
+/// Box, root, start and standard run of a closure, and its mean molecular weight.
+fn setup(mut options: Map) -> Bound<(Setup, f64)> {
+    let refuse = |key: &str, message: String| Refusal::error("ic_function", message, Some(key));
+    let cosmology = match options.remove("cosmology") {
+        None => None,
+        Some(value) => Some(
+            value
+                .try_cast::<Cosmology>()
+                .ok_or_else(|| refuse("cosmology", "cosmology: give what cosmology(#{ … }) returns".into()))?,
+        ),
+    };
+    let o: Options = decode_with("ic_function", options, &["cosmology"])?;
+    let (length, start, others) = match cosmology {
+        Some(_) => (("box_mpc_h", o.box_mpc_h), ("z", o.z), [("box", o.box_length), ("t", o.t)]),
+        None => (("box", o.box_length), ("t", o.t.or(Some(0.0))), [("box_mpc_h", o.box_mpc_h), ("z", o.z)]),
+    };
+    let (is, other) = if cosmology.is_some() { ("with", "plain") } else { ("without", "comoving") };
+    if let Some((key, _)) = others.iter().find(|(_, value)| value.is_some()) {
+        let what = format!("{key} belongs to {other} coordinates; {is} a cosmology say {} and {}", length.0, start.0);
+        return Err(refuse(key, what));
+    }
+    let missing = |(key, value): (&str, Option<f64>)| {
+        value.ok_or_else(|| Refusal::error("ic_function", format!("the option \"{key}\" is missing"), None))
+    };
+    let (box_length, start) = (missing(length)?, missing(start)?);
+    if !(box_length > 0.0 && box_length.is_finite()) {
+        return Err(refuse(length.0, format!("{} = {box_length}: must be positive", length.0)));
+    }
+    if cosmology.is_some() && !(start > 0.0 && start.is_finite()) {
+        return Err(refuse("z", format!("z = {start}: must be positive")));
+    }
+    let root = match o.root {
+        Root::Cube(n) => [n; 3],
+        Root::Axes(root) => root,
+    };
+    if root.iter().any(|n| *n == 0 || n % GROUP != 0) {
+        return Err(refuse("root", format!("root = {root:?}: every axis needs a multiple of {GROUP} cells")));
+    }
+    let comoving = cosmology.is_some();
+    let parameters = RunParameters {
+        coordinates: if comoving { Coordinates::Comoving } else { Coordinates::Plain },
+        gamma: o.gamma.unwrap_or(5.0 / 3.0),
+        gravity: comoving,
+        ..RunParameters::default()
+    };
+    if let Err(SimError::Parameter { name, value, reason }) = parameters.check() {
+        return Err(refuse(name, format!("{name} = {value}: {reason}")));
+    }
+    let start = if comoving { 1.0 / (1.0 + start) } else { start };
+    let setup = Setup { box_length, root, cosmology, start, end: f64::INFINITY, parameters };
+    Ok((setup, o.mean_molecular_weight.unwrap_or(NEUTRAL)))
+}

@@ -1,0 +1,210 @@
+//! `problem` and `ic_function`: a starting state given by a formula, which a run evaluates on its own octree.
+//!
+//! There is no stage of its own and no mesh: the formula is part of the run and of its fingerprint, by the problem's name
+//! and options or by the closure's text and what it captures.
+
+use super::Work;
+use crate::error::PipelineError;
+use crate::moment::Moment;
+use crate::recipe::error::plain;
+use crate::recipe::{Place, Program, RecipeError, Source, api};
+use comove_ic::function_state;
+use comove_ic::problems::{Gas, Problem, Setup};
+use comove_sim::{RunParameters, Snapshot, SnapshotHeader};
+use rhai::{Dynamic, FnPtr, Map};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A starting state given by a formula, and the run that it belongs to.
+#[derive(Clone, Debug)]
+pub struct Formula {
+    /// The formula.
+    pub source: FormulaSource,
+    /// Box, root, start, and the standard run.
+    pub setup: Setup,
+    /// Mean molecular weight, for temperatures.
+    pub mean_molecular_weight: f64,
+}
+
+/// Where the gas comes from.
+#[derive(Clone, Debug)]
+pub enum FormulaSource {
+    /// A problem that the program knows.
+    Problem(Arc<dyn Problem>),
+    /// A closure of the recipe.
+    Closure(GasClosure),
+}
+
+/// A closure `|x, y, z| #{ density, velocity, pressure }` of the recipe.
+#[derive(Clone, Debug)]
+pub struct GasClosure {
+    /// The closure, its captured values copied: calls share nothing.
+    pub closure: FnPtr,
+    /// Its text and that of the script functions it calls.
+    pub text: String,
+    /// The values it has captured.
+    pub captured: Value,
+    /// The recipe's file, for messages.
+    pub recipe: PathBuf,
+    /// Where it stands in the recipe.
+    pub place: Place,
+}
+
+impl Formula {
+    /// Where a run starts.
+    pub fn start(&self) -> Moment {
+        self.moment(self.setup.start)
+    }
+
+    /// Where the standard run ends; a closure has none.
+    pub fn end(&self) -> Option<Moment> {
+        self.problem().map(|_| self.moment(self.setup.end))
+    }
+
+    /// The moment of a scale factor or time.
+    fn moment(&self, now: f64) -> Moment {
+        match self.setup.cosmology {
+            Some(_) => Moment::Redshift(1.0 / now - 1.0),
+            None => Moment::Time(now),
+        }
+    }
+
+    /// The problem, if it is one.
+    pub fn problem(&self) -> Option<&Arc<dyn Problem>> {
+        match &self.source {
+            FormulaSource::Problem(problem) => Some(problem),
+            FormulaSource::Closure(_) => None,
+        }
+    }
+
+    /// One phrase for `plan`.
+    pub fn describe(&self) -> String {
+        match &self.source {
+            FormulaSource::Problem(problem) => format!("problem {}", problem.name()),
+            FormulaSource::Closure(_) => "gas from a closure".into(),
+        }
+    }
+
+    /// What decides the starting state.
+    pub fn parameters(&self) -> Value {
+        match &self.source {
+            FormulaSource::Problem(problem) => json!({ "problem": problem.name(), "options": problem.options() }),
+            FormulaSource::Closure(closure) => json!({
+                "closure": closure.text,
+                "captured": closure.captured,
+                "box": self.setup.box_length,
+                "root": self.setup.root,
+                "cosmology": self.setup.cosmology,
+                "start": self.setup.start,
+                "mean_molecular_weight": self.mean_molecular_weight,
+            }),
+        }
+    }
+
+    /// The state from which a run with these parameters starts.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`] where a closure fails or gives no gas, naming the cell; [`PipelineError::Ic`].
+    pub fn snapshot(&self, parameters: &RunParameters, work: &Work<'_>) -> Result<Snapshot, PipelineError> {
+        let setup = Setup { parameters: parameters.clone(), ..self.setup.clone() };
+        let line = work.progress.stage("start");
+        let report = |activity: &str, fraction: f64| line.at(activity, fraction);
+        let state = match &self.source {
+            FormulaSource::Problem(problem) => {
+                function_state(&|x, h| Ok::<_, PipelineError>(problem.initial(x, h)), &setup, work.device, &report)
+            }
+            FormulaSource::Closure(closure) => {
+                let program = work.program.expect("a campaign from a recipe has its program");
+                function_state(&|x, h| self.gas(closure, program, work.recipe, x, h), &setup, work.device, &report)
+            }
+        }?;
+        let header = SnapshotHeader {
+            a: if setup.cosmology.is_some() { setup.start } else { 1.0 },
+            time: if setup.cosmology.is_some() { 0.0 } else { setup.start },
+            box_length: setup.box_length,
+            cosmology: setup.cosmology,
+            gamma: parameters.gamma,
+            mean_molecular_weight: self.mean_molecular_weight,
+            eta: parameters.eta,
+            precision: parameters.precision,
+            ..SnapshotHeader::initial(parameters.coordinates)
+        };
+        Ok(Snapshot { header, state })
+    }
+
+    /// What the closure says of the cell of width `h` at `x`.
+    fn gas(
+        &self,
+        closure: &GasClosure,
+        program: &Program,
+        recipe: &str,
+        x: [f64; 3],
+        h: f64,
+    ) -> Result<Gas, PipelineError> {
+        let source = || Source { path: closure.recipe.clone(), text: recipe.to_owned() };
+        let cell = || format!("for the cell {h} wide at ({}, {}, {})", x[0], x[1], x[2]);
+        let value: Dynamic = closure.closure.call(&program.engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
+            let mut error = RecipeError::from_evaluation(&source(), &e, api::USAGE);
+            error.message = format!("{} ({})", error.message, cell());
+            error
+        })?;
+        let gas = self.read(value).and_then(|gas| match gas.check() {
+            Ok(()) => Ok(gas),
+            Err((field, value)) => Err(format!("{field} = {value}, which no gas can have")),
+        });
+        Ok(gas.map_err(|what| {
+            RecipeError::at(&source(), closure.place, format!("ic_function: the closure gave {what}, {}", cell()))
+        })?)
+    }
+
+    /// Gas from the closure's map, in code units.
+    fn read(&self, value: Dynamic) -> Result<Gas, String> {
+        let what = value.type_name();
+        let map: Map = value.try_cast().ok_or(format!("{}, not a map #{{ density, … }}", plain(what)))?;
+        let comoving = self.setup.cosmology.is_some();
+        let units = comove_sim::Units::new(self.setup.cosmology);
+        let (mut density, mut velocity, mut pressure) = (None, None, None);
+        let mut temperature_k = None;
+        for (name, value) in &map {
+            match name.as_str() {
+                "density" => density = Some(number(name, value)?),
+                "velocity" => velocity = Some(vector(name, value)?),
+                "velocity_km_s" if comoving => {
+                    velocity = Some(vector(name, value)?.map(|v| v / units.velocity_km_s(self.setup.start)));
+                }
+                "pressure" => pressure = Some(number(name, value)?),
+                "temperature_k" if comoving => temperature_k = Some(number(name, value)?),
+                other => return Err(format!("a \"{other}\"; known are {}", known(comoving))),
+            }
+        }
+        let density = density.ok_or("no density")?;
+        let thermal = |t: f64| density * t / units.temperature_k(self.setup.start, self.mean_molecular_weight);
+        let pressure = match (pressure, temperature_k) {
+            (Some(pressure), None) => pressure,
+            (None, Some(t)) => thermal(t),
+            (None, None) => return Err("no pressure".into()),
+            (Some(_), Some(_)) => return Err("both a pressure and a temperature_k".into()),
+        };
+        Ok(Gas { density, velocity: velocity.unwrap_or_default(), pressure })
+    }
+}
+
+fn known(comoving: bool) -> &'static str {
+    if comoving {
+        "density, velocity or velocity_km_s, pressure or temperature_k"
+    } else {
+        "density, velocity and pressure"
+    }
+}
+
+fn number(name: &str, value: &Dynamic) -> Result<f64, String> {
+    let found = value.as_float().or_else(|_| value.as_int().map(|i| i as f64));
+    found.map_err(|found| format!("{} as {name}, not a number", plain(found)))
+}
+
+fn vector(name: &str, value: &Dynamic) -> Result<[f64; 3], String> {
+    let list = value.read_lock::<rhai::Array>().ok_or_else(|| format!("a {name} that is no list"))?;
+    let numbers = list.iter().map(|v| number(name, v)).collect::<Result<Vec<f64>, _>>()?;
+    numbers.try_into().map_err(|_| format!("a {name} of {} numbers, not three", list.len()))
+}
