@@ -5,7 +5,7 @@
 //! δρ = δρ₀ sin(kx) e^(Γt), v = Γ/k δρ₀/ρ₀ cos(kx) e^(Γt), P = P₀ (1 + γ δρ/ρ₀), φ = −4πG δρ/k². What the linear solution
 //! leaves out is of order δρ².
 
-use super::{Gas, Problem, Setup, View, options_of};
+use super::{Gas, Problem, Setup, View, options_of, require};
 use comove_sim::parameters::Criterion;
 use comove_sim::{Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
@@ -62,14 +62,9 @@ impl Jeans {
         TAU / self.box_length
     }
 
-    /// −ω² = 4πGρ₀ − c²k².
-    fn growth_squared(&self) -> f64 {
-        self.four_pi_g() - self.gamma * PRESSURE * self.wave_number().powi(2)
-    }
-
-    /// Γ.
+    /// Γ: Γ² = 4πGρ₀ − c²k².
     pub fn growth_rate(&self) -> f64 {
-        self.growth_squared().sqrt()
+        (self.four_pi_g() - self.gamma * PRESSURE * self.wave_number().powi(2)).sqrt()
     }
 
     /// φ at the point x at time t, with ⟨φ⟩ = 0.
@@ -127,15 +122,11 @@ impl Problem for Jeans {
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(self.box_length > 0.0 && self.growth_squared() > 0.0) {
-            let jeans_length = TAU * (self.gamma * PRESSURE / self.four_pi_g()).sqrt();
-            let reason = format!("{} must be longer than the Jeans length {jeans_length:.4}", self.box_length);
-            return Err(("box_length", reason));
-        }
-        if !(self.growth > 1.0) {
-            return Err(("growth", format!("{} must be above 1", self.growth)));
-        }
-        Ok(())
+        let jeans_length = TAU * (self.gamma * PRESSURE / self.four_pi_g()).sqrt();
+        let unstable = self.box_length > jeans_length && self.box_length.is_finite();
+        let reason = format!("must be longer than the Jeans length {jeans_length:.4}");
+        require("box_length", self.box_length, unstable, &reason)?;
+        require("growth", self.growth, self.growth > 1.0, "must be above 1")
     }
 }
 

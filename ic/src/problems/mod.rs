@@ -194,6 +194,11 @@ fn decode<P: Problem + DeserializeOwned + 'static>(name: &str, options: &Value) 
     Ok(Box::new(problem))
 }
 
+/// Refuses an option unless `good`: what [`Problem::check`] returns.
+fn require(option: &'static str, value: f64, good: bool, reason: &str) -> Result<(), (&'static str, String)> {
+    if good { Ok(()) } else { Err((option, format!("{value} {reason}"))) }
+}
+
 /// The options of a problem: [`Problem::options`] of every problem.
 fn options_of(problem: &impl Serialize) -> Value {
     serde_json::to_value(problem).expect("numbers and names")

@@ -5,7 +5,7 @@
 //! −(db/dt̃) sin φ_q/|k| along k, with da/dt̃ = a^(3/2). Gas stays on its adiabat, P̃ ∝ ρ̃^(5/3), which in supercomoving
 //! variables does not move.
 
-use super::{Gas, Problem, Setup, View, options_of};
+use super::{Gas, Problem, Setup, View, options_of, require};
 use comove_sim::parameters::Criterion;
 use comove_sim::{Cosmology, Precision, RunParameters, Units};
 use serde::{Deserialize, Serialize};
@@ -163,17 +163,14 @@ impl Problem for Pancake {
             ("temperature_k", self.temperature_k),
             ("mean_molecular_weight", self.mean_molecular_weight),
         ] {
-            if !(value > 0.0) {
-                return Err((name, format!("{value} must be positive")));
-            }
+            require(name, value, value > 0.0, "must be positive")?;
         }
         if self.wave_numbers == [0; 3] {
             return Err(("wave_numbers", "one of them must differ from 0".into()));
         }
-        if !(self.z_caustic > -1.0 && self.z_start > self.z_caustic) {
-            return Err(("z_start", format!("{} must lie above z_caustic = {}", self.z_start, self.z_caustic)));
-        }
-        Ok(())
+        require("z_caustic", self.z_caustic, self.z_caustic > -1.0, "must lie above -1")?;
+        let reason = format!("must lie above z_caustic = {}", self.z_caustic);
+        require("z_start", self.z_start, self.z_start > self.z_caustic, &reason)
     }
 }
 

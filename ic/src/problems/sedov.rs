@@ -5,7 +5,7 @@
 //! of 2048.
 
 use super::blast_wave::BlastWave;
-use super::{Gas, Problem, Setup, View, options_of};
+use super::{Gas, Problem, Setup, View, options_of, require};
 use comove_sim::parameters::Criterion;
 use comove_sim::{Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
@@ -132,16 +132,9 @@ impl Problem for Sedov {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         let gamma = self.gamma > 1.0 && self.gamma < 2.0;
-        for (name, value, good, range) in [
-            ("gamma", self.gamma, gamma, "must lie between 1 and 2"),
-            ("energy", self.energy, self.energy > 0.0, "must be positive"),
-            ("background", self.background, self.background > 0.0, "must be positive"),
-        ] {
-            if !good {
-                return Err((name, format!("{value} {range}")));
-            }
-        }
-        Ok(())
+        require("gamma", self.gamma, gamma, "must lie between 1 and 2")?;
+        require("energy", self.energy, self.energy > 0.0, "must be positive")?;
+        require("background", self.background, self.background > 0.0, "must be positive")
     }
 }
 

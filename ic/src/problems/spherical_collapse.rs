@@ -13,7 +13,7 @@
 //! Δ_ta = (3π/4)^(2/3) a_i/a. In the paper's box that takes 3% off at a = 0.09 and 9% at a = 0.3.
 
 use super::secondary_infall::SecondaryInfall;
-use super::{Gas, Problem, Setup, View, options_of};
+use super::{Gas, Problem, Setup, View, options_of, require};
 use comove_sim::parameters::Criterion;
 use comove_sim::{Cosmology, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
@@ -209,17 +209,12 @@ impl Problem for SphericalCollapse {
             ("a_start", self.a_start),
             ("background_pressure", self.background_pressure),
         ] {
-            if !(value > 0.0) {
-                return Err((name, format!("{value} must be positive")));
-            }
+            require(name, value, value > 0.0, "must be positive")?;
         }
-        if self.radius > 0.5 * self.box_length {
-            return Err(("radius", format!("{} must be at most half of box_length", self.radius)));
-        }
-        if !(self.a_end > self.a_start) {
-            return Err(("a_end", format!("{} must lie above a_start = {}", self.a_end, self.a_start)));
-        }
-        Ok(())
+        let inside = self.radius <= 0.5 * self.box_length;
+        require("radius", self.radius, inside, "must be at most half of box_length")?;
+        let reason = format!("must lie above a_start = {}", self.a_start);
+        require("a_end", self.a_end, self.a_end > self.a_start, &reason)
     }
 }
 
