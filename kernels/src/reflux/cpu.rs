@@ -22,6 +22,7 @@ pub(super) fn reflux<T: Real>(
     fluid: &mut [T],
     fluxes: &[T],
     dt_over_dx: T,
+    fine_share: T,
     eos: &Eos<T>,
     reports: &mut [GroupReport],
 ) {
@@ -34,7 +35,7 @@ pub(super) fn reflux<T: Real>(
             // SAFETY: every entry of `groups` names another slot.
             let fluid = unsafe { pool.slot(slot) };
             let faces = &tables.faces[start..end];
-            (group, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, eos }))
+            (group, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, fine_share, eos }))
         })
         .collect();
     for (group, report) in done {
@@ -50,6 +51,7 @@ struct GroupCorrection<'a, T> {
     /// The pool, `[plane, 6, 16, 16]`.
     fluxes: &'a [T],
     dt_over_dx: T,
+    fine_share: T,
     eos: &'a Eos<T>,
 }
 
@@ -69,11 +71,12 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 }
 
 impl<T: Real> GroupCorrection<'_, T> {
-    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one.
+    /// u ∓= Δt/h (share ⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one.
     #[inline(always)]
     fn correct(&mut self, face: &CoarseFineFace) {
         let place = Place::of(face);
         let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
+        let quarter = T::of(0.25) * self.fine_share;
         let plane = |n: u32, f: usize| {
             let first = n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS;
             &self.fluxes[first..first + FACE_CELLS]
@@ -88,7 +91,7 @@ impl<T: Real> GroupCorrection<'_, T> {
                 let mut change = [T::zero(); PATCH];
                 for a in 0..PATCH {
                     let four = (low[2 * a] + low[2 * a + 1]) + (high[2 * a] + high[2 * a + 1]);
-                    change[a] = factor * (T::of(0.25) * four - coarse[a]);
+                    change[a] = factor * (quarter * four - coarse[a]);
                 }
                 for a in 0..PATCH {
                     fluid[place.cell(a, b)] += change[a];
