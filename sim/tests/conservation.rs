@@ -35,7 +35,7 @@ fn uniform_flow_stays_uniform() {
         snapshot.header.role = comove_sim::Role::Output; // keep the tree as it is
         snapshot.header.restart = serde_json::json!({
             "initial": comove_sim::records::Sums::default(), "ledger": comove_sim::records::Ledger::default(),
-            "peak_kinetic": 1.0, "acceleration": null, "steps_since_regrid": 0
+            "peak_kinetic": 1.0, "acceleration": null, "steps_since_regrid": []
         });
         let mut parameters = plain_parameters(precision, 1, vec![1e30]);
         parameters.regrid_every = 4;
