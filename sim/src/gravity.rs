@@ -205,11 +205,12 @@ impl<T: Real> Gravity<T> {
         Ok(iterations)
     }
 
-    /// Solves one level at a time of its own, with the sheets of the last whole solve held. The root by transforms; a
-    /// refined level by `sibling_steps` relaxation steps (those after φ) from the potential that it has.
+    /// Solves one level at a time of its own, with the sheets of its last solve together with finer levels held. A
+    /// refined level starts from the coarser one and takes the `sibling_steps` after φ: from its own potential of a time
+    /// before, relaxation is too slow to follow what changes over many groups (docs/notes-gravity.md).
     ///
     /// - `coarse`: the coarser level's potential at that time; none for the root.
-    /// - `potential`: `[slots, 16, 16, 16]`; holds the level's potential of a time before, overwritten.
+    /// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
     ///
     /// # Errors
     /// As [`Gravity::solve`].
@@ -238,7 +239,9 @@ impl<T: Real> Gravity<T> {
         }
         let (tables, h) = (&hierarchy.tables[level], hierarchy.width(level));
         let solve = LevelSolve { device, tables, solver: group, order: *order, h, coarse };
-        Ok(solve.relax(*steps, Held::No, &source, potential, ghosts, gradients))
+        let mut iterations = solve.solve_from_coarse(&source, potential, ghosts, gradients);
+        iterations.add(solve.relax(*steps, Held::Yes, &source, potential, ghosts, gradients));
+        Ok(iterations)
     }
 
     /// Makes the work space fit the pools.

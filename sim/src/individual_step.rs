@@ -20,7 +20,7 @@ use crate::step::{Direction, Physics, correct_level, kick_level};
 use comove_kernels::Real;
 use std::time::Instant;
 
-/// One root step and all the finer levels' steps within, regrids of finer levels where they are due.
+/// One root step and all the finer levels' steps within, with regrids of finer levels where they are due.
 ///
 /// * `dt`: Δt of a sweep of the root level, whose step advances 2Δt.
 /// * `mean_density`: of the box, from the sums at the start of the step.
@@ -104,11 +104,8 @@ impl<T: Real> RootStep<'_, T> {
             }
             self.correct(step);
         }
-        // otherwise the coarser level will have arrived as well and decides
-        if step.level > 0 && step.within == 0.0 {
-            self.regrid(step)?;
-        }
-        Ok(())
+        // after the second half the coarser level synchronises both, after the root step whoever takes it
+        if step.level > 0 && step.within == 0.0 { self.synchronise(step) } else { Ok(()) }
     }
 
     fn has_finer(&self, level: usize) -> bool {
@@ -183,13 +180,16 @@ impl<T: Real> RootStep<'_, T> {
         self.clock.four_pi_g(self.clock.scale_factor_after(time), self.physics.parameters.four_pi_g)
     }
 
-    /// Rebuilds the levels finer than the coarsest one that is due and has just arrived, and their potential.
-    fn regrid(&mut self, step: LevelStep) -> Result<(), SimError> {
-        let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level) else { return Ok(()) };
-        self.book.check(self.state, self.number)?;
-        if refinement::regrid(self.state, self.physics, level, self.book)? {
-            let coarse = if level == step.level { step.in_coarser_step(Moment::End) } else { Some(1.0) };
-            self.solve_synchronised(level, coarse, step.start + 2.0 * step.dt)?;
+    /// The level and all finer ones have arrived at one time: regrids where it is due, and solves their potential and
+    /// mass sheets anew.
+    fn synchronise(&mut self, step: LevelStep) -> Result<(), SimError> {
+        if let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level) {
+            self.book.check(self.state, self.number)?;
+            refinement::regrid(self.state, self.physics, level, self.book)?;
+        }
+        if self.has_finer(step.level) {
+            let coarse = step.in_coarser_step(Moment::End);
+            self.solve_synchronised(step.level, coarse, step.start + 2.0 * step.dt)?;
         }
         Ok(())
     }

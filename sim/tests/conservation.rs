@@ -5,9 +5,10 @@ mod common;
 use common::{cosmological, cosmological_parameters, initial, plain_parameters};
 use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, ENERGY, MOMENTUM};
-use comove_sim::{Boundary, HostState, Key, Octree, Precision, Simulation, Snapshot};
+use comove_sim::parameters::TimeSteps;
+use comove_sim::{Boundary, HostState, Key, Octree, Precision, RunParameters, Simulation, Snapshot};
 
-fn start(snapshot: &Snapshot, parameters: comove_sim::RunParameters) -> Simulation {
+fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
     Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start")
 }
 
@@ -15,10 +16,12 @@ fn start(snapshot: &Snapshot, parameters: comove_sim::RunParameters) -> Simulati
 /// edge) stays the same, bit for bit.
 #[test]
 fn uniform_flow_stays_uniform() {
-    for (precision, boundary) in [
-        (Precision::Single, Boundary::Periodic),
-        (Precision::Double, Boundary::Periodic),
-        (Precision::Double, Boundary::Outflow),
+    for (precision, boundary, time_steps) in [
+        (Precision::Single, Boundary::Periodic, TimeSteps::Uniform),
+        (Precision::Double, Boundary::Periodic, TimeSteps::Uniform),
+        (Precision::Double, Boundary::Outflow, TimeSteps::Uniform),
+        (Precision::Single, Boundary::Periodic, TimeSteps::Individual),
+        (Precision::Double, Boundary::Outflow, TimeSteps::Individual),
     ] {
         let gas = |_| (1.25, [0.5, -0.25, 0.125], 0.75);
         let mut snapshot = initial(2, boundary, None, 1.0, gas);
@@ -39,6 +42,7 @@ fn uniform_flow_stays_uniform() {
         });
         let mut parameters = plain_parameters(precision, 1, vec![1e30]);
         parameters.regrid_every = 4;
+        parameters.time_steps = time_steps;
         let mut simulation = start(&snapshot, parameters);
         for _ in 0..3 {
             simulation.step().expect("step");
@@ -49,7 +53,10 @@ fn uniform_flow_stays_uniform() {
                 let expected = root.fluid[f * 4096];
                 let worst = end.field(group, f).iter().map(|v| (v - expected).abs()).fold(0.0, f64::max);
                 let round_off = if precision == Precision::Single { 4e-7 } else { 1e-15 };
-                assert!(worst <= round_off, "{precision:?} {boundary:?} field {f} group {group}: {worst:e}");
+                assert!(
+                    worst <= round_off,
+                    "{precision:?} {boundary:?} {time_steps:?} field {f} group {group}: {worst:e}"
+                );
             }
         }
     }
@@ -58,15 +65,22 @@ fn uniform_flow_stays_uniform() {
 /// A dense blob moves across refinement boundaries that follow it: mass, momentum and energy to round-off.
 #[test]
 fn a_moving_blob_conserves() {
-    for (precision, tolerance) in [(Precision::Single, 2e-7), (Precision::Double, 2e-14)] {
+    for (precision, tolerance, time_steps) in [
+        (Precision::Single, 2e-7, TimeSteps::Uniform),
+        (Precision::Double, 2e-14, TimeSteps::Uniform),
+        (Precision::Single, 2e-7, TimeSteps::Individual),
+        (Precision::Double, 2e-14, TimeSteps::Individual),
+    ] {
         let snapshot = initial(2, Boundary::Periodic, None, 1.0, |x| {
             let r2: f64 = x.iter().map(|x| (x - 0.45).powi(2)).sum();
             (1.0 + 3.0 * (-r2 / 0.01).exp(), [1.0, 0.7, -0.4], 0.6)
         });
-        let mut simulation = start(&snapshot, plain_parameters(precision, 2, vec![1.2, 2.0]));
+        let parameters = RunParameters { time_steps, ..plain_parameters(precision, 2, vec![1.2, 2.0]) };
+        let mut simulation = start(&snapshot, parameters);
         let mut changed = 0;
         let mut last = None;
-        for _ in 0..24 {
+        let steps = if time_steps == TimeSteps::Uniform { 24 } else { 8 };
+        for _ in 0..steps {
             let record = simulation.step().expect("step");
             assert!(record.groups.len() == 3, "the blob stays refined");
             changed += usize::from(record.regridded);
@@ -89,10 +103,16 @@ fn a_moving_blob_conserves() {
 /// Under gravity, in cold gas: mass to round-off, and the energy ledger closes.
 #[test]
 fn a_collapse_keeps_mass_and_closes_its_energy_ledger() {
-    for (precision, mass, energy) in [(Precision::Single, 1e-6, 1e-4), (Precision::Double, 1e-12, 1e-11)] {
-        let mut simulation = start(&cosmological(2), cosmological_parameters(precision));
+    for (precision, mass, energy, time_steps, steps) in [
+        (Precision::Single, 1e-6, 1e-4, TimeSteps::Uniform, 40),
+        (Precision::Double, 1e-12, 1e-11, TimeSteps::Uniform, 40),
+        (Precision::Single, 1e-6, 1e-4, TimeSteps::Individual, 15),
+        (Precision::Double, 1e-12, 1e-11, TimeSteps::Individual, 15),
+    ] {
+        let parameters = RunParameters { time_steps, ..cosmological_parameters(precision) };
+        let mut simulation = start(&cosmological(2), parameters);
         let mut levels = 0;
-        for _ in 0..40 {
+        for _ in 0..steps {
             let record = simulation.step().expect("step");
             levels = levels.max(record.groups.len());
             assert!(record.mass_drift.abs() < mass, "{precision:?} {}: mass {:e}", record.step, record.mass_drift);
@@ -101,6 +121,7 @@ fn a_collapse_keeps_mass_and_closes_its_energy_ledger() {
         }
         assert_eq!(levels, 3);
         let summary = simulation.summary();
+        println!("{precision:?} {time_steps:?}: {:.0} bytes a cell", summary.bytes_per_cell);
         assert!(summary.bytes_per_cell <= if precision == Precision::Single { 120.0 } else { 240.0 });
     }
 }
