@@ -56,7 +56,7 @@ fn refined<T: Real, E: From<IcError> + Send>(
         for level in (0..on_device.level_count() - 1).rev() {
             restrict::restrict(device, &on_device.tables[level], &mut on_device.fluid, &parameters.eos());
         }
-        let tree = wanted(&on_device, &parameters);
+        let tree = wanted(&on_device, &parameters, 0);
         state = on_device.to_host();
         if tree == state.tree || pass == passes {
             break;

@@ -84,8 +84,8 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
-        hydro_sweep(&device, tables, &flux_slots, &a, &mut b, &mut fluxes, &forward, &mut reports);
-        hydro_sweep(&device, tables, &flux_slots, &b, &mut a, &mut fluxes, &backward, &mut reports);
+        hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &forward, &mut reports);
+        hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &backward, &mut reports);
     });
 }
 

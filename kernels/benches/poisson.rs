@@ -82,7 +82,7 @@ impl Case {
     }
 
     fn ghosts(&mut self, origin: GhostOrigin) {
-        potential_ghosts(&self.device, &self.tables, Parity::All, origin, &self.potential, &mut self.ghosts);
+        potential_ghosts(&self.device, &self.tables, Parity::All, origin, &self.potential, None, &mut self.ghosts);
     }
 
     fn solve(&mut self, solver: &GroupSolver<f32>, guess: Guess) {
@@ -152,6 +152,6 @@ fn kick(bencher: Bencher, threads: usize) {
     let eos = Eos::new(5.0 / 3.0);
     bencher.counter(cells()).bench_local(|| {
         let Case { device, tables, potential, fluid, .. } = &mut case;
-        gravity_kick(device, tables, potential, fluid, 0.1, 1e-6, &eos, &mut reports, &mut kicks);
+        gravity_kick(device, tables, potential, None, fluid, 0.1, 1e-6, &eos, &mut reports, &mut kicks);
     });
 }

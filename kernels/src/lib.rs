@@ -10,6 +10,7 @@
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
 //! | `synchronised_row`, [`report`] | energy and entropy scalar made to agree row by row, and how that is booked |
+//! | [`slots`] | whole slots of pools copied, added, cleared |
 //! | [`poisson_source`] | right-hand sides, computed where they are read |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |
 //!
@@ -45,6 +46,7 @@ pub mod report;
 pub mod restrict;
 pub mod root_poisson;
 mod scratch;
+pub mod slots;
 pub mod state_hash;
 mod synchronised_row;
 pub mod tables;
@@ -62,7 +64,7 @@ pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
 pub use mass_sheet::{add_correction, mass_sheet};
 pub use point::eos::Eos;
 pub use poisson_source::{DensitySource, PoissonSource};
-pub use potential_ghosts::{GhostOrigin, Parity, potential_ghosts};
+pub use potential_ghosts::{GhostOrigin, Parity, TimedPotential, potential_ghosts};
 pub use real::Real;
 pub use report::GroupReport;
 pub use root_poisson::RootPoisson;

@@ -248,7 +248,7 @@ fn a_kick_books_its_work() {
     let (h, dt) = (1.0 / 16.0, 0.01);
     let (mut reports, mut kicks) = ([GroupReport::default()], [KickReport::default()]);
     let eos = Eos::new(5.0 / 3.0);
-    gravity_kick(&device(1), &lone_group(), &potential, &mut fluid, h, dt, &eos, &mut reports, &mut kicks);
+    gravity_kick(&device(1), &lone_group(), &potential, None, &mut fluid, h, dt, &eos, &mut reports, &mut kicks);
     let after = fluid.host();
     let quotient = (TAU / 16.0).sin() / h; // of a sine wave, in place of 2π
     let (mut gained, mut largest) = (0.0, 0.0f64);
@@ -281,7 +281,7 @@ fn invalid_leaf_cells_are_located() {
         fluid.host_mut()[ENERGY * GROUP_CELLS + bad] = f32::NAN;
         let (mut reports, mut kicks) = ([GroupReport::default()], [KickReport::default()]);
         let eos = Eos::new(5.0 / 3.0);
-        gravity_kick(&device(1), &lone_group(), &potential, &mut fluid, 0.1, 0.1, &eos, &mut reports, &mut kicks);
+        gravity_kick(&device(1), &lone_group(), &potential, None, &mut fluid, 0.1, 0.1, &eos, &mut reports, &mut kicks);
         assert_eq!((reports[0].invalid, reports[0].first_invalid), (count, if count > 0 { bad as u32 } else { 0 }));
     }
 }
@@ -295,8 +295,8 @@ fn relaxed_ghosts_overshoot() {
     tables.neighbours[CENTRE] = 0;
     tables.neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
     let mut ghosts = buffer::<f64>(vec![0.5; GHOST_CELLS]);
-    potential_ghosts(&device(1), &tables, Parity::All, GhostOrigin::Relaxed(1.4), &potential, &mut ghosts);
-    potential_ghosts(&device(1), &tables, Parity::Odd, GhostOrigin::Relaxed(9.0), &potential, &mut ghosts);
+    potential_ghosts(&device(1), &tables, Parity::All, GhostOrigin::Relaxed(1.4), &potential, None, &mut ghosts);
+    potential_ghosts(&device(1), &tables, Parity::Odd, GhostOrigin::Relaxed(9.0), &potential, None, &mut ghosts);
     for (n, &ghost) in ghosts.host().iter().enumerate() {
         let expected = if n / FACE_CELLS == 1 {
             let facing = potential.host()[cell(0, n % GROUP, n / GROUP % GROUP)];

@@ -2,6 +2,7 @@
 
 use crate::error::SimError;
 use crate::exact_sum::ExactSum;
+use crate::parameters::TimeSteps;
 use crate::records::{Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
@@ -10,10 +11,10 @@ use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{GroupReport, Real};
 use serde::{Deserialize, Serialize};
 
-/// The strongest acceleration of a kick relative to the cell width: it limits the next step.
+/// The strongest acceleration of a step's kicks relative to the cell width: it limits the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Acceleration {
-    /// √(h/g), code time; infinite where nothing accelerates (stored as 0).
+    /// √(h/g) times the level's steps in one of the root, code time.
     pub time: f64,
     /// Level of the cell.
     pub level: u8,
@@ -30,17 +31,40 @@ pub struct Book {
     entropy_energy: ExactSum,
     floor_energy: ExactSum,
     floor_mass: ExactSum,
+    regrid_energy: f64,
+    /// Whether a regrid changed the tree.
+    pub regridded: bool,
     floored: u64,
-    cold: u64,
+    /// Of each level's last sweep.
+    cold: Vec<u64>,
     invalid: u64,
     first_invalid: Option<(usize, usize, usize)>,
-    /// Of the step's kick.
+    time_steps: TimeSteps,
+    /// Steps of each level.
+    pub level_steps: Vec<u32>,
+    /// Cells of the levels times their steps.
+    pub cell_updates: u64,
+    /// Of the step's kicks.
     pub acceleration: Option<Acceleration>,
     /// Seconds by part.
     pub timing: Timing,
 }
 
 impl Book {
+    /// An empty book of a step of this kind.
+    pub fn new(time_steps: TimeSteps) -> Self {
+        Self { time_steps, ..Self::default() }
+    }
+
+    /// Counts a step that a level begins.
+    pub fn count_level_step<T: Real>(&mut self, state: &State<T>, level: usize) {
+        if self.level_steps.len() <= level {
+            self.level_steps.resize(level + 1, 0);
+        }
+        self.level_steps[level] += 1;
+        self.cell_updates += (state.tables[level].len() * GROUP_CELLS) as u64;
+    }
+
     /// Adds the reports of one operation on one level.
     pub fn add_reports<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
         let volume = state.cell_width(level).powi(3);
@@ -56,9 +80,18 @@ impl Book {
         }
     }
 
-    /// Counts the leaf cells whose pressure came from the entropy scalar.
-    pub fn count_cold(&mut self, reports: &[GroupReport]) {
-        self.cold += reports.iter().map(|r| u64::from(r.cold)).sum::<u64>();
+    /// Counts the leaf cells of a level whose pressure came from the entropy scalar in its last sweep.
+    pub fn count_cold(&mut self, level: usize, reports: &[GroupReport]) {
+        if self.cold.len() <= level {
+            self.cold.resize(level + 1, 0);
+        }
+        self.cold[level] = reports.iter().map(|r| u64::from(r.cold)).sum();
+    }
+
+    /// Takes note of a regrid that changed the tree and the energy by so much.
+    pub fn add_regrid(&mut self, energy: f64) {
+        self.regridded = true;
+        self.regrid_energy += energy;
     }
 
     /// Adds what a kick did on one level.
@@ -70,9 +103,9 @@ impl Book {
         }
     }
 
-    /// Keeps the shortest √(h/g).
+    /// Keeps the shortest √(h/g), in steps of the level.
     pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
-        let time = (state.cell_width(level) / peak.acceleration).sqrt();
+        let time = (state.cell_width(level) / peak.acceleration).sqrt() * self.time_steps.per_root_step(level);
         if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
             let cell = state.locate(level, group, peak.cell as usize);
             self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: peak.acceleration });
@@ -85,12 +118,13 @@ impl Book {
         ledger.entropy_energy += self.entropy_energy.value();
         ledger.floor_energy += self.floor_energy.value();
         ledger.floor_mass += self.floor_mass.value();
+        ledger.regrid_energy += self.regrid_energy;
         ledger.floored_cells += self.floored;
     }
 
-    /// Leaf cells whose pressure came from the entropy scalar in the last sweep.
+    /// Leaf cells whose pressure came from the entropy scalar in their level's last sweep.
     pub fn cold_cells(&self) -> u64 {
-        self.cold
+        self.cold.iter().sum()
     }
 
     /// # Errors
@@ -123,9 +157,14 @@ pub struct LeafSums {
 
 /// Sums over the leaves of all levels, the same bits in any order of groups.
 pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
+    leaf_sums_from(state, 0)
+}
+
+/// The same over the leaves of level `from` and finer ones.
+pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
     let mut exact: [ExactSum; 6] = Default::default();
     let mut density = [f64::INFINITY, 0.0f64];
-    for level in 0..state.level_count() {
+    for level in from..state.level_count() {
         let volume = state.cell_width(level).powi(3);
         let mut groups = vec![GroupTotals::default(); state.tables[level].len()];
         totals(&state.device, &state.tables[level], &state.fluid, &mut groups);

@@ -42,9 +42,13 @@ impl Clock {
 
     /// The step of two sweeps of `dt` each.
     pub fn interval(&self, dt: f64) -> Interval {
-        let a_after = |dt| self.cosmology.map_or(1.0, |c| c.scale_factor_after(self.a, dt));
-        let end = Self { a: a_after(2.0 * dt), time: self.time + 2.0 * dt, ..*self };
-        Interval { dt, a_mid: a_after(dt), end }
+        let end = Self { a: self.scale_factor_after(2.0 * dt), time: self.time + 2.0 * dt, ..*self };
+        Interval { dt, a_mid: self.scale_factor_after(dt), end }
+    }
+
+    /// The scale factor when code time has gone on by `time`.
+    pub fn scale_factor_after(&self, time: f64) -> f64 {
+        self.cosmology.map_or(1.0, |c| c.scale_factor_after(self.a, time))
     }
 
     /// The step that ends exactly at `target` (see [`Clock::now`]).

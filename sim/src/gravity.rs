@@ -6,9 +6,10 @@ use comove_kernels as kernels;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
+use comove_kernels::slots::clear_slots;
 use comove_kernels::{
     Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, Parity, PoissonSource,
-    Real, RootPoisson, add_correction, group_poisson, mass_sheet, potential_ghosts,
+    Real, RootPoisson, TimedPotential, add_correction, group_poisson, mass_sheet, potential_ghosts,
 };
 
 /// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
@@ -119,8 +120,33 @@ impl<T: Real> Gravity<T> {
         density: DensitySource<T>,
         potential: &mut Buffer<T>,
     ) -> Result<Iterations, KernelError> {
+        self.solve_from(device, hierarchy, 0, None, density, potential)
+    }
+
+    /// Solves level `base` and all finer ones, which are at one time, sheets and all, with the potential of the level
+    /// below `base` and its sheets given: there ζ vanishes.
+    ///
+    /// - `coarse`: the potential of the level below `base` at that time, where `potential` holds another; none for the
+    ///   root.
+    ///
+    /// Otherwise as [`Gravity::solve`].
+    ///
+    /// # Errors
+    /// As [`Gravity::solve`].
+    ///
+    /// # Panics
+    /// As [`Gravity::solve`].
+    pub fn solve_from(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        base: usize,
+        coarse: Option<&TimedPotential<T>>,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<Iterations, KernelError> {
         let levels = hierarchy.tables.len();
-        let correct = self.mass_sheet && levels > 1;
+        let correct = self.mass_sheet && levels > base + 1;
         self.grow(device, hierarchy, potential.len() / GROUP_CELLS, correct)?;
         let Self { sibling_steps, root, group, order, correction, sheet, gradients, ghosts, .. } = self;
         let [after_potential, after_correction, at_end] = *sibling_steps;
@@ -132,34 +158,44 @@ impl<T: Real> Gravity<T> {
             solver: group,
             order: *order,
             h: hierarchy.width(level),
+            coarse: coarse.filter(|_| level == base),
         };
 
         // 1. the uncorrected potential, from coarse to fine
         let source = PoissonSource::Density(density);
-        root.solve(device, root_slots, &source, hierarchy.h, potential);
-        for level in 1..levels {
+        for level in base..levels {
+            if level == 0 {
+                root.solve(device, root_slots, &source, hierarchy.h, potential);
+                continue;
+            }
             iterations.add(at(level).solve_from_coarse(&source, potential, ghosts, gradients));
             iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients));
         }
 
         if correct {
             // 2. the pseudo mass sheets, from fine to coarse
-            for level in (0..levels).rev() {
+            for level in (base..levels).rev() {
                 let tables = &hierarchy.tables[level];
                 mass_sheet(device, tables, hierarchy.width(level), potential, gradients, sheet);
             }
             // 3. the correction, from coarse to fine
             let source = PoissonSource::Field(sheet);
-            root.solve(device, root_slots, &source, hierarchy.h, correction);
-            for level in 1..levels {
-                iterations.add(at(level).solve_from_coarse(&source, correction, ghosts, gradients));
-                iterations.add(at(level).relax(after_correction, Held::Yes, &source, correction, ghosts, gradients));
+            if base > 0 {
+                clear_slots(device, GROUP_CELLS, correction, &hierarchy.tables[base - 1].slots);
             }
-            add_correction(device, &hierarchy.tables[0], correction, potential);
+            for level in base..levels {
+                if level == 0 {
+                    root.solve(device, root_slots, &source, hierarchy.h, correction);
+                    continue;
+                }
+                let solve = LevelSolve { coarse: None, ..at(level) };
+                iterations.add(solve.solve_from_coarse(&source, correction, ghosts, gradients));
+                iterations.add(solve.relax(after_correction, Held::Yes, &source, correction, ghosts, gradients));
+            }
         }
 
         // 4. the corrected potential, from coarse to fine; it obeys the equation with the sheets in it
-        for level in 1..levels {
+        for level in base..levels {
             let mut source = PoissonSource::Density(density);
             if correct {
                 add_correction(device, &hierarchy.tables[level], correction, potential);
@@ -167,8 +203,49 @@ impl<T: Real> Gravity<T> {
                     source = PoissonSource::DensityAndField(density, sheet);
                 }
             }
-            iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients));
+            if level > 0 {
+                iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients));
+            }
         }
+        Ok(iterations)
+    }
+
+    /// Solves one level at a time of its own, with the sheets of its last solve together with finer levels held. A
+    /// refined level starts from the coarser one and takes the `sibling_steps` after φ: from its own potential of a time
+    /// before, relaxation is too slow to follow what changes over many groups (docs/notes-gravity.md).
+    ///
+    /// - `coarse`: the coarser level's potential at that time; none for the root.
+    /// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
+    ///
+    /// # Errors
+    /// As [`Gravity::solve`].
+    ///
+    /// # Panics
+    /// As [`Gravity::solve`].
+    pub fn solve_level(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        level: usize,
+        coarse: Option<&TimedPotential<T>>,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<Iterations, KernelError> {
+        let correct = self.mass_sheet && level + 1 < hierarchy.tables.len();
+        self.grow(device, hierarchy, potential.len() / GROUP_CELLS, correct)?;
+        let Self { sibling_steps: [steps, ..], root, group, order, sheet, gradients, ghosts, .. } = self;
+        let source = match correct {
+            true => PoissonSource::DensityAndField(density, sheet),
+            false => PoissonSource::Density(density),
+        };
+        if level == 0 {
+            root.solve(device, hierarchy.root_slots, &source, hierarchy.h, potential);
+            return Ok(Iterations::default());
+        }
+        let (tables, h) = (&hierarchy.tables[level], hierarchy.width(level));
+        let solve = LevelSolve { device, tables, solver: group, order: *order, h, coarse };
+        let mut iterations = solve.solve_from_coarse(&source, potential, ghosts, gradients);
+        iterations.add(solve.relax(*steps, Held::Yes, &source, potential, ghosts, gradients));
         Ok(iterations)
     }
 
@@ -201,6 +278,8 @@ struct LevelSolve<'a, T> {
     solver: &'a kernels::GroupSolver<T>,
     order: SiblingOrder,
     h: f64,
+    /// The coarser level's potential where the field holds another.
+    coarse: Option<&'a TimedPotential<'a, T>>,
 }
 
 impl<T: Real> LevelSolve<'_, T> {
@@ -212,7 +291,7 @@ impl<T: Real> LevelSolve<'_, T> {
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
-        potential_ghosts(self.device, self.tables, Parity::All, GhostOrigin::Coarse, field, ghosts);
+        potential_ghosts(self.device, self.tables, Parity::All, GhostOrigin::Coarse, field, self.coarse, ghosts);
         self.solve(Parity::All, Guess::Flat, source, field, ghosts, gradients)
     }
 
@@ -234,7 +313,7 @@ impl<T: Real> LevelSolve<'_, T> {
                 SiblingOrder::Alternating => (&ALTERNATING, GhostOrigin::Relaxed(OVERRELAXATION)),
             };
             for &parity in parities {
-                potential_ghosts(self.device, self.tables, parity, origin, field, ghosts);
+                potential_ghosts(self.device, self.tables, parity, origin, field, self.coarse, ghosts);
                 iterations.add(self.solve(parity, Guess::Held, source, field, ghosts, gradients));
             }
         }

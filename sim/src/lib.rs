@@ -5,6 +5,7 @@
 //! | [`octree`] | keys, the sorted-key octree, neighbour tables, regrid |
 //! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
 //! | [`boundary`] | what lies beyond the faces of the box |
+//! | [`step`], [`individual_step`] | the time step: all levels at once, or each with its own |
 //! | [`gravity`] | the multi-level Poisson solve |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
@@ -23,6 +24,8 @@ pub mod exact_sum;
 pub mod fields;
 pub mod gravity;
 pub mod host_state;
+pub mod individual_step;
+pub mod level_history;
 pub mod level_sweep;
 pub mod octree;
 pub mod parameters;

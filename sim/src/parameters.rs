@@ -31,6 +31,27 @@ pub enum Coordinates {
     Plain,
 }
 
+/// Which Δt the levels take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeSteps {
+    /// The same on all levels.
+    #[default]
+    Uniform,
+    /// Half as long as the next coarser level's.
+    Individual,
+}
+
+impl TimeSteps {
+    /// Steps of a level in one of the root.
+    pub fn per_root_step(self, level: usize) -> f64 {
+        match self {
+            Self::Uniform => 1.0,
+            Self::Individual => f64::from(1u32 << level),
+        }
+    }
+}
+
 /// How refined levels solve the Poisson equation in a group with given boundary values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -112,7 +133,9 @@ pub struct RunParameters {
     pub refine: Vec<Criterion>,
     /// Cells around a flagged cell that are flagged with it (paper, section 2.1).
     pub flag_buffer: u32,
-    /// Steps between two regrids.
+    /// Uniform or individual time steps.
+    pub time_steps: TimeSteps,
+    /// A level's steps between two decisions on what refines it.
     pub regrid_every: u32,
     /// CFL number of one sweep.
     pub courant: f64,
@@ -151,6 +174,7 @@ impl Default for RunParameters {
             max_level: 0,
             refine: Vec::new(),
             flag_buffer: 4,
+            time_steps: TimeSteps::Uniform,
             regrid_every: 4,
             courant: 0.5,
             sweep_order: SweepOrder::Xyz,

@@ -68,11 +68,11 @@ pub struct Ledger {
 /// Seconds spent in the parts of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Both hydro sweeps.
+    /// Hydro sweeps.
     pub hydro: f64,
-    /// The Poisson solve.
+    /// Poisson solves.
     pub poisson: f64,
-    /// The gravity kick.
+    /// Gravity kicks.
     pub kick: f64,
     /// Flux correction and restriction.
     pub correction: f64,
@@ -127,7 +127,7 @@ pub struct StepRecord {
     pub z: Option<f64>,
     /// Code time at its end.
     pub time: f64,
-    /// Δt of one sweep; the step advances 2Δt.
+    /// Δt of one sweep of the root; its step advances 2Δt.
     pub dt: f64,
     /// What set Δt.
     pub limit: StepLimit,
@@ -135,9 +135,11 @@ pub struct StepRecord {
     pub groups: Vec<usize>,
     /// Fraction of the box that each level covers.
     pub volume_fractions: Vec<f64>,
-    /// Cells of all levels that took the step.
-    pub cells: u64,
-    /// Cell updates per second (a cell through the whole step).
+    /// Steps that each level took in this one of the root.
+    pub level_steps: Vec<u32>,
+    /// Cell updates: cells of each level times its steps.
+    pub cell_updates: u64,
+    /// Cell updates per second (a cell through a step of its level).
     pub cell_updates_per_second: f64,
     /// Conserved sums at its end.
     pub sums: Sums,
@@ -153,7 +155,7 @@ pub struct StepRecord {
     pub density_min: f64,
     /// Largest density of a leaf cell.
     pub density_max: f64,
-    /// Whether the step ended with a regrid.
+    /// Whether a regrid changed the tree in the step or at its end.
     pub regridded: bool,
     /// Seconds by part.
     pub timing: Timing,

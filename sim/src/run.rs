@@ -4,8 +4,10 @@ use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::boundary::GravityBoundary;
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
+use crate::individual_step::individual_step;
+use crate::parameters::TimeSteps;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
-use crate::refinement::wanted;
+use crate::refinement;
 use crate::saved_state::SavedState;
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
@@ -23,7 +25,8 @@ struct Restart {
     ledger: Ledger,
     peak_kinetic: f64,
     acceleration: Option<Acceleration>,
-    steps_since_regrid: u32,
+    /// One a level.
+    steps_since_regrid: Vec<u32>,
 }
 
 /// A run on a device.
@@ -47,9 +50,12 @@ impl<T: Real> Run<T> {
     /// See [`crate::Simulation::start`].
     pub(crate) fn start(device: Device, snapshot: &Snapshot, physics: Physics<T>) -> Result<Self, SimError> {
         let header = snapshot.header.clone();
-        let state = State::from_host(device, &snapshot.state, snapshot.cell_width(0), &physics.parameters)?;
+        let mut state = State::from_host(device, &snapshot.state, snapshot.cell_width(0), &physics.parameters)?;
         let continues = header.role != Role::Initial;
         let restart = if continues { read_restart(&header)? } else { Restart::default() };
+        for (now, &then) in state.steps_since_regrid.iter_mut().zip(&restart.steps_since_regrid) {
+            *now = then;
+        }
         let mut run = Self {
             clock: Clock::new(header.a, header.time, header.cosmology),
             step: header.step,
@@ -73,7 +79,7 @@ impl<T: Real> Run<T> {
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
-            let tree = wanted(&self.state, &self.physics.parameters);
+            let tree = refinement::wanted(&self.state, &self.physics.parameters, 0);
             if tree == self.state.tree {
                 break;
             }
@@ -83,7 +89,7 @@ impl<T: Real> Run<T> {
         self.restart.initial = self.sums.sums;
         self.restart.peak_kinetic = self.sums.sums.kinetic;
         if self.physics.parameters.gravity {
-            let mut book = Book::default();
+            let mut book = Book::new(self.physics.parameters.time_steps);
             self.solve_gravity_now()?;
             for level in 0..self.state.level_count() {
                 let mut peaks = vec![gravity_kick::Peak::default(); self.state.tables[level].len()];
@@ -140,21 +146,20 @@ impl<T: Real> Run<T> {
         let started = Instant::now();
         let (dt, limit) = self.choose();
         let interval = self.clock.interval(dt);
-        let cells = self.cells();
         let mut book = self.advance(&interval)?;
         book.timing.time_step = std::mem::take(&mut self.choosing);
         self.clock = interval.end;
         self.step += 1;
         self.chosen = None;
         self.restart.acceleration = book.acceleration.or(self.restart.acceleration);
-        let regridded = self.regrid_if_due(&mut book)?;
+        self.regrid_if_due(&mut book)?;
         let recording = Instant::now();
         book.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
         let state_hash = format!("{:016x}", self.state_hash());
         book.timing.records += recording.elapsed().as_secs_f64();
         self.timing.add(&book.timing);
-        self.cell_updates += cells;
+        self.cell_updates += book.cell_updates;
         Ok(StepRecord {
             step: self.step,
             a: self.clock.a,
@@ -164,8 +169,8 @@ impl<T: Real> Run<T> {
             limit,
             groups: self.groups(),
             volume_fractions: self.state.tree.volume_fractions(),
-            cells,
-            cell_updates_per_second: cells as f64 / started.elapsed().as_secs_f64(),
+            cell_updates: book.cell_updates,
+            cell_updates_per_second: book.cell_updates as f64 / started.elapsed().as_secs_f64(),
             sums: self.sums.sums,
             ledger: self.restart.ledger,
             energy_residual: self.energy_residual(),
@@ -173,7 +178,8 @@ impl<T: Real> Run<T> {
             cold_fraction: book.cold_cells() as f64 / self.leaf_cells(),
             density_min: self.sums.density[0],
             density_max: self.sums.density[1],
-            regridded,
+            regridded: book.regridded,
+            level_steps: book.level_steps,
             timing: book.timing,
             device_bytes: self.device_bytes() as u64,
             state_hash,
@@ -190,10 +196,17 @@ impl<T: Real> Run<T> {
 
     /// Advances the state over an interval, checks it and sums its leaves.
     fn advance(&mut self, interval: &Interval) -> Result<Book, SimError> {
-        let mut book = Book::default();
-        let mean_density = self.mean_density();
-        step(&mut self.state, &self.physics, &self.clock, interval, mean_density, &mut book)?;
-        book.check(&self.state, self.step + 1)?;
+        let time_steps = self.physics.parameters.time_steps;
+        let mut book = Book::new(time_steps);
+        let (mean_density, number) = (self.mean_density(), self.step + 1);
+        let Self { state, physics, clock, .. } = self;
+        match time_steps {
+            TimeSteps::Uniform => step(state, physics, clock, interval, mean_density, &mut book)?,
+            TimeSteps::Individual => {
+                individual_step(state, physics, clock, interval.dt, mean_density, number, &mut book)?;
+            }
+        }
+        book.check(&self.state, number)?;
         let recording = Instant::now();
         self.sums = leaf_sums(&self.state);
         book.timing.records += recording.elapsed().as_secs_f64();
@@ -216,26 +229,14 @@ impl<T: Real> Run<T> {
         self.state.solve_gravity(four_pi_g, mean_density)
     }
 
-    /// Regrids if it is time; whether the tree changed.
-    fn regrid_if_due(&mut self, book: &mut Book) -> Result<bool, SimError> {
-        self.restart.steps_since_regrid += 1;
-        if self.restart.steps_since_regrid < self.physics.parameters.regrid_every
-            || self.physics.parameters.max_level == 0
-        {
-            return Ok(false);
+    /// Regrids if it is time.
+    fn regrid_if_due(&mut self, book: &mut Book) -> Result<(), SimError> {
+        if let Some(level) = refinement::due(&self.state, &self.physics.parameters, 0) {
+            if refinement::regrid(&mut self.state, &self.physics, level, book)? {
+                self.sums = leaf_sums(&self.state);
+            }
         }
-        let started = Instant::now();
-        self.restart.steps_since_regrid = 0;
-        let tree = wanted(&self.state, &self.physics.parameters);
-        let changed = tree != self.state.tree;
-        if changed {
-            let before = self.sums.sums.energy;
-            self.state.adopt_tree(tree, &self.physics.eos)?;
-            self.sums = leaf_sums(&self.state);
-            self.restart.ledger.regrid_energy += self.sums.sums.energy - before;
-        }
-        book.timing.regrid += started.elapsed().as_secs_f64();
-        Ok(changed)
+        Ok(())
     }
 
     fn energy_residual(&self) -> f64 {
@@ -289,7 +290,7 @@ impl<T: Real> Run<T> {
             self.clock = interval.end;
             self.snapshot(Role::Output)
         });
-        saved.restore(&mut self.state);
+        saved.restore(&mut self.state)?;
         (self.clock, self.sums) = (clock, sums);
         branch
     }
@@ -303,6 +304,7 @@ impl<T: Real> Run<T> {
         (header.a, header.time, header.step) = (self.clock.a, self.clock.time, self.step);
         header.precision = self.physics.parameters.precision;
         header.eta = self.physics.parameters.eta;
+        self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         Ok(Snapshot { header, state: self.state.to_host() })
     }

@@ -3,9 +3,12 @@
 use crate::error::SimError;
 use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
+use crate::level_history::{LevelHistory, Moment};
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
-use crate::parameters::RunParameters;
+use crate::parameters::{RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
+use comove_kernels::slots::copy_slots;
+use comove_kernels::tables::NONE;
 use comove_kernels::{Buffer, DensitySource, Device, Eos, FaceBoundary, LevelTables, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
@@ -28,6 +31,11 @@ pub struct State<T> {
     pub fluxes: Buffer<T>,
     /// φ̃, `[slots, 16, 16, 16]`; empty without gravity.
     pub potential: Buffer<T>,
+    /// What finer levels interpolate in time; with individual time steps only.
+    pub history: Option<LevelHistory<T>>,
+    /// Steps that each level has taken since the levels finer than it were decided; with uniform steps the root counts
+    /// for all.
+    pub steps_since_regrid: Vec<u32>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     faces: [FaceBoundary; FACES],
@@ -57,7 +65,10 @@ impl<T: Real> State<T> {
         let fluid = Buffer::from_host(&device, host.fluid.iter().map(|&v| T::of(v)).collect())?;
         let root_groups = tree.root_groups().map(|n| n as usize);
         let gravity = parameters.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
+        let individual = parameters.time_steps == TimeSteps::Individual;
         let mut state = Self {
+            history: individual.then(|| LevelHistory::new(&device)).transpose()?,
+            steps_since_regrid: vec![0; usize::from(parameters.max_level) + 1],
             tables: Vec::new(),
             root_slots: Vec::new(),
             flux: FluxTables::default(),
@@ -113,7 +124,8 @@ impl<T: Real> State<T> {
     /// Bytes of all device arrays.
     pub fn device_bytes(&self) -> usize {
         let values = self.fluid.len() + self.next.len() + self.fluxes.len() + self.potential.len();
-        values * T::BYTES + self.gravity.as_ref().map_or(0, Gravity::bytes)
+        let history = self.history.as_ref().map_or(0, LevelHistory::bytes);
+        values * T::BYTES + self.gravity.as_ref().map_or(0, Gravity::bytes) + history
     }
 
     /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
@@ -147,7 +159,7 @@ impl<T: Real> State<T> {
         self.tree = tree;
         self.slots = slots;
         self.derive_tables();
-        self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
+        self.fit_tables()?;
         for level in 1..self.level_count() {
             prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
         }
@@ -156,9 +168,12 @@ impl<T: Real> State<T> {
 
     /// Takes a tree whose groups already sit in these slots of the pools.
     ///
+    /// # Errors
+    /// [`SimError::Kernel`] if what depends on the tree does not fit.
+    ///
     /// # Panics
     /// If a slot lies beyond the pools.
-    pub(crate) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>) {
+    pub(crate) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>) -> Result<(), SimError> {
         let mut used = vec![false; self.next.len() / GROUP_VALUES];
         for &slot in slots.iter().flatten() {
             used[slot as usize] = true;
@@ -167,6 +182,7 @@ impl<T: Real> State<T> {
         self.tree = tree;
         self.slots = slots;
         self.derive_tables();
+        self.fit_tables()
     }
 
     /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels, isolated without the mean; nothing to do without gravity.
@@ -174,11 +190,78 @@ impl<T: Real> State<T> {
     /// # Errors
     /// [`SimError::Kernel`] if the work space does not fit.
     pub fn solve_gravity(&mut self, four_pi_g: f64, mean_density: f64) -> Result<(), SimError> {
+        self.solve_gravity_from(0, None, four_pi_g, mean_density)
+    }
+
+    /// The same for level `base` and finer ones, which are at one time: `coarse` is the part of the coarser level's step
+    /// that has passed by then, none for the root ([`Gravity::solve_from`]).
+    ///
+    /// # Errors
+    /// As [`State::solve_gravity`].
+    pub fn solve_gravity_from(
+        &mut self,
+        base: usize,
+        coarse: Option<f64>,
+        four_pi_g: f64,
+        mean_density: f64,
+    ) -> Result<(), SimError> {
         let Some(gravity) = &mut self.gravity else { return Ok(()) };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
         let density = DensitySource { fluid: &self.fluid, four_pi_g, mean: mean_density };
-        gravity.solve(&self.device, &hierarchy, density, &mut self.potential)?;
+        let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
+        gravity.solve_from(&self.device, &hierarchy, base, coarse.as_ref(), density, &mut self.potential)?;
         Ok(())
+    }
+
+    /// Solves one level at a time of its own, mass sheets held ([`Gravity::solve_level`]).
+    ///
+    /// # Errors
+    /// As [`State::solve_gravity`].
+    pub fn solve_level_gravity(
+        &mut self,
+        level: usize,
+        coarse: Option<f64>,
+        four_pi_g: f64,
+        mean_density: f64,
+    ) -> Result<(), SimError> {
+        let Some(gravity) = &mut self.gravity else { return Ok(()) };
+        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
+        let density = DensitySource { fluid: &self.fluid, four_pi_g, mean: mean_density };
+        let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
+        gravity.solve_level(&self.device, &hierarchy, level, coarse.as_ref(), density, &mut self.potential)?;
+        Ok(())
+    }
+
+    /// Keeps a level as it is before its step, and clears the sums of the fluxes between it and the next finer one.
+    pub fn keep_start(&mut self, level: usize) {
+        let Some(history) = &mut self.history else { return };
+        history.keep_fluid(&self.device, &self.slots[level], &self.fluid);
+        let faces = &self.flux.reflux[level].faces;
+        let mut planes: Vec<u32> = faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]).collect();
+        planes.sort_unstable();
+        planes.dedup();
+        history.clear_fluxes(&self.device, &planes);
+        self.keep_potential(level, Moment::Start);
+    }
+
+    /// Keeps the potential of a level; nothing to do without gravity.
+    pub fn keep_potential(&mut self, level: usize, moment: Moment) {
+        if let (Some(history), Some(_)) = (&mut self.history, &self.gravity) {
+            history.keep_potential(&self.device, &self.slots[level], moment, &self.potential);
+        }
+    }
+
+    /// Adds the fluxes of a level's last sweep to their sums.
+    pub fn sum_fluxes(&mut self, level: usize) {
+        let Some(history) = &mut self.history else { return };
+        let planes: Vec<u32> = self.flux.slots[level].iter().copied().filter(|&plane| plane != NONE).collect();
+        history.add_fluxes(&self.device, &planes, &self.fluxes);
+    }
+
+    /// Copies a level's fluid to its slots of `next`.
+    pub fn copy_to_next(&mut self, level: usize) {
+        let slots = &self.slots[level];
+        copy_slots(&self.device, GROUP_VALUES, &self.fluid, slots, &mut self.next, slots);
     }
 
     fn derive_tables(&mut self) {
@@ -203,7 +286,17 @@ impl<T: Real> State<T> {
         if self.gravity.is_some() {
             self.potential.grow(&self.device, self.next.len() / GROUP_VALUES * GROUP_CELLS)?;
         }
+        self.fit_tables()
+    }
+
+    /// Makes what depends on the tree's shape fit the tables.
+    fn fit_tables(&mut self) -> Result<(), SimError> {
         self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
+        if let Some(history) = &mut self.history {
+            let capacity = self.next.len() / GROUP_VALUES;
+            let gravity = self.gravity.is_some();
+            history.fit(&self.device, &self.tree, &self.slots, capacity, self.flux.planes, gravity)?;
+        }
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section 2.3).
+//! The uniform time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section 2.3).
 
 use crate::book::Book;
 use crate::clock::{Clock, Interval};
@@ -51,6 +51,9 @@ pub fn step<T: Real>(
     mean_density: f64,
     book: &mut Book,
 ) -> Result<(), SimError> {
+    for level in 0..state.level_count() {
+        book.count_level_step(state, level);
+    }
     sweep(state, physics, interval.dt, Direction::Forward, book);
     if physics.parameters.gravity {
         let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
@@ -61,6 +64,7 @@ pub fn step<T: Real>(
         restrict_all(state, physics, book);
     }
     sweep(state, physics, interval.dt, Direction::Backward, book);
+    state.steps_since_regrid[0] += 1;
     Ok(())
 }
 
@@ -70,45 +74,77 @@ fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction
     let levels = state.level_count();
     let started = Instant::now();
     for level in 0..levels {
-        sweep_level(state, physics, level, dt, direction, book);
+        sweep_level(state, physics, level, dt, direction, None, book);
     }
     std::mem::swap(&mut state.fluid, &mut state.next);
     book.timing.hydro += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
     for level in (0..levels.saturating_sub(1)).rev() {
-        let mut reports = vec![GroupReport::default(); state.tables[level].len()];
-        let dt_over_dx = T::of(dt / state.cell_width(level));
-        let faces = &state.flux.reflux[level];
-        reflux::reflux(&state.device, faces, &mut state.fluid, &state.fluxes, dt_over_dx, &physics.eos, &mut reports);
-        restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, &physics.eos);
-        book.add_reports(state, level, &reports);
+        correct_level(state, physics, level, dt, book);
     }
     book.timing.correction += started.elapsed().as_secs_f64();
 }
 
+/// Flux correction of one level by the next finer one, and restriction, after a sweep over `dt`; with individual time
+/// steps after the sweeps of a whole step, which were over `dt` each, and twice as many of the finer level over half of
+/// it.
+pub(crate) fn correct_level<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    level: usize,
+    dt: f64,
+    book: &mut Book,
+) {
+    let mut reports = vec![GroupReport::default(); state.tables[level].len()];
+    let dt_over_dx = T::of(dt / state.cell_width(level));
+    let (faces, eos) = (&state.flux.reflux[level], &physics.eos);
+    let (fluxes, fine_share) = match &state.history {
+        None => (&state.fluxes, T::one()),
+        Some(history) => (&history.register, T::of(0.5)),
+    };
+    reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos, &mut reports);
+    restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, eos);
+    book.add_reports(state, level, &reports);
+}
+
 /// The gravity kick of all levels over `dt`.
 fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut Book) {
-    let started = Instant::now();
     for level in 0..state.level_count() {
-        let tables = &state.tables[level];
-        let mut reports = vec![GroupReport::default(); tables.len()];
-        let mut kicks = vec![gravity_kick::KickReport::default(); tables.len()];
-        let h = state.cell_width(level);
-        gravity_kick::gravity_kick(
-            &state.device,
-            tables,
-            &state.potential,
-            &mut state.fluid,
-            h,
-            dt,
-            &physics.eos,
-            &mut reports,
-            &mut kicks,
-        );
-        book.add_reports(state, level, &reports);
-        book.add_kicks(state, level, &kicks);
+        kick_level(state, physics, level, dt, None, book);
     }
+}
+
+/// The gravity kick of one level over `dt`; `coarse` is the part of the coarser level's step that has passed, where that
+/// level is ahead.
+pub(crate) fn kick_level<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    level: usize,
+    dt: f64,
+    coarse: Option<f64>,
+    book: &mut Book,
+) {
+    let started = Instant::now();
+    let tables = &state.tables[level];
+    let mut reports = vec![GroupReport::default(); tables.len()];
+    let mut kicks = vec![gravity_kick::KickReport::default(); tables.len()];
+    let h = state.cell_width(level);
+    let coarse = state.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
+    gravity_kick::gravity_kick(
+        &state.device,
+        tables,
+        &state.potential,
+        coarse.as_ref(),
+        &mut state.fluid,
+        h,
+        dt,
+        &physics.eos,
+        &mut reports,
+        &mut kicks,
+    );
+    book.add_reports(state, level, &reports);
+    book.add_kicks(state, level, &kicks);
     book.timing.kick += started.elapsed().as_secs_f64();
 }
 

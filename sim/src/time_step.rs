@@ -11,8 +11,10 @@ use comove_kernels::timestep::{SignalSpeed, signal_speed};
 /// Δt of one sweep, and what limited it.
 ///
 /// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond the box;
-/// * acceleration: 2Δt ≤ `gravity_courant` √(h/g), from the last kick;
+/// * acceleration: 2Δt ≤ `gravity_courant` √(h/g), from the last step's kicks;
 /// * expansion: Δa/a ≤ `max_delta_a` over the step.
+///
+/// With individual time steps the first two limit the level's own Δt, 2^−ℓ of the root's, which is returned.
 pub fn choose<T: Real>(
     state: &State<T>,
     physics: &Physics<T>,
@@ -28,10 +30,11 @@ pub fn choose<T: Real>(
         }
     }
     for level in 0..state.level_count() {
+        let steps = parameters.time_steps.per_root_step(level);
         let mut groups = vec![SignalSpeed::default(); state.tables[level].len()];
         signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos, &mut groups);
         for (group, fastest) in groups.iter().enumerate() {
-            let dt = parameters.courant * state.cell_width(level) / fastest.speed;
+            let dt = steps * parameters.courant * state.cell_width(level) / fastest.speed;
             if dt < best.0 {
                 let cell = state.locate(level, group, fastest.cell as usize);
                 best = (dt, StepLimit::Courant { level: level as u8, cell, speed: fastest.speed });
@@ -40,7 +43,7 @@ pub fn choose<T: Real>(
         for (face, gas) in parameters.boundary.fixed() {
             let touches = state.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
             let speed = gas.signal_speed(parameters.gamma);
-            let dt = parameters.courant * state.cell_width(level) / speed;
+            let dt = steps * parameters.courant * state.cell_width(level) / speed;
             if touches && dt < best.0 {
                 best = (dt, StepLimit::Inflow { level: level as u8, speed });
             }

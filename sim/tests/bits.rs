@@ -4,16 +4,21 @@ mod common;
 
 use common::{cosmological, cosmological_parameters};
 use comove_kernels::Device;
-use comove_sim::{Precision, Simulation, Snapshot};
+use comove_sim::parameters::TimeSteps;
+use comove_sim::{Precision, RunParameters, Simulation, Snapshot};
 
-const STEPS: u64 = 14;
-
-/// Runs from a snapshot to step `STEPS`; the state hash of every step.
-fn run(from: &Snapshot, threads: usize, precision: Precision, outputs: bool) -> (Vec<String>, Snapshot) {
+/// Runs from a snapshot to step `steps`; the state hash of every step.
+fn run(
+    from: &Snapshot,
+    threads: usize,
+    parameters: &RunParameters,
+    steps: u64,
+    outputs: bool,
+) -> (Vec<String>, Snapshot) {
     let device = Device::cpu(threads).expect("threads");
-    let mut simulation = Simulation::start(device, from, cosmological_parameters(precision)).expect("start");
+    let mut simulation = Simulation::start(device, from, parameters.clone()).expect("start");
     let mut hashes = Vec::new();
-    while simulation.step_number() < STEPS {
+    while simulation.step_number() < steps {
         if outputs {
             let target = 0.7 * simulation.now() + 0.3 * simulation.next_stop();
             let output = simulation.output_at(target).expect("output");
@@ -24,30 +29,43 @@ fn run(from: &Snapshot, threads: usize, precision: Precision, outputs: bool) -> 
     (hashes, simulation.checkpoint().expect("checkpoint"))
 }
 
-#[test]
-fn threads_outputs_and_restarts_leave_the_bits_alone() {
+fn threads_outputs_and_restarts_leave_the_bits_alone(parameters: &RunParameters, steps: u64, stops: &[usize]) {
     let initial = cosmological(2);
-    for precision in [Precision::Single, Precision::Double] {
-        let (one, end) = run(&initial, 1, precision, false);
-        assert!(end.state.tree.level_count() == 3, "the test needs refinement");
-        let (two, _) = run(&initial, 2, precision, false);
-        assert_eq!(one, two, "1 and 2 threads");
-        let (with_outputs, _) = run(&initial, 2, precision, true);
-        assert_eq!(one, with_outputs, "with outputs");
-        for stop in [1usize, 6, 11] {
-            let device = Device::cpu(2).expect("threads");
-            let parameters = cosmological_parameters(precision);
-            let mut simulation = Simulation::start(device, &initial, parameters).expect("start");
-            for _ in 0..stop {
-                simulation.step().expect("step");
-            }
-            let checkpoint = simulation.checkpoint().expect("checkpoint");
-            drop(simulation);
-            let (rest, resumed_end) = run(&checkpoint, 1, precision, false);
-            assert_eq!(one[stop..], rest[..], "restart at step {stop}");
-            assert_eq!(resumed_end.state.fluid, end.state.fluid);
-            assert_eq!(resumed_end.state.potential, end.state.potential);
-            assert_eq!(resumed_end.header.restart, end.header.restart, "ledger after a restart at step {stop}");
+    let (one, end) = run(&initial, 1, parameters, steps, false);
+    assert!(end.state.tree.level_count() == 3, "the test needs refinement");
+    let (two, _) = run(&initial, 2, parameters, steps, false);
+    assert_eq!(one, two, "1 and 2 threads");
+    let (with_outputs, _) = run(&initial, 2, parameters, steps, true);
+    assert_eq!(one, with_outputs, "with outputs");
+    for &stop in stops {
+        let device = Device::cpu(2).expect("threads");
+        let mut simulation = Simulation::start(device, &initial, parameters.clone()).expect("start");
+        for _ in 0..stop {
+            simulation.step().expect("step");
         }
+        let checkpoint = simulation.checkpoint().expect("checkpoint");
+        drop(simulation);
+        let (rest, resumed_end) = run(&checkpoint, 1, parameters, steps, false);
+        assert_eq!(one[stop..], rest[..], "restart at step {stop}");
+        assert_eq!(resumed_end.state.fluid, end.state.fluid);
+        assert_eq!(resumed_end.state.potential, end.state.potential);
+        assert_eq!(resumed_end.header.restart, end.header.restart, "ledger after a restart at step {stop}");
+    }
+}
+
+#[test]
+fn of_uniform_steps() {
+    for precision in [Precision::Single, Precision::Double] {
+        threads_outputs_and_restarts_leave_the_bits_alone(&cosmological_parameters(precision), 14, &[1, 6, 11]);
+    }
+}
+
+/// Regrids fall into the middle of root steps.
+#[test]
+fn of_individual_steps() {
+    for precision in [Precision::Single, Precision::Double] {
+        let time_steps = TimeSteps::Individual;
+        let parameters = RunParameters { time_steps, regrid_every: 3, ..cosmological_parameters(precision) };
+        threads_outputs_and_restarts_leave_the_bits_alone(&parameters, 12, &[1, 9]);
     }
 }

@@ -6,9 +6,11 @@ use common::{cosmological, cosmological_parameters, initial, plain_parameters};
 use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, ENERGY, MOMENTUM};
 use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::parameters::TimeSteps;
 use comove_sim::{Boundaries, Boundary, HostState, Key, Octree, Precision, Simulation, Snapshot};
+use comove_sim::{Boundary, HostState, Key, Octree, Precision, RunParameters, Simulation, Snapshot};
 
-fn start(snapshot: &Snapshot, parameters: comove_sim::RunParameters) -> Simulation {
+fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
     Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start")
 }
 
@@ -16,10 +18,12 @@ fn start(snapshot: &Snapshot, parameters: comove_sim::RunParameters) -> Simulati
 /// edge) stays the same, bit for bit.
 #[test]
 fn uniform_flow_stays_uniform() {
-    for (precision, boundary) in [
-        (Precision::Single, Boundary::Periodic),
-        (Precision::Double, Boundary::Periodic),
-        (Precision::Double, Boundary::Outflow),
+    for (precision, boundary, time_steps) in [
+        (Precision::Single, Boundary::Periodic, TimeSteps::Uniform),
+        (Precision::Double, Boundary::Periodic, TimeSteps::Uniform),
+        (Precision::Double, Boundary::Outflow, TimeSteps::Uniform),
+        (Precision::Single, Boundary::Periodic, TimeSteps::Individual),
+        (Precision::Double, Boundary::Outflow, TimeSteps::Individual),
     ] {
         let gas = |_| (1.25, [0.5, -0.25, 0.125], 0.75);
         let periodic = if boundary == Boundary::Periodic { PERIODIC } else { CLOSED };
@@ -37,11 +41,12 @@ fn uniform_flow_stays_uniform() {
         snapshot.header.role = comove_sim::Role::Output; // keep the tree as it is
         snapshot.header.restart = serde_json::json!({
             "initial": comove_sim::records::Sums::default(), "ledger": comove_sim::records::Ledger::default(),
-            "peak_kinetic": 1.0, "acceleration": null, "steps_since_regrid": 0
+            "peak_kinetic": 1.0, "acceleration": null, "steps_since_regrid": []
         });
         let mut parameters = plain_parameters(precision, 1, vec![1e30]);
         parameters.regrid_every = 4;
         parameters.boundary = Boundaries::all(boundary);
+        parameters.time_steps = time_steps;
         let mut simulation = start(&snapshot, parameters);
         for _ in 0..3 {
             simulation.step().expect("step");
@@ -52,7 +57,10 @@ fn uniform_flow_stays_uniform() {
                 let expected = root.fluid[f * 4096];
                 let worst = end.field(group, f).iter().map(|v| (v - expected).abs()).fold(0.0, f64::max);
                 let round_off = if precision == Precision::Single { 4e-7 } else { 1e-15 };
-                assert!(worst <= round_off, "{precision:?} {boundary:?} field {f} group {group}: {worst:e}");
+                assert!(
+                    worst <= round_off,
+                    "{precision:?} {boundary:?} {time_steps:?} field {f} group {group}: {worst:e}"
+                );
             }
         }
     }
@@ -61,15 +69,22 @@ fn uniform_flow_stays_uniform() {
 /// A dense blob moves across refinement boundaries that follow it: mass, momentum and energy to round-off.
 #[test]
 fn a_moving_blob_conserves() {
-    for (precision, tolerance) in [(Precision::Single, 2e-7), (Precision::Double, 2e-14)] {
-        let snapshot = initial(2, PERIODIC, None, 1.0, |x| {
+    for (precision, tolerance, time_steps) in [
+        (Precision::Single, 2e-7, TimeSteps::Uniform),
+        (Precision::Double, 2e-14, TimeSteps::Uniform),
+        (Precision::Single, 2e-7, TimeSteps::Individual),
+        (Precision::Double, 2e-14, TimeSteps::Individual),
+    ] {
+        let snapshot = initial(2, Boundary::Periodic, None, 1.0, |x| {
             let r2: f64 = x.iter().map(|x| (x - 0.45).powi(2)).sum();
             (1.0 + 3.0 * (-r2 / 0.01).exp(), [1.0, 0.7, -0.4], 0.6)
         });
-        let mut simulation = start(&snapshot, plain_parameters(precision, 2, vec![1.2, 2.0]));
+        let parameters = RunParameters { time_steps, ..plain_parameters(precision, 2, vec![1.2, 2.0]) };
+        let mut simulation = start(&snapshot, parameters);
         let mut changed = 0;
         let mut last = None;
-        for _ in 0..24 {
+        let steps = if time_steps == TimeSteps::Uniform { 24 } else { 8 };
+        for _ in 0..steps {
             let record = simulation.step().expect("step");
             assert!(record.groups.len() == 3, "the blob stays refined");
             changed += usize::from(record.regridded);
@@ -92,10 +107,16 @@ fn a_moving_blob_conserves() {
 /// Under gravity, in cold gas: mass to round-off, and the energy ledger closes.
 #[test]
 fn a_collapse_keeps_mass_and_closes_its_energy_ledger() {
-    for (precision, mass, energy) in [(Precision::Single, 1e-6, 1e-4), (Precision::Double, 1e-12, 1e-11)] {
-        let mut simulation = start(&cosmological(2), cosmological_parameters(precision));
+    for (precision, mass, energy, time_steps, steps) in [
+        (Precision::Single, 1e-6, 1e-4, TimeSteps::Uniform, 40),
+        (Precision::Double, 1e-12, 1e-11, TimeSteps::Uniform, 40),
+        (Precision::Single, 1e-6, 1e-4, TimeSteps::Individual, 15),
+        (Precision::Double, 1e-12, 1e-11, TimeSteps::Individual, 15),
+    ] {
+        let parameters = RunParameters { time_steps, ..cosmological_parameters(precision) };
+        let mut simulation = start(&cosmological(2), parameters);
         let mut levels = 0;
-        for _ in 0..40 {
+        for _ in 0..steps {
             let record = simulation.step().expect("step");
             levels = levels.max(record.groups.len());
             assert!(record.mass_drift.abs() < mass, "{precision:?} {}: mass {:e}", record.step, record.mass_drift);
@@ -104,6 +125,7 @@ fn a_collapse_keeps_mass_and_closes_its_energy_ledger() {
         }
         assert_eq!(levels, 3);
         let summary = simulation.summary();
+        println!("{precision:?} {time_steps:?}: {:.0} bytes a cell", summary.bytes_per_cell);
         assert!(summary.bytes_per_cell <= if precision == Precision::Single { 120.0 } else { 240.0 });
     }
 }

@@ -99,6 +99,7 @@ impl<T: Real> ParticleMesh<T> {
             &state.device,
             &state.tables[level],
             &state.potential,
+            None,
             &mut gas,
             state.cell_width(level),
             1.0,

@@ -6,7 +6,7 @@ use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use crate::point::eos::Eos;
-use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, gather};
+use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, TimedPotential, gather};
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::synchronised_row::{Rows, SynchronisedRow, leaf_offsets};
@@ -17,6 +17,7 @@ pub(super) fn gravity_kick<T: Real>(
     isa: Isa,
     tables: &LevelTables,
     potential: &[T],
+    coarse: Option<&TimedPotential<T>>,
     fluid: &mut [T],
     h: f64,
     dt: f64,
@@ -28,13 +29,16 @@ pub(super) fn gravity_kick<T: Real>(
     reports.par_iter_mut().zip(kicks).enumerate().for_each(|(g, (report, kick))| {
         // SAFETY: the slots of a level are distinct, and each is visited once.
         let fluid = unsafe { fluid.slot(tables.slots[g]) };
-        let field = Field { tables, g, potential, h };
+        let field = Field { tables, g, potential, coarse, h };
         (*report, *kick) = isa.run(GroupKick { field, fluid, dt, eos });
     });
 }
 
 pub(super) fn max_acceleration<T: Real>(isa: Isa, tables: &LevelTables, potential: &[T], h: f64, peaks: &mut [Peak]) {
-    peaks.par_iter_mut().enumerate().for_each(|(g, peak)| *peak = isa.run(Field { tables, g, potential, h }));
+    peaks
+        .par_iter_mut()
+        .enumerate()
+        .for_each(|(g, peak)| *peak = isa.run(Field { tables, g, potential, coarse: None, h }));
 }
 
 /// The gravitational field of one group; as a kernel of its own, where it is largest.
@@ -43,6 +47,7 @@ struct Field<'a, T> {
     g: usize,
     /// The pool, `[slot, 16, 16, 16]`.
     potential: &'a [T],
+    coarse: Option<&'a TimedPotential<'a, T>>,
     h: f64,
 }
 
@@ -67,7 +72,7 @@ impl<T: Real> Field<'_, T> {
     #[inline(always)]
     fn load(&self) -> (&[T], [T; GHOST_CELLS], T) {
         let mut ghosts = [T::zero(); GHOST_CELLS];
-        gather(self.tables, self.g, GhostOrigin::Sibling, self.potential, &mut ghosts);
+        gather(self.tables, self.g, GhostOrigin::Sibling, self.potential, self.coarse, &mut ghosts);
         let potential = &self.potential[self.tables.slots[self.g] as usize * GROUP_CELLS..][..GROUP_CELLS];
         (potential, ghosts, T::of(-0.5 / self.h))
     }

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::isa::Isa;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
 use crate::point::eos::Eos;
+use crate::potential_ghosts::TimedPotential;
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::tables::LevelTables;
@@ -36,6 +37,7 @@ pub struct KickReport {
 /// one. Afterwards energy and entropy scalar are synchronised.
 ///
 /// - `potential`: `[slots, 16, 16, 16]`, comoving: φ̃.
+/// - `coarse`: the coarser level's potential at the level's time, where `potential` holds another.
 /// - `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
 /// - `reports`, `kicks`: one entry a group, in key order, overwritten.
 ///
@@ -45,6 +47,7 @@ pub fn gravity_kick<T: Real>(
     device: &Device,
     tables: &LevelTables,
     potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
     fluid: &mut Buffer<T>,
     h: f64,
     dt: f64,
@@ -58,7 +61,7 @@ pub fn gravity_kick<T: Real>(
     match device {
         Device::Cpu(device) => device.install(|| {
             let (potential, fluid) = (potential.host(), fluid.host_mut());
-            cpu::gravity_kick(Isa::best(), tables, potential, fluid, h, dt, eos, reports, kicks);
+            cpu::gravity_kick(Isa::best(), tables, potential, coarse, fluid, h, dt, eos, reports, kicks);
         }),
     }
 }

@@ -6,7 +6,7 @@
 use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
 use crate::buffer::SlotWriter;
-use crate::ghosts::{self, BLOCK_VALUES, CoarseCells, block_cell};
+use crate::ghosts::{self, BLOCK_VALUES, CoarseCells, Earlier, block_cell};
 use crate::isa::{Isa, Kernel};
 use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
@@ -31,6 +31,7 @@ pub(super) fn hydro_sweep<T: Real>(
     tables: &LevelTables,
     flux_slots: &[u32],
     fluid: &[T],
+    earlier: Option<&Earlier<T>>,
     out: &mut [T],
     fluxes: &mut [T],
     parameters: &SweepParameters<T>,
@@ -47,7 +48,8 @@ pub(super) fn hydro_sweep<T: Real>(
             // SAFETY: as above.
             plane => Some(unsafe { fluxes.slot(plane) }),
         });
-        *report = scratch.with(|scratch| isa.run(GroupSweep { tables, g, fluid, scratch, out, planes, parameters }));
+        *report =
+            scratch.with(|scratch| isa.run(GroupSweep { tables, g, fluid, earlier, scratch, out, planes, parameters }));
     });
 }
 
@@ -75,6 +77,7 @@ struct GroupSweep<'a, T> {
     g: usize,
     /// The pool, `[slot, 6, 16, 16, 16]`.
     fluid: &'a [T],
+    earlier: Option<&'a Earlier<'a, T>>,
     scratch: &'a mut Scratch<T>,
     /// The group's values afterwards, `[6, 16, 16, 16]`.
     out: &'a mut [T],
@@ -97,7 +100,8 @@ impl<T: Real> Kernel for GroupSweep<'_, T> {
 impl<T: Real> GroupSweep<'_, T> {
     #[inline(always)]
     fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
-        ghosts::gather(self.tables, self.g, self.fluid, &mut self.scratch.coarse, &mut self.scratch.block);
+        let Scratch { coarse, block, .. } = &mut *self.scratch;
+        ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
         // axes that are still to be swept need their ghost cells along the others
         let mut ranges = [0..HYDRO_BLOCK, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK];
         for axis in self.parameters.axes {

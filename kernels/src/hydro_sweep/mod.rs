@@ -13,6 +13,7 @@ mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::ghosts::Earlier;
 use crate::layout::{FLUX_PLANE_VALUES, FLUX_PLANES, GROUP_VALUES};
 use crate::point::eos::Eos;
 use crate::real::Real;
@@ -38,6 +39,7 @@ pub struct SweepParameters<T> {
 ///   `[groups, 9]`, entry `axis * 3 + plane`
 /// * `fluid`: the state before, all levels; conserved, comoving, `[slot, 6, 16, 16, 16]`. Ghost cells come from here:
 ///   from this level, and interpolated from the coarser one
+/// * `earlier`: given where the coarser level is ahead of this one: ghost cells are then interpolated in time too
 /// * `out`: the same shape; the slots of the level's groups are overwritten, no others
 /// * `fluxes`: fluxes per unit area and code time of the directional pass, `[plane, 6, 16, 16]`
 ///   ([`crate::layout::FLUX_PLANE_VALUES`]); the planes that `flux_slots` names are overwritten
@@ -53,6 +55,7 @@ pub fn hydro_sweep<T: Real>(
     tables: &LevelTables,
     flux_slots: &[u32],
     fluid: &Buffer<T>,
+    earlier: Option<&Earlier<T>>,
     out: &mut Buffer<T>,
     fluxes: &mut Buffer<T>,
     parameters: &SweepParameters<T>,
@@ -71,6 +74,7 @@ pub fn hydro_sweep<T: Real>(
                 tables,
                 flux_slots,
                 fluid.host(),
+                earlier,
                 out.host_mut(),
                 fluxes.host_mut(),
                 parameters,

@@ -42,7 +42,7 @@ impl<T: Real> Level<T> {
         let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos };
         let mut out = self.fluid.clone();
         let Self { tables, fluid, flux_slots, fluxes, reports } = self;
-        cpu::hydro_sweep(isa, tables, flux_slots, fluid, &mut out, fluxes, &parameters, reports);
+        cpu::hydro_sweep(isa, tables, flux_slots, fluid, None, &mut out, fluxes, &parameters, reports);
         *fluid = out;
     }
 
@@ -306,7 +306,8 @@ fn the_operation_writes_only_the_slots_of_its_level() {
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut reports = vec![GroupReport::default(); level.tables.len()];
     let parameters = SweepParameters { dt_over_dx: 0.1, axes: [0, 1, 2], eos: Eos::new(GAMMA) };
-    hydro_sweep(&device, &level.tables, &level.flux_slots, &fluid, &mut out, &mut fluxes, &parameters, &mut reports);
+    let (tables, flux_slots) = (&level.tables, &level.flux_slots);
+    hydro_sweep(&device, tables, flux_slots, &fluid, None, &mut out, &mut fluxes, &parameters, &mut reports);
     for slot in 0..mesh.group_count() {
         let ours = level.tables.slots.contains(&(slot as u32));
         assert!(out.host()[slot * GROUP_VALUES..][..GROUP_VALUES].iter().all(|&x| (x != -7.0) == ours));

@@ -1,6 +1,6 @@
 //! Interpolation of the potential from the coarser level.
 
-use super::{face_axes, strides};
+use super::{TimedPotential, face_axes, strides};
 use crate::layout::{DIRECTIONS, FACE_CELLS, FACES, GROUP, GROUP_CELLS, PATCH, direction};
 use crate::real::Real;
 use crate::tables::NONE;
@@ -31,11 +31,30 @@ pub(super) fn beyond<T: Real>(first: T, second: T, third: T) -> T {
     third + T::of(3.0) * (first - second)
 }
 
-impl<T: Real> CoarseBlock<T> {
-    /// Copies the surroundings of the patch at `octant` from the groups of its parent's neighbour row, and extends them
-    /// beyond the faces of the domain that the patch touches (bits of `outside`).
+impl<T: Real> TimedPotential<'_, T> {
+    /// The values of the group in `slot` from `cell` on.
     #[inline(always)]
-    pub(super) fn load(parents: &[u32; DIRECTIONS], octant: u8, outside: u8, potential: &[T]) -> Self {
+    fn interpolate(&self, slot: u32, cell: usize, values: &mut [T]) {
+        let first = self.places[slot as usize] as usize * GROUP_CELLS + cell;
+        let (from, to) = (&self.from.host()[first..], &self.to.host()[first..]);
+        for (value, (&from, &to)) in values.iter_mut().zip(from.iter().zip(to)) {
+            *value = from + self.weight * (to - from);
+        }
+    }
+}
+
+impl<T: Real> CoarseBlock<T> {
+    /// Copies the surroundings of the patch at `octant` from the groups of its parent's neighbour row, or interpolates
+    /// them between the two times of `timed`, and extends them beyond the faces of the domain that the patch touches
+    /// (bits of `outside`).
+    #[inline(always)]
+    pub(super) fn load(
+        parents: &[u32; DIRECTIONS],
+        octant: u8,
+        outside: u8,
+        potential: &[T],
+        timed: Option<&TimedPotential<T>>,
+    ) -> Self {
         let mut values = [T::zero(); WIDTH * WIDTH * WIDTH];
         // Along each axis the block crosses into the neighbour on the octant's side: two runs of cells, each with its
         // first block cell, length, first group cell and direction.
@@ -48,11 +67,13 @@ impl<T: Real> CoarseBlock<T> {
                 for (x, nx, i, dx) in runs[0] {
                     let slot = parents[direction(dx, dy, dz)];
                     assert!(slot != NONE, "no coarse group towards ({dx}, {dy}, {dz}): the octree is not nested");
-                    let group = &potential[slot as usize * GROUP_CELLS..][..GROUP_CELLS];
                     for (m, n) in (0..nz).flat_map(|m| (0..ny).map(move |n| (m, n))) {
-                        let to = ((z + m) * WIDTH + y + n) * WIDTH + x;
-                        let from = ((k + m) * GROUP + j + n) * GROUP + i;
-                        values[to..to + nx].copy_from_slice(&group[from..from + nx]);
+                        let to = &mut values[((z + m) * WIDTH + y + n) * WIDTH + x..][..nx];
+                        let cell = ((k + m) * GROUP + j + n) * GROUP + i;
+                        match timed {
+                            None => to.copy_from_slice(&potential[slot as usize * GROUP_CELLS + cell..][..nx]),
+                            Some(timed) => timed.interpolate(slot, cell, to),
+                        }
                     }
                 }
             }

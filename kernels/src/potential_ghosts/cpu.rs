@@ -1,7 +1,7 @@
 //! Ghost values on the host processor.
 
 use super::coarse::{CoarseBlock, beyond};
-use super::{GHOST_CELLS, GhostOrigin, Parity, face_axes, strides};
+use super::{GHOST_CELLS, GhostOrigin, Parity, TimedPotential, face_axes, strides};
 use crate::isa::{Isa, Kernel};
 use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::real::Real;
@@ -14,11 +14,12 @@ pub(super) fn potential_ghosts<T: Real>(
     parity: Parity,
     origin: GhostOrigin,
     potential: &[T],
+    coarse: Option<&TimedPotential<T>>,
     ghosts: &mut [T],
 ) {
     ghosts.par_chunks_mut(GHOST_CELLS).take(tables.len()).enumerate().for_each(|(g, ghosts)| {
         if parity.contains(tables.octants[g]) {
-            isa.run(Gather { tables, g, origin, potential, ghosts });
+            isa.run(Gather { tables, g, origin, potential, coarse, ghosts });
         }
     });
 }
@@ -29,6 +30,7 @@ struct Gather<'a, T> {
     g: usize,
     origin: GhostOrigin,
     potential: &'a [T],
+    coarse: Option<&'a TimedPotential<'a, T>>,
     ghosts: &'a mut [T],
 }
 
@@ -37,13 +39,21 @@ impl<T: Real> Kernel for Gather<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        gather(self.tables, self.g, self.origin, self.potential, self.ghosts);
+        gather(self.tables, self.g, self.origin, self.potential, self.coarse, self.ghosts);
     }
 }
 
-/// Fills `ghosts`, `[6, 16, 16]`, of group `g` from `potential`, `[slots, 16, 16, 16]`.
+/// Fills `ghosts`, `[6, 16, 16]`, of group `g` from `potential`, `[slots, 16, 16, 16]`, and the coarser level's values
+/// from `coarse` if it is given.
 #[inline(always)]
-pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigin, potential: &[T], ghosts: &mut [T]) {
+pub(crate) fn gather<T: Real>(
+    tables: &LevelTables,
+    g: usize,
+    origin: GhostOrigin,
+    potential: &[T],
+    coarse: Option<&TimedPotential<T>>,
+    ghosts: &mut [T],
+) {
     let row = tables.row(g);
     let outside = tables.outside[g];
     let is_root = tables.parent_row(g)[CENTRE] == NONE;
@@ -69,7 +79,7 @@ pub(crate) fn gather<T: Real>(tables: &LevelTables, g: usize, origin: GhostOrigi
         } else if is_root {
             cells_beyond(&potential[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
         } else {
-            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], outside, potential);
+            let load = || CoarseBlock::load(tables.parent_row(g), tables.octants[g], outside, potential, coarse);
             block.get_or_insert_with(load).face(face, ghosts);
         }
     }
@@ -143,6 +153,27 @@ mod tests {
         }
     }
 
+    /// Between two times the ghost values are those of the potential interpolated in time, wherever the two are kept.
+    #[test]
+    fn coarse_values_are_interpolated_in_time() {
+        let device = crate::Device::cpu(1).unwrap();
+        let at =
+            |t: f64| -> Vec<f64> { (0..GROUP_CELLS).map(|c| (0.01 * c as f64).sin() + t * (c % 7) as f64).collect() };
+        let kept = |t: f64| crate::Buffer::from_host(&device, [vec![f64::NAN; GROUP_CELLS], at(t)].concat()).unwrap();
+        let (from, to) = (kept(0.0), kept(1.0));
+        let stale = vec![1e30; 2 * GROUP_CELLS];
+        for weight in [0.0, 0.5, 1.0] {
+            let timed = TimedPotential { from: &from, to: &to, places: &[1, NONE], weight };
+            let (mut ghosts, mut expected) = (vec![0.0; GHOST_CELLS], vec![0.0; GHOST_CELLS]);
+            gather(&lone_child(), 0, GhostOrigin::Coarse, &stale, Some(&timed), &mut ghosts);
+            let now = [at(weight), vec![0.0; GROUP_CELLS]].concat();
+            gather(&lone_child(), 0, GhostOrigin::Coarse, &now, None, &mut expected);
+            let worst = ghosts.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            // a few roundings of values below 8
+            assert!(worst < 32.0 * f64::EPSILON, "weight {weight}: {worst:e}");
+        }
+    }
+
     /// A parabola in each axis is interpolated exactly, wherever the stencil stays inside one period.
     #[test]
     fn parabolas_are_interpolated_exactly() {
@@ -155,7 +186,7 @@ mod tests {
             potential[cell(i, j, k)] = value(x, y, z);
         }
         let mut ghosts = vec![0.0; GHOST_CELLS];
-        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, &mut ghosts);
+        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);
         for face in 0..FACES {
             for n in 0..FACE_CELLS {
                 let layer = if face & 1 == 0 { -1.0 } else { 16.0 };
@@ -186,7 +217,7 @@ mod tests {
         let child = LevelTables { outside: vec![0b10_1001], ..lone_child() };
         for (tables, width, origin) in [(root, 1.0, [0.0; 3]), (child, 0.5, [0.0, 8.0, 8.0])] {
             let mut ghosts = vec![f64::NAN; GHOST_CELLS];
-            gather(&tables, 0, GhostOrigin::Sibling, &potential, &mut ghosts);
+            gather(&tables, 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);
             for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
                 for n in 0..FACE_CELLS {
                     let mut at = [0.0; 3];
@@ -202,7 +233,7 @@ mod tests {
             }
             // relaxation leaves them alone
             let before = ghosts.clone();
-            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, &mut ghosts);
+            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, None, &mut ghosts);
             for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
                 assert_eq!(ghosts[face * FACE_CELLS..][..FACE_CELLS], before[face * FACE_CELLS..][..FACE_CELLS]);
             }

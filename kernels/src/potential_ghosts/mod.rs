@@ -31,6 +31,20 @@ pub enum GhostOrigin {
     Relaxed(f64),
 }
 
+/// The potential of the coarser level at a time between two at which it was solved, both kept apart: each value is from
+/// + `weight` (to − from).
+#[derive(Clone, Copy, Debug)]
+pub struct TimedPotential<'a, T> {
+    /// At the earlier time, `[places, 16, 16, 16]`.
+    pub from: &'a Buffer<T>,
+    /// At the later time, the same shape.
+    pub to: &'a Buffer<T>,
+    /// Place in both of the group in each slot of the pool, [`crate::tables::NONE`] where there is none.
+    pub places: &'a [u32],
+    /// 0 at the earlier time, 1 at the later.
+    pub weight: T,
+}
+
 /// Groups of a level by the parity of their coordinates' sum: no two groups of one parity share a face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parity {
@@ -57,6 +71,8 @@ impl Parity {
 /// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of the groups of one parity from `potential`, `[slots, 16, 16,
 /// 16]` of all levels.
 ///
+/// * `coarse`: given where the coarser level's values in `potential` are of another time.
+///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
 /// coarse cells and position. Beyond a face of the domain that is not periodic, the potential goes on along the parabola
 /// through the three outermost cells: of the root group itself, of the coarser level around a refined group. It is then
@@ -71,6 +87,7 @@ pub fn potential_ghosts<T: Real>(
     parity: Parity,
     origin: GhostOrigin,
     potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
     ghosts: &mut Buffer<T>,
 ) {
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups do not fit", tables.len());
@@ -78,7 +95,7 @@ pub fn potential_ghosts<T: Real>(
     match device {
         Device::Cpu(device) => {
             let (potential, ghosts) = (potential.host(), ghosts.host_mut());
-            device.install(|| cpu::potential_ghosts(Isa::best(), tables, parity, origin, potential, ghosts));
+            device.install(|| cpu::potential_ghosts(Isa::best(), tables, parity, origin, potential, coarse, ghosts));
         }
     }
 }

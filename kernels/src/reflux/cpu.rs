@@ -23,6 +23,7 @@ pub(super) fn reflux<T: Real>(
     fluid: &mut [T],
     fluxes: &[T],
     dt_over_dx: T,
+    fine_share: T,
     eos: &Eos<T>,
     reports: &mut [GroupReport],
 ) {
@@ -35,7 +36,7 @@ pub(super) fn reflux<T: Real>(
             // SAFETY: every entry of `groups` names another slot.
             let fluid = unsafe { pool.slot(slot) };
             let faces = &tables.faces[start..end];
-            (group, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, eos }))
+            (group, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, fine_share, eos }))
         })
         .collect();
     for (group, report) in done {
@@ -54,6 +55,7 @@ struct GroupCorrection<'a, T> {
     /// The pool, `[plane, 6, 16, 16]`.
     fluxes: &'a [T],
     dt_over_dx: T,
+    fine_share: T,
     eos: &'a Eos<T>,
 }
 
@@ -74,13 +76,14 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 }
 
 impl<T: Real> GroupCorrection<'_, T> {
-    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse) for one field, minus where the face is the cell's high one. A cell at an edge is
+    /// u ∓= Δt/h (share ⟨F_fine⟩ − F_coarse) for one field, minus where the face is the cell's high one. A cell at an edge is
     /// corrected along two or three axes: their sum does not depend on the axes' order.
     #[inline(always)]
     fn correct(&mut self, f: usize, changes: &mut Changes<T>) {
         for face in self.faces {
             let place = Place::of(face);
             let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
+            let quarter = T::of(0.25) * self.fine_share;
             let plane = |n: u32| &self.fluxes[n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS..][..FACE_CELLS];
             let (coarse, fine) = (plane(face.coarse_plane), plane(face.fine_plane));
             for b in 0..PATCH {
@@ -90,7 +93,7 @@ impl<T: Real> GroupCorrection<'_, T> {
                 for a in 0..PATCH {
                     // along the diagonals: the same bits when the face is mirrored or its axes are exchanged
                     let four = (low[2 * a] + high[2 * a + 1]) + (low[2 * a + 1] + high[2 * a]);
-                    changes[usize::from(face.axis)][place.cell(a, b)] += factor * (T::of(0.25) * four - coarse[a]);
+                    changes[usize::from(face.axis)][place.cell(a, b)] += factor * (quarter * four - coarse[a]);
                 }
             }
         }

@@ -40,9 +40,10 @@ pub struct RefluxTables {
 /// Replaces the coarse fluxes through all faces by the means of the fine ones, then makes energy and entropy scalar
 /// agree.
 ///
-/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, after a sweep over `dt`.
-/// * `fluxes`: raw fluxes of that sweep, `[planes, 6, 16, 16]`.
-/// * `dt_over_dx`: Δt/h of the coarse level.
+/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, after one sweep of both levels over Δt, or after several.
+/// * `fluxes`: raw fluxes of those sweeps, summed over them, `[planes, 6, 16, 16]`.
+/// * `dt_over_dx`: Δt/h of a sweep of the coarse level.
+/// * `fine_share`: Δt of a sweep of the fine level in that of a coarse one: 1, or 1/2 where it takes two for one.
 /// * `reports`: one per group of the level; what is added counts corrected cells only.
 ///
 /// # Panics
@@ -53,6 +54,7 @@ pub fn reflux<T: Real>(
     fluid: &mut Buffer<T>,
     fluxes: &Buffer<T>,
     dt_over_dx: T,
+    fine_share: T,
     eos: &Eos<T>,
     reports: &mut [GroupReport],
 ) {
@@ -61,7 +63,7 @@ pub fn reflux<T: Real>(
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
             let (fluid, fluxes) = (fluid.host_mut(), fluxes.host());
-            cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, eos, reports);
+            cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, fine_share, eos, reports);
         }),
     }
 }

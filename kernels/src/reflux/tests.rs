@@ -29,11 +29,15 @@ fn fluxes() -> Vec<f64> {
 }
 
 fn corrected(tables: &RefluxTables, fluid: Vec<f64>, fluxes: Vec<f64>) -> (Vec<f64>, GroupReport) {
+    corrected_with(tables, fluid, fluxes, 1.0)
+}
+
+fn corrected_with(tables: &RefluxTables, fluid: Vec<f64>, fluxes: Vec<f64>, share: f64) -> (Vec<f64>, GroupReport) {
     let device = Device::cpu(1).unwrap();
     let mut fluid = Buffer::from_host(&device, fluid).unwrap();
     let fluxes = Buffer::from_host(&device, fluxes).unwrap();
     let mut reports = [GroupReport::default(); 4];
-    reflux(&device, tables, &mut fluid, &fluxes, 0.25, &Eos::new(5.0 / 3.0), &mut reports);
+    reflux(&device, tables, &mut fluid, &fluxes, 0.25, share, &Eos::new(5.0 / 3.0), &mut reports);
     assert!([0, 1, 3].iter().all(|&g| reports[g] == GroupReport::default()), "the group is number 2 of its level");
     (fluid.to_host(), reports[2])
 }
@@ -77,6 +81,15 @@ fn one_face_receives_the_difference_of_the_fluxes() {
             assert_eq!(gained, 0.25 * through);
         }
     }
+}
+
+/// Two fine sweeps for one coarse one: their fluxes count half.
+#[test]
+fn half_of_doubled_fine_fluxes_is_the_same() {
+    let mut doubled = fluxes();
+    doubled[FLUX_PLANE_VALUES..2 * FLUX_PLANE_VALUES].iter_mut().for_each(|flux| *flux *= 2.0);
+    let face = one_face(1, true, 5);
+    assert_eq!(corrected_with(&face, gas(), doubled, 0.5), corrected(&face, gas(), fluxes()));
 }
 
 #[test]

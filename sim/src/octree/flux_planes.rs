@@ -6,6 +6,10 @@ use comove_kernels::reflux::{CoarseFineFace, RefluxTables};
 use comove_kernels::tables::NONE;
 
 /// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
+///
+/// Planes are numbered level by level, and none serves two pairs of levels (a coarse face has a group of its own level
+/// behind it or lies inside one, a fine face has none), so a regrid of finer levels leaves the numbers of coarser ones
+/// alone: sums of fluxes go on across it.
 #[derive(Clone, Debug, Default)]
 pub struct FluxTables {
     /// Planes in all.
@@ -85,6 +89,27 @@ impl FluxTables {
 mod tests {
     use super::*;
     use crate::octree::{Key, PERIODIC};
+
+    #[test]
+    fn planes_keep_their_numbers_when_finer_levels_change() {
+        let coarse = [[1, 1, 1], [2, 1, 1], [1, 2, 1], [2, 2, 1], [1, 1, 2]].map(|c| Key::new(1, c));
+        let build = |finest: &[[u32; 3]]| {
+            let finest = finest.iter().map(|&c| Key::new(2, c));
+            let tree = Octree::with_groups([2; 3], PERIODIC, coarse.into_iter().chain(finest));
+            let slots: Vec<Vec<u32>> = (0..tree.level_count())
+                .map(|l| (0..tree.level(l).len()).map(|n| (tree.first_of_level(l) + n) as u32).collect())
+                .collect();
+            FluxTables::build(&tree, &slots)
+        };
+        let (none, some, others) = (build(&[]), build(&[[3, 3, 3], [4, 3, 3]]), build(&[[3, 4, 3]]));
+        assert!(some.planes > others.planes && others.planes > none.planes);
+        for tables in [some, others] {
+            assert_eq!(tables.slots[0], none.slots[0]);
+            assert_eq!(tables.reflux[0].faces, none.reflux[0].faces);
+            let kept = |(new, old): (&u32, &u32)| new == old || (*old == NONE && *new as usize >= none.planes);
+            assert!(tables.slots[1].iter().zip(&none.slots[1]).all(kept));
+        }
+    }
 
     #[test]
     fn one_refined_patch_has_six_faces() {

@@ -32,6 +32,21 @@ pub fn nest(root: [u32; 3], periodic: [bool; 3], mut wanted: Vec<BTreeSet<Key>>)
     wanted
 }
 
+/// Takes away the wanted groups that do not nest in a tree whose levels up to `kept` stay as they are: from coarse to
+/// fine, every group whose parent patch or one of its 26 neighbours would be missing. Wanted groups of level `kept` and
+/// coarser ones are replaced by those of the tree.
+pub fn clip(tree: &Octree, kept: usize, wanted: &mut [BTreeSet<Key>]) {
+    for level in 1..wanted.len() {
+        let (coarser, finer) = wanted.split_at_mut(level);
+        if level <= kept {
+            finer[0] = tree.level(level).iter().copied().collect();
+        } else if level > 1 {
+            let exists = |patch: Key| patch.parent().is_some_and(|group| coarser[level - 1].contains(&group));
+            finer[0].retain(|&key| surrounding().filter_map(|offset| tree.neighbour(key, offset)).all(exists));
+        }
+    }
+}
+
 /// The 27 offsets (dx, dy, dz) of −1, 0, 1.
 fn surrounding() -> impl Iterator<Item = [i32; 3]> {
     (0..DIRECTIONS).map(offset)
@@ -61,6 +76,40 @@ mod tests {
     }
 
     proptest! {
+        /// What is left nests in the levels that stay, nothing is added, and what nested before stays.
+        #[test]
+        fn clipped_sets_nest_in_what_stays(
+            coarse in prop::collection::vec([0u32..8, 0u32..8, 0u32..8], 1..8),
+            fine in prop::collection::vec([0u32..16, 0u32..16, 0u32..16], 1..24),
+            finest in prop::collection::vec([8u32..24, 8u32..24, 8u32..24], 1..24),
+        ) {
+            for boundary in [PERIODIC, CLOSED] {
+                // a tree of levels 0–2 that stays to level 2 or to level 1
+                let sets = vec![BTreeSet::new(), BTreeSet::new(), keys(2, &coarse)];
+                let sets = nest([2, 2, 2], boundary, sets);
+                let tree = Octree::with_groups([2, 2, 2], boundary, sets.into_iter().flatten());
+                for kept in [1, 2] {
+                    let wanted = vec![BTreeSet::new(), BTreeSet::new(), keys(2, &coarse), keys(3, &fine), keys(4, &finest)];
+                    let nested = nest([2, 2, 2], boundary, wanted);
+                    let mut clipped = nested.clone();
+                    clip(&tree, kept, &mut clipped);
+                    for level in 1..=kept {
+                        prop_assert!(clipped[level].iter().eq(tree.level(level)));
+                    }
+                    let after = Octree::with_groups([2, 2, 2], boundary, clipped.iter().flatten().copied());
+                    for level in kept + 1..=4 {
+                        for &key in &nested[level] {
+                            let nests = |key: Key| surrounding()
+                                .filter_map(|offset| after.neighbour(key, offset))
+                                .all(|patch| after.find(patch.parent().unwrap()).is_some());
+                            prop_assert_eq!(clipped[level].contains(&key), nests(key), "{:?}", key);
+                        }
+                        prop_assert!(clipped[level].is_subset(&nested[level]));
+                    }
+                }
+            }
+        }
+
         /// Every wanted group stays, has its parent, and every neighbour of its parent patch exists as a patch.
         #[test]
         fn nested_sets_are_closed(coordinates in prop::collection::vec([0u32..16, 0u32..16, 0u32..16], 1..12)) {

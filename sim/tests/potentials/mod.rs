@@ -121,7 +121,7 @@ impl<T: Real> Case<T> {
         let mut potential = Buffer::from_host(&self.device, self.potential.to_host()).expect("room");
         let (device, finer) = (&self.device, &self.tables[level + 1]);
         let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
-        potential_ghosts(device, finer, Parity::All, GhostOrigin::Coarse, &self.potential, &mut ghosts);
+        potential_ghosts(device, finer, Parity::All, GhostOrigin::Coarse, &self.potential, None, &mut ghosts);
         group_poisson(
             device,
             finer,
@@ -154,6 +154,7 @@ impl<T: Real> Case<T> {
             &self.device,
             &self.tables[level],
             &self.potential,
+            None,
             &mut gas,
             self.width(level),
             1.0,

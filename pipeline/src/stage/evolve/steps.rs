@@ -103,7 +103,7 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
     #[derive(Deserialize)]
     struct Record {
         step: u64,
-        cells: u64,
+        cell_updates: u64,
         ledger: Ledger,
         timing: Timing,
     }
@@ -115,7 +115,7 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
         let line = line.map_err(PipelineError::io(&path))?;
         let record: Record = serde_json::from_str(&line)
             .map_err(|e| PipelineError::input(&path, format!("line {} is not the record of a step ({e})", n + 1)))?;
-        tally.cell_updates += record.cells;
+        tally.cell_updates += record.cell_updates;
         tally.timing.add(&record.timing);
         // the ledger counts from the start of the first run; what a first record inherits is not this run's
         let floored = record.ledger.floored_cells;
@@ -135,7 +135,10 @@ mod tests {
         let line = |step: u64, floored: u64| {
             let ledger = Ledger { floored_cells: floored, ..Ledger::default() };
             let timing = Timing { hydro: 1.5, ..Timing::default() };
-            format!("{}\n", serde_json::json!({ "step": step, "cells": 100, "ledger": ledger, "timing": timing }))
+            format!(
+                "{}\n",
+                serde_json::json!({ "step": step, "cell_updates": 100, "ledger": ledger, "timing": timing })
+            )
         };
         let write = |lines: &[String]| std::fs::write(folder.path().join(FILE), lines.concat()).unwrap();
         write(&[line(1, 2), line(2, 5), line(3, 6)]);

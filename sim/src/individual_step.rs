@@ -1,0 +1,196 @@
+//! Individual time steps: a level takes two steps for one of the next coarser level (DESIGN.md, *State and time*;
+//! paper, section 2.1).
+//!
+//! A level goes first and its finer levels follow, twice with half the step. At coarse–fine boundaries they interpolate
+//! the coarser level in time: the fluid between the start and the end of its step, the potential between the three times
+//! at which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
+//! and their means.
+//!
+//! Pools: `fluid` holds every level at its own time. In the middle of a level's step the two pools change roles, so a
+//! level with finer ones has its new state in both.
+
+use crate::book::Book;
+use crate::clock::Clock;
+use crate::error::SimError;
+use crate::level_history::Moment;
+use crate::level_sweep::sweep_level;
+use crate::refinement;
+use crate::state::State;
+use crate::step::{Direction, Physics, correct_level, kick_level};
+use comove_kernels::Real;
+use std::time::Instant;
+
+/// One root step and all the finer levels' steps within, with regrids of finer levels where they are due.
+///
+/// * `dt`: Δt of a sweep of the root level, whose step advances 2Δt.
+/// * `mean_density`: of the box, from the sums at the start of the step.
+/// * `number`: of the root step, for errors.
+///
+/// # Errors
+/// [`SimError::Kernel`], and [`SimError::Unphysical`] where a regrid within the step would lose a bad cell; others are
+/// counted in `book`.
+pub fn individual_step<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    clock: &Clock,
+    dt: f64,
+    mean_density: f64,
+    number: u64,
+    book: &mut Book,
+) -> Result<(), SimError> {
+    let mut root_step = RootStep { state, physics, clock, mean_density, number, book };
+    root_step.solve_synchronised(0, None, 0.0)?;
+    root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
+}
+
+/// One step of one level: xyz(Δt) G(2Δt) zyx(Δt).
+#[derive(Clone, Copy)]
+struct LevelStep {
+    level: usize,
+    /// Δt of a sweep.
+    dt: f64,
+    /// Code time since the start of the root step.
+    start: f64,
+    /// The part of the coarser level's step that has passed: 0 or 1/2.
+    within: f64,
+}
+
+impl LevelStep {
+    /// The two steps of the next finer level.
+    fn halves(self) -> [Self; 2] {
+        [0.0, 0.5].map(|within| Self {
+            level: self.level + 1,
+            dt: 0.5 * self.dt,
+            start: self.start + 2.0 * self.dt * within,
+            within,
+        })
+    }
+
+    /// The part of the coarser level's step that has passed at the start of this one, its kick or its end; none for the
+    /// root.
+    fn in_coarser_step(self, moment: Moment) -> Option<f64> {
+        let passed = match moment {
+            Moment::Start => 0.0,
+            Moment::Mid => 0.25,
+            Moment::End => 0.5,
+        };
+        (self.level > 0).then_some(self.within + passed)
+    }
+}
+
+/// A root step in progress.
+struct RootStep<'a, T> {
+    state: &'a mut State<T>,
+    physics: &'a Physics<T>,
+    /// At its start.
+    clock: &'a Clock,
+    mean_density: f64,
+    number: u64,
+    book: &'a mut Book,
+}
+
+impl<T: Real> RootStep<'_, T> {
+    /// One step of a level and the steps of finer levels within.
+    fn advance(&mut self, step: LevelStep) -> Result<(), SimError> {
+        self.begin(step.level);
+        self.sweep(step, Direction::Forward);
+        self.kick(step)?;
+        self.sweep(step, Direction::Backward);
+        self.state.steps_since_regrid[step.level] += 1;
+        if self.has_finer(step.level) {
+            self.arrive(step)?;
+            for half in step.halves() {
+                self.advance(half)?;
+            }
+            self.correct(step);
+        }
+        // after the second half the coarser level synchronises both, after the root step whoever takes it
+        if step.level > 0 && step.within == 0.0 { self.synchronise(step) } else { Ok(()) }
+    }
+
+    fn has_finer(&self, level: usize) -> bool {
+        level + 1 < self.state.level_count()
+    }
+
+    /// Keeps what finer levels interpolate from, and starts the sums of the fluxes between the two.
+    fn begin(&mut self, level: usize) {
+        self.book.count_level_step(self.state, level);
+        if self.has_finer(level) {
+            self.state.keep_start(level);
+        }
+    }
+
+    /// Sweeps the level; afterwards its new state is in `fluid`.
+    fn sweep(&mut self, step: LevelStep, direction: Direction) {
+        let started = Instant::now();
+        let moment = if direction == Direction::Forward { Moment::Start } else { Moment::Mid };
+        let coarse = step.in_coarser_step(moment);
+        sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, self.book);
+        std::mem::swap(&mut self.state.fluid, &mut self.state.next);
+        self.state.sum_fluxes(step.level);
+        self.book.timing.hydro += started.elapsed().as_secs_f64();
+    }
+
+    /// The kick of the level over its whole step.
+    fn kick(&mut self, step: LevelStep) -> Result<(), SimError> {
+        if self.physics.parameters.gravity {
+            self.solve(step, Moment::Mid)?;
+            let coarse = step.in_coarser_step(Moment::Mid);
+            kick_level(self.state, self.physics, step.level, 2.0 * step.dt, coarse, self.book);
+        }
+        Ok(())
+    }
+
+    /// Makes the level's new state ready for finer levels to interpolate to.
+    fn arrive(&mut self, step: LevelStep) -> Result<(), SimError> {
+        self.state.copy_to_next(step.level);
+        if self.physics.parameters.gravity { self.solve(step, Moment::End) } else { Ok(()) }
+    }
+
+    /// The level takes over what the next finer one did.
+    fn correct(&mut self, step: LevelStep) {
+        let started = Instant::now();
+        correct_level(self.state, self.physics, step.level, step.dt, self.book);
+        self.book.timing.correction += started.elapsed().as_secs_f64();
+    }
+
+    /// Solves the level's potential at a moment of its step, with the mass sheets held.
+    fn solve(&mut self, step: LevelStep, moment: Moment) -> Result<(), SimError> {
+        let started = Instant::now();
+        let passed = if moment == Moment::Mid { step.dt } else { 2.0 * step.dt };
+        let four_pi_g = self.four_pi_g(step.start + passed);
+        let coarse = step.in_coarser_step(moment);
+        self.state.solve_level_gravity(step.level, coarse, four_pi_g, self.mean_density)?;
+        if self.has_finer(step.level) {
+            self.state.keep_potential(step.level, moment);
+        }
+        self.book.timing.poisson += started.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Solves `base` and all finer levels, which are at the same time, and the mass sheets between them.
+    fn solve_synchronised(&mut self, base: usize, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
+        let started = Instant::now();
+        self.state.solve_gravity_from(base, coarse, self.four_pi_g(time), self.mean_density)?;
+        self.book.timing.poisson += started.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn four_pi_g(&self, time: f64) -> f64 {
+        self.clock.four_pi_g(self.clock.scale_factor_after(time), self.physics.parameters.four_pi_g)
+    }
+
+    /// The level and all finer ones have arrived at one time: regrids where it is due, and solves their potential and
+    /// mass sheets anew.
+    fn synchronise(&mut self, step: LevelStep) -> Result<(), SimError> {
+        if let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level) {
+            self.book.check(self.state, self.number)?;
+            refinement::regrid(self.state, self.physics, level, self.book)?;
+        }
+        if self.has_finer(step.level) {
+            let coarse = step.in_coarser_step(Moment::End);
+            self.solve_synchronised(step.level, coarse, step.start + 2.0 * step.dt)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! What individual time steps keep: states of the levels that have finer ones, for these to interpolate between, and
+//! sums of fluxes.
+
+use crate::octree::Octree;
+use comove_kernels::ghosts::Earlier;
+use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
+use comove_kernels::tables::NONE;
+use comove_kernels::{Buffer, Device, KernelError, Real, TimedPotential};
+
+/// When, in the current step of a level, its potential was solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the step.
+    Start,
+    /// At the kick.
+    Mid,
+    /// After it.
+    End,
+}
+
+/// Past states of the levels that have finer ones. Their groups sit in *places*, counted in key order: a regrid of finer
+/// levels leaves the places of coarser ones alone.
+pub struct LevelHistory<T> {
+    /// Place of the group in each slot, [`NONE`] on the finest level.
+    places: Vec<u32>,
+    /// Before the level's current step: conserved, comoving, `[places, 6, 16, 16, 16]`.
+    fluid: Buffer<T>,
+    /// φ̃ at each [`Moment`] of the level's current step, `[places, 16, 16, 16]`; empty without gravity.
+    potential: [Buffer<T>; 3],
+    /// Fluxes summed over the sweeps of the current steps, `[planes, 6, 16, 16]`.
+    pub register: Buffer<T>,
+}
+
+impl<T: Real> LevelHistory<T> {
+    /// Without room yet.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn new(device: &Device) -> Result<Self, KernelError> {
+        let empty = || Buffer::zeros(device, 0);
+        Ok(Self { places: Vec::new(), fluid: empty()?, potential: [empty()?, empty()?, empty()?], register: empty()? })
+    }
+
+    /// Makes room for a tree whose groups sit in `slots` of pools of `capacity` slots, and for its flux planes. What is
+    /// there of levels that have not changed stays.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn fit(
+        &mut self,
+        device: &Device,
+        tree: &Octree,
+        slots: &[Vec<u32>],
+        capacity: usize,
+        planes: usize,
+        gravity: bool,
+    ) -> Result<(), KernelError> {
+        let coarser = &slots[..tree.level_count() - 1];
+        self.places = vec![NONE; capacity];
+        for (place, &slot) in coarser.iter().flatten().enumerate() {
+            self.places[slot as usize] = place as u32;
+        }
+        let groups = tree.first_of_level(coarser.len());
+        self.fluid.grow(device, groups * GROUP_VALUES)?;
+        for potential in self.potential.iter_mut().filter(|_| gravity) {
+            potential.grow(device, groups * GROUP_CELLS)?;
+        }
+        self.register.grow(device, planes * FLUX_PLANE_VALUES)
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> usize {
+        let potentials: usize = self.potential.iter().map(Buffer::len).sum();
+        (self.fluid.len() + potentials + self.register.len()) * T::BYTES
+    }
+
+    /// Keeps the fluid of the groups in these slots of a level that begins a step.
+    pub fn keep_fluid(&mut self, device: &Device, slots: &[u32], fluid: &Buffer<T>) {
+        let places = self.places_of(slots);
+        copy_slots(device, GROUP_VALUES, fluid, slots, &mut self.fluid, &places);
+    }
+
+    /// Keeps the potential of the groups in these slots of a level.
+    pub fn keep_potential(&mut self, device: &Device, slots: &[u32], moment: Moment, potential: &Buffer<T>) {
+        let places = self.places_of(slots);
+        copy_slots(device, GROUP_CELLS, potential, slots, &mut self.potential[moment as usize], &places);
+    }
+
+    /// The fluid of the coarser level at a fraction of its step, whose end is in the pool.
+    pub fn fluid_at(&self, fraction: f64) -> Earlier<'_, T> {
+        Earlier { fluid: &self.fluid, places: &self.places, weight: T::of(fraction) }
+    }
+
+    /// The potential of the coarser level at a fraction of its step: between start and middle or middle and end.
+    pub fn potential_at(&self, fraction: f64) -> TimedPotential<'_, T> {
+        let [start, mid, end] = &self.potential;
+        let (from, to, weight) =
+            if fraction <= 0.5 { (start, mid, 2.0 * fraction) } else { (mid, end, 2.0 * fraction - 1.0) };
+        TimedPotential { from, to, places: &self.places, weight: T::of(weight) }
+    }
+
+    /// Sums of these planes start from zero.
+    pub fn clear_fluxes(&mut self, device: &Device, planes: &[u32]) {
+        clear_slots(device, FLUX_PLANE_VALUES, &mut self.register, planes);
+    }
+
+    /// Adds the fluxes of a sweep through these planes.
+    pub fn add_fluxes(&mut self, device: &Device, planes: &[u32], fluxes: &Buffer<T>) {
+        add_slots(device, FLUX_PLANE_VALUES, fluxes, &mut self.register, planes);
+    }
+
+    fn places_of(&self, slots: &[u32]) -> Vec<u32> {
+        slots.iter().map(|&slot| self.places[slot as usize]).collect()
+    }
+}
