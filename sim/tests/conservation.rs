@@ -7,8 +7,7 @@ use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, ENERGY, MOMENTUM};
 use comove_sim::octree::{CLOSED, PERIODIC};
 use comove_sim::parameters::TimeSteps;
-use comove_sim::{Boundaries, Boundary, HostState, Key, Octree, Precision, Simulation, Snapshot};
-use comove_sim::{Boundary, HostState, Key, Octree, Precision, RunParameters, Simulation, Snapshot};
+use comove_sim::{Boundaries, Boundary, HostState, Key, Octree, Precision, RunParameters, Simulation, Snapshot};
 
 fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
     Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start")
@@ -75,7 +74,7 @@ fn a_moving_blob_conserves() {
         (Precision::Single, 2e-7, TimeSteps::Individual),
         (Precision::Double, 2e-14, TimeSteps::Individual),
     ] {
-        let snapshot = initial(2, Boundary::Periodic, None, 1.0, |x| {
+        let snapshot = initial(2, PERIODIC, None, 1.0, |x| {
             let r2: f64 = x.iter().map(|x| (x - 0.45).powi(2)).sum();
             (1.0 + 3.0 * (-r2 / 0.01).exp(), [1.0, 0.7, -0.4], 0.6)
         });
