@@ -102,7 +102,7 @@ mod tests {
             (&cube, [0.3, 0.4, 0.55], 0.07),
             (&cube, [0.98, 0.01, 0.5], 0.2),
             (&cube, [0.5, 0.5, 0.5], 0.49),
-            (&long, [0.9, 0.45, 0.02], 0.2),
+            (&long, [0.9, 0.45, 0.02], 0.12),
         ] {
             let mut found: Vec<[f64; 3]> = Vec::new();
             visit_sphere(snapshot, centre, radius, |cell, offset| {

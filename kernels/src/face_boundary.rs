@@ -2,8 +2,8 @@
 //!
 //! Ghost cells beyond a face are made from the cells inside, axis by axis: beyond the faces across x first, then those
 //! across y from what lies there by now, then those across z. So edges and corners are well defined for any mix of
-//! boundaries, and depend on the place in the domain alone. Read backwards, that is a rule for each cell: see
-//! [`Origin`].
+//! boundaries, and depend on the place in the domain alone. A cell's value follows by reading that backwards: the last
+//! axis along which it lies outside decides first.
 
 use crate::layout::{FIELDS, GROUP, MOMENTUM};
 use crate::real::Real;

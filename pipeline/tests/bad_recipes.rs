@@ -79,7 +79,9 @@ fn options() {
     check(
         r#"evolve(IC, #{ z_end: 0, boundary: #{ x: "outflow" } });"#,
         r#"                        ^"#,
-        "evolve: boundary = {x:outflow,y:periodic,z:periodic}: gravity is periodic and needs a box that is periodic",
+        "evolve: boundary = {x:outflow,y:periodic,z:periodic}: gravity is periodic and needs a box that is periodic \
+         along all axes: set boundary: \"periodic\", or gravity_boundary: \"isolated\" (no axis periodic), or gravity: \
+         false",
     );
     check(
         "cosmology(#{ h: 70, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });",

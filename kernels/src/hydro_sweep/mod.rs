@@ -38,7 +38,7 @@ pub struct SweepParameters<T> {
 /// * `flux_slots`: which plane of `fluxes` takes the flux through each of a group's nine planes, or [`NONE`];
 ///   `[groups, 9]`, entry `axis * 3 + plane`
 /// * `fluid`: the state before, all levels; conserved, comoving, `[slot, 6, 16, 16, 16]`. Ghost cells come from here:
-///   from this level, and interpolated from the coarser one
+///   from this level, interpolated from the coarser one, and beyond the domain as `tables.faces` says
 /// * `earlier`: given where the coarser level is ahead of this one: ghost cells are then interpolated in time too
 /// * `out`: the same shape; the slots of the level's groups are overwritten, no others
 /// * `fluxes`: fluxes per unit area and code time of the directional pass, `[plane, 6, 16, 16]`
