@@ -128,12 +128,14 @@ fn root_transform(bencher: Bencher, threads: usize) {
 
 #[divan::bench(args = THREADS, sample_count = 5)]
 fn isolated_root_transform(bencher: Bencher, threads: usize) {
-    transform(bencher, threads, RootPoisson::isolated([SIDE; 3]));
+    let device = Device::cpu(threads).expect("threads start");
+    transform(bencher, threads, RootPoisson::isolated(&device, [SIDE; 3]));
 }
 
-#[divan::bench(sample_count = 1)]
-fn isolated_root_table() -> usize {
-    RootPoisson::isolated([SIDE; 3]).bytes()
+#[divan::bench(args = THREADS, sample_count = 1)]
+fn isolated_root_table(bencher: Bencher, threads: usize) {
+    let device = Device::cpu(threads).expect("threads start");
+    bencher.bench_local(|| RootPoisson::isolated(&device, [SIDE; 3]).bytes());
 }
 
 fn transform(bencher: Bencher, threads: usize, mut root: RootPoisson) {

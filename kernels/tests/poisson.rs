@@ -92,8 +92,9 @@ fn an_isolated_root() {
     let solve = |source: &[f64], threads: usize| {
         let source = buffer::<f64>(source.iter().copied());
         let mut potential = buffer::<f64>(vec![9.0; 6 * GROUP_CELLS]);
-        let mut root = RootPoisson::isolated(groups);
-        root.solve(&device(threads), &slots, &PoissonSource::Field(&source), h, &mut potential);
+        let device = device(threads);
+        let mut root = RootPoisson::isolated(&device, groups);
+        root.solve(&device, &slots, &PoissonSource::Field(&source), h, &mut potential);
         potential.to_host()
     };
     let mut noise = Noise(5);

@@ -127,6 +127,11 @@ impl Book {
         self.cold.iter().sum()
     }
 
+    /// Cells that turned unphysical.
+    pub fn invalid_cells(&self) -> u64 {
+        self.invalid
+    }
+
     /// # Errors
     /// [`SimError::Unphysical`] with the first bad cell, if there was one.
     pub fn check<T: Real>(&self, state: &State<T>, step: u64) -> Result<(), SimError> {

@@ -81,7 +81,7 @@ impl<T: Real> Gravity<T> {
             mass_sheet: parameters.mass_sheet,
             root: match parameters.gravity_boundary {
                 GravityBoundary::Periodic => RootPoisson::new(root_groups),
-                GravityBoundary::Isolated => RootPoisson::isolated(root_groups),
+                GravityBoundary::Isolated => RootPoisson::isolated(device, root_groups),
             },
             group,
             order,

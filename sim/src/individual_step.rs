@@ -24,21 +24,18 @@ use std::time::Instant;
 ///
 /// * `dt`: Δt of a sweep of the root level, whose step advances 2Δt.
 /// * `mean_density`: of the box, from the sums at the start of the step.
-/// * `number`: of the root step, for errors.
 ///
 /// # Errors
-/// [`SimError::Kernel`], and [`SimError::Unphysical`] where a regrid within the step would lose a bad cell; others are
-/// counted in `book`.
+/// [`SimError::Kernel`]; cells that turn unphysical are counted in `book`.
 pub fn individual_step<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     clock: &Clock,
     dt: f64,
     mean_density: f64,
-    number: u64,
     book: &mut Book,
 ) -> Result<(), SimError> {
-    let mut root_step = RootStep { state, physics, clock, mean_density, number, book };
+    let mut root_step = RootStep { state, physics, clock, mean_density, book };
     root_step.solve_synchronised(0, None, 0.0)?;
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
 }
@@ -85,7 +82,6 @@ struct RootStep<'a, T> {
     /// At its start.
     clock: &'a Clock,
     mean_density: f64,
-    number: u64,
     book: &'a mut Book,
 }
 
@@ -183,8 +179,9 @@ impl<T: Real> RootStep<'_, T> {
     /// The level and all finer ones have arrived at one time: regrids where it is due, and solves their potential and
     /// mass sheets anew.
     fn synchronise(&mut self, step: LevelStep) -> Result<(), SimError> {
-        if let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level) {
-            self.book.check(self.state, self.number)?;
+        // a tree with unphysical cells stays as it is, so that they are found
+        let due = refinement::due(self.state, &self.physics.parameters, step.level);
+        if let Some(level) = due.filter(|_| self.book.invalid_cells() == 0) {
             refinement::regrid(self.state, self.physics, level, self.book)?;
         }
         if self.has_finer(step.level) {

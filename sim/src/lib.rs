@@ -6,6 +6,7 @@
 //! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
 //! | [`boundary`] | what lies beyond the faces of the box |
 //! | [`step`], [`individual_step`] | the time step: all levels at once, or each with its own |
+//! | [`level_history`] | past states of levels, for finer ones to interpolate between |
 //! | [`gravity`] | the multi-level Poisson solve |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |

@@ -198,15 +198,15 @@ impl<T: Real> Run<T> {
     fn advance(&mut self, interval: &Interval) -> Result<Book, SimError> {
         let time_steps = self.physics.parameters.time_steps;
         let mut book = Book::new(time_steps);
-        let (mean_density, number) = (self.mean_density(), self.step + 1);
+        let mean_density = self.mean_density();
         let Self { state, physics, clock, .. } = self;
         match time_steps {
             TimeSteps::Uniform => step(state, physics, clock, interval, mean_density, &mut book)?,
             TimeSteps::Individual => {
-                individual_step(state, physics, clock, interval.dt, mean_density, number, &mut book)?;
+                individual_step(state, physics, clock, interval.dt, mean_density, &mut book)?;
             }
         }
-        book.check(&self.state, number)?;
+        book.check(&self.state, self.step + 1)?;
         let recording = Instant::now();
         self.sums = leaf_sums(&self.state);
         book.timing.records += recording.elapsed().as_secs_f64();
@@ -231,10 +231,10 @@ impl<T: Real> Run<T> {
 
     /// Regrids if it is time.
     fn regrid_if_due(&mut self, book: &mut Book) -> Result<(), SimError> {
-        if let Some(level) = refinement::due(&self.state, &self.physics.parameters, 0) {
-            if refinement::regrid(&mut self.state, &self.physics, level, book)? {
-                self.sums = leaf_sums(&self.state);
-            }
+        if let Some(level) = refinement::due(&self.state, &self.physics.parameters, 0)
+            && refinement::regrid(&mut self.state, &self.physics, level, book)?
+        {
+            self.sums = leaf_sums(&self.state);
         }
         Ok(())
     }

@@ -87,11 +87,11 @@ fn report(name: &str, time_steps: TimeSteps, run: &Outcome, what: &str) {
 }
 
 /// A shock tube whose shock, contact and rarefaction are followed by two levels: the profiles of both kinds of step
-/// differ by less than either does from a run with half the Δt.
+/// differ by less than half of what halving Δt does to them.
 #[test]
 fn a_shock_is_the_same_with_fewer_updates() {
     let snapshot =
-        initial(2, CLOSED, None, 1.0, |x| if x[0] < 0.4 { (1.0, [0.0; 3], 1.0) } else { (0.125, [0.0; 3], 0.1) });
+        initial(1, CLOSED, None, 1.0, |x| if x[0] < 0.4 { (1.0, [0.0; 3], 1.0) } else { (0.125, [0.0; 3], 0.1) });
     let parameters = |time_steps, courant| RunParameters {
         time_steps,
         courant,
@@ -103,15 +103,18 @@ fn a_shock_is_the_same_with_fewer_updates() {
     for (time_steps, run) in BOTH.into_iter().zip(&runs) {
         let what = format!("L1(rho) {:.2e} from half the step", distance(&run.end, &halved.end));
         report("shock tube", time_steps, run, &what);
-        assert!(run.levels == 3 && run.regrids > 1, "the refinement follows the shock");
+        assert!(run.levels == 3 && run.regrids > 0, "the refinement follows the shock");
     }
     let apart = distance(&runs[0].end, &runs[1].end);
     println!("shock tube: L1(rho) between the two {apart:.2e}");
-    assert!(apart < 1.0 * distance(&runs[0].end, &halved.end), "{apart:e}");
+    assert!(apart < 0.5 * distance(&runs[0].end, &halved.end), "{apart:e}");
     assert!(runs[1].cell_updates < runs[0].cell_updates);
 }
 
-/// A growing Jeans mode, amplitude 1 %, refined around its crest by two levels that grow with it, for 2.5 e-folds.
+/// A growing Jeans mode, amplitude 1 %, refined around its crest by two levels, for 2.5 e-folds.
+///
+/// The root takes six steps then, and its truncation error is what the two kinds of step differ by: 2.8e-3 of the
+/// amplitude, 1.6e-4 with half the Δt (bounds: a third more, and second order).
 #[test]
 fn a_jeans_mode_grows_alike() {
     // σ² = 4πGρ − c²k²: of the two terms the second is half the first
@@ -126,8 +129,9 @@ fn a_jeans_mode_grows_alike() {
     });
     let target = 2.5 / sigma;
     let grown = amplitude * 2.5f64.exp();
-    let parameters = |time_steps, max_level| RunParameters {
+    let parameters = |time_steps, max_level, courant| RunParameters {
         time_steps,
+        courant,
         gravity: true,
         four_pi_g,
         refine: vec![Criterion::DensityAbove { thresholds: vec![1.004, 1.008] }],
@@ -137,25 +141,26 @@ fn a_jeans_mode_grows_alike() {
         let cells = root_density(state);
         2.0 * cells.iter().map(|(x, density)| density * (TAU * x[0]).cos()).sum::<f64>() / cells.len() as f64
     };
-    let unrefined = run_to(&snapshot, &parameters(TimeSteps::Uniform, 0), target);
+    let unrefined = run_to(&snapshot, &parameters(TimeSteps::Uniform, 0, 0.5), target);
     let error = |run: &Outcome| amplitude(&run.end) / grown - 1.0;
     report("Jeans mode, root alone", TimeSteps::Uniform, &unrefined, &format!("growth {:+.2e}", error(&unrefined)));
-    let runs = BOTH.map(|time_steps| run_to(&snapshot, &parameters(time_steps, 2), target));
-    for (time_steps, run) in BOTH.into_iter().zip(&runs) {
-        report("Jeans mode", time_steps, run, &format!("growth {:+.2e}", error(run)));
-        assert!(run.mass_drift.abs() < 1e-13, "{time_steps:?} mass {:e}", run.mass_drift);
-        assert!(run.levels == 3);
-    }
-    println!(
-        "Jeans mode: L1(rho) between the two {:.2e} of the amplitude",
+    let apart = [0.5, 0.25].map(|courant| {
+        let runs = BOTH.map(|time_steps| run_to(&snapshot, &parameters(time_steps, 2, courant), target));
+        for (time_steps, run) in BOTH.into_iter().zip(&runs) {
+            report("Jeans mode", time_steps, run, &format!("growth {:+.2e}", error(run)));
+            assert!(run.mass_drift.abs() < 1e-13, "{time_steps:?} mass {:e}", run.mass_drift);
+            assert!(run.levels == 3);
+        }
         distance(&runs[0].end, &runs[1].end) / grown
-    );
+    });
+    println!("Jeans mode: L1(rho) between the two {:.2e}, then {:.2e} of the amplitude", apart[0], apart[1]);
+    assert!(apart[0] < 3.7e-3 && apart[1] < apart[0] / 4.0, "{apart:?}");
 }
 
 /// The collapsing cosmological state, with both kinds of step and with half the Δt.
 #[test]
 fn a_collapse_goes_alike() {
-    let snapshot = cosmological(2);
+    let snapshot = cosmological(1);
     let parameters = |time_steps, halved: f64| RunParameters {
         time_steps,
         courant: 0.5 / halved,

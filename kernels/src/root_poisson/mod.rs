@@ -35,8 +35,12 @@ impl RootPoisson {
     /// The mesh is padded with as many empty cells along each axis, so that the periodic images of the transforms fall
     /// there, and the Green's function is that of the 7-point operator in empty space: inside, the discrete equation
     /// holds to round-off, as it does on the refined levels. A root cell takes 40 bytes of work space (8 periodic).
-    pub fn isolated(groups: [usize; 3]) -> Self {
-        Self { groups, work: cpu::Work::isolated(groups.map(|n| n * GROUP)) }
+    pub fn isolated(device: &Device, groups: [usize; 3]) -> Self {
+        let cells = groups.map(|n| n * GROUP);
+        let work = match device {
+            Device::Cpu(device) => device.install(|| cpu::Work::isolated(cells)),
+        };
+        Self { groups, work }
     }
 
     /// Bytes of work space.

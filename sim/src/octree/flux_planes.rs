@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn planes_keep_their_numbers_when_finer_levels_change() {
-        let coarse = [[1, 1, 1], [2, 1, 1], [1, 2, 1], [2, 2, 1], [1, 1, 2]].map(|c| Key::new(1, c));
+        let coarse = (0..8).map(|o| Key::new(1, [1 + (o & 1), 1 + (o >> 1 & 1), 1 + (o >> 2)]));
         let build = |finest: &[[u32; 3]]| {
             let finest = finest.iter().map(|&c| Key::new(2, c));
-            let tree = Octree::with_groups([2; 3], PERIODIC, coarse.into_iter().chain(finest));
+            let tree = Octree::with_groups([2; 3], PERIODIC, coarse.clone().chain(finest));
             let slots: Vec<Vec<u32>> = (0..tree.level_count())
                 .map(|l| (0..tree.level(l).len()).map(|n| (tree.first_of_level(l) + n) as u32).collect())
                 .collect();
