@@ -1,13 +1,12 @@
 //! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
 
-use crate::error::SimError;
+use crate::diagnosis::Diagnosis;
 use crate::exact_sum::ExactSum;
-use crate::records::{Ledger, Sums, Timing};
+use crate::records::{CellPlace, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
-use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{GroupReport, Real};
+use comove_kernels::{Eos, GroupReport, Real};
 use serde::{Deserialize, Serialize};
 
 /// The strongest acceleration of a kick relative to the cell width: it limits the next step.
@@ -23,6 +22,9 @@ pub struct Acceleration {
     pub acceleration: f64,
 }
 
+/// A cell: level, group in the level, offset in the group.
+type Offset = (usize, usize, usize);
+
 /// What the operations of one step reported.
 #[derive(Clone, Debug, Default)]
 pub struct Book {
@@ -30,10 +32,15 @@ pub struct Book {
     entropy_energy: ExactSum,
     floor_energy: ExactSum,
     floor_mass: ExactSum,
+    redone: u64,
+    redone_faces: u64,
+    first_redone: Option<Offset>,
     floored: u64,
+    first_floored: Option<Offset>,
     cold: u64,
+    negative: u64,
     invalid: u64,
-    first_invalid: Option<(usize, usize, usize)>,
+    first_invalid: Option<Offset>,
     /// Of the step's kick.
     pub acceleration: Option<Acceleration>,
     /// Seconds by part.
@@ -48,17 +55,29 @@ impl Book {
             self.entropy_energy.add(report.energy_added * volume);
             self.floor_energy.add(report.floor_energy * volume);
             self.floor_mass.add(report.floor_mass * volume);
-            self.floored += u64::from(report.floored);
-            self.invalid += u64::from(report.invalid);
-            if report.invalid > 0 && self.first_invalid.is_none() {
-                self.first_invalid = Some((level, group, report.first_invalid as usize));
+            self.redone_faces += u64::from(report.redone_faces);
+            for (cells, first, sum, place) in [
+                (report.redone, report.first_redone, &mut self.redone, &mut self.first_redone),
+                (report.floored, report.first_floored, &mut self.floored, &mut self.first_floored),
+                (report.invalid, report.first_invalid, &mut self.invalid, &mut self.first_invalid),
+            ] {
+                *sum += u64::from(cells);
+                if cells > 0 && place.is_none() {
+                    *place = Some((level, group, first as usize));
+                }
             }
         }
     }
 
-    /// Counts the leaf cells whose pressure came from the entropy scalar.
+    /// Begins a part of a step: cold cells are counted in the last.
+    pub fn begin_part(&mut self) {
+        (self.cold, self.negative) = (0, 0);
+    }
+
+    /// Counts the leaf cells whose pressure came from the entropy scalar, and those whose energy alone gave none.
     pub fn count_cold(&mut self, reports: &[GroupReport]) {
         self.cold += reports.iter().map(|r| u64::from(r.cold)).sum::<u64>();
+        self.negative += reports.iter().map(|r| u64::from(r.negative)).sum::<u64>();
     }
 
     /// Adds what a kick did on one level.
@@ -85,6 +104,7 @@ impl Book {
         ledger.entropy_energy += self.entropy_energy.value();
         ledger.floor_energy += self.floor_energy.value();
         ledger.floor_mass += self.floor_mass.value();
+        ledger.redone_cells += self.redone;
         ledger.floored_cells += self.floored;
     }
 
@@ -93,22 +113,36 @@ impl Book {
         self.cold
     }
 
-    /// # Errors
-    /// [`SimError::Unphysical`] with the first bad cell, if there was one.
-    pub fn check<T: Real>(&self, state: &State<T>, step: u64) -> Result<(), SimError> {
-        let Some((level, group, cell)) = self.first_invalid else { return Ok(()) };
-        let slot = state.slots[level][group] as usize;
-        let fluid = state.fluid.host();
-        let value = |field: usize| fluid[slot * GROUP_VALUES + field * GROUP_CELLS + cell].wide();
-        Err(SimError::Unphysical {
-            step,
-            count: self.invalid,
-            level: level as u8,
-            cell: state.locate(level, group, cell),
-            density: value(DENSITY),
-            energy: value(ENERGY),
-            entropy: value(ENTROPY),
-        })
+    /// Leaf cells raised to a floor, operation by operation.
+    pub fn floored_cells(&self) -> u64 {
+        self.floored
+    }
+
+    /// Leaf cells that are not finite or not positive.
+    pub fn invalid_cells(&self) -> u64 {
+        self.invalid
+    }
+
+    /// What the ladder did in a step of a state with `leaf_cells` leaf cells, which was taken again `retries` times.
+    pub fn ladder<T: Real>(&self, state: &State<T>, leaf_cells: f64, retries: u32) -> Ladder {
+        let place = |offset: Option<Offset>| {
+            offset.map(|(level, group, cell)| CellPlace { level: level as u8, cell: state.locate(level, group, cell) })
+        };
+        Ladder {
+            negative_fraction: self.negative as f64 / leaf_cells,
+            redone_cells: self.redone,
+            redone_faces: self.redone_faces,
+            first_redone: place(self.first_redone),
+            retries,
+            floored_cells: self.floored,
+            first_floored: place(self.first_floored),
+        }
+    }
+
+    /// The first cell that is not valid, else the first that was floored, with its neighbours.
+    pub fn diagnosis<T: Real>(&self, state: &State<T>, eos: &Eos<T>) -> Option<Diagnosis> {
+        let (level, group, cell) = self.first_invalid.or(self.first_floored)?;
+        Some(Diagnosis::of(state, eos, level, group, cell))
     }
 }
 

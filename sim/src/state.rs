@@ -6,7 +6,7 @@ use crate::host_state::HostState;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::RunParameters;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
-use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Real, prolong};
+use comove_kernels::{Buffer, DensitySource, Device, Eos, LevelTables, Marks, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
 pub struct State<T> {
@@ -26,6 +26,8 @@ pub struct State<T> {
     pub next: Buffer<T>,
     /// Fluxes of the last sweep, `[planes, 6, 16, 16]`.
     pub fluxes: Buffer<T>,
+    /// Cells that the last sweep could not advance, and room for a redo.
+    pub marks: Marks,
     /// φ̃, `[slots, 16, 16, 16]`; empty without gravity.
     pub potential: Buffer<T>,
     /// Cell width of the root level, code length.
@@ -63,6 +65,7 @@ impl<T: Real> State<T> {
             potential: Buffer::zeros(&device, 0)?,
             next: Buffer::zeros(&device, groups * GROUP_VALUES)?,
             fluxes: Buffer::zeros(&device, 0)?,
+            marks: Marks::new(&device, groups)?,
             gravity,
             free: Vec::new(),
             device,
@@ -111,7 +114,7 @@ impl<T: Real> State<T> {
     /// Bytes of all device arrays.
     pub fn device_bytes(&self) -> usize {
         let values = self.fluid.len() + self.next.len() + self.fluxes.len() + self.potential.len();
-        values * T::BYTES + self.gravity.as_ref().map_or(0, Gravity::bytes)
+        values * T::BYTES + self.marks.bytes() + self.gravity.as_ref().map_or(0, Gravity::bytes)
     }
 
     /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
@@ -196,6 +199,7 @@ impl<T: Real> State<T> {
             let capacity = groups + groups / 8;
             self.fluid.grow(&self.device, capacity * GROUP_VALUES)?;
             self.next.grow(&self.device, capacity * GROUP_VALUES)?;
+            self.marks.grow(&self.device, capacity)?;
             self.free.extend(used as u32..capacity as u32);
         }
         if self.gravity.is_some() {

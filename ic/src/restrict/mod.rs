@@ -61,7 +61,7 @@ pub fn restrict(
     let tree = Octree::with_groups(root, boundary, kept_groups(&levels, root, boundary, parameters));
     progress("octree", 0.5);
     let eos = Eos {
-        eta: parameters.eta,
+        eta: parameters.switch(),
         density_floor: parameters.density_floor,
         pressure_floor: parameters.pressure_floor,
         ..Eos::new(parameters.gamma)

@@ -1,7 +1,8 @@
 //! The sweep of one group on the processor, in parallel over groups.
 //!
 //! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are
-//! still to be swept and only the group's own cells on the others.
+//! still to be swept and only the group's own cells on the others. A redo does the same with some faces at first order
+//! ([`crate::marks`]).
 
 use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
@@ -12,6 +13,7 @@ use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
     HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
 };
+use crate::marks::{FirstOrderCells, MARK_ROWS, reach};
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -33,13 +35,16 @@ pub(super) fn hydro_sweep<T: Real>(
     fluid: &[T],
     out: &mut [T],
     fluxes: &mut [T],
+    (known, found): (&[u16], &mut [u16]),
+    redo: Option<&[u32]>,
     parameters: &SweepParameters<T>,
     reports: &mut [GroupReport],
 ) {
     let out = SlotWriter::new(out, GROUP_VALUES);
     let fluxes = SlotWriter::new(fluxes, FLUX_PLANE_VALUES);
+    let found = SlotWriter::new(found, MARK_ROWS);
     let scratch = PerThread::new(Scratch::new);
-    reports.par_iter_mut().enumerate().for_each(|(g, report)| {
+    let sweep = |g: usize| {
         // SAFETY: the slots of a level are distinct, and so are the planes (checked by the caller).
         let out = unsafe { out.slot(tables.slots[g]) };
         let planes: [Option<&mut [T]>; FLUX_PLANES] = std::array::from_fn(|p| match flux_slots[g * FLUX_PLANES + p] {
@@ -47,8 +52,20 @@ pub(super) fn hydro_sweep<T: Real>(
             // SAFETY: as above.
             plane => Some(unsafe { fluxes.slot(plane) }),
         });
-        *report = scratch.with(|scratch| isa.run(GroupSweep { tables, g, fluid, scratch, out, planes, parameters }));
-    });
+        // SAFETY: as above.
+        let found = unsafe { found.slot(tables.slots[g]) };
+        let known = redo.map(|_| known);
+        scratch.with(|scratch| isa.run(GroupSweep { tables, g, fluid, scratch, out, planes, known, found, parameters }))
+    };
+    match redo {
+        None => reports.par_iter_mut().enumerate().for_each(|(g, report)| *report = sweep(g)),
+        Some(groups) => {
+            let redone: Vec<GroupReport> = groups.par_iter().map(|&g| sweep(g as usize)).collect();
+            for (&g, report) in groups.iter().zip(redone) {
+                reports[g as usize] = report;
+            }
+        }
+    }
 }
 
 /// A thread's work space.
@@ -56,6 +73,9 @@ struct Scratch<T> {
     coarse: CoarseCells<T>,
     block: Box<[T; BLOCK_VALUES]>,
     sheet: Box<Sheet<T>>,
+    first_order: Box<FirstOrderCells>,
+    /// Faces of the present sheet that are swept at first order.
+    faces: Vec<usize>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -65,6 +85,8 @@ impl<T: Real> Scratch<T> {
             coarse: CoarseCells::new(),
             block: block.try_into().expect("the length is the array's"),
             sheet: Sheet::new(),
+            first_order: FirstOrderCells::new(),
+            faces: Vec::new(),
         }
     }
 }
@@ -79,6 +101,10 @@ struct GroupSweep<'a, T> {
     /// The group's values afterwards, `[6, 16, 16, 16]`.
     out: &'a mut [T],
     planes: [Option<&'a mut [T]>; FLUX_PLANES],
+    /// For a redo: the marks of the pool, `[slot, 16, 16]`.
+    known: Option<&'a [u16]>,
+    /// The group's marks afterwards, `[16, 16]`.
+    found: &'a mut [u16],
     parameters: &'a SweepParameters<T>,
 }
 
@@ -98,30 +124,40 @@ impl<T: Real> GroupSweep<'_, T> {
     #[inline(always)]
     fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
         ghosts::gather(self.tables, self.g, self.fluid, &mut self.scratch.coarse, &mut self.scratch.block);
-        if self.parameters.backward {
-            self.sweep_columns::<11>(2, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
-            self.sweep_columns::<11>(1, 0..HYDRO_BLOCK, INTERIOR, eos);
-            self.sweep_rows::<8>(INTERIOR, INTERIOR, eos);
-        } else {
-            self.sweep_rows::<11>(0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
-            self.sweep_columns::<8>(1, INTERIOR, 0..HYDRO_BLOCK, eos);
-            self.sweep_columns::<8>(2, INTERIOR, INTERIOR, eos);
+        self.scratch.faces.clear();
+        if let Some(known) = self.known {
+            let axes = if self.parameters.backward { [2, 1, 0] } else { [0, 1, 2] };
+            self.scratch.first_order.gather(self.tables, self.g, known, axes);
         }
-        self.finish(eos)
+        if self.parameters.backward {
+            self.sweep_columns::<11>(0, 2, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
+            self.sweep_columns::<11>(1, 1, 0..HYDRO_BLOCK, INTERIOR, eos);
+            self.sweep_rows::<8>(2, INTERIOR, INTERIOR, eos);
+        } else {
+            self.sweep_rows::<11>(0, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK, eos);
+            self.sweep_columns::<8>(1, 1, INTERIOR, 0..HYDRO_BLOCK, eos);
+            self.sweep_columns::<8>(2, 2, INTERIOR, INTERIOR, eos);
+        }
+        let mut report = self.finish(eos);
+        self.report_marks(&mut report);
+        report
     }
 
-    /// Sweeps along x: `R` rows at a time, which lie one behind the other in the block.
+    /// Sweeps along x, as the first or last `pass`: `R` rows at a time, which lie one behind the other in the block.
     #[inline(always)]
-    fn sweep_rows<const R: usize>(&mut self, along_y: Range<usize>, along_z: Range<usize>, eos: &Eos<T>) {
+    fn sweep_rows<const R: usize>(&mut self, pass: usize, along_y: Range<usize>, along_z: Range<usize>, eos: &Eos<T>) {
         let fields = momentum_first(0);
         for k in along_z {
             for j in along_y.clone().step_by(R) {
-                let Scratch { block, sheet, .. } = &mut *self.scratch;
+                let Scratch { block, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     let rows = &block[block_cell(fields[f], 0, j, k)..][..R * HYDRO_BLOCK];
                     sheet.state[f][..R * HYDRO_BLOCK].copy_from_slice(rows);
                 }
-                sheet.advance::<1>(R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos);
+                if self.known.is_some() {
+                    first_order.faces_of_rows::<R>(pass, j, k, faces);
+                }
+                sheet.advance::<1>(R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos, faces);
                 for f in 0..FIELDS {
                     for r in 0..R {
                         let new = &sheet.state[f][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
@@ -136,10 +172,11 @@ impl<T: Real> GroupSweep<'_, T> {
         }
     }
 
-    /// Sweeps along y or z: `W` pencils side by side in x at a time.
+    /// Sweeps along y or z, as the `pass`-th axis: `W` pencils side by side in x at a time.
     #[inline(always)]
     fn sweep_columns<const W: usize>(
         &mut self,
+        pass: usize,
         axis: usize,
         along_x: Range<usize>,
         along_other: Range<usize>,
@@ -152,13 +189,16 @@ impl<T: Real> GroupSweep<'_, T> {
                     1 => block_cell(field, i, n, other),
                     _ => block_cell(field, i, other, n),
                 };
-                let Scratch { block, sheet, .. } = &mut *self.scratch;
+                let Scratch { block, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     for n in 0..HYDRO_BLOCK {
                         sheet.state[f][n * W..][..W].copy_from_slice(&block[at(fields[f], n)..][..W]);
                     }
                 }
-                sheet.advance::<W>(HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos);
+                if self.known.is_some() {
+                    first_order.faces_of_columns::<W>(pass, i, other, faces);
+                }
+                sheet.advance::<W>(HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos, faces);
                 for f in 0..FIELDS {
                     for n in INTERIOR {
                         block[at(fields[f], n)..][..W].copy_from_slice(&sheet.state[f][n * W..][..W]);
@@ -190,10 +230,11 @@ impl<T: Real> GroupSweep<'_, T> {
         }
     }
 
-    /// Synchronises the group's cells, writes them out and reports on the leaves.
+    /// Synchronises the group's cells, writes them out, marks and reports on the leaves.
     #[inline(always)]
     fn finish(&mut self, eos: &Eos<T>) -> GroupReport {
         let mut report = GroupReport::default();
+        self.found.fill(0);
         let block = &self.scratch.block;
         for k in 0..GROUP {
             for j in 0..GROUP {
@@ -207,10 +248,40 @@ impl<T: Real> GroupSweep<'_, T> {
                 for f in 0..FIELDS {
                     self.out[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
                 }
-                row.book(&leaf_offsets(self.tables.leaves[self.g], j, k), &mut report);
+                let leaves = leaf_offsets(self.tables.leaves[self.g], j, k);
+                if row.book(&leaves, &mut report) {
+                    self.found[k * GROUP + j] = row.marks(&leaves);
+                }
             }
         }
         report
+    }
+
+    /// Adds the marks that were known to those just found, and reports on both.
+    #[inline(always)]
+    fn report_marks(&mut self, report: &mut GroupReport) {
+        if report.floored + report.invalid > 0 || self.known.is_some() {
+            self.merge_marks(report);
+        }
+    }
+
+    #[cold]
+    fn merge_marks(&mut self, report: &mut GroupReport) {
+        if let Some(known) = self.known {
+            let known = &known[self.tables.slots[self.g] as usize * MARK_ROWS..][..MARK_ROWS];
+            for (row, (found, &known)) in self.found.iter_mut().zip(known).enumerate() {
+                if known != 0 && report.redone == 0 {
+                    report.first_redone = (row * GROUP) as u32 + known.trailing_zeros();
+                }
+                report.redone += known.count_ones();
+                report.marked += (*found & !known).count_ones();
+                *found |= known;
+            }
+            report.redone_faces = self.scratch.first_order.face_count();
+        } else {
+            report.marked = self.found.iter().map(|row| row.count_ones()).sum();
+        }
+        report.marks_reach = reach(self.found);
     }
 }
 

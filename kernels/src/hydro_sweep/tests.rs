@@ -3,6 +3,7 @@
 use super::*;
 use crate::isa::Isa;
 use crate::layout::{FACE_CELLS, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, cell};
+use crate::marks::MARK_ROWS;
 use crate::testing::{Mesh, conserved};
 use std::f64::consts::TAU;
 
@@ -40,8 +41,10 @@ impl<T: Real> Level<T> {
     fn sweep_with(&mut self, isa: Isa, backward: bool, dt_over_dx: f64, eos: Eos<T>) {
         let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), backward, eos };
         let mut out = self.fluid.clone();
+        let mut marks = vec![0; self.fluid.len() / GROUP_VALUES * MARK_ROWS];
         let Self { tables, fluid, flux_slots, fluxes, reports } = self;
-        cpu::hydro_sweep(isa, tables, flux_slots, fluid, &mut out, fluxes, &parameters, reports);
+        let marks = (&[][..], &mut marks[..]);
+        cpu::hydro_sweep(isa, tables, flux_slots, fluid, &mut out, fluxes, marks, None, &parameters, reports);
         *fluid = out;
     }
 
@@ -305,7 +308,20 @@ fn the_operation_writes_only_the_slots_of_its_level() {
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut reports = vec![GroupReport::default(); level.tables.len()];
     let parameters = SweepParameters { dt_over_dx: 0.1, backward: false, eos: Eos::new(GAMMA) };
-    hydro_sweep(&device, &level.tables, &level.flux_slots, &fluid, &mut out, &mut fluxes, &parameters, &mut reports);
+    let mut marks = Marks::new(&device, mesh.group_count()).unwrap();
+    let Level { tables, flux_slots, .. } = &level;
+    hydro_sweep(
+        &device,
+        tables,
+        flux_slots,
+        &fluid,
+        &mut out,
+        &mut fluxes,
+        &mut marks,
+        None,
+        &parameters,
+        &mut reports,
+    );
     for slot in 0..mesh.group_count() {
         let ours = level.tables.slots.contains(&(slot as u32));
         assert!(out.host()[slot * GROUP_VALUES..][..GROUP_VALUES].iter().all(|&x| (x != -7.0) == ours));
