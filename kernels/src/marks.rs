@@ -75,16 +75,19 @@ impl Marks {
     }
 }
 
-/// The groups whose sweep sees a mark, theirs or a neighbour's, in order: those that a redo must sweep again.
-pub fn groups_to_redo(tables: &LevelTables, reports: &[GroupReport]) -> Vec<u32> {
+/// The groups whose sweep sees a new mark, theirs or a neighbour's, in order: those that a redo must sweep again. The
+/// reports then know of no new marks.
+pub fn groups_to_redo(tables: &LevelTables, reports: &mut [GroupReport]) -> Vec<u32> {
     let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
     let mut group_in = vec![0; slots];
     for (g, &slot) in tables.slots.iter().enumerate() {
         group_in[slot as usize] = g;
     }
     let mut wanted = vec![false; tables.len()];
-    for (g, report) in reports.iter().enumerate().filter(|(_, report)| report.marks_reach != 0) {
-        for d in (0..DIRECTIONS).filter(|d| report.marks_reach >> d & 1 == 1) {
+    for (g, report) in reports.iter_mut().enumerate().filter(|(_, report)| report.marked > 0) {
+        report.marked = 0;
+        let reach = std::mem::take(&mut report.marks_reach);
+        for d in (0..DIRECTIONS).filter(|d| reach >> d & 1 == 1) {
             let slot = tables.row(g)[d];
             if slot != NONE {
                 wanted[group_in[slot as usize]] = true;

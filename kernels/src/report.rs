@@ -23,7 +23,7 @@ pub struct GroupReport {
     pub first_invalid: u32,
     /// Leaf cells that a sweep has marked ([`crate::marks`]) and that were not marked before.
     pub marked: u32,
-    /// The groups whose sweep sees a mark of this one, this one included: bits by [`crate::layout::direction`].
+    /// The groups whose sweep sees one of these marks, this one included: bits by [`crate::layout::direction`].
     pub marks_reach: u32,
     /// Leaf cells that were marked before a sweep and so had all their faces swept at first order.
     pub redone: u32,

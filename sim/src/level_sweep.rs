@@ -9,7 +9,7 @@ use comove_kernels::{GroupReport, Real};
 
 /// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
 /// has spoilt; what is left after the last is floored.
-const REDOS: usize = 4;
+const REDOS: usize = 8;
 
 /// Sweeps the groups of a level over `dt`: from `state.fluid` to their slots of `state.next`, the fluxes through the
 /// planes that flux correction needs to `state.fluxes`. Where cells would have to be floored or are not finite, their
@@ -47,8 +47,7 @@ pub fn sweep_level<T: Real>(
             break;
         }
         state.marks.accept();
-        redo = Some(groups_to_redo(&state.tables[level], &reports));
-        reports.iter_mut().for_each(|report| report.marked = 0);
+        redo = Some(groups_to_redo(&state.tables[level], &mut reports));
     }
     book.add_reports(state, level, &reports);
     if direction == Direction::Backward {

@@ -1,11 +1,13 @@
 //! Test problems in plain coordinates, each with its solution: one file each, and all of them in [`ALL`].
 
 pub mod acoustic_wave;
+pub mod converging_flow;
 mod riemann;
 pub mod shock_tube;
 pub mod uniform_flow;
 
 pub use acoustic_wave::AcousticWave;
+pub use converging_flow::ConvergingFlow;
 pub use shock_tube::ShockTube;
 pub use uniform_flow::UniformFlow;
 
@@ -102,7 +104,8 @@ pub fn l1_error(problem: &dyn Problem, state: &HostState, t: f64) -> f64 {
 }
 
 /// Every problem with its standard parameters.
-pub static ALL: [&dyn Problem; 3] = [&UniformFlow::STANDARD, &AcousticWave::STANDARD, &ShockTube::SOD];
+pub static ALL: [&dyn Problem; 4] =
+    [&UniformFlow::STANDARD, &AcousticWave::STANDARD, &ShockTube::SOD, &ConvergingFlow::STANDARD];
 
 /// The problem of that name with its standard parameters.
 pub fn by_name(name: &str) -> Option<&'static dyn Problem> {

@@ -267,21 +267,22 @@ impl<T: Real> GroupSweep<'_, T> {
 
     #[cold]
     fn merge_marks(&mut self, report: &mut GroupReport) {
+        let mut new = [0; MARK_ROWS];
+        new.copy_from_slice(self.found);
         if let Some(known) = self.known {
             let known = &known[self.tables.slots[self.g] as usize * MARK_ROWS..][..MARK_ROWS];
-            for (row, (found, &known)) in self.found.iter_mut().zip(known).enumerate() {
-                if known != 0 && report.redone == 0 {
-                    report.first_redone = (row * GROUP) as u32 + known.trailing_zeros();
+            for row in 0..MARK_ROWS {
+                if known[row] != 0 && report.redone == 0 {
+                    report.first_redone = (row * GROUP) as u32 + known[row].trailing_zeros();
                 }
-                report.redone += known.count_ones();
-                report.marked += (*found & !known).count_ones();
-                *found |= known;
+                report.redone += known[row].count_ones();
+                new[row] &= !known[row];
+                self.found[row] |= known[row];
             }
             report.redone_faces = self.scratch.first_order.face_count();
-        } else {
-            report.marked = self.found.iter().map(|row| row.count_ones()).sum();
         }
-        report.marks_reach = reach(self.found);
+        report.marked = new.iter().map(|row| row.count_ones()).sum();
+        report.marks_reach = reach(&new);
     }
 }
 

@@ -54,8 +54,7 @@ impl<T: Real> Sweep<T> {
                 return redos;
             }
             self.known.copy_from_slice(&self.found);
-            let groups = groups_to_redo(&self.tables, &self.reports);
-            self.reports.iter_mut().for_each(|report| report.marked = 0);
+            let groups = groups_to_redo(&self.tables, &mut self.reports);
             self.run(Some(&groups));
         }
         unreachable!()
@@ -64,8 +63,8 @@ impl<T: Real> Sweep<T> {
     /// The groups that see a mark in `known`.
     fn groups(&self) -> Vec<u32> {
         let seen = |&slot: &u32| reach(&self.known[slot as usize * MARK_ROWS..][..MARK_ROWS]);
-        let report = |slot| GroupReport { marks_reach: seen(slot), ..Default::default() };
-        groups_to_redo(&self.tables, &self.tables.slots.iter().map(report).collect::<Vec<_>>())
+        let report = |slot| GroupReport { marked: 1, marks_reach: seen(slot), ..Default::default() };
+        groups_to_redo(&self.tables, &mut self.tables.slots.iter().map(report).collect::<Vec<_>>())
     }
 
     /// Marks about one cell in `rarity`, and all at some edges and corners of the group.

@@ -4,7 +4,8 @@ use super::{CoarseFineFace, RefluxTables};
 use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{
-    FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin,
+    DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell,
+    octant_origin,
 };
 use crate::point::eos::Eos;
 use crate::potential_ghosts::{face_axes, strides};
@@ -69,10 +70,17 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 }
 
 impl<T: Real> GroupCorrection<'_, T> {
-    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one.
+    /// u ∓= Δt/h (⟨F_fine⟩ − F_coarse), minus where the face is the cell's high one. A cell to which that would leave no
+    /// entropy keeps its adiabat: the scalar is no conserved quantity, and its energy gain is booked with the cold
+    /// cells'.
     #[inline(always)]
     fn correct(&mut self, face: &CoarseFineFace) {
         let place = Place::of(face);
+        let mut before = [[T::zero(); 2]; CELLS];
+        for n in 0..CELLS {
+            let c = place.cell(n % PATCH, n / PATCH);
+            before[n] = [self.fluid[DENSITY * GROUP_CELLS + c], self.fluid[ENTROPY * GROUP_CELLS + c]];
+        }
         let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
         let plane = |n: u32, f: usize| {
             let first = n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS;
@@ -93,6 +101,13 @@ impl<T: Real> GroupCorrection<'_, T> {
                 for a in 0..PATCH {
                     fluid[place.cell(a, b)] += change[a];
                 }
+            }
+        }
+        for n in 0..CELLS {
+            let c = place.cell(n % PATCH, n / PATCH);
+            let [density, entropy] = before[n];
+            if self.fluid[ENTROPY * GROUP_CELLS + c] <= T::zero() {
+                self.fluid[ENTROPY * GROUP_CELLS + c] = entropy * (self.fluid[DENSITY * GROUP_CELLS + c] / density);
             }
         }
     }

@@ -29,7 +29,7 @@ impl SnapshotWriter {
     pub fn checkpoint(&mut self, work: &mut Work<'_>, snapshot: Snapshot, lasting: bool) -> Result<(), PipelineError> {
         let header = &snapshot.header;
         let (a, z, step) = (header.a, header.redshift(), header.step);
-        let file = format!("checkpoint_{step:06}.h5");
+        let file = checkpoint_name(step);
         self.begin(
             work,
             snapshot,
@@ -109,6 +109,11 @@ pub fn provenance(work: &Work<'_>) -> Value {
         "host": lock::host(),
         "stage": work.fingerprint,
     })
+}
+
+/// The file of the checkpoint at the end of a root step.
+pub fn checkpoint_name(step: u64) -> String {
+    format!("checkpoint_{step:06}.h5")
 }
 
 /// A redshift to three decimals at most.
