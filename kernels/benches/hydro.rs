@@ -9,7 +9,7 @@ use comove_kernels::state_hash::state_hash;
 use comove_kernels::tables::NONE;
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{Buffer, Device, Eos, GroupReport, LevelTables, Real};
+use comove_kernels::{Buffer, Device, Eos, GroupReport, LevelTables, Marks, Real};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -79,13 +79,38 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let mut a = Buffer::from_host(&device, fluid.clone()).unwrap();
     let mut b = Buffer::from_host(&device, fluid).unwrap();
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
+    let mut marks = Marks::new(&device, a.len() / GROUP_VALUES).unwrap();
     let mut reports = vec![GroupReport::default(); tables.len()];
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES];
     let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
-        hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &forward, &mut reports);
-        hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &backward, &mut reports);
+        hydro_sweep(
+            &device,
+            tables,
+            &flux_slots,
+            &a,
+            None,
+            &mut b,
+            &mut fluxes,
+            &mut marks,
+            None,
+            &forward,
+            &mut reports,
+        );
+        hydro_sweep(
+            &device,
+            tables,
+            &flux_slots,
+            &b,
+            None,
+            &mut a,
+            &mut fluxes,
+            &mut marks,
+            None,
+            &backward,
+            &mut reports,
+        );
     });
 }
 

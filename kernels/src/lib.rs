@@ -9,6 +9,7 @@
 //! | [`tables`] | which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
+//! | [`marks`] | cells that need the first-order flux, and the faces around them |
 //! | `synchronised_row`, [`report`] | energy and entropy scalar made to agree row by row, and how that is booked |
 //! | [`slots`] | whole slots of pools copied, added, cleared |
 //! | [`poisson_source`] | right-hand sides, computed where they are read |
@@ -35,6 +36,7 @@ pub mod group_poisson;
 pub mod hydro_sweep;
 pub mod isa;
 pub mod layout;
+pub mod marks;
 pub mod mass_sheet;
 pub mod point;
 pub mod poisson_source;
@@ -61,6 +63,7 @@ pub use error::KernelError;
 pub use face_boundary::FaceBoundary;
 pub use gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration};
 pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
+pub use marks::Marks;
 pub use mass_sheet::{add_correction, mass_sheet};
 pub use point::eos::Eos;
 pub use poisson_source::{DensitySource, PoissonSource};

@@ -11,12 +11,26 @@ pub struct GroupReport {
     pub floor_mass: f64,
     /// Leaf cells whose density or pressure was raised to its floor.
     pub floored: u32,
+    /// The first of them: offset in the group ([`crate::layout::cell`]).
+    pub first_floored: u32,
     /// Leaf cells whose pressure came from the entropy scalar.
     pub cold: u32,
+    /// Leaf cells whose total energy did not exceed the kinetic one before.
+    pub negative: u32,
     /// Leaf cells that are not finite or not positive even so.
     pub invalid: u32,
-    /// The first of them: offset in the group ([`crate::layout::cell`]).
+    /// The first of them, as above.
     pub first_invalid: u32,
+    /// Leaf cells that a sweep has marked ([`crate::marks`]) and that were not marked before.
+    pub marked: u32,
+    /// The groups whose sweep sees one of these marks, this one included: bits by [`crate::layout::direction`].
+    pub marks_reach: u32,
+    /// Leaf cells that were marked before a sweep and so had all their faces swept at first order.
+    pub redone: u32,
+    /// The first of them, as above.
+    pub first_redone: u32,
+    /// Faces, pass by pass, that were swept at first order: each is counted by the group of the cell above it.
+    pub redone_faces: u32,
 }
 
 impl GroupReport {
@@ -25,11 +39,22 @@ impl GroupReport {
         if self.invalid == 0 {
             self.first_invalid = other.first_invalid;
         }
+        if self.floored == 0 {
+            self.first_floored = other.first_floored;
+        }
+        if self.redone == 0 {
+            self.first_redone = other.first_redone;
+        }
         self.energy_added += other.energy_added;
         self.floor_energy += other.floor_energy;
         self.floor_mass += other.floor_mass;
         self.floored += other.floored;
         self.cold += other.cold;
+        self.negative += other.negative;
         self.invalid += other.invalid;
+        self.marked += other.marked;
+        self.marks_reach |= other.marks_reach;
+        self.redone += other.redone;
+        self.redone_faces += other.redone_faces;
     }
 }

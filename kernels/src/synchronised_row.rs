@@ -16,6 +16,7 @@ pub(crate) type Rows<T, const N: usize> = [[T; N]; FIELDS];
 const COLD: u32 = 1;
 const FLOORED: u32 = 2;
 const INVALID: u32 = 4;
+const NEGATIVE: u32 = 8;
 
 /// `N` cells whose energy and entropy scalar agree.
 pub(crate) struct SynchronisedRow<T, const N: usize> {
@@ -23,7 +24,7 @@ pub(crate) struct SynchronisedRow<T, const N: usize> {
     before: Rows<T, N>,
     /// The cells now.
     pub(crate) after: Rows<T, N>,
-    /// What happened to each: bits [`COLD`], [`FLOORED`], [`INVALID`].
+    /// What happened to each: bits [`COLD`], [`FLOORED`], [`INVALID`], [`NEGATIVE`].
     unusual: [u32; N],
 }
 
@@ -42,24 +43,30 @@ impl<T: Real, const N: usize> SynchronisedRow<T, N> {
             let cold = if done.cold { COLD } else { 0 };
             let floored = if done.floored { FLOORED } else { 0 };
             let invalid = if is_valid(&done.cell) { 0 } else { INVALID };
-            unusual[i] = cold | floored | invalid;
+            let negative = if done.negative { NEGATIVE } else { 0 };
+            unusual[i] = cold | floored | invalid | negative;
         }
         Self { before, after, unusual }
     }
 
     /// Adds the cells to their group's report, in order. `offsets`: where each lies in the group
-    /// ([`crate::layout::cell`]), [`NONE`] for one that does not count.
+    /// ([`crate::layout::cell`]), [`NONE`] for one that does not count. Whether one of them should not have occurred:
+    /// see [`SynchronisedRow::marks`].
     #[inline(always)]
-    pub(crate) fn book(&self, offsets: &[u32; N], report: &mut GroupReport) {
+    pub(crate) fn book(&self, offsets: &[u32; N], report: &mut GroupReport) -> bool {
         let mut seen = 0;
         let mut cold = 0;
+        let mut negative = 0;
         for i in 0..N {
             let unusual = if offsets[i] == NONE { 0 } else { self.unusual[i] };
             seen |= unusual;
             cold += unusual & COLD;
+            negative += unusual & NEGATIVE;
         }
         report.cold += cold;
-        if seen & !COLD != 0 {
+        report.negative += negative / NEGATIVE;
+        let unexpected = seen & (FLOORED | INVALID) != 0;
+        if unexpected {
             self.book_floored_and_invalid(offsets, report);
         } else if seen != 0 {
             // what is not cold keeps its energy and adds nothing
@@ -72,14 +79,25 @@ impl<T: Real, const N: usize> SynchronisedRow<T, N> {
                 report.energy_added += energy;
             }
         }
+        unexpected
     }
 
-    /// The same, cold cells counted, for rows with cells that should not occur.
+    /// The cells that had to be floored or are not valid even so: bit i for cell i.
+    #[cold]
+    pub(crate) fn marks(&self, offsets: &[u32; N]) -> u16 {
+        let marked = |i: &usize| offsets[*i] != NONE && self.unusual[*i] & (FLOORED | INVALID) != 0;
+        (0..N).filter(marked).fold(0, |marks, i| marks | 1 << i)
+    }
+
+    /// What [`SynchronisedRow::book`] adds where cells occur that should not: the energy and those cells.
     #[cold]
     fn book_floored_and_invalid(&self, offsets: &[u32; N], report: &mut GroupReport) {
         for i in (0..N).filter(|&i| offsets[i] != NONE) {
             let energy = self.after[ENERGY][i].wide() - self.before[ENERGY][i].wide();
             if self.unusual[i] & FLOORED != 0 {
+                if report.floored == 0 {
+                    report.first_floored = offsets[i];
+                }
                 report.floored += 1;
                 report.floor_energy += energy;
                 report.floor_mass += self.after[DENSITY][i].wide() - self.before[DENSITY][i].wide();
@@ -134,11 +152,12 @@ mod tests {
         }
         let row = SynchronisedRow::new(before, &eos);
         let mut report = GroupReport::default();
-        row.book(&[10, 11, 12, NONE, NONE], &mut report);
-        assert_eq!((report.cold, report.floored, report.invalid), (1, 1, 0));
+        assert!(row.book(&[10, 11, 12, NONE, NONE], &mut report));
+        assert_eq!((report.cold, report.floored, report.invalid, report.negative), (1, 1, 0, 1));
+        assert_eq!((report.first_floored, row.marks(&[10, 11, 12, NONE, NONE])), (12, 0b100));
         assert_eq!(report.energy_added, row.after[ENERGY][1] - 100.0);
         assert_eq!(report.floor_mass, eos.density_floor + 1.0);
-        row.book(&[NONE, NONE, NONE, 13, 14], &mut report);
+        assert!(row.book(&[NONE, NONE, NONE, 13, 14], &mut report) && !row.book(&[10; 5], &mut GroupReport::default()));
         assert_eq!((report.cold, report.invalid, report.first_invalid), (2, 1, 13));
     }
 }

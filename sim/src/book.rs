@@ -1,14 +1,14 @@
 //! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
 
-use crate::error::SimError;
+use crate::diagnosis::Diagnosis;
 use crate::exact_sum::ExactSum;
 use crate::parameters::TimeSteps;
-use crate::records::{Ledger, Sums, Timing};
+use crate::records::{CellPlace, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
-use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{GroupReport, Real};
+use comove_kernels::{Eos, GroupReport, Real};
 use serde::{Deserialize, Serialize};
 
 /// The strongest acceleration of a step's kicks relative to the cell width: it limits the next step.
@@ -34,11 +34,16 @@ pub struct Book {
     regrid_energy: f64,
     /// Whether a regrid changed the tree.
     pub regridded: bool,
+    redone: u64,
+    redone_faces: u64,
+    first_redone: Option<CellPlace>,
     floored: u64,
-    /// Of each level's last sweep.
-    cold: Vec<u64>,
+    first_floored: Option<CellPlace>,
+    /// Of each level's last sweep: cells whose pressure came from the entropy scalar, and those whose energy alone gave
+    /// none.
+    cold: Vec<[u64; 2]>,
     invalid: u64,
-    first_invalid: Option<(usize, usize, usize)>,
+    first_invalid: Option<CellPlace>,
     time_steps: TimeSteps,
     /// Steps of each level.
     pub level_steps: Vec<u32>,
@@ -72,20 +77,29 @@ impl Book {
             self.entropy_energy.add(report.energy_added * volume);
             self.floor_energy.add(report.floor_energy * volume);
             self.floor_mass.add(report.floor_mass * volume);
-            self.floored += u64::from(report.floored);
-            self.invalid += u64::from(report.invalid);
-            if report.invalid > 0 && self.first_invalid.is_none() {
-                self.first_invalid = Some((level, group, report.first_invalid as usize));
+            self.redone_faces += u64::from(report.redone_faces);
+            for (cells, first, sum, place) in [
+                (report.redone, report.first_redone, &mut self.redone, &mut self.first_redone),
+                (report.floored, report.first_floored, &mut self.floored, &mut self.first_floored),
+                (report.invalid, report.first_invalid, &mut self.invalid, &mut self.first_invalid),
+            ] {
+                *sum += u64::from(cells);
+                if cells > 0 && place.is_none() {
+                    let cell = state.locate(level, group, first as usize);
+                    *place = Some(CellPlace { level: level as u8, cell });
+                }
             }
         }
     }
 
-    /// Counts the leaf cells of a level whose pressure came from the entropy scalar in its last sweep.
+    /// Counts the leaf cells of a level whose pressure came from the entropy scalar in its last sweep, and those whose
+    /// energy alone gave none.
     pub fn count_cold(&mut self, level: usize, reports: &[GroupReport]) {
         if self.cold.len() <= level {
-            self.cold.resize(level + 1, 0);
+            self.cold.resize(level + 1, [0; 2]);
         }
-        self.cold[level] = reports.iter().map(|r| u64::from(r.cold)).sum();
+        let sum = |count: fn(&GroupReport) -> u32| reports.iter().map(|r| u64::from(count(r))).sum();
+        self.cold[level] = [sum(|r| r.cold), sum(|r| r.negative)];
     }
 
     /// Takes note of a regrid that changed the tree and the energy by so much.
@@ -119,35 +133,42 @@ impl Book {
         ledger.floor_energy += self.floor_energy.value();
         ledger.floor_mass += self.floor_mass.value();
         ledger.regrid_energy += self.regrid_energy;
+        ledger.redone_cells += self.redone;
         ledger.floored_cells += self.floored;
     }
 
     /// Leaf cells whose pressure came from the entropy scalar in their level's last sweep.
     pub fn cold_cells(&self) -> u64 {
-        self.cold.iter().sum()
+        self.cold.iter().map(|[cold, _]| cold).sum()
     }
 
-    /// Cells that turned unphysical.
+    /// Leaf cells raised to a floor, operation by operation.
+    pub fn floored_cells(&self) -> u64 {
+        self.floored
+    }
+
+    /// Leaf cells that are not finite or not positive.
     pub fn invalid_cells(&self) -> u64 {
         self.invalid
     }
 
-    /// # Errors
-    /// [`SimError::Unphysical`] with the first bad cell, if there was one.
-    pub fn check<T: Real>(&self, state: &State<T>, step: u64) -> Result<(), SimError> {
-        let Some((level, group, cell)) = self.first_invalid else { return Ok(()) };
-        let slot = state.slots[level][group] as usize;
-        let fluid = state.fluid.host();
-        let value = |field: usize| fluid[slot * GROUP_VALUES + field * GROUP_CELLS + cell].wide();
-        Err(SimError::Unphysical {
-            step,
-            count: self.invalid,
-            level: level as u8,
-            cell: state.locate(level, group, cell),
-            density: value(DENSITY),
-            energy: value(ENERGY),
-            entropy: value(ENTROPY),
-        })
+    /// What the ladder did in a step of a state with `leaf_cells` leaf cells, which was taken again `retries` times.
+    pub fn ladder(&self, leaf_cells: f64, retries: u32) -> Ladder {
+        Ladder {
+            negative_fraction: self.cold.iter().map(|[_, negative]| negative).sum::<u64>() as f64 / leaf_cells,
+            redone_cells: self.redone,
+            redone_faces: self.redone_faces,
+            first_redone: self.first_redone,
+            retries,
+            floored_cells: self.floored,
+            first_floored: self.first_floored,
+        }
+    }
+
+    /// The first cell that is not valid, else the first that was floored, with its neighbours.
+    pub fn diagnosis<T: Real>(&self, state: &State<T>, eos: &Eos<T>) -> Option<Diagnosis> {
+        let place = self.first_invalid.or(self.first_floored)?;
+        Some(Diagnosis::of(state, eos, place))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong in a run.
 
+use crate::diagnosis::Diagnosis;
 use std::path::PathBuf;
 
 /// Errors of this crate.
@@ -50,27 +51,46 @@ pub enum SimError {
         /// What is missing.
         reason: String,
     },
-    /// A state that no physics explains.
-    #[error(
-        "step {step}: unphysical state in {count} cells, first at level {level}, cell {cell:?} \
-         (density {density:e}, energy {energy:e}, entropy {entropy:e})"
-    )]
+    /// A step that no rung of the robustness ladder could save.
+    #[error("step {step}: {fault}, in spite of {tried}; the first is at {cell}")]
     Unphysical {
         /// Root step.
         step: u64,
-        /// Cells concerned.
-        count: u64,
-        /// Level of the first.
-        level: u8,
-        /// Its cell on the level's lattice.
-        cell: [usize; 3],
-        /// Its density.
-        density: f64,
-        /// Its total energy density.
-        energy: f64,
-        /// Its entropy scalar.
-        entropy: f64,
+        /// What is wrong, and in how many cells.
+        fault: Fault,
+        /// What was tried.
+        tried: String,
+        /// The first of these cells, as it is now, and its neighbours.
+        cell: Box<Diagnosis>,
     },
+}
+
+/// What is wrong with the state after a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// Cells that are not finite, or not positive although they were raised to the floors.
+    Invalid {
+        /// How many.
+        cells: u64,
+    },
+    /// More cells had to be raised to the floors than `floor_budget` allows.
+    Floored {
+        /// How many.
+        cells: u64,
+        /// How many may be.
+        allowed: u64,
+    },
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Invalid { cells } => write!(f, "{cells} cells are not finite or not positive"),
+            Self::Floored { cells, allowed } => {
+                write!(f, "{cells} cells had to be raised to a floor where floor_budget allows {allowed}")
+            }
+        }
+    }
 }
 
 impl SimError {

@@ -1,13 +1,19 @@
-//! One hydro sweep of one level.
+//! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
 use crate::book::Book;
 use crate::state::State;
 use crate::step::{Direction, Physics};
 use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_kernels::marks::groups_to_redo;
 use comove_kernels::{GroupReport, Real};
 
+/// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
+/// has spoilt; what is left after the last is floored.
+const REDOS: usize = 8;
+
 /// Sweeps the groups of a level over `dt`: from `state.fluid` to their slots of `state.next`, the fluxes through the
-/// planes that flux correction needs to `state.fluxes`.
+/// planes that flux correction needs to `state.fluxes`. Where cells would have to be floored or are not finite, their
+/// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be in
 ///   `state.fluid`.
@@ -27,17 +33,28 @@ pub fn sweep_level<T: Real>(
     };
     let mut reports = vec![GroupReport::default(); state.tables[level].len()];
     let earlier = state.history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed));
-    hydro_sweep(
-        &state.device,
-        &state.tables[level],
-        &state.flux.slots[level],
-        &state.fluid,
-        earlier.as_ref(),
-        &mut state.next,
-        &mut state.fluxes,
-        &parameters,
-        &mut reports,
-    );
+    let mut redo = None;
+    for redos in 0.. {
+        hydro_sweep(
+            &state.device,
+            &state.tables[level],
+            &state.flux.slots[level],
+            &state.fluid,
+            earlier.as_ref(),
+            &mut state.next,
+            &mut state.fluxes,
+            &mut state.marks,
+            redo.as_deref(),
+            &parameters,
+            &mut reports,
+        );
+        let enough = redos == REDOS || !physics.parameters.first_order_redo;
+        if enough || reports.iter().all(|report| report.marked == 0) {
+            break;
+        }
+        state.marks.accept();
+        redo = Some(groups_to_redo(&state.tables[level], &mut reports));
+    }
     book.add_reports(state, level, &reports);
     if direction == Direction::Backward {
         book.count_cold(level, &reports);

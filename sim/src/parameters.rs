@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Largest CFL number at which relaxing TVD was found stable (docs/notes-kernels.md, *Accuracy*).
 pub const MAX_COURANT: f64 = 0.8;
 
+/// Most often that a step may be taken again.
+pub const MAX_RETRIES: u32 = 8;
+
 /// The precision of the state on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -153,8 +156,16 @@ pub struct RunParameters {
     pub sibling_steps: [u32; 3],
     /// Whether the pseudo mass sheet corrects the potential.
     pub mass_sheet: bool,
-    /// Switch between energy and entropy scalar.
+    /// Whether cold gas has its pressure from the entropy scalar; else from the energy alone, for comparison.
+    pub dual_energy: bool,
+    /// Below this ratio of internal to total energy gas is cold.
     pub eta: f64,
+    /// Whether a sweep is redone with first-order fluxes around cells that would need a floor.
+    pub first_order_redo: bool,
+    /// How often at most a root step is taken again in twice as many parts, because cells had to be floored in it.
+    pub retries: u32,
+    /// Fraction of the leaf cells that floors may repair in a root step; a run that needs more stops.
+    pub floor_budget: f64,
     /// Density floor in code units.
     pub density_floor: f64,
     /// Pressure floor in code units.
@@ -184,7 +195,11 @@ impl Default for RunParameters {
             sor_tolerance: 1e-6,
             sibling_steps: [4, 2, 2],
             mass_sheet: true,
+            dual_energy: true,
             eta: 1e-2,
+            first_order_redo: true,
+            retries: 2,
+            floor_budget: 1e-3,
             density_floor: 1e-6,
             pressure_floor: 1e-20,
         }
@@ -196,10 +211,15 @@ impl RunParameters {
     pub fn eos<T: Real>(&self) -> Eos<T> {
         Eos {
             gamma: T::of(self.gamma),
-            eta: T::of(self.eta),
+            eta: T::of(self.switch()),
             density_floor: T::of(self.density_floor),
             pressure_floor: T::of(self.pressure_floor),
         }
+    }
+
+    /// The η that the kernels decide by ([`Eos::eta`]).
+    pub fn switch(&self) -> f64 {
+        if self.dual_energy { self.eta } else { Eos::<f64>::SCALAR_OFF }
     }
 
     /// Checks what can be checked without a starting state.
@@ -233,6 +253,10 @@ impl RunParameters {
         ] {
             check(name, &value, value > 0.0 && value <= 1.0, say("must lie in (0, 1]"))?;
         }
+        let budget = (0.0..=1.0).contains(&self.floor_budget);
+        check("floor_budget", &self.floor_budget, budget, say("must lie in [0, 1]"))?;
+        let reason = format!("must be at most {MAX_RETRIES}: each halves the time step");
+        check("retries", &self.retries, self.retries <= MAX_RETRIES, reason)?;
         for (name, value) in [("density_floor", self.density_floor), ("pressure_floor", self.pressure_floor)] {
             check(name, &value, value > 0.0 && value.is_finite(), say("must be positive"))?;
         }

@@ -35,6 +35,34 @@ pub enum StepLimit {
     Expansion,
 }
 
+/// A cell of the octree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellPlace {
+    /// Level.
+    pub level: u8,
+    /// Cell on the level's lattice.
+    pub cell: [usize; 3],
+}
+
+/// What the robustness ladder did in a step, beyond the entropy scalar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ladder {
+    /// Fraction of leaf cells whose total energy did not exceed the kinetic one after the last sweep.
+    pub negative_fraction: f64,
+    /// Leaf cells redone with first-order fluxes, sweep by sweep.
+    pub redone_cells: u64,
+    /// Faces with first-order fluxes, directional pass by directional pass.
+    pub redone_faces: u64,
+    /// The first of the cells redone.
+    pub first_redone: Option<CellPlace>,
+    /// How often the step was taken again: it stands as one in 2^`retries` parts.
+    pub retries: u32,
+    /// Leaf cells raised to a floor even so, operation by operation.
+    pub floored_cells: u64,
+    /// The first of them.
+    pub first_floored: Option<CellPlace>,
+}
+
 /// Conserved sums over the leaves, code units (density × Mpc³/h³ and so on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
@@ -50,6 +78,7 @@ pub struct Sums {
 
 /// What changed energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Ledger {
     /// Work of gravity: Σ ρv·g 2Δt from the kicks' own inputs.
     pub gravity_work: f64,
@@ -61,13 +90,20 @@ pub struct Ledger {
     pub floor_mass: f64,
     /// Energy that regrids changed (interpolation into new groups, averages of removed ones).
     pub regrid_energy: f64,
+    /// Cells redone with first-order fluxes.
+    pub redone_cells: u64,
+    /// Times that a step was taken again.
+    pub retries: u64,
     /// Cells floored.
     pub floored_cells: u64,
 }
 
 /// Seconds spent in the parts of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Timing {
+    /// Copying the state that a step can go back to.
+    pub save: f64,
     /// Hydro sweeps.
     pub hydro: f64,
     /// Poisson solves.
@@ -86,8 +122,9 @@ pub struct Timing {
 
 impl Timing {
     /// The parts by name.
-    pub fn parts(&self) -> [(&'static str, f64); 7] {
+    pub fn parts(&self) -> [(&'static str, f64); 8] {
         [
+            ("saved state", self.save),
             ("hydro", self.hydro),
             ("Poisson", self.poisson),
             ("gravity kick", self.kick),
@@ -105,6 +142,7 @@ impl Timing {
 
     /// Adds another step's times.
     pub fn add(&mut self, other: &Self) {
+        self.save += other.save;
         self.hydro += other.hydro;
         self.poisson += other.poisson;
         self.kick += other.kick;
@@ -127,7 +165,7 @@ pub struct StepRecord {
     pub z: Option<f64>,
     /// Code time at its end.
     pub time: f64,
-    /// Δt of one sweep of the root; its step advances 2Δt.
+    /// Δt of one sweep of the root, whose step has 2^`retries` parts of 2Δt each.
     pub dt: f64,
     /// What set Δt.
     pub limit: StepLimit,
@@ -151,6 +189,8 @@ pub struct StepRecord {
     pub mass_drift: f64,
     /// Fraction of leaf cells whose pressure comes from the entropy scalar.
     pub cold_fraction: f64,
+    /// What was needed besides the scalar.
+    pub ladder: Ladder,
     /// Smallest density of a leaf cell.
     pub density_min: f64,
     /// Largest density of a leaf cell.

@@ -3,11 +3,12 @@
 use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::boundary::GravityBoundary;
 use crate::clock::{Clock, Interval};
-use crate::error::SimError;
+use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::parameters::TimeSteps;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement;
+use crate::retry::{Attempt, Patience};
 use crate::saved_state::SavedState;
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
@@ -27,6 +28,18 @@ struct Restart {
     acceleration: Option<Acceleration>,
     /// One a level.
     steps_since_regrid: Vec<u32>,
+    #[serde(default)]
+    patience: Patience,
+}
+
+/// A root step that has been taken.
+struct Advance {
+    book: Book,
+    /// Δt of one sweep.
+    dt: f64,
+    /// How often it was taken again.
+    retries: u32,
+    patience: Patience,
 }
 
 /// A run on a device.
@@ -43,7 +56,8 @@ pub(crate) struct Run<T> {
     header: SnapshotHeader,
     timing: Timing,
     cell_updates: u64,
-    bytes_with_copies: usize,
+    /// The state at the start of the present root step, once one has been needed.
+    saved: Option<SavedState<T>>,
 }
 
 impl<T: Real> Run<T> {
@@ -66,7 +80,7 @@ impl<T: Real> Run<T> {
             header,
             timing: Timing::default(),
             cell_updates: 0,
-            bytes_with_copies: 0,
+            saved: None,
             state,
             physics,
         };
@@ -146,7 +160,17 @@ impl<T: Real> Run<T> {
         let started = Instant::now();
         let (dt, limit) = self.choose();
         let interval = self.clock.interval(dt);
-        let mut book = self.advance(&interval)?;
+        let mut saving = 0.0;
+        if self.physics.parameters.retries > 0 {
+            self.save()?;
+            saving = started.elapsed().as_secs_f64();
+        }
+        let Advance { mut book, dt, retries, patience } = self.advance(&interval)?;
+        let ladder = book.ladder(self.leaf_cells(), retries);
+        let cold_fraction = book.cold_cells() as f64 / self.leaf_cells();
+        self.restart.patience = patience;
+        self.restart.ledger.retries += u64::from(retries);
+        book.timing.save = saving;
         book.timing.time_step = std::mem::take(&mut self.choosing);
         self.clock = interval.end;
         self.step += 1;
@@ -175,7 +199,8 @@ impl<T: Real> Run<T> {
             ledger: self.restart.ledger,
             energy_residual: self.energy_residual(),
             mass_drift: self.mass_drift(),
-            cold_fraction: book.cold_cells() as f64 / self.leaf_cells(),
+            cold_fraction,
+            ladder,
             density_min: self.sums.density[0],
             density_max: self.sums.density[1],
             regridded: book.regridded,
@@ -191,26 +216,93 @@ impl<T: Real> Run<T> {
     }
 
     fn device_bytes(&self) -> usize {
-        self.state.device_bytes().max(self.bytes_with_copies)
+        self.state.device_bytes() + self.saved.as_ref().map_or(0, SavedState::bytes)
     }
 
-    /// Advances the state over an interval, checks it and sums its leaves.
-    fn advance(&mut self, interval: &Interval) -> Result<Book, SimError> {
-        let time_steps = self.physics.parameters.time_steps;
-        let mut book = Book::new(time_steps);
-        let mean_density = self.mean_density();
-        let Self { state, physics, clock, .. } = self;
-        match time_steps {
-            TimeSteps::Uniform => step(state, physics, clock, interval, mean_density, &mut book)?,
-            TimeSteps::Individual => {
-                individual_step(state, physics, clock, interval.dt, mean_density, &mut book)?;
-            }
+    /// Keeps the state as it is now, to come back to.
+    fn save(&mut self) -> Result<(), SimError> {
+        match &mut self.saved {
+            Some(saved) => saved.take(&self.state)?,
+            None => self.saved = Some(SavedState::of(&self.state)?),
         }
-        book.check(&self.state, self.step + 1)?;
+        Ok(())
+    }
+
+    /// Goes back to the state that was saved.
+    fn restore(&mut self) -> Result<(), SimError> {
+        self.saved.as_ref().expect("saved before the step").restore(&mut self.state)
+    }
+
+    /// Advances the state, which is saved unless the recipe allows no retries, over an interval and sums its leaves. A
+    /// step that turns out badly is taken again in two parts, then four (see [`crate::retry`]).
+    fn advance(&mut self, interval: &Interval) -> Result<Advance, SimError> {
+        let mean_density = self.mean_density();
+        let parameters = &self.physics.parameters;
+        let (most, budget) = (parameters.retries, parameters.floor_budget);
+        let allowed = |book: &Book| (budget * book.cell_updates as f64) as u64;
+        let mut attempts = Vec::new();
+        let mut timing = Timing::default();
+        let mut book = loop {
+            let parts = 1 << attempts.len();
+            if parts > 1 {
+                self.restore()?;
+            }
+            let book = self.attempt(interval, parts, mean_density)?;
+            timing.add(&book.timing);
+            let floored = book.floored_cells();
+            attempts.push(Attempt { acceptable: book.invalid_cells() == 0 && floored <= allowed(&book), floored });
+            if attempts.len() > most as usize || !self.restart.patience.wants_another(&attempts) {
+                break book;
+            }
+        };
+        self.refuse_unphysical(&book, allowed(&book), attempts.len())?;
+        book.timing = timing;
         let recording = Instant::now();
         self.sums = leaf_sums(&self.state);
         book.timing.records += recording.elapsed().as_secs_f64();
+        let retries = attempts.len() as u32 - 1;
+        let dt = interval.dt / f64::from(1u32 << retries);
+        Ok(Advance { book, dt, retries, patience: self.restart.patience.after(&attempts) })
+    }
+
+    /// Takes a root step in so many equal parts, which end together exactly where the interval ends.
+    fn attempt(&mut self, interval: &Interval, parts: u32, mean_density: f64) -> Result<Book, SimError> {
+        let time_steps = self.physics.parameters.time_steps;
+        let mut book = Book::new(time_steps);
+        let mut clock = self.clock;
+        for part in 1..=parts {
+            let mut piece = if parts == 1 { *interval } else { clock.interval(interval.dt / f64::from(parts)) };
+            if part == parts {
+                piece.end = interval.end;
+            }
+            let Self { state, physics, .. } = self;
+            match time_steps {
+                TimeSteps::Uniform => step(state, physics, &clock, &piece, mean_density, &mut book)?,
+                TimeSteps::Individual => individual_step(state, physics, &clock, piece.dt, mean_density, &mut book)?,
+            }
+            clock = piece.end;
+        }
         Ok(book)
+    }
+
+    /// # Errors
+    /// [`SimError::Unphysical`] if the last of so many attempts at a step left cells that are not valid, or floored more
+    /// than are allowed.
+    fn refuse_unphysical(&self, book: &Book, allowed: u64, attempts: usize) -> Result<(), SimError> {
+        let fault = match (book.invalid_cells(), book.floored_cells()) {
+            (0, floored) if floored <= allowed => return Ok(()),
+            (0, cells) => Fault::Floored { cells, allowed },
+            (cells, _) => Fault::Invalid { cells },
+        };
+        let redone = book.ladder(self.leaf_cells(), 0).redone_cells;
+        let tried = match attempts {
+            1 => format!("first-order fluxes around {redone} cells"),
+            _ => {
+                format!("first-order fluxes around {redone} cells and the step taken in {} parts", 1 << (attempts - 1))
+            }
+        };
+        let cell = book.diagnosis(&self.state, &self.physics.eos).expect("a fault has a first cell");
+        Err(SimError::Unphysical { step: self.step + 1, fault, tried, cell: Box::new(cell) })
     }
 
     /// The mean density that does not attract: of the box; 0 where its gravity is isolated.
@@ -282,15 +374,14 @@ impl<T: Real> Run<T> {
                 reason: format!("must lie in the next step, between {} and {next}", self.now()),
             });
         }
-        let saved = SavedState::of(&self.state)?;
-        self.bytes_with_copies = self.state.device_bytes() + saved.bytes();
+        self.save()?;
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {
             self.clock = interval.end;
             self.snapshot(Role::Output)
         });
-        saved.restore(&mut self.state)?;
+        self.restore()?;
         (self.clock, self.sums) = (clock, sums);
         branch
     }
@@ -303,7 +394,7 @@ impl<T: Real> Run<T> {
         header.role = role;
         (header.a, header.time, header.step) = (self.clock.a, self.clock.time, self.step);
         header.precision = self.physics.parameters.precision;
-        header.eta = self.physics.parameters.eta;
+        header.eta = self.physics.parameters.switch().max(0.0);
         self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         Ok(Snapshot { header, state: self.state.to_host() })

@@ -59,8 +59,8 @@ impl Simulation {
     /// Takes the next root step.
     ///
     /// # Errors
-    /// [`SimError::Unphysical`] naming the first bad cell; the state is then of no further use and the last checkpoint is
-    /// what to go on from.
+    /// [`SimError::Unphysical`] naming the first bad cell, where neither the redo at first order nor shorter steps help;
+    /// the state is then of no further use and the last checkpoint is what to go on from.
     pub fn step(&mut self) -> Result<StepRecord, SimError> {
         each!(&mut self.0, run => run.step())
     }

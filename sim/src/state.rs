@@ -9,7 +9,7 @@ use crate::parameters::{RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::slots::copy_slots;
 use comove_kernels::tables::NONE;
-use comove_kernels::{Buffer, DensitySource, Device, Eos, FaceBoundary, LevelTables, Real, prolong};
+use comove_kernels::{Buffer, DensitySource, Device, Eos, FaceBoundary, LevelTables, Marks, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
 pub struct State<T> {
@@ -29,6 +29,8 @@ pub struct State<T> {
     pub next: Buffer<T>,
     /// Fluxes of the last sweep, `[planes, 6, 16, 16]`.
     pub fluxes: Buffer<T>,
+    /// Cells that the last sweep could not advance, and room for a redo.
+    pub marks: Marks,
     /// φ̃, `[slots, 16, 16, 16]`; empty without gravity.
     pub potential: Buffer<T>,
     /// What finer levels interpolate in time; with individual time steps only.
@@ -75,6 +77,7 @@ impl<T: Real> State<T> {
             potential: Buffer::zeros(&device, 0)?,
             next: Buffer::zeros(&device, groups * GROUP_VALUES)?,
             fluxes: Buffer::zeros(&device, 0)?,
+            marks: Marks::new(&device, groups)?,
             gravity,
             faces: parameters.boundary.for_kernels(parameters.gamma),
             free: Vec::new(),
@@ -125,7 +128,7 @@ impl<T: Real> State<T> {
     pub fn device_bytes(&self) -> usize {
         let values = self.fluid.len() + self.next.len() + self.fluxes.len() + self.potential.len();
         let history = self.history.as_ref().map_or(0, LevelHistory::bytes);
-        values * T::BYTES + self.gravity.as_ref().map_or(0, Gravity::bytes) + history
+        values * T::BYTES + self.marks.bytes() + self.gravity.as_ref().map_or(0, Gravity::bytes) + history
     }
 
     /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
@@ -281,6 +284,7 @@ impl<T: Real> State<T> {
             let capacity = groups + groups / 8;
             self.fluid.grow(&self.device, capacity * GROUP_VALUES)?;
             self.next.grow(&self.device, capacity * GROUP_VALUES)?;
+            self.marks.grow(&self.device, capacity)?;
             self.free.extend(used as u32..capacity as u32);
         }
         if self.gravity.is_some() {

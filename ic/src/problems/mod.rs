@@ -5,6 +5,7 @@
 
 pub mod acoustic_wave;
 mod blast_wave;
+pub mod converging_flow;
 pub mod ewald;
 pub mod jeans;
 pub mod pancake;
@@ -18,6 +19,7 @@ pub mod spherical_collapse;
 pub mod uniform_flow;
 
 pub use acoustic_wave::AcousticWave;
+pub use converging_flow::ConvergingFlow;
 pub use jeans::Jeans;
 pub use pancake::Pancake;
 pub use point_masses::PointMasses;
@@ -145,8 +147,9 @@ pub trait Problem: Debug + Send + Sync {
 type Builder = fn(&str, &Value) -> Result<Box<dyn Problem>, IcError>;
 
 /// Every problem and how it is built, by name.
-const PROBLEMS: [(&str, Builder); 7] = [
+const PROBLEMS: [(&str, Builder); 8] = [
     ("acoustic_wave", decode::<AcousticWave>),
+    ("converging_flow", decode::<ConvergingFlow>),
     ("jeans", decode::<Jeans>),
     ("pancake", decode::<Pancake>),
     ("sedov", decode::<Sedov>),

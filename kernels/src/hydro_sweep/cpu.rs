@@ -1,7 +1,8 @@
 //! The sweep of one group on the processor, in parallel over groups.
 //!
 //! A block of 22³ cells is gathered once and swept in place. A direction covers the ghost cells of the axes that are
-//! still to be swept and only the group's own cells on the others.
+//! still to be swept and only the group's own cells on the others. A redo does the same with some faces at first order
+//! ([`crate::marks`]).
 
 use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
@@ -12,6 +13,7 @@ use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
     HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
 };
+use crate::marks::{FirstOrderCells, MARK_ROWS, reach};
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -34,13 +36,16 @@ pub(super) fn hydro_sweep<T: Real>(
     earlier: Option<&Earlier<T>>,
     out: &mut [T],
     fluxes: &mut [T],
+    (known, found): (&[u16], &mut [u16]),
+    redo: Option<&[u32]>,
     parameters: &SweepParameters<T>,
     reports: &mut [GroupReport],
 ) {
     let out = SlotWriter::new(out, GROUP_VALUES);
     let fluxes = SlotWriter::new(fluxes, FLUX_PLANE_VALUES);
+    let found = SlotWriter::new(found, MARK_ROWS);
     let scratch = PerThread::new(Scratch::new);
-    reports.par_iter_mut().enumerate().for_each(|(g, report)| {
+    let sweep = |g: usize| {
         // SAFETY: the slots of a level are distinct, and so are the planes (checked by the caller).
         let out = unsafe { out.slot(tables.slots[g]) };
         let planes: [Option<&mut [T]>; FLUX_PLANES] = std::array::from_fn(|p| match flux_slots[g * FLUX_PLANES + p] {
@@ -48,9 +53,22 @@ pub(super) fn hydro_sweep<T: Real>(
             // SAFETY: as above.
             plane => Some(unsafe { fluxes.slot(plane) }),
         });
-        *report =
-            scratch.with(|scratch| isa.run(GroupSweep { tables, g, fluid, earlier, scratch, out, planes, parameters }));
-    });
+        // SAFETY: as above.
+        let found = unsafe { found.slot(tables.slots[g]) };
+        let known = redo.map(|_| known);
+        scratch.with(|scratch| {
+            isa.run(GroupSweep { tables, g, fluid, earlier, scratch, out, planes, known, found, parameters })
+        })
+    };
+    match redo {
+        None => reports.par_iter_mut().enumerate().for_each(|(g, report)| *report = sweep(g)),
+        Some(groups) => {
+            let redone: Vec<GroupReport> = groups.par_iter().map(|&g| sweep(g as usize)).collect();
+            for (&g, report) in groups.iter().zip(redone) {
+                reports[g as usize] = report;
+            }
+        }
+    }
 }
 
 /// A thread's work space.
@@ -58,6 +76,9 @@ struct Scratch<T> {
     coarse: CoarseCells<T>,
     block: Box<[T; BLOCK_VALUES]>,
     sheet: Box<Sheet<T>>,
+    first_order: Box<FirstOrderCells>,
+    /// Faces of the present sheet that are swept at first order.
+    faces: Vec<usize>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -67,6 +88,8 @@ impl<T: Real> Scratch<T> {
             coarse: CoarseCells::new(),
             block: block.try_into().expect("the length is the array's"),
             sheet: Sheet::new(),
+            first_order: FirstOrderCells::new(),
+            faces: Vec::new(),
         }
     }
 }
@@ -82,6 +105,10 @@ struct GroupSweep<'a, T> {
     /// The group's values afterwards, `[6, 16, 16, 16]`.
     out: &'a mut [T],
     planes: [Option<&'a mut [T]>; FLUX_PLANES],
+    /// For a redo: the marks of the pool, `[slot, 16, 16]`.
+    known: Option<&'a [u16]>,
+    /// The group's marks afterwards, `[16, 16]`.
+    found: &'a mut [u16],
     parameters: &'a SweepParameters<T>,
 }
 
@@ -102,35 +129,44 @@ impl<T: Real> GroupSweep<'_, T> {
     fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
         let Scratch { coarse, block, .. } = &mut *self.scratch;
         ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
+        self.scratch.faces.clear();
+        if let Some(known) = self.known {
+            self.scratch.first_order.gather(self.tables, self.g, known, self.parameters.axes);
+        }
         // axes that are still to be swept need their ghost cells along the others
         let mut ranges = [0..HYDRO_BLOCK, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK];
-        for axis in self.parameters.axes {
+        for (pass, axis) in self.parameters.axes.into_iter().enumerate() {
             ranges[axis] = INTERIOR;
             let [x, y, z] = ranges.clone();
             match (axis, if axis == 0 { y.len() } else { x.len() }) {
-                (0, GROUP) => self.sweep_rows::<8>(y, z, eos),
-                (0, _) => self.sweep_rows::<11>(y, z, eos),
-                (1, GROUP) => self.sweep_columns::<8>(1, x, z, eos),
-                (1, _) => self.sweep_columns::<11>(1, x, z, eos),
-                (_, GROUP) => self.sweep_columns::<8>(2, x, y, eos),
-                _ => self.sweep_columns::<11>(2, x, y, eos),
+                (0, GROUP) => self.sweep_rows::<8>(pass, y, z, eos),
+                (0, _) => self.sweep_rows::<11>(pass, y, z, eos),
+                (1, GROUP) => self.sweep_columns::<8>(pass, 1, x, z, eos),
+                (1, _) => self.sweep_columns::<11>(pass, 1, x, z, eos),
+                (_, GROUP) => self.sweep_columns::<8>(pass, 2, x, y, eos),
+                _ => self.sweep_columns::<11>(pass, 2, x, y, eos),
             }
         }
-        self.finish(eos)
+        let mut report = self.finish(eos);
+        self.report_marks(&mut report);
+        report
     }
 
-    /// Sweeps along x: `R` rows at a time, which lie one behind the other in the block.
+    /// Sweeps along x, as the given `pass`: `R` rows at a time, which lie one behind the other in the block.
     #[inline(always)]
-    fn sweep_rows<const R: usize>(&mut self, along_y: Range<usize>, along_z: Range<usize>, eos: &Eos<T>) {
+    fn sweep_rows<const R: usize>(&mut self, pass: usize, along_y: Range<usize>, along_z: Range<usize>, eos: &Eos<T>) {
         let fields = momentum_first(0);
         for k in along_z {
             for j in along_y.clone().step_by(R) {
-                let Scratch { block, sheet, .. } = &mut *self.scratch;
+                let Scratch { block, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     let rows = &block[block_cell(fields[f], 0, j, k)..][..R * HYDRO_BLOCK];
                     sheet.state[f][..R * HYDRO_BLOCK].copy_from_slice(rows);
                 }
-                sheet.advance::<1>(R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos);
+                if self.known.is_some() {
+                    first_order.faces_of_rows::<R>(pass, j, k, faces);
+                }
+                sheet.advance::<1>(R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos, faces);
                 for f in 0..FIELDS {
                     for r in 0..R {
                         let new = &sheet.state[f][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
@@ -145,10 +181,11 @@ impl<T: Real> GroupSweep<'_, T> {
         }
     }
 
-    /// Sweeps along y or z: `W` pencils side by side in x at a time.
+    /// Sweeps along y or z, as the `pass`-th axis: `W` pencils side by side in x at a time.
     #[inline(always)]
     fn sweep_columns<const W: usize>(
         &mut self,
+        pass: usize,
         axis: usize,
         along_x: Range<usize>,
         along_other: Range<usize>,
@@ -161,13 +198,16 @@ impl<T: Real> GroupSweep<'_, T> {
                     1 => block_cell(field, i, n, other),
                     _ => block_cell(field, i, other, n),
                 };
-                let Scratch { block, sheet, .. } = &mut *self.scratch;
+                let Scratch { block, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     for n in 0..HYDRO_BLOCK {
                         sheet.state[f][n * W..][..W].copy_from_slice(&block[at(fields[f], n)..][..W]);
                     }
                 }
-                sheet.advance::<W>(HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos);
+                if self.known.is_some() {
+                    first_order.faces_of_columns::<W>(pass, i, other, faces);
+                }
+                sheet.advance::<W>(HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos, faces);
                 for f in 0..FIELDS {
                     for n in INTERIOR {
                         block[at(fields[f], n)..][..W].copy_from_slice(&sheet.state[f][n * W..][..W]);
@@ -199,10 +239,11 @@ impl<T: Real> GroupSweep<'_, T> {
         }
     }
 
-    /// Synchronises the group's cells, writes them out and reports on the leaves.
+    /// Synchronises the group's cells, writes them out, marks and reports on the leaves.
     #[inline(always)]
     fn finish(&mut self, eos: &Eos<T>) -> GroupReport {
         let mut report = GroupReport::default();
+        self.found.fill(0);
         let block = &self.scratch.block;
         for k in 0..GROUP {
             for j in 0..GROUP {
@@ -216,10 +257,41 @@ impl<T: Real> GroupSweep<'_, T> {
                 for f in 0..FIELDS {
                     self.out[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
                 }
-                row.book(&leaf_offsets(self.tables.leaves[self.g], j, k), &mut report);
+                let leaves = leaf_offsets(self.tables.leaves[self.g], j, k);
+                if row.book(&leaves, &mut report) {
+                    self.found[k * GROUP + j] = row.marks(&leaves);
+                }
             }
         }
         report
+    }
+
+    /// Adds the marks that were known to those just found, and reports on both.
+    #[inline(always)]
+    fn report_marks(&mut self, report: &mut GroupReport) {
+        if report.floored + report.invalid > 0 || self.known.is_some() {
+            self.merge_marks(report);
+        }
+    }
+
+    #[cold]
+    fn merge_marks(&mut self, report: &mut GroupReport) {
+        let mut new = [0; MARK_ROWS];
+        new.copy_from_slice(self.found);
+        if let Some(known) = self.known {
+            let known = &known[self.tables.slots[self.g] as usize * MARK_ROWS..][..MARK_ROWS];
+            for row in 0..MARK_ROWS {
+                if known[row] != 0 && report.redone == 0 {
+                    report.first_redone = (row * GROUP) as u32 + known[row].trailing_zeros();
+                }
+                report.redone += known[row].count_ones();
+                new[row] &= !known[row];
+                self.found[row] |= known[row];
+            }
+            report.redone_faces = self.scratch.first_order.face_count();
+        }
+        report.marked = new.iter().map(|row| row.count_ones()).sum();
+        report.marks_reach = reach(&new);
     }
 }
 

@@ -7,6 +7,8 @@
 //! | `sheet.rs` | the one-dimensional scheme on many pencils at once |
 
 mod cpu;
+#[cfg(test)]
+mod redo_tests;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -15,6 +17,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::ghosts::Earlier;
 use crate::layout::{FLUX_PLANE_VALUES, FLUX_PLANES, GROUP_VALUES};
+use crate::marks::Marks;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -43,7 +46,12 @@ pub struct SweepParameters<T> {
 /// * `out`: the same shape; the slots of the level's groups are overwritten, no others
 /// * `fluxes`: fluxes per unit area and code time of the directional pass, `[plane, 6, 16, 16]`
 ///   ([`crate::layout::FLUX_PLANE_VALUES`]); the planes that `flux_slots` names are overwritten
-/// * `reports`: one per group, overwritten. Synchronisation is booked as `energy_added` where the entropy scalar
+/// * `marks`: room for the pool's slots. The slots of the level's groups take the cells that had to be floored or are
+///   not finite
+/// * `redo`: with a list of groups, only these are swept, and the faces of the cells in `marks` that
+///   [`Marks::accept`] has made known take the first-order flux ([`crate::marks`] says which faces exactly). The result
+///   conserves if all groups are swept that [`crate::marks::groups_to_redo`] lists
+/// * `reports`: one per group, overwritten for those that are swept. Synchronisation is booked as `energy_added` where the entropy scalar
 ///   decided, as `floor_energy` and `floor_mass` in cells that were raised to a floor
 ///
 /// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
@@ -58,6 +66,8 @@ pub fn hydro_sweep<T: Real>(
     earlier: Option<&Earlier<T>>,
     out: &mut Buffer<T>,
     fluxes: &mut Buffer<T>,
+    marks: &mut Marks,
+    redo: Option<&[u32]>,
     parameters: &SweepParameters<T>,
     reports: &mut [GroupReport],
 ) {
@@ -66,6 +76,14 @@ pub fn hydro_sweep<T: Real>(
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "not a whole number of flux planes");
     assert_eq!(flux_slots.len(), tables.len() * FLUX_PLANES, "flux slots for another number of groups");
     assert_eq!(reports.len(), tables.len(), "reports for another number of groups");
+    assert!(marks.slots() >= fluid.len() / GROUP_VALUES, "marks for fewer slots");
+    if let Some(groups) = redo {
+        let rising = groups.windows(2).all(|pair| pair[0] < pair[1]);
+        assert!(
+            rising && groups.last().is_none_or(|&last| (last as usize) < tables.len()),
+            "groups to redo: {groups:?}"
+        );
+    }
     assert_planes_distinct(flux_slots, fluxes.len() / FLUX_PLANE_VALUES);
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
@@ -77,6 +95,8 @@ pub fn hydro_sweep<T: Real>(
                 earlier,
                 out.host_mut(),
                 fluxes.host_mut(),
+                marks.host(),
+                redo,
                 parameters,
                 reports,
             );

@@ -41,12 +41,13 @@ impl<T: Real> Sheet<T> {
     }
 
     /// Advances the cells `3S..cells − 3S` by `dt_over_dx`; `flux` then holds the fluxes through their low faces and
-    /// the high face of the last.
+    /// the high face of the last. `first_order`: the cells whose low face takes the first-order flux.
     #[inline(always)]
-    pub(super) fn advance<const S: usize>(&mut self, cells: usize, dt_over_dx: T, eos: &Eos<T>) {
+    pub(super) fn advance<const S: usize>(&mut self, cells: usize, dt_over_dx: T, eos: &Eos<T>, first_order: &[usize]) {
         self.split(cells, eos);
         self.split_at_half_time::<S>(cells, dt_over_dx, eos);
         self.limit::<S>(cells);
+        self.lower_order::<S>(first_order);
         self.update::<S>(cells, dt_over_dx);
     }
 
@@ -95,6 +96,16 @@ impl<T: Real> Sheet<T> {
             let (right, left, flux) = (&self.mid_right[f], &self.mid_left[f], &mut self.flux[f]);
             for e in 3 * S..end {
                 flux[e] = limited_flux([right[e - 2 * S], right[e - S], right[e]], [left[e - S], left[e], left[e + S]]);
+            }
+        }
+    }
+
+    /// The first-order flux of the state as it was through the low faces of these cells.
+    #[inline(always)]
+    fn lower_order<const S: usize>(&mut self, faces: &[usize]) {
+        for &e in faces {
+            for f in 0..FIELDS {
+                self.flux[f][e] = upwind_flux(self.right[f][e - S], self.left[f][e]);
             }
         }
     }

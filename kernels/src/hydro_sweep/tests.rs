@@ -3,6 +3,7 @@
 use super::*;
 use crate::isa::Isa;
 use crate::layout::{FACE_CELLS, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, cell};
+use crate::marks::MARK_ROWS;
 use crate::testing::{Mesh, conserved};
 use std::f64::consts::TAU;
 
@@ -41,8 +42,10 @@ impl<T: Real> Level<T> {
         let axes = if backward { [2, 1, 0] } else { [0, 1, 2] };
         let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos };
         let mut out = self.fluid.clone();
+        let mut marks = vec![0; self.fluid.len() / GROUP_VALUES * MARK_ROWS];
         let Self { tables, fluid, flux_slots, fluxes, reports } = self;
-        cpu::hydro_sweep(isa, tables, flux_slots, fluid, None, &mut out, fluxes, &parameters, reports);
+        let marks = (&[][..], &mut marks[..]);
+        cpu::hydro_sweep(isa, tables, flux_slots, fluid, None, &mut out, fluxes, marks, None, &parameters, reports);
         *fluid = out;
     }
 
@@ -306,8 +309,21 @@ fn the_operation_writes_only_the_slots_of_its_level() {
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut reports = vec![GroupReport::default(); level.tables.len()];
     let parameters = SweepParameters { dt_over_dx: 0.1, axes: [0, 1, 2], eos: Eos::new(GAMMA) };
-    let (tables, flux_slots) = (&level.tables, &level.flux_slots);
-    hydro_sweep(&device, tables, flux_slots, &fluid, None, &mut out, &mut fluxes, &parameters, &mut reports);
+    let mut marks = Marks::new(&device, mesh.group_count()).unwrap();
+    let Level { tables, flux_slots, .. } = &level;
+    hydro_sweep(
+        &device,
+        tables,
+        flux_slots,
+        &fluid,
+        None,
+        &mut out,
+        &mut fluxes,
+        &mut marks,
+        None,
+        &parameters,
+        &mut reports,
+    );
     for slot in 0..mesh.group_count() {
         let ours = level.tables.slots.contains(&(slot as u32));
         assert!(out.host()[slot * GROUP_VALUES..][..GROUP_VALUES].iter().all(|&x| (x != -7.0) == ours));

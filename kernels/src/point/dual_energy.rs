@@ -21,7 +21,7 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
 pub fn pressure<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     let internal = u[4] - kinetic(u);
     let cold = eos.entropy_pressure(u[0], u[5]);
-    if internal < eos.eta * u[4] { cold } else { (eos.gamma - T::one()) * internal }
+    if internal < eos.eta * u[4].abs() { cold } else { (eos.gamma - T::one()) * internal }
 }
 
 /// What [`synchronise`] did to a cell.
@@ -33,6 +33,8 @@ pub struct Synchronised<T> {
     pub floored: bool,
     /// The entropy scalar decided.
     pub cold: bool,
+    /// The total energy did not exceed the kinetic one.
+    pub negative: bool,
 }
 
 /// Makes energy and entropy scalar agree: the scalar decides where the internal energy is less than η of the total, the
@@ -46,15 +48,15 @@ pub fn synchronise<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> Synchronised<T> {
     let density = if thin { eos.density_floor } else { u[0] };
     let kinetic = T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / density;
     let internal = u[4] - kinetic;
-    let cold = internal < eos.eta * u[4];
+    let cold = internal < eos.eta * u[4].abs();
     let density_power = density.power(gamma_1);
-    let entropy_pressure = u[5] * density_power;
-    let low = cold & (entropy_pressure < eos.pressure_floor);
-    let cold_pressure = if low { eos.pressure_floor } else { entropy_pressure };
-    let energy = if cold { kinetic + cold_pressure / gamma_1 } else { u[4] };
-    let pressure = if cold { cold_pressure } else { gamma_1 * internal };
+    let own = if cold { u[5] * density_power } else { gamma_1 * internal };
+    let low = own < eos.pressure_floor;
+    let pressure = if low { eos.pressure_floor } else { own };
+    let energy = if cold | low { kinetic + pressure / gamma_1 } else { u[4] };
     let entropy = if cold & !low { u[5] } else { pressure / density_power };
-    Synchronised { cell: [density, u[1], u[2], u[3], energy, entropy], floored: thin | low, cold }
+    let cell = [density, u[1], u[2], u[3], energy, entropy];
+    Synchronised { cell, floored: thin | low, cold, negative: internal <= T::zero() }
 }
 
 /// Whether all values are finite and density and energy positive.
@@ -81,6 +83,11 @@ mod tests {
         assert_eq!(synchronise(&cold.cell, &eos).cell, cold.cell);
         let floored = synchronise(&[-1.0, 0.0, 0.0, 0.0, 1e-8, 0.0], &eos);
         assert!(floored.floored && floored.cell[0] == eos.density_floor);
+        // without the scalar gas is never cold, whatever the energies, and falls to the floor instead
+        let eos = Eos { eta: Eos::<f64>::SCALAR_OFF, ..eos };
+        let off = synchronise(&[2.0, 20.0, 0.0, 0.0, 99.0, 1e-3], &eos);
+        assert!(off.floored && off.negative && !off.cold && (off.cell[4] - 100.0).abs() < 1e-13);
+        assert!(pressure(&[2.0, 20.0, 0.0, 0.0, 99.0, 1e-3], &eos) < 0.0);
         assert!(!is_valid(&[f64::NAN, 0.0, 0.0, 0.0, 1.0, 1.0]) && is_valid(&cold.cell));
     }
 }

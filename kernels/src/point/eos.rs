@@ -7,7 +7,8 @@ use crate::real::Real;
 pub struct Eos<T> {
     /// Ratio of specific heats γ.
     pub gamma: T,
-    /// Below this ratio of internal to total energy the pressure comes from the entropy scalar.
+    /// Below this ratio of internal to total energy the pressure comes from the entropy scalar; never with
+    /// [`Eos::SCALAR_OFF`].
     pub eta: T,
     /// Smallest density that is not a floor event.
     pub density_floor: T,
@@ -16,6 +17,9 @@ pub struct Eos<T> {
 }
 
 impl<T: Real> Eos<T> {
+    /// The η of a run whose pressure comes from the energy alone: no cell's internal energy lies below it.
+    pub const SCALAR_OFF: f64 = -1e30;
+
     /// γ with the standard switch η = 10⁻² and floors far below anything a resolved flow reaches.
     pub fn new(gamma: f64) -> Self {
         Self { gamma: T::of(gamma), eta: T::of(1e-2), density_floor: T::of(1e-6), pressure_floor: T::of(1e-20) }

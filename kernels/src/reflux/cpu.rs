@@ -4,7 +4,8 @@ use super::{CoarseFineFace, RefluxTables};
 use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{
-    FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin,
+    DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell,
+    octant_origin,
 };
 use crate::point::eos::Eos;
 use crate::point::symmetric_sum;
@@ -65,8 +66,10 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
     #[inline(always)]
     fn run(mut self) -> GroupReport {
         let mut changes = [[T::zero(); GROUP_CELLS]; 3];
+        let mut density_before = [T::zero(); GROUP_CELLS];
+        density_before.copy_from_slice(&self.fluid[DENSITY * GROUP_CELLS..][..GROUP_CELLS]);
         for f in 0..FIELDS {
-            self.correct(f, &mut changes);
+            self.correct(f, &mut changes, &density_before);
         }
         let eos = *self.eos;
         let monatomic = T::of(5.0 / 3.0);
@@ -78,8 +81,11 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 impl<T: Real> GroupCorrection<'_, T> {
     /// u ∓= Δt/h (share ⟨F_fine⟩ − F_coarse) for one field, minus where the face is the cell's high one. A cell at an edge is
     /// corrected along two or three axes: their sum does not depend on the axes' order.
+    ///
+    /// A cell to which that would leave no entropy keeps its adiabat, for the density that it has by then and the one
+    /// that it had before: the scalar is no conserved quantity, and its energy gain is booked with the cold cells'.
     #[inline(always)]
-    fn correct(&mut self, f: usize, changes: &mut Changes<T>) {
+    fn correct(&mut self, f: usize, changes: &mut Changes<T>, density_before: &[T; GROUP_CELLS]) {
         for face in self.faces {
             let place = Place::of(face);
             let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
@@ -97,14 +103,19 @@ impl<T: Real> GroupCorrection<'_, T> {
                 }
             }
         }
-        let fluid = &mut self.fluid[f * GROUP_CELLS..][..GROUP_CELLS];
         for face in self.faces {
             let place = Place::of(face);
             for n in 0..CELLS {
-                let cell = place.cell(n % PATCH, n / PATCH);
+                let c = place.cell(n % PATCH, n / PATCH);
                 // what a face has added must not be added by the next one that meets the cell
-                let [x, y, z] = changes.each_mut().map(|axis| std::mem::replace(&mut axis[cell], T::zero()));
-                fluid[cell] += symmetric_sum::of_three(x, y, z);
+                let [x, y, z] = changes.each_mut().map(|axis| std::mem::replace(&mut axis[c], T::zero()));
+                let before = self.fluid[f * GROUP_CELLS + c];
+                let after = before + symmetric_sum::of_three(x, y, z);
+                self.fluid[f * GROUP_CELLS + c] = if f == ENTROPY && after <= T::zero() {
+                    before * (self.fluid[DENSITY * GROUP_CELLS + c] / density_before[c])
+                } else {
+                    after
+                };
             }
         }
     }

@@ -122,3 +122,22 @@ fn a_drained_cell_is_raised_to_its_floor_and_booked() {
     assert_eq!(after[GROUP_VALUES], floor);
     assert_eq!(report.floor_mass, floor + 1.0);
 }
+
+#[test]
+fn a_cell_that_loses_its_entropy_keeps_its_adiabat() {
+    let mut drained = vec![0.0; 3 * FLUX_PLANE_VALUES];
+    // half of the density and more than all of the entropy leave the first cell
+    for (f, loss) in [(0, 8.0), (ENTROPY, 5.0)] {
+        for n in [0, 1, GROUP, GROUP + 1] {
+            drained[FLUX_PLANE_VALUES + f * FACE_CELLS + n] = -loss;
+        }
+    }
+    let mut fluid = gas();
+    // cold: less energy than motion
+    fluid[GROUP_VALUES + 4 * GROUP_CELLS] = 0.01;
+    let (after, report) = corrected(&one_face(2, false, 0), fluid, drained);
+    let [density, entropy] = [0, ENTROPY].map(|f| after[GROUP_VALUES + f * GROUP_CELLS]);
+    assert_eq!((density, entropy), (2.0, 0.5), "4 and 1 before: P/ρ^γ = S/ρ stays");
+    assert_eq!((report.floored, report.cold, report.negative), (0, 1, 1));
+    assert!(report.energy_added > 0.0 && report.floor_energy == 0.0);
+}

@@ -61,14 +61,16 @@ fn gist(summary: &RunSummary, tally: &Tally) -> String {
     let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
     format!(
         "{} steps, {:.1} million cell updates in {:.1} s ({:.2} million a second), {:.0} bytes a cell; mass drift \
-         {:.1e}; floors in {:.1e} of the cell updates",
+         {:.1e}; first-order fluxes in {:.1e} and floors in {:.1e} of the cell updates, {} steps taken again",
         summary.steps,
         tally.cell_updates as f64 / 1e6,
         seconds,
         tally.cell_updates as f64 / seconds / 1e6,
         summary.bytes_per_cell,
         summary.mass_drift,
+        tally.redone_fraction(),
         tally.floored_fraction(),
+        tally.retries,
     )
 }
 
@@ -84,8 +86,10 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         Coordinates::Plain => (gained, "code units"),
     };
     let drift_name = format!("mean velocity that the box has gained, {velocity_unit}");
-    let of_updates = |tally: &Tally| {
-        format!("{} ({} of the cell updates)", ledger.floored_cells, readable(tally.floored_fraction()))
+    // the ledger counts from the start of the first run, the records from the start of this one
+    let of_updates = |cells: u64, here: fn(&Tally) -> f64| match tally {
+        Some(tally) => format!("{cells} ({} of the cell updates)", readable(here(tally))),
+        None => cells.to_string(),
     };
     let updates = tally.map(|tally| tally.cell_updates as f64);
     let per_second = tally.map(|tally| tally.cell_updates as f64 / tally.timing.total().max(f64::MIN_POSITIVE));
@@ -103,7 +107,9 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),
         ("energy from floors", of_kinetic(ledger.floor_energy)),
         ("energy from regrids", of_kinetic(ledger.regrid_energy)),
-        ("cells floored", tally.map_or_else(|| ledger.floored_cells.to_string(), of_updates)),
+        ("cells redone with first-order fluxes", of_updates(ledger.redone_cells, Tally::redone_fraction)),
+        ("times a step was taken again", ledger.retries.to_string()),
+        ("cells floored", of_updates(ledger.floored_cells, Tally::floored_fraction)),
         ("device", summary.device.clone()),
     ];
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()

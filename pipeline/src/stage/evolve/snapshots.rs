@@ -29,7 +29,7 @@ impl SnapshotWriter {
     /// What the previous snapshot's writing says: [`PipelineError::Sim`], [`PipelineError::Io`].
     pub fn checkpoint(&mut self, work: &mut Work<'_>, snapshot: Snapshot, lasting: bool) -> Result<(), PipelineError> {
         let header = &snapshot.header;
-        let name = format!("checkpoint_{:06}.h5", header.step);
+        let name = checkpoint_name(header.step);
         let file = SnapshotFile::new(name, header, Moment::of(header), lasting);
         self.begin(work, snapshot, file)
     }
@@ -101,4 +101,9 @@ pub fn provenance(work: &Work<'_>) -> Value {
         "host": lock::host(),
         "stage": work.fingerprint,
     })
+}
+
+/// The file of the checkpoint at the end of a root step.
+pub fn checkpoint_name(step: u64) -> String {
+    format!("checkpoint_{step:06}.h5")
 }

@@ -4,7 +4,7 @@
 //! recorded again.
 
 use crate::error::PipelineError;
-use comove_sim::records::{Ledger, StepRecord, Timing};
+use comove_sim::records::{Ladder, StepRecord, Timing};
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -82,6 +82,10 @@ impl Steps {
 pub struct Tally {
     /// A cell through a step, counted over all steps.
     pub cell_updates: u64,
+    /// Cells redone with first-order fluxes in these steps.
+    pub redone_cells: u64,
+    /// Times that one of these steps was taken again.
+    pub retries: u64,
     /// Cells that floors repaired in these steps.
     pub floored_cells: u64,
     /// Seconds by part.
@@ -89,38 +93,40 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Cells redone with first-order fluxes per cell update.
+    pub fn redone_fraction(&self) -> f64 {
+        self.redone_cells as f64 / (self.cell_updates as f64).max(1.0)
+    }
+
     /// Floored cells per cell update.
     pub fn floored_fraction(&self) -> f64 {
         self.floored_cells as f64 / (self.cell_updates as f64).max(1.0)
     }
 }
 
-/// Adds up the records in `folder`. A run that continues another's checkpoint counts from there.
+/// Adds up the records in `folder`.
 ///
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] for a record that is damaged.
 pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
     #[derive(Deserialize)]
     struct Record {
-        step: u64,
         cell_updates: u64,
-        ledger: Ledger,
+        ladder: Ladder,
         timing: Timing,
     }
     let path = folder.join(FILE);
     let file = File::open(&path).map_err(PipelineError::io(&path))?;
     let mut tally = Tally::default();
-    let mut before = None;
     for (n, line) in BufReader::new(file).lines().enumerate() {
         let line = line.map_err(PipelineError::io(&path))?;
         let record: Record = serde_json::from_str(&line)
             .map_err(|e| PipelineError::input(&path, format!("line {} is not the record of a step ({e})", n + 1)))?;
         tally.cell_updates += record.cell_updates;
         tally.timing.add(&record.timing);
-        // the ledger counts from the start of the first run; what a first record inherits is not this run's
-        let floored = record.ledger.floored_cells;
-        let earlier = *before.get_or_insert(if record.step == 1 { 0 } else { floored });
-        tally.floored_cells = floored.saturating_sub(earlier);
+        tally.redone_cells += record.ladder.redone_cells;
+        tally.retries += u64::from(record.ladder.retries);
+        tally.floored_cells += record.ladder.floored_cells;
     }
     Ok(tally)
 }
@@ -133,20 +139,18 @@ mod tests {
     fn records_add_up() {
         let folder = tempfile::tempdir().unwrap();
         let line = |step: u64, floored: u64| {
-            let ledger = Ledger { floored_cells: floored, ..Ledger::default() };
+            let ladder = Ladder { floored_cells: floored, redone_cells: 10, retries: 1, ..Ladder::default() };
             let timing = Timing { hydro: 1.5, ..Timing::default() };
             format!(
                 "{}\n",
-                serde_json::json!({ "step": step, "cell_updates": 100, "ledger": ledger, "timing": timing })
+                serde_json::json!({ "step": step, "cell_updates": 100, "ladder": ladder, "timing": timing })
             )
         };
         let write = |lines: &[String]| std::fs::write(folder.path().join(FILE), lines.concat()).unwrap();
-        write(&[line(1, 2), line(2, 5), line(3, 6)]);
+        write(&[line(1, 2), line(2, 3), line(3, 1)]);
         let sum = tally(folder.path()).unwrap();
-        assert_eq!((sum.cell_updates, sum.floored_cells, sum.timing.hydro), (300, 6, 4.5));
-        assert_eq!(sum.floored_fraction(), 0.02);
-        write(&[line(41, 10), line(42, 13)]);
-        assert_eq!(tally(folder.path()).unwrap().floored_cells, 3);
+        assert_eq!((sum.cell_updates, sum.floored_cells, sum.redone_cells, sum.retries), (300, 6, 30, 3));
+        assert_eq!((sum.timing.hydro, sum.floored_fraction(), sum.redone_fraction()), (4.5, 0.02, 0.1));
         write(&[line(1, 2), "{}\n".into()]);
         assert!(tally(folder.path()).unwrap_err().to_string().contains("line 2"));
     }

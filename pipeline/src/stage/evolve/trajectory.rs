@@ -1,6 +1,6 @@
 //! The loop over steps: outputs as side branches, checkpoints, records, requests to stop.
 
-use super::snapshots::SnapshotWriter;
+use super::snapshots::{SnapshotWriter, checkpoint_name};
 use super::steps::Steps;
 use super::{Evolve, Work};
 use crate::error::PipelineError;
@@ -103,7 +103,7 @@ impl Voyage<'_, '_> {
     /// A step that fails has spoilt the state: say what the run can be continued from.
     fn name_last_checkpoint(&self) {
         match self.checkpointed {
-            Some(step) => tracing::error!("the last good checkpoint is that of step {step}"),
+            Some(step) => tracing::error!("the last good checkpoint is {}", checkpoint_name(step)),
             None => tracing::error!("no checkpoint was written before"),
         }
     }

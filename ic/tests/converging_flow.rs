@@ -1,0 +1,18 @@
+//! Streams that meet at Mach 100 are followed through their crossing by the scalar and the first-order redo alone.
+
+mod converging;
+
+use comove_sim::Precision;
+use converging::{Case, run};
+
+#[test]
+fn mach_100_needs_neither_floors_nor_retries_and_conserves() {
+    for (precision, round_off) in [(Precision::Single, 1e-6), (Precision::Double, 1e-13)] {
+        let case = Case { mach: 100.0, cells: 32, max_level: 1, precision, scalar: true, ladder: true };
+        let outcome = run(case).expect("the run ends");
+        println!("{precision:?}: {outcome:?}");
+        assert_eq!((outcome.floored, outcome.retries), (0, 0), "{precision:?}");
+        // a few roundings of each of some tens of steps
+        assert!(outcome.drift.iter().all(|drift| *drift < round_off), "{precision:?}: {:?}", outcome.drift);
+    }
+}
