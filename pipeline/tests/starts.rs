@@ -100,20 +100,23 @@ fn a_closure_in_plain_coordinates() {
 
     let fewer = |options: &str| {
         format!(
-            "campaign(\"fewer\", [evolve(from_snapshot(\"{}\"), #{{ {options} gravity: false, gamma: 1.4, max_level: 1, \
+            "campaign(\"fewer\", [evolve(from_snapshot(\"{}\"), #{{ {options} gravity: false, max_level: 1, \
              refine: density_above(1.5) }})])",
             place.last_checkpoint("direct").display()
         )
     };
     for (options, message) in [
         ("z_end: 0,", "the snapshot is in plain coordinates: say t_end and at_t instead of z_end and at_z"),
-        ("t_end: 0.09,", "the snapshot has groups on level 2, the run goes to level 1: raise max_level, or say branch"),
+        (
+            "t_end: 0.09, gamma: 1.4,",
+            "the snapshot has groups on level 2, the run goes to level 1: raise max_level, or say branch",
+        ),
     ] {
         place.write("fewer.rhai", &fewer(options));
         let (code, said) = place.comove(&["run", "fewer.rhai"]);
         assert!(code == Some(4) && said.contains(message), "{said}");
     }
-    place.write("fewer.rhai", &fewer("t_end: 0.09, branch: true,"));
+    place.write("fewer.rhai", &fewer("t_end: 0.09, gamma: 1.4, branch: true,"));
     let said = place.ok(&["run", "fewer.rhai"]);
     assert!(said.contains("above level 1; the cells they refined hold their means"), "{said}");
 }
