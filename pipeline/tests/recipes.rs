@@ -12,7 +12,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 4] = [
+const ALL: [Shrunk; 8] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -55,6 +55,22 @@ const ALL: [Shrunk; 4] = [
             "compare/compare_t3.4375.png",
             "refinement_ratio/refinement_ratio.png",
         ],
+    },
+    Shrunk { recipe: "accuracy/jeans.rhai", parameters: &["levels=1"], files: &["evolve/steps.jsonl"] },
+    Shrunk {
+        recipe: "accuracy/sedov.rhai",
+        parameters: &["root=16", "levels=1"],
+        files: &["evolve/steps.jsonl", "refinement_ratio/refinement_ratio.png"],
+    },
+    Shrunk {
+        recipe: "accuracy/spherical_collapse.rhai",
+        parameters: &["root=16", "levels=1", "a_end=0.003"],
+        files: &["evolve/steps.jsonl", "refinement_ratio/refinement_ratio.png"],
+    },
+    Shrunk {
+        recipe: "accuracy/pancake.rhai",
+        parameters: &["root=16", "levels=1"],
+        files: &["evolve/output_z0.h5", "compare/compare_z2.json", "compare/compare_z2.png"],
     },
 ];
 

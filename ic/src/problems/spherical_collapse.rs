@@ -85,7 +85,7 @@ impl SphericalCollapse {
         1.0 / (1.0 + self.mean_excess())
     }
 
-    /// Δ of the shell that turns around at `a`, over that of the shell at `a_start`'s time: (3π/4)^(2/3) a_i/a.
+    /// Δ_ta of the shell that turns around at `a`: (3π/4)^(2/3) a_i/a.
     fn turnaround_excess(&self, a: f64) -> f64 {
         (0.75 * PI).powf(2.0 / 3.0) * self.a_start / a
     }
@@ -226,7 +226,7 @@ mod tests {
         SphericalCollapse { isolated: true, ..SphericalCollapse::default() }
     }
 
-    /// The issue of the paper's numbers at a = 0.09: turnaround at 335, the shock at 113.
+    /// The paper's set-up at a = 0.09: turnaround at 335, the shock at 113.
     #[test]
     fn radii_of_the_paper() {
         let collapse = isolated();
@@ -236,10 +236,8 @@ mod tests {
         assert!((collapse.turnaround_radius(0.09) / equation - 1.0).abs() < 1e-12);
     }
 
-    /// Shells about the sphere, integrated as the code has it: d²x/dt̃² = −(3/2) a δm/(4πx²) with
-    /// δm = M − (4π/3) x³, from rest at a_i. The radius of the shell that has come to rest in space, a x, at the
-    /// asked a is the turnaround radius; what is left is of the order of Δ, and of the discreteness in a of the
-    /// bisection.
+    /// Shells about the sphere, integrated as the code has it, d²x/dt̃² = −(3/2) a ∫(ρ̃ − 1) x² dx/x², from rest at a_i:
+    /// the one at rest in space at a = 0.09 is at the turnaround radius. What is left is of the order of Δ_ta.
     #[test]
     fn shells_turn_around_where_the_formula_says() {
         for isolated in [true, false] {
