@@ -5,6 +5,7 @@ use crate::exact_sum::ExactSum;
 use crate::records::{CellPlace, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{Eos, GroupReport, Real};
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,10 @@ pub struct Book {
     redone: u64,
     redone_faces: u64,
     first_redone: Option<Offset>,
+    /// Leaf cells that sweeps advanced, sweep by sweep.
+    swept: u64,
     floored: u64,
+    floored_in_sweeps: u64,
     first_floored: Option<Offset>,
     cold: u64,
     negative: u64,
@@ -67,6 +71,13 @@ impl Book {
                 }
             }
         }
+    }
+
+    /// Counts the leaf cells of a sweep of a level, and those that it floored.
+    pub fn count_sweep<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
+        let patches: u32 = state.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
+        self.swept += u64::from(patches) * (GROUP_CELLS / OCTANTS) as u64;
+        self.floored_in_sweeps += reports.iter().map(|r| u64::from(r.floored)).sum::<u64>();
     }
 
     /// Begins a part of a step: cold cells are counted in the last.
@@ -118,6 +129,11 @@ impl Book {
         self.floored
     }
 
+    /// Leaf cells that sweeps advanced, sweep by sweep: what a floor budget is a fraction of.
+    pub fn swept_cells(&self) -> u64 {
+        self.swept
+    }
+
     /// Leaf cells that are not finite or not positive.
     pub fn invalid_cells(&self) -> u64 {
         self.invalid
@@ -135,6 +151,7 @@ impl Book {
             first_redone: place(self.first_redone),
             retries,
             floored_cells: self.floored,
+            floored_in_sweeps: self.floored_in_sweeps,
             first_floored: place(self.first_floored),
         }
     }
