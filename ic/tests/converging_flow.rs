@@ -8,7 +8,7 @@ use converging::{Case, run};
 #[test]
 fn mach_100_needs_neither_floors_nor_retries_and_conserves() {
     for (precision, round_off) in [(Precision::Single, 1e-6), (Precision::Double, 1e-13)] {
-        let case = Case { mach: 100.0, cells: 32, max_level: 1, precision, scalar: true, ladder: true };
+        let case = Case { mach: 100.0, cells: 32, max_level: 0, precision, scalar: true, ladder: Some(2) };
         let outcome = run(case).expect("the run ends");
         println!("{precision:?}: {outcome:?}");
         assert_eq!((outcome.floored, outcome.retries), (0, 0), "{precision:?}");

@@ -6,7 +6,7 @@ use crate::parameters::TimeSteps;
 use crate::records::{CellPlace, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
-use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{Eos, GroupReport, Real};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,10 @@ pub struct Book {
     redone: u64,
     redone_faces: u64,
     first_redone: Option<CellPlace>,
+    /// Leaf cells that sweeps advanced, sweep by sweep.
+    swept: u64,
     floored: u64,
+    floored_in_sweeps: u64,
     first_floored: Option<CellPlace>,
     /// Of each level's last sweep: cells whose pressure came from the entropy scalar, and those whose energy alone gave
     /// none.
@@ -102,6 +105,13 @@ impl Book {
         self.cold[level] = [sum(|r| r.cold), sum(|r| r.negative)];
     }
 
+    /// Counts the leaf cells of a sweep of a level, and those that it floored.
+    pub fn count_sweep<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
+        let patches: u32 = state.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
+        self.swept += u64::from(patches) * (GROUP_CELLS / OCTANTS) as u64;
+        self.floored_in_sweeps += reports.iter().map(|r| u64::from(r.floored)).sum::<u64>();
+    }
+
     /// Takes note of a regrid that changed the tree and the energy by so much.
     pub fn add_regrid(&mut self, energy: f64) {
         self.regridded = true;
@@ -147,6 +157,11 @@ impl Book {
         self.floored
     }
 
+    /// Leaf cells that sweeps advanced, sweep by sweep: what a floor budget is a fraction of.
+    pub fn swept_cells(&self) -> u64 {
+        self.swept
+    }
+
     /// Leaf cells that are not finite or not positive.
     pub fn invalid_cells(&self) -> u64 {
         self.invalid
@@ -161,6 +176,7 @@ impl Book {
             first_redone: self.first_redone,
             retries,
             floored_cells: self.floored,
+            floored_in_sweeps: self.floored_in_sweeps,
             first_floored: self.first_floored,
         }
     }

@@ -56,6 +56,7 @@ pub fn sweep_level<T: Real>(
         redo = Some(groups_to_redo(&state.tables[level], &mut reports));
     }
     book.add_reports(state, level, &reports);
+    book.count_sweep(state, level, &reports);
     if direction == Direction::Backward {
         book.count_cold(level, &reports);
     }

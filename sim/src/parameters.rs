@@ -164,7 +164,8 @@ pub struct RunParameters {
     pub first_order_redo: bool,
     /// How often at most a root step is taken again in twice as many parts, because cells had to be floored in it.
     pub retries: u32,
-    /// Fraction of the leaf cells that floors may repair in a root step; a run that needs more stops.
+    /// Fraction of the leaf cells that floors may repair in a sweep, on average over a root step; a run that needs more
+    /// stops.
     pub floor_budget: f64,
     /// Density floor in code units.
     pub density_floor: f64,

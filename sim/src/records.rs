@@ -59,6 +59,8 @@ pub struct Ladder {
     pub retries: u32,
     /// Leaf cells raised to a floor even so, operation by operation.
     pub floored_cells: u64,
+    /// Those that sweeps raised; flux correction and kick the others.
+    pub floored_in_sweeps: u64,
     /// The first of them.
     pub first_floored: Option<CellPlace>,
 }

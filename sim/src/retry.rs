@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 const LONGEST_WAIT: u32 = 64;
 
 /// What an attempt at a step came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Attempt {
     /// Whether all cells have physical values and no more were floored than the budget allows.
     pub(crate) acceptable: bool,
-    /// Leaf cells floored.
-    pub(crate) floored: u64,
+    /// Cells floored per leaf cell and sweep.
+    pub(crate) floored: f64,
 }
 
 /// The memory of the rule.
@@ -33,19 +33,19 @@ impl Patience {
     /// Whether the step is to be taken again after these attempts, each in twice as many parts as the one before.
     pub(crate) fn wants_another(&self, attempts: &[Attempt]) -> bool {
         let Some((last, before)) = attempts.split_last() else { return true };
-        let helped = before.last().is_none_or(|before| 2 * last.floored <= before.floored || !before.acceptable);
-        !last.acceptable || last.floored > 0 && self.wait == 0 && helped
+        let helped = before.last().is_none_or(|before| 2.0 * last.floored <= before.floored || !before.acceptable);
+        !last.acceptable || last.floored > 0.0 && self.wait == 0 && helped
     }
 
     /// What to remember after a step with these attempts.
     pub(crate) fn after(self, attempts: &[Attempt]) -> Self {
         match attempts {
-            [first, .., last] if 2 * last.floored > first.floored => {
+            [first, .., last] if 2.0 * last.floored > first.floored => {
                 let wait = (2 * self.last_wait).clamp(1, LONGEST_WAIT);
                 Self { wait, last_wait: wait }
             }
             [_, _, ..] => Self::default(),
-            [only] if only.floored > 0 => Self { wait: self.wait.saturating_sub(1), ..self },
+            [only] if only.floored > 0.0 => Self { wait: self.wait.saturating_sub(1), ..self },
             _ => self,
         }
     }
@@ -55,12 +55,12 @@ impl Patience {
 mod tests {
     use super::*;
 
-    fn attempt(floored: u64) -> Attempt {
-        Attempt { acceptable: floored < 1000, floored }
+    fn attempt(floored: u32) -> Attempt {
+        Attempt { acceptable: floored < 1000, floored: f64::from(floored) }
     }
 
     /// Takes `steps` steps whose attempts floor `floors`; how many retries that takes.
-    fn retries(steps: usize, floors: [u64; 3]) -> usize {
+    fn retries(steps: usize, floors: [u32; 3]) -> usize {
         let mut patience = Patience::default();
         let mut retries = 0;
         for _ in 0..steps {

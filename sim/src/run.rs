@@ -237,9 +237,7 @@ impl<T: Real> Run<T> {
     /// step that turns out badly is taken again in two parts, then four (see [`crate::retry`]).
     fn advance(&mut self, interval: &Interval) -> Result<Advance, SimError> {
         let mean_density = self.mean_density();
-        let parameters = &self.physics.parameters;
-        let (most, budget) = (parameters.retries, parameters.floor_budget);
-        let allowed = |book: &Book| (budget * book.cell_updates as f64) as u64;
+        let most = self.physics.parameters.retries as usize;
         let mut attempts = Vec::new();
         let mut timing = Timing::default();
         let mut book = loop {
@@ -249,13 +247,13 @@ impl<T: Real> Run<T> {
             }
             let book = self.attempt(interval, parts, mean_density)?;
             timing.add(&book.timing);
-            let floored = book.floored_cells();
-            attempts.push(Attempt { acceptable: book.invalid_cells() == 0 && floored <= allowed(&book), floored });
-            if attempts.len() > most as usize || !self.restart.patience.wants_another(&attempts) {
+            let floored = book.floored_cells() as f64 / book.swept_cells() as f64;
+            attempts.push(Attempt { acceptable: self.fault(&book).is_none(), floored });
+            if attempts.len() > most || !self.restart.patience.wants_another(&attempts) {
                 break book;
             }
         };
-        self.refuse_unphysical(&book, allowed(&book), attempts.len())?;
+        self.refuse_unphysical(&book, attempts.len())?;
         book.timing = timing;
         let recording = Instant::now();
         self.sums = leaf_sums(&self.state);
@@ -285,15 +283,20 @@ impl<T: Real> Run<T> {
         Ok(book)
     }
 
+    /// What forbids to accept a step.
+    fn fault(&self, book: &Book) -> Option<Fault> {
+        let allowed = (self.physics.parameters.floor_budget * book.swept_cells() as f64) as u64;
+        match (book.invalid_cells(), book.floored_cells()) {
+            (0, cells) if cells <= allowed => None,
+            (0, cells) => Some(Fault::Floored { cells, allowed }),
+            (cells, _) => Some(Fault::Invalid { cells }),
+        }
+    }
+
     /// # Errors
-    /// [`SimError::Unphysical`] if the last of so many attempts at a step left cells that are not valid, or floored more
-    /// than are allowed.
-    fn refuse_unphysical(&self, book: &Book, allowed: u64, attempts: usize) -> Result<(), SimError> {
-        let fault = match (book.invalid_cells(), book.floored_cells()) {
-            (0, floored) if floored <= allowed => return Ok(()),
-            (0, cells) => Fault::Floored { cells, allowed },
-            (cells, _) => Fault::Invalid { cells },
-        };
+    /// [`SimError::Unphysical`] if the last of so many attempts at a step cannot be accepted.
+    fn refuse_unphysical(&self, book: &Book, attempts: usize) -> Result<(), SimError> {
+        let Some(fault) = self.fault(book) else { return Ok(()) };
         let redone = book.ladder(self.leaf_cells(), 0).redone_cells;
         let tried = match attempts {
             1 => format!("first-order fluxes around {redone} cells"),
