@@ -4,7 +4,7 @@ use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
 use comove_ic::{GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Boundary, Cosmology, Precision, RunParameters, Units};
 use std::path::PathBuf;
 

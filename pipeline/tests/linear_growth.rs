@@ -6,7 +6,7 @@
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
 use comove_sim::kernels::Device;
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Boundary, Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
 
 const CELLS: usize = 64;

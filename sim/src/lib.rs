@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`octree`] | keys, the sorted-key octree, neighbour tables, regrid |
 //! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
+//! | [`criterion`], [`refinement`] | what asks for finer cells, and the tree that follows |
 //! | [`gravity`] | the multi-level Poisson solve |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
@@ -16,6 +17,7 @@ pub mod book;
 pub mod clock;
 pub mod complete_file;
 pub mod cosmology;
+pub mod criterion;
 pub mod error;
 pub mod exact_sum;
 pub mod fields;
@@ -35,6 +37,7 @@ pub mod units;
 
 pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;
+pub use criterion::Criterion;
 pub use error::SimError;
 pub use host_state::HostState;
 pub use octree::{Key, Octree};

@@ -1,19 +1,67 @@
-//! From flags to the tree they ask for.
+//! From criteria and flags to the tree they ask for.
 
+use crate::clock::Clock;
 use crate::octree::{Key, Octree, nest};
-use crate::parameters::Criterion;
-use comove_kernels::Real;
-use comove_kernels::flag::FlagCriteria;
+use crate::parameters::{Boundary, RunParameters};
+use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{OCTANTS, offset};
+use comove_kernels::{Buffer, Device, Eos, LevelTables, Real};
 use std::collections::BTreeSet;
 
-/// The criteria of one level; `None` where nothing can flag there.
-pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<FlagCriteria<T>> {
-    let lowest = criteria
-        .iter()
-        .filter_map(|Criterion::DensityAbove { thresholds }| thresholds.get(level).copied())
-        .reduce(f64::min)?;
-    Some(FlagCriteria { density_above: T::of(lowest) })
+/// What criteria have to know besides the gas: the same for all levels.
+pub struct Surroundings<'a, T> {
+    /// Criteria, flag buffer, and 4πG in plain coordinates.
+    pub parameters: &'a RunParameters,
+    /// Scale factor and 4πG.
+    pub clock: &'a Clock,
+    /// Box mean of the density, code units.
+    pub mean_density: f64,
+    /// Cell width of the root level, code length.
+    pub root_cell_width: f64,
+    /// The gas.
+    pub eos: Eos<T>,
+}
+
+impl<T: Real> Surroundings<'_, T> {
+    /// What flags cells of level `level` of a tree; `None` where nothing can.
+    ///
+    /// `place`: where that level lies in `tree`, a complete level standing as the root of a tree of its own.
+    fn criteria(&self, tree: &Octree, level: usize, place: usize) -> Option<FlagCriteria<T>> {
+        let clock = self.clock;
+        let level = FlagLevel {
+            level,
+            cells: tree.cells(place),
+            periodic: [tree.boundary() == Boundary::Periodic; 3],
+            cell_width: self.root_cell_width / f64::from(1u32 << level),
+            a: clock.a,
+            four_pi_g: clock.four_pi_g(clock.a, self.parameters.four_pi_g),
+            mean_density: self.mean_density,
+            eos: self.eos,
+        };
+        let any_of: Vec<_> = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level)).collect();
+        (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
+    }
+
+    /// The masks of the patches of level `level`, which lies at `place` in `tree` (see [`comove_kernels::flag::flag`]);
+    /// all zero where nothing can flag.
+    ///
+    /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`
+    pub fn masks(
+        &self,
+        device: &Device,
+        tree: &Octree,
+        (level, place): (usize, usize),
+        tables: &LevelTables,
+        fluid: &Buffer<T>,
+    ) -> Vec<u32> {
+        let mut masks = vec![0; tables.len() * OCTANTS];
+        if let Some(criteria) = self.criteria(tree, level, place) {
+            let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
+            let buffer = self.parameters.flag_buffer as usize;
+            flag(device, tables, &coordinates, fluid, &criteria, buffer, &mut masks);
+        }
+        masks
+    }
 }
 
 /// The tree that flags ask for: the children of flagged and buffer patches, and what proper nesting needs around them.
@@ -24,19 +72,24 @@ pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<F
 pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize) -> Octree {
     let mut wanted: Vec<BTreeSet<Key>> = vec![BTreeSet::new(); max_level + 1];
     for level in 0..max_level.min(masks.len()) {
-        let mut positions = Vec::new();
-        for (g, &key) in tree.level(level).iter().enumerate() {
-            for o in 0..OCTANTS {
-                insert_flagged(tree, key.child(o), masks[level][g * OCTANTS + o], &mut positions);
-            }
-        }
-        // a patch is asked for by up to 27 patches: sorted as numbers before they become keys
-        positions.sort_unstable();
-        positions.dedup();
-        wanted[level + 1].extend(positions.into_iter().map(|m| Key::from_morton(level as u8 + 1, m)));
+        wanted[level + 1].extend(flagged_children(tree, level, &masks[level]));
     }
     let wanted = nest(tree.root_groups(), tree.boundary(), wanted);
     Octree::with_groups(tree.root_groups(), tree.boundary(), wanted.into_iter().skip(1).flatten())
+}
+
+/// The groups that refine the flagged patches of a level and those that their buffers reach, in key order.
+pub fn flagged_children(tree: &Octree, level: usize, masks: &[u32]) -> impl Iterator<Item = Key> + use<> {
+    let mut positions = Vec::new();
+    for (g, &key) in tree.level(level).iter().enumerate() {
+        for o in 0..OCTANTS {
+            insert_flagged(tree, key.child(o), masks[g * OCTANTS + o], &mut positions);
+        }
+    }
+    // a patch is asked for by up to 27 patches: sorted as numbers before they become keys
+    positions.sort_unstable();
+    positions.dedup();
+    positions.into_iter().map(move |m| Key::from_morton(level as u8 + 1, m))
 }
 
 /// Adds the Morton positions of the group that refines a flagged patch and of those its buffer reaches.

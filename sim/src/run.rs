@@ -5,13 +5,13 @@ use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::octree::Octree;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
-use crate::refinement::{level_criteria, wanted_tree};
+use crate::refinement::{Surroundings, wanted_tree};
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
 use crate::step::{Physics, step};
 use crate::time_step;
-use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
-use comove_kernels::{Device, Real, flag, gravity_kick, state_hash};
+use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::{Device, Real, gravity_kick, state_hash};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -215,16 +215,16 @@ impl<T: Real> Run<T> {
     fn wanted(&self) -> Octree {
         let parameters = &self.physics.parameters;
         let max_level = usize::from(parameters.max_level);
-        let masks: Vec<Vec<u32>> = (0..self.state.level_count().min(max_level))
-            .map(|level| {
-                let tables = &self.state.tables[level];
-                let mut masks = vec![0; tables.len() * OCTANTS];
-                if let Some(criteria) = level_criteria::<T>(&parameters.refine, level) {
-                    let buffer = parameters.flag_buffer as usize;
-                    flag::flag(&self.state.device, tables, &self.state.fluid, &criteria, buffer, &mut masks);
-                }
-                masks
-            })
+        let surroundings = Surroundings {
+            parameters,
+            clock: &self.clock,
+            mean_density: self.mean_density(),
+            root_cell_width: self.state.root_cell_width,
+            eos: self.physics.eos,
+        };
+        let state = &self.state;
+        let masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level))
+            .map(|l| surroundings.masks(&state.device, &state.tree, (l, l), &state.tables[l], &state.fluid))
             .collect();
         wanted_tree(&self.state.tree, &masks, max_level)
     }

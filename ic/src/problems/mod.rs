@@ -113,7 +113,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Problem> {
 mod tests {
     use super::*;
     use comove_sim::RunParameters;
-    use comove_sim::parameters::Criterion;
+    use comove_sim::Criterion;
 
     /// A state at level 1 with some of it removed is the solution where it is fine; its coarse cells are means over
     /// points a quarter cell from the centre, which differ from the centre's value by at most A k² h²/32.

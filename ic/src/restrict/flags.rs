@@ -2,7 +2,7 @@
 
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::PATCH;
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Boundary, Key};
 use std::collections::BTreeSet;
 

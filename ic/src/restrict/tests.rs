@@ -3,7 +3,7 @@
 use super::*;
 use crate::silent;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 
 /// A mesh of cold flow: density blobs over a smooth background, velocities at Mach 50 with small-scale disorder.
 fn mesh(cells: [usize; 3]) -> UniformMesh {

@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
-use comove_sim::parameters::{Criterion, RunParameters};
 use comove_sim::{Boundary, Coordinates, Cosmology, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use comove_sim::{Criterion, RunParameters};
 
 pub(crate) const GAMMA: f64 = 5.0 / 3.0;
 
