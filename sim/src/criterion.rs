@@ -180,7 +180,7 @@ impl Criterion {
                 require(*filter, *filter >= 0.0 && filter.is_finite(), reason)
             }
             Self::JeansCellsBelow { thresholds } => {
-                let reason = "jeans_cells_below needs gas that attracts itself: set gravity: true";
+                let reason = "needs gas that attracts itself: set gravity: true";
                 SimError::require("refine", &"jeans_cells_below", gravity, reason)?;
                 all(thresholds, &|t| t > 0.0, "a number of cells must be positive")
             }

@@ -112,8 +112,8 @@ pub fn by_name(name: &str) -> Option<&'static dyn Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use comove_sim::RunParameters;
-    use comove_sim::Criterion;
+    use comove_sim::clock::Clock;
+    use comove_sim::{Criterion, RunParameters};
 
     /// A state at level 1 with some of it removed is the solution where it is fine; its coarse cells are means over
     /// points a quarter cell from the centre, which differ from the centre's value by at most A k² h²/32.
@@ -122,7 +122,8 @@ mod tests {
         let wave = AcousticWave { amplitude: 0.1, ..AcousticWave::STANDARD };
         let refine = vec![Criterion::DensityAbove { thresholds: vec![1.05] }];
         let parameters = RunParameters { max_level: 1, refine, flag_buffer: 0, ..RunParameters::default() };
-        let place = |mesh| crate::restrict(mesh, 1, wave.boundary(), &parameters, &crate::silent).unwrap();
+        let clock = Clock::new(1.0, 0.0, None);
+        let place = |mesh| crate::restrict(mesh, 1, wave.boundary(), 1.0, &clock, &parameters, &crate::silent).unwrap();
         let (state, audit) = place(wave.mesh(32, 1, 0.0));
         assert!(audit.levels[1].cells_kept > 0 && audit.levels[1].cells_removed > 0);
         let error = l1_error(&wave, &state, 0.0);

@@ -72,6 +72,22 @@ impl Program {
         self.instructions.iter().any(|instruction| instruction.op == Op::DivergenceOfVelocity)
     }
 
+    /// Its result for one cell with these fields: what every device must give for that cell, to the last bit.
+    pub fn result(&self, field: impl Fn(Op) -> f64) -> f64 {
+        let mut registers = [0.0; REGISTERS];
+        let mut result = 0.0;
+        for instruction in &self.instructions {
+            let [x, y, z] = instruction.from.map(|register| registers[usize::from(register)]);
+            result = match instruction.op {
+                Op::Constant => instruction.constant,
+                op if op.is_field() => field(op),
+                op => op.apply(x, y, z),
+            };
+            registers[usize::from(instruction.to)] = result;
+        }
+        result
+    }
+
     /// Its lines.
     pub fn lines(&self) -> Vec<String> {
         self.instructions.iter().map(ToString::to_string).collect()

@@ -113,6 +113,11 @@ operations! {
 }
 
 impl Op {
+    /// Whether it reads the cell.
+    pub const fn is_field(self) -> bool {
+        self.operands() == 0 && !matches!(self, Self::Constant)
+    }
+
     /// Whether the order of the two operands does not matter, to the last bit.
     pub const fn is_commutative(self) -> bool {
         matches!(self, Self::Add | Self::Multiply | Self::Equal | Self::NotEqual | Self::And | Self::Or)
@@ -120,7 +125,7 @@ impl Op {
 
     /// The result for one cell of an operation that is neither a field nor a constant (those give zero here).
     ///
-    /// Comparisons with what is not a number do not hold, but [`Op::NotEqual`] does, and [`Op::Not`] of the others.
+    /// No comparison with what is not a number holds, [`Op::NotEqual`] among them, as in Rhai.
     #[inline(always)]
     pub fn apply(self, x: f64, y: f64, z: f64) -> f64 {
         let truth = |holds: bool| if holds { 1.0 } else { 0.0 };
@@ -155,7 +160,7 @@ impl Op {
             Self::Less => truth(x < y),
             Self::LessOrEqual => truth(x <= y),
             Self::Equal => truth(x == y),
-            Self::NotEqual => truth(x != y),
+            Self::NotEqual => truth((x < y) | (x > y)),
             Self::And => x * y,
             Self::Or => {
                 if x > y {

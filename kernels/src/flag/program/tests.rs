@@ -101,6 +101,43 @@ fn registers_serve_again_and_run_out() {
     assert_eq!(b.finish(product), Err(ProgramError::TooManyValues));
 }
 
+/// Every operation on rows of numbers of every kind, against the same operation cell by cell.
+#[test]
+fn rows_are_their_cells() {
+    let mesh = Mesh::new([1, 1, 1], true);
+    let special = [0.0, -1.0, 2.5, f64::INFINITY, f64::NAN, -1e300, 1e-310, 0.3];
+    let mut noise = crate::testing::Noise::new(9);
+    let mut n = 0;
+    let fluid: Vec<f64> = mesh.fill(|_| {
+        n += 1;
+        std::array::from_fn(|f| if (n + f) % 5 == 0 { special[(n / 5 + f) % 8] } else { 10.0 * noise.next() })
+    });
+    let level = FlagLevel {
+        level: 0,
+        cells: [16; 3],
+        periodic: [true; 3],
+        cell_width: 1.0,
+        a: 1.0,
+        four_pi_g: 1.0,
+        mean_density: 1.0,
+        eos: Eos::new(GAMMA),
+    };
+    let cells = Cells { group: &fluid, block: None, coordinate: [0; 3], level: &level };
+    let of = [Op::Density, Op::Energy, Op::Entropy];
+    for op in Op::ALL.into_iter().filter(|op| op.operands() > 0) {
+        let mut b = ProgramBuilder::default();
+        let operands: Vec<Value> = of[..op.operands()].iter().map(|&field| b.push(field, &[])).collect();
+        let value = b.push(op, &operands);
+        let program = b.finish(value).unwrap();
+        for e in 0..GROUP_CELLS {
+            let field = |op: Op| fluid[[0, 4, 5][of.iter().position(|&f| f == op).unwrap()] * GROUP_CELLS + e];
+            let found = evaluate(&program, &cells, e / GROUP % GROUP, e / GROUP / GROUP)[e % GROUP];
+            let expected = program.result(field);
+            assert!(found == expected || found.is_nan() && expected.is_nan(), "{op:?}: {found} {expected}");
+        }
+    }
+}
+
 /// Each field as the only instruction, against its definition; linear velocities have the same divergence everywhere.
 #[test]
 fn fields_are_what_they_are_called() {
@@ -124,7 +161,7 @@ fn fields_are_what_they_are_called() {
     gather(&tables, 0, &fluid, &mut CoarseCells::new(), &mut block.block);
     let group = &fluid[tables.slots[0] as usize * GROUP_VALUES..][..GROUP_VALUES];
     let cells = Cells { group, block: Some(&block), coordinate: [1, 2, 1], level: &level };
-    for op in Op::ALL.into_iter().filter(|op| op.operands() == 0 && *op != Op::Constant) {
+    for op in Op::ALL.into_iter().filter(|op| op.is_field()) {
         let mut b = ProgramBuilder::default();
         let value = b.push(op, &[]);
         let program = b.finish(value).unwrap();
