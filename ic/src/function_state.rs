@@ -5,9 +5,11 @@
 
 use crate::error::IcError;
 use crate::problems::{Gas, Setup};
+use comove_sim::book::leaf_sums;
+use comove_sim::clock::Clock;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_sim::kernels::{Device, Eos, Real, restrict};
-use comove_sim::refinement::wanted;
+use comove_sim::refinement::{Surroundings, wanted};
 use comove_sim::state::State;
 use comove_sim::{HostState, Key, Octree, Precision, RunParameters};
 use rayon::prelude::*;
@@ -46,6 +48,7 @@ fn refined<T: Real, E: From<IcError> + Send>(
     let root = setup.root.map(|n| (n / GROUP) as u32);
     // no potential is needed here
     let parameters = RunParameters { gravity: false, ..setup.parameters.clone() };
+    let clock = Clock::new(if setup.cosmology.is_some() { setup.start } else { 1.0 }, 0.0, setup.cosmology);
     let passes = usize::from(parameters.max_level) + 1;
     progress("level 0", 0.0);
     let empty = HostState { fluid: Vec::new(), ..HostState::zeros(Octree::new(root, parameters.boundary.periodic())) };
@@ -56,8 +59,10 @@ fn refined<T: Real, E: From<IcError> + Send>(
         for level in (0..on_device.level_count() - 1).rev() {
             restrict::restrict(device, &on_device.tables[level], &mut on_device.fluid, &parameters.eos());
         }
-        let tree = wanted(&on_device, &parameters, 0);
         state = on_device.to_host();
+        let volume: f64 = setup.root.iter().map(|&n| n as f64 * width).product();
+        let mean_density = leaf_sums(&on_device).sums.mass / volume;
+        let tree = wanted(&on_device, &Surroundings::of(&on_device, &parameters, &clock, mean_density), 0);
         if tree == state.tree || pass == passes {
             break;
         }
@@ -127,8 +132,8 @@ mod tests {
     use super::*;
     use crate::problems::{AcousticWave, Problem, l1_error};
     use crate::silent;
+    use comove_sim::Criterion;
     use comove_sim::kernels::layout::DENSITY;
-    use comove_sim::parameters::Criterion;
     use comove_sim::{Coordinates, Simulation, Snapshot, SnapshotHeader};
 
     fn setup(levels: u8, precision: Precision, thresholds: Vec<f64>) -> Setup {

@@ -3,8 +3,9 @@
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
 use comove_ic::{GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
+use comove_sim::Criterion;
+use comove_sim::clock::Clock;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
-use comove_sim::parameters::Criterion;
 use comove_sim::{Cosmology, Precision, RunParameters, Units};
 use std::path::PathBuf;
 
@@ -54,7 +55,9 @@ fn files_carry_an_initial_condition_to_the_octree() {
         refine: vec![Criterion::DensityAbove { thresholds: vec![1.35] }],
         ..RunParameters::default()
     };
-    let place = |mesh: UniformMesh| restrict(mesh, 1, &parameters, &silent).unwrap();
+    let ic = gaussian();
+    let clock = Clock::new(1.0 / (1.0 + ic.z), 0.0, Some(ic.cosmology));
+    let place = |mesh: UniformMesh| restrict(mesh, 1, ic.box_mpc_h, &clock, &parameters, &silent).unwrap();
     let (direct, audit) = place(mesh.clone());
     assert!(audit.levels[1].cells_kept > 0 && audit.levels[1].cells_removed > 0, "{audit:?}");
     assert!(audit.worst_change() < 1e-13 && audit.unresolved_kinetic_energy > 0.0);

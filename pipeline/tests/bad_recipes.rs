@@ -138,6 +138,107 @@ fn starts() {
 }
 
 #[test]
+fn criteria() {
+    check(r#"density_above([8, "64"]);"#, "^", "density_above: a threshold is a text, expected a number");
+    check("overdensity_above(|level| level - 1);", "^", "overdensity_above: a threshold of -1: must be positive");
+    check(
+        r#"gradient_above("entropy", 0.1);"#,
+        "^",
+        r#"gradient_above: "entropy" is not one of "density", "pressure", "velocity""#,
+    );
+    check(
+        r#"lohner_above("density", 0.8, #{ filtre: 0.1 });"#,
+        "                                ^",
+        r#"lohner_above: unknown option "filtre", did you mean "filter"?"#,
+    );
+    check("region(#{ center: [1, 2, 3], radius: 2 });", "^", r#"region: the option "level" is missing"#);
+    check(
+        "region(#{ min: [1, 2], max: [2, 3, 4], level: 1 });",
+        "          ^",
+        "region: min[2]: invalid length 2, expected an array of length 3",
+    );
+    check(
+        "evolve(IC, #{ z_end: 0, max_level: 1, refine: region(#{ min: [1, 2, 3], max: [2, 1, 4], level: 1 }) });",
+        "                                      ^",
+        "evolve: refine = 1: a region's max must lie beyond its min",
+    );
+    check(
+        "evolve(IC, #{ z_end: 0, max_level: 1, gravity: false, refine: jeans_cells_below(4) });",
+        "                                                      ^",
+        "evolve: refine = jeans_cells_below: needs gas that attracts itself: set gravity: true",
+    );
+}
+
+/// What no program has is named at its token.
+#[test]
+fn expressions() {
+    for (line, caret, message) in [
+        (
+            "refine_where(|c| c.densty > 8);",
+            "                   ^",
+            r#"unknown field "densty", did you mean "density"?"#,
+        ),
+        ("refine_where(|c| sin(c.x) > 0.5);", "                 ^", r#"unknown function "sin", did you mean "min"?"#),
+        (
+            "refine_where(|c| c.density.floor() > 8);",
+            "                           ^",
+            r#"unknown function "floor", did you mean "to_float"?"#,
+        ),
+        (
+            r#"refine_where(|c| c.density > "8");"#,
+            "                             ^",
+            "a text cannot be used in a criterion",
+        ),
+        ("refine_where(|c| c.x > [1, 2]);", "                       ^", "a list cannot be used in a criterion"),
+        (
+            "refine_where(|c| c > 8);",
+            "                 ^",
+            r#""c" is the cell: name one of its fields, as in c.density"#,
+        ),
+        (
+            "refine_where(|c| c.density);",
+            "                 ^",
+            "the closure gives a real number: end it with a comparison",
+        ),
+        (
+            "refine_where(|c| c.density && c.x > 1);",
+            "                           ^",
+            r#""&&" cannot take a real number and a truth value"#,
+        ),
+        (
+            "refine_where(|c| { let d = c.density; d += 1; d > 2 });",
+            "                                        ^",
+            "an assignment cannot be used in a criterion: give names to values with let and end with a comparison",
+        ),
+        (
+            "refine_where(|c| { while true { } c.x > 2 });",
+            "                   ^",
+            "a loop cannot be used in a criterion: give names to values with let and end with a comparison",
+        ),
+        ("refine_where(|c| c.level / 0 > 2);", "                         ^", "a whole number is divided by zero"),
+        ("refine_where(|c| min(c.x) > 2);", "                 ^", r#""min" takes 2 numbers, not 1"#),
+        (
+            "refine_where(|c| c.x > IC);",
+            "                       ^",
+            r#""IC" is an initial condition: only numbers and truth values can be used in a criterion"#,
+        ),
+        (
+            "refine_where(|c| if c.x > 1 { c.y > 1 });",
+            "                 ^",
+            r#""if" needs an "else" here: it must give a value either way"#,
+        ),
+        (
+            "refine_where(|c| if c.x > 1 { c.level } else { c.y } > 1);",
+            "                 ^",
+            r#""if" gives a whole number or a real number: it must be one of them"#,
+        ),
+        ("refine_where(|c, d| c.x > 1);", "^", "the expression must be a closure of one cell, as in |c| c.density > 8"),
+    ] {
+        check(line, caret, &format!("refine_where: {message}"));
+    }
+}
+
+#[test]
 fn names_and_values() {
     check("RUN;", "^", "the recipe's value is a run, not a campaign; end it with: campaign(\"bad\", [IC, RUN])");
     check("C.omga_m;", "  ^", "Unknown property 'omga_m' - a getter is not registered for type 'cosmology'");

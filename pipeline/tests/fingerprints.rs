@@ -43,6 +43,28 @@ fn what_decides_results_is_inside() {
     }
 }
 
+/// An expression counts by what it computes, not by how it is written; a criterion by what the levels make of it.
+#[test]
+fn criteria_count_by_what_they_ask() {
+    let with = |criterion: &str| of(&RUN.replace("density_above(|l| 8 ** (l + 1))", criterion));
+    let (dense, inside) = ("refine_where(|c| c.density > 8)", "region(#{ min: [1, 2, 3], max: [4, 5, 6], level: 2 })");
+    let fine = "gradient_above(\"density\", [0.1, 0.2])";
+    for (criterion, other, same) in [
+        (dense, "refine_where(|cell| 2.0 * 4.0 < cell.density)", true),
+        (dense, "refine_where(|c| { let unused = c.x; let d = c.density; d > 8.0 })", true),
+        (dense, "refine_where(|c| c.density >= 8)", false),
+        (dense, "refine_where(|c| c.density > 9)", false),
+        (inside, "region(#{ min: [1, 2, 3], max: [4, 5, 6], level: 5 })", true),
+        (inside, "region(#{ min: [1, 2, 3], max: [4, 5, 6], level: 1 })", false),
+        (fine, "gradient_above(\"density\", |l| 0.1 * (l + 1))", true),
+        (fine, "gradient_above(\"pressure\", [0.1, 0.2])", false),
+        ("lohner_above(\"density\", 0.5)", "lohner_above(\"density\", 0.5, #{ filter: 0.01 })", true),
+        ("density_above(8)", "overdensity_above(8)", false),
+    ] {
+        assert_eq!(with(criterion) == with(other), same, "{criterion} → {other}");
+    }
+}
+
 #[test]
 fn a_start_from_a_formula_is_its_formula() {
     let closure = "const D = 2;\nfn twice(x) { 2 * x }

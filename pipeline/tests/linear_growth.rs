@@ -5,8 +5,9 @@
 
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
+use comove_sim::Criterion;
+use comove_sim::clock::Clock;
 use comove_sim::kernels::Device;
-use comove_sim::parameters::Criterion;
 use comove_sim::{Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
 
 const CELLS: usize = 64;
@@ -29,7 +30,8 @@ fn initial(parameters: &RunParameters) -> Snapshot {
         gamma: parameters.gamma,
     };
     let mesh = ic.generate(&silent).expect("generate");
-    let (state, _) = restrict(mesh, 0, parameters, &silent).expect("restrict");
+    let clock = Clock::new(1.0 / (1.0 + Z_START), 0.0, Some(cosmology));
+    let (state, _) = restrict(mesh, 0, BOX_MPC_H, &clock, parameters, &silent).expect("restrict");
     Snapshot {
         header: SnapshotHeader {
             role: Role::Initial,

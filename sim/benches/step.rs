@@ -7,7 +7,7 @@
 mod common;
 
 use comove_kernels::Device;
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Precision, RunParameters, Simulation};
 
 /// A 64³ root with two refined levels in the densest fifth of the box.

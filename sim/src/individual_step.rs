@@ -182,7 +182,8 @@ impl<T: Real> RootStep<'_, T> {
         // a tree with unphysical cells stays as it is, so that they are found
         let due = refinement::due(self.state, &self.physics.parameters, step.level);
         if let Some(level) = due.filter(|_| self.book.invalid_cells() == 0) {
-            refinement::regrid(self.state, self.physics, level, self.book)?;
+            let clock = self.clock.interval(0.5 * (step.start + 2.0 * step.dt)).end;
+            refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, self.book)?;
         }
         if self.has_finer(step.level) {
             let coarse = step.in_coarser_step(Moment::End);

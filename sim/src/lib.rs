@@ -7,6 +7,7 @@
 //! | [`boundary`] | what lies beyond the faces of the box |
 //! | [`step`], [`individual_step`] | the time step: all levels at once, or each with its own |
 //! | [`level_history`] | past states of levels, for finer ones to interpolate between |
+//! | [`criterion`], [`refinement`] | what asks for finer cells, and the tree that follows |
 //! | [`gravity`] | the multi-level Poisson solve |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
@@ -20,6 +21,7 @@ pub mod boundary;
 pub mod clock;
 pub mod complete_file;
 pub mod cosmology;
+pub mod criterion;
 pub mod diagnosis;
 pub mod error;
 pub mod exact_sum;
@@ -46,6 +48,7 @@ pub mod units;
 pub use boundary::{Boundaries, Boundary, FixedGas, GravityBoundary};
 pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;
+pub use criterion::Criterion;
 pub use error::SimError;
 pub use host_state::HostState;
 pub use octree::{Key, Octree};

@@ -1,6 +1,7 @@
 //! What a run is asked to do, already checked and without units of its own.
 
 use crate::boundary::{Boundaries, GravityBoundary};
+use crate::criterion::Criterion;
 use crate::error::SimError;
 use comove_kernels::layout::PATCH;
 use comove_kernels::{Eos, Real};
@@ -98,17 +99,6 @@ impl SweepOrder {
             Self::Zyx => [2, 1, 0],
         }
     }
-}
-
-/// A refinement criterion: a patch of level ℓ is refined where one of its cells meets it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Criterion {
-    /// Density above `thresholds[ℓ]` (in the mean density when comoving); levels beyond the list are not refined.
-    DensityAbove {
-        /// One threshold per level that may be refined.
-        thresholds: Vec<f64>,
-    },
 }
 
 /// The numbers that decide a run's results. Part of its fingerprint; what only decides how long it runs or what it
@@ -271,6 +261,7 @@ impl RunParameters {
              refinement; raise flag_buffer or lower regrid_every"
         );
         check("flag_buffer", &self.flag_buffer, held, reason)?;
+        self.refine.iter().try_for_each(|criterion| criterion.check(self.gravity))?;
         let deepest = 16;
         check("max_level", &self.max_level, self.max_level < deepest, format!("must be below {deepest}"))
     }

@@ -1,14 +1,15 @@
-//! From flags to the tree they ask for, and to it.
+//! From criteria and flags to the tree they ask for, and to it.
 
 use crate::book::{Book, leaf_sums_from};
+use crate::clock::Clock;
 use crate::error::SimError;
 use crate::octree::{Key, Octree, clip, nest};
-use crate::parameters::{Criterion, RunParameters};
+use crate::parameters::RunParameters;
 use crate::state::State;
 use crate::step::Physics;
-use comove_kernels::Real;
-use comove_kernels::flag::{self, FlagCriteria};
+use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{OCTANTS, offset};
+use comove_kernels::{Buffer, Device, Eos, LevelTables, Real};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -20,17 +21,20 @@ pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -
 
 /// Decides anew on the levels finer than `level`, which must be at the time of all of them; whether the tree changed.
 ///
+/// * `clock`, `mean_density`: what criteria may look at: the time of these levels, the box mean.
+///
 /// # Errors
 /// As [`State::adopt_tree`].
 pub fn regrid<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
+    (clock, mean_density): (&Clock, f64),
     level: usize,
     book: &mut Book,
 ) -> Result<bool, SimError> {
     let started = Instant::now();
     state.steps_since_regrid[level..].fill(0);
-    let tree = wanted(state, &physics.parameters, level);
+    let tree = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
     let changed = tree != state.tree;
     if changed {
         let before = leaf_sums_from(state, level).sums.energy;
@@ -42,29 +46,76 @@ pub fn regrid<T: Real>(
 }
 
 /// Flags `from` and all finer levels and derives the tree they ask for.
-pub fn wanted<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Octree {
-    let max_level = usize::from(parameters.max_level);
+pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, from: usize) -> Octree {
+    let max_level = usize::from(surroundings.parameters.max_level);
     let masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level))
-        .map(|level| {
-            let tables = &state.tables[level];
-            let mut masks = vec![0; tables.len() * OCTANTS];
-            if let Some(criteria) = level_criteria::<T>(&parameters.refine, level).filter(|_| level >= from) {
-                let buffer = parameters.flag_buffer as usize;
-                flag::flag(&state.device, tables, &state.fluid, &criteria, buffer, &mut masks);
-            }
-            masks
+        .map(|l| match l {
+            l if l < from => Vec::new(),
+            l => surroundings.masks(&state.device, &state.tree, (l, l), &state.tables[l], &state.fluid),
         })
         .collect();
     wanted_tree(&state.tree, &masks, max_level, from)
 }
 
-/// The criteria of one level; `None` where nothing can flag there.
-pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<FlagCriteria<T>> {
-    let lowest = criteria
-        .iter()
-        .filter_map(|Criterion::DensityAbove { thresholds }| thresholds.get(level).copied())
-        .reduce(f64::min)?;
-    Some(FlagCriteria { density_above: T::of(lowest) })
+/// What criteria have to know besides the gas: the same for all levels.
+pub struct Surroundings<'a, T> {
+    /// Criteria, flag buffer, and 4πG in plain coordinates.
+    pub parameters: &'a RunParameters,
+    /// Scale factor and 4πG.
+    pub clock: &'a Clock,
+    /// Box mean of the density, code units.
+    pub mean_density: f64,
+    /// Cell width of the root level, code length.
+    pub root_cell_width: f64,
+    /// The gas.
+    pub eos: Eos<T>,
+}
+
+impl<'a, T: Real> Surroundings<'a, T> {
+    /// Of a state at the time of `clock` with this mean density.
+    pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
+        Self { parameters, clock, mean_density, root_cell_width: state.root_cell_width, eos: parameters.eos() }
+    }
+
+    /// What flags cells of level `level` of a tree; `None` where nothing can.
+    ///
+    /// `place`: where that level lies in `tree`, a complete level standing as the root of a tree of its own.
+    fn criteria(&self, tree: &Octree, level: usize, place: usize) -> Option<FlagCriteria<T>> {
+        let clock = self.clock;
+        let level = FlagLevel {
+            level,
+            cells: tree.cells(place),
+            periodic: tree.periodic(),
+            cell_width: self.root_cell_width / f64::from(1u32 << level),
+            a: clock.a,
+            four_pi_g: clock.four_pi_g(clock.a, self.parameters.four_pi_g),
+            mean_density: self.mean_density,
+            eos: self.eos,
+        };
+        let any_of: Vec<_> = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level)).collect();
+        (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
+    }
+
+    /// The masks of the patches of level `level`, which lies at `place` in `tree` (see [`comove_kernels::flag::flag`]);
+    /// all zero where nothing can flag.
+    ///
+    /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`
+    pub fn masks(
+        &self,
+        device: &Device,
+        tree: &Octree,
+        (level, place): (usize, usize),
+        tables: &LevelTables,
+        fluid: &Buffer<T>,
+    ) -> Vec<u32> {
+        let mut masks = vec![0; tables.len() * OCTANTS];
+        if let Some(criteria) = self.criteria(tree, level, place) {
+            let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
+            let buffer = self.parameters.flag_buffer as usize;
+            flag(device, tables, &coordinates, fluid, &criteria, buffer, &mut masks);
+        }
+        masks
+    }
 }
 
 /// The tree that flags ask for: the children of flagged and buffer patches, and what proper nesting needs around them.
@@ -76,20 +127,25 @@ pub fn level_criteria<T: Real>(criteria: &[Criterion], level: usize) -> Option<F
 pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize, kept: usize) -> Octree {
     let mut wanted: Vec<BTreeSet<Key>> = vec![BTreeSet::new(); max_level + 1];
     for level in kept..max_level.min(masks.len()) {
-        let mut positions = Vec::new();
-        for (g, &key) in tree.level(level).iter().enumerate() {
-            for o in 0..OCTANTS {
-                insert_flagged(tree, key.child(o), masks[level][g * OCTANTS + o], &mut positions);
-            }
-        }
-        // a patch is asked for by up to 27 patches: sorted as numbers before they become keys
-        positions.sort_unstable();
-        positions.dedup();
-        wanted[level + 1].extend(positions.into_iter().map(|m| Key::from_morton(level as u8 + 1, m)));
+        wanted[level + 1].extend(flagged_children(tree, level, &masks[level]));
     }
     let mut wanted = nest(tree.root_groups(), tree.periodic(), wanted);
     clip(tree, kept, &mut wanted);
     Octree::with_groups(tree.root_groups(), tree.periodic(), wanted.into_iter().skip(1).flatten())
+}
+
+/// The groups that refine the flagged patches of a level and those that their buffers reach, in key order.
+pub fn flagged_children(tree: &Octree, level: usize, masks: &[u32]) -> impl Iterator<Item = Key> + use<> {
+    let mut positions = Vec::new();
+    for (g, &key) in tree.level(level).iter().enumerate() {
+        for o in 0..OCTANTS {
+            insert_flagged(tree, key.child(o), masks[g * OCTANTS + o], &mut positions);
+        }
+    }
+    // a patch is asked for by up to 27 patches: sorted as numbers before they become keys
+    positions.sort_unstable();
+    positions.dedup();
+    positions.into_iter().map(move |m| Key::from_morton(level as u8 + 1, m))
 }
 
 /// Adds the Morton positions of the group that refines a flagged patch and of those its buffer reaches.

@@ -1,13 +1,12 @@
 //! A run in one precision: what [`crate::Simulation`] does, generic over the type of the state.
 
 use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
-use crate::boundary::GravityBoundary;
 use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::parameters::TimeSteps;
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
-use crate::refinement;
+use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
 use crate::saved_state::SavedState;
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
@@ -93,7 +92,9 @@ impl<T: Real> Run<T> {
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
-            let tree = refinement::wanted(&self.state, &self.physics.parameters, 0);
+            let surroundings =
+                Surroundings::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
+            let tree = refinement::wanted(&self.state, &surroundings, 0);
             if tree == self.state.tree {
                 break;
             }
@@ -308,11 +309,7 @@ impl<T: Real> Run<T> {
         Err(SimError::Unphysical { step: self.step + 1, fault, tried, cell: Box::new(cell) })
     }
 
-    /// The mean density that does not attract: of the box; 0 where its gravity is isolated.
     fn mean_density(&self) -> f64 {
-        if self.physics.parameters.gravity_boundary == GravityBoundary::Isolated {
-            return 0.0;
-        }
         let [x, y, z] = self.state.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
         self.sums.sums.mass / (x * y * z)
     }
@@ -326,8 +323,10 @@ impl<T: Real> Run<T> {
 
     /// Regrids if it is time.
     fn regrid_if_due(&mut self, book: &mut Book) -> Result<(), SimError> {
-        if let Some(level) = refinement::due(&self.state, &self.physics.parameters, 0)
-            && refinement::regrid(&mut self.state, &self.physics, level, book)?
+        let mean_density = self.mean_density();
+        let Self { state, physics, clock, .. } = self;
+        if let Some(level) = refinement::due(state, &physics.parameters, 0)
+            && refinement::regrid(state, physics, (clock, mean_density), level, book)?
         {
             self.sums = leaf_sums(&self.state);
         }

@@ -1,5 +1,6 @@
 //! The state on a device: octree, pools of slots, tables.
 
+use crate::boundary::GravityBoundary;
 use crate::error::SimError;
 use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
@@ -41,6 +42,8 @@ pub struct State<T> {
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     faces: [FaceBoundary; FACES],
+    /// Whether gravity is isolated: then the mean density attracts too.
+    isolated: bool,
     free: Vec<u32>,
     gravity: Option<Gravity<T>>,
     root_slots: Vec<u32>,
@@ -80,6 +83,7 @@ impl<T: Real> State<T> {
             marks: Marks::new(&device, groups)?,
             gravity,
             faces: parameters.boundary.for_kernels(parameters.gamma),
+            isolated: parameters.gravity_boundary == GravityBoundary::Isolated,
             free: Vec::new(),
             device,
             tree,
@@ -210,7 +214,8 @@ impl<T: Real> State<T> {
     ) -> Result<(), SimError> {
         let Some(gravity) = &mut self.gravity else { return Ok(()) };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
-        let density = DensitySource { fluid: &self.fluid, four_pi_g, mean: mean_density };
+        let density =
+            DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
         let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
         gravity.solve_from(&self.device, &hierarchy, base, coarse.as_ref(), density, &mut self.potential)?;
         Ok(())
@@ -229,7 +234,8 @@ impl<T: Real> State<T> {
     ) -> Result<(), SimError> {
         let Some(gravity) = &mut self.gravity else { return Ok(()) };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
-        let density = DensitySource { fluid: &self.fluid, four_pi_g, mean: mean_density };
+        let density =
+            DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
         let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
         gravity.solve_level(&self.device, &hierarchy, level, coarse.as_ref(), density, &mut self.potential)?;
         Ok(())

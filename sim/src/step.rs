@@ -39,7 +39,7 @@ impl Direction {
 
 /// One uniform step of all levels.
 ///
-/// * `mean_density`: of the box, from the sums at the start of the step; 0 for isolated gravity.
+/// * `mean_density`: of the box, from the sums at the start of the step.
 ///
 /// # Errors
 /// [`SimError::Kernel`]; cells that turn unphysical are counted in `book`.

@@ -6,7 +6,7 @@
 //! c_s), and its pressure stays on the adiabat P ∝ ρ^γ.
 
 use super::{Gas, Problem, Setup, View, options_of};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

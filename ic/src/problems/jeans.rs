@@ -6,7 +6,7 @@
 //! leaves out is of order δρ².
 
 use super::{Gas, Problem, Setup, View, options_of, require};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

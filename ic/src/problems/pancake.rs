@@ -6,7 +6,7 @@
 //! variables does not move.
 
 use super::{Gas, Problem, Setup, View, options_of, require};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Cosmology, Precision, RunParameters, Units};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

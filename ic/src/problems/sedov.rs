@@ -6,7 +6,7 @@
 
 use super::blast_wave::BlastWave;
 use super::{Gas, Problem, Setup, View, options_of, require};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -3,9 +3,9 @@
 
 use super::riemann::{Side, Solution};
 use super::{Gas, Problem, Setup, View, options_of};
+use comove_sim::Criterion;
 use comove_sim::boundary::FixedGas;
 use comove_sim::kernels::layout::GROUP;
-use comove_sim::parameters::Criterion;
 use comove_sim::{Boundaries, Boundary, Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

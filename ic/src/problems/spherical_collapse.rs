@@ -14,7 +14,7 @@
 
 use super::secondary_infall::SecondaryInfall;
 use super::{Gas, Problem, Setup, View, options_of, require};
-use comove_sim::parameters::Criterion;
+use comove_sim::Criterion;
 use comove_sim::{Cosmology, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

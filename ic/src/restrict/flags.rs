@@ -1,66 +1,50 @@
 //! Which groups of the next level the criteria ask for.
+//!
+//! A complete level of the mesh is the root of an octree of its own, and is flagged by the operation that a run uses.
 
+use super::fill;
+use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
-use comove_sim::Key;
-use comove_sim::kernels::layout::PATCH;
-use comove_sim::parameters::Criterion;
+use comove_sim::kernels::layout::GROUP;
+use comove_sim::kernels::{Buffer, Device};
+use comove_sim::octree::neighbours::build_tables;
+use comove_sim::refinement::{Surroundings, flagged_children};
+use comove_sim::{Key, Octree, SimError};
 use std::collections::BTreeSet;
 
-/// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within `buffer`
-/// cells along each axis (paper, section 2.1).
+/// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within the flag
+/// buffer along each axis (paper, section 2.1).
 ///
 /// `mesh` is the complete level `level`; the buffer reaches across the box's faces along the
 /// axes where it is periodic.
+///
+/// # Errors
+/// [`IcError::Sim`] if the level does not fit into memory.
 pub(super) fn wanted_groups(
     mesh: &UniformMesh,
     level: u8,
     periodic: [bool; 3],
-    criteria: &[Criterion],
-    buffer: u32,
-) -> BTreeSet<Key> {
-    let patches = mesh.cells.map(|n| n / PATCH);
-    let [px, py, pz] = patches;
-    let mut flagged = vec![false; px * py * pz];
-    for index in 0..mesh.cell_count() {
-        if !criteria.iter().any(|criterion| meets(criterion, usize::from(level), mesh, index)) {
-            continue;
-        }
-        // A patch lies within reach of the cell where the cell lies within the buffer of the patch.
-        let cell = mesh.cell(index);
-        let [xs, ys, zs] = std::array::from_fn(|axis| reach(cell[axis], buffer, patches[axis], periodic[axis]));
-        for z in &zs {
-            for y in &ys {
-                for x in &xs {
-                    flagged[(z * py + y) * px + x] = true;
-                }
-            }
-        }
-    }
-    let key = |n: usize| Key::new(level + 1, [n % px, n / px % py, n / (px * py)].map(|c| c as u32));
-    flagged.iter().enumerate().filter(|(_, flag)| **flag).map(|(n, _)| key(n)).collect()
-}
-
-/// Patches along one axis that have a cell at most `buffer` cells from `cell`.
-fn reach(cell: usize, buffer: u32, patches: usize, periodic: bool) -> Vec<usize> {
-    let (cell, buffer, patches) = (cell as i64, i64::from(buffer), patches as i64);
-    let (from, to) = ((cell - buffer).div_euclid(PATCH as i64), (cell + buffer).div_euclid(PATCH as i64));
-    if periodic {
-        (from..=to).take(patches as usize).map(|patch| patch.rem_euclid(patches) as usize).collect()
-    } else {
-        (from.max(0)..=to.min(patches - 1)).map(|patch| patch as usize).collect()
-    }
-}
-
-fn meets(criterion: &Criterion, level: usize, mesh: &UniformMesh, index: usize) -> bool {
-    match criterion {
-        Criterion::DensityAbove { thresholds } => thresholds.get(level).is_some_and(|t| mesh.density[index] > *t),
-    }
+    surroundings: &Surroundings<'_, f64>,
+) -> Result<BTreeSet<Key>, IcError> {
+    let tree = Octree::new(mesh.cells.map(|n| (n / GROUP) as u32), periodic);
+    let slots: Vec<u32> = (0..tree.group_count() as u32).collect();
+    let tables =
+        build_tables(&tree, &[slots], surroundings.parameters.boundary.for_kernels(surroundings.parameters.gamma));
+    let device = Device::cpu(rayon::current_num_threads()).map_err(SimError::from)?;
+    let fluid = fill(tree.clone(), std::slice::from_ref(mesh), &surroundings.eos).fluid;
+    let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
+    let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables[0], &fluid);
+    Ok(flagged_children(&tree, 0, &masks).map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use comove_sim::clock::Clock;
+    use comove_sim::kernels::Eos;
+    use comove_sim::kernels::layout::PATCH;
     use comove_sim::octree::{CLOSED, PERIODIC};
+    use comove_sim::{Criterion, RunParameters};
     use proptest::prelude::*;
 
     /// A mesh of density 1 with density 10 in one cell.
@@ -80,12 +64,20 @@ mod tests {
     proptest! {
         /// Against the definition: the distance between the cell and the nearest cell of a patch, axis by axis.
         #[test]
-        fn reach_is_distance(x in 0usize..48, y in 0usize..16, z in 0usize..32, buffer in 0u32..20) {
+        fn reach_is_distance(x in 0usize..48, y in 0usize..16, z in 0usize..32, buffer in 0u32..9) {
             let cells = [48, 16, 32];
             let mesh = mesh_with_peak(cells, [x, y, z]);
-            let criteria = [Criterion::DensityAbove { thresholds: vec![1e9, 9.0] }];
+            let refine = vec![Criterion::DensityAbove { thresholds: vec![1e9, 9.0] }];
+            let parameters = RunParameters { refine, flag_buffer: buffer, ..RunParameters::default() };
+            let surroundings = Surroundings {
+                parameters: &parameters,
+                clock: &Clock::new(1.0, 0.0, None),
+                mean_density: 1.0,
+                root_cell_width: 1.0,
+                eos: Eos::new(parameters.gamma),
+            };
             for periodic in [PERIODIC, CLOSED, [false, true, false]] {
-                let wanted = wanted_groups(&mesh, 1, periodic, &criteria, buffer);
+                let wanted = wanted_groups(&mesh, 1, periodic, &surroundings).unwrap();
                 let near = |axis: usize, patch: usize, at: usize| {
                     (0..PATCH).any(|c| {
                         let distance = (patch * PATCH + c).abs_diff(at);
@@ -104,7 +96,7 @@ mod tests {
                 }
             }
             // levels beyond the list are not refined
-            prop_assert!(wanted_groups(&mesh, 2, PERIODIC, &criteria, buffer).is_empty());
+            prop_assert!(wanted_groups(&mesh, 2, PERIODIC, &surroundings).unwrap().is_empty());
         }
     }
 }

@@ -10,9 +10,11 @@ pub use audit::{Audit, LevelAudit, Totals};
 
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
+use comove_sim::clock::Clock;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::octree::nest;
+use comove_sim::refinement::Surroundings;
 use comove_sim::{HostState, Key, Octree, RunParameters};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -28,16 +30,19 @@ const FINEST_LEVEL: u8 = 12;
 /// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on
 /// as the average in its parent. Patches finer than the mesh are left to the run's first regrid.
 ///
-/// Returns the state, in key order, and the audit of what it keeps. From `parameters` the axes along which the box is
-/// periodic (`boundary`), the refinement (`max_level`, `refine`, `flag_buffer`) and the gas (`gamma`, `eta` and floors)
-/// are used.
+/// `box_length` (along x, code length) and `clock` are what criteria may look at besides the gas. Returns the state, in
+/// key order, and the audit of what it keeps. From `parameters` the axes along which the box is periodic (`boundary`), the
+/// refinement (`max_level`, `refine`, `flag_buffer`), 4πG in plain coordinates and the gas (`gamma`, `eta` and floors) are
+/// used.
 ///
 /// # Errors
 /// [`IcError::Parameter`] for a mesh whose extents do not fit the level; [`IcError::Cell`] for a cell that is not
-/// finite and positive.
+/// finite and positive; [`IcError::Sim`] if a level does not fit into memory.
 pub fn restrict(
     mesh: UniformMesh,
     level: u8,
+    box_length: f64,
+    clock: &Clock,
     parameters: &RunParameters,
     progress: &dyn Fn(&str, f64),
 ) -> Result<(HostState, Audit), IcError> {
@@ -58,9 +63,11 @@ pub fn restrict(
     levels.reverse();
 
     progress("refinement", 0.4);
-    let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept_groups(&levels, root, parameters));
-    progress("octree", 0.5);
     let eos = parameters.eos();
+    let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
+    let surroundings = Surroundings { parameters, clock, mean_density: before.mass, root_cell_width, eos };
+    let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept_groups(&levels, root, &surroundings)?);
+    progress("octree", 0.5);
     let state = fill(tree, &levels, &eos);
     progress("audit", 0.8);
     let after = Totals::of_state(&state, &eos);
@@ -120,13 +127,17 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
 }
 
 /// The refined groups that stay: flagged, under finer ones, or asked for by nesting.
-fn kept_groups(levels: &[UniformMesh], root: [u32; 3], parameters: &RunParameters) -> impl Iterator<Item = Key> {
-    let periodic = parameters.boundary.periodic();
+fn kept_groups(
+    levels: &[UniformMesh],
+    root: [u32; 3],
+    surroundings: &Surroundings<'_, f64>,
+) -> Result<impl Iterator<Item = Key>, IcError> {
+    let periodic = surroundings.parameters.boundary.periodic();
     let mut wanted = vec![BTreeSet::new()];
     for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
-        wanted.push(flags::wanted_groups(mesh, level as u8, periodic, &parameters.refine, parameters.flag_buffer));
+        wanted.push(flags::wanted_groups(mesh, level as u8, periodic, surroundings)?);
     }
-    nest(root, periodic, wanted).into_iter().skip(1).flatten()
+    Ok(nest(root, periodic, wanted).into_iter().skip(1).flatten())
 }
 
 /// All groups of the tree with the data of their level; energy and entropy scalar rebuilt from the internal energy.

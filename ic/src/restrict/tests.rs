@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::silent;
+use comove_sim::Criterion;
+use comove_sim::criterion::Quantity;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
-use comove_sim::parameters::Criterion;
 use comove_sim::{Boundaries, Boundary};
 
 /// A mesh of cold flow: density blobs over a smooth background, velocities at Mach 50 with small-scale disorder.
@@ -45,6 +46,11 @@ fn closed(parameters: RunParameters) -> RunParameters {
     RunParameters { boundary: Boundaries::all(Boundary::Outflow), ..parameters }
 }
 
+/// In a plain box of length 1, without progress.
+fn place(mesh: UniformMesh, level: u8, parameters: &RunParameters) -> Result<(HostState, Audit), IcError> {
+    restrict(mesh, level, 1.0, &Clock::new(1.0, 0.0, None), parameters, &silent)
+}
+
 /// Every cell of every kept group holds the block mean of the mesh, computed here directly over all its cells.
 fn assert_block_means(state: &HostState, mesh: &UniformMesh, level: u8) {
     for (group, key) in state.tree.keys().enumerate() {
@@ -83,7 +89,7 @@ fn a_mesh_comes_back_from_every_level() {
     let mesh = mesh([128, 64, 64]);
     for level in 0..3u8 {
         let keep_all = parameters(level, &[0.0, 0.0]);
-        let (state, audit) = restrict(mesh.clone(), level, &keep_all, &silent).unwrap();
+        let (state, audit) = place(mesh.clone(), level, &keep_all).unwrap();
         assert_eq!(state.tree.level_count(), usize::from(level) + 1);
         assert_eq!(state.tree.cells(usize::from(level)), mesh.cells);
         assert!(audit.levels.iter().all(|l| l.cells_removed == 0));
@@ -109,7 +115,7 @@ fn a_mesh_comes_back_from_every_level() {
 fn the_audit_balances_where_patches_are_removed() {
     let mesh = mesh([128; 3]);
     let some = parameters(2, &[1.5, 6.0]);
-    let (state, audit) = restrict(mesh.clone(), 2, &some, &silent).unwrap();
+    let (state, audit) = place(mesh.clone(), 2, &some).unwrap();
     println!("{audit:#?}");
     for level in 1..3 {
         let account = audit.levels[level];
@@ -140,12 +146,12 @@ fn the_audit_balances_where_patches_are_removed() {
 #[test]
 fn fine_data_is_never_lost_for_want_of_a_coarse_flag() {
     let mesh = mesh([128; 3]);
-    let (state, audit) = restrict(mesh.clone(), 2, &closed(parameters(2, &[1e9, 10.0])), &silent).unwrap();
+    let (state, audit) = place(mesh.clone(), 2, &closed(parameters(2, &[1e9, 10.0]))).unwrap();
     assert!(state.tree.level_count() == 3 && audit.levels[1].cells_removed > 0);
     let peak = (0..mesh.cell_count()).max_by(|a, b| mesh.density[*a].total_cmp(&mesh.density[*b])).unwrap();
     assert!(state.tree.find(Key::new(2, mesh.cell(peak).map(|c| (c / GROUP) as u32))).is_some());
     // a run that may not refine so far keeps the averages alone
-    let (coarse, audit) = restrict(mesh, 2, &closed(parameters(1, &[1.5, 10.0])), &silent).unwrap();
+    let (coarse, audit) = place(mesh, 2, &closed(parameters(1, &[1.5, 10.0]))).unwrap();
     assert_eq!(coarse.tree.level_count(), 2);
     assert_eq!(audit.levels[2].cells_kept, 0);
     assert!(audit.worst_change() < 1e-13);
@@ -167,17 +173,50 @@ fn unresolved_motion_does_not_become_heat() {
         let sign = if (i + j + k) % 2 == 0 { 1.0 } else { -1.0 };
         mesh.momentum.iter_mut().for_each(|axis| axis[index] = sign);
     }
-    let (state, audit) = restrict(mesh, 1, &parameters(0, &[]), &silent).unwrap();
+    let (state, audit) = place(mesh, 1, &parameters(0, &[])).unwrap();
     assert!(state.field(0, ENERGY).iter().all(|e| *e == 1e-3));
     assert_eq!(audit.unresolved_kinetic_energy, 1.5);
     assert_eq!(audit.after.kinetic_energy, 0.0);
     assert!(audit.worst_change() < 1e-14);
 }
 
+/// Without a buffer: a group is kept where its patch has a cell that a gradient flags, across the box's faces too, or
+/// that lies in a region; nothing else is.
+#[test]
+fn criteria_that_read_neighbours_or_places_keep_their_patches() {
+    let mesh = mesh([64; 3]);
+    let coarse = coarsen(&mesh);
+    let center = [0.31, 1.9, 1.02];
+    let refine = vec![
+        Criterion::GradientAbove { of: Quantity::Density, thresholds: vec![0.9] },
+        Criterion::InsideBall { center, radius: 0.05, level: 1 },
+    ];
+    let parameters = RunParameters { max_level: 1, flag_buffer: 0, refine, ..RunParameters::default() };
+    let clock = Clock::new(1.0, 0.0, None);
+    let (state, _) = restrict(mesh, 1, 2.0, &clock, &parameters, &silent).unwrap();
+    let mut expected = BTreeSet::new();
+    for index in 0..coarse.cell_count() {
+        let at = coarse.cell(index);
+        let density = |axis: usize, step: usize| {
+            let mut beside = at;
+            beside[axis] = (at[axis] + 32 + step - 1) % 32;
+            coarse.density[coarse.index(beside)]
+        };
+        let steep = (0..3).any(|a| (density(a, 2) - density(a, 0)).abs() / 2.0 >= 0.9 * coarse.density[index]);
+        let nearest = |a: usize| center[a] - center[a].clamp(at[a] as f64 / 16.0, (at[a] + 1) as f64 / 16.0);
+        let inside = (0..3).map(|a| nearest(a) * nearest(a)).sum::<f64>() <= 0.05 * 0.05;
+        if steep || inside {
+            expected.insert(Key::new(1, at.map(|x| (x / 8) as u32)));
+        }
+    }
+    assert!(expected.len() > 2 && expected.len() < 32, "the test needs both: {}", expected.len());
+    assert_eq!(state.tree.level(1).iter().copied().collect::<BTreeSet<_>>(), expected);
+}
+
 #[test]
 fn extents_and_levels_that_do_not_fit_are_refused() {
     let message = |cells, level| {
-        let result = restrict(mesh(cells), level, &parameters(0, &[]), &silent);
+        let result = place(mesh(cells), level, &parameters(0, &[]));
         result.unwrap_err().to_string()
     };
     assert!(message([16, 16, 24], 0).contains("[16, 16, 24]"));
@@ -185,6 +224,6 @@ fn extents_and_levels_that_do_not_fit_are_refused() {
     assert!(message([32, 32, 32], 40).contains("level = 40"));
     let mut broken = mesh([16; 3]);
     broken.density[100] = -1.0;
-    let result = restrict(broken, 0, &parameters(0, &[]), &silent);
+    let result = place(broken, 0, &parameters(0, &[]));
     assert!(matches!(result, Err(IcError::Cell { cell: [4, 6, 0], .. })));
 }

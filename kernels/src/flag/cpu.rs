@@ -1,61 +1,201 @@
 //! Flags on the host: parallel over groups.
 
-use super::FlagCriteria;
+use super::program::{Cells, evaluate};
+use super::stencil::{BlockFields, LANES, Lanes, rough, steep};
+use super::{FlagCriteria, FlagCriterion};
+use crate::ghosts::{CoarseCells, gather};
 use crate::isa::{Isa, Kernel};
-use crate::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH, cell, direction, octant_origin};
+use crate::layout::{
+    DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH, cell, direction, octant_origin,
+};
+use crate::point::dual_energy::pressure;
+use crate::point::eos::Eos;
 use crate::real::Real;
+use crate::scratch::PerThread;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
 
 pub(super) fn flag<T: Real>(
     isa: Isa,
     tables: &LevelTables,
+    coordinates: &[[u32; 3]],
     fluid: &[T],
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
-    masks.par_chunks_mut(OCTANTS).zip(&tables.slots).for_each(|(masks, &slot)| {
-        let density = &fluid[slot as usize * GROUP_VALUES + DENSITY * GROUP_CELLS..][..GROUP_CELLS];
+    let scratch = PerThread::new(|| Scratch::for_criteria(criteria));
+    masks.par_chunks_mut(OCTANTS).enumerate().for_each(|(g, masks)| {
+        let rows = scratch.with(|scratch| flagged_rows(isa, tables, g, coordinates[g], fluid, criteria, scratch));
         for (o, mask) in masks.iter_mut().enumerate() {
-            *mask = isa.run(PatchFlags { density, origin: octant_origin(o), criteria, buffer });
+            *mask = patch_mask(&rows, octant_origin(o), buffer);
         }
     });
 }
 
-/// The mask of one patch.
-struct PatchFlags<'a, T> {
-    /// `[16, 16, 16]`
-    density: &'a [T],
-    /// First cell of the patch.
-    origin: [usize; 3],
-    criteria: &'a FlagCriteria<T>,
-    buffer: usize,
+/// A thread's work space: a block where some criterion reads neighbours.
+pub(super) struct Scratch<T>(Option<(CoarseCells<T>, BlockFields<T>)>);
+
+impl<T: Real> Scratch<T> {
+    pub(super) fn for_criteria(criteria: &FlagCriteria<T>) -> Self {
+        let reads_neighbours = criteria.any_of.iter().any(FlagCriterion::reads_neighbours);
+        Self(reads_neighbours.then(|| (CoarseCells::new(), BlockFields::new())))
+    }
 }
 
-impl<T: Real> Kernel for PatchFlags<'_, T> {
-    type Output = u32;
+/// The flagged cells of group `g`.
+pub(super) fn flagged_rows<T: Real>(
+    isa: Isa,
+    tables: &LevelTables,
+    g: usize,
+    coordinate: [u32; 3],
+    fluid: &[T],
+    criteria: &FlagCriteria<T>,
+    scratch: &mut Scratch<T>,
+) -> FlaggedRows {
+    let group = &fluid[tables.slots[g] as usize * GROUP_VALUES..][..GROUP_VALUES];
+    let block = scratch.0.as_mut().map(|(coarse, block)| Gathered { tables, g, fluid, coarse, block });
+    isa.run(GroupFlags { group, coordinate, criteria, block })
+}
+
+/// Flagged cells of a group: row (j, k) at `k * 16 + j`, cell i in bit i.
+pub(super) type FlaggedRows = [u16; GROUP * GROUP];
+
+/// Where a group's block is gathered from and to.
+struct Gathered<'a, T> {
+    tables: &'a LevelTables,
+    g: usize,
+    /// `[slots, 6, 16, 16, 16]`
+    fluid: &'a [T],
+    coarse: &'a mut CoarseCells<T>,
+    block: &'a mut BlockFields<T>,
+}
+
+/// The flagged cells of one group.
+struct GroupFlags<'a, T> {
+    /// `[6, 16, 16, 16]`
+    group: &'a [T],
+    coordinate: [u32; 3],
+    criteria: &'a FlagCriteria<T>,
+    /// For criteria that read neighbours.
+    block: Option<Gathered<'a, T>>,
+}
+
+impl<T: Real> Kernel for GroupFlags<'_, T> {
+    type Output = FlaggedRows;
 
     #[inline(always)]
-    fn run(self) -> u32 {
-        let mut mask = 0;
-        for k in 0..PATCH {
-            for j in 0..PATCH {
-                let row = &self.density[cell(self.origin[0], self.origin[1] + j, self.origin[2] + k)..][..PATCH];
-                // most rows have no flagged cell: ask for all of them at once
-                let mut any = false;
-                for i in 0..PATCH {
-                    any |= row[i] > self.criteria.density_above;
+    fn run(self) -> FlaggedRows {
+        let monatomic = T::of(5.0 / 3.0);
+        let eos = self.criteria.level.eos;
+        // a constant exponent for the common gas, as in the sweep
+        if eos.gamma == monatomic { self.flags(&Eos { gamma: monatomic, ..eos }) } else { self.flags(&eos) }
+    }
+}
+
+impl<T: Real> GroupFlags<'_, T> {
+    #[inline(always)]
+    fn flags(self, eos: &Eos<T>) -> FlaggedRows {
+        let mut flagged = [0; GROUP * GROUP];
+        let level = &self.criteria.level;
+        let mut block = self.block.map(|Gathered { tables, g, fluid, coarse, block }| {
+            gather(tables, g, fluid, None, coarse, &mut block.block);
+            block
+        });
+        for criterion in &self.criteria.any_of {
+            match criterion {
+                FlagCriterion::DensityAbove(threshold) => {
+                    let density = &self.group[DENSITY * GROUP_CELLS..][..GROUP_CELLS];
+                    by_row(&mut flagged, |j, k| above(&density[cell(0, j, k)..][..LANES], *threshold));
                 }
-                if any {
-                    for i in (0..PATCH).filter(|&i| row[i] > self.criteria.density_above) {
-                        mask |= reach([i, j, k], self.buffer);
-                    }
+                FlagCriterion::GradientAbove { of, threshold } => {
+                    let block = block.as_mut().expect("gathered for this criterion");
+                    block.for_each_component(*of, eos, |value, scale| {
+                        by_row(&mut flagged, |j, k| steep(value, scale, j, k, *threshold));
+                    });
+                }
+                FlagCriterion::LohnerAbove { of, threshold, filter } => {
+                    let block = block.as_mut().expect("gathered for this criterion");
+                    block.for_each_component(*of, eos, |value, scale| {
+                        by_row(&mut flagged, |j, k| rough(value, scale, j, k, *threshold, *filter));
+                    });
+                }
+                FlagCriterion::JeansCellsBelow(cells) => {
+                    // 2π c_s/√(4πG ρ) < n h ⟺ P < (n h)² 4πG/(4π² γ) ρ²
+                    let length = cells * level.cell_width / std::f64::consts::TAU;
+                    let factor = T::of(length * length * level.four_pi_g / eos.gamma.wide());
+                    by_row(&mut flagged, |j, k| unstable(self.group, eos, j, k, factor));
+                }
+                FlagCriterion::Inside(region) => {
+                    let [x, y, z] = [0, 1, 2].map(|axis| region.distances(level, self.coordinate, axis));
+                    let radius_squared = region.radius * region.radius;
+                    by_row(&mut flagged, |j, k| {
+                        let across = y[j] + z[k];
+                        x.map(|along| along + across <= radius_squared)
+                    });
+                }
+                FlagCriterion::Where(program) => {
+                    let cells =
+                        Cells { group: self.group, block: block.as_deref(), coordinate: self.coordinate, level };
+                    by_row(&mut flagged, |j, k| evaluate(program, &cells, j, k).map(|result| result > 0.0));
                 }
             }
         }
-        mask
+        flagged
     }
+}
+
+/// Adds the cells that `met` names in each row (j, k).
+#[inline(always)]
+fn by_row(flagged: &mut FlaggedRows, mut met: impl FnMut(usize, usize) -> Lanes<bool>) {
+    for k in 0..GROUP {
+        for j in 0..GROUP {
+            let met = met(j, k);
+            // most rows have no flagged cell: ask for all of them at once
+            let mut any = false;
+            for i in 0..LANES {
+                any |= met[i];
+            }
+            if any {
+                flagged[k * GROUP + j] |= (0..LANES).fold(0, |bits, i| bits | u16::from(met[i]) << i);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn above<T: Real>(row: &[T], threshold: T) -> Lanes<bool> {
+    let mut met = [false; LANES];
+    for i in 0..LANES {
+        met[i] = row[i] > threshold;
+    }
+    met
+}
+
+/// P < `factor` ρ² in row (j, k).
+#[inline(always)]
+fn unstable<T: Real>(group: &[T], eos: &Eos<T>, j: usize, k: usize, factor: T) -> Lanes<bool> {
+    let rows: [&[T]; FIELDS] = std::array::from_fn(|f| &group[f * GROUP_CELLS + cell(0, j, k)..][..LANES]);
+    let mut met = [false; LANES];
+    for i in 0..LANES {
+        let u = [rows[0][i], rows[1][i], rows[2][i], rows[3][i], rows[4][i], rows[5][i]];
+        met[i] = pressure(&u, eos) < factor * u[DENSITY] * u[DENSITY];
+    }
+    met
+}
+
+/// The mask of the patch whose first cell is `origin`.
+fn patch_mask(rows: &FlaggedRows, origin: [usize; 3], buffer: usize) -> u32 {
+    let mut mask = 0;
+    for k in 0..PATCH {
+        for j in 0..PATCH {
+            let row = rows[(origin[2] + k) * GROUP + origin[1] + j] >> origin[0];
+            for i in (0..PATCH).filter(|i| row >> i & 1 == 1) {
+                mask |= reach([i, j, k], buffer);
+            }
+        }
+    }
+    mask
 }
 
 /// The directions whose patches lie within `buffer` cells of a cell of this patch.
@@ -75,45 +215,6 @@ fn reach(at: [usize; 3], buffer: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::Isa;
-    use crate::layout::{DIRECTIONS, GROUP};
-    use crate::testing::{Mesh, Noise};
-
-    /// Every patch and direction: does a cell of the patch there lie within the buffer of a flagged cell here?
-    #[test]
-    fn masks_agree_with_brute_force() {
-        let mesh = Mesh::new([2, 1, 1], true);
-        let mut noise = Noise::new(1);
-        // a handful of flagged cells in each patch at most, none in some
-        let fluid = mesh.fill::<f32>(|x| [1.0 + noise.next() * (1.0 + 0.01 * x[0].floor() / 32.0), 0., 0., 0., 1., 1.]);
-        let criteria = FlagCriteria { density_above: 1.996 };
-        for buffer in [0, 1, 3, 8] {
-            let mut masks = vec![u32::MAX; 2 * OCTANTS];
-            flag(Isa::best(), &mesh.tables(0), &fluid, &criteria, buffer, &mut masks);
-            assert!(masks.contains(&0) && masks.iter().any(|&mask| mask != 0), "the test needs both");
-            for (n, &mask) in masks.iter().enumerate() {
-                let origin = octant_origin(n % OCTANTS);
-                let mut expected = 0;
-                for c in 0..GROUP_CELLS {
-                    let at = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
-                    let here = (0..3).all(|a| (origin[a]..origin[a] + PATCH).contains(&at[a]));
-                    if !here || fluid[n / OCTANTS * GROUP_VALUES + c] <= criteria.density_above {
-                        continue;
-                    }
-                    for d in 0..DIRECTIONS {
-                        let step = [d % 3, d / 3 % 3, d / 9].map(|s| s as i32 - 1);
-                        // the nearest cell of the patch there
-                        let near = |a: usize| {
-                            let x = at[a] as i32 - origin[a] as i32;
-                            (x - x.clamp(8 * step[a], 8 * step[a] + 7)).unsigned_abs() as usize <= buffer
-                        };
-                        expected |= u32::from((0..3).all(near)) << d;
-                    }
-                }
-                assert_eq!(mask, expected, "buffer {buffer} patch {n}");
-            }
-        }
-    }
 
     #[test]
     fn the_buffer_reaches_as_many_cells_as_it_says() {

@@ -1,44 +1,140 @@
 //! Refinement flags with their buffer (paper, section 2.1).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `cpu` | from criteria to masks, group by group |
+//! | `stencil` | gradient and Löhner's estimator, which read neighbours |
+//! | [`region`] | static regions |
+//! | [`program`] | expressions over a cell's fields, compiled |
 
 mod cpu;
+pub mod program;
+pub mod region;
+mod stencil;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::isa::Isa;
 use crate::layout::{GROUP_VALUES, OCTANTS};
+use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::tables::LevelTables;
+pub use program::Program;
+pub use region::Region;
+
+/// What a criterion on neighbours looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Mass density.
+    Density,
+    /// Thermal pressure.
+    Pressure,
+    /// Each component of the velocity; its changes are compared to |v| + c_s.
+    Velocity,
+}
+
+/// One reason to flag a cell. What is not a number meets no criterion.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FlagCriterion<T> {
+    /// Density above this.
+    DensityAbove(T),
+    /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
+    GradientAbove {
+        /// Of which quantity.
+        of: Quantity,
+        /// The threshold.
+        threshold: T,
+    },
+    /// Löhner's estimator above this (Löhner 1987, in FLASH's form).
+    LohnerAbove {
+        /// Of which quantity; of the velocity's components the roughest.
+        of: Quantity,
+        /// The threshold, between 0 and 1.
+        threshold: T,
+        /// Weight ε of the filter against ripples.
+        filter: T,
+    },
+    /// The Jeans length c_s √(π/(Gρ)) = 2π c_s/√(4πG ρ) shorter than this many cells. Supercomoving variables keep the
+    /// formula, with their 4πG.
+    JeansCellsBelow(f64),
+    /// The cell has volume in this region.
+    Inside(Region),
+    /// The program's result is true.
+    Where(Program),
+}
+
+impl<T> FlagCriterion<T> {
+    /// Whether it reads the cells beside a cell.
+    fn reads_neighbours(&self) -> bool {
+        match self {
+            Self::GradientAbove { .. } | Self::LohnerAbove { .. } => true,
+            Self::Where(program) => program.reads_neighbours(),
+            Self::DensityAbove(_) | Self::JeansCellsBelow(_) | Self::Inside(_) => false,
+        }
+    }
+}
+
+/// The level that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlagLevel<T> {
+    /// Its number ℓ.
+    pub level: usize,
+    /// Cells of the whole box at this level along x, y, z.
+    pub cells: [usize; 3],
+    /// Whether the box ends at itself along x, y, z.
+    pub periodic: [bool; 3],
+    /// Width of a cell, code length.
+    pub cell_width: f64,
+    /// Scale factor; 1 in plain coordinates.
+    pub a: f64,
+    /// 4πG in code units, now.
+    pub four_pi_g: f64,
+    /// Box mean of the density, code units.
+    pub mean_density: f64,
+    /// The gas.
+    pub eos: Eos<T>,
+}
 
 /// What flags a cell of one level; one criterion that is met is enough.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FlagCriteria<T> {
-    /// Density above this.
-    pub density_above: T,
+    /// The criteria.
+    pub any_of: Vec<FlagCriterion<T>>,
+    /// The level.
+    pub level: FlagLevel<T>,
 }
 
 /// Flags the patches of a level.
 ///
+/// * `coordinates`: of the level's groups, each in groups of this level along x, y, z; `[groups]`.
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction
 ///   contains a flagged or buffer cell because of this patch (the centre bit: the patch itself).
+///
+/// Criteria that read neighbours see ghost cells as a sweep does ([`crate::ghosts`]).
 ///
 /// # Panics
 /// If a shape is wrong or the buffer exceeds a patch.
 pub fn flag<T: Real>(
     device: &Device,
     tables: &LevelTables,
+    coordinates: &[[u32; 3]],
     fluid: &Buffer<T>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
+    assert_eq!(coordinates.len(), tables.len(), "one coordinate per group");
     assert_eq!(masks.len(), tables.len() * OCTANTS, "one mask per patch");
     assert!(buffer <= crate::layout::PATCH, "a flag buffer of {buffer} cells is wider than a patch");
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
-            cpu::flag(Isa::best(), tables, fluid.host(), criteria, buffer, masks);
+            cpu::flag(Isa::best(), tables, coordinates, fluid.host(), criteria, buffer, masks);
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Pointwise physics, by value: no loops over cells, no indices.
 
 pub mod dual_energy;
+pub mod elementary;
 pub mod eos;
 pub mod minmod;
 pub mod power;

@@ -40,6 +40,12 @@ impl Refusal {
         let refusal = Self { message: format!("{function}: {message}"), key: key.map(Into::into) };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
+
+    /// The same for a token inside an argument, where the caret goes.
+    pub fn error_at(function: &str, message: impl std::fmt::Display, position: Position) -> Box<EvalAltResult> {
+        let refusal = Self { message: format!("{function}: {message}"), key: None };
+        Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), position))
+    }
 }
 
 impl RecipeError {

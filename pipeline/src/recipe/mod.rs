@@ -7,11 +7,13 @@
 //! | [`options`] | `#{…}` to Rust structures |
 //! | [`source`] | the text: places, keys, closures |
 //! | [`error`] | messages with a line and a caret |
+//! | [`expression`] | closures over a cell's fields, compiled |
 //! | [`api`] | the functions a recipe may call |
 
 pub mod api;
 pub mod engine;
 pub mod error;
+pub mod expression;
 pub mod options;
 pub mod parameters;
 pub mod source;

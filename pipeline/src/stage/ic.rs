@@ -9,6 +9,7 @@ use super::{Input, Stage, Work};
 use crate::error::PipelineError;
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
+use comove_sim::clock::Clock;
 use comove_sim::{Coordinates, Cosmology, Role, RunParameters, Snapshot, SnapshotHeader};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -209,10 +210,11 @@ pub fn place(
     let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
     let line = work.progress.stage("restriction");
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
-    let (state, audit) = comove_ic::restrict(mesh, facts.level, parameters, &report)?;
+    let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
+    let (state, audit) = comove_ic::restrict(mesh, facts.level, facts.box_mpc_h, &clock, parameters, &report)?;
     let header = SnapshotHeader {
         role: Role::Initial,
-        a: 1.0 / (1.0 + facts.z),
+        a: clock.a,
         time: 0.0,
         step: 0,
         box_length: facts.box_mpc_h,

@@ -3,8 +3,8 @@
 
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::octree::PERIODIC;
-use comove_sim::parameters::{Criterion, RunParameters};
-use comove_sim::{Coordinates, Cosmology, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use comove_sim::parameters::RunParameters;
+use comove_sim::{Coordinates, Cosmology, Criterion, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 pub(crate) const GAMMA: f64 = 5.0 / 3.0;
 

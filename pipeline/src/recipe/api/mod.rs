@@ -5,7 +5,8 @@
 //! | [`background`] | `cosmology` |
 //! | [`initial`] | `ic_gaussian`, `ic_load` |
 //! | [`formula`] | `problem`, `ic_function` |
-//! | [`runs`] | `evolve`, `from_snapshot`, `density_above` |
+//! | [`runs`] | `evolve`, `from_snapshot` |
+//! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
 //! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure` |
 //! | [`snapshot_view`] | what a `measure` closure sees |
 //!
@@ -15,6 +16,7 @@
 
 pub mod analyses;
 pub mod background;
+pub mod criteria;
 pub mod formula;
 pub mod initial;
 pub mod runs;
@@ -45,6 +47,12 @@ pub const USAGE: &[(&str, &str)] = &[
     ("evolve", "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })"),
     ("from_snapshot", "from_snapshot(\"file\")"),
     ("density_above", "density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))"),
+    ("overdensity_above", "overdensity_above(8), with thresholds as in density_above"),
+    ("gradient_above", "gradient_above(\"density\", 0.03), of \"density\", \"pressure\" or \"velocity\""),
+    ("lohner_above", "lohner_above(\"density\", 0.8) or lohner_above(\"pressure\", 0.8, #{ filter: 0.01 })"),
+    ("jeans_cells_below", "jeans_cells_below(4), with thresholds as in density_above"),
+    ("region", "region(#{ min: [x, y, z], max: [x, y, z], level: 2 }) or region(#{ center, radius, level })"),
+    ("refine_where", "refine_where(|c| c.density > 8 && c.div_v < 0)"),
     ("refinement_ratio", "refinement_ratio(RUN) or refinement_ratio([RUN, …])"),
     ("halos", "halos(RUN, #{ … })"),
     ("power_spectrum", "power_spectrum(RUN, #{ … })"),
@@ -149,6 +157,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     initial::register(engine, session);
     formula::register(engine, session);
     runs::register(engine, session);
+    criteria::register(engine);
     analyses::register(engine, session);
     snapshot_view::register(engine);
     engine.register_fn("campaign", campaign);

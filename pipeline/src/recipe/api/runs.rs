@@ -1,4 +1,4 @@
-//! `evolve`, `from_snapshot` and refinement criteria.
+//! `evolve` and `from_snapshot`.
 
 use super::{Bound, Initial, Run, input_path};
 use crate::campaign::Node;
@@ -11,13 +11,10 @@ use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::formula::Formula;
 use crate::stage::saved::Saved;
 use comove_sim::RunParameters;
-use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
+use rhai::{Array, Engine, ImmutableString, Map};
 use std::sync::Arc;
 
-/// Levels for which `density_above` asks its closure or repeats its number.
-const LEVELS: i64 = 16;
-
-/// Registers them.
+/// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("evolve", |start: Initial| from_initial(start, Map::new()));
     engine.register_fn("evolve", from_initial);
@@ -33,15 +30,6 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Run {
         let node = Node::new(Saved { path: input_path(&shared, &file) }, Vec::new());
         Run { node, outputs: None, problem: None }
-    });
-    engine.register_fn("density_above", |threshold: f64| density_above(vec![threshold; LEVELS as usize]));
-    engine.register_fn("density_above", |threshold: i64| density_above(vec![threshold as f64; LEVELS as usize]));
-    engine.register_fn("density_above", |thresholds: Array| {
-        density_above(thresholds.iter().map(number).collect::<Bound<_>>()?)
-    });
-    engine.register_fn("density_above", |context: NativeCallContext, threshold: FnPtr| {
-        let at = |level: i64| number(&threshold.call_within_context::<Dynamic>(&context, (level,))?);
-        density_above((0..LEVELS).map(at).collect::<Bound<_>>()?)
     });
 }
 
@@ -78,8 +66,7 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
     }
     // thresholds of levels that are never refined decide nothing, and must not count in the fingerprint
     for criterion in &mut parameters.refine {
-        let comove_sim::parameters::Criterion::DensityAbove { thresholds } = criterion;
-        thresholds.truncate(usize::from(parameters.max_level));
+        criterion.truncate(parameters.max_level);
     }
     let origin = match origin {
         Origin::Saved { .. } => Origin::Saved { branch: extent.branch },
@@ -100,21 +87,4 @@ fn standard(formula: Option<&Formula>, end: Moment, options: Map) -> Map {
     let mut all: Map = from_json(&standard).cast();
     all.extend(options);
     all
-}
-
-/// The criterion as the map that [`RunParameters`] decodes.
-fn density_above(thresholds: Vec<f64>) -> Bound<Map> {
-    if let Some(bad) = thresholds.iter().find(|t| !(t.is_finite() && **t > 0.0)) {
-        return Err(Refusal::error("density_above", format!("a threshold of {bad}: must be positive"), None));
-    }
-    let list: Array = thresholds.into_iter().map(Dynamic::from).collect();
-    let inner = Map::from([("thresholds".into(), list.into())]);
-    Ok(Map::from([("density_above".into(), inner.into())]))
-}
-
-fn number(value: &Dynamic) -> Bound<f64> {
-    value
-        .as_float()
-        .or_else(|_| value.as_int().map(|i| i as f64))
-        .map_err(|found| Refusal::error("density_above", format!("a threshold is a {found}, expected a number"), None))
 }

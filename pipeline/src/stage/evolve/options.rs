@@ -144,7 +144,7 @@ pub fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
         return Err((name, format!("{name} = {value}: {reason}")));
     }
     if p.max_level > 0 && p.refine.is_empty() {
-        let what = format!("max_level = {}, but no criterion: add refine: density_above(…)", p.max_level);
+        let what = format!("max_level = {}, but no criterion: add refine: density_above(…) or another", p.max_level);
         return Err(("max_level", what));
     }
     Ok(())

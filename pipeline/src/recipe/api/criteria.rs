@@ -1,0 +1,129 @@
+//! Refinement criteria: each function gives the map that a run's parameters are decoded from.
+
+use super::Bound;
+use crate::recipe::error::{Refusal, plain};
+use crate::recipe::expression::compile;
+use crate::recipe::options::{decode, from_json};
+use comove_sim::Criterion;
+use comove_sim::criterion::{Program, Quantity};
+use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
+use serde::Deserialize;
+
+/// Levels for which a closure is asked for its threshold or a single number is repeated.
+const LEVELS: i64 = 16;
+
+/// Registers them.
+pub fn register(engine: &mut Engine) {
+    engine.register_fn("density_above", |context: NativeCallContext, threshold: Dynamic| {
+        criterion(&Criterion::DensityAbove { thresholds: thresholds(&context, &threshold)? })
+    });
+    engine.register_fn("overdensity_above", |context: NativeCallContext, threshold: Dynamic| {
+        criterion(&Criterion::OverdensityAbove { thresholds: thresholds(&context, &threshold)? })
+    });
+    engine.register_fn("jeans_cells_below", |context: NativeCallContext, cells: Dynamic| {
+        criterion(&Criterion::JeansCellsBelow { thresholds: thresholds(&context, &cells)? })
+    });
+    engine.register_fn("gradient_above", |context: NativeCallContext, of: ImmutableString, threshold: Dynamic| {
+        let of = quantity(&context, &of)?;
+        criterion(&Criterion::GradientAbove { of, thresholds: thresholds(&context, &threshold)? })
+    });
+    engine.register_fn("lohner_above", |context: NativeCallContext, of: ImmutableString, threshold: Dynamic| {
+        lohner_above(&context, &of, &threshold, Map::new())
+    });
+    engine.register_fn(
+        "lohner_above",
+        |context: NativeCallContext, of: ImmutableString, threshold: Dynamic, options: Map| {
+            lohner_above(&context, &of, &threshold, options)
+        },
+    );
+    engine.register_fn("region", region);
+    engine.register_fn("refine_where", |context: NativeCallContext, closure: FnPtr| {
+        let program = Program(compile(&context, context.fn_name(), &closure)?);
+        criterion(&Criterion::Where { program })
+    });
+}
+
+/// The criterion as the map that [`comove_sim::RunParameters`] decodes.
+fn criterion(criterion: &Criterion) -> Bound<Dynamic> {
+    Ok(from_json(&serde_json::to_value(criterion).expect("numbers and names")))
+}
+
+/// Thresholds per level: a number for all of them, a list, or a closure of the level.
+fn thresholds(context: &NativeCallContext<'_>, given: &Dynamic) -> Bound<Vec<f64>> {
+    let function = context.fn_name();
+    let number = |value: &Dynamic| {
+        value.as_float().or_else(|_| value.as_int().map(|whole| whole as f64)).map_err(|found| {
+            Refusal::error(function, format!("a threshold is {}, expected a number", plain(found)), None)
+        })
+    };
+    let thresholds = if let Some(rule) = given.clone().try_cast::<FnPtr>() {
+        let at = |level: i64| number(&rule.call_within_context::<Dynamic>(context, (level,))?);
+        (0..LEVELS).map(at).collect::<Bound<Vec<f64>>>()?
+    } else if let Some(list) = given.read_lock::<Array>() {
+        list.iter().map(number).collect::<Bound<_>>()?
+    } else {
+        vec![number(given)?; LEVELS as usize]
+    };
+    match thresholds.iter().find(|t| !(t.is_finite() && **t > 0.0)) {
+        Some(bad) => Err(Refusal::error(function, format!("a threshold of {bad}: must be positive"), None)),
+        None => Ok(thresholds),
+    }
+}
+
+fn quantity(context: &NativeCallContext<'_>, name: &str) -> Bound<Quantity> {
+    match name {
+        "density" => Ok(Quantity::Density),
+        "pressure" => Ok(Quantity::Pressure),
+        "velocity" => Ok(Quantity::Velocity),
+        other => {
+            let message = format!("\"{other}\" is not one of \"density\", \"pressure\", \"velocity\"");
+            Err(Refusal::error(context.fn_name(), message, None))
+        }
+    }
+}
+
+/// What a recipe says after the threshold of `lohner_above`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LohnerOptions {
+    filter: f64,
+}
+
+impl Default for LohnerOptions {
+    fn default() -> Self {
+        Self { filter: 0.01 }
+    }
+}
+
+fn lohner_above(context: &NativeCallContext<'_>, of: &str, threshold: &Dynamic, options: Map) -> Bound<Dynamic> {
+    let of = quantity(context, of)?;
+    let thresholds = thresholds(context, threshold)?;
+    let LohnerOptions { filter } = decode(context.fn_name(), options)?;
+    criterion(&Criterion::LohnerAbove { of, thresholds, filter })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BoxOptions {
+    min: [f64; 3],
+    max: [f64; 3],
+    level: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BallOptions {
+    center: [f64; 3],
+    radius: f64,
+    level: u8,
+}
+
+fn region(options: Map) -> Bound<Dynamic> {
+    if options.contains_key("center") || options.contains_key("radius") {
+        let BallOptions { center, radius, level } = decode("region", options)?;
+        criterion(&Criterion::InsideBall { center, radius, level })
+    } else {
+        let BoxOptions { min, max, level } = decode("region", options)?;
+        criterion(&Criterion::InsideBox { min, max, level })
+    }
+}
