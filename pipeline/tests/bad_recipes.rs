@@ -164,8 +164,8 @@ fn expressions() {
             r#""if" needs an "else" here: it must give a value either way"#,
         ),
         (
-            "refine_where(|c| if c.x > 1 { c.level } else { c.y } > 1);",
-            "                 ^",
+            "refine_where(|c| (if c.x > 1 { c.level } else { c.y }) > 1);",
+            "                  ^",
             r#""if" gives a whole number or a real number: it must be one of them"#,
         ),
         ("refine_where(|c, d| c.x > 1);", "^", "the expression must be a closure of one cell, as in |c| c.density > 8"),
