@@ -50,7 +50,7 @@ fn criteria_count_by_what_they_ask() {
     let (dense, inside) = ("refine_where(|c| c.density > 8)", "region(#{ min: [1, 2, 3], max: [4, 5, 6], level: 2 })");
     let fine = "gradient_above(\"density\", [0.1, 0.2])";
     for (criterion, other, same) in [
-        (dense, "refine_where(|cell| 2.0 * 4.0 < cell.density)", true),
+        (dense, "refine_where(|cell| cell.density > 2.0 * 4.0)", true),
         (dense, "refine_where(|c| { let unused = c.x; let d = c.density; d > 8.0 })", true),
         (dense, "refine_where(|c| c.density >= 8)", false),
         (dense, "refine_where(|c| c.density > 9)", false),

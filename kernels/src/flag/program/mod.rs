@@ -5,8 +5,8 @@
 //! through every instruction together, and a device with a thread for each cell runs the same instructions as they are.
 //!
 //! Its text has one instruction a line, `r2 = less r0 r1`; it is what a run's parameters and fingerprint hold, and
-//! reads back to the same program. [`ProgramBuilder`] makes a program that does not depend on how its expression was
-//! written where that does not matter: what is computed twice appears once, and constants are computed beforehand.
+//! reads back to the same program. In what [`ProgramBuilder`] makes, a value that is computed twice appears once,
+//! constants are computed beforehand and names are gone, so such differences of spelling do not count.
 
 mod builder;
 mod evaluate;
