@@ -71,8 +71,8 @@ fn places<const N: usize>(first: i32, low: bool, high: bool) -> [Place; N] {
     places
 }
 
-/// The coarser level at a time between an earlier state of it, kept apart, and the one in the pool: each conserved value
-/// is earlier + `weight` (later − earlier). Between two states with positive densities and internal energies it has
+/// The coarser level at a time between an earlier state of it, kept apart, and the one in the pool: each conserved
+/// value is earlier + `weight` (later − earlier). Between two states with positive densities and internal energies it has
 /// them positive, because ½m²/ρ is convex.
 #[derive(Clone, Copy, Debug)]
 pub struct Earlier<'a, T> {

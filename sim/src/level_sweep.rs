@@ -9,8 +9,8 @@ use comove_kernels::{GroupReport, Real};
 /// Sweeps the groups of a level over `dt`: from `state.fluid` to their slots of `state.next`, the fluxes through the
 /// planes that flux correction needs to `state.fluxes`.
 ///
-/// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be in
-///   `state.fluid`.
+/// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
+///   in `state.fluid`.
 pub fn sweep_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
