@@ -43,8 +43,8 @@ pub const fn block_cell(field: usize, i: usize, j: usize, k: usize) -> usize {
     ((field * HYDRO_BLOCK + k) * HYDRO_BLOCK + j) * HYDRO_BLOCK + i
 }
 
-/// The coarser level at a time between an earlier state of it, kept apart, and the one in the pool: each conserved value
-/// is earlier + `weight` (later − earlier). Between two states with positive densities and internal energies it has
+/// The coarser level at a time between an earlier state of it, kept apart, and the one in the pool: each conserved
+/// value is earlier + `weight` (later − earlier). Between two states with positive densities and internal energies it has
 /// them positive, because ½m²/ρ is convex.
 #[derive(Clone, Copy, Debug)]
 pub struct Earlier<'a, T> {

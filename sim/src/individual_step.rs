@@ -2,8 +2,8 @@
 //! paper, section 2.1).
 //!
 //! A level goes first and its finer levels follow, twice with half the step. At coarse–fine boundaries they interpolate
-//! the coarser level in time: the fluid between the start and the end of its step, the potential between the three times
-//! at which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
+//! the coarser level in time: the fluid between the start and the end of its step, the potential between the times at
+//! which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
 //! and their means.
 //!
 //! Pools: `fluid` holds every level at its own time. In the middle of a level's step the two pools change roles, so a

@@ -2,6 +2,7 @@
 //! sums of fluxes.
 
 use crate::octree::Octree;
+use crate::state::State;
 use comove_kernels::ghosts::Earlier;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
@@ -19,8 +20,8 @@ pub enum Moment {
     End,
 }
 
-/// Past states of the levels that have finer ones. Their groups sit in *places*, counted in key order: a regrid of finer
-/// levels leaves the places of coarser ones alone.
+/// Past states of the levels that have finer ones. Their groups sit in *places*, counted in key order: a regrid of
+/// finer levels leaves the places of coarser ones alone.
 pub struct LevelHistory<T> {
     /// Place of the group in each slot, [`NONE`] on the finest level.
     places: Vec<u32>,
@@ -112,5 +113,39 @@ impl<T: Real> LevelHistory<T> {
 
     fn places_of(&self, slots: &[u32]) -> Vec<u32> {
         slots.iter().map(|&slot| self.places[slot as usize]).collect()
+    }
+}
+
+impl<T: Real> State<T> {
+    /// Keeps a level as it is before its step, and clears the sums of the fluxes between it and the next finer one.
+    pub fn keep_start(&mut self, level: usize) {
+        let Some(history) = &mut self.history else { return };
+        history.keep_fluid(&self.device, &self.slots[level], &self.fluid);
+        let faces = &self.flux.reflux[level].faces;
+        let mut planes: Vec<u32> = faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]).collect();
+        planes.sort_unstable();
+        planes.dedup();
+        history.clear_fluxes(&self.device, &planes);
+        self.keep_potential(level, Moment::Start);
+    }
+
+    /// Keeps the potential of a level; nothing to do without gravity.
+    pub fn keep_potential(&mut self, level: usize, moment: Moment) {
+        if let Some(history) = self.history.as_mut().filter(|_| !self.potential.is_empty()) {
+            history.keep_potential(&self.device, &self.slots[level], moment, &self.potential);
+        }
+    }
+
+    /// Adds the fluxes of a level's last sweep to their sums.
+    pub fn sum_fluxes(&mut self, level: usize) {
+        let Some(history) = &mut self.history else { return };
+        let planes: Vec<u32> = self.flux.slots[level].iter().copied().filter(|&plane| plane != NONE).collect();
+        history.add_fluxes(&self.device, &planes, &self.fluxes);
+    }
+
+    /// Copies a level's fluid to its slots of `next`.
+    pub fn copy_to_next(&mut self, level: usize) {
+        let slots = &self.slots[level];
+        copy_slots(&self.device, GROUP_VALUES, &self.fluid, slots, &mut self.next, slots);
     }
 }

@@ -15,8 +15,8 @@ const REDOS: usize = 8;
 /// planes that flux correction needs to `state.fluxes`. Where cells would have to be floored or are not finite, their
 /// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
-/// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be in
-///   `state.fluid`.
+/// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
+///   in `state.fluid`.
 pub fn sweep_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,

@@ -4,12 +4,10 @@ use crate::boundary::GravityBoundary;
 use crate::error::SimError;
 use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
-use crate::level_history::{LevelHistory, Moment};
+use crate::level_history::LevelHistory;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::{RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
-use comove_kernels::slots::copy_slots;
-use comove_kernels::tables::NONE;
 use comove_kernels::{Buffer, DensitySource, Device, Eos, FaceBoundary, LevelTables, Marks, Real, prolong};
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
@@ -200,8 +198,8 @@ impl<T: Real> State<T> {
         self.solve_gravity_from(0, None, four_pi_g, mean_density)
     }
 
-    /// The same for level `base` and finer ones, which are at one time: `coarse` is the part of the coarser level's step
-    /// that has passed by then, none for the root ([`Gravity::solve_from`]).
+    /// The same for level `base` and finer ones, which are at one time: `coarse` is the part of the coarser level's
+    /// step that has passed by then, none for the root ([`Gravity::solve_from`]).
     ///
     /// # Errors
     /// As [`State::solve_gravity`].
@@ -239,38 +237,6 @@ impl<T: Real> State<T> {
         let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
         gravity.solve_level(&self.device, &hierarchy, level, coarse.as_ref(), density, &mut self.potential)?;
         Ok(())
-    }
-
-    /// Keeps a level as it is before its step, and clears the sums of the fluxes between it and the next finer one.
-    pub fn keep_start(&mut self, level: usize) {
-        let Some(history) = &mut self.history else { return };
-        history.keep_fluid(&self.device, &self.slots[level], &self.fluid);
-        let faces = &self.flux.reflux[level].faces;
-        let mut planes: Vec<u32> = faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]).collect();
-        planes.sort_unstable();
-        planes.dedup();
-        history.clear_fluxes(&self.device, &planes);
-        self.keep_potential(level, Moment::Start);
-    }
-
-    /// Keeps the potential of a level; nothing to do without gravity.
-    pub fn keep_potential(&mut self, level: usize, moment: Moment) {
-        if let (Some(history), Some(_)) = (&mut self.history, &self.gravity) {
-            history.keep_potential(&self.device, &self.slots[level], moment, &self.potential);
-        }
-    }
-
-    /// Adds the fluxes of a level's last sweep to their sums.
-    pub fn sum_fluxes(&mut self, level: usize) {
-        let Some(history) = &mut self.history else { return };
-        let planes: Vec<u32> = self.flux.slots[level].iter().copied().filter(|&plane| plane != NONE).collect();
-        history.add_fluxes(&self.device, &planes, &self.fluxes);
-    }
-
-    /// Copies a level's fluid to its slots of `next`.
-    pub fn copy_to_next(&mut self, level: usize) {
-        let slots = &self.slots[level];
-        copy_slots(&self.device, GROUP_VALUES, &self.fluid, slots, &mut self.next, slots);
     }
 
     fn derive_tables(&mut self) {

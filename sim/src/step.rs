@@ -1,4 +1,5 @@
-//! The uniform time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section 2.3).
+//! The uniform time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section
+//! 2.3).
 
 use crate::book::Book;
 use crate::clock::{Clock, Interval};
@@ -115,8 +116,8 @@ fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut
     }
 }
 
-/// The gravity kick of one level over `dt`; `coarse` is the part of the coarser level's step that has passed, where that
-/// level is ahead.
+/// The gravity kick of one level over `dt`; `coarse` is the part of the coarser level's step that has passed, where
+/// that level is ahead.
 pub(crate) fn kick_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,

@@ -89,7 +89,8 @@ mod tests {
                 let sets = nest([2, 2, 2], boundary, sets);
                 let tree = Octree::with_groups([2, 2, 2], boundary, sets.into_iter().flatten());
                 for kept in [1, 2] {
-                    let wanted = vec![BTreeSet::new(), BTreeSet::new(), keys(2, &coarse), keys(3, &fine), keys(4, &finest)];
+                    let refined = [keys(2, &coarse), keys(3, &fine), keys(4, &finest)];
+                    let wanted = [BTreeSet::new(), BTreeSet::new()].into_iter().chain(refined).collect();
                     let nested = nest([2, 2, 2], boundary, wanted);
                     let mut clipped = nested.clone();
                     clip(&tree, kept, &mut clipped);
