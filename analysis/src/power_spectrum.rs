@@ -236,8 +236,8 @@ mod tests {
         assert!((total(&log, 0.0) / total(&linear, 0.0) - 1.0).abs() < 1e-12);
     }
 
-    /// In a box of 1 × ½ × ¼ the waves of the fixture, one period long on each axis, have 1, 2 and 4 times the fundamental
-    /// of the longest axis, and their power in the volume of the box.
+    /// In a box of 1 × ½ × ¼ the waves of the fixture, one period long on each axis, have 1, 2 and 4 times the
+    /// fundamental of the longest axis, and their power in the volume of the box.
     #[test]
     fn waves_in_an_uneven_box() {
         let mut fixture = Fixture::long();

@@ -321,8 +321,8 @@ mod tests {
         }
     }
 
-    /// The value of a cell of a level at any lattice coordinate, from its definition: beyond the domain axis by axis, the
-    /// last axis first; inside from the group there, or from the coarser level by limited slopes.
+    /// The value of a cell of a level at any lattice coordinate, from its definition: beyond the domain axis by axis,
+    /// the last axis first; inside from the group there, or from the coarser level by limited slopes.
     fn value_at(mesh: &Mesh, fluid: &[f64], level: usize, cell: [i32; 3], field: usize) -> f64 {
         let n = mesh.root.map(|n| (n * 16) << level);
         for axis in (0..3).rev() {

@@ -46,7 +46,8 @@ impl Mesh {
         self.levels.iter().map(Vec::len).sum()
     }
 
-    /// The slot of the group at `coordinate`, components across a boundary that is not periodic dropped; [`NONE`] if there is none.
+    /// The slot of the group at `coordinate`, components across a boundary that is not periodic dropped; [`NONE`] if
+    /// there is none.
     fn slot(&self, level: usize, from: [i32; 3], step: [i32; 3]) -> u32 {
         let wrapped: [i32; 3] = std::array::from_fn(|a| {
             let n = self.root[a] << level;

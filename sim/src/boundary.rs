@@ -59,9 +59,9 @@ impl FixedGas {
 
 /// What lies beyond each face of the box; periodic in pairs.
 ///
-/// In a recipe: one for all faces (`"outflow"`), or by axis `#{ x: "periodic", y: ["reflecting", "outflow"] }`, for both
-/// faces or the lower and the upper one; axes left out are periodic. It is written as one for all faces where they agree,
-/// else by axis.
+/// In a recipe: one for all faces (`"outflow"`), or by axis `#{ x: "periodic", y: ["reflecting", "outflow"] }`, for
+/// both faces or the lower and the upper one; axes left out are periodic. It is written as one for all faces where they
+/// agree, else by axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Boundaries {
     /// −x, +x, −y, +y, −z, +z.

@@ -190,7 +190,8 @@ impl<T: Real> State<T> {
         self.fit_tables()
     }
 
-    /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels, isolated without the mean; nothing to do without gravity.
+    /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels, isolated without the mean; nothing to do without
+    /// gravity.
     ///
     /// # Errors
     /// [`SimError::Kernel`] if the work space does not fit.

@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// Beyond the faces of the domain the potential goes on along its parabola, at edges and corners of the coarse cells
-    /// around a refined group too.
+    /// Beyond the faces of the domain the potential goes on along its parabola, at edges and corners of the coarse
+    /// cells around a refined group too.
     #[test]
     fn parabolas_go_on_beyond_the_domain() {
         let value = |x: f64, y: f64, z: f64| (1.0 + x - 0.1 * x * x) * (2.0 - y * y) * (0.3 + z + 0.2 * z * z);

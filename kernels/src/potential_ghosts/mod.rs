@@ -74,9 +74,9 @@ impl Parity {
 /// * `coarse`: given where the coarser level's values in `potential` are of another time.
 ///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
-/// coarse cells and position. Beyond a face of the domain that is not periodic, the potential goes on along the parabola
-/// through the three outermost cells: of the root group itself, of the coarser level around a refined group. It is then
-/// of third order, the acceleration of the outermost cells of second, as elsewhere.
+/// coarse cells and position. Beyond a face of the domain that is not periodic, the potential goes on along the
+/// parabola through the three outermost cells: of the root group itself, of the coarser level around a refined group.
+/// It is then of third order, the acceleration of the outermost cells of second, as elsewhere.
 ///
 /// # Panics
 /// If an array is too short, or if a coarse group that the interpolation needs is missing (the octree is not properly

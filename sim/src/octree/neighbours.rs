@@ -22,8 +22,8 @@ struct LevelIndex {
     outside: Vec<u8>,
 }
 
-/// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order; `faces` says
-/// what lies beyond −x, +x, −y, +y, −z, +z where the box is not periodic.
+/// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order; `faces`
+/// says what lies beyond −x, +x, −y, +y, −z, +z where the box is not periodic.
 ///
 /// # Panics
 /// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
