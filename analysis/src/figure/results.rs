@@ -143,6 +143,24 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
     line_figure(title, &panels, 2)
 }
 
+/// Ratios of forces against separation in cells, a curve each: name, and separation, mean and scatter.
+pub fn force_figure(title: &str, curves: &[(&str, Vec<(f64, f64, f64)>)]) -> Figure {
+    let curves = curves.iter().map(|(name, points)| Curve {
+        name: (*name).into(),
+        points: points.iter().map(|&(separation, mean, _)| [separation, mean]).collect(),
+        style: Style::Marked,
+        bars: points.iter().map(|&(_, _, scatter)| scatter).collect(),
+    });
+    let panel = Panel {
+        x_label: "separation [finest cells]".into(),
+        y_label: "force over the root level's".into(),
+        x_logarithmic: true,
+        curves: curves.collect(),
+        ..Panel::default()
+    };
+    line_figure(title, &[panel], 1)
+}
+
 /// What is better subtracted before values are drawn, to three digits: 0 unless they differ by less than a thousandth.
 fn common_part(values: impl Iterator<Item = f64>) -> f64 {
     let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));

@@ -7,6 +7,8 @@
 use super::blast_wave::BlastWave;
 use super::{Gas, Problem, Setup, View, options_of, require};
 use comove_sim::Criterion;
+use comove_sim::criterion::Quantity;
+use comove_sim::parameters::TimeSteps;
 use comove_sim::{Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,8 +96,12 @@ impl Problem for Sedov {
             gamma: self.gamma,
             gravity: false,
             max_level: self.levels,
-            refine: vec![Criterion::DensityAbove { thresholds: vec![1.1; self.levels.into()] }],
+            refine: vec![Criterion::GradientAbove {
+                of: Quantity::Pressure,
+                thresholds: vec![1.0; self.levels.into()],
+            }],
             flag_buffer: 8,
+            time_steps: TimeSteps::Individual,
             ..RunParameters::default()
         };
         let box_length = self.box_length();

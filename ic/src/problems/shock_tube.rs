@@ -5,7 +5,9 @@ use super::riemann::{Side, Solution};
 use super::{Gas, Problem, Setup, View, options_of};
 use comove_sim::Criterion;
 use comove_sim::boundary::FixedGas;
+use comove_sim::criterion::Quantity;
 use comove_sim::kernels::layout::GROUP;
+use comove_sim::parameters::TimeSteps;
 use comove_sim::{Boundaries, Boundary, Coordinates, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,8 +89,12 @@ impl Problem for ShockTube {
             gravity: false,
             boundary: self.boundary(),
             max_level: self.levels,
-            refine: vec![Criterion::DensityAbove { thresholds: vec![0.9; self.levels.into()] }],
+            refine: vec![Criterion::GradientAbove {
+                of: Quantity::Density,
+                thresholds: vec![0.03; self.levels.into()],
+            }],
             flag_buffer: 8,
+            time_steps: TimeSteps::Individual,
             ..RunParameters::default()
         };
         let end = self.end.unwrap_or(110.0 / 2048.0 * box_length);

@@ -8,6 +8,7 @@
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
 //! | [`compare`] | outputs against the solution of their problem |
+//! | [`force_test`] | the forces of point masses on refined meshes, without a run |
 //! | [`measure`] | what a closure of the recipe computes |
 //! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
 
@@ -15,6 +16,7 @@ pub mod compare;
 pub mod density_pdf;
 pub mod evolve;
 pub mod extents;
+pub mod force_test;
 pub mod formula;
 pub mod halos;
 pub mod ic;

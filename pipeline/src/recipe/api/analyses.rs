@@ -8,6 +8,7 @@ use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
 use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
+use crate::stage::force_test::{ForceTest, MASSES};
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
 use crate::stage::measure::{Measure, Measured};
@@ -80,6 +81,11 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
     engine.register_fn("compare", |run: Run| compare(run, Map::new()));
     engine.register_fn("compare", compare);
+    engine.register_fn("force_test", |mut options: Map| -> Bound<Analysis> {
+        let masses = decode("force_test", take(&mut options, &MASSES))?;
+        let options = decode_with("force_test", options, &MASSES)?;
+        Ok(analysis(ForceTest { masses, options }, Vec::new()))
+    });
     let shared = session.clone();
     engine.register_fn(
         "measure",

@@ -7,7 +7,7 @@
 //! | [`formula`] | `problem`, `ic_function` |
 //! | [`runs`] | `evolve`, `from_snapshot` |
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
-//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure` |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure`; `force_test` |
 //! | [`snapshot_view`] | what a `measure` closure sees |
 //!
 //! `param` and `campaign` are here.

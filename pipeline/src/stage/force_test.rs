@@ -1,0 +1,147 @@
+//! `force_test`: the forces between two point masses on refined meshes, a test of the Poisson solver without a run.
+
+use super::section::Section;
+use super::{Stage, Work};
+use crate::error::PipelineError;
+use comove_analysis::figure::results::force_figure;
+use comove_analysis::{Record, Table};
+use comove_ic::problems::PointMasses;
+use comove_ic::problems::point_masses::{ForceBin, ForceSample, ForceTable, Spread};
+use comove_sim::parameters::GroupSolver;
+use comove_sim::{Precision, RunParameters};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The pairs and how their forces are solved for.
+#[derive(Clone, Debug)]
+pub struct ForceTest {
+    /// The pairs.
+    pub masses: PointMasses,
+    /// Mesh and solver.
+    pub options: SolverOptions,
+}
+
+/// What a recipe says in `force_test(#{ … })` besides the options of [`PointMasses`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SolverOptions {
+    /// Refinement levels around the masses.
+    pub levels: u8,
+    /// Precision of the potential.
+    pub precision: Precision,
+    /// Cells around the masses' cells that are refined with them.
+    pub flag_buffer: u32,
+    /// Poisson solver of the refined levels.
+    pub group_solver: GroupSolver,
+    /// Sibling relaxation steps after φ, after ζ and at the end.
+    pub sibling_steps: [u32; 3],
+    /// Whether the pseudo mass sheet corrects the potential.
+    pub mass_sheet: bool,
+}
+
+/// The options of [`PointMasses`].
+pub const MASSES: [&str; 5] = ["root", "pairs", "separations", "bins", "seed"];
+
+impl Default for SolverOptions {
+    fn default() -> Self {
+        let run = RunParameters::default();
+        Self {
+            levels: 4,
+            precision: Precision::Double,
+            flag_buffer: 8,
+            group_solver: run.group_solver,
+            sibling_steps: run.sibling_steps,
+            mass_sheet: run.mass_sheet,
+        }
+    }
+}
+
+/// What is written: the options with what they gave.
+#[derive(Serialize)]
+struct Measured<'a> {
+    masses: &'a PointMasses,
+    #[serde(flatten)]
+    options: &'a SolverOptions,
+    #[serde(flatten)]
+    forces: Forces<'a>,
+}
+
+/// [`ForceTable`] without the levels, which are an option.
+#[derive(Serialize)]
+struct Forces<'a> {
+    bins: &'a [ForceBin],
+    samples: &'a [ForceSample],
+}
+
+impl Record for Measured<'_> {
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            "separation_finest_cells",
+            "forces",
+            "pull_over_root_mean",
+            "pull_over_root_rms",
+            "felt_over_root_mean",
+            "felt_over_root_rms",
+        ]);
+        for bin in self.forces.bins {
+            let (pull, felt) = (bin.to_root, bin.felt_to_root);
+            table.push(vec![
+                bin.separation.into(),
+                bin.count.into(),
+                pull.mean.into(),
+                pull.rms.into(),
+                felt.mean.into(),
+                felt.rms.into(),
+            ]);
+        }
+        table
+    }
+}
+
+impl Stage for ForceTest {
+    fn kind(&self) -> &'static str {
+        "force_test"
+    }
+
+    fn describe(&self) -> String {
+        let sheet = if self.options.mass_sheet { "" } else { ", without the mass sheet" };
+        format!("{} pairs of point masses on {} levels{sheet}", self.masses.pairs, self.options.levels)
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "masses": self.masses, "options": self.options })
+    }
+
+    fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        let SolverOptions { levels, precision, flag_buffer, group_solver, sibling_steps, mass_sheet } =
+            self.options.clone();
+        let parameters = RunParameters {
+            precision,
+            flag_buffer,
+            group_solver,
+            sibling_steps,
+            mass_sheet,
+            ..RunParameters::default()
+        };
+        let table: ForceTable = {
+            let line = work.progress.stage(self.kind());
+            line.at("pairs", 0.0);
+            self.masses.force_test(levels, &parameters)?
+        };
+        let forces = Forces { bins: &table.bins, samples: &table.samples };
+        let record = Measured { masses: &self.masses, options: &self.options, forces };
+        let text = "Force on a mass of each pair over what the root level alone gives at the same separation in cells: \
+                    the other's pull, and with what the mass does to itself through the mesh. Bars show the scatter.";
+        let mut section = Section::new(format!("Forces of point masses: {}", self.describe()), text);
+        let mut files: Vec<String> = work.write_record("force_test", &record)?.into();
+        let points = |of: fn(&ForceBin) -> Spread| {
+            table.bins.iter().map(|bin| (bin.separation, of(bin).mean, of(bin).rms)).collect::<Vec<_>>()
+        };
+        let curves = [("pull", points(|bin| bin.to_root)), ("with its own", points(|bin| bin.felt_to_root))];
+        let figure = force_figure(&format!("Forces over the root level's, {}", self.describe()), &curves);
+        files.push(work.write_figure("force_test", &figure, &mut section)?);
+        section.record("Bins", &record.table());
+        files.push(work.write_section(&section)?);
+        Ok(files)
+    }
+}
