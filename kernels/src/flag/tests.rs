@@ -101,6 +101,9 @@ fn lohner(value: &[f64], scale: &[f64], c: usize, filter: f64) -> f64 {
     above / below
 }
 
+/// Whether a cell of a component's values and scale meets a criterion.
+type Met<'a> = dyn Fn(&[f64], &[f64], usize) -> bool + 'a;
+
 /// On the fine level, whose ghost cells lie in groups beside it and in the coarser level, and on the root.
 #[test]
 fn gradients_and_lohner_agree_with_their_definitions() {
@@ -110,7 +113,7 @@ fn gradients_and_lohner_agree_with_their_definitions() {
         gather(&mesh.tables(l), g, &fluid, None, &mut CoarseCells::new(), &mut block);
         for of in [Quantity::Density, Quantity::Pressure, Quantity::Velocity] {
             let components = components(of, &block);
-            let any = |met: &dyn Fn(&[f64], &[f64], usize) -> bool| {
+            let any = |met: &Met<'_>| {
                 (0..GROUP_CELLS).map(|c| components.iter().any(|(v, s)| met(v, s, c))).collect::<Vec<bool>>()
             };
             let threshold = 0.11;
