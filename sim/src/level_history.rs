@@ -1,13 +1,12 @@
 //! What individual time steps keep: states of the levels that have finer ones, for these to interpolate between, and
 //! sums of fluxes.
 
-use crate::octree::Octree;
 use crate::state::State;
 use comove_kernels::ghosts::Earlier;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_kernels::tables::NONE;
-use comove_kernels::{Buffer, Device, KernelError, Real, TimedPotential};
+use comove_kernels::{Buffer, Device, KernelError, LevelTables, Real, TimedPotential};
 
 /// When, in the current step of a level, its potential was solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +19,10 @@ pub enum Moment {
     End,
 }
 
-/// Past states of the levels that have finer ones. Their groups sit in *places*, counted in key order: a regrid of
-/// finer levels leaves the places of coarser ones alone.
+/// Past states of the groups that finer ones interpolate from. They sit in *places*, counted level by level in key
+/// order: a regrid of the levels finer than one that has finished its step leaves the places of coarser levels alone.
 pub struct LevelHistory<T> {
-    /// Place of the group in each slot, [`NONE`] on the finest level.
+    /// Place of the group in each slot, [`NONE`] where no finer group is near.
     places: Vec<u32>,
     /// Before the level's current step: conserved, comoving, `[places, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
@@ -43,26 +42,29 @@ impl<T: Real> LevelHistory<T> {
         Ok(Self { places: Vec::new(), fluid: empty()?, potential: [empty()?, empty()?, empty()?], register: empty()? })
     }
 
-    /// Makes room for a tree whose groups sit in `slots` of pools of `capacity` slots, and for its flux planes. What is
-    /// there of levels that have not changed stays.
+    /// Makes room for the groups of these tables, in pools of `capacity` slots, and for so many flux planes. What is
+    /// there of levels that neither have changed nor are next to such a level stays.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub fn fit(
         &mut self,
         device: &Device,
-        tree: &Octree,
-        slots: &[Vec<u32>],
+        tables: &[LevelTables],
         capacity: usize,
         planes: usize,
         gravity: bool,
     ) -> Result<(), KernelError> {
-        let coarser = &slots[..tree.level_count() - 1];
-        self.places = vec![NONE; capacity];
-        for (place, &slot) in coarser.iter().flatten().enumerate() {
-            self.places[slot as usize] = place as u32;
+        let mut read = vec![false; capacity];
+        for &slot in tables.iter().flat_map(|finer| &finer.parents).filter(|&&slot| slot != NONE) {
+            read[slot as usize] = true;
         }
-        let groups = tree.first_of_level(coarser.len());
+        self.places = vec![NONE; capacity];
+        let mut groups = 0;
+        for &slot in tables.iter().flat_map(|level| &level.slots).filter(|&&slot| read[slot as usize]) {
+            self.places[slot as usize] = groups as u32;
+            groups += 1;
+        }
         self.fluid.grow(device, groups * GROUP_VALUES)?;
         for potential in self.potential.iter_mut().filter(|_| gravity) {
             potential.grow(device, groups * GROUP_CELLS)?;
@@ -76,16 +78,16 @@ impl<T: Real> LevelHistory<T> {
         (self.fluid.len() + potentials + self.register.len()) * T::BYTES
     }
 
-    /// Keeps the fluid of the groups in these slots of a level that begins a step.
+    /// Keeps the fluid of the groups in these slots of a level that begins a step, where it will be read.
     pub fn keep_fluid(&mut self, device: &Device, slots: &[u32], fluid: &Buffer<T>) {
-        let places = self.places_of(slots);
-        copy_slots(device, GROUP_VALUES, fluid, slots, &mut self.fluid, &places);
+        let (slots, places) = self.read_of(slots);
+        copy_slots(device, GROUP_VALUES, fluid, &slots, &mut self.fluid, &places);
     }
 
-    /// Keeps the potential of the groups in these slots of a level.
+    /// Keeps the potential of the groups in these slots of a level, where it will be read.
     pub fn keep_potential(&mut self, device: &Device, slots: &[u32], moment: Moment, potential: &Buffer<T>) {
-        let places = self.places_of(slots);
-        copy_slots(device, GROUP_CELLS, potential, slots, &mut self.potential[moment as usize], &places);
+        let (slots, places) = self.read_of(slots);
+        copy_slots(device, GROUP_CELLS, potential, &slots, &mut self.potential[moment as usize], &places);
     }
 
     /// The fluid of the coarser level at a fraction of its step, whose end is in the pool.
@@ -111,8 +113,9 @@ impl<T: Real> LevelHistory<T> {
         add_slots(device, FLUX_PLANE_VALUES, fluxes, &mut self.register, planes);
     }
 
-    fn places_of(&self, slots: &[u32]) -> Vec<u32> {
-        slots.iter().map(|&slot| self.places[slot as usize]).collect()
+    /// The slots that have a place, and these.
+    fn read_of(&self, slots: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        slots.iter().map(|&slot| (slot, self.places[slot as usize])).filter(|&(_, place)| place != NONE).unzip()
     }
 }
 

@@ -272,7 +272,7 @@ impl<T: Real> State<T> {
         if let Some(history) = &mut self.history {
             let capacity = self.next.len() / GROUP_VALUES;
             let gravity = self.gravity.is_some();
-            history.fit(&self.device, &self.tree, &self.slots, capacity, self.flux.planes, gravity)?;
+            history.fit(&self.device, &self.tables, capacity, self.flux.planes, gravity)?;
         }
         Ok(())
     }
