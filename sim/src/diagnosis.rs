@@ -46,7 +46,7 @@ impl Diagnosis {
         let at = place.cell.map(|x| x % GROUP);
         let fluid = state.fluid.to_host();
         let neighbour = |face: usize| {
-            let (axis, step) = (face / 2, if face % 2 == 0 { -1 } else { 1 });
+            let (axis, step) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
             let mut beside = at.map(|x| x as i32);
             beside[axis] += step;
             let mut offset = [0; 3];
