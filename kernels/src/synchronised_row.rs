@@ -157,7 +157,10 @@ mod tests {
         assert_eq!((report.first_floored, row.marks(&[10, 11, 12, NONE, NONE])), (12, 0b100));
         assert_eq!(report.energy_added, row.after[ENERGY][1] - 100.0);
         assert_eq!(report.floor_mass, eos.density_floor + 1.0);
-        assert!(row.book(&[NONE, NONE, NONE, 13, 14], &mut report) && !row.book(&[10; 5], &mut GroupReport::default()));
+        assert!(
+            row.book(&[NONE, NONE, NONE, 13, 14], &mut report)
+                && !row.book(&[10, 11, NONE, NONE, 14], &mut GroupReport::default())
+        );
         assert_eq!((report.cold, report.invalid, report.first_invalid), (2, 1, 13));
     }
 }

@@ -153,7 +153,6 @@ mod tests {
         for (then, now) in flow.gas(back, 0.0).velocity.iter().zip(gas.velocity) {
             assert!((then - now).abs() < 1e-12);
         }
-        assert_eq!(flow.gas([0.47, 0.52, 0.55], 0.0).velocity, [0.0; 3]);
         let centre = flow.gas(flow.focus, t).density;
         // at half the crossing time cells at the focus have shrunk to half their width along each axis
         assert!((centre - 8.0).abs() < 1e-9, "{centre}");

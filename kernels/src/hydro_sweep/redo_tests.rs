@@ -257,8 +257,9 @@ fn colliding_streams<T: Real>(mirrored: bool) -> (Vec<T>, u32) {
         fluid = sweep.after;
     }
     let drift = mass(&fluid) / before - 1.0;
-    // 8192 cells round 180 times each, up or down: a random walk that stays below 180 roundings of one cell in 90
-    assert!(drift.abs() < 2.0 * T::epsilon().wide(), "{drift:e}");
+    // 8192 cells round 180 times each, up or down: a random walk that stays below 180 roundings of one cell in 90; and
+    // the two sums in double precision round half as often as they have terms, up or down
+    assert!(drift.abs() < 2.0 * T::epsilon().wide() + 45.0 * f64::EPSILON, "{drift:e}");
     (if mirrored { reflect(&fluid) } else { fluid }, redone)
 }
 
