@@ -12,7 +12,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 8] = [
+const ALL: [Shrunk; 9] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -55,6 +55,11 @@ const ALL: [Shrunk; 8] = [
             "compare/compare_t3.4375.png",
             "refinement_ratio/refinement_ratio.png",
         ],
+    },
+    Shrunk {
+        recipe: "accuracy/point_masses.rhai",
+        parameters: &["levels=1", "pairs=8"],
+        files: &["force_test/force_test.csv", "force_test/force_test.json", "force_test/force_test.png"],
     },
     Shrunk { recipe: "accuracy/jeans.rhai", parameters: &["levels=1"], files: &["evolve/steps.jsonl"] },
     Shrunk {
