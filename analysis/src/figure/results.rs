@@ -115,12 +115,15 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
         };
         let run = Curve {
             name: "run".into(),
-            points: found.map(from).collect(),
+            points: found.clone().map(from).collect(),
             style: Style::Points,
             bars: points.iter().map(|p| p.scatter[q]).collect(),
         };
         let y_label = if offset == 0.0 { name.into() } else { format!("{name} − {offset}") };
-        Panel { x_label: x_label.into(), y_label, curves: vec![exact, run], ..Panel::default() }
+        // profiles that span decades say nothing on a linear axis
+        let (least, most) = found.fold((f64::INFINITY, 0.0f64), |(l, h), p| (l.min(p[1]), h.max(p[1])));
+        let y_logarithmic = least > 0.0 && most > 1e3 * least;
+        Panel { x_label: x_label.into(), y_label, y_logarithmic, curves: vec![exact, run], ..Panel::default() }
     };
     let levels = Curve {
         points: points.iter().map(|p| [p.position, p.level]).collect(),

@@ -60,6 +60,7 @@ pub const USAGE: &[(&str, &str)] = &[
     ("projection", "projection(RUN, #{ … })"),
     ("density_pdf", "density_pdf(RUN, #{ … })"),
     ("compare", "compare(RUN, #{ … }), where RUN starts from a problem"),
+    ("force_test", "force_test(#{ levels, pairs, … })"),
     ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
     ("campaign", "campaign(\"name\", [STAGES])"),
 ];
