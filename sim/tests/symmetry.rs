@@ -40,7 +40,8 @@ impl Symmetry {
                 let [i, j, k] = self.place(cell_coordinate(c), GROUP);
                 for f in 0..FIELDS {
                     let value = state.fluid[group * GROUP_VALUES + f * GROUP_CELLS + c];
-                    let axis = (f >= MOMENTUM && f < MOMENTUM + 3)
+                    let axis = (MOMENTUM..MOMENTUM + 3)
+                        .contains(&f)
                         .then(|| (0..3).find(|&a| self.axes[a] == f - MOMENTUM).expect("a permutation"));
                     let field = axis.map_or(f, |a| MOMENTUM + a);
                     let sign = if axis.is_some_and(|a| self.flips[a]) { -1.0 } else { 1.0 };

@@ -110,7 +110,7 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
         let from = |p: [f64; 2]| [p[0], p[1] - offset];
         let exact = Curve {
             name: if comparison.curve.is_empty() { String::new() } else { "exact".into() },
-            points: solution.map(from).collect(),
+            points: solution.clone().map(from).collect(),
             ..Curve::default()
         };
         let run = Curve {
@@ -120,9 +120,11 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
             bars: points.iter().map(|p| p.scatter[q]).collect(),
         };
         let y_label = if offset == 0.0 { name.into() } else { format!("{name} − {offset}") };
-        // profiles that span decades say nothing on a linear axis
-        let (least, most) = found.fold((f64::INFINITY, 0.0f64), |(l, h), p| (l.min(p[1]), h.max(p[1])));
-        let y_logarithmic = least > 0.0 && most > 1e3 * least;
+        // a peak far above everything else leaves nothing to see on a linear axis
+        let mut sorted: Vec<f64> = solution.clone().chain(found.clone()).map(|p| p[1]).collect();
+        sorted.sort_by(f64::total_cmp);
+        let y_logarithmic = sorted.first().is_some_and(|&least| least > 0.0)
+            && sorted[sorted.len() - 1] > 1e3 * sorted[sorted.len() / 2];
         Panel { x_label: x_label.into(), y_label, y_logarithmic, curves: vec![exact, run], ..Panel::default() }
     };
     let levels = Curve {
@@ -147,12 +149,12 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
 }
 
 /// Ratios of forces against separation in cells, a curve each: name, and separation, mean and scatter.
-pub fn force_figure(title: &str, curves: &[(&str, Vec<(f64, f64, f64)>)]) -> Figure {
+pub fn force_figure(title: &str, curves: &[(&str, Vec<[f64; 3]>)]) -> Figure {
     let curves = curves.iter().map(|(name, points)| Curve {
         name: (*name).into(),
-        points: points.iter().map(|&(separation, mean, _)| [separation, mean]).collect(),
+        points: points.iter().map(|&[separation, mean, _]| [separation, mean]).collect(),
         style: Style::Marked,
-        bars: points.iter().map(|&(_, _, scatter)| scatter).collect(),
+        bars: points.iter().map(|&[_, _, scatter]| scatter).collect(),
     });
     let panel = Panel {
         x_label: "separation [finest cells]".into(),

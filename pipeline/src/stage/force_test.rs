@@ -135,10 +135,10 @@ impl Stage for ForceTest {
         let mut section = Section::new(format!("Forces of point masses: {}", self.describe()), text);
         let mut files: Vec<String> = work.write_record("force_test", &record)?.into();
         let points = |of: fn(&ForceBin) -> Spread| {
-            table.bins.iter().map(|bin| (bin.separation, of(bin).mean, of(bin).rms)).collect::<Vec<_>>()
+            table.bins.iter().map(|bin| [bin.separation, of(bin).mean, of(bin).rms]).collect::<Vec<_>>()
         };
         let curves = [("pull", points(|bin| bin.to_root)), ("with its own", points(|bin| bin.felt_to_root))];
-        let figure = force_figure(&format!("Forces over the root level's, {}", self.describe()), &curves);
+        let figure = force_figure(&format!("Forces of point masses, {levels} levels"), &curves);
         files.push(work.write_figure("force_test", &figure, &mut section)?);
         section.record("Bins", &record.table());
         files.push(work.write_section(&section)?);
