@@ -8,7 +8,21 @@ use crate::level_history::LevelHistory;
 use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::{RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
-use comove_kernels::{Buffer, DensitySource, Device, Eos, FaceBoundary, LevelTables, Marks, Real, prolong};
+use comove_kernels::{
+    Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real,
+    TimedPotential, prolong,
+};
+
+/// [`Gravity::solve_from`] or [`Gravity::solve_level`].
+type Solve<T> = fn(
+    &mut Gravity<T>,
+    &Device,
+    &Hierarchy,
+    usize,
+    Option<&TimedPotential<T>>,
+    DensitySource<T>,
+    &mut Buffer<T>,
+) -> Result<Iterations, KernelError>;
 
 /// A run's state on its device. Groups sit in slots of the pools; a group keeps its slot as long as it exists.
 pub struct State<T> {
@@ -211,13 +225,7 @@ impl<T: Real> State<T> {
         four_pi_g: f64,
         mean_density: f64,
     ) -> Result<(), SimError> {
-        let Some(gravity) = &mut self.gravity else { return Ok(()) };
-        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
-        let density =
-            DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
-        let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
-        gravity.solve_from(&self.device, &hierarchy, base, coarse.as_ref(), density, &mut self.potential)?;
-        Ok(())
+        self.solve_by(Gravity::solve_from, base, coarse, four_pi_g, mean_density)
     }
 
     /// Solves one level at a time of its own, mass sheets held ([`Gravity::solve_level`]).
@@ -231,12 +239,24 @@ impl<T: Real> State<T> {
         four_pi_g: f64,
         mean_density: f64,
     ) -> Result<(), SimError> {
+        self.solve_by(Gravity::solve_level, level, coarse, four_pi_g, mean_density)
+    }
+
+    /// Gives a solve of level `level` what it needs of this state.
+    fn solve_by(
+        &mut self,
+        solve: Solve<T>,
+        level: usize,
+        coarse: Option<f64>,
+        four_pi_g: f64,
+        mean_density: f64,
+    ) -> Result<(), SimError> {
         let Some(gravity) = &mut self.gravity else { return Ok(()) };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
         let density =
             DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
         let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
-        gravity.solve_level(&self.device, &hierarchy, level, coarse.as_ref(), density, &mut self.potential)?;
+        solve(gravity, &self.device, &hierarchy, level, coarse.as_ref(), density, &mut self.potential)?;
         Ok(())
     }
 

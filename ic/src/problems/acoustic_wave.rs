@@ -5,8 +5,8 @@
 //! δρ/ρ₀ = A cos(k·x) cos(kct), by the velocity c A sin(k·x) sin(kct) along k, and by the pressure P₀ (1 + γ δρ/ρ₀)
 //! (Landau & Lifshitz, *Fluid Mechanics*, §64). What the linear solution leaves out is of order A².
 
-use super::{Gas, Problem, Setup, View, options_of};
-use comove_sim::{Coordinates, Precision, RunParameters};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas};
+use comove_sim::Precision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::f64::consts::TAU;
@@ -87,13 +87,7 @@ impl Problem for AcousticWave {
     }
 
     fn setup(&self) -> Setup {
-        let parameters = RunParameters {
-            precision: self.precision,
-            coordinates: Coordinates::Plain,
-            gamma: self.gamma,
-            gravity: false,
-            ..RunParameters::default()
-        };
+        let parameters = plain_gas(self.precision, self.gamma);
         let (box_length, root) = (self.box_length, [self.root; 3]);
         Setup { box_length, root, cosmology: None, start: 0.0, end: self.end, parameters }
     }

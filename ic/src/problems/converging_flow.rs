@@ -5,9 +5,9 @@
 //! 1970, A&A 5, 84): what was at q is at x = q + v(q) t, its density is ρ₀/Π(∂xᵢ/∂qᵢ) until streams cross at t = 1/(2πM
 //! c_s), and its pressure stays on the adiabat P ∝ ρ^γ.
 
-use super::{Gas, Problem, Setup, View, options_of};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas};
 use comove_sim::Criterion;
-use comove_sim::{Coordinates, Precision, RunParameters};
+use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::f64::consts::TAU;
@@ -103,13 +103,9 @@ impl Problem for ConvergingFlow {
     fn setup(&self) -> Setup {
         let thresholds = (0..self.levels).map(|level| 2f64.powi(i32::from(level) + 1)).collect();
         let parameters = RunParameters {
-            precision: self.precision,
-            coordinates: Coordinates::Plain,
-            gamma: self.gamma,
-            gravity: false,
             max_level: self.levels,
             refine: vec![Criterion::DensityAbove { thresholds }],
-            ..RunParameters::default()
+            ..plain_gas(self.precision, self.gamma)
         };
         let end = 0.5 * self.crossing_time();
         Setup { box_length: 1.0, root: [self.root; 3], cosmology: None, start: 0.0, end, parameters }

@@ -5,9 +5,9 @@
 //! δρ = δρ₀ sin(kx) e^(Γt), v = Γ/k δρ₀/ρ₀ cos(kx) e^(Γt), P = P₀ (1 + γ δρ/ρ₀), φ = −4πG δρ/k². What the linear solution
 //! leaves out is of order δρ².
 
-use super::{Gas, Problem, Setup, View, options_of, require};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas, require};
 use comove_sim::Criterion;
-use comove_sim::{Coordinates, Precision, RunParameters};
+use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::f64::consts::{PI, TAU};
@@ -95,16 +95,13 @@ impl Problem for Jeans {
 
     fn setup(&self) -> Setup {
         let parameters = RunParameters {
-            precision: self.precision,
-            coordinates: Coordinates::Plain,
-            gamma: self.gamma,
             gravity: true,
             four_pi_g: self.four_pi_g(),
             max_level: self.levels,
             // a wave across the whole box spans many groups of a level that covers it: a few steps leave 40% more error
             sibling_steps: [20, 10, 10],
             refine: vec![Criterion::DensityAbove { thresholds: vec![0.0; self.levels.into()] }],
-            ..RunParameters::default()
+            ..plain_gas(self.precision, self.gamma)
         };
         let end = self.growth.ln() / self.growth_rate();
         let (box_length, root) = (self.box_length, [self.root; 3]);

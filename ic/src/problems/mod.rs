@@ -32,7 +32,7 @@ pub use uniform_flow::UniformFlow;
 use crate::error::IcError;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{DENSITY, FIELDS, GROUP, PATCH, octant_origin};
-use comove_sim::{Cosmology, HostState, RunParameters};
+use comove_sim::{Coordinates, Cosmology, HostState, Precision, RunParameters};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -200,6 +200,11 @@ fn decode<P: Problem + DeserializeOwned + 'static>(name: &str, options: &Value) 
 /// Refuses an option unless `good`: what [`Problem::check`] returns.
 fn require(option: &'static str, value: f64, good: bool, reason: &str) -> Result<(), (&'static str, String)> {
     if good { Ok(()) } else { Err((option, format!("{value} {reason}"))) }
+}
+
+/// A run of gas alone in plain coordinates.
+fn plain_gas(precision: Precision, gamma: f64) -> RunParameters {
+    RunParameters { precision, coordinates: Coordinates::Plain, gamma, gravity: false, ..RunParameters::default() }
 }
 
 /// The options of a problem: [`Problem::options`] of every problem.

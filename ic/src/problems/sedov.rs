@@ -5,11 +5,11 @@
 //! of 2048.
 
 use super::blast_wave::BlastWave;
-use super::{Gas, Problem, Setup, View, options_of, require};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas, require};
 use comove_sim::Criterion;
 use comove_sim::criterion::Quantity;
 use comove_sim::parameters::TimeSteps;
-use comove_sim::{Coordinates, Precision, RunParameters};
+use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::OnceLock;
@@ -91,10 +91,6 @@ impl Problem for Sedov {
 
     fn setup(&self) -> Setup {
         let parameters = RunParameters {
-            precision: self.precision,
-            coordinates: Coordinates::Plain,
-            gamma: self.gamma,
-            gravity: false,
             max_level: self.levels,
             refine: vec![Criterion::GradientAbove {
                 of: Quantity::Pressure,
@@ -102,7 +98,7 @@ impl Problem for Sedov {
             }],
             flag_buffer: 8,
             time_steps: TimeSteps::Individual,
-            ..RunParameters::default()
+            ..plain_gas(self.precision, self.gamma)
         };
         let box_length = self.box_length();
         Setup { box_length, root: [self.root; 3], cosmology: None, start: 0.0, end: self.end(), parameters }

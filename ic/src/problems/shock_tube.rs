@@ -2,13 +2,13 @@
 //! section 4.2).
 
 use super::riemann::{Side, Solution};
-use super::{Gas, Problem, Setup, View, options_of};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas};
 use comove_sim::Criterion;
 use comove_sim::boundary::FixedGas;
 use comove_sim::criterion::Quantity;
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::parameters::TimeSteps;
-use comove_sim::{Boundaries, Boundary, Coordinates, Precision, RunParameters};
+use comove_sim::{Boundaries, Boundary, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -83,10 +83,6 @@ impl Problem for ShockTube {
     fn setup(&self) -> Setup {
         let box_length = self.box_length();
         let parameters = RunParameters {
-            precision: self.precision,
-            coordinates: Coordinates::Plain,
-            gamma: self.gamma,
-            gravity: false,
             boundary: self.boundary(),
             max_level: self.levels,
             refine: vec![Criterion::GradientAbove {
@@ -95,7 +91,7 @@ impl Problem for ShockTube {
             }],
             flag_buffer: 8,
             time_steps: TimeSteps::Individual,
-            ..RunParameters::default()
+            ..plain_gas(self.precision, self.gamma)
         };
         let end = self.end.unwrap_or(110.0 / 2048.0 * box_length);
         Setup { box_length, root: [self.root, GROUP, GROUP], cosmology: None, start: 0.0, end, parameters }

@@ -1,8 +1,8 @@
 //! Gas that moves through a periodic box as a whole and must notice nothing, least of all the borders between
 //! refinement levels.
 
-use super::{Gas, Problem, Setup, View, options_of};
-use comove_sim::{Coordinates, Precision, RunParameters};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas};
+use comove_sim::Precision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -51,13 +51,7 @@ impl Problem for UniformFlow {
     }
 
     fn setup(&self) -> Setup {
-        let parameters = RunParameters {
-            precision: self.precision,
-            coordinates: Coordinates::Plain,
-            gamma: self.gamma,
-            gravity: false,
-            ..RunParameters::default()
-        };
+        let parameters = plain_gas(self.precision, self.gamma);
         Setup { box_length: 1.0, root: [self.root; 3], cosmology: None, start: 0.0, end: self.end, parameters }
     }
 

@@ -62,13 +62,6 @@ struct Measured<'a> {
     masses: &'a PointMasses,
     #[serde(flatten)]
     options: &'a SolverOptions,
-    #[serde(flatten)]
-    forces: Forces<'a>,
-}
-
-/// [`ForceTable`] without the levels, which are an option.
-#[derive(Serialize)]
-struct Forces<'a> {
     bins: &'a [ForceBin],
     samples: &'a [ForceSample],
 }
@@ -83,7 +76,7 @@ impl Record for Measured<'_> {
             "felt_over_root_mean",
             "felt_over_root_rms",
         ]);
-        for bin in self.forces.bins {
+        for bin in self.bins {
             let (pull, felt) = (bin.to_root, bin.felt_to_root);
             table.push(vec![
                 bin.separation.into(),
@@ -128,8 +121,8 @@ impl Stage for ForceTest {
             line.at("pairs", 0.0);
             self.masses.force_test(levels, &parameters)?
         };
-        let forces = Forces { bins: &table.bins, samples: &table.samples };
-        let record = Measured { masses: &self.masses, options: &self.options, forces };
+        let record =
+            Measured { masses: &self.masses, options: &self.options, bins: &table.bins, samples: &table.samples };
         let text = "Force on a mass of each pair over what the root level alone gives at the same separation in cells: \
                     the other's pull, and with what the mass does to itself through the mesh. Bars show the scatter.";
         let mut section = Section::new(format!("Forces of point masses: {}", self.describe()), text);

@@ -4,6 +4,7 @@ use super::{Bound, Captured, Initial};
 use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, nearest};
 use crate::recipe::options::{decode_with, refusal, to_json};
+use crate::stage::extents::Extents;
 use crate::stage::formula::{Formula, FormulaSource, GasClosure};
 use comove_ic::IcError;
 use comove_ic::problems::{self, Setup};
@@ -23,7 +24,7 @@ struct Options {
     /// Box length along x in Mpc/h: with a cosmology.
     box_mpc_h: Option<f64>,
     /// Root cells along each axis.
-    root: Root,
+    root: Extents,
     /// Redshift of the start: with a cosmology.
     z: Option<f64>,
     /// Time of the start: in plain coordinates.
@@ -32,14 +33,6 @@ struct Options {
     gamma: Option<f64>,
     /// Mean molecular weight.
     mean_molecular_weight: Option<f64>,
-}
-
-/// Root cells: a number for a cube, or one an axis.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Root {
-    Cube(usize),
-    Axes([usize; 3]),
 }
 
 /// μ of neutral primordial gas.
@@ -120,10 +113,7 @@ fn setup(mut options: Map) -> Bound<(Setup, f64)> {
     if cosmology.is_some() && !(start > 0.0 && start.is_finite()) {
         return Err(refuse("z", format!("z = {start}: must be positive")));
     }
-    let root = match o.root {
-        Root::Cube(n) => [n; 3],
-        Root::Axes(root) => root,
-    };
+    let Extents(root) = o.root;
     if root.iter().any(|n| *n == 0 || n % GROUP != 0) {
         return Err(refuse("root", format!("root = {root:?}: every axis needs a multiple of {GROUP} cells")));
     }
