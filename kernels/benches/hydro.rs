@@ -23,18 +23,23 @@ fn main() {
 /// A periodic level of N³ groups in row-major slots.
 fn tables() -> LevelTables {
     let slot = |x: usize, y: usize, z: usize| ((z % N * N + y % N) * N + x % N) as u32;
-    let mut tables = LevelTables::default();
-    for g in 0..N * N * N {
+    let n = N * N * N;
+    let mut neighbours = Vec::new();
+    for g in 0..n {
         let (x, y, z) = (g % N, g / N % N, g / N / N);
-        tables.slots.push(g as u32);
         for d in 0..DIRECTIONS {
-            tables.neighbours.push(slot(x + N + d % 3 - 1, y + N + d / 3 % 3 - 1, z + N + d / 9 - 1));
+            neighbours.push(slot(x + N + d % 3 - 1, y + N + d / 3 % 3 - 1, z + N + d / 9 - 1));
         }
     }
-    let n = tables.len();
-    tables.parents = vec![NONE; n * DIRECTIONS];
-    (tables.octants, tables.outside, tables.leaves) = (vec![0; n], vec![0; n], vec![0xff; n]);
-    tables
+    LevelTables {
+        slots: (0..n as u32).collect(),
+        neighbours: neighbours.into(),
+        parents: vec![NONE; n * DIRECTIONS].into(),
+        octants: vec![0; n].into(),
+        outside: vec![0; n].into(),
+        leaves: vec![0xff; n].into(),
+        ..LevelTables::default()
+    }
 }
 
 /// A smooth flow of Mach 0.1 to 1, `cold`: times a hundred, so that the entropy scalar decides everywhere.
@@ -64,13 +69,13 @@ fn flow<T: Real>(tables: &LevelTables, cold: bool) -> Vec<T> {
 /// One refined patch in every group of the uniform level, none beside another: all their ghost cells are interpolated.
 fn isolated(coarse: &LevelTables) -> LevelTables {
     let n = coarse.len();
-    let mut tables = LevelTables { parents: coarse.neighbours.clone(), ..coarse.clone() };
-    tables.slots = (n as u32..2 * n as u32).collect();
-    tables.neighbours = vec![NONE; n * DIRECTIONS];
+    let slots: Vec<u32> = (n as u32..2 * n as u32).collect();
+    let mut neighbours = vec![NONE; n * DIRECTIONS];
     for g in 0..n {
-        tables.neighbours[g * DIRECTIONS + CENTRE] = tables.slots[g];
+        neighbours[g * DIRECTIONS + CENTRE] = slots[g];
     }
-    tables
+    let parents = coarse.neighbours.clone();
+    LevelTables { slots: slots.into(), neighbours: neighbours.into(), parents, ..coarse.clone() }
 }
 
 /// Times a forward and a backward sweep of the groups of `tables`, which lie in `fluid`.
@@ -81,7 +86,7 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut marks = Marks::new(&device, a.len() / GROUP_VALUES).unwrap();
     let mut reports = vec![GroupReport::default(); tables.len()];
-    let flux_slots = vec![NONE; tables.len() * FLUX_PLANES];
+    let flux_slots = vec![NONE; tables.len() * FLUX_PLANES].into();
     let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {

@@ -34,11 +34,11 @@ fn level() -> LevelTables {
     let rows: Vec<u32> = (0..GROUPS).flat_map(row).collect();
     LevelTables {
         slots: (0..GROUPS as u32).collect(),
-        neighbours: rows.clone(),
-        parents: rows,
+        neighbours: rows.clone().into(),
+        parents: rows.into(),
         octants: (0..GROUPS).map(|g| (g % 8) as u8).collect(),
-        outside: vec![0; GROUPS],
-        leaves: vec![0xff; GROUPS],
+        outside: vec![0; GROUPS].into(),
+        leaves: vec![0xff; GROUPS].into(),
         ..LevelTables::default()
     }
 }

@@ -1,5 +1,7 @@
 //! Device arrays. [`Buffer::to_host`] and [`Buffer::from_host`] are the only movers of data.
 
+#[cfg(feature = "cuda")]
+use crate::cuda::array::{Array, Pointer};
 use crate::device::Device;
 use crate::error::KernelError;
 use std::marker::PhantomData;
@@ -9,6 +11,9 @@ use std::marker::PhantomData;
 pub enum Buffer<T> {
     /// Host memory.
     Cpu(Vec<T>),
+    /// Memory of a GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(Array<T>),
 }
 
 impl<T: Copy + Default + Send + Sync> Buffer<T> {
@@ -19,6 +24,8 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     pub fn zeros(device: &Device, len: usize) -> Result<Self, KernelError> {
         let mut buffer = match device {
             Device::Cpu(_) => Self::Cpu(Vec::new()),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(cuda) => Self::Cuda(Array::zeros(cuda, 0)?),
         };
         buffer.grow(device, len)?;
         Ok(buffer)
@@ -31,6 +38,8 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     pub fn from_host(device: &Device, data: Vec<T>) -> Result<Self, KernelError> {
         match device {
             Device::Cpu(_) => Ok(Self::Cpu(data)),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(cuda) => Ok(Self::Cuda(Array::of(cuda, &data)?)),
         }
     }
 
@@ -48,6 +57,15 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
                     data.resize(len, T::default());
                 }
             }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => {
+                if len > array.len() {
+                    let mut longer = Array::room(array.device(), len)?;
+                    longer.copy_start_from(array);
+                    longer.clear(array.len());
+                    *array = longer;
+                }
+            }
         }
         Ok(())
     }
@@ -56,6 +74,8 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     pub fn to_host(&self) -> Vec<T> {
         match self {
             Self::Cpu(data) => data.clone(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => array.to_host(),
         }
     }
 
@@ -64,9 +84,8 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     /// # Panics
     /// If the lengths differ.
     pub fn copy_from(&mut self, other: &Self) {
-        match (self, other) {
-            (Self::Cpu(to), Self::Cpu(from)) => to.copy_from_slice(from),
-        }
+        assert_eq!(self.len(), other.len(), "arrays of different lengths");
+        self.copy_start_from(other);
     }
 
     /// Overwrites the start of this array with a shorter or equally long one on the same device.
@@ -76,6 +95,10 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     pub fn copy_start_from(&mut self, other: &Self) {
         match (self, other) {
             (Self::Cpu(to), Self::Cpu(from)) => to[..from.len()].copy_from_slice(from),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(to), Self::Cuda(from)) => to.copy_start_from(from),
+            #[cfg(feature = "cuda")]
+            _ => panic!("arrays of different devices"),
         }
     }
 
@@ -83,6 +106,8 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     pub fn len(&self) -> usize {
         match self {
             Self::Cpu(data) => data.len(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => array.len(),
         }
     }
 
@@ -92,16 +117,38 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     }
 
     /// The array where it lies in host memory.
+    ///
+    /// # Panics
+    /// If it lies on a GPU.
     pub fn host(&self) -> &[T] {
         match self {
             Self::Cpu(data) => data,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => panic!("an array of a GPU used as one of the host"),
         }
     }
 
     /// The array where it lies in host memory, to change.
+    ///
+    /// # Panics
+    /// If it lies on a GPU.
     pub fn host_mut(&mut self) -> &mut [T] {
         match self {
             Self::Cpu(data) => data,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => panic!("an array of a GPU used as one of the host"),
+        }
+    }
+
+    /// Where the array starts on a GPU, for a kernel.
+    ///
+    /// # Panics
+    /// If it lies in host memory.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn pointer(&self) -> Pointer<T> {
+        match self {
+            Self::Cpu(_) => panic!("an array of the host used as one of a GPU"),
+            Self::Cuda(array) => array.pointer(),
         }
     }
 }

@@ -8,6 +8,9 @@ use std::sync::Arc;
 pub enum Device {
     /// The host's processor, with a pool of threads of its own.
     Cpu(CpuDevice),
+    /// A GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaDevice),
 }
 
 /// The host processor: a thread pool shared by all clones.
@@ -23,6 +26,15 @@ impl std::fmt::Debug for CpuDevice {
 }
 
 impl CpuDevice {
+    fn new(threads: usize) -> Result<Self, KernelError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("comove-{i}"))
+            .build()
+            .map_err(|e| KernelError::NoDevice("cpu".into(), e.to_string()))?;
+        Ok(Self { pool: Arc::new(pool) })
+    }
+
     /// Runs `work` inside this device's thread pool, so that its parallel loops use these threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
@@ -35,12 +47,7 @@ impl Device {
     /// # Errors
     /// [`KernelError::NoDevice`] if the threads cannot be started.
     pub fn cpu(threads: usize) -> Result<Self, KernelError> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("comove-{i}"))
-            .build()
-            .map_err(|e| KernelError::NoDevice("cpu".into(), e.to_string()))?;
-        Ok(Self::Cpu(CpuDevice { pool: Arc::new(pool) }))
+        Ok(Self::Cpu(CpuDevice::new(threads)?))
     }
 
     /// The device of a command line: `auto`, `cpu` or `cuda:N`.
@@ -48,33 +55,62 @@ impl Device {
     /// # Errors
     /// [`KernelError::UnknownDevice`] for another name, [`KernelError::NoDevice`] where the device is missing.
     pub fn from_name(name: &str, threads: usize) -> Result<Self, KernelError> {
-        match name {
-            "auto" | "cpu" => Self::cpu(threads),
-            _ if name == "cuda" || name.strip_prefix("cuda:").is_some_and(|n| n.parse::<u32>().is_ok()) => Err(
-                KernelError::NoDevice(name.into(), "this version computes on the CPU only; use --device cpu".into()),
-            ),
+        let ordinal = match name {
+            "cuda" => Some(0),
+            _ => name.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
+        };
+        match (name, ordinal) {
+            ("cpu", _) => Self::cpu(threads),
+            ("auto", _) => Self::cuda(0, threads).or_else(|_| Self::cpu(threads)),
+            (_, Some(ordinal)) => Self::cuda(ordinal, threads),
             _ => Err(KernelError::UnknownDevice(name.into())),
         }
     }
 
+    /// The GPU of this number, and so many threads of the host for what is left to it.
+    ///
+    /// # Errors
+    /// [`KernelError::NoDevice`] where there is none, or in a program without CUDA.
+    #[cfg(feature = "cuda")]
+    pub fn cuda(ordinal: u32, threads: usize) -> Result<Self, KernelError> {
+        Ok(Self::Cuda(crate::cuda::CudaDevice::new(ordinal, CpuDevice::new(threads)?)?))
+    }
+
+    /// The GPU of this number.
+    ///
+    /// # Errors
+    /// [`KernelError::NoDevice`]: this program was built without CUDA.
+    #[cfg(not(feature = "cuda"))]
+    pub fn cuda(ordinal: u32, _threads: usize) -> Result<Self, KernelError> {
+        let reason = "this program was built without CUDA: build it with --features cuda, or use --device cpu";
+        Err(KernelError::NoDevice(format!("cuda:{ordinal}"), reason.into()))
+    }
+
     /// Runs `work` with this device's threads as the ones that parallel loops use.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.host().install(work)
+    }
+
+    /// The host's threads that work for this device.
+    pub(crate) fn host(&self) -> &CpuDevice {
         match self {
-            Self::Cpu(cpu) => cpu.install(work),
+            Self::Cpu(cpu) => cpu,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.host(),
         }
     }
 
     /// Threads of the host that work for this device.
     pub fn threads(&self) -> usize {
-        match self {
-            Self::Cpu(cpu) => cpu.pool.current_num_threads(),
-        }
+        self.host().pool.current_num_threads()
     }
 
     /// A short description for records and progress lines.
     pub fn name(&self) -> String {
         match self {
             Self::Cpu(_) => format!("CPU, {} threads, {}", self.threads(), crate::isa::name()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => format!("{}, {} host threads", cuda.name(), self.threads()),
         }
     }
 
@@ -86,6 +122,11 @@ impl Device {
     pub fn class(&self) -> String {
         match self {
             Self::Cpu(_) => format!("cpu-{}; rustfft 6.4 {}", std::env::consts::ARCH, crate::isa::name()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                let [major, minor] = cuda.capability();
+                format!("cuda sm_{major}{minor}; {}", crate::root_poisson::cuda_fft_name())
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOC
 use crate::point::minmod::minmod;
 use crate::point::symmetric_sum;
 use crate::real::Real;
+use crate::table::Table;
 use crate::tables::{LevelTables, NONE};
 
 /// Values of a block: `[field, k, j, i]`, each index from −3 to 18, i fastest.
@@ -51,7 +52,7 @@ pub struct Earlier<'a, T> {
     /// The earlier state, conserved, comoving, `[places, 6, 16, 16, 16]`.
     pub fluid: &'a Buffer<T>,
     /// Place in it of the group in each slot of the pool, [`NONE`] where there is none.
-    pub places: &'a [u32],
+    pub places: &'a Table<u32>,
     /// 0 at the earlier time, 1 at the pool's.
     pub weight: T,
 }
@@ -380,7 +381,7 @@ mod tests {
         let device = crate::Device::cpu(1).unwrap();
         let earlier: Vec<f64> = at(0.0)[..8 * GROUP_VALUES].chunks(GROUP_VALUES).rev().flatten().copied().collect();
         let earlier = Buffer::from_host(&device, earlier).unwrap();
-        let places: Vec<u32> = (0..10).map(|slot| if slot < 8 { 7 - slot } else { NONE }).collect();
+        let places: Table<u32> = (0..10).map(|slot| if slot < 8 { 7 - slot } else { NONE }).collect();
         for weight in [0.0, 0.25, 0.5, 0.75] {
             let mut between = at(weight);
             between[8 * GROUP_VALUES..].copy_from_slice(&later[8 * GROUP_VALUES..]);

@@ -6,7 +6,8 @@
 //! | [`real`] | [`Real`], the two precisions |
 //! | [`device`], [`buffer`], [`error`] | where arrays live, how they move, what can go wrong |
 //! | [`isa`] | a kernel, compiled for every instruction set of the processor |
-//! | [`tables`] | which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
+//! | `cuda` | GPUs, with the feature of that name |
+//! | [`table`], [`tables`] | numbers that kernels read; which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
 //! | [`marks`] | cells that need the first-order flux, and the faces around them |
@@ -26,6 +27,8 @@
 //! logs nothing and hides no floor: it counts unusual cells and its caller decides.
 
 pub mod buffer;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod device;
 pub mod error;
 pub mod face_boundary;
@@ -51,6 +54,7 @@ mod scratch;
 pub mod slots;
 pub mod state_hash;
 mod synchronised_row;
+pub mod table;
 pub mod tables;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -71,4 +75,5 @@ pub use potential_ghosts::{GhostOrigin, Parity, TimedPotential, potential_ghosts
 pub use real::Real;
 pub use report::GroupReport;
 pub use root_poisson::RootPoisson;
+pub use table::Table;
 pub use tables::LevelTables;

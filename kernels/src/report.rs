@@ -2,6 +2,7 @@
 
 /// Counts and booked energy of one group after one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
 pub struct GroupReport {
     /// Σ over leaf cells of the energy density that synchronisation with the entropy scalar added.
     pub energy_added: f64,

@@ -2,6 +2,7 @@
 
 use crate::face_boundary::FaceBoundary;
 use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
+use crate::table::Table;
 
 /// No group there: the region is interpolated from the coarser level.
 pub const NONE: u32 = u32::MAX;
@@ -14,25 +15,25 @@ pub const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct LevelTables {
     /// Slot of each group, in key order.
-    pub slots: Vec<u32>,
+    pub slots: Table<u32>,
     /// Slots of the 27 groups around and including each group, [`NONE`] where there is none. `[groups, 27]`.
-    pub neighbours: Vec<u32>,
+    pub neighbours: Table<u32>,
     /// Slots of the 27 groups around each group's parent; all [`NONE`] on level 0. `[groups, 27]`.
-    pub parents: Vec<u32>,
+    pub parents: Table<u32>,
     /// Which octant of its parent each group is.
-    pub octants: Vec<u8>,
+    pub octants: Table<u8>,
     /// Bits 0–5: the group touches the domain's −x, +x, −y, +y, −z, +z boundary and that boundary is not periodic.
-    pub outside: Vec<u8>,
+    pub outside: Table<u8>,
     /// What lies beyond the domain's −x, +x, −y, +y, −z, +z face, where it is not periodic.
     pub faces: [FaceBoundary; FACES],
     /// Bit o: the patch at octant o is a leaf.
-    pub leaves: Vec<u8>,
+    pub leaves: Table<u8>,
     /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves. `[groups, 8]`.
-    pub children: Vec<u32>,
+    pub children: Table<u32>,
     /// Slots of the groups that refine the patches across each face (−x, +x, −y, …) of each of a group's patches,
     /// inside the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. `[groups, 8,
     /// 6]`.
-    pub beyond: Vec<u32>,
+    pub beyond: Table<u32>,
 }
 
 impl LevelTables {
@@ -81,7 +82,7 @@ impl LevelTables {
         assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);
         assert!(self.octants.len() == n && self.outside.len() == n && self.leaves.len() == n);
         assert!(self.children.len() == n * OCTANTS && self.beyond.len() == n * OCTANTS * FACES);
-        let mut sorted = self.slots.clone();
+        let mut sorted = self.slots.to_vec();
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two groups");
         assert!((0..n).all(|g| self.row(g)[CENTRE] == self.slots[g]), "a row's centre is another group");

@@ -41,6 +41,40 @@ impl Mesh {
         self
     }
 
+    /// `levels` levels below a small root that is periodic along some axes, each refined at random wherever proper
+    /// nesting allows: groups meet at faces, edges and corners, across the ends of periodic axes and at walls.
+    pub(crate) fn random(noise: &mut Noise, levels: usize) -> Self {
+        let mut chance = |percent: f64| noise.next() < percent / 50.0 - 1.0;
+        let periodic = [0, 1, 2].map(|_| chance(70.0));
+        let kinds =
+            [FaceBoundary::Outflow, FaceBoundary::Reflecting, FaceBoundary::Fixed([1.1, 0.2, -0.1, 0.3, 2.0, 1.0])];
+        let faces = std::array::from_fn(|_| kinds[usize::from(chance(50.0)) + usize::from(chance(50.0))]);
+        let root = [3, 2 + i32::from(chance(50.0)), 2];
+        let mut mesh = Self::new(root, false).with_faces(periodic, faces);
+        for level in 0..levels {
+            let nested: Vec<[i32; 3]> = mesh.levels[level]
+                .iter()
+                .copied()
+                .filter(|&c| {
+                    (0..DIRECTIONS as i32)
+                        .map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1])
+                        .all(|step| mesh.slot(level, c, step) != NONE)
+                })
+                .collect();
+            let children = nested
+                .iter()
+                .flat_map(|c| (0..8).map(move |o| [2 * c[0] + (o & 1), 2 * c[1] + (o >> 1 & 1), 2 * c[2] + (o >> 2)]));
+            // the finer, the fuller, or little would be left to refine
+            let groups: Vec<[i32; 3]> =
+                children.filter(|_| chance([50.0, 80.0, 85.0][level.min(2)])).take(160).collect();
+            if groups.is_empty() {
+                break;
+            }
+            mesh = mesh.with_level(groups);
+        }
+        mesh
+    }
+
     /// Groups of all levels.
     pub(crate) fn group_count(&self) -> usize {
         self.levels.iter().map(Vec::len).sum()
@@ -69,28 +103,28 @@ impl Mesh {
 
     /// The tables of a level.
     pub(crate) fn tables(&self, level: usize) -> LevelTables {
-        let mut tables = LevelTables { faces: self.faces, ..LevelTables::default() };
+        let (mut slots, mut neighbours, mut parents) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut octants, mut outsides, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut refining, mut beyond) = (Vec::new(), Vec::new());
         let steps = || (0..DIRECTIONS as i32).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
         for &c in &self.levels[level] {
-            tables.slots.push(self.slot(level, c, [0; 3]));
-            tables.neighbours.extend(steps().map(|step| self.slot(level, c, step)));
+            slots.push(self.slot(level, c, [0; 3]));
+            neighbours.extend(steps().map(|step| self.slot(level, c, step)));
             let parent = c.map(|c| c / 2);
-            tables
-                .parents
-                .extend(steps().map(|step| if level > 0 { self.slot(level - 1, parent, step) } else { NONE }));
-            tables.octants.push((c[0] & 1 | (c[1] & 1) << 1 | (c[2] & 1) << 2) as u8);
+            parents.extend(steps().map(|step| if level > 0 { self.slot(level - 1, parent, step) } else { NONE }));
+            octants.push((c[0] & 1 | (c[1] & 1) << 1 | (c[2] & 1) << 2) as u8);
             let outside = |a: usize, edge: i32| !self.periodic[a] && c[a] == edge;
-            tables.outside.push((0..6).fold(0, |bits, b| {
+            outsides.push((0..6).fold(0, |bits, b| {
                 let edge = if b % 2 == 0 { 0 } else { (self.root[b / 2] << level) - 1 };
                 bits | u8::from(outside(b / 2, edge)) << b
             }));
             let patches = || (0..OCTANTS as i32).map(|o| std::array::from_fn(|a| 2 * c[a] + (o >> a & 1)));
             let finer = level + 1;
             let children: Vec<u32> = patches().map(|patch| self.slot(finer, patch, [0; 3])).collect();
-            tables.leaves.push((0..OCTANTS).fold(0, |mask, o| mask | u8::from(children[o] == NONE) << o));
-            tables.children.extend(children);
+            leaves.push((0..OCTANTS).fold(0, |mask, o| mask | u8::from(children[o] == NONE) << o));
+            refining.extend(children);
             for patch in patches() {
-                tables.beyond.extend((0..FACES).map(|face| {
+                beyond.extend((0..FACES).map(|face| {
                     let mut step = [0; 3];
                     step[face / 2] = if face % 2 == 0 { -1 } else { 1 };
                     let edge = patch[face / 2] + step[face / 2];
@@ -99,6 +133,17 @@ impl Mesh {
                 }));
             }
         }
+        let tables = LevelTables {
+            slots: slots.into(),
+            neighbours: neighbours.into(),
+            parents: parents.into(),
+            octants: octants.into(),
+            outside: outsides.into(),
+            faces: self.faces,
+            leaves: leaves.into(),
+            children: refining.into(),
+            beyond: beyond.into(),
+        };
         tables.check();
         tables
     }
@@ -122,6 +167,14 @@ impl Mesh {
             }
         }
         fluid
+    }
+}
+
+/// Hands a GPU to a test where there is one; a test of a program without CUDA, or without a GPU, passes.
+pub(crate) fn with_gpu(test: impl FnOnce(&crate::Device)) {
+    match crate::Device::cuda(0, 2) {
+        Ok(gpu) => test(&gpu),
+        Err(reason) => println!("skipped: {reason}"),
     }
 }
 

@@ -9,7 +9,7 @@ use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::tables::NONE;
 use comove_kernels::{
     Buffer, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport, LevelTables, Parity,
-    PoissonSource, Real, RootPoisson, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
+    PoissonSource, Real, RootPoisson, Table, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
 };
 use std::f64::consts::TAU;
 
@@ -34,12 +34,12 @@ fn buffer<T: Real>(values: impl IntoIterator<Item = f64>) -> Buffer<T> {
 /// The only group of a periodic root level, its own neighbour on every side.
 fn lone_group() -> LevelTables {
     LevelTables {
-        slots: vec![0],
-        neighbours: vec![0; DIRECTIONS],
-        parents: vec![NONE; DIRECTIONS],
-        octants: vec![0],
-        outside: vec![0],
-        leaves: vec![0b0111_1111],
+        slots: vec![0].into(),
+        neighbours: vec![0; DIRECTIONS].into(),
+        parents: vec![NONE; DIRECTIONS].into(),
+        octants: vec![0].into(),
+        outside: vec![0].into(),
+        leaves: vec![0b0111_1111].into(),
         ..LevelTables::default()
     }
 }
@@ -50,7 +50,7 @@ fn lone_group() -> LevelTables {
 fn a_plane_wave_on_the_root() {
     let groups = [3, 1, 2];
     let cells = groups.map(|n| n * GROUP);
-    let slots: Vec<u32> = vec![4, 0, 5, 1, 3, 2];
+    let slots: Table<u32> = vec![4, 0, 5, 1, 3, 2].into();
     let (k, h) = ([5.0, 3.0, 7.0], 0.37);
     let phase: [f64; 3] = std::array::from_fn(|a| TAU * k[a] / cells[a] as f64);
     let eigenvalue = -phase.iter().map(|p| 2.0 - 2.0 * p.cos()).sum::<f64>() / (h * h);
@@ -83,7 +83,7 @@ fn a_plane_wave_on_the_root() {
 fn an_isolated_root() {
     let groups = [3, 1, 2];
     let [nx, ny, nz] = groups.map(|n| n * GROUP);
-    let slots: Vec<u32> = vec![4, 0, 5, 1, 3, 2];
+    let slots: Table<u32> = vec![4, 0, 5, 1, 3, 2].into();
     let h = 0.37;
     let place = |[x, y, z]: [usize; 3]| {
         let slot = slots[(z / GROUP * groups[1] + y / GROUP) * groups[0] + x / GROUP] as usize;
@@ -291,10 +291,10 @@ fn invalid_leaf_cells_are_located() {
 #[test]
 fn relaxed_ghosts_overshoot() {
     let (potential, _) = wave::<f64>();
-    let mut tables = lone_group();
-    tables.neighbours = vec![NONE; DIRECTIONS];
-    tables.neighbours[CENTRE] = 0;
-    tables.neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
+    let mut neighbours = vec![NONE; DIRECTIONS];
+    neighbours[CENTRE] = 0;
+    neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
+    let tables = LevelTables { neighbours: neighbours.into(), ..lone_group() };
     let mut ghosts = buffer::<f64>(vec![0.5; GHOST_CELLS]);
     potential_ghosts(&device(1), &tables, Parity::All, GhostOrigin::Relaxed(1.4), &potential, None, &mut ghosts);
     potential_ghosts(&device(1), &tables, Parity::Odd, GhostOrigin::Relaxed(9.0), &potential, None, &mut ghosts);

@@ -9,7 +9,7 @@ use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::slots::clear_slots;
 use comove_kernels::{
     Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, Parity, PoissonSource,
-    Real, RootPoisson, TimedPotential, add_correction, group_poisson, mass_sheet, potential_ghosts,
+    Real, RootPoisson, Table, TimedPotential, add_correction, group_poisson, mass_sheet, potential_ghosts,
 };
 
 /// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
@@ -18,7 +18,7 @@ pub struct Hierarchy<'a> {
     /// One table a level.
     pub tables: &'a [LevelTables],
     /// Slot of each root group, `[groups z, y, x]`.
-    pub root_slots: &'a [u32],
+    pub root_slots: &'a Table<u32>,
     /// Cell width of the root level in code length.
     pub h: f64,
 }

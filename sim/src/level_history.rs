@@ -6,7 +6,7 @@ use comove_kernels::ghosts::Earlier;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_kernels::tables::NONE;
-use comove_kernels::{Buffer, Device, KernelError, LevelTables, Real, TimedPotential};
+use comove_kernels::{Buffer, Device, KernelError, LevelTables, Real, Table, TimedPotential};
 
 /// When, in the current step of a level, its potential was solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,9 @@ pub enum Moment {
 /// order: a regrid of the levels finer than one that has finished its step leaves the places of coarser levels alone.
 pub struct LevelHistory<T> {
     /// Place of the group in each slot, [`NONE`] where no finer group is near.
-    places: Vec<u32>,
+    places: Table<u32>,
+    /// Per level: the slots of the groups that have a place, and these places.
+    read: Vec<[Table<u32>; 2]>,
     /// Before the level's current step: conserved, comoving, `[places, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
     /// φ̃ at each [`Moment`] of the level's current step, `[places, 16, 16, 16]`; empty without gravity.
@@ -39,7 +41,13 @@ impl<T: Real> LevelHistory<T> {
     /// [`KernelError::OutOfMemory`].
     pub fn new(device: &Device) -> Result<Self, KernelError> {
         let empty = || Buffer::zeros(device, 0);
-        Ok(Self { places: Vec::new(), fluid: empty()?, potential: [empty()?, empty()?, empty()?], register: empty()? })
+        Ok(Self {
+            places: Table::default(),
+            read: Vec::new(),
+            fluid: empty()?,
+            potential: [empty()?, empty()?, empty()?],
+            register: empty()?,
+        })
     }
 
     /// Makes room for the groups of these tables, in pools of `capacity` slots, and for so many flux planes. What is
@@ -59,12 +67,19 @@ impl<T: Real> LevelHistory<T> {
         for &slot in tables.iter().flat_map(|finer| &finer.parents).filter(|&&slot| slot != NONE) {
             read[slot as usize] = true;
         }
-        self.places = vec![NONE; capacity];
+        let mut places = vec![NONE; capacity];
         let mut groups = 0;
-        for &slot in tables.iter().flat_map(|level| &level.slots).filter(|&&slot| read[slot as usize]) {
-            self.places[slot as usize] = groups as u32;
-            groups += 1;
+        self.read.clear();
+        for level in tables {
+            let slots: Vec<u32> = level.slots.iter().copied().filter(|&slot| read[slot as usize]).collect();
+            let first = groups as u32;
+            groups += slots.len();
+            for (place, &slot) in (first..).zip(&slots) {
+                places[slot as usize] = place;
+            }
+            self.read.push([slots.into(), (first..groups as u32).collect()]);
         }
+        self.places = places.into();
         self.fluid.grow(device, groups * GROUP_VALUES)?;
         for potential in self.potential.iter_mut().filter(|_| gravity) {
             potential.grow(device, groups * GROUP_CELLS)?;
@@ -78,16 +93,16 @@ impl<T: Real> LevelHistory<T> {
         (self.fluid.len() + potentials + self.register.len()) * T::BYTES
     }
 
-    /// Keeps the fluid of the groups in these slots of a level that begins a step, where it will be read.
-    pub fn keep_fluid(&mut self, device: &Device, slots: &[u32], fluid: &Buffer<T>) {
-        let (slots, places) = self.read_of(slots);
-        copy_slots(device, GROUP_VALUES, fluid, &slots, &mut self.fluid, &places);
+    /// Keeps the fluid of a level that begins a step, of the groups where it will be read.
+    pub fn keep_fluid(&mut self, device: &Device, level: usize, fluid: &Buffer<T>) {
+        let [slots, places] = &self.read[level];
+        copy_slots(device, GROUP_VALUES, fluid, slots, &mut self.fluid, places);
     }
 
-    /// Keeps the potential of the groups in these slots of a level, where it will be read.
-    pub fn keep_potential(&mut self, device: &Device, slots: &[u32], moment: Moment, potential: &Buffer<T>) {
-        let (slots, places) = self.read_of(slots);
-        copy_slots(device, GROUP_CELLS, potential, &slots, &mut self.potential[moment as usize], &places);
+    /// Keeps the potential of a level, of the groups where it will be read.
+    pub fn keep_potential(&mut self, device: &Device, level: usize, moment: Moment, potential: &Buffer<T>) {
+        let [slots, places] = &self.read[level];
+        copy_slots(device, GROUP_CELLS, potential, slots, &mut self.potential[moment as usize], places);
     }
 
     /// The fluid of the coarser level at a fraction of its step, whose end is in the pool.
@@ -104,18 +119,13 @@ impl<T: Real> LevelHistory<T> {
     }
 
     /// Sums of these planes start from zero.
-    pub fn clear_fluxes(&mut self, device: &Device, planes: &[u32]) {
+    pub fn clear_fluxes(&mut self, device: &Device, planes: &Table<u32>) {
         clear_slots(device, FLUX_PLANE_VALUES, &mut self.register, planes);
     }
 
     /// Adds the fluxes of a sweep through these planes.
-    pub fn add_fluxes(&mut self, device: &Device, planes: &[u32], fluxes: &Buffer<T>) {
+    pub fn add_fluxes(&mut self, device: &Device, planes: &Table<u32>, fluxes: &Buffer<T>) {
         add_slots(device, FLUX_PLANE_VALUES, fluxes, &mut self.register, planes);
-    }
-
-    /// The slots that have a place, and these.
-    fn read_of(&self, slots: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        slots.iter().map(|&slot| (slot, self.places[slot as usize])).filter(|&(_, place)| place != NONE).unzip()
     }
 }
 
@@ -123,32 +133,27 @@ impl<T: Real> State<T> {
     /// Keeps a level as it is before its step, and clears the sums of the fluxes between it and the next finer one.
     pub fn keep_start(&mut self, level: usize) {
         let Some(history) = &mut self.history else { return };
-        history.keep_fluid(&self.device, &self.slots[level], &self.fluid);
-        let faces = &self.flux.reflux[level].faces;
-        let mut planes: Vec<u32> = faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]).collect();
-        planes.sort_unstable();
-        planes.dedup();
-        history.clear_fluxes(&self.device, &planes);
+        history.keep_fluid(&self.device, level, &self.fluid);
+        history.clear_fluxes(&self.device, &self.flux.between[level]);
         self.keep_potential(level, Moment::Start);
     }
 
     /// Keeps the potential of a level; nothing to do without gravity.
     pub fn keep_potential(&mut self, level: usize, moment: Moment) {
         if let Some(history) = self.history.as_mut().filter(|_| !self.potential.is_empty()) {
-            history.keep_potential(&self.device, &self.slots[level], moment, &self.potential);
+            history.keep_potential(&self.device, level, moment, &self.potential);
         }
     }
 
     /// Adds the fluxes of a level's last sweep to their sums.
     pub fn sum_fluxes(&mut self, level: usize) {
         let Some(history) = &mut self.history else { return };
-        let planes: Vec<u32> = self.flux.slots[level].iter().copied().filter(|&plane| plane != NONE).collect();
-        history.add_fluxes(&self.device, &planes, &self.fluxes);
+        history.add_fluxes(&self.device, &self.flux.written[level], &self.fluxes);
     }
 
     /// Copies a level's fluid to its slots of `next`.
     pub fn copy_to_next(&mut self, level: usize) {
-        let slots = &self.slots[level];
+        let slots = &self.tables[level].slots;
         copy_slots(&self.device, GROUP_VALUES, &self.fluid, slots, &mut self.next, slots);
     }
 }

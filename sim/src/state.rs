@@ -9,7 +9,7 @@ use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
 use crate::parameters::{RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real,
+    Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
     TimedPotential, prolong,
 };
 
@@ -58,7 +58,7 @@ pub struct State<T> {
     isolated: bool,
     free: Vec<u32>,
     gravity: Option<Gravity<T>>,
-    root_slots: Vec<u32>,
+    root_slots: Table<u32>,
 }
 
 impl<T: Real> State<T> {
@@ -87,7 +87,7 @@ impl<T: Real> State<T> {
             history: individual.then(|| LevelHistory::new(&device)).transpose()?,
             steps_since_regrid: vec![0; usize::from(parameters.max_level) + 1],
             tables: Vec::new(),
-            root_slots: Vec::new(),
+            root_slots: Table::default(),
             flux: FluxTables::default(),
             potential: Buffer::zeros(&device, 0)?,
             next: Buffer::zeros(&device, groups * GROUP_VALUES)?,

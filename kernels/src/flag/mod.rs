@@ -133,6 +133,8 @@ pub fn flag<T: Real>(
         Device::Cpu(cpu) => cpu.install(|| {
             cpu::flag(Isa::best(), tables, coordinates, fluid.host(), criteria, buffer, masks);
         }),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::tables::LevelTables;
 
 /// The largest acceleration of a group's leaf cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
 pub struct Peak {
     /// |g|.
     pub acceleration: f64,
@@ -24,6 +25,7 @@ pub struct Peak {
 
 /// What a kick did to a group's leaf cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
 pub struct KickReport {
     /// Σ ½(m + m')·g·Δt, the work per volume from the kick's own inputs, m and m' being the momentum before and after.
     pub work: f64,
@@ -63,6 +65,8 @@ pub fn gravity_kick<T: Real>(
             let (potential, fluid) = (potential.host(), fluid.host_mut());
             cpu::gravity_kick(Isa::best(), tables, potential, coarse, fluid, h, dt, eos, reports, kicks);
         }),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }
 
@@ -83,6 +87,8 @@ pub fn max_acceleration<T: Real>(
         Device::Cpu(device) => {
             device.install(|| cpu::max_acceleration(Isa::best(), tables, potential.host(), h, peaks));
         }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }
 

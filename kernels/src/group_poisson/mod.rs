@@ -100,5 +100,7 @@ pub fn group_poisson<T: Real>(
                 cpu::group_poisson(isa, tables, parity, solver, guess, source, ghosts, h, potential, gradients)
             })
         }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

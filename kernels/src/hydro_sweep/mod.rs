@@ -21,6 +21,7 @@ use crate::marks::Marks;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
+use crate::table::Table;
 use crate::tables::{LevelTables, NONE};
 
 /// The scalars of a sweep.
@@ -61,7 +62,7 @@ pub struct SweepParameters<T> {
 pub fn hydro_sweep<T: Real>(
     device: &Device,
     tables: &LevelTables,
-    flux_slots: &[u32],
+    flux_slots: &Table<u32>,
     fluid: &Buffer<T>,
     earlier: Option<&Earlier<T>>,
     out: &mut Buffer<T>,
@@ -84,9 +85,9 @@ pub fn hydro_sweep<T: Real>(
             "groups to redo: {groups:?}"
         );
     }
-    assert_planes_distinct(flux_slots, fluxes.len() / FLUX_PLANE_VALUES);
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
+            assert_planes_distinct(flux_slots, fluxes.len() / FLUX_PLANE_VALUES);
             cpu::hydro_sweep(
                 crate::isa::Isa::best(),
                 tables,
@@ -101,6 +102,8 @@ pub fn hydro_sweep<T: Real>(
                 reports,
             );
         }),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }
 

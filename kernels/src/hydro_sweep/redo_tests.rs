@@ -15,7 +15,7 @@ struct Sweep<T> {
     before: Vec<T>,
     after: Vec<T>,
     fluxes: Vec<T>,
-    flux_slots: Vec<u32>,
+    flux_slots: Table<u32>,
     known: Vec<u16>,
     found: Vec<u16>,
     reports: Vec<GroupReport>,

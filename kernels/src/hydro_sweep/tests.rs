@@ -13,7 +13,7 @@ const GAMMA: f64 = 5.0 / 3.0;
 struct Level<T> {
     tables: LevelTables,
     fluid: Vec<T>,
-    flux_slots: Vec<u32>,
+    flux_slots: Table<u32>,
     fluxes: Vec<T>,
     reports: Vec<GroupReport>,
 }
@@ -25,7 +25,7 @@ impl<T: Real> Level<T> {
         Self {
             tables,
             fluid,
-            flux_slots: vec![NONE; n * FLUX_PLANES],
+            flux_slots: vec![NONE; n * FLUX_PLANES].into(),
             fluxes: Vec::new(),
             reports: vec![Default::default(); n],
         }

@@ -36,6 +36,8 @@ pub fn mass_sheet<T: Real>(
         Device::Cpu(device) => device.install(|| {
             cpu::mass_sheet(tables, h, potential.host(), gradients.host(), sheet.host_mut());
         }),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }
 
@@ -54,5 +56,7 @@ pub fn add_correction<T: Real>(
         Device::Cpu(device) => {
             device.install(|| cpu::add_correction(tables, correction.host(), potential.host_mut()));
         }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

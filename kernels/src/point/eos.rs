@@ -4,6 +4,7 @@ use crate::real::Real;
 
 /// Ideal gas with the numbers that decide between energy and entropy scalar (DESIGN.md, *State and time*).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct Eos<T> {
     /// Ratio of specific heats γ.
     pub gamma: T,

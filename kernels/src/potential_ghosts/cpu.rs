@@ -143,12 +143,12 @@ mod tests {
         let mut neighbours = vec![NONE; DIRECTIONS];
         neighbours[CENTRE] = 1;
         LevelTables {
-            slots: vec![1],
-            neighbours,
-            parents: vec![0; DIRECTIONS],
-            octants: vec![6],
-            outside: vec![0],
-            leaves: vec![0xff],
+            slots: vec![1].into(),
+            neighbours: neighbours.into(),
+            parents: vec![0; DIRECTIONS].into(),
+            octants: vec![6].into(),
+            outside: vec![0].into(),
+            leaves: vec![0xff].into(),
             ..LevelTables::default()
         }
     }
@@ -162,8 +162,9 @@ mod tests {
         let kept = |t: f64| crate::Buffer::from_host(&device, [vec![f64::NAN; GROUP_CELLS], at(t)].concat()).unwrap();
         let (from, to) = (kept(0.0), kept(1.0));
         let stale = vec![1e30; 2 * GROUP_CELLS];
+        let places = vec![1, NONE].into();
         for weight in [0.0, 0.5, 1.0] {
-            let timed = TimedPotential { from: &from, to: &to, places: &[1, NONE], weight };
+            let timed = TimedPotential { from: &from, to: &to, places: &places, weight };
             let (mut ghosts, mut expected) = (vec![0.0; GHOST_CELLS], vec![0.0; GHOST_CELLS]);
             gather(&lone_child(), 0, GhostOrigin::Coarse, &stale, Some(&timed), &mut ghosts);
             let now = [at(weight), vec![0.0; GROUP_CELLS]].concat();
@@ -211,10 +212,10 @@ mod tests {
         for (k, j, i) in (0..16).flat_map(|k| (0..16).flat_map(move |j| (0..16).map(move |i| (k, j, i)))) {
             potential[cell(i, j, k)] = value(i as f64, j as f64, k as f64);
         }
-        let root = LevelTables { slots: vec![0], neighbours: vec![0; DIRECTIONS], ..lone_child() };
-        let root = LevelTables { parents: vec![NONE; DIRECTIONS], outside: vec![0b11_1111], ..root };
+        let root = LevelTables { slots: vec![0].into(), neighbours: vec![0; DIRECTIONS].into(), ..lone_child() };
+        let root = LevelTables { parents: vec![NONE; DIRECTIONS].into(), outside: vec![0b11_1111].into(), ..root };
         // octant 6 touches −x, +y, +z
-        let child = LevelTables { outside: vec![0b10_1001], ..lone_child() };
+        let child = LevelTables { outside: vec![0b10_1001].into(), ..lone_child() };
         for (tables, width, origin) in [(root, 1.0, [0.0; 3]), (child, 0.5, [0.0, 8.0, 8.0])] {
             let mut ghosts = vec![f64::NAN; GHOST_CELLS];
             gather(&tables, 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);

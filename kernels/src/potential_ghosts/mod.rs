@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::isa::Isa;
 use crate::layout::{FACE_CELLS, FACES, GROUP_CELLS};
 use crate::real::Real;
+use crate::table::Table;
 use crate::tables::LevelTables;
 
 pub(crate) use cpu::{face_direction, gather};
@@ -40,7 +41,7 @@ pub struct TimedPotential<'a, T> {
     /// At the later time, the same shape.
     pub to: &'a Buffer<T>,
     /// Place in both of the group in each slot of the pool, [`crate::tables::NONE`] where there is none.
-    pub places: &'a [u32],
+    pub places: &'a Table<u32>,
     /// 0 at the earlier time, 1 at the later.
     pub weight: T,
 }
@@ -97,6 +98,8 @@ pub fn potential_ghosts<T: Real>(
             let (potential, ghosts) = (potential.host(), ghosts.host_mut());
             device.install(|| cpu::potential_ghosts(Isa::best(), tables, parity, origin, potential, coarse, ghosts));
         }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }
 

@@ -24,5 +24,7 @@ pub fn prolong<T: Real>(device: &Device, fine: &LevelTables, new: &[usize], flui
     assert!(new.iter().all(|&g| g < fine.len()), "a new group is not in its level's table");
     match (device, fluid) {
         (Device::Cpu(cpu), Buffer::Cpu(fluid)) => cpu.install(|| cpu::prolong(fine, new, fluid, eos)),
+        #[cfg(feature = "cuda")]
+        _ => unimplemented!(),
     }
 }

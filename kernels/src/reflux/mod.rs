@@ -65,5 +65,7 @@ pub fn reflux<T: Real>(
             let (fluid, fluxes) = (fluid.host_mut(), fluxes.host());
             cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, fine_share, eos, reports);
         }),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

@@ -23,5 +23,7 @@ pub fn restrict<T: Real>(device: &Device, coarse: &LevelTables, fluid: &mut Buff
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::restrict(Isa::best(), coarse, fluid.host_mut(), eos)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

@@ -15,6 +15,13 @@ use crate::device::Device;
 use crate::layout::{GROUP, GROUP_CELLS};
 use crate::poisson_source::PoissonSource;
 use crate::real::Real;
+use crate::table::Table;
+
+/// The library that transforms on a GPU, and its version: part of the class within which bits are the same.
+#[cfg(feature = "cuda")]
+pub(crate) fn cuda_fft_name() -> String {
+    unimplemented!()
+}
 
 /// Plans and work space for one root mesh. Owned by the caller.
 #[derive(Debug)]
@@ -39,6 +46,8 @@ impl RootPoisson {
         let cells = groups.map(|n| n * GROUP);
         let work = match device {
             Device::Cpu(device) => device.install(|| cpu::Work::isolated(cells)),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(_) => unimplemented!(),
         };
         Self { groups, work }
     }
@@ -62,7 +71,7 @@ impl RootPoisson {
     pub fn solve<T: Real>(
         &mut self,
         device: &Device,
-        slots: &[u32],
+        slots: &Table<u32>,
         source: &PoissonSource<T>,
         h: f64,
         potential: &mut Buffer<T>,
@@ -75,6 +84,8 @@ impl RootPoisson {
         assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two root groups");
         match device {
             Device::Cpu(device) => device.install(|| self.work.solve(slots, source, h, potential.host_mut())),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(_) => unimplemented!(),
         }
     }
 }

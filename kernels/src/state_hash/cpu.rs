@@ -10,7 +10,7 @@ use rayon::prelude::*;
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub(super) fn state_hash<T: Real>(isa: Isa, tables: &LevelTables, fluid: &[T], hashes: &mut [u64]) {
-    hashes.par_iter_mut().zip(&tables.slots).for_each(|(hash, &slot)| {
+    hashes.par_iter_mut().zip(&tables.slots[..]).for_each(|(hash, &slot)| {
         *hash = isa.run(Hash { values: &fluid[slot as usize * GROUP_VALUES..][..GROUP_VALUES] });
     });
 }
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn follows_its_formula_and_sees_one_bit() {
         let mut fluid: Vec<f32> = (0..2 * GROUP_VALUES).map(|i| (i as f32).sin()).collect();
-        let tables = LevelTables { slots: vec![1, 0], ..Default::default() };
+        let tables = LevelTables { slots: vec![1, 0].into(), ..Default::default() };
         let expected = |fluid: &[f32], slot: usize| {
             fluid[slot * GROUP_VALUES..][..GROUP_VALUES].iter().enumerate().fold(0u64, |sum, (i, value)| {
                 let odd = (2 * i as u64 + 1).wrapping_mul(FACTOR);

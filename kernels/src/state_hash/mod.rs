@@ -22,5 +22,7 @@ pub fn state_hash<T: Real>(device: &Device, tables: &LevelTables, fluid: &Buffer
     assert_eq!(hashes.len(), tables.len(), "hashes for another number of groups");
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::state_hash(crate::isa::Isa::best(), tables, fluid.host(), hashes)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn signal_speed<T: Real>(
     eos: &Eos<T>,
     speeds: &mut [SignalSpeed],
 ) {
-    speeds.par_iter_mut().zip(&tables.slots).for_each(|(speed, &slot)| {
+    speeds.par_iter_mut().zip(&tables.slots[..]).for_each(|(speed, &slot)| {
         let group = &fluid[slot as usize * GROUP_VALUES..][..GROUP_VALUES];
         *speed = isa.run(GroupSpeed { group, eos: *eos });
     });
@@ -93,7 +93,7 @@ mod tests {
         let momentum = f64::from(group[3 * GROUP_CELLS + worst]);
         let pressure = (20.0 - 0.5 * (16.0 + momentum * momentum) / density) / 1.5;
         let exact = 4.0 / density + (5.0 / 3.0 * pressure / density).sqrt();
-        let tables = LevelTables { slots: vec![0], ..Default::default() };
+        let tables = LevelTables { slots: vec![0].into(), ..Default::default() };
         for isa in Isa::available() {
             let mut speeds = [SignalSpeed::default()];
             signal_speed(isa, &tables, &group, &eos, &mut speeds);

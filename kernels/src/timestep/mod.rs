@@ -11,6 +11,7 @@ use crate::tables::LevelTables;
 
 /// A group's fastest signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
 pub struct SignalSpeed {
     /// max over cells and axes of |v| + c_s, code velocity; +∞ if a cell's is not finite.
     pub speed: f64,
@@ -40,5 +41,7 @@ pub fn signal_speed<T: Real>(
         Device::Cpu(cpu) => {
             cpu.install(|| cpu::signal_speed(crate::isa::Isa::best(), tables, fluid.host(), eos, speeds));
         }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

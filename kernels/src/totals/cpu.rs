@@ -81,7 +81,7 @@ mod tests {
             })
             .collect();
         let leaves = 0b1010_0110;
-        let tables = LevelTables { slots: vec![0], leaves: vec![leaves], ..Default::default() };
+        let tables = LevelTables { slots: vec![0].into(), leaves: vec![leaves].into(), ..Default::default() };
         let (mut mass, mut kinetic, mut least, mut cells) = (0.0, 0.0, f64::INFINITY, 0);
         for e in 0..GROUP_CELLS {
             let octant = (e % 16) / 8 + 2 * (e / 16 % 16 / 8) + 4 * (e / 256 / 8);

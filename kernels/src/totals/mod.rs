@@ -10,6 +10,7 @@ use crate::tables::LevelTables;
 
 /// Sums of densities over a group's leaf cells: times the cell volume h³, the contents of these cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct GroupTotals {
     /// Leaf cells: the volume in units of h³.
     pub cells: u32,
@@ -56,5 +57,7 @@ pub fn totals<T: Real>(device: &Device, tables: &LevelTables, fluid: &Buffer<T>,
     assert_eq!(totals.len(), tables.len(), "totals for another number of groups");
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::totals(crate::isa::Isa::best(), tables, fluid.host(), totals)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => unimplemented!(),
     }
 }

@@ -1,6 +1,7 @@
 //! Which flux planes a sweep must keep, and the faces at which flux correction uses them.
 
 use super::tree::Octree;
+use comove_kernels::Table;
 use comove_kernels::layout::FLUX_PLANES;
 use comove_kernels::reflux::{CoarseFineFace, RefluxTables};
 use comove_kernels::tables::NONE;
@@ -15,7 +16,11 @@ pub struct FluxTables {
     /// Planes in all.
     pub planes: usize,
     /// Per level: the plane of each group's nine places, [`NONE`] where no flux is kept. `[groups, 9]`.
-    pub slots: Vec<Vec<u32>>,
+    pub slots: Vec<Table<u32>>,
+    /// Per level: the planes that its sweeps write, those of `slots`.
+    pub written: Vec<Table<u32>>,
+    /// Per level: the planes, its own and the finer level's, of the faces between the two.
+    pub between: Vec<Table<u32>>,
     /// Per level: its faces towards the next finer level.
     pub reflux: Vec<RefluxTables>,
 }
@@ -27,11 +32,9 @@ impl FluxTables {
     /// `pool` is the pool slot of each group, level by level in key order.
     pub fn build(tree: &Octree, pool: &[Vec<u32>]) -> Self {
         let levels = tree.level_count();
-        let mut tables = Self {
-            planes: 0,
-            slots: (0..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(),
-            reflux: vec![RefluxTables::default(); levels],
-        };
+        let mut planes =
+            Planes { slots: (0..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(), count: 0 };
+        let mut reflux_tables = vec![RefluxTables::default(); levels];
         for level in 1..levels {
             let mut faces = Vec::new();
             for (fine, &key) in tree.level(level).iter().enumerate() {
@@ -53,15 +56,15 @@ impl FluxTables {
                             axis: axis as u8,
                             high: !high,
                             octant: octant as u8,
-                            coarse_plane: tables.plane(level - 1, coarse * FLUX_PLANES + coarse_place),
-                            fine_plane: tables.plane(level, fine * FLUX_PLANES + fine_place),
+                            coarse_plane: planes.at(level - 1, coarse * FLUX_PLANES + coarse_place),
+                            fine_plane: planes.at(level, fine * FLUX_PLANES + fine_place),
                         };
                         faces.push((coarse, face));
                     }
                 }
             }
             faces.sort_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
-            let reflux = &mut tables.reflux[level - 1];
+            let reflux = &mut reflux_tables[level - 1];
             for (coarse, face) in faces {
                 reflux.faces.push(face);
                 let end = reflux.faces.len();
@@ -71,15 +74,37 @@ impl FluxTables {
                 }
             }
         }
-        tables
+        let written = |slots: &Vec<u32>| slots.iter().copied().filter(|&plane| plane != NONE).collect();
+        let between = |reflux: &RefluxTables| {
+            let mut planes: Vec<u32> =
+                reflux.faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]).collect();
+            planes.sort_unstable();
+            planes.dedup();
+            planes.into()
+        };
+        Self {
+            planes: planes.count as usize,
+            written: planes.slots.iter().map(written).collect(),
+            between: reflux_tables.iter().map(between).collect(),
+            slots: planes.slots.into_iter().map(Table::from).collect(),
+            reflux: reflux_tables,
+        }
     }
+}
 
+/// Flux planes as they are given out.
+struct Planes {
+    slots: Vec<Vec<u32>>,
+    count: u32,
+}
+
+impl Planes {
     /// The plane at a place, made if new.
-    fn plane(&mut self, level: usize, place: usize) -> u32 {
+    fn at(&mut self, level: usize, place: usize) -> u32 {
         let slot = &mut self.slots[level][place];
         if *slot == NONE {
-            *slot = self.planes as u32;
-            self.planes += 1;
+            *slot = self.count;
+            self.count += 1;
         }
         *slot
     }

@@ -6,7 +6,7 @@
 use super::Octree;
 use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin};
 use comove_kernels::tables::NONE;
-use comove_kernels::{FaceBoundary, LevelTables};
+use comove_kernels::{FaceBoundary, LevelTables, Table};
 use rayon::prelude::*;
 
 /// A neighbour row: places in the level's key list, [`NONE`] where there is no group.
@@ -35,14 +35,14 @@ pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FAC
 }
 
 /// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
-pub fn root_slots(tree: &Octree, slots: &[Vec<u32>]) -> Vec<u32> {
+pub fn root_slots(tree: &Octree, slots: &[Vec<u32>]) -> Table<u32> {
     let [nx, ny, nz] = tree.root_groups();
     let mut mesh = vec![NONE; (nx * ny * nz) as usize];
     for (key, &slot) in tree.level(0).iter().zip(&slots[0]) {
         let [x, y, z] = key.coordinate;
         mesh[((z * ny + y) * nx + x) as usize] = slot;
     }
-    mesh
+    mesh.into()
 }
 
 fn check(tree: &Octree, slots: &[Vec<u32>]) {
@@ -65,29 +65,31 @@ fn level_tables(
 ) -> LevelTables {
     let row_slots = |row: &Row, level: usize| row.map(|place| slot_of(place, &slots[level]));
     let parents = match level {
-        0 => vec![NONE; index.rows.len() * DIRECTIONS],
+        0 => vec![NONE; index.rows.len() * DIRECTIONS].into(),
         _ => index
             .parents
             .par_iter()
             .flat_map_iter(|&parent| row_slots(&levels[level - 1].rows[parent as usize], level - 1))
-            .collect(),
+            .collect::<Vec<u32>>()
+            .into(),
     };
     let finer = slots.get(level + 1).map_or(&[][..], Vec::as_slice);
     let leaves =
         |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
     let tables = LevelTables {
-        slots: slots[level].clone(),
-        neighbours: index.rows.par_iter().flat_map_iter(|row| row_slots(row, level)).collect(),
+        slots: slots[level].clone().into(),
+        neighbours: index.rows.par_iter().flat_map_iter(|row| row_slots(row, level)).collect::<Vec<u32>>().into(),
         parents,
         octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
-        outside: index.outside.clone(),
+        outside: index.outside.clone().into(),
         faces: Default::default(),
         leaves: index.children.iter().map(leaves).collect(),
         children: index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect(),
         beyond: (0..index.rows.len())
             .into_par_iter()
             .flat_map_iter(|g| beyond(index, g).map(|child| slot_of(child, finer)))
-            .collect(),
+            .collect::<Vec<u32>>()
+            .into(),
     };
     tables.check();
     tables

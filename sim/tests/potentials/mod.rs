@@ -6,7 +6,7 @@ use comove_kernels::layout::{DENSITY, ENERGY, GROUP, GROUP_CELLS, GROUP_VALUES, 
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport,
-    LevelTables, Parity, PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
+    LevelTables, Parity, PoissonSource, Real, Table, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Gravity, Hierarchy};
 use comove_sim::octree::neighbours::{build_tables, root_slots};
@@ -20,7 +20,7 @@ pub(crate) struct Case<T> {
     pub(crate) tree: Octree,
     pub(crate) tables: Vec<LevelTables>,
     pub(crate) slots: Vec<Vec<u32>>,
-    pub(crate) root_slots: Vec<u32>,
+    pub(crate) root_slots: Table<u32>,
     pub(crate) fluid: Buffer<T>,
     pub(crate) potential: Buffer<T>,
 }

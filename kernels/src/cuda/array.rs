@@ -1,0 +1,144 @@
+//! Arrays in a GPU's memory.
+
+use super::{CudaDevice, unwrap};
+use crate::error::KernelError;
+use cust::sys;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+/// `len` values in the memory of a GPU, freed with the array. Allocation, copies and kernels follow each other in the
+/// device's stream.
+pub struct Array<T> {
+    device: CudaDevice,
+    /// Zero for an empty array.
+    start: sys::CUdeviceptr,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+/// What a kernel gets of an array: where it starts. Passed by value.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Pointer<T>(sys::CUdeviceptr, PhantomData<*const T>);
+
+impl<T> Pointer<T> {
+    /// Of no array.
+    pub(crate) const NULL: Self = Self(0, PhantomData);
+}
+
+impl<T> std::fmt::Debug for Array<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} values on {:?}", self.len, self.device)
+    }
+}
+
+impl<T: Copy> Array<T> {
+    /// Room for `len` values of any bits.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn room(device: &CudaDevice, len: usize) -> Result<Self, KernelError> {
+        let bytes = len * size_of::<T>();
+        let mut start = 0;
+        if bytes > 0 {
+            device.activate();
+            // SAFETY: the pointer is valid for the call.
+            let result = unsafe { sys::cuMemAllocAsync(&mut start, bytes, device.stream()) };
+            if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
+                return Err(KernelError::OutOfMemory { device: device.name().into(), bytes });
+            }
+            unwrap("allocate", result);
+        }
+        Ok(Self { device: device.clone(), start, len, of: PhantomData })
+    }
+
+    /// `len` values with all bits zero.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn zeros(device: &CudaDevice, len: usize) -> Result<Self, KernelError> {
+        let array = Self::room(device, len)?;
+        array.clear(0);
+        Ok(array)
+    }
+
+    /// A copy of host values.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn of(device: &CudaDevice, values: &[T]) -> Result<Self, KernelError> {
+        let array = Self::room(device, values.len())?;
+        if !values.is_empty() {
+            let from = values.as_ptr().cast::<c_void>();
+            // SAFETY: as many bytes on both sides; the driver has read pageable host memory when the call returns.
+            let result = unsafe { sys::cuMemcpyHtoDAsync_v2(array.start, from, size_of_val(values), device.stream()) };
+            unwrap("copy to the device", result);
+        }
+        Ok(array)
+    }
+
+    /// A copy of all values on the host, once everything launched before is done.
+    pub(crate) fn to_host(&self) -> Vec<T> {
+        let mut values = Vec::with_capacity(self.len);
+        if self.len > 0 {
+            self.device.activate();
+            let to = values.as_mut_ptr() as *mut c_void;
+            // SAFETY: as many bytes on both sides, there when the stream has been waited for.
+            unsafe {
+                let bytes = self.len * size_of::<T>();
+                unwrap("copy to the host", sys::cuMemcpyDtoHAsync_v2(to, self.start, bytes, self.device.stream()));
+                self.device.synchronize();
+                values.set_len(self.len);
+            }
+        }
+        values
+    }
+
+    /// Overwrites the first values with all of another array.
+    pub(crate) fn copy_start_from(&mut self, other: &Self) {
+        assert!(other.len <= self.len, "{} values do not fit {}", other.len, self.len);
+        if other.len > 0 {
+            self.device.activate();
+            let bytes = other.len * size_of::<T>();
+            // SAFETY: both arrays have so many bytes.
+            let result = unsafe { sys::cuMemcpyDtoDAsync_v2(self.start, other.start, bytes, self.device.stream()) };
+            unwrap("copy on the device", result);
+        }
+    }
+
+    /// Sets all bits from value `first` on to zero.
+    pub(crate) fn clear(&self, first: usize) {
+        let bytes = (self.len - first) * size_of::<T>();
+        if bytes > 0 {
+            self.device.activate();
+            let start = self.start + (first * size_of::<T>()) as u64;
+            // SAFETY: the bytes belong to the array.
+            unwrap("clear", unsafe { sys::cuMemsetD8Async(start, 0, bytes, self.device.stream()) });
+        }
+    }
+
+    /// Values.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// What a kernel gets.
+    pub(crate) fn pointer(&self) -> Pointer<T> {
+        Pointer(self.start, PhantomData)
+    }
+
+    /// Where it lives.
+    pub(crate) fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+}
+
+impl<T> Drop for Array<T> {
+    fn drop(&mut self) {
+        if self.start != 0 {
+            self.device.activate();
+            // SAFETY: allocated in this stream, and nobody else holds it. An error here has been reported before.
+            unsafe { sys::cuMemFreeAsync(self.start, self.device.stream()) };
+        }
+    }
+}

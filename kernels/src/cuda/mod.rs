@@ -1,0 +1,300 @@
+//! CUDA devices through the driver: context, kernels, memory.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `mod.rs` | a device: its context, stream, kernels, and how they are launched |
+//! | [`array`] | memory on it |
+//! | [`level`] | an octree level as kernels see it: what `level.cuh` declares |
+//! | `*.cuh` | the same for the CUDA side: precisions, layouts, tables |
+//!
+//! Everything runs in one stream, so operations follow each other without the host waiting. The host waits where it
+//! reads: [`array::Array::to_host`].
+//!
+//! A kernel is found by its name in all embedded fat binaries (one for each `.cu`), with `_f32` or `_f64` behind it.
+
+pub(crate) mod array;
+pub(crate) mod level;
+
+use crate::device::CpuDevice;
+use crate::error::KernelError;
+use crate::real::Real;
+use cust::context::{Context, CurrentContext};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+
+include!(concat!(env!("OUT_DIR"), "/modules.rs"));
+
+/// A GPU. Clones share it.
+#[derive(Clone)]
+pub struct CudaDevice {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    // dropped in this order: what lives in the context before it
+    functions: Mutex<HashMap<String, Function>>,
+    modules: Vec<Module>,
+    stream: Stream,
+    context: Context,
+    ordinal: u32,
+    name: String,
+    capability: [i32; 2],
+    multiprocessors: u32,
+    host: CpuDevice,
+    /// Waits after every kernel, so that a failure names it: with `COMOVE_CUDA_CHECKS` set.
+    checks: bool,
+}
+
+/// A kernel, and the dynamic shared memory that it has been allowed.
+#[derive(Clone, Copy)]
+struct Function {
+    raw: sys::CUfunction,
+    shared_bytes: u32,
+}
+
+// SAFETY: handles of a context may be used from any thread that makes the context current, which every method here does.
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl std::fmt::Debug for CudaDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cuda({}: {})", self.shared.ordinal, self.shared.name)
+    }
+}
+
+impl PartialEq for CudaDevice {
+    fn eq(&self, other: &Self) -> bool {
+        self.shared.ordinal == other.shared.ordinal
+    }
+}
+
+/// What can be said of a GPU without using it.
+#[derive(Clone, Debug)]
+pub struct CudaSummary {
+    /// `cuda:N` names it by this number.
+    pub ordinal: u32,
+    /// As the driver calls it.
+    pub name: String,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// Compute capability, major and minor.
+    pub capability: [i32; 2],
+}
+
+/// The version of CUDA that the driver speaks (major, minor) and its GPUs; why there are none otherwise.
+///
+/// # Errors
+/// A line for people.
+pub fn summaries() -> Result<([i32; 2], Vec<CudaSummary>), String> {
+    start_driver()?;
+    let version = cust::CudaApiVersion::get().map_err(|e| format!("the driver does not tell its version ({e:?})"))?;
+    let count = cust::device::Device::num_devices().map_err(|e| format!("the driver finds no GPU ({e:?})"))?;
+    let summary = |ordinal: u32| {
+        let device = cust::device::Device::get_device(ordinal)?;
+        Ok(CudaSummary {
+            ordinal,
+            name: device.name()?,
+            memory: device.total_memory()? as u64,
+            capability: capability(device)?,
+        })
+    };
+    let all: Result<Vec<_>, cust::error::CudaError> = (0..count).map(summary).collect();
+    Ok(([version.major(), version.minor()], all.map_err(|e| format!("the driver says {e:?}"))?))
+}
+
+fn start_driver() -> Result<(), String> {
+    cust::init(cust::CudaFlags::empty()).map_err(|e| match e {
+        cust::error::CudaError::NoDevice => "no NVIDIA driver or GPU was found on this machine".into(),
+        other => format!("the NVIDIA driver does not start ({other:?})"),
+    })
+}
+
+fn capability(device: cust::device::Device) -> cust::error::CudaResult<[i32; 2]> {
+    use cust::device::DeviceAttribute::{ComputeCapabilityMajor, ComputeCapabilityMinor};
+    Ok([device.get_attribute(ComputeCapabilityMajor)?, device.get_attribute(ComputeCapabilityMinor)?])
+}
+
+impl CudaDevice {
+    /// The GPU of this number, with the kernels loaded; `host` does what is left to the host.
+    ///
+    /// # Errors
+    /// [`KernelError::NoDevice`].
+    pub(crate) fn new(ordinal: u32, host: CpuDevice) -> Result<Self, KernelError> {
+        let name = format!("cuda:{ordinal}");
+        let missing = |reason: String| KernelError::NoDevice(name.clone(), reason);
+        start_driver().map_err(missing)?;
+        let count = cust::device::Device::num_devices().map_err(|e| missing(format!("{e:?}")))?;
+        if ordinal >= count {
+            return Err(missing(format!("this machine has {count} GPU(s), counted from 0")));
+        }
+        Self::open(ordinal, host).map_err(|e| missing(format!("{e:?}")))
+    }
+
+    fn open(ordinal: u32, host: CpuDevice) -> cust::error::CudaResult<Self> {
+        let device = cust::device::Device::get_device(ordinal)?;
+        let context = Context::new(device)?;
+        keep_freed_memory(device);
+        let modules = MODULES.iter().map(|(_, binary)| Module::from_fatbin(binary, &[])).collect::<Result<_, _>>()?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                functions: Mutex::default(),
+                modules,
+                stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
+                context,
+                ordinal,
+                name: device.name()?,
+                capability: capability(device)?,
+                multiprocessors: device.get_attribute(cust::device::DeviceAttribute::MultiprocessorCount)? as u32,
+                host,
+                checks: std::env::var_os("COMOVE_CUDA_CHECKS").is_some(),
+            }),
+        })
+    }
+
+    /// The host's threads that work for it.
+    pub(crate) fn host(&self) -> &CpuDevice {
+        &self.shared.host
+    }
+
+    /// As the driver calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Compute capability, major and minor.
+    pub(crate) fn capability(&self) -> [i32; 2] {
+        self.shared.capability
+    }
+
+    /// Streaming multiprocessors.
+    pub(crate) fn multiprocessors(&self) -> u32 {
+        self.shared.multiprocessors
+    }
+
+    /// Free and total memory in bytes. Freed arrays that the device keeps for the next ones count as used.
+    pub fn memory(&self) -> [u64; 2] {
+        self.activate();
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers are valid for the call.
+        unwrap("ask for free memory", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) });
+        [free as u64, total as u64]
+    }
+
+    /// Makes the device the one that this thread's calls are for.
+    pub(crate) fn activate(&self) {
+        CurrentContext::set_current(&self.shared.context).expect("the context lives as long as the device");
+    }
+
+    /// The one stream.
+    pub(crate) fn stream(&self) -> sys::CUstream {
+        self.shared.stream.as_inner()
+    }
+
+    /// Waits for everything launched so far.
+    ///
+    /// # Panics
+    /// If a kernel has failed: a bug.
+    pub fn synchronize(&self) {
+        self.activate();
+        self.shared.stream.synchronize().unwrap_or_else(|e| panic!("the GPU failed: {e:?}"));
+    }
+
+    /// Launches `kernel` in the precision of `T` on `blocks` blocks; nothing for none. Write it as [`launch!`].
+    ///
+    /// # Safety
+    /// `arguments` point to the kernel's parameters, in order and of its types, and what these point to on the device is
+    /// as the kernel expects.
+    pub(crate) unsafe fn launch<T: Real>(
+        &self,
+        kernel: &str,
+        blocks: usize,
+        threads: u32,
+        shared_bytes: u32,
+        arguments: &mut [*mut c_void],
+    ) {
+        if blocks == 0 {
+            return;
+        }
+        self.activate();
+        let function = self.function(&format!("{kernel}_f{}", 8 * T::BYTES), shared_bytes);
+        // SAFETY: by the caller's promise; the arguments are copied before the call returns.
+        let result = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                u32::try_from(blocks).expect("fewer than 2³² blocks"),
+                1,
+                1,
+                threads,
+                1,
+                1,
+                shared_bytes,
+                self.stream(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        assert!(
+            result as u32 == 0,
+            "{kernel} on {blocks} blocks of {threads} threads with {shared_bytes} B of shared memory: {result:?}"
+        );
+        if self.shared.checks {
+            self.shared.stream.synchronize().unwrap_or_else(|e| panic!("{kernel} failed: {e:?}"));
+        }
+    }
+
+    /// The kernel of this name, allowed so much dynamic shared memory.
+    fn function(&self, name: &str, shared_bytes: u32) -> sys::CUfunction {
+        /// Dynamic shared memory that needs no leave.
+        const USUAL: u32 = 48 << 10;
+        let mut functions = self.shared.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = functions.get(name).filter(|known| known.shared_bytes >= shared_bytes) {
+            return known.raw;
+        }
+        let found = self.shared.modules.iter().find_map(|module| module.get_function(name).ok());
+        let raw = found.unwrap_or_else(|| panic!("no module has a kernel {name}")).to_raw();
+        if shared_bytes > USUAL {
+            let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function was just found.
+            unwrap(name, unsafe { sys::cuFuncSetAttribute(raw, attribute, shared_bytes as i32) });
+        }
+        functions.insert(name.into(), Function { raw, shared_bytes: shared_bytes.max(USUAL) });
+        raw
+    }
+}
+
+/// Memory of freed arrays stays with the process for the next ones: allocating then costs no call into the system.
+fn keep_freed_memory(device: cust::device::Device) {
+    let mut pool = std::ptr::null_mut();
+    let mut all = u64::MAX;
+    let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: both pointers are valid for the calls; the attribute takes a u64.
+    unsafe {
+        unwrap("find the memory pool", sys::cuDeviceGetDefaultMemPool(&mut pool, device.as_raw()));
+        unwrap("set up the memory pool", sys::cuMemPoolSetAttribute(pool, attribute, (&raw mut all).cast()));
+    }
+}
+
+/// # Panics
+/// If a call into the driver failed where only a bug can make it fail.
+pub(crate) fn unwrap(what: &str, result: sys::cudaError_enum) {
+    assert!(result as u32 == 0, "the GPU failed to {what}: {result:?}");
+}
+
+/// `launch!(device, T, "kernel", blocks, threads, shared bytes; argument, …)`: the arguments by value, in the kernel's
+/// order. Unsafe as [`CudaDevice::launch`].
+macro_rules! launch {
+    ($device:expr, $real:ty, $kernel:expr, $blocks:expr, $threads:expr, $shared:expr; $($argument:expr),* $(,)?) => {
+        $device.launch::<$real>(
+            $kernel,
+            $blocks,
+            $threads,
+            $shared,
+            &mut [$((&$argument as *const _ as *mut std::ffi::c_void)),*],
+        )
+    };
+}
+pub(crate) use launch;

@@ -1,0 +1,13 @@
+// The ideal gas: the twin of eos.rs.
+#pragma once
+#include "point/power.cuh"
+
+template <typename T> struct Eos {
+    T gamma;
+    T eta;
+    T density_floor;
+    T pressure_floor;
+
+    /// P = S rho^(gamma - 1).
+    INLINE T entropy_pressure(T density, T entropy) const { return entropy * power(density, gamma - T(1.0)); }
+};

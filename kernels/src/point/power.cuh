@@ -1,0 +1,80 @@
+// x^y for positive normal x: the twin of power.rs, operation by operation.
+#pragma once
+#include "cuda/real.cuh"
+
+/// (1 - r)^(-1/3) to third order in r.
+template <typename T> INLINE T inverse_cube_root_correction(T r) {
+    return T(1.0) + r * (T(1.0 / 3.0) + r * (T(2.0 / 9.0) + r * T(14.0 / 81.0)));
+}
+
+/// x^(2/3).
+INLINE float two_thirds(float x) {
+    const uint32_t third = ((bits_of(x) >> 12) * 5461u) >> 2;
+    const float guess = of_bits(0x54a21d2au - third);
+    float r = 1.0f - (guess * guess) * (guess * x);
+    const float root = guess * inverse_cube_root_correction(r);
+    const float product = root * x;
+    r = 1.0f - (root * root) * product;
+    return product + product * (r * float(1.0 / 3.0));
+}
+INLINE double two_thirds(double x) {
+    const uint64_t third = (bits_of(x) >> 32) * uint64_t(0x55555555u);
+    const double guess = of_bits(uint64_t(0x553ef0ff289dd796ull) - third);
+    double r = 1.0 - (guess * guess) * (guess * x);
+    double root = guess * inverse_cube_root_correction(r);
+    r = 1.0 - (root * root) * (root * x);
+    root = root * inverse_cube_root_correction(r);
+    const double product = root * x;
+    r = 1.0 - (root * root) * product;
+    return product + product * (r * (1.0 / 3.0));
+}
+
+/// The numbers that differ between the precisions: bits of the mantissa, the exponent's bias, trailing bits of y that
+/// its leading half drops, orders of the artanh and exp series.
+template <typename T> struct PowerNumbers;
+template <> struct PowerNumbers<float> {
+    using Bits = uint32_t;
+    static constexpr int mantissa = 23, split = 12, atanh_order = 5, exp_order = 8;
+    static constexpr Bits bias = 127;
+};
+template <> struct PowerNumbers<double> {
+    using Bits = uint64_t;
+    static constexpr int mantissa = 52, split = 27, atanh_order = 11, exp_order = 14;
+    static constexpr Bits bias = 1023;
+};
+
+/// x^y by 2^(y log2 x).
+template <typename T> INLINE T general_power(T x, T y) {
+    using N = PowerNumbers<T>;
+    using Bits = typename N::Bits;
+    constexpr Bits one = N::bias << N::mantissa;
+    constexpr Bits units = (N::bias + N::mantissa) << N::mantissa;
+    const Bits bits = bits_of(x);
+    T m = of_bits(Bits((bits & ((Bits(1) << N::mantissa) - 1)) | one));
+    T e = of_bits(Bits(units | (bits >> N::mantissa))) - of_bits(Bits(units | N::bias));
+    const bool high = m > T(1.41421356237309504880);
+    m = high ? T(0.5) * m : m;
+    e = high ? e + T(1.0) : e;
+
+    const T s = (m - T(1.0)) / (m + T(1.0));
+    const T s2 = s * s;
+    T series = T(0.0);
+#pragma unroll
+    for (int term = N::atanh_order; term > 0; term--) series = (series + T(1.0) / T(2 * term + 1)) * s2;
+    const T log2_m = (s + s * series) * T(2.0 * 1.44269504088896340736);
+
+    const T y_high = of_bits(Bits(bits_of(y) >> N::split << N::split));
+    const T whole = y_high * e;
+    const T rest = (y - y_high) * e + y * log2_m;
+    const T round = T(1.5) * T(uint64_t(1) << N::mantissa);
+    const T shifted = (whole + rest) + round;
+    const T n = shifted - round;
+    const T f = ((whole - n) + rest) * T(0.693147180559945309417);
+    T power = T(1.0);
+#pragma unroll
+    for (int order = N::exp_order; order > 0; order--) power = T(1.0) + power * (f * (T(1.0) / T(order)));
+    return of_bits(Bits(bits_of(power) + (bits_of(shifted) << N::mantissa)));
+}
+
+INLINE float power(float x, float y) { return y == 5.0f / 3.0f - 1.0f ? two_thirds(x) : general_power(x, y); }
+INLINE double power(double x, double y) { return y == 5.0 / 3.0 - 1.0 ? two_thirds(x) : general_power(x, y); }

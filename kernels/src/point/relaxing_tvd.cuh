@@ -1,0 +1,59 @@
+// The one-dimensional relaxing TVD scheme, pointwise: the twin of relaxing_tvd.rs. All fluxes are twice the paper's.
+#pragma once
+#include "point/dual_energy.cuh"
+
+/// 1/rho and the pressure of a cell, density and pressure at least their floors.
+template <typename T>
+INLINE void thermodynamics(const T (&u)[6], T momentum_squared, const Eos<T> &eos, T &inverse, T &pressure) {
+    const T density = u[0] > eos.density_floor ? u[0] : eos.density_floor;
+    inverse = T(1.0) / density;
+    const T internal = u[4] - T(0.5) * momentum_squared * inverse;
+    const bool cold = internal < eos.eta * absolute(u[4]);
+    pressure = cold ? eos.entropy_pressure(density, u[5]) : (eos.gamma - T(1.0)) * internal;
+    pressure = pressure > eos.pressure_floor ? pressure : eos.pressure_floor;
+}
+
+/// max(|v_x|, |v_y|, |v_z|) + c_s.
+template <typename T> INLINE T signal_speed(const T (&u)[6], const Eos<T> &eos) {
+    T inverse, pressure;
+    thermodynamics(u, momentum_squared(u), eos, inverse, pressure);
+    const T x = absolute(u[1]), y = absolute(u[2]), z = absolute(u[3]);
+    const T yz = y > z ? y : z;
+    return (x > yz ? x : yz) * inverse + square_root(eos.gamma * pressure * inverse);
+}
+
+/// Twice F^R and F^L of a cell, the momentum along the sweep first.
+template <typename T> INLINE void split_flux(const T (&u)[6], const Eos<T> &eos, T (&right)[6], T (&left)[6]) {
+    T inverse, pressure;
+    thermodynamics(u, u[1] * u[1] + (u[2] * u[2] + u[3] * u[3]), eos, inverse, pressure);
+    const T v = u[1] * inverse;
+    const T c = absolute(v) + square_root(eos.gamma * pressure * inverse);
+    const T flux[6] = {u[1], u[1] * v + pressure, u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v};
+#pragma unroll
+    for (int f = 0; f < 6; f++) {
+        const T frozen = c * u[f];
+        right[f] = frozen + flux[f];
+        left[f] = frozen - flux[f];
+    }
+}
+
+template <typename T> INLINE T upwind_flux(T right_moving_of_left_cell, T left_moving_of_right_cell) {
+    return right_moving_of_left_cell - left_moving_of_right_cell;
+}
+
+template <typename T> INLINE T van_leer(T a, T b) {
+    const T product = a * b;
+    return product > T(0.0) ? product / (a + b) : T(0.0);
+}
+
+/// Twice the second-order flux through the face between cells 0 and 1, from the right-moving fluxes of cells -1, 0, 1
+/// and the left-moving fluxes of cells 0, 1, 2.
+template <typename T> INLINE T limited_flux(T right_0, T right_1, T right_2, T left_0, T left_1, T left_2) {
+    const T rightward = right_1 + van_leer(right_1 - right_0, right_2 - right_1);
+    const T leftward = left_1 - van_leer(left_1 - left_0, left_2 - left_1);
+    return rightward - leftward;
+}
+
+template <typename T> INLINE T updated(T value, T step, T flux_low, T flux_high) {
+    return value - step * (flux_high - flux_low);
+}
