@@ -11,6 +11,8 @@
 //! and the redo conserves what the sweep conserves.
 
 use crate::buffer::Buffer;
+#[cfg(feature = "cuda")]
+use crate::cuda::array::Pointer;
 use crate::device::Device;
 use crate::error::KernelError;
 use crate::layout::{DIRECTIONS, GROUP, HYDRO_BLOCK, HYDRO_GHOSTS, direction, offset};
@@ -67,6 +69,12 @@ impl Marks {
     /// Makes what has been found known to the next redo.
     pub fn accept(&mut self) {
         self.known.copy_from(&self.found);
+    }
+
+    /// What is known and what is found, on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn pointers(&mut self) -> (Pointer<u16>, Pointer<u16>) {
+        (self.known.pointer(), self.found.pointer())
     }
 
     /// What is known, to read, and what is found, to write: `[slots, 16, 16]` each.

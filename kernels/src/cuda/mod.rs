@@ -44,6 +44,7 @@ struct Shared {
     name: String,
     capability: [i32; 2],
     multiprocessors: u32,
+    shared_bytes_per_block: usize,
     host: CpuDevice,
     /// Waits after every kernel, so that a failure names it: with `COMOVE_CUDA_CHECKS` set.
     checks: bool,
@@ -148,6 +149,7 @@ impl CudaDevice {
                 ordinal,
                 name: device.name()?,
                 capability: capability(device)?,
+                shared_bytes_per_block: most_shared_memory(device),
                 multiprocessors: device.get_attribute(cust::device::DeviceAttribute::MultiprocessorCount)? as u32,
                 host,
                 checks: std::env::var_os("COMOVE_CUDA_CHECKS").is_some(),
@@ -168,6 +170,11 @@ impl CudaDevice {
     /// Compute capability, major and minor.
     pub(crate) fn capability(&self) -> [i32; 2] {
         self.shared.capability
+    }
+
+    /// Shared memory that a block may have at most, in bytes.
+    pub(crate) fn shared_bytes_per_block(&self) -> usize {
+        self.shared.shared_bytes_per_block
     }
 
     /// Streaming multiprocessors.
@@ -264,6 +271,15 @@ impl CudaDevice {
         functions.insert(name.into(), Function { raw, shared_bytes: shared_bytes.max(USUAL) });
         raw
     }
+}
+
+/// Bytes of shared memory that a block may have if a kernel asks for it.
+fn most_shared_memory(device: cust::device::Device) -> usize {
+    let attribute = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    let mut bytes = 0;
+    // SAFETY: the pointer is valid for the call.
+    unwrap("tell its shared memory", unsafe { sys::cuDeviceGetAttribute(&mut bytes, attribute, device.as_raw()) });
+    bytes as usize
 }
 
 /// Memory of freed arrays stays with the process for the next ones: allocating then costs no call into the system.

@@ -5,8 +5,12 @@
 //! | `mod.rs` | the operation: shapes, dispatch |
 //! | `cpu.rs` | a group on the processor: gather, three directions, synchronisation |
 //! | `sheet.rs` | the one-dimensional scheme on many pencils at once |
+//! | `cuda.rs`, `sweep.cu` | a tile of a group on a GPU |
+//! | `pencil.cuh` | the scheme along one pencil |
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(test)]
 mod redo_tests;
 mod sheet;
@@ -103,7 +107,12 @@ pub fn hydro_sweep<T: Real>(
             );
         }),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => {
+            let marks = marks.pointers();
+            cuda::hydro_sweep(
+                device, tables, flux_slots, fluid, earlier, out, fluxes, marks, redo, parameters, reports,
+            );
+        }
     }
 }
 

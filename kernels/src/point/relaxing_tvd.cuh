@@ -46,13 +46,11 @@ template <typename T> INLINE T van_leer(T a, T b) {
     return product > T(0.0) ? product / (a + b) : T(0.0);
 }
 
-/// Twice the second-order flux through the face between cells 0 and 1, from the right-moving fluxes of cells -1, 0, 1
-/// and the left-moving fluxes of cells 0, 1, 2.
-template <typename T> INLINE T limited_flux(T right_0, T right_1, T right_2, T left_0, T left_1, T left_2) {
-    const T rightward = right_1 + van_leer(right_1 - right_0, right_2 - right_1);
-    const T leftward = left_1 - van_leer(left_1 - left_0, left_2 - left_1);
-    return rightward - leftward;
-}
+/// The two parts of twice the second-order flux through the face between cells 0 and 1, the flux being the one less the
+/// other: from the right-moving flux of cell 0, its change from cell -1 and that to cell 1; and from the left-moving flux
+/// of cell 1, its change from cell 0 and that to cell 2.
+template <typename T> INLINE T rightward(T right_0, T from_before, T to_next) { return right_0 + van_leer(from_before, to_next); }
+template <typename T> INLINE T leftward(T left_1, T from_before, T to_next) { return left_1 - van_leer(from_before, to_next); }
 
 template <typename T> INLINE T updated(T value, T step, T flux_low, T flux_high) {
     return value - step * (flux_high - flux_low);

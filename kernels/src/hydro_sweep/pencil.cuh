@@ -1,0 +1,77 @@
+// The one-dimensional scheme along a pencil of cells, by one thread: what sheet.rs does for many pencils at once.
+#pragma once
+#include "point/relaxing_tvd.cuh"
+
+/// Walks a pencil once. Cell n is loaded when it is reached, together with what the scheme still needs of the cells behind
+/// it: each cell's fluxes are computed once, and nothing but the new values is written.
+///
+/// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
+/// first_order: bit n set where the low face of cell n takes the first-order flux
+/// load(n, u): a cell, the momentum along the pencil first
+/// again(n, u): the same once more, for cells that are advanced
+/// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
+/// store(n, u): an advanced cell, after `again`
+template <typename T, bool REDO, typename Load, typename Again, typename Face, typename Store>
+__device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
+                                             Again again, Face face, Store store) {
+    const T half_step = dt_over_dx * T(0.25), step = dt_over_dx * T(0.5);
+    // of the cell before the present one: itself, its F^R, the first-order flux through its low face (and those
+    // of the two before it)
+    T u1[FIELDS], right1[FIELDS], upwind1[FIELDS], upwind2[FIELDS], upwind3[FIELDS];
+    // at half time, of the second cell before: F^R and F^L, and their changes from the third
+    T right_2[FIELDS], right_change[FIELDS], left_2[FIELDS], left_change[FIELDS];
+    // what moves right through the low face of the second cell before; the flux through that of the third
+    T moving_right[FIELDS], flux_before[FIELDS];
+#pragma unroll
+    for (int f = 0; f < FIELDS; f++) {
+        u1[f] = right1[f] = upwind1[f] = upwind2[f] = upwind3[f] = T(0.0);
+        right_2[f] = right_change[f] = left_2[f] = left_change[f] = moving_right[f] = flux_before[f] = T(0.0);
+    }
+#pragma unroll 1
+    for (int n = 0; n < cells; n++) {
+        T u[FIELDS], right[FIELDS], left[FIELDS];
+        load(n, u);
+        split_flux(u, eos, right, left);
+        T half[FIELDS];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) {
+            const T upwind = upwind_flux(right1[f], left[f]);
+            half[f] = updated(u1[f], half_step, upwind1[f], upwind);
+            if (REDO) {
+                upwind3[f] = upwind2[f];
+                upwind2[f] = upwind1[f];
+            }
+            upwind1[f] = upwind;
+            right1[f] = right[f];
+            u1[f] = u[f];
+        }
+        if (n < 2) continue;
+        split_flux(half, eos, right, left);
+        T flux[FIELDS];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) {
+            const T to_right = right[f] - right_2[f], to_left = left[f] - left_2[f];
+            flux[f] = moving_right[f] - leftward(left_2[f], left_change[f], to_left);
+            moving_right[f] = rightward(right_2[f], right_change[f], to_right);
+            right_change[f] = to_right;
+            left_change[f] = to_left;
+            right_2[f] = right[f];
+            left_2[f] = left[f];
+        }
+        if (n < 5) continue;
+        if (REDO && first_order >> (n - 2) & 1) {
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) flux[f] = upwind3[f];
+        }
+        face(n - 2, flux);
+        if (n >= 6) {
+            T cell[FIELDS];
+            again(n - 3, cell);
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) cell[f] = updated(cell[f], step, flux_before[f], flux[f]);
+            store(n - 3, cell);
+        }
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) flux_before[f] = flux[f];
+    }
+}

@@ -1,0 +1,303 @@
+// One hydro sweep of a level: the twin of hydro_sweep/cpu.rs.
+//
+// A block sweeps a tile of a group: the whole group, or a part of it where groups are few or a whole one does not fit into
+// shared memory. The first pass reads its pencils, ghost cells included, straight from the pools; what it gives stays in
+// shared memory for the other two, each in place and by one thread a pencil. Then every cell of the tile is synchronised
+// and written. A cell's values do not depend on the tile it is in.
+#include "cuda/report.cuh"
+#include "ghosts.cuh"
+#include "hydro_sweep/pencil.cuh"
+#include "marks.cuh"
+
+/// What a sweep gets, as hydro_sweep/cuda.rs passes it.
+template <typename T> struct Sweep {
+    Level level;
+    const uint32_t *flux_slots; // [groups, 9]
+    const T *fluid;
+    Earlier<T> earlier;
+    T *out;
+    T *fluxes;
+    const uint16_t *known; // marks, [slots, 16, 16]
+    uint16_t *found;       // the same
+    const uint32_t *redo;  // the groups to sweep; null: all, and no face at first order
+    GroupReport *reports;  // [groups swept, tiles]
+    T dt_over_dx;
+    int axes[3];
+    Eos<T> eos;
+};
+
+/// Three numbers for the three axes, in registers: an array indexed at run time would lie in memory.
+template <typename V> struct Axes {
+    V x, y, z;
+    __device__ __forceinline__ V operator[](int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
+};
+
+/// The other two axes, in the order x, y, z.
+__device__ __forceinline__ int first_other(int axis) { return axis == 0 ? 1 : 0; }
+__device__ __forceinline__ int second_other(int axis) { return axis == 2 ? 1 : 2; }
+
+/// Cells and ghost cells of a tile of 16 x Y x Z cells once the first pass, along `first`, has been made.
+template <int Y, int Z> struct Tile {
+    static constexpr int TILES_Y = GROUP / Y, TILES = TILES_Y * (GROUP / Z);
+    Axes<int> stride; // distance in memory of cells, of rows, of planes
+    int field;        // of fields
+
+    __device__ __forceinline__ Tile(int first) {
+        const int x = GROUP + (first == 0 ? 0 : 2 * HYDRO_GHOSTS);
+        const int y = Y + (first == 1 ? 0 : 2 * HYDRO_GHOSTS), z = Z + (first == 2 ? 0 : 2 * HYDRO_GHOSTS);
+        const int row = x | 1; // odd: columns of cells lie in all banks
+        stride = {1, row, row * y};
+        field = row * y * z;
+    }
+};
+
+/// Reads the cells of a pencil from the pools: three stretches, each in one group of the level, or made by
+/// `GhostCells`.
+template <typename T> struct PoolPencil {
+    const T *below, *inside, *above; // null: made
+    int stride;
+    const GhostCells<T> &ghosts;
+    int axis, a, b; // the pencil's place on the other axes, counted from the group's first cell
+    int along, across, third;
+
+    __device__ PoolPencil(const Level &level, uint32_t g, const T *fluid, const GhostCells<T> &ghosts, int axis, int a, int b)
+        : ghosts(ghosts), axis(axis), a(a), b(b) {
+        const int outer = first_other(axis), other = second_other(axis);
+        stride = axis == 0 ? 1 : axis == 1 ? GROUP : FACE_CELLS;
+        along = (MOMENTUM + axis) * GROUP_CELLS;
+        across = (MOMENTUM + (axis + 1) % 3) * GROUP_CELLS;
+        third = (MOMENTUM + (axis + 2) % 3) * GROUP_CELLS;
+        const uint32_t outside = level.outside[g];
+        const auto wall = [&](int axis, int step) {
+            return step < 0 ? outside >> (2 * axis) & 1 : step > 0 ? outside >> (2 * axis + 1) & 1 : 0;
+        };
+        const int step_a = (a >= GROUP) - (a < 0), step_b = (b >= GROUP) - (b < 0);
+        const bool beyond = wall(outer, step_a) | wall(other, step_b);
+        const int place = (a - step_a * GROUP) * (outer == 0 ? 1 : GROUP) + (b - step_b * GROUP) * (other == 1 ? GROUP : FACE_CELLS);
+        const auto weight = [](int axis) { return axis == 0 ? 1 : axis == 1 ? 3 : 9; };
+        const uint32_t *row = level.neighbours + size_t(g) * DIRECTIONS + CENTRE + step_a * weight(outer) + step_b * weight(other);
+        const auto stretch = [&](int step) -> const T * {
+            const uint32_t slot = row[step * weight(axis)];
+            if (slot == NONE || beyond || wall(axis, step)) return nullptr;
+            return fluid + size_t(slot) * GROUP_VALUES + place - step * GROUP * stride;
+        };
+        below = stretch(-1);
+        inside = stretch(0);
+        above = stretch(1);
+    }
+
+    /// Cell n of the group along the axis, from -3 to 18.
+    __device__ __forceinline__ void load(int n, T (&u)[FIELDS]) const {
+        const T *from = n < 0 ? below : n < GROUP ? inside : above;
+        if (from) {
+            from += n * stride;
+            u[DENSITY] = from[DENSITY * GROUP_CELLS];
+            u[MOMENTUM] = from[along];
+            u[MOMENTUM + 1] = from[across];
+            u[MOMENTUM + 2] = from[third];
+            u[ENERGY] = from[ENERGY * GROUP_CELLS];
+            u[ENTROPY] = from[ENTROPY * GROUP_CELLS];
+        } else {
+            T cell[FIELDS];
+            ghosts.load(axis == 0 ? n : a, axis == 0 ? a : axis == 1 ? n : b, axis == 2 ? n : b, cell);
+            const T x = cell[MOMENTUM], y = cell[MOMENTUM + 1], z = cell[MOMENTUM + 2];
+            u[DENSITY] = cell[DENSITY];
+            u[MOMENTUM] = axis == 0 ? x : axis == 1 ? y : z;
+            u[MOMENTUM + 1] = axis == 0 ? y : axis == 1 ? z : x;
+            u[MOMENTUM + 2] = axis == 0 ? z : axis == 1 ? x : y;
+            u[ENERGY] = cell[ENERGY];
+            u[ENTROPY] = cell[ENTROPY];
+        }
+    }
+};
+
+/// Six values of a cell in an array of fields, the momentum along a sweep first.
+template <typename T> struct Permuted {
+    int field, along, across, third; // distances in memory: of fields, and to the momenta
+
+    __device__ __forceinline__ Permuted(int field, int axis)
+        : field(field), along((MOMENTUM + axis) * field), across((MOMENTUM + (axis + 1) % 3) * field),
+          third((MOMENTUM + (axis + 2) % 3) * field) {}
+    __device__ __forceinline__ void read(const T *from, T (&u)[FIELDS]) const {
+        u[DENSITY] = from[0];
+        u[MOMENTUM] = from[along];
+        u[MOMENTUM + 1] = from[across];
+        u[MOMENTUM + 2] = from[third];
+        u[ENERGY] = from[ENERGY * field];
+        u[ENTROPY] = from[ENTROPY * field];
+    }
+    __device__ __forceinline__ void write(T *to, const T (&u)[FIELDS], T factor = T(1.0)) const {
+        to[0] = factor * u[DENSITY];
+        to[along] = factor * u[MOMENTUM];
+        to[across] = factor * u[MOMENTUM + 1];
+        to[third] = factor * u[MOMENTUM + 2];
+        to[ENERGY * field] = factor * u[ENERGY];
+        to[ENTROPY * field] = factor * u[ENTROPY];
+    }
+};
+
+/// Rows of first-order cells, pass by pass, and how they are counted.
+struct Redo {
+    MarkBits passes[3];
+};
+
+/// The low faces of a pencil's cells that take the first-order flux, bit n for cell n of the pencil; the pencil begins at
+/// cell `first` of the block of 22 cells and stands at (a, b) of that block on the other axes.
+__device__ inline uint32_t first_order_faces(const MarkBits &bits, int axis, int first, int a, int b) {
+    const auto row = [&](int j, int k) { return bits[(k + 1) * MARK_WIDTH + j + 1] >> 1; };
+    uint32_t faces = 0;
+    if (axis == 0) {
+        const uint32_t cells = row(a, b);
+        faces = (cells | cells << 1) >> first;
+    } else {
+        for (int n = HYDRO_GHOSTS; n <= HYDRO_GHOSTS + GROUP; n++) {
+            const uint32_t cells = axis == 1 ? row(n - 1, b) | row(n, b) : row(b, n - 1) | row(b, n);
+            if (n >= first) faces |= (cells >> a & 1) << (n - first);
+        }
+    }
+    return faces;
+}
+
+template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const Sweep<T> &sweep) {
+    using Shape = Tile<Y, Z>;
+    extern __shared__ __align__(16) unsigned char memory[];
+    T *block = reinterpret_cast<T *>(memory);
+    __shared__ BlockRoom room;
+    __shared__ uint32_t marked, reach, redone, first_redone, redone_faces;
+    __shared__ uint16_t rows[Y * Z];
+    __shared__ typename std::conditional<REDO, Redo, char>::type redo;
+
+    const uint32_t place = blockIdx.x / Shape::TILES, part = blockIdx.x % Shape::TILES;
+    const uint32_t g = REDO ? sweep.redo[place] : place;
+    const uint32_t slot = sweep.level.slots[g];
+    // the tile's first cell in the group, and its cells
+    const Axes<int> origin = {0, int(part % Shape::TILES_Y) * Y, int(part / Shape::TILES_Y) * Z};
+    const Axes<int> size = {GROUP, Y, Z};
+    const int first = sweep.axes[0], second = sweep.axes[1];
+    const Shape tile(first);
+    const GhostCells<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
+    if (threadIdx.x == 0) marked = reach = redone = redone_faces = 0, first_redone = NONE;
+    if constexpr (REDO) {
+        gather_marks(sweep.level, g, sweep.known, redo.passes[2]);
+        __syncthreads();
+        spread_marks(redo.passes[2], sweep.axes[2], redo.passes[1]);
+        __syncthreads();
+        spread_marks(redo.passes[1], sweep.axes[1], redo.passes[0]);
+        __syncthreads();
+    }
+
+#pragma unroll 1
+    for (int pass = 0; pass < 3; pass++) {
+        const int axis = sweep.axes[pass], outer = first_other(axis), other = second_other(axis);
+        // ghost cells along the others are needed where these are still to be swept
+        const auto swept = [&](int axis) { return (pass > 0 && axis == first) || (pass > 1 && axis == second); };
+        const int low_a = swept(outer) ? 0 : -HYDRO_GHOSTS, low_b = swept(other) ? 0 : -HYDRO_GHOSTS;
+        const int width_a = size[outer] - 2 * low_a, width_b = size[other] - 2 * low_b;
+        // the block keeps ghost cells along all axes but the first
+        const auto kept = [&](int axis) { return axis == first ? 0 : HYDRO_GHOSTS; };
+        const int cells = size[axis] + 2 * HYDRO_GHOSTS, stride = tile.stride[axis];
+        const Permuted<T> in_block(tile.field, axis), in_plane(FACE_CELLS, axis);
+        for (int pencil = threadIdx.x; pencil < width_a * width_b; pencil += blockDim.x) {
+            // counted from the tile's first cell
+            const int a = pencil % width_a + low_a, b = pencil / width_a + low_b;
+            const int group_a = a + origin[outer], group_b = b + origin[other];
+            // the pencil's cell 0, ghosts included
+            T *line = block + (a + kept(outer)) * tile.stride[outer] + (b + kept(other)) * tile.stride[other] +
+                      (kept(axis) - HYDRO_GHOSTS) * stride;
+            const bool own = a >= 0 && a < size[outer] && b >= 0 && b < size[other];
+            const auto face = [&](int n, const T(&flux)[FIELDS]) {
+                const int at = origin[axis] + n - HYDRO_GHOSTS;
+                // the tile above keeps what lies between two
+                if (at % PATCH != 0 || !own || (n == cells - HYDRO_GHOSTS && at != GROUP)) return;
+                const int place = axis * FLUX_PLANES_PER_AXIS + at / PATCH;
+                const uint32_t plane = sweep.flux_slots[size_t(g) * FLUX_PLANES + place];
+                if (plane == NONE) return;
+                in_plane.write(sweep.fluxes + size_t(plane) * FLUX_PLANE_VALUES + group_b * GROUP + group_a, flux, T(0.5));
+            };
+            uint32_t faces = 0;
+            if constexpr (REDO) {
+                faces = first_order_faces(redo.passes[pass], axis, origin[axis], group_a + HYDRO_GHOSTS, group_b + HYDRO_GHOSTS);
+                const uint32_t low_faces = ((1u << size[axis]) - 1) << HYDRO_GHOSTS;
+                if (own && (faces & low_faces)) atomicAdd(&redone_faces, uint32_t(__popc(faces & low_faces)));
+            }
+            const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
+            const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
+            if (pass == 0) {
+                const PoolPencil<T> pool(sweep.level, g, sweep.fluid, ghosts, axis, group_a, group_b);
+                const auto load = [&](int n, T(&u)[FIELDS]) {
+                    pool.load(origin[axis] - HYDRO_GHOSTS + n, u);
+                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) store(n, u);
+                };
+                sweep_pencil<T, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store);
+            } else {
+                sweep_pencil<T, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, again, again, face, store);
+            }
+        }
+        __syncthreads();
+    }
+
+    // a warp has two whole rows at a time
+    T *out = sweep.out + size_t(slot) * GROUP_VALUES;
+    const uint32_t leaves = sweep.level.leaves[g];
+    Booking booking;
+    for (int n = threadIdx.x; n < GROUP * Y * Z; n += blockDim.x) {
+        const int i = n % GROUP, j = n / GROUP % Y, k = n / (GROUP * Y);
+        const T *from = block + (first == 0 ? i : i + HYDRO_GHOSTS) + (first == 1 ? j : j + HYDRO_GHOSTS) * tile.stride.y +
+                        (first == 2 ? k : k + HYDRO_GHOSTS) * tile.stride.z;
+        T u[FIELDS];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.field];
+        const T density = u[DENSITY], energy = u[ENERGY];
+        const Synchronised done = synchronise(u, sweep.eos);
+        const int offset = cell(i, j + origin.y, k + origin.z);
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) out[f * GROUP_CELLS + offset] = u[f];
+        const int octant = i / PATCH + 2 * ((j + origin.y) / PATCH) + 4 * ((k + origin.z) / PATCH);
+        bool mark = false;
+        if (leaves >> octant & 1) mark = booking.add(density, energy, u, done, offset);
+        const uint32_t ballot = __ballot_sync(~0u, mark);
+        if (i == 0) rows[n / GROUP] = uint16_t(ballot >> (threadIdx.x & 16));
+    }
+    __syncthreads();
+
+    for (int n = threadIdx.x; n < Y * Z; n += blockDim.x) {
+        const int j = n % Y + origin.y, k = n / Y + origin.z;
+        const size_t at = size_t(slot) * MARK_ROWS + k * GROUP + j;
+        uint32_t fresh = rows[n], all = fresh;
+        if constexpr (REDO) {
+            const uint32_t known = sweep.known[at];
+            if (known) {
+                atomicAdd(&redone, uint32_t(__popc(known)));
+                atomicMin(&first_redone, uint32_t(cell(__ffs(known) - 1, j, k)));
+            }
+            fresh &= ~known;
+            all |= known;
+        }
+        sweep.found[at] = uint16_t(all);
+        if (fresh) {
+            atomicAdd(&marked, uint32_t(__popc(fresh)));
+            atomicOr(&reach, marks_reach(fresh, j, k));
+        }
+    }
+    GroupReport report;
+    sum_bookings(booking, room, report);
+    if (threadIdx.x == 0) {
+        report.marked = marked;
+        report.marks_reach = reach;
+        report.redone = redone;
+        report.first_redone = first_redone == NONE ? 0 : first_redone;
+        report.redone_faces = redone_faces;
+        sweep.reports[blockIdx.x] = report;
+    }
+}
+
+#define SWEEP(name, T, suffix, Y, Z, REDO, threads, blocks)                                                            \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                                      \
+        name##_##suffix(const __grid_constant__ Sweep<T> sweep) {                                                      \
+        hydro_sweep<T, Y, Z, REDO>(sweep);                                                                             \
+    }
+SWEEP(hydro_sweep_group, float, f32, 16, 16, false, 512, 1)
+SWEEP(hydro_sweep_quarter, float, f32, 8, 8, false, 256, 2)
+SWEEP(hydro_sweep_quarter, double, f64, 8, 8, false, 256, 1)
+SWEEP(hydro_redo, float, f32, 8, 8, true, 256, 1)
+SWEEP(hydro_redo, double, f64, 8, 8, true, 256, 1)

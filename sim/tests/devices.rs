@@ -1,0 +1,138 @@
+//! A GPU against the CPU: one root step with a regrid inside, on random hierarchies. Passes where there is no GPU.
+
+mod common;
+
+use common::{GAMMA, initial_on};
+use comove_kernels::Device;
+use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::boundary::{Boundaries, Boundary};
+use comove_sim::parameters::TimeSteps;
+use comove_sim::{Cosmology, Criterion, HostState, Precision, RunParameters, Simulation, Snapshot};
+
+/// Reproducible noise in [0, 1).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn point(&mut self) -> [f64; 3] {
+        std::array::from_fn(|_| self.next())
+    }
+}
+
+const LEVELS: u8 = 4;
+
+/// A start whose hierarchy has four refined levels: balls anywhere in the box, its faces and corners included, some of
+/// which touch at a corner, and a density criterion that decides anew at the regrid.
+fn random_start(noise: &mut Noise, gravity: bool) -> (Snapshot, RunParameters) {
+    let waves: Vec<([f64; 3], [f64; 4])> = (0..5)
+        .map(|_| {
+            let number = noise.point().map(|x| (3.0 * x).floor() * std::f64::consts::TAU);
+            (number, std::array::from_fn(|_| noise.next() - 0.5))
+        })
+        .collect();
+    let rough = |x: [f64; 3], n: usize| -> f64 {
+        waves.iter().map(|(k, a)| a[n] * (k[0] * x[0] + k[1] * x[1] + k[2] * x[2] + 7.0 * a[3]).sin()).sum()
+    };
+    let cosmology = gravity.then(|| Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0));
+    let mach = if noise.next() < 0.5 { 1.0 } else { 30.0 };
+    let scale = if gravity { 0.05 } else { 1.0 };
+    let gas = |x: [f64; 3]| {
+        let density = (0.4 * rough(x, 0)).exp();
+        let velocity = [1, 2, 0].map(|n| scale * rough(x, n));
+        (density, velocity, (scale / mach).powi(2) * density.powf(GAMMA))
+    };
+    let boundary = match noise.next() {
+        r if gravity || r < 0.4 => Boundaries::default(),
+        r if r < 0.6 => Boundaries::all(Boundary::Reflecting),
+        r if r < 0.8 => Boundaries::all(Boundary::Outflow),
+        _ => Boundaries {
+            faces: [
+                Boundary::Outflow,
+                Boundary::Reflecting,
+                Boundary::Periodic,
+                Boundary::Periodic,
+                Boundary::Reflecting,
+                Boundary::Outflow,
+            ],
+        },
+    };
+    let root = if gravity { [1; 3] } else { [1, 1 + u32::from(noise.next() < 0.5), 1] };
+    let start = initial_on(root, boundary.periodic(), cosmology, if gravity { 0.05 } else { 1.0 }, gas);
+    let length = start.header.box_length;
+    let mut refine: Vec<Criterion> = (0..3)
+        .map(|_| {
+            // a third of them close to a face, an edge or a corner of the box
+            let center = noise.point().map(|x| length * if x < 0.33 { 0.01 } else { x });
+            Criterion::InsideBall { center, radius: 0.01 * length * (1.0 + noise.next()), level: LEVELS }
+        })
+        .collect();
+    refine.push(Criterion::DensityAbove { thresholds: vec![1.6, 2.0, 2.4, 2.6] });
+    let parameters = RunParameters {
+        gravity,
+        coordinates: start.header.coordinates,
+        boundary,
+        max_level: LEVELS,
+        refine,
+        regrid_every: 1,
+        flag_buffer: 1 + (4.0 * noise.next()) as u32,
+        time_steps: if noise.next() < 0.5 { TimeSteps::Uniform } else { TimeSteps::Individual },
+        ..RunParameters::default()
+    };
+    (start, parameters)
+}
+
+/// The state after one root step.
+fn stepped(device: Device, start: &Snapshot, parameters: &RunParameters) -> HostState {
+    let mut simulation = Simulation::start(device, start, parameters.clone()).expect("start");
+    simulation.step().expect("step");
+    simulation.checkpoint().expect("checkpoint").state
+}
+
+/// max |a − b| / max |b|, of each fluid field and of the potential.
+fn distances(a: &HostState, b: &HostState) -> Vec<f64> {
+    let distance = |pairs: &mut dyn Iterator<Item = (f64, f64)>| {
+        let (worst, scale) = pairs.fold((0f64, 0f64), |(w, s), (a, b)| (w.max((a - b).abs()), s.max(b.abs())));
+        if worst > 0.0 { worst / scale } else { 0.0 }
+    };
+    let mut all: Vec<f64> = (0..FIELDS)
+        .map(|f| {
+            let field = |n: &usize| n % GROUP_VALUES / GROUP_CELLS == f;
+            distance(&mut (0..a.fluid.len()).filter(field).map(|n| (a.fluid[n], b.fluid[n])))
+        })
+        .collect();
+    all.push(distance(&mut a.potential.iter().copied().zip(b.potential.iter().copied())));
+    all
+}
+
+#[test]
+fn a_gpu_agrees_with_the_cpu() {
+    let gpu = match Device::cuda(0, 2) {
+        Ok(gpu) => gpu,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let cpu = Device::cpu(0).expect("threads");
+    let mut noise = Noise(2026);
+    let mut worst = [[0f64; FIELDS + 1]; 2];
+    for case in 0..100 {
+        let (start, parameters) = random_start(&mut noise, case % 2 == 0);
+        for (n, (precision, tolerance)) in
+            [(Precision::Single, 1e-5), (Precision::Double, 1e-12)].into_iter().enumerate()
+        {
+            let parameters = RunParameters { precision, ..parameters.clone() };
+            let expected = stepped(cpu.clone(), &start, &parameters);
+            let found = stepped(gpu.clone(), &start, &parameters);
+            let what = format!("case {case}, {precision:?}, {:?}, {}", parameters.time_steps, parameters.boundary);
+            assert_eq!(expected.tree.level_count(), usize::from(LEVELS) + 1, "{what}: levels");
+            assert!(found.tree == expected.tree, "{what}: another tree");
+            for (f, distance) in distances(&found, &expected).into_iter().enumerate() {
+                assert!(distance <= tolerance, "{what}: field {f} differs by {distance:e}");
+                worst[n][f] = worst[n][f].max(distance);
+            }
+        }
+    }
+    println!("worst relative L∞, density to entropy and potential: single {:?}, double {:?}", worst[0], worst[1]);
+}
