@@ -9,6 +9,9 @@
 //!
 //! A ghost value depends on the pool's cells and its place alone, so two groups that see one cell see the same bits.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+
 use crate::buffer::Buffer;
 use crate::face_boundary::{Origin, ends, fill_end, origin, places};
 use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
