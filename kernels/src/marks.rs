@@ -71,6 +71,12 @@ impl Marks {
         self.known.copy_from(&self.found);
     }
 
+    /// What is found, on the host.
+    #[cfg(all(test, feature = "cuda"))]
+    pub(crate) fn found(&self) -> Vec<u16> {
+        self.found.to_host()
+    }
+
     /// What is known and what is found, on a GPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn pointers(&mut self) -> (Pointer<u16>, Pointer<u16>) {

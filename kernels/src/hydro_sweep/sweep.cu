@@ -51,16 +51,15 @@ template <int Y, int Z> struct Tile {
     }
 };
 
-/// Reads the cells of a pencil from the pools: three stretches, each in one group of the level, or made by
-/// `GhostCells`.
+/// Reads the cells of a pencil from the pools: three stretches, each in one group of the level, or made cell by cell.
 template <typename T> struct PoolPencil {
     const T *below, *inside, *above; // null: made
     int stride;
-    const GhostCells<T> &ghosts;
+    const Ghosts<T> &ghosts;
     int axis, a, b; // the pencil's place on the other axes, counted from the group's first cell
     int along, across, third;
 
-    __device__ PoolPencil(const Level &level, uint32_t g, const T *fluid, const GhostCells<T> &ghosts, int axis, int a, int b)
+    __device__ PoolPencil(const Level &level, uint32_t g, const T *fluid, const Ghosts<T> &ghosts, int axis, int a, int b)
         : ghosts(ghosts), axis(axis), a(a), b(b) {
         const int outer = first_other(axis), other = second_other(axis);
         stride = axis == 0 ? 1 : axis == 1 ? GROUP : FACE_CELLS;
@@ -99,7 +98,8 @@ template <typename T> struct PoolPencil {
             u[ENTROPY] = from[ENTROPY * GROUP_CELLS];
         } else {
             T cell[FIELDS];
-            ghosts.load(axis == 0 ? n : a, axis == 0 ? a : axis == 1 ? n : b, axis == 2 ? n : b, cell);
+            ghosts.load(ghosts.place(0, axis == 0 ? n : a), ghosts.place(1, axis == 0 ? a : axis == 1 ? n : b),
+                        ghosts.place(2, axis == 2 ? n : b), cell);
             const T x = cell[MOMENTUM], y = cell[MOMENTUM + 1], z = cell[MOMENTUM + 2];
             u[DENSITY] = cell[DENSITY];
             u[MOMENTUM] = axis == 0 ? x : axis == 1 ? y : z;
@@ -175,7 +175,7 @@ template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const
     const Axes<int> size = {GROUP, Y, Z};
     const int first = sweep.axes[0], second = sweep.axes[1];
     const Shape tile(first);
-    const GhostCells<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
+    const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
     if (threadIdx.x == 0) marked = reach = redone = redone_faces = 0, first_redone = NONE;
     if constexpr (REDO) {
         gather_marks(sweep.level, g, sweep.known, redo.passes[2]);
