@@ -330,8 +330,6 @@ impl<T: Real> LevelSolve<'_, T> {
         gradients: &mut Buffer<T>,
     ) -> Iterations {
         let Self { device, tables, solver, h, coarse, .. } = *self;
-        relax_groups(
-            device, tables, parity, origin, coarse, solver, guess, source, ghosts, h, field, Some(gradients),
-        )
+        relax_groups(device, tables, parity, origin, coarse, solver, guess, source, ghosts, h, field, Some(gradients))
     }
 }

@@ -107,5 +107,5 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const Gho
                                     Solution<T> solution, const T *inverse, Sines<T> sines) {                          \
         group_poisson_sine<T>(level, request, source, solution, inverse, sines);                                       \
     }
-BOTH(float, f32, 4)
+BOTH(float, f32, 3)
 BOTH(double, f64, 2)

@@ -10,6 +10,8 @@ mod cpu;
 mod cuda;
 pub mod sine;
 pub mod sor;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -153,5 +155,8 @@ fn check<T: Real>(
     let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
     assert!(source.slots() >= slots && potential.len() >= slots * GROUP_CELLS, "the pools have no slot {slots}");
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups are missing", tables.len());
-    assert!(gradients.is_none_or(|gradients| gradients.len() >= slots * FACE_GRADIENTS), "no gradients of slot {slots}");
+    assert!(
+        gradients.is_none_or(|gradients| gradients.len() >= slots * FACE_GRADIENTS),
+        "no gradients of slot {slots}"
+    );
 }

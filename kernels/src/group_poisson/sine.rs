@@ -22,6 +22,7 @@ const SINES: usize = 2 * (GROUP + 1);
 #[derive(Clone, Debug)]
 pub struct SineTables<T> {
     /// √(2/17) sin(π m/17).
+    #[cfg(feature = "cuda")]
     pub(super) sines: [T; SINES],
     /// Even-numbered rows of the matrix, left half: `[k/2, n]`.
     even: [[T; HALF]; HALF],
@@ -47,6 +48,7 @@ impl<T: Real> SineTables<T> {
             T::of(1.0 / (x + y + z))
         };
         Self {
+            #[cfg(feature = "cuda")]
             sines,
             even: std::array::from_fn(|k| std::array::from_fn(|n| entry(2 * k, n))),
             odd: std::array::from_fn(|k| std::array::from_fn(|n| entry(2 * k + 1, n))),

@@ -8,6 +8,8 @@ mod coarse;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;

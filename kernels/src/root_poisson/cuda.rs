@@ -73,7 +73,9 @@ impl Work {
             let green = device.host().install(|| LatticeGreen::new(cells));
             Ok(Green::Isolated(Array::of(device, green.values())?))
         };
-        Self::new(device, cells, cells.map(|n| 2 * n), green, |cells| device.host().install(|| cpu::Work::isolated(cells)))
+        Self::new(device, cells, cells.map(|n| 2 * n), green, |cells| {
+            device.host().install(|| cpu::Work::isolated(cells))
+        })
     }
 
     fn new(

@@ -14,6 +14,8 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod cufft;
 mod lattice_green;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
