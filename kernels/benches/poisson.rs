@@ -78,7 +78,8 @@ impl Case {
     fn root(&mut self) {
         let source = PoissonSource::Density(DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: 1.0 });
         let slots = self.tables.slots.clone();
-        RootPoisson::new([SIDE; 3]).solve(&self.device, &slots, &source, 0.1, &mut self.potential);
+        let mut root = RootPoisson::new(&self.device, [SIDE; 3]).expect("room");
+        root.solve(&self.device, &slots, &source, 0.1, &mut self.potential);
     }
 
     fn ghosts(&mut self, origin: GhostOrigin) {
@@ -123,19 +124,20 @@ fn ghosts_from_coarse(bencher: Bencher, threads: usize) {
 
 #[divan::bench(args = THREADS, sample_count = 10)]
 fn root_transform(bencher: Bencher, threads: usize) {
-    transform(bencher, threads, RootPoisson::new([SIDE; 3]));
+    let device = Device::cpu(threads).expect("threads start");
+    transform(bencher, threads, RootPoisson::new(&device, [SIDE; 3]).expect("room"));
 }
 
 #[divan::bench(args = THREADS, sample_count = 5)]
 fn isolated_root_transform(bencher: Bencher, threads: usize) {
     let device = Device::cpu(threads).expect("threads start");
-    transform(bencher, threads, RootPoisson::isolated(&device, [SIDE; 3]));
+    transform(bencher, threads, RootPoisson::isolated(&device, [SIDE; 3]).expect("room"));
 }
 
 #[divan::bench(args = THREADS, sample_count = 1)]
 fn isolated_root_table(bencher: Bencher, threads: usize) {
     let device = Device::cpu(threads).expect("threads start");
-    bencher.bench_local(|| RootPoisson::isolated(&device, [SIDE; 3]).bytes());
+    bencher.bench_local(|| RootPoisson::isolated(&device, [SIDE; 3]).expect("room").bytes());
 }
 
 fn transform(bencher: Bencher, threads: usize, mut root: RootPoisson) {

@@ -66,7 +66,7 @@ pub use device::Device;
 pub use error::KernelError;
 pub use face_boundary::FaceBoundary;
 pub use gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration};
-pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson};
+pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson, relax_groups};
 pub use marks::Marks;
 pub use mass_sheet::{add_correction, mass_sheet};
 pub use point::eos::Eos;

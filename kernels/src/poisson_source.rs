@@ -1,6 +1,8 @@
 //! The right-hand side of a Poisson equation, computed where it is read.
 
 use crate::buffer::Buffer;
+#[cfg(feature = "cuda")]
+use crate::cuda::array::Pointer;
 use crate::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES};
 use crate::real::Real;
 
@@ -66,6 +68,34 @@ impl<T: Real> DensitySource<'_, T> {
         let (factor, mean) = (U::of(factor * self.four_pi_g), U::of(self.mean));
         for (out, &density) in out.iter_mut().zip(density) {
             *out = factor * (U::of(density.wide()) - mean);
+        }
+    }
+}
+
+/// A source as kernels get it: the `PoissonSource` of `poisson_source.cuh`.
+#[cfg(feature = "cuda")]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct DeviceSource<T> {
+    fluid: Pointer<T>,
+    field: Pointer<T>,
+    four_pi_g: f64,
+    mean: f64,
+}
+
+#[cfg(feature = "cuda")]
+impl<T: Real> DeviceSource<T> {
+    pub(crate) fn new(source: &PoissonSource<T>) -> Self {
+        let (density, field) = match source {
+            PoissonSource::Density(density) => (Some(density), None),
+            PoissonSource::Field(field) => (None, Some(field)),
+            PoissonSource::DensityAndField(density, field) => (Some(density), Some(field)),
+        };
+        Self {
+            fluid: density.map_or(Pointer::NULL, |density| density.fluid.pointer()),
+            field: field.map_or(Pointer::NULL, |field| field.pointer()),
+            four_pi_g: density.map_or(0.0, |density| density.four_pi_g),
+            mean: density.map_or(0.0, |density| density.mean),
         }
     }
 }

@@ -198,3 +198,35 @@ pub(crate) fn conserved(density: f64, velocity: [f64; 3], pressure: f64, gamma: 
     let kinetic = 0.5 * (x * x + y * y + z * z) / density;
     [density, x, y, z, pressure / (gamma - 1.0) + kinetic, pressure / density.powf(gamma - 1.0)]
 }
+
+/// Asserts that values of two devices have the same bits, or are both no numbers; `values` of them lie in a slot.
+#[cfg(feature = "cuda")]
+pub(crate) fn assert_same_bits<T: Real>(what: &str, cpu: &[T], gpu: &[T], values: usize) {
+    assert_eq!(cpu.len(), gpu.len(), "{what}: lengths");
+    let differs = |n: &usize| cpu[*n].bits() != gpu[*n].bits() && !(cpu[*n].is_nan() && gpu[*n].is_nan());
+    let differing: Vec<usize> = (0..cpu.len()).filter(differs).collect();
+    if let Some(&first) = differing.first() {
+        let worst = differing.iter().map(|&n| (cpu[n] - gpu[n]).abs().wide()).fold(0.0, f64::max);
+        panic!(
+            "{what}: {} of {} values differ by up to {worst:e}; the first: value {} of slot {}, CPU {:e}, GPU {:e}",
+            differing.len(),
+            cpu.len(),
+            first % values,
+            first / values,
+            cpu[first].wide(),
+            gpu[first].wide(),
+        );
+    }
+}
+
+/// The same numbers in host memory and on a GPU.
+#[cfg(feature = "cuda")]
+pub(crate) fn on_both<T: Real>(gpu: &crate::Device, values: &[T]) -> [crate::Buffer<T>; 2] {
+    [crate::Buffer::Cpu(values.to_vec()), crate::Buffer::from_host(gpu, values.to_vec()).expect("room")]
+}
+
+/// A few random octrees of up to four levels.
+#[cfg(feature = "cuda")]
+pub(crate) fn meshes(noise: &mut Noise) -> Vec<Mesh> {
+    (0..4).map(|_| Mesh::random(noise, 3)).collect()
+}

@@ -67,7 +67,9 @@ fn a_plane_wave_on_the_root() {
     let source = buffer::<f64>(source);
     let solve = |threads: usize| {
         let mut potential = buffer::<f64>(vec![9.0; 6 * GROUP_CELLS]);
-        RootPoisson::new(groups).solve(&device(threads), &slots, &PoissonSource::Field(&source), h, &mut potential);
+        let device = device(threads);
+        let mut root = RootPoisson::new(&device, groups).expect("room");
+        root.solve(&device, &slots, &PoissonSource::Field(&source), h, &mut potential);
         potential.to_host()
     };
     let potential = solve(1);
@@ -93,7 +95,7 @@ fn an_isolated_root() {
         let source = buffer::<f64>(source.iter().copied());
         let mut potential = buffer::<f64>(vec![9.0; 6 * GROUP_CELLS]);
         let device = device(threads);
-        let mut root = RootPoisson::isolated(&device, groups);
+        let mut root = RootPoisson::isolated(&device, groups).expect("room");
         root.solve(&device, &slots, &PoissonSource::Field(&source), h, &mut potential);
         potential.to_host()
     };

@@ -9,7 +9,7 @@ use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::slots::clear_slots;
 use comove_kernels::{
     Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, Parity, PoissonSource,
-    Real, RootPoisson, Table, TimedPotential, add_correction, group_poisson, mass_sheet, potential_ghosts,
+    Real, RootPoisson, Table, TimedPotential, add_correction, mass_sheet, relax_groups,
 };
 
 /// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
@@ -80,8 +80,8 @@ impl<T: Real> Gravity<T> {
             sibling_steps: parameters.sibling_steps,
             mass_sheet: parameters.mass_sheet,
             root: match parameters.gravity_boundary {
-                GravityBoundary::Periodic => RootPoisson::new(root_groups),
-                GravityBoundary::Isolated => RootPoisson::isolated(device, root_groups),
+                GravityBoundary::Periodic => RootPoisson::new(device, root_groups)?,
+                GravityBoundary::Isolated => RootPoisson::isolated(device, root_groups)?,
             },
             group,
             order,
@@ -291,8 +291,7 @@ impl<T: Real> LevelSolve<'_, T> {
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
-        potential_ghosts(self.device, self.tables, Parity::All, GhostOrigin::Coarse, field, self.coarse, ghosts);
-        self.solve(Parity::All, Guess::Flat, source, field, ghosts, gradients)
+        self.solve(Parity::All, GhostOrigin::Coarse, Guess::Flat, source, field, ghosts, gradients)
     }
 
     /// Solves `steps` times with boundary values from the neighbours' solutions (paper, sibling relaxation).
@@ -313,23 +312,24 @@ impl<T: Real> LevelSolve<'_, T> {
                 SiblingOrder::Alternating => (&ALTERNATING, GhostOrigin::Relaxed(OVERRELAXATION)),
             };
             for &parity in parities {
-                potential_ghosts(self.device, self.tables, parity, origin, field, self.coarse, ghosts);
-                iterations.add(self.solve(parity, Guess::Held, source, field, ghosts, gradients));
+                iterations.add(self.solve(parity, origin, Guess::Held, source, field, ghosts, gradients));
             }
         }
         iterations
     }
 
+    /// Solves the groups of one parity with boundary values from `origin`.
     fn solve(
         &self,
         parity: Parity,
+        origin: GhostOrigin,
         guess: Guess,
         source: &PoissonSource<T>,
         field: &mut Buffer<T>,
-        ghosts: &Buffer<T>,
+        ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
-        let Self { device, tables, solver, h, .. } = *self;
-        group_poisson(device, tables, parity, solver, guess, source, ghosts, h, field, Some(gradients))
+        let Self { device, tables, solver, h, coarse, .. } = *self;
+        relax_groups(device, tables, parity, origin, coarse, solver, guess, source, ghosts, h, field, Some(gradients))
     }
 }

@@ -24,6 +24,11 @@ pub(crate) struct Pointer<T>(sys::CUdeviceptr, PhantomData<*const T>);
 impl<T> Pointer<T> {
     /// Of no array.
     pub(crate) const NULL: Self = Self(0, PhantomData);
+
+    /// On the device, for a library.
+    pub(crate) fn address(self) -> sys::CUdeviceptr {
+        self.0
+    }
 }
 
 impl<T> std::fmt::Debug for Array<T> {

@@ -2,6 +2,10 @@
 
 mod acceleration;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -66,7 +70,9 @@ pub fn gravity_kick<T: Real>(
             cpu::gravity_kick(Isa::best(), tables, potential, coarse, fluid, h, dt, eos, reports, kicks);
         }),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => {
+            cuda::gravity_kick(device, tables, potential, coarse, fluid, h, dt, eos, reports, kicks);
+        }
     }
 }
 
@@ -88,7 +94,7 @@ pub fn max_acceleration<T: Real>(
             device.install(|| cpu::max_acceleration(Isa::best(), tables, potential.host(), h, peaks));
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => cuda::max_acceleration(device, tables, potential, h, peaks),
     }
 }
 

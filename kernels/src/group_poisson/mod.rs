@@ -6,15 +6,21 @@
 //! | [`sor`] | red-black successive overrelaxation, the paper's method |
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 pub mod sine;
 pub mod sor;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::isa::Isa;
 use crate::layout::{FACES, GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{GHOST_CELLS, Parity};
+#[cfg(feature = "cuda")]
+use crate::potential_ghosts::GhostRequest;
+use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, Parity, TimedPotential, potential_ghosts};
 use crate::real::Real;
 use crate::tables::LevelTables;
 
@@ -88,9 +94,7 @@ pub fn group_poisson<T: Real>(
     potential: &mut Buffer<T>,
     gradients: Option<&mut Buffer<T>>,
 ) -> Iterations {
-    let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
-    assert!(source.slots() >= slots && potential.len() >= slots * GROUP_CELLS, "the pools have no slot {slots}");
-    assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups are missing", tables.len());
+    check(tables, source, ghosts, potential, gradients.as_deref());
     match device {
         Device::Cpu(device) => {
             let gradients = gradients.map(Buffer::host_mut);
@@ -101,6 +105,58 @@ pub fn group_poisson<T: Real>(
             })
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => {
+            let request = GhostRequest::new(device, parity, None, potential, None, Some(ghosts));
+            let gradients = gradients.as_deref();
+            cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients)
+        }
     }
+}
+
+/// [`fn@potential_ghosts`] and then [`group_poisson`], of the same groups: a half-step of a relaxation between groups,
+/// in one launch where no group reads what another one writes.
+///
+/// # Panics
+/// As these two.
+pub fn relax_groups<T: Real>(
+    device: &Device,
+    tables: &LevelTables,
+    parity: Parity,
+    origin: GhostOrigin,
+    coarse: Option<&TimedPotential<T>>,
+    solver: &GroupSolver<T>,
+    guess: Guess,
+    source: &PoissonSource<T>,
+    ghosts: &mut Buffer<T>,
+    h: f64,
+    potential: &mut Buffer<T>,
+    gradients: Option<&mut Buffer<T>>,
+) -> Iterations {
+    #[cfg(feature = "cuda")]
+    if let Device::Cuda(device) = device
+        && (parity != Parity::All || origin == GhostOrigin::Coarse)
+    {
+        check(tables, source, ghosts, potential, gradients.as_deref());
+        let request = GhostRequest::new(device, parity, Some(origin), potential, coarse, Some(ghosts));
+        let gradients = gradients.as_deref();
+        return cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients);
+    }
+    potential_ghosts(device, tables, parity, origin, potential, coarse, ghosts);
+    group_poisson(device, tables, parity, solver, guess, source, ghosts, h, potential, gradients)
+}
+
+fn check<T: Real>(
+    tables: &LevelTables,
+    source: &PoissonSource<T>,
+    ghosts: &Buffer<T>,
+    potential: &Buffer<T>,
+    gradients: Option<&Buffer<T>>,
+) {
+    let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+    assert!(source.slots() >= slots && potential.len() >= slots * GROUP_CELLS, "the pools have no slot {slots}");
+    assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups are missing", tables.len());
+    assert!(
+        gradients.is_none_or(|gradients| gradients.len() >= slots * FACE_GRADIENTS),
+        "no gradients of slot {slots}"
+    );
 }

@@ -9,14 +9,21 @@ use super::cpu::{Problem, boundary_mean, face_gradients, subtract_boundary};
 use crate::isa::Kernel;
 use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS};
 use crate::real::Real;
+use crate::table::Table;
 use std::f64::consts::PI;
 
 /// Half of a line.
 const HALF: usize = GROUP / 2;
 
+/// Different entries of the matrix: entry (k, n) is the one at (k + 1)(n + 1) modulo their number.
+const SINES: usize = 2 * (GROUP + 1);
+
 /// Matrices and eigenvalues.
 #[derive(Clone, Debug)]
 pub struct SineTables<T> {
+    /// √(2/17) sin(π m/17).
+    #[cfg(feature = "cuda")]
+    pub(super) sines: [T; SINES],
     /// Even-numbered rows of the matrix, left half: `[k/2, n]`.
     even: [[T; HALF]; HALF],
     /// Odd-numbered rows.
@@ -24,7 +31,7 @@ pub struct SineTables<T> {
     /// The matrix.
     full: [[T; GROUP]; GROUP],
     /// One over the eigenvalues, `[kz, ky, kx]`.
-    inverse: [T; GROUP_CELLS],
+    pub(super) inverse: Table<T>,
 }
 
 impl<T: Real> SineTables<T> {
@@ -32,20 +39,21 @@ impl<T: Real> SineTables<T> {
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         let angle = PI / (GROUP + 1) as f64;
-        let entry = |k: usize, n: usize| {
-            let norm = (2.0 / (GROUP + 1) as f64).sqrt();
-            // reduced before the sine, so that symmetric entries agree to the last bit
-            T::of(norm * (((k + 1) * (n + 1) % (2 * (GROUP + 1))) as f64 * angle).sin())
-        };
+        let norm = (2.0 / (GROUP + 1) as f64).sqrt();
+        let sines: [T; SINES] = std::array::from_fn(|m| T::of(norm * (m as f64 * angle).sin()));
+        let entry = |k: usize, n: usize| sines[(k + 1) * (n + 1) % SINES];
         let eigenvalue = |k: usize| -4.0 * (0.5 * (k + 1) as f64 * angle).sin().powi(2);
+        let inverse = |c: usize| {
+            let [x, y, z] = [c % GROUP, c / GROUP % GROUP, c / FACE_CELLS].map(eigenvalue);
+            T::of(1.0 / (x + y + z))
+        };
         Self {
+            #[cfg(feature = "cuda")]
+            sines,
             even: std::array::from_fn(|k| std::array::from_fn(|n| entry(2 * k, n))),
             odd: std::array::from_fn(|k| std::array::from_fn(|n| entry(2 * k + 1, n))),
             full: std::array::from_fn(|k| std::array::from_fn(|n| entry(k, n))),
-            inverse: std::array::from_fn(|c| {
-                let [x, y, z] = [c % GROUP, c / GROUP % GROUP, c / FACE_CELLS].map(eigenvalue);
-                T::of(1.0 / (x + y + z))
-            }),
+            inverse: (0..GROUP_CELLS).map(inverse).collect(),
         }
     }
 }

@@ -19,6 +19,9 @@ const ROW: usize = WIDTH / 2;
 const ACTIVE: usize = GROUP / 2;
 /// Values of one colour.
 const COLOUR: usize = WIDTH * WIDTH * ROW;
+/// Values that a block on a GPU keeps: both colours and the boundary values.
+#[cfg(feature = "cuda")]
+pub(super) const SHARED_VALUES: usize = 2 * COLOUR + FACES * FACE_CELLS;
 /// Far more iterations than convergence to round-off takes.
 const MOST_ITERATIONS: u32 = 500;
 /// Half-steps of one kind whose residual must have stopped falling before the iteration gives up.
@@ -60,7 +63,7 @@ fn solve<T: Real>(tolerance: f64, guess: Guess, problem: Problem<T>) -> u32 {
         }
     }
 
-    let omega = T::of(2.0 / (1.0 + (PI / (GROUP + 1) as f64).sin()));
+    let omega = omega();
     let (mut iterations, mut least, mut since_least) = (0, f64::INFINITY, 0);
     while iterations < MOST_ITERATIONS {
         let [red, black] = &mut values;
@@ -85,6 +88,11 @@ fn solve<T: Real>(tolerance: f64, guess: Guess, problem: Problem<T>) -> u32 {
         *value += mean;
     }
     iterations
+}
+
+/// The factor of the overrelaxation.
+pub(super) fn omega<T: Real>() -> T {
+    T::of(2.0 / (1.0 + (PI / (GROUP + 1) as f64).sin()))
 }
 
 /// The cells of a group as (k, j, i).

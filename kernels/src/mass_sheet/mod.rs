@@ -1,6 +1,10 @@
 //! The pseudo mass sheet: what the jump of ∂φ/∂n between two levels amounts to (paper, section 2.3).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -37,7 +41,7 @@ pub fn mass_sheet<T: Real>(
             cpu::mass_sheet(tables, h, potential.host(), gradients.host(), sheet.host_mut());
         }),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => cuda::mass_sheet(device, tables, h, potential, gradients, sheet),
     }
 }
 
@@ -57,6 +61,6 @@ pub fn add_correction<T: Real>(
             device.install(|| cpu::add_correction(tables, correction.host(), potential.host_mut()));
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => cuda::add_correction(device, tables, correction, potential),
     }
 }

@@ -6,6 +6,10 @@
 
 mod coarse;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -16,6 +20,8 @@ use crate::table::Table;
 use crate::tables::LevelTables;
 
 pub(crate) use cpu::{face_direction, gather};
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::{GhostRequest, THREADS};
 
 /// Ghost values of a group: one layer on each face.
 pub const GHOST_CELLS: usize = FACES * FACE_CELLS;
@@ -99,7 +105,9 @@ pub fn potential_ghosts<T: Real>(
             device.install(|| cpu::potential_ghosts(Isa::best(), tables, parity, origin, potential, coarse, ghosts));
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => {
+            cuda::potential_ghosts(device, tables, parity, origin, potential, coarse, ghosts);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ const COLUMNS: usize = 8;
 
 /// What divides by the Laplacian in Fourier space.
 enum Green {
-    /// The eigenvalues 2 − 2cos(2π k/N) for each axis.
+    /// The eigenvalues for each axis.
     Periodic([Vec<f64>; 3]),
     /// The transform of the lattice's Green's function, for lines padded to twice their length.
     Isolated(LatticeGreen),
@@ -52,9 +52,7 @@ impl std::fmt::Debug for Work {
 
 impl Work {
     pub(super) fn periodic(cells: [usize; 3]) -> Self {
-        // 2 − 2cos 2x = 4 sin² x, without the cancellation
-        let eigenvalue = |k: usize, n: usize| 4.0 * (PI * k as f64 / n as f64).sin().powi(2);
-        Self::new(cells, cells, Green::Periodic(cells.map(|n| (0..n).map(|k| eigenvalue(k, n)).collect())))
+        Self::new(cells, cells, Green::Periodic(cells.map(eigenvalues)))
     }
 
     pub(super) fn isolated(cells: [usize; 3]) -> Self {
@@ -195,6 +193,12 @@ impl Work {
             }
         });
     }
+}
+
+/// The eigenvalues 2 − 2cos(2π k/n) of the negative second difference.
+pub(super) fn eigenvalues(n: usize) -> Vec<f64> {
+    // 2 − 2cos 2x = 4 sin² x, without the cancellation
+    (0..n).map(|k| 4.0 * (PI * k as f64 / n as f64).sin().powi(2)).collect()
 }
 
 /// The multiplication by the Green's function; the transforms' norm is in it.

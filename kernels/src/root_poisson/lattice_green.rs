@@ -128,6 +128,12 @@ impl LatticeGreen {
         &self.values[(ky * (nz + 1) + kz) * (nx + 1)..][..nx + 1]
     }
 
+    /// `[N_y + 1, N_z + 1, N_x + 1]`, kx fastest.
+    #[cfg(feature = "cuda")]
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
         self.values.len() * size_of::<f64>()

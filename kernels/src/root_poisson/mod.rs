@@ -5,13 +5,21 @@
 //! |---|---|
 //! | `mod.rs` | the operation: shapes, dispatch |
 //! | `cpu.rs` | the transforms, a plane at a time |
+//! | `cuda.rs`, `cufft.rs` | the same on a GPU, by a library that is opened at run time |
 //! | `lattice_green.rs` | the Green's function of an isolated source |
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(feature = "cuda")]
+mod cufft;
 mod lattice_green;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::error::KernelError;
 use crate::layout::{GROUP, GROUP_CELLS};
 use crate::poisson_source::PoissonSource;
 use crate::real::Real;
@@ -20,7 +28,10 @@ use crate::table::Table;
 /// The library that transforms on a GPU, and its version: part of the class within which bits are the same.
 #[cfg(feature = "cuda")]
 pub(crate) fn cuda_fft_name() -> String {
-    unimplemented!()
+    match cufft::version() {
+        Some(version) => format!("cufft {version}"),
+        None => format!("no cufft: rustfft 6.4 {} on the host", crate::isa::name()),
+    }
 }
 
 /// Plans and work space for one root mesh. Owned by the caller.
@@ -28,46 +39,72 @@ pub(crate) fn cuda_fft_name() -> String {
 pub struct RootPoisson {
     /// Groups along each axis.
     groups: [usize; 3],
-    work: cpu::Work,
+    work: Work,
+}
+
+/// On the device that it was made for.
+#[derive(Debug)]
+enum Work {
+    Cpu(Box<cpu::Work>),
+    #[cfg(feature = "cuda")]
+    Cuda(Box<cuda::Work>),
 }
 
 impl RootPoisson {
     /// Plans transforms for a periodic root level of `groups` groups along x, y, z.
-    pub fn new(groups: [usize; 3]) -> Self {
-        Self { groups, work: cpu::Work::periodic(groups.map(|n| n * GROUP)) }
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`] on a GPU.
+    pub fn new(device: &Device, groups: [usize; 3]) -> Result<Self, KernelError> {
+        let cells = groups.map(|n| n * GROUP);
+        let work = match device {
+            Device::Cpu(_) => Work::Cpu(Box::new(cpu::Work::periodic(cells))),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => Work::Cuda(Box::new(cuda::Work::periodic(device, cells)?)),
+        };
+        Ok(Self { groups, work })
     }
 
     /// Plans transforms for an isolated root level: no mass outside, φ = 0 at infinity.
     ///
     /// The mesh is padded with as many empty cells along each axis, so that the periodic images of the transforms fall
     /// there, and the Green's function is that of the 7-point operator in empty space: inside, the discrete equation
-    /// holds to round-off, as it does on the refined levels. A root cell takes 40 bytes of work space (8 periodic).
-    pub fn isolated(device: &Device, groups: [usize; 3]) -> Self {
+    /// holds to round-off, as it does on the refined levels. A root cell takes 40 bytes of work space (8 periodic); on a
+    /// GPU 72, and as much again while cuFFT transforms.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`] on a GPU.
+    pub fn isolated(device: &Device, groups: [usize; 3]) -> Result<Self, KernelError> {
         let cells = groups.map(|n| n * GROUP);
         let work = match device {
-            Device::Cpu(device) => device.install(|| cpu::Work::isolated(cells)),
+            Device::Cpu(device) => Work::Cpu(Box::new(device.install(|| cpu::Work::isolated(cells)))),
             #[cfg(feature = "cuda")]
-            Device::Cuda(_) => unimplemented!(),
+            Device::Cuda(device) => Work::Cuda(Box::new(cuda::Work::isolated(device, cells)?)),
         };
-        Self { groups, work }
+        Ok(Self { groups, work })
     }
 
     /// Bytes of work space.
     pub fn bytes(&self) -> usize {
-        self.work.bytes()
+        match &self.work {
+            Work::Cpu(work) => work.bytes(),
+            #[cfg(feature = "cuda")]
+            Work::Cuda(work) => work.bytes(),
+        }
     }
 
     /// Solves ∇²φ = source on cells of width `h`. Periodic: of source − ⟨source⟩, with ⟨φ⟩ = 0.
     ///
-    /// Computed in double precision, by one-dimensional transforms of a fixed plan, each of one line: the bits do not
-    /// depend on the number of threads. In Fourier space φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)) if periodic;
+    /// Computed in double precision, on the host by one-dimensional transforms of a fixed plan, each of one line: the
+    /// bits do not depend on the number of threads. In Fourier space φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)) if periodic;
     /// else φ_k = h² G_k source_k on the padded mesh.
     ///
     /// - `slots`: slot of each root group, `[groups z, y, x]`.
     /// - `potential`: `[slots, 16, 16, 16]`; the root's slots are overwritten.
     ///
     /// # Panics
-    /// If `slots` has the wrong length, names a slot twice, or a pool is too short.
+    /// If `slots` has the wrong length, names a slot twice, a pool is too short, or the device is another than the
+    /// plans' one.
     pub fn solve<T: Real>(
         &mut self,
         device: &Device,
@@ -82,10 +119,14 @@ impl RootPoisson {
         let mut sorted = slots.to_vec();
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two root groups");
-        match device {
-            Device::Cpu(device) => device.install(|| self.work.solve(slots, source, h, potential.host_mut())),
+        match (device, &mut self.work) {
+            (Device::Cpu(device), Work::Cpu(work)) => {
+                device.install(|| work.solve(slots, source, h, potential.host_mut()));
+            }
             #[cfg(feature = "cuda")]
-            Device::Cuda(_) => unimplemented!(),
+            (Device::Cuda(_), Work::Cuda(work)) => work.solve(slots, source, h, potential),
+            #[cfg(feature = "cuda")]
+            _ => panic!("planned for another device"),
         }
     }
 }

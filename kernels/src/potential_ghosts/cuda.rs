@@ -1,0 +1,81 @@
+//! Ghost values on a GPU.
+
+use super::{GhostOrigin, Parity, TimedPotential};
+use crate::buffer::Buffer;
+use crate::cuda::array::Pointer;
+use crate::cuda::level::Level;
+use crate::cuda::{CudaDevice, launch};
+use crate::layout::FACE_CELLS;
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// Threads of every block that gathers ghosts: one a place of a face.
+pub(crate) const THREADS: u32 = FACE_CELLS as u32;
+
+/// Which ghosts of which groups, and what they come from: the `GhostRequest` of `potential_ghosts.cuh`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct GhostRequest<T> {
+    potential: Pointer<T>,
+    from: Pointer<T>,
+    to: Pointer<T>,
+    places: Pointer<u32>,
+    held: Pointer<T>,
+    relaxation: T,
+    weight: T,
+    parity: i32,
+    origin: i32,
+}
+
+impl<T: Real> GhostRequest<T> {
+    /// Ghosts from `origin`, or those in `held` if there is none.
+    pub(crate) fn new(
+        device: &CudaDevice,
+        parity: Parity,
+        origin: Option<GhostOrigin>,
+        potential: &Buffer<T>,
+        coarse: Option<&TimedPotential<T>>,
+        held: Option<&Buffer<T>>,
+    ) -> Self {
+        Self {
+            potential: potential.pointer(),
+            from: coarse.map_or(Pointer::NULL, |coarse| coarse.from.pointer()),
+            to: coarse.map_or(Pointer::NULL, |coarse| coarse.to.pointer()),
+            places: coarse.map_or(Pointer::NULL, |coarse| coarse.places.on(device)),
+            held: held.map_or(Pointer::NULL, Buffer::pointer),
+            relaxation: match origin {
+                Some(GhostOrigin::Relaxed(factor)) => T::of(factor),
+                _ => T::zero(),
+            },
+            weight: coarse.map_or(T::zero(), |coarse| coarse.weight),
+            parity: match parity {
+                Parity::All => 0,
+                Parity::Even => 1,
+                Parity::Odd => 2,
+            },
+            origin: match origin {
+                Some(GhostOrigin::Coarse) => 0,
+                Some(GhostOrigin::Sibling) => 1,
+                Some(GhostOrigin::Relaxed(_)) => 2,
+                None => 3,
+            },
+        }
+    }
+}
+
+pub(super) fn potential_ghosts<T: Real>(
+    device: &CudaDevice,
+    tables: &LevelTables,
+    parity: Parity,
+    origin: GhostOrigin,
+    potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
+    ghosts: &Buffer<T>,
+) {
+    let request = GhostRequest::new(device, parity, Some(origin), potential, coarse, Some(ghosts));
+    // SAFETY: the parameters are the kernel's; the ghosts of every group fit, checked by the caller, and the tables
+    // name slots of the pool.
+    unsafe {
+        launch!(device, T, "potential_ghosts", tables.len(), THREADS, 0; Level::of(device, tables), request);
+    }
+}
