@@ -62,6 +62,30 @@ template <typename T> struct Ghosts {
         for (int f = 0; f < FIELDS; f++) u[f] = origin.of(f, u[f]);
     }
 
+    /// Min-Mod interpolation from the coarser level to the fine cell (i, j, k), from -3 to 18, inside the domain.
+    INLINE void interpolate(int i, int j, int k, T (&u)[FIELDS]) const {
+        const int x = int(octant & 1) * PATCH + (i >> 1);
+        const int y = int(octant >> 1 & 1) * PATCH + (j >> 1);
+        const int z = int(octant >> 2 & 1) * PATCH + (k >> 1);
+        const Coarse centre = coarse(0, x, x, y, z);
+        T slopes[3][FIELDS];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) u[f] = centre.value(*this, 0, f);
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const int n = axis == 0 ? x : axis == 1 ? y : z;
+            const bool upper = (axis == 0 ? i : axis == 1 ? j : k) & 1;
+            const T quarter = upper ? T(0.25) : T(-0.25);
+            const Coarse low = coarse(axis, n - 1, x, y, z), high = coarse(axis, n + 1, x, y, z);
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) {
+                slopes[axis][f] = quarter * minmod(u[f] - low.value(*this, axis, f), high.value(*this, axis, f) - u[f]);
+            }
+        }
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) u[f] = u[f] + sum_of_three(slopes[0][f], slopes[1][f], slopes[2][f]);
+    }
+
   private:
     /// Where six values of a coarse cell are: at the pool's time, at the earlier one, or in the state beyond a face.
     struct Coarse {
@@ -93,30 +117,6 @@ template <typename T> struct Ghosts {
             before = earlier.fluid + size_t(earlier.places[slot]) * GROUP_VALUES + offset;
         }
         return {fluid + size_t(slot) * GROUP_VALUES + offset, before, place};
-    }
-
-    /// Min-Mod interpolation to the fine cell (i, j, k), which lies inside the domain.
-    INLINE void interpolate(int i, int j, int k, T (&u)[FIELDS]) const {
-        const int x = int(octant & 1) * PATCH + (i >> 1);
-        const int y = int(octant >> 1 & 1) * PATCH + (j >> 1);
-        const int z = int(octant >> 2 & 1) * PATCH + (k >> 1);
-        const Coarse centre = coarse(0, x, x, y, z);
-        T slopes[3][FIELDS];
-#pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = centre.value(*this, 0, f);
-#pragma unroll
-        for (int axis = 0; axis < 3; axis++) {
-            const int n = axis == 0 ? x : axis == 1 ? y : z;
-            const bool upper = (axis == 0 ? i : axis == 1 ? j : k) & 1;
-            const T quarter = upper ? T(0.25) : T(-0.25);
-            const Coarse low = coarse(axis, n - 1, x, y, z), high = coarse(axis, n + 1, x, y, z);
-#pragma unroll
-            for (int f = 0; f < FIELDS; f++) {
-                slopes[axis][f] = quarter * minmod(u[f] - low.value(*this, axis, f), high.value(*this, axis, f) - u[f]);
-            }
-        }
-#pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = u[f] + sum_of_three(slopes[0][f], slopes[1][f], slopes[2][f]);
     }
 };
 

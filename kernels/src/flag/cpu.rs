@@ -121,9 +121,7 @@ impl<T: Real> GroupFlags<'_, T> {
                     });
                 }
                 FlagCriterion::JeansCellsBelow(cells) => {
-                    // 2π c_s/√(4πG ρ) < n h ⟺ P < (n h)² 4πG/(4π² γ) ρ²
-                    let length = cells * level.cell_width / std::f64::consts::TAU;
-                    let factor = T::of(length * length * level.four_pi_g / eos.gamma.wide());
+                    let factor = level.jeans_factor(*cells);
                     by_row(&mut flagged, |j, k| unstable(self.group, eos, j, k, factor));
                 }
                 FlagCriterion::Inside(region) => {

@@ -8,6 +8,8 @@
 //! | [`program`] | expressions over a cell's fields, compiled |
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 pub mod program;
 pub mod region;
 mod stencil;
@@ -95,6 +97,15 @@ pub struct FlagLevel<T> {
     pub eos: Eos<T>,
 }
 
+impl<T: Real> FlagLevel<T> {
+    /// The factor of ρ² below which the pressure is where the Jeans length is shorter than so many cells:
+    /// 2π c_s/√(4πG ρ) < n h ⟺ P < (n h)² 4πG/(4π² γ) ρ².
+    fn jeans_factor(&self, cells: f64) -> T {
+        let length = cells * self.cell_width / std::f64::consts::TAU;
+        T::of(length * length * self.four_pi_g / self.eos.gamma.wide())
+    }
+}
+
 /// What flags a cell of one level; one criterion that is met is enough.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlagCriteria<T> {
@@ -134,7 +145,9 @@ pub fn flag<T: Real>(
             cpu::flag(Isa::best(), tables, coordinates, fluid.host(), criteria, buffer, masks);
         }),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => {
+            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, fluid, criteria, buffer));
+        }
     }
 }
 

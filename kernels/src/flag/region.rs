@@ -5,6 +5,7 @@ use crate::layout::GROUP;
 
 /// All points within `radius` of the box from `min` to `max`: with radius 0 that box itself, with `min` = `max` a ball.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct Region {
     /// Lower corner, code length.
     pub min: [f64; 3],

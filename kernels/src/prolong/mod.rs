@@ -1,6 +1,8 @@
 //! Prolongation: conservative Min-Mod interpolation into new groups (paper, section 2.1).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(test)]
 mod tests;
 
@@ -22,9 +24,9 @@ use crate::tables::LevelTables;
 pub fn prolong<T: Real>(device: &Device, fine: &LevelTables, new: &[usize], fluid: &mut Buffer<T>, eos: &Eos<T>) {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
     assert!(new.iter().all(|&g| g < fine.len()), "a new group is not in its level's table");
-    match (device, fluid) {
-        (Device::Cpu(cpu), Buffer::Cpu(fluid)) => cpu.install(|| cpu::prolong(fine, new, fluid, eos)),
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::prolong(fine, new, fluid.host_mut(), eos)),
         #[cfg(feature = "cuda")]
-        _ => unimplemented!(),
+        Device::Cuda(device) => cuda::prolong(device, fine, new, fluid, eos),
     }
 }

@@ -29,19 +29,19 @@ pub(super) fn reflux<T: Real>(
     reports: &mut [GroupReport],
 ) {
     let pool = SlotWriter::new(fluid, GROUP_VALUES);
-    let done: Vec<(usize, GroupReport)> = (0..tables.groups.len())
+    let done: Vec<(u32, GroupReport)> = (0..tables.groups.len())
         .into_par_iter()
         .map(|n| {
-            let start = if n == 0 { 0 } else { tables.groups[n - 1].2 };
-            let (group, slot, end) = tables.groups[n];
+            let start = if n == 0 { 0 } else { tables.groups[n - 1].end };
+            let group = tables.groups[n];
             // SAFETY: every entry of `groups` names another slot.
-            let fluid = unsafe { pool.slot(slot) };
-            let faces = &tables.faces[start..end];
-            (group, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, fine_share, eos }))
+            let fluid = unsafe { pool.slot(group.slot) };
+            let faces = &tables.faces[start as usize..group.end as usize];
+            (group.index, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, fine_share, eos }))
         })
         .collect();
     for (group, report) in done {
-        reports[group].add(&report);
+        reports[group as usize].add(&report);
     }
 }
 

@@ -2,6 +2,8 @@
 //! Berger & Colella 1989).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +14,11 @@ use crate::layout::{FLUX_PLANE_VALUES, GROUP_VALUES};
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
+use crate::table::Table;
 
 /// One face (8×8 coarse cells) between a coarse leaf patch and a refined one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct CoarseFineFace {
     /// Axis of the face's normal.
     pub axis: u8,
@@ -28,13 +32,25 @@ pub struct CoarseFineFace {
     pub fine_plane: u32,
 }
 
+/// A group that has such faces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct RefluxGroup {
+    /// Its index in the level.
+    pub index: u32,
+    /// Its slot.
+    pub slot: u32,
+    /// The end of its faces; they begin where those of the group before end.
+    pub end: u32,
+}
+
 /// The faces of one level's groups towards the next finer level.
 #[derive(Clone, Debug, Default)]
 pub struct RefluxTables {
-    /// Faces, those of a group together, in a fixed order.
-    pub faces: Vec<CoarseFineFace>,
-    /// Per group that has faces: its index in the level, its slot, and the end of its faces.
-    pub groups: Vec<(usize, u32, usize)>,
+    /// Faces, those of a group together, in a fixed order; a patch's face occurs once.
+    pub faces: Table<CoarseFineFace>,
+    /// The groups that have faces, each once.
+    pub groups: Table<RefluxGroup>,
 }
 
 /// Replaces the coarse fluxes through all faces by the means of the fine ones, then makes energy and entropy scalar
@@ -66,6 +82,11 @@ pub fn reflux<T: Real>(
             cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, fine_share, eos, reports);
         }),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => {
+            let done = cuda::reflux(device, tables, fluid, fluxes, dt_over_dx, fine_share, eos);
+            for (group, report) in tables.groups.iter().zip(&done) {
+                reports[group.index as usize].add(report);
+            }
+        }
     }
 }

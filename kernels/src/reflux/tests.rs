@@ -45,7 +45,7 @@ fn corrected_with(tables: &RefluxTables, fluid: Vec<f64>, fluxes: Vec<f64>, shar
 /// Group number 2 of its level, in slot 1, with one face.
 fn one_face(axis: u8, high: bool, octant: u8) -> RefluxTables {
     let face = CoarseFineFace { axis, high, octant, coarse_plane: 2, fine_plane: 1 };
-    RefluxTables { faces: vec![face], groups: vec![(2, 1, 1)] }
+    RefluxTables { faces: vec![face].into(), groups: vec![RefluxGroup { index: 2, slot: 1, end: 1 }].into() }
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn half_of_doubled_fine_fluxes_is_the_same() {
 
 #[test]
 fn two_faces_of_a_corner_cell_add_up() {
-    let mut tables = one_face(0, true, 3);
-    tables.faces.push(CoarseFineFace { axis: 1, high: false, ..tables.faces[0] });
-    tables.groups[0].2 = 2;
+    let x = one_face(0, true, 3);
+    let faces = vec![x.faces[0], CoarseFineFace { axis: 1, high: false, ..x.faces[0] }];
+    let tables = RefluxTables { faces: faces.into(), groups: vec![RefluxGroup { end: 2, ..x.groups[0] }].into() };
     let (both, _) = corrected(&tables, gas(), fluxes());
-    let (x, _) = corrected(&one_face(0, true, 3), gas(), fluxes());
+    let (x, _) = corrected(&x, gas(), fluxes());
     let (y, _) = corrected(&one_face(1, false, 3), gas(), fluxes());
     let before = gas();
     for c in GROUP_VALUES..GROUP_VALUES + ENTROPY * GROUP_CELLS {

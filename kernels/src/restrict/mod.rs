@@ -1,6 +1,8 @@
 //! Restriction: a patch that has children holds the mean of its eight-cell blocks (paper, section 2.1).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,6 @@ pub fn restrict<T: Real>(device: &Device, coarse: &LevelTables, fluid: &mut Buff
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::restrict(Isa::best(), coarse, fluid.host_mut(), eos)),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => cuda::restrict(device, coarse, fluid, eos),
     }
 }

@@ -1,6 +1,8 @@
 //! A 64-bit hash of each group's bits: cheap evidence, step by step, that two runs are the same.
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -23,6 +25,6 @@ pub fn state_hash<T: Real>(device: &Device, tables: &LevelTables, fluid: &Buffer
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::state_hash(crate::isa::Isa::best(), tables, fluid.host(), hashes)),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => hashes.copy_from_slice(&cuda::state_hash(device, tables, fluid)),
     }
 }

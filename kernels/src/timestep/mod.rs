@@ -1,6 +1,8 @@
 //! The fastest signal of each group: what limits the time step (paper, section 3.4).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -42,6 +44,6 @@ pub fn signal_speed<T: Real>(
             cpu.install(|| cpu::signal_speed(crate::isa::Isa::best(), tables, fluid.host(), eos, speeds));
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => speeds.copy_from_slice(&cuda::signal_speed(device, tables, fluid, eos)),
     }
 }

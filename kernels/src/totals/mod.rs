@@ -1,6 +1,8 @@
 //! Sums over the leaf cells of each group: the conserved quantities of the records.
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -58,6 +60,6 @@ pub fn totals<T: Real>(device: &Device, tables: &LevelTables, fluid: &Buffer<T>,
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::totals(crate::isa::Isa::best(), tables, fluid.host(), totals)),
         #[cfg(feature = "cuda")]
-        Device::Cuda(_) => unimplemented!(),
+        Device::Cuda(device) => totals.copy_from_slice(&cuda::totals(device, tables, fluid)),
     }
 }

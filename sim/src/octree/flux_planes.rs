@@ -3,7 +3,7 @@
 use super::tree::Octree;
 use comove_kernels::Table;
 use comove_kernels::layout::FLUX_PLANES;
-use comove_kernels::reflux::{CoarseFineFace, RefluxTables};
+use comove_kernels::reflux::{CoarseFineFace, RefluxGroup, RefluxTables};
 use comove_kernels::tables::NONE;
 
 /// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
@@ -64,15 +64,16 @@ impl FluxTables {
                 }
             }
             faces.sort_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
-            let reflux = &mut reflux_tables[level - 1];
-            for (coarse, face) in faces {
-                reflux.faces.push(face);
-                let end = reflux.faces.len();
-                match reflux.groups.last_mut() {
-                    Some(last) if last.0 == coarse => last.2 = end,
-                    _ => reflux.groups.push((coarse, pool[level - 1][coarse], end)),
+            let mut groups: Vec<RefluxGroup> = Vec::new();
+            for (n, &(coarse, _)) in faces.iter().enumerate() {
+                let (index, end) = (coarse as u32, n as u32 + 1);
+                match groups.last_mut() {
+                    Some(last) if last.index == index => last.end = end,
+                    _ => groups.push(RefluxGroup { index, slot: pool[level - 1][coarse], end }),
                 }
             }
+            let faces = faces.into_iter().map(|(_, face)| face).collect();
+            reflux_tables[level - 1] = RefluxTables { faces, groups: groups.into() };
         }
         let written = |slots: &Vec<u32>| slots.iter().copied().filter(|&plane| plane != NONE).collect();
         let between = |reflux: &RefluxTables| {
@@ -146,6 +147,6 @@ mod tests {
         // three faces lie inside the parent group (planes at cell 8), three between it and its neighbours (plane at
         // cell 0 of those): six coarse planes in all
         assert_eq!(tables.planes, 12);
-        assert_eq!(tables.reflux[0].groups.last().expect("faces").2, 6);
+        assert_eq!(tables.reflux[0].groups.last().expect("faces").end, 6);
     }
 }

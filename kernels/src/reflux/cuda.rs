@@ -1,0 +1,32 @@
+//! Flux correction on a GPU.
+
+use super::RefluxTables;
+use crate::buffer::Buffer;
+use crate::cuda::array::Array;
+use crate::cuda::{CudaDevice, launch};
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::report::GroupReport;
+
+const THREADS: u32 = 256;
+
+/// Corrects all groups of the tables; a report for each of them.
+pub(super) fn reflux<T: Real>(
+    device: &CudaDevice,
+    tables: &RefluxTables,
+    fluid: &Buffer<T>,
+    fluxes: &Buffer<T>,
+    dt_over_dx: T,
+    fine_share: T,
+    eos: &Eos<T>,
+) -> Vec<GroupReport> {
+    let reports = Array::room(device, tables.groups.len()).expect("room for a report of each group");
+    let (faces, groups) = (tables.faces.on(device), tables.groups.on(device));
+    // SAFETY: the parameters are the kernel's; slots and planes of the tables lie in their pools, each group occurs once
+    // and there is a report for each.
+    unsafe {
+        launch!(device, T, "reflux", tables.groups.len(), THREADS, 0;
+            faces, groups, fluid.pointer(), fluxes.pointer(), dt_over_dx, fine_share, *eos, reports.pointer());
+    }
+    reports.to_host()
+}

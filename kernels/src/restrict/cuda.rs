@@ -1,0 +1,23 @@
+//! Restriction on a GPU: one block a patch, those without children return at once.
+
+use crate::buffer::Buffer;
+use crate::cuda::level::Level;
+use crate::cuda::{CudaDevice, launch};
+use crate::layout::OCTANTS;
+use crate::point::eos::Eos;
+use crate::real::Real;
+use crate::tables::LevelTables;
+
+/// Threads of a block: half of a patch's cells.
+const THREADS: u32 = 256;
+
+pub(super) fn restrict<T: Real>(device: &CudaDevice, coarse: &LevelTables, fluid: &Buffer<T>, eos: &Eos<T>) {
+    if coarse.leaves.iter().all(|&leaves| leaves == u8::MAX) {
+        return;
+    }
+    // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, each patch has a child of its own.
+    unsafe {
+        launch!(device, T, "restrict", coarse.len() * OCTANTS, THREADS, 0;
+            Level::of(device, coarse), fluid.pointer(), *eos);
+    }
+}
