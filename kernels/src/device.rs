@@ -26,7 +26,7 @@ impl std::fmt::Debug for CpuDevice {
 }
 
 impl CpuDevice {
-    fn new(threads: usize) -> Result<Self, KernelError> {
+    pub(crate) fn new(threads: usize) -> Result<Self, KernelError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("comove-{i}"))
@@ -67,13 +67,15 @@ impl Device {
         }
     }
 
-    /// The GPU of this number, and so many threads of the host for what is left to it.
+    /// The GPU of this number, and so many threads of the host for what is left to it. With `COMOVE_CUDA_EXACT` in the
+    /// environment its sweeps compute as the CPU does, to the last bit.
     ///
     /// # Errors
     /// [`KernelError::NoDevice`] where there is none, or in a program without CUDA.
     #[cfg(feature = "cuda")]
     pub fn cuda(ordinal: u32, threads: usize) -> Result<Self, KernelError> {
-        Ok(Self::Cuda(crate::cuda::CudaDevice::new(ordinal, CpuDevice::new(threads)?)?))
+        let exact = std::env::var_os("COMOVE_CUDA_EXACT").is_some();
+        Ok(Self::Cuda(crate::cuda::CudaDevice::new(ordinal, CpuDevice::new(threads)?, exact)?))
     }
 
     /// The GPU of this number.
@@ -125,7 +127,8 @@ impl Device {
             #[cfg(feature = "cuda")]
             Self::Cuda(cuda) => {
                 let [major, minor] = cuda.capability();
-                format!("cuda sm_{major}{minor}; {}", crate::root_poisson::cuda_fft_name())
+                let exact = if cuda.exact() { " exact" } else { "" };
+                format!("cuda sm_{major}{minor}{exact}; {}", crate::root_poisson::cuda_fft_name())
             }
         }
     }

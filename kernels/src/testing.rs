@@ -170,10 +170,13 @@ impl Mesh {
     }
 }
 
-/// Hands a GPU to a test where there is one; a test of a program without CUDA, or without a GPU, passes.
+/// Hands a GPU whose operations give the CPU's bits to a test, where there is one; a test of a program without CUDA, or
+/// without a GPU, passes.
+#[cfg(feature = "cuda")]
 pub(crate) fn with_gpu(test: impl FnOnce(&crate::Device)) {
-    match crate::Device::cuda(0, 2) {
-        Ok(gpu) => test(&gpu),
+    let host = crate::device::CpuDevice::new(2).expect("threads");
+    match crate::cuda::CudaDevice::new(0, host, true) {
+        Ok(gpu) => test(&crate::Device::Cuda(gpu)),
         Err(reason) => println!("skipped: {reason}"),
     }
 }

@@ -48,6 +48,8 @@ struct Shared {
     host: CpuDevice,
     /// Waits after every kernel, so that a failure names it: with `COMOVE_CUDA_CHECKS` set.
     checks: bool,
+    /// Sweeps compute as the CPU does, to the last bit: with `COMOVE_CUDA_EXACT` set.
+    exact: bool,
 }
 
 /// A kernel, and the dynamic shared memory that it has been allowed.
@@ -120,11 +122,12 @@ fn capability(device: cust::device::Device) -> cust::error::CudaResult<[i32; 2]>
 }
 
 impl CudaDevice {
-    /// The GPU of this number, with the kernels loaded; `host` does what is left to the host.
+    /// The GPU of this number, with the kernels loaded; `host` does what is left to the host. `exact`: sweeps compute as
+    /// the CPU does, to the last bit, at half the speed.
     ///
     /// # Errors
     /// [`KernelError::NoDevice`].
-    pub(crate) fn new(ordinal: u32, host: CpuDevice) -> Result<Self, KernelError> {
+    pub(crate) fn new(ordinal: u32, host: CpuDevice, exact: bool) -> Result<Self, KernelError> {
         let name = format!("cuda:{ordinal}");
         let missing = |reason: String| KernelError::NoDevice(name.clone(), reason);
         start_driver().map_err(missing)?;
@@ -132,14 +135,14 @@ impl CudaDevice {
         if ordinal >= count {
             return Err(missing(format!("this machine has {count} GPU(s), counted from 0")));
         }
-        Self::open(ordinal, host).map_err(|e| missing(format!("{e:?}")))
+        Self::open(ordinal, host, exact).map_err(|e| missing(format!("{e:?}")))
     }
 
-    fn open(ordinal: u32, host: CpuDevice) -> cust::error::CudaResult<Self> {
+    fn open(ordinal: u32, host: CpuDevice, exact: bool) -> cust::error::CudaResult<Self> {
         let device = cust::device::Device::get_device(ordinal)?;
         let context = Context::new(device)?;
         keep_freed_memory(device);
-        let modules = MODULES.iter().map(|(_, binary)| Module::from_fatbin(binary, &[])).collect::<Result<_, _>>()?;
+        let modules = MODULES.iter().map(|(name, binary)| load(name, binary)).collect::<Result<_, _>>()?;
         Ok(Self {
             shared: Arc::new(Shared {
                 functions: Mutex::default(),
@@ -153,6 +156,7 @@ impl CudaDevice {
                 multiprocessors: device.get_attribute(cust::device::DeviceAttribute::MultiprocessorCount)? as u32,
                 host,
                 checks: std::env::var_os("COMOVE_CUDA_CHECKS").is_some(),
+                exact,
             }),
         })
     }
@@ -175,6 +179,11 @@ impl CudaDevice {
     /// Shared memory that a block may have at most, in bytes.
     pub(crate) fn shared_bytes_per_block(&self) -> usize {
         self.shared.shared_bytes_per_block
+    }
+
+    /// Whether sweeps compute as the CPU does.
+    pub(crate) fn exact(&self) -> bool {
+        self.shared.exact
     }
 
     /// Streaming multiprocessors.
@@ -270,6 +279,15 @@ impl CudaDevice {
         }
         functions.insert(name.into(), Function { raw, shared_bytes: shared_bytes.max(USUAL) });
         raw
+    }
+}
+
+/// Loads a module: the embedded one, or for work on a kernel that of the same name in the folder `COMOVE_CUDA_MODULES`.
+fn load(name: &str, embedded: &[u8]) -> cust::error::CudaResult<Module> {
+    let folder = std::env::var_os("COMOVE_CUDA_MODULES").map(std::path::PathBuf::from);
+    match folder.and_then(|folder| std::fs::read(folder.join(format!("{name}.fatbin"))).ok()) {
+        Some(other) => Module::from_fatbin(other, &[]),
+        None => Module::from_fatbin(embedded, &[]),
     }
 }
 

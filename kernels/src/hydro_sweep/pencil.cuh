@@ -2,7 +2,7 @@
 #pragma once
 #include "point/relaxing_tvd.cuh"
 
-/// Walks a pencil once. Cell n is loaded when it is reached, together with what the scheme still needs of the cells behind
+/// Walks a pencil once. Cell n is loaded one step before it is reached, together with what the scheme still needs of the cells behind
 /// it: each cell's fluxes are computed once, and nothing but the new values is written.
 ///
 /// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
@@ -11,7 +11,7 @@
 /// again(n, u): the same once more, for cells that are advanced
 /// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
 /// store(n, u): an advanced cell, after `again`
-template <typename T, bool REDO, typename Load, typename Again, typename Face, typename Store>
+template <typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store>
 __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
                                              Again again, Face face, Store store) {
     const T half_step = dt_over_dx * T(0.25), step = dt_over_dx * T(0.5);
@@ -27,16 +27,21 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
         u1[f] = right1[f] = upwind1[f] = upwind2[f] = upwind3[f] = T(0.0);
         right_2[f] = right_change[f] = left_2[f] = left_change[f] = moving_right[f] = flux_before[f] = T(0.0);
     }
+    // fetched while the cell before it is worked on
+    T next[FIELDS];
+    load(0, next);
 #pragma unroll 1
     for (int n = 0; n < cells; n++) {
         T u[FIELDS], right[FIELDS], left[FIELDS];
-        load(n, u);
-        split_flux(u, eos, right, left);
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) u[f] = next[f];
+        if (n + 1 < cells) load(n + 1, next);
+        split_flux<A>(u, eos, right, left);
         T half[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
             const T upwind = upwind_flux(right1[f], left[f]);
-            half[f] = updated(u1[f], half_step, upwind1[f], upwind);
+            half[f] = updated<A>(u1[f], half_step, upwind1[f], upwind);
             if (REDO) {
                 upwind3[f] = upwind2[f];
                 upwind2[f] = upwind1[f];
@@ -46,13 +51,13 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
             u1[f] = u[f];
         }
         if (n < 2) continue;
-        split_flux(half, eos, right, left);
+        split_flux<A>(half, eos, right, left);
         T flux[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
             const T to_right = right[f] - right_2[f], to_left = left[f] - left_2[f];
-            flux[f] = moving_right[f] - leftward(left_2[f], left_change[f], to_left);
-            moving_right[f] = rightward(right_2[f], right_change[f], to_right);
+            flux[f] = moving_right[f] - leftward<A>(left_2[f], left_change[f], to_left);
+            moving_right[f] = rightward<A>(right_2[f], right_change[f], to_right);
             right_change[f] = to_right;
             left_change[f] = to_left;
             right_2[f] = right[f];
@@ -68,7 +73,7 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
             T cell[FIELDS];
             again(n - 3, cell);
 #pragma unroll
-            for (int f = 0; f < FIELDS; f++) cell[f] = updated(cell[f], step, flux_before[f], flux[f]);
+            for (int f = 0; f < FIELDS; f++) cell[f] = updated<A>(cell[f], step, flux_before[f], flux[f]);
             store(n - 3, cell);
         }
 #pragma unroll

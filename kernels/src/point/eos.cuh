@@ -9,5 +9,7 @@ template <typename T> struct Eos {
     T pressure_floor;
 
     /// P = S rho^(gamma - 1).
-    INLINE T entropy_pressure(T density, T entropy) const { return entropy * power(density, gamma - T(1.0)); }
+    template <typename A = Exact> INLINE T entropy_pressure(T density, T entropy) const {
+        return entropy * power<A>(density, gamma - T(1.0));
+    }
 };

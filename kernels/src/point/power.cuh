@@ -1,32 +1,33 @@
 // x^y for positive normal x: the twin of power.rs, operation by operation.
 #pragma once
-#include "cuda/real.cuh"
+#include "cuda/arithmetic.cuh"
 
 /// (1 - r)^(-1/3) to third order in r.
-template <typename T> INLINE T inverse_cube_root_correction(T r) {
-    return T(1.0) + r * (T(1.0 / 3.0) + r * (T(2.0 / 9.0) + r * T(14.0 / 81.0)));
+template <typename A, typename T> INLINE T inverse_cube_root_correction(T r) {
+    const T third = A::multiply_add(r, T(14.0 / 81.0), T(2.0 / 9.0));
+    return A::multiply_add(r, A::multiply_add(r, third, T(1.0 / 3.0)), T(1.0));
 }
 
 /// x^(2/3).
-INLINE float two_thirds(float x) {
+template <typename A> INLINE float two_thirds(float x) {
     const uint32_t third = ((bits_of(x) >> 12) * 5461u) >> 2;
     const float guess = of_bits(0x54a21d2au - third);
-    float r = 1.0f - (guess * guess) * (guess * x);
-    const float root = guess * inverse_cube_root_correction(r);
+    float r = A::multiply_add(-(guess * guess), guess * x, 1.0f);
+    const float root = guess * inverse_cube_root_correction<A>(r);
     const float product = root * x;
-    r = 1.0f - (root * root) * product;
-    return product + product * (r * float(1.0 / 3.0));
+    r = A::multiply_add(-(root * root), product, 1.0f);
+    return A::multiply_add(product, r * float(1.0 / 3.0), product);
 }
-INLINE double two_thirds(double x) {
+template <typename A> INLINE double two_thirds(double x) {
     const uint64_t third = (bits_of(x) >> 32) * uint64_t(0x55555555u);
     const double guess = of_bits(uint64_t(0x553ef0ff289dd796ull) - third);
-    double r = 1.0 - (guess * guess) * (guess * x);
-    double root = guess * inverse_cube_root_correction(r);
-    r = 1.0 - (root * root) * (root * x);
-    root = root * inverse_cube_root_correction(r);
+    double r = A::multiply_add(-(guess * guess), guess * x, 1.0);
+    double root = guess * inverse_cube_root_correction<A>(r);
+    r = A::multiply_add(-(root * root), root * x, 1.0);
+    root = root * inverse_cube_root_correction<A>(r);
     const double product = root * x;
-    r = 1.0 - (root * root) * product;
-    return product + product * (r * (1.0 / 3.0));
+    r = A::multiply_add(-(root * root), product, 1.0);
+    return A::multiply_add(product, r * (1.0 / 3.0), product);
 }
 
 /// The numbers that differ between the precisions: bits of the mantissa, the exponent's bias, trailing bits of y that
@@ -76,5 +77,10 @@ template <typename T> INLINE T general_power(T x, T y) {
     return of_bits(Bits(bits_of(power) + (bits_of(shifted) << N::mantissa)));
 }
 
-INLINE float power(float x, float y) { return y == 5.0f / 3.0f - 1.0f ? two_thirds(x) : general_power(x, y); }
-INLINE double power(double x, double y) { return y == 5.0 / 3.0 - 1.0 ? two_thirds(x) : general_power(x, y); }
+/// x^y; a general exponent is computed in one way.
+template <typename A = Exact> INLINE float power(float x, float y) {
+    return y == 5.0f / 3.0f - 1.0f ? two_thirds<A>(x) : general_power(x, y);
+}
+template <typename A = Exact> INLINE double power(double x, double y) {
+    return y == 5.0 / 3.0 - 1.0 ? two_thirds<A>(x) : general_power(x, y);
+}

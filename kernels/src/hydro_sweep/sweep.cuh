@@ -1,9 +1,10 @@
-// One hydro sweep of a level: the twin of hydro_sweep/cpu.rs.
+// One hydro sweep of a level: the twin of hydro_sweep/cpu.rs. The kernels are made of it in the .cu files beside.
 //
 // A block sweeps a tile of a group: the whole group, or a part of it where groups are few or a whole one does not fit into
 // shared memory. The first pass reads its pencils, ghost cells included, straight from the pools; what it gives stays in
 // shared memory for the other two, each in place and by one thread a pencil. Then every cell of the tile is synchronised
 // and written. A cell's values do not depend on the tile it is in.
+#pragma once
 #include "cuda/report.cuh"
 #include "ghosts.cuh"
 #include "hydro_sweep/pencil.cuh"
@@ -51,41 +52,61 @@ template <int Y, int Z> struct Tile {
     }
 };
 
+/// Six values of a cell.
+template <typename T> struct Values {
+    T u[FIELDS];
+};
+
+/// A cell that lies in no group of the level, or beyond a wall. Rare and long: kept out of the way of what is neither.
+template <typename T>
+__device__ __noinline__ Values<T> made_cell(const Sweep<T> &sweep, uint32_t g, int axis, int n, int a, int b) {
+    const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
+    T cell[FIELDS];
+    ghosts.load(ghosts.place(0, axis == 0 ? n : a), ghosts.place(1, axis == 0 ? a : axis == 1 ? n : b),
+                ghosts.place(2, axis == 2 ? n : b), cell);
+    const T x = cell[MOMENTUM], y = cell[MOMENTUM + 1], z = cell[MOMENTUM + 2];
+    return {{cell[DENSITY], axis == 0   ? x : axis == 1 ? y : z, axis == 0 ? y : axis == 1 ? z : x,
+             axis == 0 ? z : axis == 1 ? x : y, cell[ENERGY], cell[ENTROPY]}};
+}
+
 /// Reads the cells of a pencil from the pools: three stretches, each in one group of the level, or made cell by cell.
 template <typename T> struct PoolPencil {
+    const Sweep<T> &sweep;
+    uint32_t g;
     const T *below, *inside, *above; // null: made
     int stride;
-    const Ghosts<T> &ghosts;
     int axis, a, b; // the pencil's place on the other axes, counted from the group's first cell
     int along, across, third;
 
-    __device__ PoolPencil(const Level &level, uint32_t g, const T *fluid, const Ghosts<T> &ghosts, int axis, int a, int b)
-        : ghosts(ghosts), axis(axis), a(a), b(b) {
+    __device__ __forceinline__ PoolPencil(const Sweep<T> &sweep, uint32_t g, int axis, int a, int b)
+        : sweep(sweep), g(g), axis(axis), a(a), b(b) {
         const int outer = first_other(axis), other = second_other(axis);
         stride = axis == 0 ? 1 : axis == 1 ? GROUP : FACE_CELLS;
         along = (MOMENTUM + axis) * GROUP_CELLS;
         across = (MOMENTUM + (axis + 1) % 3) * GROUP_CELLS;
         third = (MOMENTUM + (axis + 2) % 3) * GROUP_CELLS;
-        const uint32_t outside = level.outside[g];
+        const uint32_t outside = sweep.level.outside[g];
         const auto wall = [&](int axis, int step) {
             return step < 0 ? outside >> (2 * axis) & 1 : step > 0 ? outside >> (2 * axis + 1) & 1 : 0;
         };
         const int step_a = (a >= GROUP) - (a < 0), step_b = (b >= GROUP) - (b < 0);
         const bool beyond = wall(outer, step_a) | wall(other, step_b);
-        const int place = (a - step_a * GROUP) * (outer == 0 ? 1 : GROUP) + (b - step_b * GROUP) * (other == 1 ? GROUP : FACE_CELLS);
+        const int place = (a - step_a * GROUP) * (outer == 0 ? 1 : GROUP) +
+                          (b - step_b * GROUP) * (other == 1 ? GROUP : FACE_CELLS);
         const auto weight = [](int axis) { return axis == 0 ? 1 : axis == 1 ? 3 : 9; };
-        const uint32_t *row = level.neighbours + size_t(g) * DIRECTIONS + CENTRE + step_a * weight(outer) + step_b * weight(other);
+        const uint32_t *row = sweep.level.neighbours + size_t(g) * DIRECTIONS + CENTRE + step_a * weight(outer) +
+                              step_b * weight(other);
         const auto stretch = [&](int step) -> const T * {
             const uint32_t slot = row[step * weight(axis)];
             if (slot == NONE || beyond || wall(axis, step)) return nullptr;
-            return fluid + size_t(slot) * GROUP_VALUES + place - step * GROUP * stride;
+            return sweep.fluid + size_t(slot) * GROUP_VALUES + place - step * GROUP * stride;
         };
         below = stretch(-1);
         inside = stretch(0);
         above = stretch(1);
     }
 
-    /// Cell n of the group along the axis, from -3 to 18.
+    /// Cell n of the group along the axis, from -3 to 18, the momentum along it first.
     __device__ __forceinline__ void load(int n, T (&u)[FIELDS]) const {
         const T *from = n < 0 ? below : n < GROUP ? inside : above;
         if (from) {
@@ -97,16 +118,9 @@ template <typename T> struct PoolPencil {
             u[ENERGY] = from[ENERGY * GROUP_CELLS];
             u[ENTROPY] = from[ENTROPY * GROUP_CELLS];
         } else {
-            T cell[FIELDS];
-            ghosts.load(ghosts.place(0, axis == 0 ? n : a), ghosts.place(1, axis == 0 ? a : axis == 1 ? n : b),
-                        ghosts.place(2, axis == 2 ? n : b), cell);
-            const T x = cell[MOMENTUM], y = cell[MOMENTUM + 1], z = cell[MOMENTUM + 2];
-            u[DENSITY] = cell[DENSITY];
-            u[MOMENTUM] = axis == 0 ? x : axis == 1 ? y : z;
-            u[MOMENTUM + 1] = axis == 0 ? y : axis == 1 ? z : x;
-            u[MOMENTUM + 2] = axis == 0 ? z : axis == 1 ? x : y;
-            u[ENERGY] = cell[ENERGY];
-            u[ENTROPY] = cell[ENTROPY];
+            const Values<T> made = made_cell(sweep, g, axis, n, a, b);
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) u[f] = made.u[f];
         }
     }
 };
@@ -158,7 +172,13 @@ __device__ inline uint32_t first_order_faces(const MarkBits &bits, int axis, int
     return faces;
 }
 
-template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const Sweep<T> &sweep) {
+/// The axis of a pass: the three digits of AXES, or what the caller says where that is negative.
+template <int AXES, typename T> __device__ __forceinline__ int axis_of(const Sweep<T> &sweep, int pass) {
+    if constexpr (AXES < 0) return sweep.axes[pass];
+    return pass == 0 ? AXES / 100 : pass == 1 ? AXES / 10 % 10 : AXES % 10;
+}
+
+template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ void hydro_sweep(const Sweep<T> &sweep) {
     using Shape = Tile<Y, Z>;
     extern __shared__ __align__(16) unsigned char memory[];
     T *block = reinterpret_cast<T *>(memory);
@@ -173,9 +193,8 @@ template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const
     // the tile's first cell in the group, and its cells
     const Axes<int> origin = {0, int(part % Shape::TILES_Y) * Y, int(part / Shape::TILES_Y) * Z};
     const Axes<int> size = {GROUP, Y, Z};
-    const int first = sweep.axes[0], second = sweep.axes[1];
+    const int first = axis_of<AXES>(sweep, 0), second = axis_of<AXES>(sweep, 1);
     const Shape tile(first);
-    const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
     if (threadIdx.x == 0) marked = reach = redone = redone_faces = 0, first_redone = NONE;
     if constexpr (REDO) {
         gather_marks(sweep.level, g, sweep.known, redo.passes[2]);
@@ -186,9 +205,11 @@ template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const
         __syncthreads();
     }
 
-#pragma unroll 1
+    // known axes make every distance in memory a constant
+    constexpr int UNROLL = AXES < 0 ? 1 : 3;
+#pragma unroll UNROLL
     for (int pass = 0; pass < 3; pass++) {
-        const int axis = sweep.axes[pass], outer = first_other(axis), other = second_other(axis);
+        const int axis = axis_of<AXES>(sweep, pass), outer = first_other(axis), other = second_other(axis);
         // ghost cells along the others are needed where these are still to be swept
         const auto swept = [&](int axis) { return (pass > 0 && axis == first) || (pass > 1 && axis == second); };
         const int low_a = swept(outer) ? 0 : -HYDRO_GHOSTS, low_b = swept(other) ? 0 : -HYDRO_GHOSTS;
@@ -223,14 +244,14 @@ template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const
             const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
             const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
             if (pass == 0) {
-                const PoolPencil<T> pool(sweep.level, g, sweep.fluid, ghosts, axis, group_a, group_b);
+                const PoolPencil<T> pool(sweep, g, axis, group_a, group_b);
                 const auto load = [&](int n, T(&u)[FIELDS]) {
                     pool.load(origin[axis] - HYDRO_GHOSTS + n, u);
                     if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) store(n, u);
                 };
-                sweep_pencil<T, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store);
+                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store);
             } else {
-                sweep_pencil<T, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, again, again, face, store);
+                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, again, again, face, store);
             }
         }
         __syncthreads();
@@ -291,13 +312,9 @@ template <typename T, int Y, int Z, bool REDO> __device__ void hydro_sweep(const
     }
 }
 
-#define SWEEP(name, T, suffix, Y, Z, REDO, threads, blocks)                                                            \
-    extern "C" __global__ void __launch_bounds__(threads, blocks)                                                      \
-        name##_##suffix(const __grid_constant__ Sweep<T> sweep) {                                                      \
-        hydro_sweep<T, Y, Z, REDO>(sweep);                                                                             \
+/// Declares the kernel `name` in the precision T: tiles of 16 x Y x Z cells, so many threads a block and blocks at once on
+/// a multiprocessor.
+#define SWEEP(name, A, T, Y, Z, REDO, AXES, threads, blocks)                                                           \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Sweep<T> sweep) {       \
+        hydro_sweep<A, T, Y, Z, REDO, AXES>(sweep);                                                                    \
     }
-SWEEP(hydro_sweep_group, float, f32, 16, 16, false, 512, 1)
-SWEEP(hydro_sweep_quarter, float, f32, 8, 8, false, 256, 2)
-SWEEP(hydro_sweep_quarter, double, f64, 8, 8, false, 256, 1)
-SWEEP(hydro_redo, float, f32, 8, 8, true, 256, 1)
-SWEEP(hydro_redo, double, f64, 8, 8, true, 256, 1)
