@@ -3,7 +3,6 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters};
-use comove_kernels::Device;
 use comove_sim::parameters::TimeSteps;
 use comove_sim::{Precision, RunParameters, Simulation, Snapshot};
 
@@ -15,7 +14,7 @@ fn run(
     steps: u64,
     outputs: bool,
 ) -> (Vec<String>, Snapshot) {
-    let device = Device::cpu(threads).expect("threads");
+    let device = common::device(threads);
     let mut simulation = Simulation::start(device, from, parameters.clone()).expect("start");
     let mut hashes = Vec::new();
     while simulation.step_number() < steps {
@@ -42,7 +41,7 @@ fn threads_outputs_and_restarts_leave_the_bits_alone(
     let (with_outputs, _) = run(initial, 2, parameters, steps, true);
     assert_eq!(one, with_outputs, "with outputs");
     for &stop in stops {
-        let device = Device::cpu(2).expect("threads");
+        let device = common::device(2);
         let mut simulation = Simulation::start(device, initial, parameters.clone()).expect("start");
         for _ in 0..stop {
             simulation.step().expect("step");

@@ -3,7 +3,6 @@
 mod common;
 
 use common::{Gas, initial_on, plain_parameters};
-use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, ENERGY, GROUP_CELLS, GROUP_VALUES, MOMENTUM};
 use comove_sim::octree::{CLOSED, PERIODIC};
 use comove_sim::records::StepLimit;
@@ -13,11 +12,11 @@ use comove_sim::{
 };
 
 fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
-    Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start")
+    Simulation::start(common::device(2), snapshot, parameters).expect("start")
 }
 
 fn refusal(snapshot: &Snapshot, parameters: RunParameters) -> String {
-    let started = Simulation::start(Device::cpu(1).expect("threads"), snapshot, parameters);
+    let started = Simulation::start(common::device(1), snapshot, parameters);
     match started.map(drop) {
         Err(error @ SimError::Parameter { .. }) => error.to_string(),
         other => panic!("{other:?}"),

@@ -156,7 +156,7 @@ fn a_refined_group_around_a_point_mass() {
         let mean = case.mean();
         let density = |level: usize| {
             let slot = case.slots[level][0] as usize;
-            &case.fluid.host()[slot * comove_kernels::layout::GROUP_VALUES..][..GROUP_CELLS]
+            &case.fluid.to_host()[slot * comove_kernels::layout::GROUP_VALUES..][..GROUP_CELLS]
         };
         let source = |level: usize| {
             let square = case.width(level).powi(2);

@@ -3,14 +3,13 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters, initial, plain_parameters};
-use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, ENERGY, MOMENTUM};
 use comove_sim::octree::{CLOSED, PERIODIC};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::{Boundaries, Boundary, HostState, Key, Octree, Precision, RunParameters, Simulation, Snapshot};
 
 fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
-    Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start")
+    Simulation::start(common::device(2), snapshot, parameters).expect("start")
 }
 
 /// The same gas everywhere on a tree with coarse–fine boundaries of every kind (faces, edges, corners, across the box

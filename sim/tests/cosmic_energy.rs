@@ -7,7 +7,6 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters};
-use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, PATCH, octant_origin};
 use comove_sim::{Precision, RunParameters, Simulation, Snapshot};
 
@@ -34,7 +33,7 @@ fn drift(groups: u32) -> (f64, f64) {
     let initial = cosmological(groups);
     let parameters =
         RunParameters { max_delta_a: 0.03 / f64::from(groups), ..cosmological_parameters(Precision::Double) };
-    let mut simulation = Simulation::start(Device::cpu(2).expect("threads"), &initial, parameters).expect("start");
+    let mut simulation = Simulation::start(common::device(2), &initial, parameters).expect("start");
     let mass = simulation.summary().initial.mass;
     let mean = mass / initial.header.box_length.powi(3);
     let energy = |simulation: &mut Simulation| potential_energy(&simulation.checkpoint().expect("room"), mean);

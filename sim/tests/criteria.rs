@@ -3,7 +3,6 @@
 mod common;
 
 use common::{initial, plain_parameters};
-use comove_kernels::Device;
 use comove_kernels::flag::program::{Op, ProgramBuilder};
 use comove_sim::criterion::{Program, Quantity};
 use comove_sim::{Criterion, Precision, RunParameters, Simulation, Snapshot};
@@ -18,7 +17,7 @@ fn blob() -> Snapshot {
 
 fn run(refine: Vec<Criterion>, max_level: u8, steps: usize) -> (Snapshot, Vec<String>) {
     let parameters = RunParameters { refine, ..plain_parameters(Precision::Double, max_level, Vec::new()) };
-    let mut simulation = Simulation::start(Device::cpu(2).unwrap(), &blob(), parameters).unwrap();
+    let mut simulation = Simulation::start(common::device(2), &blob(), parameters).unwrap();
     let hashes = (0..steps).map(|_| simulation.step().unwrap().state_hash).collect();
     (simulation.checkpoint().unwrap(), hashes)
 }

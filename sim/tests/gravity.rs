@@ -141,7 +141,7 @@ fn threads_do_not_change_bits() {
         let mesh = point_masses(64, &[position]);
         let mut case = Case::<T>::new(threads, refined_around(2, 1, position, 0.12), 1, &mesh);
         case.solve(&RunParameters::default());
-        case.potential.host().iter().map(|v| v.bits()).collect()
+        case.potential.to_host().iter().map(|v| v.bits()).collect()
     }
     assert_eq!(potential::<f32>(1), potential::<f32>(2));
     assert_eq!(potential::<f64>(1), potential::<f64>(3));
@@ -157,7 +157,7 @@ fn single_precision_follows_double() {
     let mut single = Case::<f32>::new(2, tree, 1, &mesh);
     double.solve(&RunParameters::default());
     single.solve(&RunParameters::default());
-    let largest = double.potential.host().iter().fold(0.0f64, |a, b| a.max(b.abs()));
+    let largest = double.potential.to_host().iter().fold(0.0f64, |a, b| a.max(b.abs()));
     let tolerance = 8.0 * f64::from(f32::EPSILON) * largest / double.width(1);
     for (a, b) in single.acceleration(1).iter().zip(&double.acceleration(1)) {
         for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {

@@ -5,7 +5,6 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters, initial, plain_parameters};
-use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, GROUP, GROUP_CELLS};
 use comove_sim::Criterion;
 use comove_sim::octree::CLOSED;
@@ -32,8 +31,7 @@ struct Outcome {
 
 /// Runs to exactly `target`.
 fn run_to(snapshot: &Snapshot, parameters: &RunParameters, target: f64) -> Outcome {
-    let mut simulation =
-        Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters.clone()).expect("start");
+    let mut simulation = Simulation::start(common::device(2), snapshot, parameters.clone()).expect("start");
     let started = Instant::now();
     let (mut finest_steps, mut regrids, mut residual, mut mass_drift, mut levels) = (0, 0, 0.0f64, 0.0, 0);
     while simulation.next_stop() < target {

@@ -56,7 +56,7 @@ fn sphere_deviation(tree: Octree, middle: [f64; 3]) -> [f64; 2] {
     for level in 0..case.tree.level_count() {
         let share = case.width(level).powi(3);
         for (group, g) in case.acceleration(level).iter().enumerate() {
-            let potential = &case.potential.host()[case.slots[level][group] as usize * GROUP_CELLS..];
+            let potential = &case.potential.to_host()[case.slots[level][group] as usize * GROUP_CELLS..];
             for c in (0..GROUP_CELLS).filter(|&c| is_leaf(&case, level, group, c)) {
                 let x = centre(&case, level, group, c);
                 let (exact, field) = sphere(middle, x);
@@ -131,7 +131,7 @@ fn net_force(tree: Octree, positions: [[f64; 3]; 2]) -> f64 {
     let mut force = [0.0; 3];
     for level in 0..case.tree.level_count() {
         for (group, g) in case.acceleration(level).iter().enumerate() {
-            let gas = &case.fluid.host()[case.slots[level][group] as usize * GROUP_VALUES..][..GROUP_VALUES];
+            let gas = &case.fluid.to_host()[case.slots[level][group] as usize * GROUP_VALUES..][..GROUP_VALUES];
             for c in (0..GROUP_CELLS).filter(|&c| is_leaf(&case, level, group, c)) {
                 for axis in 0..3 {
                     force[axis] += gas[DENSITY * GROUP_CELLS + c] * g[axis][c] * case.width(level).powi(3);

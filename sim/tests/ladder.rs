@@ -3,7 +3,6 @@
 mod common;
 
 use common::{initial, plain_parameters};
-use comove_kernels::Device;
 use comove_sim::error::Fault;
 use comove_sim::{Precision, RunParameters, SimError, Simulation, Snapshot};
 use std::f64::consts::TAU;
@@ -18,7 +17,7 @@ fn parameters(retries: u32, floor_budget: f64) -> RunParameters {
 }
 
 fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
-    Simulation::start(Device::cpu(1).expect("threads"), snapshot, parameters).expect("start")
+    Simulation::start(common::device(1), snapshot, parameters).expect("start")
 }
 
 /// A step in parts ends where it would have ended; steps whose floors no retry helps are taken again ever more rarely;

@@ -3,7 +3,6 @@
 mod common;
 
 use common::{initial, plain_parameters};
-use comove_kernels::Device;
 use comove_kernels::layout::{DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell, cell_coordinate};
 use comove_sim::parameters::SweepOrder;
 use comove_sim::{HostState, Key, Precision, RunParameters, Simulation, Snapshot};
@@ -67,7 +66,7 @@ fn start() -> Snapshot {
 
 fn run(snapshot: &Snapshot, precision: Precision, sweep_order: SweepOrder) -> HostState {
     let parameters = RunParameters { sweep_order, ..plain_parameters(precision, 2, vec![1.5, 2.5]) };
-    let mut simulation = Simulation::start(Device::cpu(2).expect("threads"), snapshot, parameters).expect("start");
+    let mut simulation = Simulation::start(common::device(2), snapshot, parameters).expect("start");
     for _ in 0..6 {
         simulation.step().expect("step");
     }
@@ -110,7 +109,7 @@ fn carried_error(groups: u32) -> f64 {
             (1.0 + 0.5 * pulse, [speed, 0.0, 0.0], 0.6 * (1.0 + pulse))
         });
         let parameters = plain_parameters(Precision::Double, 0, Vec::new());
-        let device = Device::cpu(2).expect("threads");
+        let device = common::device(2);
         let mut simulation = Simulation::start(device, &snapshot, parameters).expect("start");
         while simulation.next_stop() < end {
             simulation.step().expect("step");

@@ -1,10 +1,17 @@
 //! Starting states for the tests of whole runs.
 #![allow(dead_code)]
 
+use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::octree::PERIODIC;
 use comove_sim::parameters::RunParameters;
 use comove_sim::{Coordinates, Cosmology, Criterion, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
+
+/// The device that these tests run on: the CPU with so many threads, or what `COMOVE_TEST_DEVICE` names.
+pub(crate) fn device(threads: usize) -> Device {
+    let name = std::env::var("COMOVE_TEST_DEVICE").unwrap_or("cpu".into());
+    Device::from_name(&name, threads).expect("the device is there")
+}
 
 pub(crate) const GAMMA: f64 = 5.0 / 3.0;
 

@@ -48,7 +48,8 @@ impl<T: Real> Case<T> {
 
     /// `density(level, cell)` gives every cell's density.
     fn with_cells(threads: usize, tree: Octree, density: impl Fn(usize, [usize; 3]) -> f64) -> Self {
-        let device = Device::cpu(threads).expect("threads start");
+        let device = Device::from_name(&std::env::var("COMOVE_TEST_DEVICE").unwrap_or("cpu".into()), threads)
+            .expect("the device is there");
         // slots run backwards, so that no slot is the place of its group
         let last = tree.group_count() - 1;
         let slots: Vec<Vec<u32>> = (0..tree.level_count())
@@ -86,7 +87,7 @@ impl<T: Real> Case<T> {
         if self.tree.periodic() == CLOSED {
             return 0.0;
         }
-        let fluid = self.fluid.host();
+        let fluid = self.fluid.to_host();
         let groups = self.slots[0].iter().map(|&slot| &fluid[slot as usize * GROUP_VALUES..][..GROUP_CELLS]);
         groups.flatten().map(|v| v.wide()).sum::<f64>() / (self.slots[0].len() * GROUP_CELLS) as f64
     }
@@ -136,7 +137,8 @@ impl<T: Real> Case<T> {
         );
         let tables = &self.tables[level];
         mass_sheet(device, tables, self.width(level), &potential, &gradients, &mut sheet);
-        let group = |slot: &u32| &sheet.host()[*slot as usize * GROUP_CELLS..][..GROUP_CELLS];
+        let sheet = sheet.to_host();
+        let group = |slot: &u32| &sheet[*slot as usize * GROUP_CELLS..][..GROUP_CELLS];
         self.slots[level].iter().flat_map(group).map(|v| v.wide()).collect()
     }
 
@@ -162,9 +164,10 @@ impl<T: Real> Case<T> {
             &mut reports,
             &mut kicks,
         );
+        let gas = gas.to_host();
         let field = |slot: u32, axis: usize| {
             let start = slot as usize * GROUP_VALUES + (MOMENTUM + axis) * GROUP_CELLS;
-            gas.host()[start..][..GROUP_CELLS].iter().map(|v| v.wide()).collect()
+            gas[start..][..GROUP_CELLS].iter().map(|v| v.wide()).collect()
         };
         self.slots[level].iter().map(|&slot| [0, 1, 2].map(|axis| field(slot, axis))).collect()
     }
