@@ -39,7 +39,8 @@ struct Booking {
             first_floored = min(first_floored, offset);
             floor_energy += gained;
             floor_mass += double(after[DENSITY]) - double(density);
-        } else if (done.cold) {
+        } else {
+            // nothing but in a cold cell, and what shows a cell that is no number
             energy_added += gained;
         }
         if (bad) {
