@@ -181,6 +181,42 @@ pub(crate) fn with_gpu(test: impl FnOnce(&crate::Device)) {
     }
 }
 
+/// Gas in every cell of a mesh for comparisons of devices: hot, cold and floored by turns, and with `broken` a few cells
+/// that are not finite.
+pub(crate) fn motley_gas<T: Real>(mesh: &Mesh, noise: &mut Noise, broken: bool) -> Vec<T> {
+    mesh.fill(|_| {
+        let density = 10f64.powf(2.0 * noise.next());
+        let kind = noise.next();
+        // Mach numbers from 0 to 1000
+        let speed = 10f64.powf(3.0 * noise.next());
+        let velocity = [0, 1, 2].map(|_| speed * noise.next());
+        let mut u = conserved(density, velocity, 1.0 + 0.5 * noise.next(), 5.0 / 3.0);
+        if kind > 0.995 {
+            u[[0, 4, 5][(100.0 * (noise.next() + 1.0)) as usize % 3]] *= -1e-3;
+        }
+        if broken && kind < -0.9995 {
+            u[(3.0 * (noise.next() + 1.0)) as usize] = [f64::NAN, f64::INFINITY][usize::from(noise.next() > 0.0)];
+        }
+        u
+    })
+}
+
+/// Compares the pools of fluid of two devices bit by bit; what is not a number has no bits.
+pub(crate) fn assert_same_fluid<T: Real>(found: &[T], expected: &[T], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let different =
+        |n: &usize| found[*n].bits() != expected[*n].bits() && !(found[*n].is_nan() && expected[*n].is_nan());
+    let count = (0..found.len()).filter(different).count();
+    if let Some(n) = (0..found.len()).find(different) {
+        let (slot, field, cell) = (n / GROUP_VALUES, n / GROUP_CELLS % FIELDS, n % GROUP_CELLS);
+        let at = crate::layout::cell_coordinate(cell);
+        let (found, expected) = (found[n], expected[n]);
+        panic!(
+            "{what}: {count} values differ, first slot {slot} field {field} cell {at:?}: GPU {found}, CPU {expected}"
+        );
+    }
+}
+
 /// Reproducible noise in [−1, 1).
 pub(crate) struct Noise(u64);
 

@@ -152,4 +152,6 @@ pub fn flag<T: Real>(
 }
 
 #[cfg(test)]
+mod gpu_tests;
+#[cfg(test)]
 mod tests;

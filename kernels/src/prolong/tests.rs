@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::layout::{ENTROPY, FIELDS, GROUP, GROUP_CELLS, cell};
-use crate::testing::{Mesh, Noise};
+use crate::testing::{Mesh, Noise, assert_same_fluid, motley_gas, with_gpu};
 
 /// Fills the level's groups `new` anew; all others keep what they hold.
 fn prolonged<T: Real>(mesh: &Mesh, new: &[usize], fluid: Vec<T>) -> Vec<T> {
@@ -105,4 +105,32 @@ fn positive_stays_positive() {
         assert!(least > 0.2e-5, "{least}");
     }
     assert_eq!(after.len() % FIELDS, 0);
+}
+
+fn devices_agree<T: Real>(gpu: &Device) {
+    let cpu = Device::cpu(2).unwrap();
+    let mut noise = Noise::new(4);
+    for case in 0..5 {
+        let mesh = Mesh::random(&mut noise, 3);
+        let fluid: Vec<T> = motley_gas(&mesh, &mut noise, false);
+        for level in 1..mesh.levels.len() {
+            // in an order of their own
+            let new: Vec<usize> = (0..mesh.levels[level].len()).rev().filter(|g| g % 3 != case % 3).collect();
+            let after = [&cpu, gpu].map(|device| {
+                let mut pool = Buffer::from_host(device, fluid.clone()).unwrap();
+                prolong(device, &mesh.tables(level), &new, &mut pool, &Eos::new(5.0 / 3.0));
+                pool.to_host()
+            });
+            let walls = (mesh.periodic, mesh.faces);
+            assert_same_fluid(&after[1], &after[0], &format!("case {case}, level {level}, {walls:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_gpu_prolongs_to_the_same_bits() {
+    with_gpu(|gpu| {
+        devices_agree::<f32>(gpu);
+        devices_agree::<f64>(gpu);
+    });
 }

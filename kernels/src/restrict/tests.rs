@@ -4,7 +4,7 @@ use super::*;
 use crate::isa::Isa;
 use crate::layout::{ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, MOMENTUM, cell};
 use crate::tables::NONE;
-use crate::testing::{Mesh, Noise};
+use crate::testing::{Mesh, Noise, assert_same_fluid, motley_gas, with_gpu};
 
 /// Two root groups with three refined patches.
 fn mesh() -> Mesh {
@@ -102,4 +102,29 @@ fn mirrored_input_gives_mirrored_bits_on_every_instruction_set() {
             assert_eq!(restricted(isa, mirrored(&pool, axis)), mirrored(&expected, axis), "axis {axis}");
         }
     }
+}
+
+fn devices_agree<T: Real>(gpu: &Device) {
+    let cpu = Device::cpu(2).unwrap();
+    let mut noise = Noise::new(2);
+    for (case, gamma) in [5.0 / 3.0, 1.4, 5.0 / 3.0].into_iter().enumerate() {
+        let mesh = Mesh::random(&mut noise, 3);
+        let fluid: Vec<T> = motley_gas(&mesh, &mut noise, true);
+        for level in 0..mesh.levels.len() {
+            let after = [&cpu, gpu].map(|device| {
+                let mut pool = Buffer::from_host(device, fluid.clone()).unwrap();
+                restrict(device, &mesh.tables(level), &mut pool, &Eos::new(gamma));
+                pool.to_host()
+            });
+            assert_same_fluid(&after[1], &after[0], &format!("case {case}, level {level}"));
+        }
+    }
+}
+
+#[test]
+fn a_gpu_restricts_to_the_same_bits() {
+    with_gpu(|gpu| {
+        devices_agree::<f32>(gpu);
+        devices_agree::<f64>(gpu);
+    });
 }

@@ -28,3 +28,34 @@ pub fn state_hash<T: Real>(device: &Device, tables: &LevelTables, fluid: &Buffer
         Device::Cuda(device) => hashes.copy_from_slice(&cuda::state_hash(device, tables, fluid)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Mesh, Noise, motley_gas, with_gpu};
+
+    fn devices_agree<T: Real>(gpu: &Device) {
+        let cpu = Device::cpu(2).unwrap();
+        let mut noise = Noise::new(12);
+        let mesh = Mesh::random(&mut noise, 2);
+        let fluid: Vec<T> = motley_gas(&mesh, &mut noise, true);
+        for level in 0..mesh.levels.len() {
+            let tables = mesh.tables(level);
+            let [expected, found] = [&cpu, gpu].map(|device| {
+                let pool = Buffer::from_host(device, fluid.clone()).unwrap();
+                let mut hashes = vec![0; tables.len()];
+                state_hash(device, &tables, &pool, &mut hashes);
+                hashes
+            });
+            assert_eq!(found, expected, "level {level}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_gives_the_same_hashes() {
+        with_gpu(|gpu| {
+            devices_agree::<f32>(gpu);
+            devices_agree::<f64>(gpu);
+        });
+    }
+}

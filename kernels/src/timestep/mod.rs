@@ -47,3 +47,36 @@ pub fn signal_speed<T: Real>(
         Device::Cuda(device) => speeds.copy_from_slice(&cuda::signal_speed(device, tables, fluid, eos)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Mesh, Noise, motley_gas, with_gpu};
+
+    fn devices_agree<T: Real>(gpu: &Device) {
+        let cpu = Device::cpu(2).unwrap();
+        let mut noise = Noise::new(8);
+        let mesh = Mesh::random(&mut noise, 2);
+        for broken in [false, true] {
+            let fluid: Vec<T> = motley_gas(&mesh, &mut noise, broken);
+            for level in 0..mesh.levels.len() {
+                let tables = mesh.tables(level);
+                let [expected, found] = [&cpu, gpu].map(|device| {
+                    let pool = Buffer::from_host(device, fluid.clone()).unwrap();
+                    let mut speeds = vec![SignalSpeed::default(); tables.len()];
+                    signal_speed(device, &tables, &pool, &Eos::new(5.0 / 3.0), &mut speeds);
+                    speeds
+                });
+                assert_eq!(found, expected, "level {level}, broken cells: {broken}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gpu_finds_the_same_cells() {
+        with_gpu(|gpu| {
+            devices_agree::<f32>(gpu);
+            devices_agree::<f64>(gpu);
+        });
+    }
+}

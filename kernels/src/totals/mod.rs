@@ -63,3 +63,48 @@ pub fn totals<T: Real>(device: &Device, tables: &LevelTables, fluid: &Buffer<T>,
         Device::Cuda(device) => totals.copy_from_slice(&cuda::totals(device, tables, fluid)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Mesh, Noise, conserved, with_gpu};
+
+    fn devices_agree<T: Real>(gpu: &Device) {
+        let cpu = Device::cpu(2).unwrap();
+        let mut noise = Noise::new(10);
+        let mesh = Mesh::random(&mut noise, 3);
+        let fluid: Vec<T> = mesh.fill(|_| {
+            let velocity = [0, 1, 2].map(|_| 30.0 * noise.next());
+            conserved(10f64.powf(2.0 * noise.next()), velocity, 1.0, 5.0 / 3.0)
+        });
+        for level in 0..mesh.levels.len() {
+            let tables = mesh.tables(level);
+            let [expected, found] = [&cpu, gpu].map(|device| {
+                let pool = Buffer::from_host(device, fluid.clone()).unwrap();
+                let mut all = vec![GroupTotals::default(); tables.len()];
+                totals(device, &tables, &pool, &mut all);
+                all
+            });
+            for (g, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                // another order of a few thousand additions; Σ|ρv| ≤ √(Σρ Σρv²)
+                let momentum = (2.0 * expected.mass * expected.kinetic).sqrt();
+                let sums = |t: &GroupTotals| [t.mass, t.kinetic, t.energy, t.thermal].into_iter().chain(t.momentum);
+                let scales = [expected.mass, expected.kinetic, expected.energy, expected.energy];
+                let scales = scales.into_iter().chain([momentum; 3]);
+                let mut pairs = sums(found).zip(sums(expected)).zip(scales);
+                let same = pairs.all(|((found, expected), scale)| (found - expected).abs() <= 1e-12 * scale)
+                    && (found.cells, found.density_min, found.density_max)
+                        == (expected.cells, expected.density_min, expected.density_max);
+                assert!(same, "level {level}, group {g}: GPU {found:?}, CPU {expected:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gpu_sums_the_same() {
+        with_gpu(|gpu| {
+            devices_agree::<f32>(gpu);
+            devices_agree::<f64>(gpu);
+        });
+    }
+}
