@@ -85,17 +85,25 @@ impl<T: Copy> Array<T> {
     /// A copy of all values on the host, once everything launched before is done.
     pub(crate) fn to_host(&self) -> Vec<T> {
         let mut values = Vec::with_capacity(self.len);
-        if self.len > 0 {
-            self.device.activate();
-            let to = values.as_mut_ptr() as *mut c_void;
-            // SAFETY: as many bytes on both sides, there when the stream has been waited for.
-            unsafe {
-                let bytes = self.len * size_of::<T>();
-                unwrap("copy to the host", sys::cuMemcpyDtoHAsync_v2(to, self.start, bytes, self.device.stream()));
-                self.device.synchronize();
-                values.set_len(self.len);
+        let bytes = self.len * size_of::<T>();
+        let to = values.as_mut_ptr() as *mut u8;
+        self.device.activate();
+        self.device.with_staging(|staging| {
+            for first in (0..bytes).step_by(staging.bytes()) {
+                let part = staging.bytes().min(bytes - first);
+                let from = self.start + first as u64;
+                // SAFETY: the staging area has so many bytes, and so has the vector from `first` on; the copy is done when
+                // the stream has been waited for.
+                unsafe {
+                    let copied = sys::cuMemcpyDtoHAsync_v2(staging.start(), from, part, self.device.stream());
+                    unwrap("copy to the host", copied);
+                    self.device.synchronize();
+                    std::ptr::copy_nonoverlapping(staging.start().cast::<u8>(), to.add(first), part);
+                }
             }
-        }
+        });
+        // SAFETY: all of them have been copied.
+        unsafe { values.set_len(self.len) };
         values
     }
 
@@ -145,5 +153,37 @@ impl<T> Drop for Array<T> {
             // SAFETY: allocated in this stream, and nobody else holds it. An error here has been reported before.
             unsafe { sys::cuMemFreeAsync(self.start, self.device.stream()) };
         }
+    }
+}
+
+/// Page-locked host memory, which copies from the device reach without another copy by the driver.
+pub(super) struct Staging {
+    start: *mut c_void,
+}
+
+impl Staging {
+    const BYTES: usize = 8 << 20;
+
+    /// In the present context.
+    pub(super) fn new() -> Self {
+        let mut start = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for the call.
+        unwrap("allocate page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut start, Self::BYTES) });
+        Self { start }
+    }
+
+    fn bytes(&self) -> usize {
+        Self::BYTES
+    }
+
+    fn start(&self) -> *mut c_void {
+        self.start
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`; nobody else holds it. An error here has been reported before.
+        unsafe { sys::cuMemFreeHost(self.start) };
     }
 }

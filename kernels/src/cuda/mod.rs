@@ -37,6 +37,7 @@ pub struct CudaDevice {
 struct Shared {
     // dropped in this order: what lives in the context before it
     functions: Mutex<HashMap<String, Function>>,
+    staging: Mutex<array::Staging>,
     modules: Vec<Module>,
     stream: Stream,
     context: Context,
@@ -146,6 +147,7 @@ impl CudaDevice {
         Ok(Self {
             shared: Arc::new(Shared {
                 functions: Mutex::default(),
+                staging: Mutex::new(array::Staging::new()),
                 modules,
                 stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
                 context,
@@ -217,6 +219,11 @@ impl CudaDevice {
     pub fn synchronize(&self) {
         self.activate();
         self.shared.stream.synchronize().unwrap_or_else(|e| panic!("the GPU failed: {e:?}"));
+    }
+
+    /// Lends the host memory that copies pass through.
+    fn with_staging<R>(&self, work: impl FnOnce(&array::Staging) -> R) -> R {
+        work(&self.shared.staging.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Launches `kernel` in the precision of `T` on `blocks` blocks; nothing for none. Write it as [`launch!`].

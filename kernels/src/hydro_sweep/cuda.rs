@@ -26,6 +26,8 @@ struct Sweep<T> {
     found: Pointer<u16>,
     redo: Pointer<u32>,
     reports: Pointer<GroupReport>,
+    shells: Pointer<T>,
+    groups: u32,
     dt_over_dx: T,
     axes: [i32; 3],
     eos: Eos<T>,
@@ -43,6 +45,12 @@ const QUARTER: Tile = Tile { cells: [8, 8], threads: 256 };
 impl Tile {
     fn per_group(&self) -> usize {
         GROUP / self.cells[0] * (GROUP / self.cells[1])
+    }
+
+    /// Values of the cells in and around it.
+    fn shell_values(&self) -> usize {
+        let [y, z] = self.cells.map(|n| n + 2 * HYDRO_GHOSTS);
+        FIELDS * (GROUP + 2 * HYDRO_GHOSTS) * y * z
     }
 
     /// Bytes of shared memory: the cells and ghost cells after the first pass, whichever axis it was along.
@@ -90,9 +98,12 @@ pub(super) fn hydro_sweep<T: Real>(
         }
         (false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
     };
-    let blocks = swept * tile.per_group();
+    let tiles = swept * tile.per_group();
+    // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another
+    let blocks = tiles.min(device.multiprocessors() as usize * if tile.threads == 512 { 1 } else { 2 });
+    let shells = Array::<T>::room(device, blocks * tile.shell_values()).expect("room for ghost cells");
     let list = redo.map(|groups| Array::of(device, groups).expect("room for a list"));
-    let per_tile = Array::<GroupReport>::room(device, blocks).expect("room for reports");
+    let per_tile = Array::<GroupReport>::room(device, tiles).expect("room for reports");
     let sweep = Sweep {
         level: Level::of(device, tables),
         flux_slots: flux_slots.on(device),
@@ -104,6 +115,8 @@ pub(super) fn hydro_sweep<T: Real>(
         found,
         redo: list.as_ref().map_or(Pointer::NULL, Array::pointer),
         reports: per_tile.pointer(),
+        shells: shells.pointer(),
+        groups: swept as u32,
         dt_over_dx: parameters.dt_over_dx,
         axes: parameters.axes.map(|axis| axis as i32),
         eos: parameters.eos,

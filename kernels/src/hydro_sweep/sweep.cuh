@@ -22,6 +22,8 @@ template <typename T> struct Sweep {
     uint16_t *found;       // the same
     const uint32_t *redo;  // the groups to sweep; null: all, and no face at first order
     GroupReport *reports;  // [groups swept, tiles]
+    T *shells;             // room of a Shell for each block
+    uint32_t groups;       // to sweep
     T dt_over_dx;
     int axes[3];
     Eos<T> eos;
@@ -52,54 +54,74 @@ template <int Y, int Z> struct Tile {
     }
 };
 
-/// Six values of a cell.
-template <typename T> struct Values {
-    T u[FIELDS];
+/// Cells in and around a tile as they are gathered, ghosts on all sides: [6, Z + 6, Y + 6, 22].
+template <int Y, int Z> struct Shell {
+    static constexpr int X_CELLS = GROUP + 2 * HYDRO_GHOSTS, Y_CELLS = Y + 2 * HYDRO_GHOSTS, Z_CELLS = Z + 2 * HYDRO_GHOSTS;
+    static constexpr int CELLS = X_CELLS * Y_CELLS * Z_CELLS;
 };
 
-/// A cell that lies in no group of the level, or beyond a wall. Rare and long: kept out of the way of what is neither.
-template <typename T>
-__device__ __noinline__ Values<T> made_cell(const Sweep<T> &sweep, uint32_t g, int axis, int n, int a, int b) {
-    const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
-    T cell[FIELDS];
-    ghosts.load(ghosts.place(0, axis == 0 ? n : a), ghosts.place(1, axis == 0 ? a : axis == 1 ? n : b),
-                ghosts.place(2, axis == 2 ? n : b), cell);
-    const T x = cell[MOMENTUM], y = cell[MOMENTUM + 1], z = cell[MOMENTUM + 2];
-    return {{cell[DENSITY], axis == 0   ? x : axis == 1 ? y : z, axis == 0 ? y : axis == 1 ? z : x,
-             axis == 0 ? z : axis == 1 ? x : y, cell[ENERGY], cell[ENTROPY]}};
+/// Whether a region around a group, step cells of -1, 0, 1 along the axes, has to be made: interpolated from the coarser
+/// level, or made from cells inside because it lies beyond a wall.
+__device__ __forceinline__ bool is_made(const uint32_t *row, uint32_t outside, int dx, int dy, int dz) {
+    const uint32_t walls = (dx < 0 ? 1 : dx > 0 ? 2 : 0) | (dy < 0 ? 4 : dy > 0 ? 8 : 0) | (dz < 0 ? 16 : dz > 0 ? 32 : 0);
+    return (outside & walls) || row[direction(dx, dy, dz)] == NONE;
 }
 
-/// Reads the cells of a pencil from the pools: three stretches, each in one group of the level, or made cell by cell.
-template <typename T> struct PoolPencil {
-    const Sweep<T> &sweep;
-    uint32_t g;
-    const T *below, *inside, *above; // null: made
-    int stride;
-    int axis, a, b; // the pencil's place on the other axes, counted from the group's first cell
-    int along, across, third;
+/// -1, 0 or 1: in which group a coordinate lies.
+__device__ __forceinline__ int step_of(int n) { return (n >= GROUP) - (n < 0); }
 
-    __device__ __forceinline__ PoolPencil(const Sweep<T> &sweep, uint32_t g, int axis, int a, int b)
-        : sweep(sweep), g(g), axis(axis), a(a), b(b) {
-        const int outer = first_other(axis), other = second_other(axis);
-        stride = axis == 0 ? 1 : axis == 1 ? GROUP : FACE_CELLS;
-        along = (MOMENTUM + axis) * GROUP_CELLS;
-        across = (MOMENTUM + (axis + 1) % 3) * GROUP_CELLS;
-        third = (MOMENTUM + (axis + 2) % 3) * GROUP_CELLS;
+/// Makes the cells around a tile that no group of the level holds, by all threads: in `shell`, whose other cells stay as
+/// they are.
+template <typename T, int Y, int Z>
+__device__ void make_cells(const Sweep<T> &sweep, uint32_t g, int origin_y, int origin_z, T *shell) {
+    using Cells = Shell<Y, Z>;
+    const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
+    const uint32_t outside = sweep.level.outside[g];
+    for (int e = threadIdx.x; e < Cells::CELLS; e += blockDim.x) {
+        const int i = e % Cells::X_CELLS - HYDRO_GHOSTS;
+        const int j = e / Cells::X_CELLS % Cells::Y_CELLS - HYDRO_GHOSTS + origin_y;
+        const int k = e / (Cells::X_CELLS * Cells::Y_CELLS) - HYDRO_GHOSTS + origin_z;
+        if (!is_made(ghosts.row, outside, step_of(i), step_of(j), step_of(k))) continue;
+        T u[FIELDS];
+        ghosts.load(ghosts.place(0, i), ghosts.place(1, j), ghosts.place(2, k), u);
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) shell[f * Cells::CELLS + e] = u[f];
+    }
+}
+
+/// Reads the cells of a pencil: three stretches, each in one group of the level, or among the cells that were made.
+template <typename T> struct PoolPencil {
+    /// Cells that lie together: where cell 0 of the group would be, and the distances of cells and fields.
+    struct Stretch {
+        const T *start;
+        int cell, field;
+    };
+    Stretch below, inside, above;
+    int axis;
+
+    /// The pencil at (a, b), counted from the group's first cell, on the other axes.
+    template <int Y, int Z>
+    __device__ __forceinline__ PoolPencil(const Sweep<T> &sweep, uint32_t g, int axis, int a, int b, int origin_y, int origin_z,
+                                          const T *shell, Shell<Y, Z>)
+        : axis(axis) {
+        const int step_a = step_of(a), step_b = step_of(b);
+        const uint32_t *row = sweep.level.neighbours + size_t(g) * DIRECTIONS;
         const uint32_t outside = sweep.level.outside[g];
-        const auto wall = [&](int axis, int step) {
-            return step < 0 ? outside >> (2 * axis) & 1 : step > 0 ? outside >> (2 * axis + 1) & 1 : 0;
-        };
-        const int step_a = (a >= GROUP) - (a < 0), step_b = (b >= GROUP) - (b < 0);
-        const bool beyond = wall(outer, step_a) | wall(other, step_b);
-        const int place = (a - step_a * GROUP) * (outer == 0 ? 1 : GROUP) +
-                          (b - step_b * GROUP) * (other == 1 ? GROUP : FACE_CELLS);
-        const auto weight = [](int axis) { return axis == 0 ? 1 : axis == 1 ? 3 : 9; };
-        const uint32_t *row = sweep.level.neighbours + size_t(g) * DIRECTIONS + CENTRE + step_a * weight(outer) +
-                              step_b * weight(other);
-        const auto stretch = [&](int step) -> const T * {
-            const uint32_t slot = row[step * weight(axis)];
-            if (slot == NONE || beyond || wall(axis, step)) return nullptr;
-            return sweep.fluid + size_t(slot) * GROUP_VALUES + place - step * GROUP * stride;
+        const auto stretch = [&](int step) -> Stretch {
+            const int dx = axis == 0 ? step : step_a, dy = axis == 0 ? step_a : axis == 1 ? step : step_b;
+            const int dz = axis == 2 ? step : step_b;
+            if (is_made(row, outside, dx, dy, dz)) {
+                using Cells = Shell<Y, Z>;
+                constexpr int ROW = Cells::X_CELLS, PLANE = ROW * Cells::Y_CELLS;
+                const int i = axis == 0 ? 0 : a, j = axis == 0 ? a : axis == 1 ? 0 : b, k = axis == 2 ? 0 : b;
+                return {shell + (k - origin_z + HYDRO_GHOSTS) * PLANE + (j - origin_y + HYDRO_GHOSTS) * ROW + i + HYDRO_GHOSTS,
+                        axis == 0 ? 1 : axis == 1 ? ROW : PLANE, Cells::CELLS};
+            }
+            const int i = axis == 0 ? 0 : a - dx * GROUP, j = axis == 1 ? 0 : (axis == 0 ? a : b) - dy * GROUP;
+            const int k = axis == 2 ? 0 : b - dz * GROUP;
+            const int stride = axis == 0 ? 1 : axis == 1 ? GROUP : FACE_CELLS;
+            return {sweep.fluid + size_t(row[direction(dx, dy, dz)]) * GROUP_VALUES + cell(i, j, k) - step * GROUP * stride,
+                    stride, GROUP_CELLS};
         };
         below = stretch(-1);
         inside = stretch(0);
@@ -108,20 +130,15 @@ template <typename T> struct PoolPencil {
 
     /// Cell n of the group along the axis, from -3 to 18, the momentum along it first.
     __device__ __forceinline__ void load(int n, T (&u)[FIELDS]) const {
-        const T *from = n < 0 ? below : n < GROUP ? inside : above;
-        if (from) {
-            from += n * stride;
-            u[DENSITY] = from[DENSITY * GROUP_CELLS];
-            u[MOMENTUM] = from[along];
-            u[MOMENTUM + 1] = from[across];
-            u[MOMENTUM + 2] = from[third];
-            u[ENERGY] = from[ENERGY * GROUP_CELLS];
-            u[ENTROPY] = from[ENTROPY * GROUP_CELLS];
-        } else {
-            const Values<T> made = made_cell(sweep, g, axis, n, a, b);
-#pragma unroll
-            for (int f = 0; f < FIELDS; f++) u[f] = made.u[f];
-        }
+        const Stretch &stretch = n < 0 ? below : n < GROUP ? inside : above;
+        const T *from = stretch.start + n * stretch.cell;
+        const int field = stretch.field;
+        u[DENSITY] = from[0];
+        u[MOMENTUM] = from[(MOMENTUM + axis) * field];
+        u[MOMENTUM + 1] = from[(MOMENTUM + (axis + 1) % 3) * field];
+        u[MOMENTUM + 2] = from[(MOMENTUM + (axis + 2) % 3) * field];
+        u[ENERGY] = from[ENERGY * field];
+        u[ENTROPY] = from[ENTROPY * field];
     }
 };
 
@@ -187,7 +204,10 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     __shared__ uint16_t rows[Y * Z];
     __shared__ typename std::conditional<REDO, Redo, char>::type redo;
 
-    const uint32_t place = blockIdx.x / Shape::TILES, part = blockIdx.x % Shape::TILES;
+    T *shell = sweep.shells + size_t(blockIdx.x) * FIELDS * Shell<Y, Z>::CELLS;
+    for (uint32_t unit = blockIdx.x; unit < sweep.groups * Shape::TILES; unit += gridDim.x) {
+    __syncthreads();
+    const uint32_t place = unit / Shape::TILES, part = unit % Shape::TILES;
     const uint32_t g = REDO ? sweep.redo[place] : place;
     const uint32_t slot = sweep.level.slots[g];
     // the tile's first cell in the group, and its cells
@@ -202,6 +222,15 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
         spread_marks(redo.passes[2], sweep.axes[2], redo.passes[1]);
         __syncthreads();
         spread_marks(redo.passes[1], sweep.axes[1], redo.passes[0]);
+        __syncthreads();
+    }
+
+    // thread t looks at one of the 27 regions
+    const uint32_t t = min(threadIdx.x, uint32_t(DIRECTIONS - 1));
+    const bool made = is_made(sweep.level.neighbours + size_t(g) * DIRECTIONS, sweep.level.outside[g], int(t % 3) - 1,
+                              int(t / 3 % 3) - 1, int(t / 9) - 1);
+    if (__syncthreads_or(made)) {
+        make_cells<T, Y, Z>(sweep, g, origin.y, origin.z, shell);
         __syncthreads();
     }
 
@@ -244,7 +273,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
             const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
             const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
             if (pass == 0) {
-                const PoolPencil<T> pool(sweep, g, axis, group_a, group_b);
+                const PoolPencil<T> pool(sweep, g, axis, group_a, group_b, origin.y, origin.z, shell, Shell<Y, Z>());
                 const auto load = [&](int n, T(&u)[FIELDS]) {
                     pool.load(origin[axis] - HYDRO_GHOSTS + n, u);
                     if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) store(n, u);
@@ -308,7 +337,8 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
         report.redone = redone;
         report.first_redone = first_redone == NONE ? 0 : first_redone;
         report.redone_faces = redone_faces;
-        sweep.reports[blockIdx.x] = report;
+        sweep.reports[unit] = report;
+    }
     }
 }
 
