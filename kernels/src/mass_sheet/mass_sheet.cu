@@ -18,7 +18,8 @@ __device__ void mass_sheet(const Level &level, double h, const T *potential, con
         T value = T(0);
         const uint32_t child = level.children[size_t(g) * OCTANTS + octant];
         if (child != NONE) {
-            const T *fine = sheet + size_t(child) * GROUP_CELLS + cell(2 * (i % PATCH), 2 * (j % PATCH), 2 * (k % PATCH));
+            const int first = cell(2 * (i % PATCH), 2 * (j % PATCH), 2 * (k % PATCH));
+            const T *fine = sheet + size_t(child) * GROUP_CELLS + first;
             const auto row = [&](int dy, int dz) { return fine[cell(0, dy, dz)] + fine[cell(1, dy, dz)]; };
             value += eighth * ((row(0, 0) + row(1, 0)) + (row(0, 1) + row(1, 1)));
         }
@@ -31,7 +32,8 @@ __device__ void mass_sheet(const Level &level, double h, const T *potential, con
             if (finer == NONE) continue;
             const int next = layer + (upper ? 1 : -1), wrapped = next & (GROUP - 1);
             const uint32_t other = next == wrapped ? slot : neighbours[face_direction(face)];
-            const T inside = potential[size_t(other) * GROUP_CELLS + cell(i, j, k) + (wrapped - layer) * stride(axis, GROUP)];
+            const int across = cell(i, j, k) + (wrapped - layer) * stride(axis, GROUP);
+            const T inside = potential[size_t(other) * GROUP_CELLS + across];
             const T coarse = inverse_h * (outside[cell(i, j, k)] - inside);
             const int m = at[first_axis(axis)] % PATCH, n = at[second_axis(axis)] % PATCH;
             const T fine = gradients[size_t(finer) * FACE_GRADIENTS + ((face ^ 1) * PATCH + n) * PATCH + m];

@@ -62,6 +62,8 @@ extern "C" __global__ void root_isolated_f64(double2 *mesh, const double *green,
     extern "C" __global__ void root_source_##suffix(PoissonSource<T> source, RootMesh mesh) {                          \
         root_source<T>(source, mesh);                                                                                  \
     }                                                                                                                  \
-    extern "C" __global__ void root_potential_##suffix(RootMesh mesh, T *potential) { root_potential<T>(mesh, potential); }
+    extern "C" __global__ void root_potential_##suffix(RootMesh mesh, T *potential) {                                  \
+        root_potential<T>(mesh, potential);                                                                            \
+    }
 BOTH(float, f32)
 BOTH(double, f64)
