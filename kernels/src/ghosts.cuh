@@ -40,6 +40,61 @@ template <typename T> struct Ghosts {
     /// The slot of the group that holds the cell at these places, NONE where it is interpolated.
     INLINE uint32_t slot(Place x, Place y, Place z) const { return row[direction(x.step(), y.step(), z.step())]; }
 
+    /// Where six values of a coarse cell are: at the pool's time, at the earlier one, or in the state beyond a face.
+    struct Coarse {
+        const T *later;
+        const T *earlier;
+        Place place;
+
+        INLINE T value(const Ghosts &ghosts, int axis, int f) const {
+            if (place.beyond == STATE) return T(ghosts.level.faces[place.face].state[f]);
+            T value = later[f * GROUP_CELLS];
+            if (earlier != nullptr) {
+                const T before = earlier[f * GROUP_CELLS];
+                value = before + ghosts.earlier.weight * (value - before);
+            }
+            return place.beyond == MIRROR && f == MOMENTUM + axis ? -value : value;
+        }
+    };
+
+    /// A coarse cell and the six beside it: what the eight fine cells that it covers are interpolated from.
+    struct Stencil {
+        Coarse centre, low[3], high[3];
+    };
+
+    /// One field of a coarse cell: its value and its limited slopes, quartered.
+    struct Slopes {
+        T centre, quarter[3];
+
+        /// Fine cell n, at (n & 1, n >> 1 & 1, n >> 2) of the eight.
+        INLINE T at(int n) const {
+            const auto sign = [&](int axis) { return n >> axis & 1 ? quarter[axis] : -quarter[axis]; };
+            return centre + sum_of_three(sign(0), sign(1), sign(2));
+        }
+    };
+
+    /// The stencil of the coarse cell that covers the fine cell (i, j, k), from -4 to 19, inside the domain.
+    INLINE Stencil stencil(int i, int j, int k) const {
+        const int x = int(octant & 1) * PATCH + (i >> 1);
+        const int y = int(octant >> 1 & 1) * PATCH + (j >> 1);
+        const int z = int(octant >> 2 & 1) * PATCH + (k >> 1);
+        return {coarse(0, x, x, y, z),
+                {coarse(0, x - 1, x, y, z), coarse(1, y - 1, x, y, z), coarse(2, z - 1, x, y, z)},
+                {coarse(0, x + 1, x, y, z), coarse(1, y + 1, x, y, z), coarse(2, z + 1, x, y, z)}};
+    }
+
+    /// One field of it.
+    INLINE Slopes slopes(const Stencil &stencil, int f) const {
+        Slopes made;
+        made.centre = stencil.centre.value(*this, 0, f);
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const T low = stencil.low[axis].value(*this, axis, f), high = stencil.high[axis].value(*this, axis, f);
+            made.quarter[axis] = T(0.25) * minmod(made.centre - low, high - made.centre);
+        }
+        return made;
+    }
+
     /// The values of the cell at these places.
     INLINE void load(Place x, Place y, Place z, T (&u)[FIELDS]) const { load(slot(x, y, z), x, y, z, u); }
 
@@ -64,46 +119,12 @@ template <typename T> struct Ghosts {
 
     /// Min-Mod interpolation from the coarser level to the fine cell (i, j, k), from -3 to 18, inside the domain.
     INLINE void interpolate(int i, int j, int k, T (&u)[FIELDS]) const {
-        const int x = int(octant & 1) * PATCH + (i >> 1);
-        const int y = int(octant >> 1 & 1) * PATCH + (j >> 1);
-        const int z = int(octant >> 2 & 1) * PATCH + (k >> 1);
-        const Coarse centre = coarse(0, x, x, y, z);
-        T slopes[3][FIELDS];
+        const Stencil around = stencil(i, j, k);
 #pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = centre.value(*this, 0, f);
-#pragma unroll
-        for (int axis = 0; axis < 3; axis++) {
-            const int n = axis == 0 ? x : axis == 1 ? y : z;
-            const bool upper = (axis == 0 ? i : axis == 1 ? j : k) & 1;
-            const T quarter = upper ? T(0.25) : T(-0.25);
-            const Coarse low = coarse(axis, n - 1, x, y, z), high = coarse(axis, n + 1, x, y, z);
-#pragma unroll
-            for (int f = 0; f < FIELDS; f++) {
-                slopes[axis][f] = quarter * minmod(u[f] - low.value(*this, axis, f), high.value(*this, axis, f) - u[f]);
-            }
-        }
-#pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = u[f] + sum_of_three(slopes[0][f], slopes[1][f], slopes[2][f]);
+        for (int f = 0; f < FIELDS; f++) u[f] = slopes(around, f).at((i & 1) | (j & 1) << 1 | (k & 1) << 2);
     }
 
   private:
-    /// Where six values of a coarse cell are: at the pool's time, at the earlier one, or in the state beyond a face.
-    struct Coarse {
-        const T *later;
-        const T *earlier;
-        Place place;
-
-        INLINE T value(const Ghosts &ghosts, int axis, int f) const {
-            if (place.beyond == STATE) return T(ghosts.level.faces[place.face].state[f]);
-            T value = later[f * GROUP_CELLS];
-            if (earlier != nullptr) {
-                const T before = earlier[f * GROUP_CELLS];
-                value = before + ghosts.earlier.weight * (value - before);
-            }
-            return place.beyond == MIRROR && f == MOMENTUM + axis ? -value : value;
-        }
-    };
-
     /// The coarse cell n along `axis`, which alone may lead beyond a face, and at the centre's places along the others.
     INLINE Coarse coarse(int axis, int n, int x, int y, int z) const {
         const Place place = place_of(ends, axis, n);

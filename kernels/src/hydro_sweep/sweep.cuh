@@ -60,11 +60,15 @@ template <int Y, int Z> struct Shell {
     static constexpr int CELLS = X_CELLS * Y_CELLS * Z_CELLS;
 };
 
-/// Whether a region around a group, step cells of -1, 0, 1 along the axes, has to be made: interpolated from the coarser
-/// level, or made from cells inside because it lies beyond a wall.
+/// Whether a region around a group, in direction (dx, dy, dz), lies beyond a wall.
+__device__ __forceinline__ bool is_beyond(uint32_t outside, int dx, int dy, int dz) {
+    return outside &
+           ((dx < 0 ? 1 : dx > 0 ? 2 : 0) | (dy < 0 ? 4 : dy > 0 ? 8 : 0) | (dz < 0 ? 16 : dz > 0 ? 32 : 0));
+}
+
+/// Whether it has to be made: interpolated from the coarser level, or, beyond a wall, from cells inside.
 __device__ __forceinline__ bool is_made(const uint32_t *row, uint32_t outside, int dx, int dy, int dz) {
-    const uint32_t walls = (dx < 0 ? 1 : dx > 0 ? 2 : 0) | (dy < 0 ? 4 : dy > 0 ? 8 : 0) | (dz < 0 ? 16 : dz > 0 ? 32 : 0);
-    return (outside & walls) || row[direction(dx, dy, dz)] == NONE;
+    return is_beyond(outside, dx, dy, dz) || row[direction(dx, dy, dz)] == NONE;
 }
 
 /// -1, 0 or 1: in which group a coordinate lies.
@@ -75,71 +79,75 @@ __device__ __forceinline__ int step_of(int n) { return (n >= GROUP) - (n < 0); }
 template <typename T, int Y, int Z>
 __device__ void make_cells(const Sweep<T> &sweep, uint32_t g, int origin_y, int origin_z, T *shell) {
     using Cells = Shell<Y, Z>;
+    constexpr int COARSE_X = Cells::X_CELLS / 2 + 1, COARSE_Y = Cells::Y_CELLS / 2 + 1, COARSE_Z = Cells::Z_CELLS / 2 + 1;
     const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
     const uint32_t outside = sweep.level.outside[g];
-    for (int e = threadIdx.x; e < Cells::CELLS; e += blockDim.x) {
-        const int i = e % Cells::X_CELLS - HYDRO_GHOSTS;
-        const int j = e / Cells::X_CELLS % Cells::Y_CELLS - HYDRO_GHOSTS + origin_y;
-        const int k = e / (Cells::X_CELLS * Cells::Y_CELLS) - HYDRO_GHOSTS + origin_z;
-        if (!is_made(ghosts.row, outside, step_of(i), step_of(j), step_of(k))) continue;
-        T u[FIELDS];
-        ghosts.load(ghosts.place(0, i), ghosts.place(1, j), ghosts.place(2, k), u);
+    // pairs of fine cells along each axis begin at -4: a coarse cell's eight have their slopes in common
+    for (int e = threadIdx.x; e < COARSE_X * COARSE_Y * COARSE_Z; e += blockDim.x) {
+        const int i = 2 * (e % COARSE_X) - HYDRO_GHOSTS - 1;
+        const int j = 2 * (e / COARSE_X % COARSE_Y) - HYDRO_GHOSTS - 1 + origin_y;
+        const int k = 2 * (e / (COARSE_X * COARSE_Y)) - HYDRO_GHOSTS - 1 + origin_z;
+        const int dx = step_of(i), dy = step_of(j), dz = step_of(k);
+        if (!is_made(ghosts.row, outside, dx, dy, dz)) continue;
+        const auto inside = [&](int n) {
+            const int x = i + (n & 1), y = j + (n >> 1 & 1) - origin_y, z = k + (n >> 2) - origin_z;
+            return x >= -HYDRO_GHOSTS && y >= -HYDRO_GHOSTS && z >= -HYDRO_GHOSTS && x < GROUP + HYDRO_GHOSTS &&
+                   y < Y + HYDRO_GHOSTS && z < Z + HYDRO_GHOSTS;
+        };
+        const auto place = [&](int n) {
+            const int x = i + (n & 1), y = j + (n >> 1 & 1) - origin_y, z = k + (n >> 2) - origin_z;
+            return ((z + HYDRO_GHOSTS) * Cells::Y_CELLS + y + HYDRO_GHOSTS) * Cells::X_CELLS + x + HYDRO_GHOSTS;
+        };
+        if (is_beyond(outside, dx, dy, dz)) {
+#pragma unroll 1
+            for (int n = 0; n < 8; n++) {
+                if (!inside(n)) continue;
+                T u[FIELDS];
+                ghosts.load(ghosts.place(0, i + (n & 1)), ghosts.place(1, j + (n >> 1 & 1)), ghosts.place(2, k + (n >> 2)), u);
+                for (int f = 0; f < FIELDS; f++) shell[f * Cells::CELLS + place(n)] = u[f];
+            }
+            continue;
+        }
+        const auto stencil = ghosts.stencil(i, j, k);
+#pragma unroll 2
+        for (int f = 0; f < FIELDS; f++) {
+            const auto slopes = ghosts.slopes(stencil, f);
 #pragma unroll
-        for (int f = 0; f < FIELDS; f++) shell[f * Cells::CELLS + e] = u[f];
+            for (int n = 0; n < 8; n++) {
+                if (inside(n)) shell[f * Cells::CELLS + place(n)] = slopes.at(n);
+            }
+        }
     }
 }
 
-/// Reads the cells of a pencil: three stretches, each in one group of the level, or among the cells that were made.
-template <typename T> struct PoolPencil {
-    /// Cells that lie together: where cell 0 of the group would be, and the distances of cells and fields.
-    struct Stretch {
-        const T *start;
-        int cell, field;
-    };
-    Stretch below, inside, above;
-    int axis;
+/// Where cells lie that are read from one place: a group of the level, or the cells that were made.
+template <typename T> struct Region {
+    const T *start; // of cell (0, 0, 0) of the group that is swept, if the region reached so far
+    int row, plane; // distances of rows and planes; of cells it is 1
+    int field;      // distance of fields
 
-    /// The pencil at (a, b), counted from the group's first cell, on the other axes.
+    /// The region around group g in direction (dx, dy, dz).
     template <int Y, int Z>
-    __device__ __forceinline__ PoolPencil(const Sweep<T> &sweep, uint32_t g, int axis, int a, int b, int origin_y, int origin_z,
-                                          const T *shell, Shell<Y, Z>)
-        : axis(axis) {
-        const int step_a = step_of(a), step_b = step_of(b);
-        const uint32_t *row = sweep.level.neighbours + size_t(g) * DIRECTIONS;
-        const uint32_t outside = sweep.level.outside[g];
-        const auto stretch = [&](int step) -> Stretch {
-            const int dx = axis == 0 ? step : step_a, dy = axis == 0 ? step_a : axis == 1 ? step : step_b;
-            const int dz = axis == 2 ? step : step_b;
-            if (is_made(row, outside, dx, dy, dz)) {
-                using Cells = Shell<Y, Z>;
-                constexpr int ROW = Cells::X_CELLS, PLANE = ROW * Cells::Y_CELLS;
-                const int i = axis == 0 ? 0 : a, j = axis == 0 ? a : axis == 1 ? 0 : b, k = axis == 2 ? 0 : b;
-                return {shell + (k - origin_z + HYDRO_GHOSTS) * PLANE + (j - origin_y + HYDRO_GHOSTS) * ROW + i + HYDRO_GHOSTS,
-                        axis == 0 ? 1 : axis == 1 ? ROW : PLANE, Cells::CELLS};
-            }
-            const int i = axis == 0 ? 0 : a - dx * GROUP, j = axis == 1 ? 0 : (axis == 0 ? a : b) - dy * GROUP;
-            const int k = axis == 2 ? 0 : b - dz * GROUP;
-            const int stride = axis == 0 ? 1 : axis == 1 ? GROUP : FACE_CELLS;
-            return {sweep.fluid + size_t(row[direction(dx, dy, dz)]) * GROUP_VALUES + cell(i, j, k) - step * GROUP * stride,
-                    stride, GROUP_CELLS};
-        };
-        below = stretch(-1);
-        inside = stretch(0);
-        above = stretch(1);
+    __device__ __forceinline__ Region(const Sweep<T> &sweep, uint32_t g, int dx, int dy, int dz, int origin_y, int origin_z,
+                                      const T *shell, Shell<Y, Z>) {
+        const uint32_t *neighbours = sweep.level.neighbours + size_t(g) * DIRECTIONS;
+        if (is_made(neighbours, sweep.level.outside[g], dx, dy, dz)) {
+            using Cells = Shell<Y, Z>;
+            row = Cells::X_CELLS;
+            plane = row * Cells::Y_CELLS;
+            field = Cells::CELLS;
+            start = shell + (HYDRO_GHOSTS - origin_z) * plane + (HYDRO_GHOSTS - origin_y) * row + HYDRO_GHOSTS;
+        } else {
+            row = GROUP;
+            plane = FACE_CELLS;
+            field = GROUP_CELLS;
+            const uint32_t slot = neighbours[direction(dx, dy, dz)];
+            start = sweep.fluid + size_t(slot) * GROUP_VALUES - dz * GROUP * plane - dy * GROUP * row - dx * GROUP;
+        }
     }
 
-    /// Cell n of the group along the axis, from -3 to 18, the momentum along it first.
-    __device__ __forceinline__ void load(int n, T (&u)[FIELDS]) const {
-        const Stretch &stretch = n < 0 ? below : n < GROUP ? inside : above;
-        const T *from = stretch.start + n * stretch.cell;
-        const int field = stretch.field;
-        u[DENSITY] = from[0];
-        u[MOMENTUM] = from[(MOMENTUM + axis) * field];
-        u[MOMENTUM + 1] = from[(MOMENTUM + (axis + 1) % 3) * field];
-        u[MOMENTUM + 2] = from[(MOMENTUM + (axis + 2) % 3) * field];
-        u[ENERGY] = from[ENERGY * field];
-        u[ENTROPY] = from[ENTROPY * field];
-    }
+    /// The first field of cell (i, j, k), counted from the group's first cell.
+    __device__ __forceinline__ const T *at(int i, int j, int k) const { return start + k * plane + j * row + i; }
 };
 
 /// Six values of a cell in an array of fields, the momentum along a sweep first.
@@ -234,6 +242,23 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
         __syncthreads();
     }
 
+    // what the first pass reads and overwrites
+    {
+        const int low_x = first == 0 ? 0 : -HYDRO_GHOSTS, low_y = first == 1 ? 0 : -HYDRO_GHOSTS;
+        const int low_z = first == 2 ? 0 : -HYDRO_GHOSTS;
+        const int width_x = GROUP - 2 * low_x, width_y = Y - 2 * low_y, width_z = Z - 2 * low_z;
+        for (int e = threadIdx.x; e < width_x * width_y * width_z; e += blockDim.x) {
+            const int x = e % width_x, y = e / width_x % width_y, z = e / (width_x * width_y);
+            const int i = x + low_x, j = y + low_y + origin.y, k = z + low_z + origin.z;
+            const Region<T> region(sweep, g, step_of(i), step_of(j), step_of(k), origin.y, origin.z, shell, Shell<Y, Z>());
+            const T *from = region.at(i, j, k);
+            T *to = block + z * tile.stride.z + y * tile.stride.y + x;
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) to[f * tile.field] = from[f * region.field];
+        }
+    }
+    __syncthreads();
+
     // known axes make every distance in memory a constant
     constexpr int UNROLL = AXES < 0 ? 1 : 3;
 #pragma unroll UNROLL
@@ -273,10 +298,22 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
             const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
             const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
             if (pass == 0) {
-                const PoolPencil<T> pool(sweep, g, axis, group_a, group_b, origin.y, origin.z, shell, Shell<Y, Z>());
+                // its ends are ghost cells that the block does not keep
+                const auto end = [&](int step) {
+                    const int step_a = step_of(group_a), step_b = step_of(group_b);
+                    return Region<T>(sweep, g, axis == 0 ? step : step_a, axis == 0 ? step_a : axis == 1 ? step : step_b,
+                                     axis == 2 ? step : step_b, origin.y, origin.z, shell, Shell<Y, Z>());
+                };
+                const int start = origin[axis] - HYDRO_GHOSTS;
+                const Region<T> below = end(step_of(start)), above = end(step_of(origin[axis] + size[axis]));
                 const auto load = [&](int n, T(&u)[FIELDS]) {
-                    pool.load(origin[axis] - HYDRO_GHOSTS + n, u);
-                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) store(n, u);
+                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) return again(n, u);
+                    const Region<T> &region = n < HYDRO_GHOSTS ? below : above;
+                    const int at = start + n;
+                    Permuted<T>(region.field, axis)
+                        .read(region.at(axis == 0 ? at : group_a, axis == 0 ? group_a : axis == 1 ? at : group_b,
+                                        axis == 2 ? at : group_b),
+                              u);
                 };
                 sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store);
             } else {
