@@ -271,4 +271,31 @@ mod tests {
             assert!((ratio * 45.0 / 16.0 - 1.0).abs() < tolerance, "{fraction}: {ratio}");
         }
     }
+
+    /// What the box changes of first order: the shock by s = −0.0776, its conditions to second order only, and nothing
+    /// at the centre, whose gas fell in when η was small: deviations fall as the mass's own power, λ^(3/4), there.
+    #[test]
+    fn a_box_changes_the_shock_and_not_the_centre() {
+        let infall = SecondaryInfall::new();
+        let eta = 1e-3;
+        assert!((infall.shock(eta) / infall.shock(0.0) - 1.0 + 0.0776 * eta).abs() < 1e-4 * eta, "{}", infall.shift);
+        let shock = infall.shock(eta);
+        let speed = DRIFT + GROWTH * infall.shift * eta;
+        let [ahead, behind] = [shock * (1.0 + 1e-12), shock].map(|lambda| {
+            let gas = infall.at(lambda, eta);
+            let w = gas.velocity - speed * lambda;
+            let specific = 0.5 * w * w + GAMMA / (GAMMA - 1.0) * gas.pressure / gas.density;
+            [gas.density * w, gas.density * w * w + gas.pressure, specific, gas.mass]
+        });
+        for (ahead, behind) in ahead.into_iter().zip(behind) {
+            assert!((ahead / behind - 1.0).abs() < 10.0 * eta * eta, "{ahead} {behind}");
+        }
+        for fraction in [1e-2, 1e-3] {
+            let lambda = fraction * infall.shock(0.0);
+            let (with, without) = (infall.at(lambda, eta), infall.at(lambda, 0.0));
+            for change in [with.density / without.density, with.pressure / without.pressure, with.mass / without.mass] {
+                assert!((change - 1.0).abs() < 8.0 * eta * fraction.powf(0.75), "{fraction}: {change}");
+            }
+        }
+    }
 }
