@@ -7,6 +7,7 @@ pub mod acoustic_wave;
 mod blast_wave;
 pub mod converging_flow;
 pub mod ewald;
+mod infalling_shell;
 pub mod jeans;
 pub mod pancake;
 mod particle_mesh;

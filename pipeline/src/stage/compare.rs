@@ -44,6 +44,10 @@ impl Stage for Compare {
         "compare"
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn describe(&self) -> String {
         format!("with the solution of {}", self.problem.name())
     }
