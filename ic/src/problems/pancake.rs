@@ -132,7 +132,7 @@ impl Problem for Pancake {
             max_level: self.levels,
             refine: vec![Criterion::DensityAbove { thresholds }],
             // beside the plane the gas is slow, so what the scheme loses of its neighbours' motion looks hot there
-            eta: 0.05,
+            eta: 1e-2,
             ..RunParameters::default()
         };
         Setup {
