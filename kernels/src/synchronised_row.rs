@@ -29,7 +29,7 @@ pub(crate) struct SynchronisedRow<T, const N: usize> {
 }
 
 impl<T: Real, const N: usize> SynchronisedRow<T, N> {
-    /// Synchronises each cell.
+    /// Synchronises each cell, with what its surroundings say ([`mod@crate::point::dual_energy`]).
     #[inline(always)]
     pub(crate) fn new(before: Rows<T, N>, surroundings: &[T; N], eos: &Eos<T>) -> Self {
         let mut after = before;

@@ -1,10 +1,10 @@
 //! When a root step is taken again in smaller parts.
 //!
 //! A step that leaves cells without physical values, or floors more of them than the budget allows, or in which signals
-//! have become so fast that the scheme is not stable, is always taken again, as often as the recipe allows. One that floors a few is taken again too, unless that has lately been of no
-//! use: gas colder than the floor itself is floored at any time step. So after a retry that did not at least halve the
-//! floored cells such steps are let pass, one at first, twice as many after every other retry in vain. What the rule
-//! remembers belongs to the restart data.
+//! have become so fast that the scheme is not stable, is always taken again, as often as the recipe allows. One that
+//! floors a few is taken again too, unless that has lately been of no use: gas colder than the floor itself is floored
+//! at any time step. So after a retry that did not at least halve the floored cells such steps are let pass, one at
+//! first, twice as many after every other retry in vain. What the rule remembers belongs to the restart data.
 
 use serde::{Deserialize, Serialize};
 
