@@ -23,7 +23,8 @@ use crate::tables::{LevelTables, NONE};
 
 /// Values of a block: `[field, k, j, i]`, each index from −3 to 18, i fastest.
 pub const BLOCK_VALUES: usize = FIELDS * BLOCK_CELLS;
-const BLOCK_CELLS: usize = HYDRO_BLOCK * HYDRO_BLOCK * HYDRO_BLOCK;
+/// Cells of a block.
+pub const BLOCK_CELLS: usize = HYDRO_BLOCK * HYDRO_BLOCK * HYDRO_BLOCK;
 
 /// Coarse cells that cover the fine ghost cells on one side.
 const COARSE_GHOSTS: usize = HYDRO_GHOSTS.div_ceil(2);

@@ -29,14 +29,14 @@ pub(crate) struct SynchronisedRow<T, const N: usize> {
 }
 
 impl<T: Real, const N: usize> SynchronisedRow<T, N> {
-    /// Synchronises each cell.
+    /// Synchronises each cell, with what its surroundings say ([`mod@crate::point::dual_energy`]).
     #[inline(always)]
-    pub(crate) fn new(before: Rows<T, N>, eos: &Eos<T>) -> Self {
+    pub(crate) fn new(before: Rows<T, N>, surroundings: &[T; N], eos: &Eos<T>) -> Self {
         let mut after = before;
         let mut unusual = [0; N];
         for i in 0..N {
             let u = [before[0][i], before[1][i], before[2][i], before[3][i], before[4][i], before[5][i]];
-            let done = synchronise(&u, eos);
+            let done = synchronise(&u, surroundings[i], eos);
             for f in 0..FIELDS {
                 after[f][i] = done.cell[f];
             }
@@ -150,7 +150,7 @@ mod tests {
                 before[f][i] = cells[i][f];
             }
         }
-        let row = SynchronisedRow::new(before, &eos);
+        let row = SynchronisedRow::new(before, &[0.0; 5], &eos);
         let mut report = GroupReport::default();
         assert!(row.book(&[10, 11, 12, NONE, NONE], &mut report));
         assert_eq!((report.cold, report.floored, report.invalid, report.negative), (1, 1, 0, 1));

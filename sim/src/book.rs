@@ -48,6 +48,7 @@ pub struct Book {
     invalid: u64,
     first_invalid: Option<CellPlace>,
     time_steps: TimeSteps,
+    courant_number: f64,
     /// Steps of each level.
     pub level_steps: Vec<u32>,
     /// Cells of the levels times their steps.
@@ -110,6 +111,19 @@ impl Book {
         let patches: u32 = state.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
         self.swept += u64::from(patches) * (GROUP_CELLS / OCTANTS) as u64;
         self.floored_in_sweeps += reports.iter().map(|r| u64::from(r.floored)).sum::<u64>();
+    }
+
+    /// Takes note of the Courant number that a sweep left behind.
+    pub fn see_courant_number(&mut self, courant_number: f64) {
+        // a cell that is no number has none either, and is found as such
+        if courant_number.is_finite() {
+            self.courant_number = self.courant_number.max(courant_number);
+        }
+    }
+
+    /// The largest Courant number that a sweep of an individual step left behind; 0 with uniform steps.
+    pub fn courant_number(&self) -> f64 {
+        self.courant_number
     }
 
     /// Takes note of a regrid that changed the tree and the energy by so much.
@@ -178,6 +192,7 @@ impl Book {
             floored_cells: self.floored,
             floored_in_sweeps: self.floored_in_sweeps,
             first_floored: self.first_floored,
+            courant_number: self.courant_number,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::level_sweep::sweep_level;
 use crate::refinement;
 use crate::state::State;
 use crate::step::{Direction, Physics, correct_level, kick_level};
+use crate::time_step::courant_number;
 use comove_kernels::Real;
 use std::time::Instant;
 
@@ -124,6 +125,8 @@ impl<T: Real> RootStep<'_, T> {
         sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, self.book);
         std::mem::swap(&mut self.state.fluid, &mut self.state.next);
         self.state.sum_fluxes(step.level);
+        // Δt was chosen before the root step, whose finest level takes many
+        self.book.see_courant_number(courant_number(self.state, self.physics, step.level, step.dt));
         self.book.timing.hydro += started.elapsed().as_secs_f64();
     }
 

@@ -152,7 +152,8 @@ pub struct RunParameters {
     pub eta: f64,
     /// Whether a sweep is redone with first-order fluxes around cells that would need a floor.
     pub first_order_redo: bool,
-    /// How often at most a root step is taken again in twice as many parts, because cells had to be floored in it.
+    /// How often at most a root step is taken again in twice as many parts, because cells had to be floored in it or
+    /// signals outran an individual step.
     pub retries: u32,
     /// Fraction of the leaf cells that floors may repair in a sweep, on average over a root step; a run that needs more
     /// stops.

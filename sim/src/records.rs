@@ -46,6 +46,7 @@ pub struct CellPlace {
 
 /// What the robustness ladder did in a step, beyond the entropy scalar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Ladder {
     /// Fraction of leaf cells whose total energy did not exceed the kinetic one after the last sweep.
     pub negative_fraction: f64,
@@ -63,6 +64,9 @@ pub struct Ladder {
     pub floored_in_sweeps: u64,
     /// The first of them.
     pub first_floored: Option<CellPlace>,
+    /// With individual steps the largest Courant number that a sweep of any level left behind: it grows within a root
+    /// step, and beyond 0.8 the step is taken again. 0 with uniform steps, which choose Δt anew each time.
+    pub courant_number: f64,
 }
 
 /// Conserved sums over the leaves, code units (density × Mpc³/h³ and so on).

@@ -1,10 +1,10 @@
 //! When a root step is taken again in smaller parts.
 //!
-//! A step that leaves cells without physical values, or floors more of them than the budget allows, is always taken
-//! again, as often as the recipe allows. One that floors a few is taken again too, unless that has lately been of no
-//! use: gas colder than the floor itself is floored at any time step. So after a retry that did not at least halve the
-//! floored cells such steps are let pass, one at first, twice as many after every other retry in vain. What the rule
-//! remembers belongs to the restart data.
+//! A step that leaves cells without physical values, or floors more of them than the budget allows, or in which signals
+//! have become so fast that the scheme is not stable, is always taken again, as often as the recipe allows. One that
+//! floors a few is taken again too, unless that has lately been of no use: gas colder than the floor itself is floored
+//! at any time step. So after a retry that did not at least halve the floored cells such steps are let pass, one at
+//! first, twice as many after every other retry in vain. What the rule remembers belongs to the restart data.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ const LONGEST_WAIT: u32 = 64;
 pub(crate) struct Attempt {
     /// Whether all cells have physical values and no more were floored than the budget allows.
     pub(crate) acceptable: bool,
+    /// Whether no signal got further in a sweep than the scheme is stable for.
+    pub(crate) stable: bool,
     /// Cells floored per leaf cell and sweep.
     pub(crate) floored: f64,
 }
@@ -34,7 +36,7 @@ impl Patience {
     pub(crate) fn wants_another(&self, attempts: &[Attempt]) -> bool {
         let Some((last, before)) = attempts.split_last() else { return true };
         let helped = before.last().is_none_or(|before| 2.0 * last.floored <= before.floored || !before.acceptable);
-        !last.acceptable || last.floored > 0.0 && self.wait == 0 && helped
+        !last.acceptable || !last.stable || last.floored > 0.0 && self.wait == 0 && helped
     }
 
     /// What to remember after a step with these attempts.
@@ -56,7 +58,7 @@ mod tests {
     use super::*;
 
     fn attempt(floored: u32) -> Attempt {
-        Attempt { acceptable: floored < 1000, floored: f64::from(floored) }
+        Attempt { acceptable: floored < 1000, stable: true, floored: f64::from(floored) }
     }
 
     /// Takes `steps` steps whose attempts floor `floors`; how many retries that takes.
@@ -84,5 +86,13 @@ mod tests {
         // more than the budget: every time
         assert_eq!(retries(100, [2000, 2000, 2000]), 200);
         assert_eq!(retries(100, [2000, 8, 8]), 200);
+    }
+
+    #[test]
+    fn unstable_steps_are_taken_again_whatever_was_in_vain_before() {
+        let unstable = Attempt { stable: false, ..attempt(0) };
+        let patience = Patience::default().after(&[attempt(8), attempt(8)]);
+        assert!(!patience.wants_another(&[attempt(8)]) && patience.wants_another(&[unstable]));
+        assert!(patience.wants_another(&[unstable, unstable]) && !patience.wants_another(&[unstable, attempt(0)]));
     }
 }

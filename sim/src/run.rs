@@ -4,7 +4,7 @@ use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
-use crate::parameters::TimeSteps;
+use crate::parameters::{MAX_COURANT, TimeSteps};
 use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
@@ -249,7 +249,8 @@ impl<T: Real> Run<T> {
             let book = self.attempt(interval, parts, mean_density)?;
             timing.add(&book.timing);
             let floored = book.floored_cells() as f64 / book.swept_cells() as f64;
-            attempts.push(Attempt { acceptable: self.fault(&book).is_none(), floored });
+            let stable = book.courant_number() <= MAX_COURANT;
+            attempts.push(Attempt { acceptable: self.fault(&book).is_none(), stable, floored });
             if attempts.len() > most || !self.restart.patience.wants_another(&attempts) {
                 break book;
             }

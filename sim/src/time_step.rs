@@ -8,6 +8,19 @@ use crate::step::Physics;
 use comove_kernels::Real;
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
 
+/// How far the fastest signal of a level gets in a sweep over `dt`, in cells: its Courant number.
+pub fn courant_number<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize, dt: f64) -> f64 {
+    let groups = signal_speeds(state, physics, level);
+    let speed = groups.iter().map(|fastest| fastest.speed).fold(0.0, f64::max);
+    speed * dt / state.cell_width(level)
+}
+
+fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Vec<SignalSpeed> {
+    let mut groups = vec![SignalSpeed::default(); state.tables[level].len()];
+    signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos, &mut groups);
+    groups
+}
+
 /// Δt of one sweep, and what limited it.
 ///
 /// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond the box;
@@ -31,8 +44,7 @@ pub fn choose<T: Real>(
     }
     for level in 0..state.level_count() {
         let steps = parameters.time_steps.per_root_step(level);
-        let mut groups = vec![SignalSpeed::default(); state.tables[level].len()];
-        signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos, &mut groups);
+        let groups = signal_speeds(state, physics, level);
         for (group, fastest) in groups.iter().enumerate() {
             let dt = steps * parameters.courant * state.cell_width(level) / fastest.speed;
             if dt < best.0 {

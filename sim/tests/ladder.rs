@@ -1,9 +1,11 @@
-//! The upper rungs of the robustness ladder: steps taken again, floors, and the stop when they become too many.
+//! The upper rungs of the robustness ladder: steps taken again, for floors or for speed, floors, and the stop when they
+//! become too many.
 
 mod common;
 
 use common::{initial, plain_parameters};
 use comove_sim::error::Fault;
+use comove_sim::parameters::{MAX_COURANT, TimeSteps};
 use comove_sim::{Precision, RunParameters, SimError, Simulation, Snapshot};
 use std::f64::consts::TAU;
 
@@ -90,4 +92,29 @@ fn numbers_that_are_none_stop_the_run() {
     let SimError::Unphysical { step: 1, fault: Fault::Invalid { cells }, cell, .. } = error else { panic!("{text}") };
     // everything within reach of the scheme
     assert!(cells > 1 && cell.place.cell.iter().zip([5, 6, 7]).all(|(a, b)| a.abs_diff(b) <= 6), "{text}");
+}
+
+/// A dense ball at rest that bursts into gas a thousand times thinner: its surface soon moves faster than any sound wave
+/// that Δt was chosen for, and within the same root step, because the finest level takes four.
+#[test]
+fn individual_steps_in_which_signals_get_too_fast_are_taken_again() {
+    let ball = |x: [f64; 3]| x.iter().map(|x| (x - 0.5).powi(2)).sum::<f64>() < 0.04;
+    let snapshot = initial(1, [true; 3], None, 1.0, |x| {
+        let (density, pressure) = if ball(x) { (1.0, 1.0) } else { (1e-3, 1e-4) };
+        (density, [0.0; 3], pressure)
+    });
+    let courant_numbers = |time_steps: TimeSteps, retries: u32| -> Vec<(u32, f64)> {
+        let parameters =
+            RunParameters { time_steps, retries, ..plain_parameters(Precision::Single, 2, vec![0.5, 0.5]) };
+        let mut simulation = start(&snapshot, parameters);
+        (0..3)
+            .map(|_| simulation.step().expect("step").ladder)
+            .map(|ladder| (ladder.retries, ladder.courant_number))
+            .collect()
+    };
+    let unwatched = courant_numbers(TimeSteps::Individual, 0);
+    assert!(unwatched[0].0 == 0 && unwatched[0].1 > MAX_COURANT, "{unwatched:?}");
+    let watched = courant_numbers(TimeSteps::Individual, 2);
+    assert!(watched[0].0 > 0 && watched.iter().all(|step| step.1 > 0.1 && step.1 <= MAX_COURANT), "{watched:?}");
+    assert!(courant_numbers(TimeSteps::Uniform, 2).iter().all(|&step| step == (0, 0.0)));
 }

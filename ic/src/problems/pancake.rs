@@ -131,8 +131,6 @@ impl Problem for Pancake {
             precision: self.precision,
             max_level: self.levels,
             refine: vec![Criterion::DensityAbove { thresholds }],
-            // beside the plane the gas is slow, so what the scheme loses of its neighbours' motion looks hot there
-            eta: 0.05,
             ..RunParameters::default()
         };
         Setup {

@@ -5,6 +5,7 @@ use super::{KickReport, Peak};
 use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
+use crate::point::dual_energy::UNSEEN;
 use crate::point::eos::Eos;
 use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, TimedPotential, gather};
 use crate::real::Real;
@@ -119,7 +120,7 @@ impl<T: Real> GroupKick<'_, T> {
             let leaf = leaf_offsets(leaves, j, k);
             add_work(&before, &kicked, &g, self.dt, &leaf, &mut work);
             peak.raise(&g, &leaf, row);
-            let row = SynchronisedRow::new(kicked, eos);
+            let row = SynchronisedRow::new(kicked, &[T::of(UNSEEN); GROUP], eos);
             for f in 0..FIELDS {
                 self.fluid[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
             }

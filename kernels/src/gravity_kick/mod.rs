@@ -40,7 +40,7 @@ pub struct KickReport {
 /// Kicks every group of a level by `dt` in place: m += ρ g dt, and the energy gains exactly the change of ½ρv².
 ///
 /// g = −(φ₊ − φ₋)/(2h); ghost values of φ come from neighbours at the same level, else interpolated from the coarser
-/// one. Afterwards energy and entropy scalar are synchronised.
+/// one. What falls below a floor is raised to it.
 ///
 /// - `potential`: `[slots, 16, 16, 16]`, comoving: φ̃.
 /// - `coarse`: the coarser level's potential at the level's time, where `potential` holds another.

@@ -7,13 +7,14 @@
 use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
 use crate::buffer::SlotWriter;
-use crate::ghosts::{self, BLOCK_VALUES, CoarseCells, Earlier, block_cell};
+use crate::ghosts::{self, BLOCK_CELLS, BLOCK_VALUES, CoarseCells, Earlier, block_cell};
 use crate::isa::{Isa, Kernel};
 use crate::layout::{
     FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
     HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
 };
 use crate::marks::{FirstOrderCells, MARK_ROWS, reach};
+use crate::point::dual_energy::UNSEEN;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -75,6 +76,8 @@ pub(super) fn hydro_sweep<T: Real>(
 struct Scratch<T> {
     coarse: CoarseCells<T>,
     block: Box<[T; BLOCK_VALUES]>,
+    /// What neighbours say about the energy of each cell of the block ([`mod@crate::point::dual_energy`]).
+    surroundings: Box<[T; BLOCK_CELLS]>,
     sheet: Box<Sheet<T>>,
     first_order: Box<FirstOrderCells>,
     /// Faces of the present sheet that are swept at first order.
@@ -87,6 +90,10 @@ impl<T: Real> Scratch<T> {
         Self {
             coarse: CoarseCells::new(),
             block: block.try_into().expect("the length is the array's"),
+            surroundings: vec![T::zero(); BLOCK_CELLS]
+                .into_boxed_slice()
+                .try_into()
+                .expect("the length is the array's"),
             sheet: Sheet::new(),
             first_order: FirstOrderCells::new(),
             faces: Vec::new(),
@@ -129,6 +136,7 @@ impl<T: Real> GroupSweep<'_, T> {
     fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
         let Scratch { coarse, block, .. } = &mut *self.scratch;
         ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
+        self.scratch.surroundings.fill(T::of(UNSEEN));
         self.scratch.faces.clear();
         if let Some(known) = self.known {
             self.scratch.first_order.gather(self.tables, self.g, known, self.parameters.axes);
@@ -158,11 +166,13 @@ impl<T: Real> GroupSweep<'_, T> {
         let fields = momentum_first(0);
         for k in along_z {
             for j in along_y.clone().step_by(R) {
-                let Scratch { block, sheet, first_order, faces, .. } = &mut *self.scratch;
+                let Scratch { block, surroundings, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     let rows = &block[block_cell(fields[f], 0, j, k)..][..R * HYDRO_BLOCK];
                     sheet.state[f][..R * HYDRO_BLOCK].copy_from_slice(rows);
                 }
+                let rows = &surroundings[block_cell(0, 0, j, k)..][..R * HYDRO_BLOCK];
+                sheet.surroundings[..R * HYDRO_BLOCK].copy_from_slice(rows);
                 if self.known.is_some() {
                     first_order.faces_of_rows::<R>(pass, j, k, faces);
                 }
@@ -172,6 +182,10 @@ impl<T: Real> GroupSweep<'_, T> {
                         let new = &sheet.state[f][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
                         block[block_cell(fields[f], HYDRO_GHOSTS, j + r, k)..][..GROUP].copy_from_slice(new);
                     }
+                }
+                for r in 0..R {
+                    let new = &sheet.surroundings[r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
+                    surroundings[block_cell(0, HYDRO_GHOSTS, j + r, k)..][..GROUP].copy_from_slice(new);
                 }
                 for r in (0..R).filter(|r| INTERIOR.contains(&(j + r))) {
                     let pencil = |face| r * HYDRO_BLOCK + face;
@@ -198,11 +212,14 @@ impl<T: Real> GroupSweep<'_, T> {
                     1 => block_cell(field, i, n, other),
                     _ => block_cell(field, i, other, n),
                 };
-                let Scratch { block, sheet, first_order, faces, .. } = &mut *self.scratch;
+                let Scratch { block, surroundings, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     for n in 0..HYDRO_BLOCK {
                         sheet.state[f][n * W..][..W].copy_from_slice(&block[at(fields[f], n)..][..W]);
                     }
+                }
+                for n in 0..HYDRO_BLOCK {
+                    sheet.surroundings[n * W..][..W].copy_from_slice(&surroundings[at(0, n)..][..W]);
                 }
                 if self.known.is_some() {
                     first_order.faces_of_columns::<W>(pass, i, other, faces);
@@ -212,6 +229,9 @@ impl<T: Real> GroupSweep<'_, T> {
                     for n in INTERIOR {
                         block[at(fields[f], n)..][..W].copy_from_slice(&sheet.state[f][n * W..][..W]);
                     }
+                }
+                for n in INTERIOR {
+                    surroundings[at(0, n)..][..W].copy_from_slice(&sheet.surroundings[n * W..][..W]);
                 }
                 for lane in (0..W).filter(|lane| INTERIOR.contains(&(i + lane))) {
                     self.record(axis, |face| face * W + lane, i + lane, other);
@@ -253,7 +273,10 @@ impl<T: Real> GroupSweep<'_, T> {
                     cells[f].copy_from_slice(&block[from..from + GROUP]);
                 }
                 let first = cell(0, j, k);
-                let row = SynchronisedRow::new(cells, eos);
+                let mut surroundings = [T::zero(); GROUP];
+                let from = block_cell(0, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
+                surroundings.copy_from_slice(&self.scratch.surroundings[from..from + GROUP]);
+                let row = SynchronisedRow::new(cells, &surroundings, eos);
                 for f in 0..FIELDS {
                     self.out[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
                 }

@@ -41,7 +41,7 @@ pub struct SweepParameters<T> {
 
 /// Advances the groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed
 /// with what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every
-/// cell agree ([`crate::point::dual_energy::synchronise`]).
+/// cell agree, as the cells beside it along the three axes decide ([`mod@crate::point::dual_energy`]).
 ///
 /// * `flux_slots`: which plane of `fluxes` takes the flux through each of a group's nine planes, or [`NONE`];
 ///   `[groups, 9]`, entry `axis * 3 + plane`
@@ -56,8 +56,8 @@ pub struct SweepParameters<T> {
 /// * `redo`: with a list of groups, only these are swept, and the faces of the cells in `marks` that
 ///   [`Marks::accept`] has made known take the first-order flux ([`crate::marks`] says which faces exactly). The result
 ///   conserves if all groups are swept that [`crate::marks::groups_to_redo`] lists
-/// * `reports`: one per group, overwritten for those that are swept. Synchronisation is booked as `energy_added` where the entropy scalar
-///   decided, as `floor_energy` and `floor_mass` in cells that were raised to a floor
+/// * `reports`: one per group, overwritten for those that are swept. Synchronisation is booked as `energy_added` where the
+///   entropy scalar decided, as `floor_energy` and `floor_mass` in cells that were raised to a floor
 ///
 /// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
 ///

@@ -4,8 +4,8 @@
 //! that mix two rows are never used, so that a sweep along x needs no transposition; with S = 8 or 11 that many
 //! pencils lie side by side. Either way each stage is one loop over consecutive values, which vectorizes.
 
-use crate::layout::FIELDS;
-use crate::point::dual_energy::Cell;
+use crate::layout::{ENERGY, FIELDS};
+use crate::point::dual_energy::{Cell, surroundings};
 use crate::point::eos::Eos;
 use crate::point::relaxing_tvd::{limited_flux, split_flux, updated, upwind_flux};
 use crate::real::Real;
@@ -25,6 +25,10 @@ pub(super) struct Sheet<T> {
     pub(super) state: Fields<T>,
     /// Twice the flux through the low face of each cell.
     pub(super) flux: Fields<T>,
+    /// What neighbours say about a cell's energy ([`surroundings`]): so far, and with this pass once it is done.
+    pub(super) surroundings: [T; SHEET],
+    /// Before the pass.
+    pressure: [T; SHEET],
     right: Fields<T>,
     left: Fields<T>,
     mid_right: Fields<T>,
@@ -37,7 +41,16 @@ impl<T: Real> Sheet<T> {
         let (zero, one) = ([T::zero(); SHEET], [T::one(); SHEET]);
         let fields = [zero; FIELDS];
         let state = [one, zero, zero, zero, one, one];
-        Box::new(Self { state, flux: fields, right: fields, left: fields, mid_right: fields, mid_left: fields })
+        Box::new(Self {
+            state,
+            flux: fields,
+            surroundings: zero,
+            pressure: one,
+            right: fields,
+            left: fields,
+            mid_right: fields,
+            mid_left: fields,
+        })
     }
 
     /// Advances the cells `3S..cells − 3S` by `dt_over_dx`; `flux` then holds the fluxes through their low faces and
@@ -45,6 +58,7 @@ impl<T: Real> Sheet<T> {
     #[inline(always)]
     pub(super) fn advance<const S: usize>(&mut self, cells: usize, dt_over_dx: T, eos: &Eos<T>, first_order: &[usize]) {
         self.split(cells, eos);
+        self.survey::<S>(cells);
         self.split_at_half_time::<S>(cells, dt_over_dx, eos);
         self.limit::<S>(cells);
         self.lower_order::<S>(first_order);
@@ -57,11 +71,25 @@ impl<T: Real> Sheet<T> {
         let end = round_up(cells);
         assert!(end <= SHEET);
         for e in 0..end {
-            let split = split_flux(&cell(&self.state, e), eos);
+            let split = split_flux(&cell(&self.state, e), self.surroundings[e], eos);
             for f in 0..FIELDS {
                 self.right[f][e] = split.right[f];
                 self.left[f][e] = split.left[f];
             }
+            self.pressure[e] = split.pressure;
+        }
+    }
+
+    /// What the neighbours of every cell but the outermost say about its energy.
+    #[inline(always)]
+    fn survey<const S: usize>(&mut self, cells: usize) {
+        let end = S + round_up(cells - 2 * S);
+        assert!(end + S <= SHEET);
+        let (energy, pressure) = (&self.state[ENERGY], &self.pressure);
+        for e in S..end {
+            let energies = [energy[e - S], energy[e], energy[e + S]];
+            let pressures = [pressure[e - S], pressure[e], pressure[e + S]];
+            self.surroundings[e] = surroundings(self.surroundings[e], energies, pressures);
         }
     }
 
@@ -79,7 +107,7 @@ impl<T: Real> Sheet<T> {
                 let high = upwind_flux(self.right[f][e], self.left[f][e + S]);
                 half[f] = updated(half[f], step, low, high);
             }
-            let split = split_flux(&half, eos);
+            let split = split_flux(&half, self.surroundings[e], eos);
             for f in 0..FIELDS {
                 self.mid_right[f][e] = split.right[f];
                 self.mid_left[f][e] = split.left[f];

@@ -1,4 +1,12 @@
-//! Energy and entropy scalar kept in agreement (DESIGN.md, *State and time*).
+//! Energy and entropy scalar kept in agreement (DESIGN.md, *State and time*; docs/notes-kernels.md, *Two energies*).
+//!
+//! Of the total energy of fast gas little is thermal, and what a scheme loses of the motion turns up there: in the cell
+//! that is fast and in slow cells beside it. Such gas takes its pressure from the entropy scalar, which is only carried
+//! along, and its energy is made to agree. At a shock, which only the energy knows how to heat, the energy decides
+//! unless it is all but kinetic, and is left alone even so: what it lacks at the foot of a shock it regains behind it.
+//!
+//! Which of these a cell is, its neighbours along the sweep tell ([`surroundings`]). So only a sweep makes the two
+//! agree; other operations change both and leave the decision to the next sweep.
 //!
 //! Written with selects instead of branches, so that a loop over cells vectorizes.
 
@@ -9,25 +17,62 @@ use crate::real::Real;
 /// A cell's six conserved values: density, three momenta, energy, entropy.
 pub type Cell<T> = [T; 6];
 
+/// Surroundings of a cell at a shock.
+pub const SHOCK: f64 = -1.0;
+/// Surroundings that no pass has looked at yet. Whatever the gas, the entropy scalar gives its pressure: it has it from
+/// the energy where that was right.
+pub const UNSEEN: f64 = f64::INFINITY;
+/// Weight of the total energy of cells beside a cell against its own: η for that is ten times as large.
+const BESIDE: f64 = 10.0;
+/// At a shock η is smaller by this factor.
+const AT_SHOCK: f64 = 0.1;
+/// Pressures of three cells in a row that differ by a larger factor are a shock. A weaker one adds so little entropy
+/// (7% at a factor of three over the whole shock) that the scalar may ignore it.
+const SHOCK_JUMP: f64 = 3.0;
+
 /// ½ρv².
 #[inline(always)]
 pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
     T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / u[0]
 }
 
-/// Thermal pressure: from the entropy scalar where the internal energy is less than η of the total, else from the
-/// energy.
+/// What the neighbours of a cell along a sweep say about its energy: [`SHOCK`], or a total energy of which η must be
+/// thermal. The result of passes along several axes is the largest such energy, and a shock if one of them saw one.
+///
+/// * `so_far`: what earlier passes of the sweep said, [`UNSEEN`] before the first
+/// * `energies`, `pressures`: of the cell before, the cell itself and the one after, as the pass begins
+#[inline(always)]
+pub fn surroundings<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3]) -> T {
+    let highest = larger(pressures[1], larger(pressures[0], pressures[2]));
+    let lowest = smaller(pressures[1], smaller(pressures[0], pressures[2]));
+    let energy = T::of(BESIDE) * larger(energies[1], larger(energies[0], energies[2]));
+    let so_far = if so_far == T::of(UNSEEN) { T::zero() } else { so_far };
+    let shock = (so_far < T::zero()) | (highest > T::of(SHOCK_JUMP) * lowest);
+    if shock { T::of(SHOCK) } else { larger(so_far, energy) }
+}
+
+/// Whether the entropy scalar decides in a cell with this internal energy: where it is less than η of the cell's total
+/// energy or of what the surroundings ask for.
+#[inline(always)]
+pub fn is_cold<T: Real>(internal: T, energy: T, surroundings: T, eos: &Eos<T>) -> bool {
+    let own = energy.abs();
+    let share = if surroundings == T::of(SHOCK) { T::of(AT_SHOCK) * own } else { larger(own, surroundings) };
+    internal < eos.eta * share
+}
+
+/// Thermal pressure of a cell by itself: from the entropy scalar where the internal energy is less
+/// than η of the total, else from the energy.
 #[inline(always)]
 pub fn pressure<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     let internal = u[4] - kinetic(u);
     let cold = eos.entropy_pressure(u[0], u[5]);
-    if internal < eos.eta * u[4].abs() { cold } else { (eos.gamma - T::one()) * internal }
+    if is_cold(internal, u[4], T::zero(), eos) { cold } else { (eos.gamma - T::one()) * internal }
 }
 
 /// What [`synchronise`] did to a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synchronised<T> {
-    /// The cell afterwards: energy and entropy scalar agree.
+    /// The cell afterwards.
     pub cell: Cell<T>,
     /// Density or pressure was below its floor and has been raised to it.
     pub floored: bool,
@@ -37,26 +82,32 @@ pub struct Synchronised<T> {
     pub negative: bool,
 }
 
-/// Makes energy and entropy scalar agree: the scalar decides where the internal energy is less than η of the total, the
-/// energy elsewhere. Density and pressure below their floors are raised to them (a raised density keeps the momentum).
+/// Makes energy and entropy scalar agree: the scalar decides in cold gas ([`is_cold`]), the energy elsewhere. At a shock
+/// cold gas keeps both, and all gas does where the surroundings are [`UNSEEN`]. Density and pressure below their floors
+/// are raised to them (a raised density keeps the momentum).
+///
+/// * `surroundings`: see [`surroundings`], or [`UNSEEN`]
 ///
 /// A cell that is not finite stays so; see [`is_valid`].
 #[inline(always)]
-pub fn synchronise<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> Synchronised<T> {
+pub fn synchronise<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> Synchronised<T> {
     let gamma_1 = eos.gamma - T::one();
     let thin = u[0] < eos.density_floor;
     let density = if thin { eos.density_floor } else { u[0] };
     let kinetic = T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / density;
     let internal = u[4] - kinetic;
-    let cold = internal < eos.eta * u[4].abs();
+    let cold = is_cold(internal, u[4], surroundings, eos);
     let density_power = density.power(gamma_1);
     let own = if cold { u[5] * density_power } else { gamma_1 * internal };
     let low = own < eos.pressure_floor;
     let pressure = if low { eos.pressure_floor } else { own };
-    let energy = if cold | low { kinetic + pressure / gamma_1 } else { u[4] };
-    let entropy = if cold & !low { u[5] } else { pressure / density_power };
+    let unseen = surroundings == T::of(UNSEEN);
+    let keeps_energy = !cold | (surroundings < T::zero()) | unseen;
+    let keeps_entropy = cold | unseen;
+    let energy = if keeps_energy & !low { u[4] } else { kinetic + pressure / gamma_1 };
+    let entropy = if keeps_entropy & !low { u[5] } else { pressure / density_power };
     let cell = [density, u[1], u[2], u[3], energy, entropy];
-    Synchronised { cell, floored: thin | low, cold, negative: internal <= T::zero() }
+    Synchronised { cell, floored: thin | low, cold: cold & !unseen, negative: internal <= T::zero() }
 }
 
 /// Whether all values are finite and density and energy positive.
@@ -66,6 +117,16 @@ pub fn is_valid<T: Real>(u: &Cell<T>) -> bool {
     (sum * T::zero() == T::zero()) & (u[0] > T::zero()) & (u[4] > T::zero())
 }
 
+#[inline(always)]
+fn larger<T: Real>(a: T, b: T) -> T {
+    if a > b { a } else { b }
+}
+
+#[inline(always)]
+fn smaller<T: Real>(a: T, b: T) -> T {
+    if a < b { a } else { b }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,21 +134,50 @@ mod tests {
     #[test]
     fn hot_gas_keeps_its_energy_and_cold_gas_its_entropy() {
         let eos = Eos::<f64>::new(5.0 / 3.0);
-        let hot = synchronise(&[2.0, 0.2, 0.0, 0.0, 3.0, 0.0], &eos);
+        let hot = synchronise(&[2.0, 0.2, 0.0, 0.0, 3.0, 0.0], 0.0, &eos);
         assert_eq!(hot.cell[4], 3.0);
         assert!((pressure(&hot.cell, &eos) - 2.0 / 3.0 * (3.0 - 0.01)).abs() < 1e-14);
-        let cold = synchronise(&[2.0, 20.0, 0.0, 0.0, 100.0, 1e-3], &eos);
+        let cold = synchronise(&[2.0, 20.0, 0.0, 0.0, 100.0, 1e-3], 0.0, &eos);
         assert!(cold.cold && cold.cell[5] == 1e-3);
         assert!((cold.cell[4] - 100.0 - 1.5e-3 * 2f64.powf(2.0 / 3.0)).abs() < 1e-12);
         // doing it twice changes nothing
-        assert_eq!(synchronise(&cold.cell, &eos).cell, cold.cell);
-        let floored = synchronise(&[-1.0, 0.0, 0.0, 0.0, 1e-8, 0.0], &eos);
+        assert_eq!(synchronise(&cold.cell, 0.0, &eos).cell, cold.cell);
+        let floored = synchronise(&[-1.0, 0.0, 0.0, 0.0, 1e-8, 0.0], 0.0, &eos);
         assert!(floored.floored && floored.cell[0] == eos.density_floor);
         // without the scalar gas is never cold, whatever the energies, and falls to the floor instead
         let eos = Eos { eta: Eos::<f64>::SCALAR_OFF, ..eos };
-        let off = synchronise(&[2.0, 20.0, 0.0, 0.0, 99.0, 1e-3], &eos);
+        let off = synchronise(&[2.0, 20.0, 0.0, 0.0, 99.0, 1e-3], 0.0, &eos);
         assert!(off.floored && off.negative && !off.cold && (off.cell[4] - 100.0).abs() < 1e-13);
         assert!(pressure(&[2.0, 20.0, 0.0, 0.0, 99.0, 1e-3], &eos) < 0.0);
         assert!(!is_valid(&[f64::NAN, 0.0, 0.0, 0.0, 1.0, 1.0]) && is_valid(&cold.cell));
+    }
+
+    /// Gas at rest beside gas whose kinetic energy is twenty times its own heat, and beside a pressure three times its own.
+    #[test]
+    fn neighbours_tell_slow_gas_beside_fast_gas_from_a_shock() {
+        let eos = Eos::<f64>::new(5.0 / 3.0);
+        let scalar = 0.5;
+        let slow = [1.0, 0.0, 0.0, 0.0, 1.5, scalar];
+        let calm = surroundings(UNSEEN, [1.5, 1.5, 1.5], [1.0, 1.0, 2.9]);
+        assert_eq!(synchronise(&slow, calm, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
+        for fast in [[30.0, 1.5, 1.5], [1.5, 1.5, 30.0]] {
+            let seen = surroundings(UNSEEN, fast, [1.0; 3]);
+            let done = synchronise(&slow, seen, &eos);
+            assert!(done.cold && (done.cell[4] - 1.5 * scalar).abs() < 1e-15 && done.cell[5] == scalar);
+            // a later pass along which all is calm does not change that, one that sees a shock does
+            assert_eq!(surroundings(seen, [1.5; 3], [1.0; 3]), seen);
+            let shock = surroundings(seen, [1.5; 3], [1.0, 1.0, 3.1]);
+            assert_eq!((shock, surroundings(shock, fast, [1.0; 3])), (SHOCK, SHOCK));
+            assert_eq!(synchronise(&slow, shock, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
+        }
+        // at a shock the energy decides down to a tenth of η, and is not touched where it does not
+        let heated = synchronise(&[1.0, 20.0, 0.0, 0.0, 201.0, scalar], SHOCK, &eos);
+        assert!(!heated.cold && (heated.cell[5] - 2.0 / 3.0).abs() < 1e-13);
+        let foot = [1.0, 20.0, 0.0, 0.0, 199.0, scalar];
+        assert!(synchronise(&foot, SHOCK, &eos).cold && synchronise(&foot, SHOCK, &eos).cell == foot);
+        // who sees no neighbours leaves both alone, whichever decides
+        for u in [slow, foot] {
+            assert_eq!(synchronise(&u, UNSEEN, &eos).cell, u);
+        }
     }
 }

@@ -8,8 +8,8 @@ use crate::real::Real;
 pub struct Eos<T> {
     /// Ratio of specific heats γ.
     pub gamma: T,
-    /// Below this ratio of internal to total energy the pressure comes from the entropy scalar; never with
-    /// [`Eos::SCALAR_OFF`].
+    /// Below this ratio of internal to total energy the pressure comes from the entropy scalar, and below multiples of it
+    /// beside faster gas and at shocks ([`mod@crate::point::dual_energy`]); never with [`Eos::SCALAR_OFF`].
     pub eta: T,
     /// Smallest density that is not a floor event.
     pub density_floor: T,

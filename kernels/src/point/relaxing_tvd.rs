@@ -4,7 +4,7 @@
 //! *twice* the paper's, which drops its factors ½ (powers of two change no bits); who stores a flux halves it. The
 //! two halves enter every sum pairwise, so that a mirrored flow gives mirrored bits.
 
-use crate::point::dual_energy::Cell;
+use crate::point::dual_energy::{Cell, is_cold};
 use crate::point::eos::Eos;
 use crate::point::symmetric_sum;
 use crate::real::Real;
@@ -16,17 +16,18 @@ pub struct SplitFlux<T> {
     pub right: Cell<T>,
     /// 2F^L = c u − F(u).
     pub left: Cell<T>,
+    /// The pressure that they were computed with.
+    pub pressure: T,
 }
 
 /// 1/ρ and the pressure of a cell, density and pressure at least their floors. The pressure comes from the entropy
-/// scalar where the internal energy is less than η of the total (the rule of
-/// [`crate::point::dual_energy::pressure`]). So the sound speed of a finite cell is a number.
+/// scalar of cold gas ([`is_cold`], with these surroundings). So the sound speed of a finite cell is a number.
 #[inline(always)]
-fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, eos: &Eos<T>) -> (T, T) {
+fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, surroundings: T, eos: &Eos<T>) -> (T, T) {
     let density = if u[0] > eos.density_floor { u[0] } else { eos.density_floor };
     let inverse = T::one() / density;
     let internal = u[4] - T::of(0.5) * momentum_squared * inverse;
-    let cold = internal < eos.eta * u[4].abs();
+    let cold = is_cold(internal, u[4], surroundings, eos);
     let pressure = if cold { eos.entropy_pressure(density, u[5]) } else { (eos.gamma - T::one()) * internal };
     (inverse, if pressure > eos.pressure_floor { pressure } else { eos.pressure_floor })
 }
@@ -36,19 +37,21 @@ fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, eos: &Eos<T>) -> (T
 #[inline(always)]
 pub fn signal_speed<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     let squared = symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]);
-    let (inverse, pressure) = thermodynamics(u, squared, eos);
+    let (inverse, pressure) = thermodynamics(u, squared, T::zero(), eos);
     let larger = |a: T, b: T| if a > b { a } else { b };
     larger(u[1].abs(), larger(u[2].abs(), u[3].abs())) * inverse + (eos.gamma * pressure * inverse).sqrt()
 }
 
 /// F^R and F^L with the freezing speed c = |v| + c_s. The entropy scalar is advected: its flux is S v.
+///
+/// `surroundings`: see [`crate::point::dual_energy::surroundings`].
 #[inline(always)]
-pub fn split_flux<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> SplitFlux<T> {
-    let (inverse, pressure) = thermodynamics(u, u[1] * u[1] + (u[2] * u[2] + u[3] * u[3]), eos);
+pub fn split_flux<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> SplitFlux<T> {
+    let (inverse, pressure) = thermodynamics(u, u[1] * u[1] + (u[2] * u[2] + u[3] * u[3]), surroundings, eos);
     let v = u[1] * inverse;
     let c = v.abs() + (eos.gamma * pressure * inverse).sqrt();
     let flux = [u[1], u[1] * v + pressure, u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v];
-    let mut split = SplitFlux { right: [T::zero(); 6], left: [T::zero(); 6] };
+    let mut split = SplitFlux { right: [T::zero(); 6], left: [T::zero(); 6], pressure };
     for f in 0..6 {
         let frozen = c * u[f];
         split.right[f] = frozen + flux[f];
@@ -94,7 +97,7 @@ mod tests {
     fn halves_add_up_to_the_physical_flux() {
         let eos = Eos::<f64>::new(1.4);
         let u = [2.0, 1.0, -0.5, 0.25, 10.0, 3.0];
-        let split = split_flux(&u, &eos);
+        let split = split_flux(&u, 0.0, &eos);
         let pressure = 0.4 * (10.0 - 0.5 * (1.0 + 0.25 + 0.0625) / 2.0);
         let exact = [1.0, 0.5 + pressure, -0.25, 0.125, (10.0 + pressure) * 0.5, 1.5];
         let speed = 0.5 + (1.4 * pressure / 2.0f64).sqrt();
@@ -107,10 +110,10 @@ mod tests {
     #[test]
     fn cold_gas_takes_its_pressure_from_the_entropy_scalar() {
         let eos = Eos::<f64>::new(5.0 / 3.0);
-        let split = split_flux(&[2.0, 20.0, 0.0, 0.0, 100.0, 1e-3], &eos);
+        let split = split_flux(&[2.0, 20.0, 0.0, 0.0, 100.0, 1e-3], 0.0, &eos);
         let pressure = 0.5 * (split.right[1] - split.left[1]) - 200.0;
         assert!((pressure - 1e-3 * 2f64.powf(2.0 / 3.0)).abs() < 1e-12);
-        let empty = split_flux(&[0.0, 1e-9, 0.0, 0.0, 0.0, 0.0], &eos);
+        let empty = split_flux(&[0.0, 1e-9, 0.0, 0.0, 0.0, 0.0], 0.0, &eos);
         assert!(empty.right.iter().chain(&empty.left).all(|x| x.is_finite()));
     }
 

@@ -3,13 +3,16 @@
 use crate::buffer::SlotWriter;
 use crate::face_boundary::{Origin, ends, origin, places};
 use crate::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, PATCH, cell, direction, octant_origin};
-use crate::point::dual_energy::synchronise;
+use crate::point::dual_energy::{Cell, kinetic, synchronise};
 use crate::point::eos::Eos;
 use crate::point::minmod::minmod;
 use crate::point::symmetric_sum;
 use crate::real::Real;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
+
+/// Twice what interpolated energies can lack: four times the energy of the motion of fine cells about their mean.
+const MOTION: f64 = 8.0;
 
 /// A patch with one cell around it, along one axis.
 const BLOCK: usize = PATCH + 2;
@@ -25,13 +28,32 @@ pub(super) fn prolong<T: Real>(fine: &LevelTables, new: &[usize], fluid: &mut [T
             let block = gather(fine, g, f, coarse);
             interpolate(&block, &mut group[f * GROUP_CELLS..][..GROUP_CELLS]);
         }
-        for c in 0..GROUP_CELLS {
-            let done = synchronise(&std::array::from_fn(|f| group[f * GROUP_CELLS + c]), eos);
-            for f in 0..FIELDS {
-                group[f * GROUP_CELLS + c] = done.cell[f];
-            }
+        for c in 0..PATCH * PATCH * PATCH {
+            synchronise_cube(group, [c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH)], eos);
         }
     });
+}
+
+/// Makes energy and entropy scalar of the 2³ cells in one coarse cell agree. Where the coarse cell moved as one they move
+/// apart, and what that takes is not there in interpolated energies: the scalar decides in cells whose heat is no more
+/// than [`MOTION`] times the energy of that motion.
+fn synchronise_cube<T: Real>(group: &mut [T], coarse: [usize; 3], eos: &Eos<T>) {
+    let at: [usize; 8] = std::array::from_fn(|o| {
+        let [i, j, k] = std::array::from_fn(|a| 2 * coarse[a] + (o >> a & 1));
+        cell(i, j, k)
+    });
+    let fine: [Cell<T>; 8] = at.map(|c| std::array::from_fn(|f| group[f * GROUP_CELLS + c]));
+    let eighth = T::of(0.125);
+    let mean: Cell<T> = std::array::from_fn(|f| eighth * symmetric_sum::of_cube(fine.map(|u| u[f])));
+    let motion = eighth * symmetric_sum::of_cube(fine.map(|u| kinetic(&u))) - kinetic(&mean);
+    // what η of is the heat that this asks for; round-off of fast gas is no motion
+    let surroundings = if motion > T::zero() { T::of(MOTION) * motion / eos.eta } else { T::zero() };
+    for (u, c) in fine.iter().zip(at) {
+        let done = synchronise(u, surroundings, eos);
+        for f in 0..FIELDS {
+            group[f * GROUP_CELLS + c] = done.cell[f];
+        }
+    }
 }
 
 /// One field of the refined patch and the cells around it, `[k, j, i]`.

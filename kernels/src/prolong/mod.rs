@@ -14,7 +14,8 @@ use crate::real::Real;
 use crate::tables::LevelTables;
 
 /// Fills new groups of a refined level from the patches they refine; the mean of eight new cells is the coarse cell.
-/// Energy and entropy scalar then agree in every new cell.
+/// Energy and entropy scalar then agree in every new cell: the scalar decides where the heat is no more than what
+/// interpolation makes of the motion within the coarse cell.
 ///
 /// * `new`: indices of the new groups in `fine`.
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; the coarser level is read, the new groups are written.

@@ -7,6 +7,7 @@ use crate::layout::{
     DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell,
     octant_origin,
 };
+use crate::point::dual_energy::UNSEEN;
 use crate::point::eos::Eos;
 use crate::point::symmetric_sum;
 use crate::potential_ghosts::{face_axes, strides};
@@ -136,7 +137,7 @@ impl<T: Real> GroupCorrection<'_, T> {
                     cells[f][n] = self.fluid[f * GROUP_CELLS + offsets[n] as usize];
                 }
             }
-            let row = SynchronisedRow::new(cells, eos);
+            let row = SynchronisedRow::new(cells, &[T::of(UNSEEN); CELLS], eos);
             for f in 0..FIELDS {
                 for n in 0..CELLS {
                     self.fluid[f * GROUP_CELLS + offsets[n] as usize] = row.after[f][n];

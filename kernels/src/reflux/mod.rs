@@ -53,8 +53,8 @@ pub struct RefluxTables {
     pub groups: Table<RefluxGroup>,
 }
 
-/// Replaces the coarse fluxes through all faces by the means of the fine ones, then makes energy and entropy scalar
-/// agree.
+/// Replaces the coarse fluxes through all faces by the means of the fine ones, then raises what fell below a floor.
+/// Energy and entropy scalar are both corrected; the next sweep makes them agree.
 ///
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, after one sweep of both levels over Δt, or after several.
 /// * `fluxes`: raw fluxes of those sweeps, summed over them, `[planes, 6, 16, 16]`.

@@ -3,6 +3,7 @@
 use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
+use crate::point::dual_energy::UNSEEN;
 use crate::point::eos::Eos;
 use crate::point::symmetric_sum;
 use crate::real::Real;
@@ -59,7 +60,7 @@ impl<T: Real> PatchRestriction<'_, T> {
         let [x, y, z] = self.origin;
         for k in 0..PATCH {
             let means = self.means(k);
-            let plane = SynchronisedRow::new(means, eos);
+            let plane = SynchronisedRow::new(means, &[T::of(UNSEEN); PLANE], eos);
             for f in 0..FIELDS {
                 for j in 0..PATCH {
                     let to = f * GROUP_CELLS + cell(x, y + j, z + k);

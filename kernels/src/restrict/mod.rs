@@ -14,8 +14,8 @@ use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::tables::LevelTables;
 
-/// Replaces the refined patches of the level of `coarse` by the means of their children, then makes energy and entropy
-/// scalar agree there.
+/// Replaces the refined patches of the level of `coarse` by the means of their children, and raises what is below a
+/// floor. The motion that is lost in the mean stays in the energy and looks like heat; the next sweep tells.
 ///
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; children are read, `coarse` groups written.
 ///

@@ -45,27 +45,19 @@ fn refined_patches_hold_exact_means_and_nothing_else_changes() {
     }
 }
 
+/// Motion within a coarse cell is no heat, but only a sweep can tell.
 #[test]
-fn entropy_follows_energy_in_hot_gas_and_decides_in_cold_gas() {
+fn energy_and_entropy_scalar_are_both_means_whichever_decides() {
     let mesh = mesh();
     let eos = Eos::<f64>::new(5.0 / 3.0);
     let device = Device::cpu(1).unwrap();
-    for (speed, cold) in [(0.5, false), (200.0, true)] {
+    for speed in [0.5, 200.0] {
         let u = crate::testing::conserved(2.0, [speed, 0.0, 0.0], 1.0, 5.0 / 3.0);
-        // energy and entropy scalar disagree until they are synchronised
         let mut pool = Buffer::from_host(&device, mesh.fill(|_| [u[0], u[1], u[2], u[3], 1.01 * u[4], u[5]])).unwrap();
         restrict(&device, &mesh.tables(0), &mut pool, &eos);
         let refined = cell(15, 0, 15); // octant 5 of the first group
-        let energy = pool.host()[ENERGY * GROUP_CELLS + refined];
-        let entropy = pool.host()[ENTROPY * GROUP_CELLS + refined];
-        let kinetic = 0.5 * u[1] * u[1] / u[0];
-        if cold {
-            // a few roundings of the kinetic energy, which is 10⁴ times the thermal
-            assert!(entropy == u[5] && (energy / u[4] - 1.0).abs() < 1e-14, "{energy} {}", u[4]);
-        } else {
-            let expected = (1.01 * u[4] - kinetic) / 1.5 / 2f64.powf(2.0 / 3.0);
-            assert!(energy == 1.01 * u[4] && (entropy / expected - 1.0).abs() < 1e-14, "{entropy} {expected}");
-        }
+        let value = |field: usize| pool.host()[field * GROUP_CELLS + refined];
+        assert_eq!((value(ENERGY), value(ENTROPY)), (1.01 * u[4], u[5]));
     }
 }
 
