@@ -106,7 +106,7 @@ __device__ void gravity_kick(const Level &level, const GhostRequest<T> &request,
         }
         u[ENERGY] += twice_kinetic / (u[DENSITY] + u[DENSITY]);
         const T density = u[DENSITY], energy = u[ENERGY];
-        const Synchronised done = synchronise(u, eos);
+        const Synchronised done = synchronise(u, Surroundings<T>::UNSEEN, eos);
         if (is_leaf(leaves, i, j, k)) {
             booking.add(density, energy, u, done, c);
             peak.raise(g, c);

@@ -53,7 +53,8 @@ impl Tile {
         FIELDS * (GROUP + 2 * HYDRO_GHOSTS) * y * z
     }
 
-    /// Bytes of shared memory: the cells and ghost cells after the first pass, whichever axis it was along.
+    /// Bytes of shared memory: the cells and ghost cells after the first pass, whichever axis it was along; behind the
+    /// fields of each what its neighbours say about its energy.
     fn shared_bytes<T: Real>(&self) -> u32 {
         let [y, z] = self.cells;
         let with_ghosts = |n: usize| n + 2 * HYDRO_GHOSTS;
@@ -63,7 +64,7 @@ impl Tile {
             odd(with_ghosts(GROUP)) * y * with_ghosts(z),
             odd(with_ghosts(GROUP)) * with_ghosts(y) * z,
         ];
-        (FIELDS * after.into_iter().max().unwrap_or(0) * T::BYTES) as u32
+        ((FIELDS + 1) * after.into_iter().max().unwrap_or(0) * T::BYTES) as u32
     }
 }
 
@@ -131,7 +132,7 @@ pub(super) fn hydro_sweep<T: Real>(
 }
 
 /// Shared memory that the kernel declares by itself, at most: sums of reports and marks.
-const STATIC: usize = 2048;
+const STATIC: usize = 1024;
 
 #[cfg(test)]
 mod tests {

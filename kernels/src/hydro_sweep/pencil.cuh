@@ -7,13 +7,14 @@
 ///
 /// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
 /// first_order: bit n set where the low face of cell n takes the first-order flux
-/// load(n, u): a cell, the momentum along the pencil first
+/// load(n, u): a cell, the momentum along the pencil first; returns what earlier passes said of its surroundings
 /// again(n, u): the same once more, for cells that are advanced
 /// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
 /// store(n, u): an advanced cell, after `again`
-template <typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store>
+/// survey(n, surroundings): what this pass says of a cell's surroundings, after `load`; from 1 to cells - 2
+template <typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store, typename Survey>
 __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
-                                             Again again, Face face, Store store) {
+                                             Again again, Face face, Store store, Survey survey) {
     const T half_step = dt_over_dx * T(0.25), step = dt_over_dx * T(0.5);
     // of the cell before the present one: itself, its F^R, the first-order flux through its low face (and those
     // of the two before it)
@@ -29,14 +30,24 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
     }
     // fetched while the cell before it is worked on
     T next[FIELDS];
-    load(0, next);
+    T next_surroundings = load(0, next);
+    // pressures of the two cells before, energy of the second, surroundings of the first
+    T pressure1 = T(1.0), pressure2 = T(1.0), energy2 = T(0.0), surroundings1 = T(0.0);
 #pragma unroll 1
     for (int n = 0; n < cells; n++) {
         T u[FIELDS], right[FIELDS], left[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = next[f];
-        if (n + 1 < cells) load(n + 1, next);
-        split_flux<A>(u, eos, right, left);
+        const T so_far = next_surroundings;
+        if (n + 1 < cells) next_surroundings = load(n + 1, next);
+        T pressure;
+        split_flux<A>(u, so_far, eos, right, left, pressure);
+        const T seen =
+            surroundings(surroundings1, energy2, u1[ENERGY], u[ENERGY], pressure2, pressure1, pressure);
+        energy2 = u1[ENERGY];
+        pressure2 = pressure1;
+        pressure1 = pressure;
+        surroundings1 = so_far;
         T half[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
@@ -51,7 +62,8 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
             u1[f] = u[f];
         }
         if (n < 2) continue;
-        split_flux<A>(half, eos, right, left);
+        survey(n - 1, seen);
+        split_flux<A>(half, seen, eos, right, left, pressure);
         T flux[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {

@@ -255,6 +255,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
             T *to = block + z * tile.stride.z + y * tile.stride.y + x;
 #pragma unroll
             for (int f = 0; f < FIELDS; f++) to[f * tile.field] = from[f * region.field];
+            to[FIELDS * tile.field] = Surroundings<T>::UNSEEN;
         }
     }
     __syncthreads();
@@ -296,6 +297,10 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
                 if (own && (faces & low_faces)) atomicAdd(&redone_faces, uint32_t(__popc(faces & low_faces)));
             }
             const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
+            // what neighbours say about the energy of a cell lies behind its fields
+            const auto survey = [&](int n, T surroundings) {
+                if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) line[n * stride + FIELDS * tile.field] = surroundings;
+            };
             const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
             if (pass == 0) {
                 // its ends are ghost cells that the block does not keep
@@ -306,18 +311,28 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
                 };
                 const int start = origin[axis] - HYDRO_GHOSTS;
                 const Region<T> below = end(step_of(start)), above = end(step_of(origin[axis] + size[axis]));
-                const auto load = [&](int n, T(&u)[FIELDS]) {
-                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) return again(n, u);
+                const auto load = [&](int n, T(&u)[FIELDS]) -> T {
+                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) {
+                        again(n, u);
+                        return Surroundings<T>::UNSEEN;
+                    }
                     const Region<T> &region = n < HYDRO_GHOSTS ? below : above;
                     const int at = start + n;
                     Permuted<T>(region.field, axis)
                         .read(region.at(axis == 0 ? at : group_a, axis == 0 ? group_a : axis == 1 ? at : group_b,
                                         axis == 2 ? at : group_b),
                               u);
+                    return Surroundings<T>::UNSEEN;
                 };
-                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store);
+                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store,
+                                      survey);
             } else {
-                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, again, again, face, store);
+                const auto load = [&](int n, T(&u)[FIELDS]) -> T {
+                    again(n, u);
+                    return line[n * stride + FIELDS * tile.field];
+                };
+                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store,
+                                      survey);
             }
         }
         __syncthreads();
@@ -335,7 +350,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.field];
         const T density = u[DENSITY], energy = u[ENERGY];
-        const Synchronised done = synchronise(u, sweep.eos);
+        const Synchronised done = synchronise(u, from[FIELDS * tile.field], sweep.eos);
         const int offset = cell(i, j + origin.y, k + origin.z);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) out[f * GROUP_CELLS + offset] = u[f];

@@ -1,5 +1,7 @@
 // Energy and entropy scalar kept in agreement: the twin of dual_energy.rs.
 #pragma once
+#include <limits>
+
 #include "point/eos.cuh"
 #include "point/symmetric_sum.cuh"
 
@@ -8,10 +10,41 @@ template <typename T> INLINE T momentum_squared(const T (&u)[6]) {
     return sum_of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]);
 }
 
+/// Half rho v^2.
+template <typename T> INLINE T kinetic(const T (&u)[6]) { return T(0.5) * momentum_squared(u) / u[0]; }
+
+template <typename T> INLINE T larger(T a, T b) { return a > b ? a : b; }
+template <typename T> INLINE T smaller(T a, T b) { return a < b ? a : b; }
+
+/// Surroundings of a cell at a shock, and those that no pass has looked at yet.
+template <typename T> struct Surroundings {
+    static constexpr T SHOCK = T(-1.0);
+    static constexpr T UNSEEN = std::numeric_limits<T>::infinity();
+};
+
+/// What the neighbours of a cell along a sweep say about its energy, after what earlier passes said.
+template <typename T> INLINE T surroundings(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0, T pressure_1, T pressure_2) {
+    constexpr T BESIDE = T(10.0), SHOCK_JUMP = T(3.0);
+    const T highest = larger(pressure_1, larger(pressure_0, pressure_2));
+    const T lowest = smaller(pressure_1, smaller(pressure_0, pressure_2));
+    const T energy = BESIDE * larger(energy_1, larger(energy_0, energy_2));
+    so_far = so_far == Surroundings<T>::UNSEEN ? T(0.0) : so_far;
+    const bool shock = so_far < T(0.0) || highest > SHOCK_JUMP * lowest;
+    return shock ? Surroundings<T>::SHOCK : larger(so_far, energy);
+}
+
+/// Whether the entropy scalar decides in a cell with this internal energy.
+template <typename T> INLINE bool is_cold(T internal, T energy, T surroundings, const Eos<T> &eos) {
+    constexpr T AT_SHOCK = T(0.1);
+    const T own = absolute(energy);
+    const T share = surroundings == Surroundings<T>::SHOCK ? AT_SHOCK * own : larger(own, surroundings);
+    return internal < eos.eta * share;
+}
+
 template <typename T> INLINE T pressure(const T (&u)[6], const Eos<T> &eos) {
-    const T internal = u[4] - T(0.5) * momentum_squared(u) / u[0];
+    const T internal = u[4] - kinetic(u);
     const T cold = eos.entropy_pressure(u[0], u[5]);
-    return internal < eos.eta * absolute(u[4]) ? cold : (eos.gamma - T(1.0)) * internal;
+    return is_cold(internal, u[4], T(0.0), eos) ? cold : (eos.gamma - T(1.0)) * internal;
 }
 
 /// What synchronise did to a cell.
@@ -21,22 +54,25 @@ struct Synchronised {
     bool negative;
 };
 
-/// Makes energy and entropy scalar of a cell agree, in place.
-template <typename T> INLINE Synchronised synchronise(T (&u)[6], const Eos<T> &eos) {
+/// Makes energy and entropy scalar of a cell agree, in place, as its surroundings decide.
+template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings, const Eos<T> &eos) {
     const T gamma_1 = eos.gamma - T(1.0);
     const bool thin = u[0] < eos.density_floor;
     const T density = thin ? eos.density_floor : u[0];
     const T kinetic = T(0.5) * momentum_squared(u) / density;
     const T internal = u[4] - kinetic;
-    const bool cold = internal < eos.eta * absolute(u[4]);
+    const bool cold = is_cold(internal, u[4], surroundings, eos);
     const T density_power = power(density, gamma_1);
     const T own = cold ? u[5] * density_power : gamma_1 * internal;
     const bool low = own < eos.pressure_floor;
     const T pressure = low ? eos.pressure_floor : own;
+    const bool unseen = surroundings == Surroundings<T>::UNSEEN;
+    const bool keeps_energy = !cold || surroundings < T(0.0) || unseen;
+    const bool keeps_entropy = cold || unseen;
     u[0] = density;
-    u[4] = cold || low ? kinetic + pressure / gamma_1 : u[4];
-    u[5] = cold && !low ? u[5] : pressure / density_power;
-    return {thin || low, cold, internal <= T(0.0)};
+    u[4] = keeps_energy && !low ? u[4] : kinetic + pressure / gamma_1;
+    u[5] = keeps_entropy && !low ? u[5] : pressure / density_power;
+    return {thin || low, cold && !unseen, internal <= T(0.0)};
 }
 
 /// Whether all values are finite and density and energy positive.

@@ -8,7 +8,7 @@ use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::tables::LevelTables;
 
-const THREADS: u32 = 256;
+const THREADS: u32 = 128;
 /// Blocks that share a group, so that few new groups fill the device too.
 const BLOCKS: usize = 4;
 

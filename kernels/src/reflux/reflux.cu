@@ -109,7 +109,7 @@ __device__ void correct_group(const CoarseFineFace *faces, const RefluxGroup *gr
 #pragma unroll
             for (int axis = 0; axis < 3; axis++) places[axis] = places[axis] == place ? NONE : places[axis];
             const T density = u[DENSITY], energy = u[ENERGY];
-            const Synchronised done = synchronise(u, eos);
+            const Synchronised done = synchronise(u, Surroundings<T>::UNSEEN, eos);
             booking.add(density, energy, u, done, place);
         }
 #pragma unroll

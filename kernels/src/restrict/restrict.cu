@@ -29,7 +29,7 @@ template <typename T> __device__ void restrict_patch(const Level &coarse, T *flu
             }
             u[f] = T(0.125) * sum_of_cube(cells);
         }
-        synchronise(u, eos);
+        synchronise(u, Surroundings<T>::UNSEEN, eos);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) group[f * GROUP_CELLS + first + cell(i, j, k)] = u[f];
     }
