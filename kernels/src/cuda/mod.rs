@@ -5,6 +5,7 @@
 //! | `mod.rs` | a device: its context, stream, kernels, and how they are launched |
 //! | [`array`] | memory on it |
 //! | [`level`] | an octree level as kernels see it: what `level.cuh` declares |
+//! | `profile` | where a GPU spends its time |
 //! | `*.cuh` | the same for the CUDA side: precisions, layouts, tables |
 //!
 //! Everything runs in one stream, so operations follow each other without the host waiting. The host waits where it
@@ -14,11 +15,13 @@
 
 pub(crate) mod array;
 pub(crate) mod level;
+mod profile;
 
 use crate::device::CpuDevice;
 use crate::error::KernelError;
 use crate::real::Real;
 use cust::context::{Context, CurrentContext};
+use cust::event::{Event, EventFlags};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
@@ -49,6 +52,8 @@ struct Shared {
     host: CpuDevice,
     /// Waits after every kernel, so that a failure names it: with `COMOVE_CUDA_CHECKS` set.
     checks: bool,
+    /// Time by kernel, printed at the end: with `COMOVE_CUDA_PROFILE` set.
+    profile: Option<profile::Profile>,
     /// Sweeps compute as the CPU does, to the last bit: with `COMOVE_CUDA_EXACT` set.
     exact: bool,
 }
@@ -158,6 +163,7 @@ impl CudaDevice {
                 multiprocessors: device.get_attribute(cust::device::DeviceAttribute::MultiprocessorCount)? as u32,
                 host,
                 checks: std::env::var_os("COMOVE_CUDA_CHECKS").is_some(),
+                profile: std::env::var_os("COMOVE_CUDA_PROFILE").map(|_| profile::Profile::default()),
                 exact,
             }),
         })
@@ -244,6 +250,7 @@ impl CudaDevice {
         }
         self.activate();
         let function = self.function(&format!("{kernel}_f{}", 8 * T::BYTES), shared_bytes);
+        let before = self.shared.profile.as_ref().map(|_| self.event());
         // SAFETY: by the caller's promise; the arguments are copied before the call returns.
         let result = unsafe {
             sys::cuLaunchKernel(
@@ -264,9 +271,22 @@ impl CudaDevice {
             result as u32 == 0,
             "{kernel} on {blocks} blocks of {threads} threads with {shared_bytes} B of shared memory: {result:?}"
         );
+        if let (Some(profile), Some(before)) = (&self.shared.profile, before) {
+            let after = self.event();
+            after.synchronize().unwrap_or_else(|e| panic!("{kernel} failed: {e:?}"));
+            let milliseconds = after.elapsed_time_f32(&before).expect("both events have passed");
+            profile.add(kernel, blocks, f64::from(milliseconds));
+        }
         if self.shared.checks {
             self.shared.stream.synchronize().unwrap_or_else(|e| panic!("{kernel} failed: {e:?}"));
         }
+    }
+
+    /// An event behind all that was launched so far.
+    fn event(&self) -> Event {
+        let event = Event::new(EventFlags::DEFAULT).expect("an event is made");
+        event.record(&self.shared.stream).expect("the stream takes an event");
+        event
     }
 
     /// The kernel of this name, allowed so much dynamic shared memory.

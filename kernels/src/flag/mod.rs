@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `cpu` | from criteria to masks, group by group |
+//! | `cpu`, `cuda` | from criteria to masks, group by group |
 //! | `stencil` | gradient and Löhner's estimator, which read neighbours |
 //! | [`region`] | static regions |
 //! | [`program`] | expressions over a cell's fields, compiled |

@@ -34,6 +34,7 @@ mod tests {
     use crate::cuda::launch;
     use crate::cuda::level::Level;
     use crate::device::Device;
+    use crate::face_boundary::FaceBoundary;
     use crate::ghosts::{BLOCK_VALUES, CoarseCells, gather};
     use crate::layout::{FIELDS, GROUP_VALUES, HYDRO_BLOCK};
     use crate::table::Table;
@@ -44,7 +45,12 @@ mod tests {
         let Device::Cuda(cuda) = gpu else { panic!("a GPU is tested") };
         let mut noise = Noise::new(17);
         for case in 0..6 {
-            let mesh = Mesh::random(&mut noise, 3);
+            let mut mesh = Mesh::random(&mut noise, 3);
+            if case >= 3 {
+                // walls on all sides, each kind on each axis in turn
+                let kinds = [FaceBoundary::Reflecting, FaceBoundary::Outflow, FaceBoundary::Fixed([0.5; FIELDS])];
+                mesh = mesh.with_faces([false; 3], std::array::from_fn(|face| kinds[(case + face) % 3]));
+            }
             let fluid: Vec<T> = mesh.fill(|_| std::array::from_fn(|_| noise.next()));
             let before: Vec<T> = mesh.fill(|_| std::array::from_fn(|_| noise.next()));
             let slots = mesh.group_count();
