@@ -67,7 +67,8 @@ template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings,
     const bool low = own < eos.pressure_floor;
     const T pressure = low ? eos.pressure_floor : own;
     const bool unseen = surroundings == Surroundings<T>::UNSEEN;
-    const bool keeps_energy = !cold || surroundings < T(0.0) || unseen;
+    const bool waits = (surroundings < T(0.0) || unseen) && u[4] > T(0.5) * kinetic;
+    const bool keeps_energy = !cold || waits;
     const bool keeps_entropy = cold || unseen;
     u[0] = density;
     u[4] = keeps_energy && !low ? u[4] : kinetic + pressure / gamma_1;

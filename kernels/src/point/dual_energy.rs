@@ -83,7 +83,8 @@ pub struct Synchronised<T> {
 }
 
 /// Makes energy and entropy scalar agree: the scalar decides in cold gas ([`is_cold`]), the energy elsewhere. At a shock
-/// cold gas keeps both, and all gas does where the surroundings are [`UNSEEN`]. Density and pressure below their floors
+/// cold gas keeps both, and all gas does where the surroundings are [`UNSEEN`], as long as the energy holds at least
+/// half of the motion's: what lacks more would be below zero before a shock has passed. Density and pressure below their floors
 /// are raised to them (a raised density keeps the momentum).
 ///
 /// * `surroundings`: see [`surroundings`], or [`UNSEEN`]
@@ -102,7 +103,8 @@ pub fn synchronise<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> Synch
     let low = own < eos.pressure_floor;
     let pressure = if low { eos.pressure_floor } else { own };
     let unseen = surroundings == T::of(UNSEEN);
-    let keeps_energy = !cold | (surroundings < T::zero()) | unseen;
+    let waits = ((surroundings < T::zero()) | unseen) & (u[4] > T::of(0.5) * kinetic);
+    let keeps_energy = !cold | waits;
     let keeps_entropy = cold | unseen;
     let energy = if keeps_energy & !low { u[4] } else { kinetic + pressure / gamma_1 };
     let entropy = if keeps_entropy & !low { u[5] } else { pressure / density_power };
@@ -178,6 +180,11 @@ mod tests {
         // who sees no neighbours leaves both alone, whichever decides
         for u in [slow, foot] {
             assert_eq!(synchronise(&u, UNSEEN, &eos).cell, u);
+        }
+        // unless the energy is less than half of the motion's
+        let exhausted = [1.0, 20.0, 0.0, 0.0, 99.0, scalar];
+        for surroundings in [SHOCK, UNSEEN] {
+            assert_eq!(synchronise(&exhausted, surroundings, &eos).cell, [1.0, 20.0, 0.0, 0.0, 200.75, scalar]);
         }
     }
 }
