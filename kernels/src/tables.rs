@@ -37,6 +37,18 @@ pub struct LevelTables {
 }
 
 impl LevelTables {
+    /// Takes over what has not changed from tables of before, with its copies on a GPU.
+    pub fn keep(&mut self, old: Self) {
+        self.slots.keep(old.slots);
+        self.neighbours.keep(old.neighbours);
+        self.parents.keep(old.parents);
+        self.octants.keep(old.octants);
+        self.outside.keep(old.outside);
+        self.leaves.keep(old.leaves);
+        self.children.keep(old.children);
+        self.beyond.keep(old.beyond);
+    }
+
     /// Groups of the level.
     pub fn len(&self) -> usize {
         self.slots.len()

@@ -155,8 +155,9 @@ impl<T: Real> State<T> {
     pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
         self.fit_pools(tree.group_count())?;
         let mut free = std::mem::take(&mut self.free);
-        for (keys, slots) in self.tree_levels() {
-            free.extend(keys.iter().zip(slots).filter(|(key, _)| tree.find(**key).is_none()).map(|(_, &slot)| slot));
+        for (level, (keys, slots)) in self.tree_levels().enumerate() {
+            let stays = places_of(keys, tree.level(level));
+            free.extend(stays.iter().zip(slots).filter(|(place, _)| place.is_none()).map(|(_, &slot)| slot));
         }
         free.sort_unstable_by(|a, b| b.cmp(a));
 
@@ -164,7 +165,8 @@ impl<T: Real> State<T> {
         let mut new = Vec::with_capacity(tree.level_count());
         for level in 0..tree.level_count() {
             let mut new_here = Vec::new();
-            let level_slots = tree.level(level).iter().enumerate().map(|(g, &key)| match self.tree.find(key) {
+            let old_places = places_of(tree.level(level), self.tree.level(level));
+            let level_slots = old_places.into_iter().enumerate().map(|(g, old)| match old {
                 Some(old) => self.slots[level][old],
                 None => {
                     new_here.push(g);
@@ -261,9 +263,14 @@ impl<T: Real> State<T> {
     }
 
     fn derive_tables(&mut self) {
-        self.tables = neighbours::build_tables(&self.tree, &self.slots, self.faces);
-        self.root_slots = neighbours::root_slots(&self.tree, &self.slots);
-        self.flux = FluxTables::build(&self.tree, &self.slots);
+        let tables = neighbours::build_tables(&self.tree, &self.slots, self.faces);
+        let old = std::mem::replace(&mut self.tables, tables);
+        self.tables.iter_mut().zip(old).for_each(|(new, old)| new.keep(old));
+        let root_slots = neighbours::root_slots(&self.tree, &self.slots);
+        let old = std::mem::replace(&mut self.root_slots, root_slots);
+        self.root_slots.keep(old);
+        let old = std::mem::replace(&mut self.flux, FluxTables::build(&self.tree, &self.slots));
+        self.flux.keep(old);
     }
 
     fn tree_levels(&self) -> impl Iterator<Item = (&[Key], &[u32])> {
@@ -296,6 +303,19 @@ impl<T: Real> State<T> {
         }
         Ok(())
     }
+}
+
+/// Where each of some sorted keys stands among others.
+fn places_of(keys: &[Key], among: &[Key]) -> Vec<Option<usize>> {
+    let mut next = 0;
+    keys.iter()
+        .map(|key| {
+            while among.get(next).is_some_and(|other| other < key) {
+                next += 1;
+            }
+            (among.get(next) == Some(key)).then_some(next)
+        })
+        .collect()
 }
 
 /// Copies a slot's values to a group's place, widened.

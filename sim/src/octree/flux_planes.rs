@@ -2,9 +2,10 @@
 
 use super::tree::Octree;
 use comove_kernels::Table;
-use comove_kernels::layout::FLUX_PLANES;
+use comove_kernels::layout::{FACES, FLUX_PLANES};
 use comove_kernels::reflux::{CoarseFineFace, RefluxGroup, RefluxTables};
 use comove_kernels::tables::NONE;
+use rayon::prelude::*;
 
 /// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
 ///
@@ -36,33 +37,22 @@ impl FluxTables {
             Planes { slots: (0..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(), count: 0 };
         let mut reflux_tables = vec![RefluxTables::default(); levels];
         for level in 1..levels {
-            let mut faces = Vec::new();
-            for (fine, &key) in tree.level(level).iter().enumerate() {
-                for axis in 0..3 {
-                    for high in [false, true] {
-                        let mut offset = [0; 3];
-                        offset[axis] = if high { 1 } else { -1 };
-                        let Some(behind) = tree.neighbour(key, offset) else { continue };
-                        if tree.find(behind).is_some() {
-                            continue;
-                        }
-                        let parent = behind.parent().expect("refined levels have parents");
-                        let coarse = tree.find(parent).expect("proper nesting");
-                        let octant = behind.octant();
-                        // the coarse patch sees the fine group on the other side
-                        let coarse_place = axis * 3 + (octant >> axis & 1) + usize::from(!high);
-                        let fine_place = axis * 3 + if high { 2 } else { 0 };
-                        let face = CoarseFineFace {
-                            axis: axis as u8,
-                            high: !high,
-                            octant: octant as u8,
-                            coarse_plane: planes.at(level - 1, coarse * FLUX_PLANES + coarse_place),
-                            fine_plane: planes.at(level, fine * FLUX_PLANES + fine_place),
-                        };
-                        faces.push((coarse, face));
-                    }
-                }
-            }
+            let on_group = |fine: usize| (0..FACES).filter_map(move |face| Meeting::at(tree, level, fine, face));
+            let meetings: Vec<Meeting> = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group).collect();
+            let mut faces: Vec<(usize, CoarseFineFace)> = meetings
+                .into_iter()
+                .map(|meeting| {
+                    let Meeting { coarse, coarse_place, fine, fine_place, axis, high, octant } = meeting;
+                    let face = CoarseFineFace {
+                        axis,
+                        high,
+                        octant,
+                        coarse_plane: planes.at(level - 1, coarse * FLUX_PLANES + coarse_place),
+                        fine_plane: planes.at(level, fine * FLUX_PLANES + fine_place),
+                    };
+                    (coarse, face)
+                })
+                .collect();
             faces.sort_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
             let mut groups: Vec<RefluxGroup> = Vec::new();
             for (n, &(coarse, _)) in faces.iter().enumerate() {
@@ -90,6 +80,56 @@ impl FluxTables {
             slots: planes.slots.into_iter().map(Table::from).collect(),
             reflux: reflux_tables,
         }
+    }
+
+    /// Takes over what has not changed from tables of before, with its copies on a GPU.
+    pub fn keep(&mut self, old: Self) {
+        let lists = [(&mut self.slots, old.slots), (&mut self.written, old.written), (&mut self.between, old.between)];
+        for (new, old) in lists {
+            new.iter_mut().zip(old).for_each(|(new, old)| new.keep(old));
+        }
+        for (new, old) in self.reflux.iter_mut().zip(old.reflux) {
+            new.faces.keep(old.faces);
+            new.groups.keep(old.groups);
+        }
+    }
+}
+
+/// A face of a fine group that lies on a face of a coarse leaf patch.
+struct Meeting {
+    coarse: usize,
+    /// Which of the coarse group's nine places the face lies on.
+    coarse_place: usize,
+    fine: usize,
+    fine_place: usize,
+    /// As the coarse patch sees it.
+    axis: u8,
+    high: bool,
+    octant: u8,
+}
+
+impl Meeting {
+    /// At this face (−x, +x, −y, …) of a group, if a coarse leaf lies behind it.
+    fn at(tree: &Octree, level: usize, fine: usize, face: usize) -> Option<Self> {
+        let (axis, high) = (face / 2, face & 1 == 1);
+        let mut offset = [0; 3];
+        offset[axis] = if high { 1 } else { -1 };
+        let behind = tree.neighbour(tree.level(level)[fine], offset)?;
+        if tree.find(behind).is_some() {
+            return None;
+        }
+        let parent = behind.parent().expect("refined levels have parents");
+        let octant = behind.octant();
+        Some(Self {
+            coarse: tree.find(parent).expect("proper nesting"),
+            // the coarse patch sees the fine group on the other side
+            coarse_place: axis * 3 + (octant >> axis & 1) + usize::from(!high),
+            fine,
+            fine_place: axis * 3 + if high { 2 } else { 0 },
+            axis: axis as u8,
+            high: !high,
+            octant: octant as u8,
+        })
     }
 }
 

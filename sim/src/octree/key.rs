@@ -53,7 +53,16 @@ impl Key {
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.level, self.morton()).cmp(&(other.level, other.morton()))
+        // along the curve the axis decides whose coordinates differ in the highest bit, of equal ones the last
+        let differing = |axis: usize| self.coordinate[axis] ^ other.coordinate[axis];
+        let lower = |a: u32, b: u32| a < b && a < a ^ b;
+        let mut axis = 2;
+        for earlier in [1, 0] {
+            if lower(differing(axis), differing(earlier)) {
+                axis = earlier;
+            }
+        }
+        (self.level, self.coordinate[axis]).cmp(&(other.level, other.coordinate[axis]))
     }
 }
 
@@ -96,6 +105,9 @@ mod tests {
             prop_assert_eq!(key.child(o).octant(), o);
             prop_assert_eq!(key.child(o).morton(), key.morton() * 8 + o as u64);
             prop_assert_eq!(Key::from_morton(3, key.morton()), key);
+            for other in [Key::new(3, [y, x, z]), Key::new(3, [x ^ 5, y, z >> 1]), key, Key::new(2, [z, y, x])] {
+                prop_assert_eq!(key.cmp(&other), (3, key.morton()).cmp(&(other.level, other.morton())));
+            }
         }
     }
 }
