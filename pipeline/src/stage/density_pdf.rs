@@ -41,6 +41,10 @@ impl Stage for DensityPdfs {
         format!("{} bins per decade", self.options.bins_per_decade)
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn parameters(&self) -> Value {
         json!(self.options)
     }
@@ -53,7 +57,7 @@ impl Stage for DensityPdfs {
         let mut section = Section::new("Density distribution", "By volume and by mass, over all leaf cells.");
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let pdf = density_pdf(&input.snapshot()?, self.options.bins_per_decade)?;
+            let pdf = density_pdf(&*work.snapshots.read(input)?, self.options.bins_per_decade)?;
             let name = format!("density_pdf_{}", input.shown().tag());
             files.extend(work.write_record(&name, &pdf)?);
             files.push(work.write_figure(&name, &density_pdf_figure(&pdf), &mut section)?);

@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
+use crate::snapshots::Snapshots;
 use comove_analysis::{Figure, Record};
 use comove_kernels::Device;
 use comove_sim::complete_file;
@@ -23,6 +24,8 @@ pub struct Work<'a> {
     pub fingerprint: &'a str,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
+    /// The snapshots in memory.
+    pub snapshots: &'a Snapshots,
     /// Where it computes.
     pub device: &'a Device,
     /// Where it says what has happened.

@@ -34,6 +34,13 @@ pub(super) fn read_header(path: &Path) -> Result<SnapshotHeader, SimError> {
     Ok(header(&Source::open(path, path)?)?.1)
 }
 
+/// Reads the header and the octree; see [`Snapshot::read_tree`].
+pub(super) fn read_tree(path: &Path) -> Result<(SnapshotHeader, Octree), SimError> {
+    let source = Source::open(path, path)?;
+    let (document, header) = header(&source)?;
+    Ok((header, tree(&source, &document)?))
+}
+
 /// The stored digests; see [`Snapshot::digests`].
 pub(super) fn digests(path: &Path) -> Result<Vec<(String, String)>, SimError> {
     let source = Source::open(path, path)?;

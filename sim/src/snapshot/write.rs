@@ -33,8 +33,14 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
     let io = |source| SimError::Io { path: path.into(), source };
     let temporary = Temporary::beside(path).map_err(io)?;
     write_hdf5(snapshot, &document, temporary.path()).map_err(|source| failure(path, source))?;
-    File::open(temporary.path()).and_then(|file| file.sync_all()).map_err(io)?;
-    let (verified, whole) = rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
+    let (synced, verified, whole) = std::thread::scope(|scope| {
+        // waits for the disk, while the file is read back from the system's cache
+        let syncing = scope.spawn(|| File::open(temporary.path()).and_then(|file| file.sync_all()));
+        let (verified, whole) =
+            rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
+        (syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), verified, whole)
+    });
+    synced.map_err(io)?;
     verified?;
     let whole = whole?;
     temporary.rename(path).map_err(io)?;
