@@ -60,11 +60,7 @@ pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<Densit
             for &patch in patches {
                 let volume = snapshot.cell_width(patch.level).powi(3);
                 for density in patch_values(snapshot, patch, DENSITY) {
-                    partial[(bin_of(density) - first) as usize].add(&Sums {
-                        cells: 1,
-                        volume,
-                        mass: density * volume,
-                    });
+                    partial[(bin_of(density) - first) as usize].add(&Sums { cells: 1, volume, mass: density * volume });
                 }
             }
             partial

@@ -69,7 +69,7 @@ impl Stage for Maps {
             View::Projection => "Projection",
         };
         let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
-        let mut files = Vec::new();
+        let (mut files, mut figures) = (Vec::new(), Vec::new());
         let mut options = self.options.clone();
         if let Some(measured) = &self.center {
             options.center = Some(measured.read(&work.inputs[1][0].path)?);
@@ -89,8 +89,9 @@ impl Stage for Maps {
                 },
             };
             files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);
-            files.push(work.write_figure(&name, &map_figure(&map, &self.style)?, &mut section)?);
+            figures.push((name, map_figure(&map, &self.style)?));
         }
+        files.extend(work.write_figures(&figures, &mut section)?);
         files.push(work.write_section(&section)?);
         Ok(files)
     }

@@ -36,8 +36,7 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
     let (synced, verified, whole) = std::thread::scope(|scope| {
         // waits for the disk, while the file is read back from the system's cache
         let syncing = scope.spawn(|| File::open(temporary.path()).and_then(|file| file.sync_all()));
-        let (verified, whole) =
-            rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
+        let (verified, whole) = rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
         (syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), verified, whole)
     });
     synced.map_err(io)?;
