@@ -165,7 +165,10 @@ mod tests {
     /// One and three threads give the same bits in everything that is computed in parallel.
     #[test]
     fn bits_do_not_depend_on_threads() {
+        use crate::covering_grid::grid;
+        use crate::density_pdf::density_pdf;
         use crate::halo_finder::{HaloOptions, find_halos};
+        use crate::map::{MapOptions, projection};
         use crate::power_spectrum::{PowerOptions, power_spectrum};
         let snapshot = Fixture::blob().build();
         let results = |threads: usize| {
@@ -174,7 +177,12 @@ mod tests {
                 let mean = mean_density(&snapshot).to_bits();
                 let halos = find_halos(&snapshot, &HaloOptions { delta: 20.0, ..HaloOptions::default() }).unwrap();
                 let power = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
-                (mean, serde_json::to_string(&halos).unwrap(), serde_json::to_string(&power).unwrap())
+                let pdf = density_pdf(&snapshot, 10).unwrap();
+                let temperature = MapOptions { field: "temperature".into(), pixels: 50, ..MapOptions::default() };
+                let map = projection(&snapshot, &temperature).unwrap().values;
+                let mesh = grid(&snapshot, "velocity_x", 1).unwrap();
+                let text = serde_json::to_string(&(halos, power, pdf, map, mesh)).unwrap();
+                (mean, densest(&snapshot), text)
             })
         };
         assert_eq!(results(1), results(3));
