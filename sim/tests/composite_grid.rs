@@ -154,9 +154,10 @@ fn a_refined_group_around_a_point_mass() {
         let mut case = Case::<f64>::new(1, tree.clone(), 1, &mesh);
         case.solve(parameters);
         let mean = case.mean();
+        let fluid = case.fluid.to_host();
         let density = |level: usize| {
             let slot = case.slots[level][0] as usize;
-            &case.fluid.to_host()[slot * comove_kernels::layout::GROUP_VALUES..][..GROUP_CELLS]
+            &fluid[slot * comove_kernels::layout::GROUP_VALUES..][..GROUP_CELLS]
         };
         let source = |level: usize| {
             let square = case.width(level).powi(2);
