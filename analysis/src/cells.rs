@@ -47,6 +47,14 @@ pub fn patch_cells(snapshot: &Snapshot, patch: LeafPatch) -> impl Iterator<Item 
     })
 }
 
+/// One stored field in the 512 cells of a leaf patch, x fastest, in code units.
+pub fn patch_values(snapshot: &Snapshot, patch: LeafPatch, field: usize) -> impl Iterator<Item = f64> + '_ {
+    let values = &snapshot.state.fluid[(patch.group * FIELDS + field) * GROUP_CELLS..][..GROUP_CELLS];
+    let [x, y, z] = octant_origin(patch.octant);
+    let lines = (0..PATCH * PATCH).map(move |line| cell(x, y + line % PATCH, z + line / PATCH));
+    lines.flat_map(move |first| &values[first..first + PATCH]).copied()
+}
+
 /// Every leaf cell, patch by patch in key order.
 pub fn leaf_cells(snapshot: &Snapshot) -> impl Iterator<Item = LeafCell> + '_ {
     snapshot.state.tree.leaf_patches().flat_map(|patch| patch_cells(snapshot, patch))
@@ -72,7 +80,10 @@ pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell
 /// The densest leaf cell; of equally dense ones the first in key order.
 pub fn densest(snapshot: &Snapshot) -> LeafCell {
     let denser = |best: LeafCell, cell: LeafCell| if cell.fluid[0] > best.fluid[0] { cell } else { best };
-    leaf_cells(snapshot).reduce(denser).expect("level 0 covers the box")
+    let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
+    let of_patches = patches.par_iter().filter_map(|&patch| patch_cells(snapshot, patch).reduce(denser));
+    let of_patches: Vec<LeafCell> = of_patches.collect();
+    of_patches.into_iter().reduce(denser).expect("level 0 covers the box")
 }
 
 /// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift.
@@ -154,7 +165,10 @@ mod tests {
     /// One and three threads give the same bits in everything that is computed in parallel.
     #[test]
     fn bits_do_not_depend_on_threads() {
+        use crate::covering_grid::grid;
+        use crate::density_pdf::density_pdf;
         use crate::halo_finder::{HaloOptions, find_halos};
+        use crate::map::{MapOptions, projection};
         use crate::power_spectrum::{PowerOptions, power_spectrum};
         let snapshot = Fixture::blob().build();
         let results = |threads: usize| {
@@ -163,7 +177,12 @@ mod tests {
                 let mean = mean_density(&snapshot).to_bits();
                 let halos = find_halos(&snapshot, &HaloOptions { delta: 20.0, ..HaloOptions::default() }).unwrap();
                 let power = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
-                (mean, serde_json::to_string(&halos).unwrap(), serde_json::to_string(&power).unwrap())
+                let pdf = density_pdf(&snapshot, 10).unwrap();
+                let temperature = MapOptions { field: "temperature".into(), pixels: 50, ..MapOptions::default() };
+                let map = projection(&snapshot, &temperature).unwrap().values;
+                let mesh = grid(&snapshot, "velocity_x", 1).unwrap();
+                let text = serde_json::to_string(&(halos, power, pdf, map, mesh)).unwrap();
+                (mean, densest(&snapshot), text)
             })
         };
         assert_eq!(results(1), results(3));

@@ -1,11 +1,13 @@
 //! A field on a uniform grid of one level's cells: finer cells averaged, coarser ones piecewise constant.
 
-use crate::cell_fields::{Average, Gas, field_of};
+use crate::cell_fields::{Average, CellField, Gas, field_of};
 use crate::cells::patch_cells;
 use crate::error::AnalysisError;
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, PATCH};
+use comove_sim::octree::tree::LeafPatch;
 use ndarray::Array3;
+use rayon::prelude::*;
 
 /// Memory that [`grid`] allows itself: 8 GiB, the size of 1024³ values.
 pub const GRID_LIMIT_MIB: usize = 8192;
@@ -32,43 +34,85 @@ pub fn grid_within(
     limit_mib: usize,
 ) -> Result<Array3<f64>, AnalysisError> {
     let field = field_of(snapshot, field)?;
-    let by_mass = field.average == Average::Mass;
     let root = snapshot.state.tree.cells(0);
     let cells = root.map(|n| n.saturating_mul(1usize.checked_shl(level as u32).unwrap_or(usize::MAX)));
-    let arrays = if by_mass { 2 } else { 1 };
-    let bytes = cells.into_iter().fold(8 * arrays, usize::saturating_mul);
+    let bytes = cells.into_iter().fold(8, usize::saturating_mul);
     if bytes >> 20 > limit_mib {
         return Err(AnalysisError::GridTooLarge { level, cells, needed_mib: bytes >> 20, limit_mib });
     }
-    let gas = Gas::new(snapshot);
-    let mut values = Array3::zeros([cells[2], cells[1], cells[0]]);
-    let mut weights = by_mass.then(|| values.clone());
-    for patch in snapshot.state.tree.leaf_patches() {
-        // cells of the grid along one axis of a leaf cell, or the share of one that it fills
-        let width = 1 << level.saturating_sub(patch.level);
-        let shift = patch.level.saturating_sub(level);
-        let share = 1.0 / f64::from(1 << shift).powi(3);
-        for (n, cell) in patch_cells(snapshot, patch).enumerate() {
-            let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
-            let first: [usize; 3] = std::array::from_fn(|a| ((patch.first_cell[a] + inside[a]) >> shift) * width);
-            let weight = if by_mass { share * cell.fluid[DENSITY] } else { share };
-            let value = weight * field.value(&gas, &cell);
-            for k in first[2]..first[2] + width {
-                for j in first[1]..first[1] + width {
-                    for i in first[0]..first[0] + width {
-                        values[[k, j, i]] += value;
-                        if let Some(weights) = &mut weights {
-                            weights[[k, j, i]] += weight;
+    let [nx, ny, nz] = cells;
+    let side = PATCH << level;
+    let blocks = Blocks { snapshot, field, gas: Gas::new(snapshot), level, leaves: leaves_by_root_patch(snapshot) };
+    let [across, along] = [nx / side, ny / side];
+    let mut values = vec![0.0; nx * ny * nz];
+    for (slab, values) in values.chunks_exact_mut(side * ny * nx).enumerate() {
+        let of_slab = (0..across * along).into_par_iter().map(|n| blocks.values(slab * across * along + n));
+        let of_slab: Vec<Vec<f64>> = of_slab.collect();
+        values.par_chunks_exact_mut(nx).enumerate().for_each(|(line, values)| {
+            let (k, j) = (line / ny, line % ny);
+            for (x, values) in values.chunks_exact_mut(side).enumerate() {
+                let start = (k * side + j % side) * side;
+                values.copy_from_slice(&of_slab[j / side * across + x][start..start + side]);
+            }
+        });
+    }
+    Ok(Array3::from_shape_vec([nz, ny, nx], values).expect("as many values as cells"))
+}
+
+/// The leaf patches in each patch of the root level (x fastest), in key order.
+fn leaves_by_root_patch(snapshot: &Snapshot) -> Vec<Vec<LeafPatch>> {
+    let tree = &snapshot.state.tree;
+    let [nx, ny, nz] = tree.cells(0).map(|n| n / PATCH);
+    let mut leaves = vec![Vec::new(); nx * ny * nz];
+    for patch in tree.leaf_patches() {
+        let [x, y, z] = patch.first_cell.map(|c| (c >> patch.level) / PATCH);
+        leaves[(z * ny + y) * nx + x].push(patch);
+    }
+    leaves
+}
+
+/// The grid in blocks, each over one patch of the root level, which are computed independently of each other.
+struct Blocks<'a> {
+    snapshot: &'a Snapshot,
+    field: &'a CellField,
+    gas: Gas,
+    level: usize,
+    leaves: Vec<Vec<LeafPatch>>,
+}
+
+impl Blocks<'_> {
+    /// The grid in a block, `[k, j, i]`.
+    fn values(&self, block: usize) -> Vec<f64> {
+        let side = PATCH << self.level;
+        let by_mass = self.field.average == Average::Mass;
+        let mut values = vec![0.0; side * side * side];
+        let mut weights = vec![0.0; if by_mass { values.len() } else { 0 }];
+        for &patch in &self.leaves[block] {
+            // cells of the grid along one axis of a leaf cell, or the share of one that it fills
+            let width = 1 << self.level.saturating_sub(patch.level);
+            let shift = patch.level.saturating_sub(self.level);
+            let share = 1.0 / f64::from(1 << shift).powi(3);
+            for (n, cell) in patch_cells(self.snapshot, patch).enumerate() {
+                let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
+                let first: [usize; 3] =
+                    std::array::from_fn(|a| ((patch.first_cell[a] + inside[a]) >> shift) * width % side);
+                let weight = if by_mass { share * cell.fluid[DENSITY] } else { share };
+                let value = weight * self.field.value(&self.gas, &cell);
+                for k in first[2]..first[2] + width {
+                    for j in first[1]..first[1] + width {
+                        let line = (k * side + j) * side + first[0];
+                        values[line..line + width].iter_mut().for_each(|sum| *sum += value);
+                        if by_mass {
+                            weights[line..line + width].iter_mut().for_each(|sum| *sum += weight);
                         }
                     }
                 }
             }
         }
+        // none where the average is by volume
+        values.iter_mut().zip(&weights).for_each(|(value, weight)| *value /= weight);
+        values
     }
-    if let Some(weights) = weights {
-        values /= &weights;
-    }
-    Ok(values)
 }
 
 #[cfg(test)]

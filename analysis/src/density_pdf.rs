@@ -1,11 +1,17 @@
 //! How volume and mass are distributed over density.
 
 use crate::cell_fields::Gas;
-use crate::cells::leaf_cells;
+use crate::cells::patch_values;
 use crate::error::AnalysisError;
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
+use comove_sim::kernels::layout::DENSITY;
+use comove_sim::octree::tree::LeafPatch;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+/// Leaf patches whose cells are added up by one thread; a number of its own, so that results depend on no thread count.
+const PATCHES: usize = 64;
 
 /// A bin of density.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,27 +46,67 @@ pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<Densit
     let gas = Gas::new(snapshot);
     let per_decade = bins_per_decade as f64;
     let bin_of = |density: f64| ((density / gas.mean_density()).log10() * per_decade).floor() as i64;
-    let (mut thinnest, mut densest, mut volume, mut mass) = (f64::INFINITY, 0.0f64, 0.0, 0.0);
-    for cell in leaf_cells(snapshot) {
-        thinnest = thinnest.min(cell.fluid[0]);
-        densest = densest.max(cell.fluid[0]);
-        volume += cell.volume();
-        mass += cell.mass();
-    }
+    let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
+    let [thinnest, densest] = extremes(snapshot, &patches);
     if !(thinnest > 0.0 && densest.is_finite()) {
         return Err(AnalysisError::option("density", thinnest, "must be positive and finite in every cell"));
     }
     let first = bin_of(thinnest);
-    let mut bins: Vec<PdfBin> = (first..=bin_of(densest))
-        .map(|n| PdfBin { log10_density: (n as f64 + 0.5) / per_decade, volume_pdf: 0.0, mass_pdf: 0.0, cells: 0 })
+    let mut sums = vec![Sums::default(); (bin_of(densest) - first + 1) as usize];
+    let partial: Vec<Vec<Sums>> = patches
+        .par_chunks(PATCHES)
+        .map(|patches| {
+            let mut partial = vec![Sums::default(); sums.len()];
+            for &patch in patches {
+                let volume = snapshot.cell_width(patch.level).powi(3);
+                for density in patch_values(snapshot, patch, DENSITY) {
+                    partial[(bin_of(density) - first) as usize].add(&Sums { cells: 1, volume, mass: density * volume });
+                }
+            }
+            partial
+        })
         .collect();
-    for cell in leaf_cells(snapshot) {
-        let bin = &mut bins[(bin_of(cell.fluid[0]) - first) as usize];
-        bin.volume_pdf += cell.volume() / volume * per_decade;
-        bin.mass_pdf += cell.mass() / mass * per_decade;
-        bin.cells += 1;
+    // in the order of the tree, so that the bits do not depend on the number of threads
+    for partial in &partial {
+        sums.iter_mut().zip(partial).for_each(|(sum, part)| sum.add(part));
     }
-    Ok(DensityPdf { redshift: snapshot.header.cosmology.map(|_| snapshot.header.redshift()), bins })
+    let mut box_sums = Sums::default();
+    sums.iter().for_each(|sum| box_sums.add(sum));
+    let bin = |(n, sum): (i64, &Sums)| PdfBin {
+        log10_density: (n as f64 + 0.5) / per_decade,
+        volume_pdf: sum.volume / box_sums.volume * per_decade,
+        mass_pdf: sum.mass / box_sums.mass * per_decade,
+        cells: sum.cells,
+    };
+    let redshift = snapshot.header.cosmology.map(|_| snapshot.header.redshift());
+    Ok(DensityPdf { redshift, bins: (first..).zip(&sums).map(bin).collect() })
+}
+
+/// What a bin collects.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    cells: u64,
+    volume: f64,
+    mass: f64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.cells += other.cells;
+        self.volume += other.volume;
+        self.mass += other.mass;
+    }
+}
+
+/// The least and the greatest density.
+fn extremes(snapshot: &Snapshot, patches: &[LeafPatch]) -> [f64; 2] {
+    let wider = |x: [f64; 2], y: [f64; 2]| [x[0].min(y[0]), x[1].max(y[1])];
+    let none = || [f64::INFINITY, f64::NEG_INFINITY];
+    let of_patch = |&patch: &LeafPatch| {
+        patch_values(snapshot, patch, DENSITY).fold(none(), |range, density| wider(range, [density; 2]))
+    };
+    // in any order: these have no round-off
+    patches.par_iter().map(of_patch).reduce(none, wider)
 }
 
 impl Record for DensityPdf {

@@ -1,8 +1,8 @@
 //! How much of the box each level covers, and with how many cells, against redshift or time.
 
 use crate::table::{Record, Table};
-use comove_sim::Snapshot;
 use comove_sim::kernels::layout::GROUP_CELLS;
+use comove_sim::{Octree, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 
 /// A level at one moment.
@@ -45,7 +45,11 @@ pub struct RefinementRatio {
 impl RefinementRow {
     /// The levels of one snapshot.
     pub fn new(snapshot: &Snapshot) -> Self {
-        let tree = &snapshot.state.tree;
+        Self::of(&snapshot.header, &snapshot.state.tree)
+    }
+
+    /// The levels of an octree, at the moment that its snapshot's header says.
+    pub fn of(header: &SnapshotHeader, tree: &Octree) -> Self {
         let box_cells: f64 = tree.cells(0).iter().map(|&n| n as f64).product();
         let levels = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
         let levels = levels.map(|(level, (volume_fraction, leaf_cells))| LevelShare {
@@ -55,7 +59,6 @@ impl RefinementRow {
             cells: (tree.level(level).len() * GROUP_CELLS) as u64,
             leaf_cells,
         });
-        let header = &snapshot.header;
         let redshift = header.cosmology.map(|_| header.redshift());
         Self { redshift, a: header.a, time: header.time, step: header.step, levels: levels.collect() }
     }

@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::memory;
 use crate::progress::Progress;
+use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
 use crate::stage::{Input, StageResult, Work};
 use comove_kernels::Device;
@@ -56,6 +57,8 @@ pub struct Executor<'a> {
     pub folder: &'a CampaignFolder,
     /// The ledger of that folder.
     pub ledger: &'a mut Ledger,
+    /// The snapshots in memory, of stages that are done and for those to come.
+    pub snapshots: Snapshots,
     /// Where to compute.
     pub device: &'a Device,
     /// Where to show how far it is.
@@ -119,7 +122,11 @@ impl Executor<'_> {
 
     fn execute(&mut self, node: &Node, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
         let needed = node.stage().memory_bytes();
-        if let Some(available) = memory::available().filter(|available| needed > *available) {
+        let lacking = || memory::available().filter(|available| needed > *available);
+        if lacking().is_some() {
+            self.snapshots.clear();
+        }
+        if let Some(available) = lacking() {
             return Err(PipelineError::Memory { needed, available });
         }
         let mut work = Work {
@@ -127,6 +134,7 @@ impl Executor<'_> {
             folder: folder.into(),
             fingerprint: &resolved.fingerprint,
             inputs: resolved.inputs.clone(),
+            snapshots: &self.snapshots,
             device: self.device,
             ledger: &mut *self.ledger,
             progress: self.progress,

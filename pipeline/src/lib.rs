@@ -8,6 +8,7 @@
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | runs what is not yet done |
+//! | [`snapshots`] | the snapshots in memory, read once for all stages |
 //! | [`progress`], [`logging`], [`interrupt`] | the terminal, the log file, signals |
 //! | [`memory`] | how much of it is free |
 //! | [`moment`] | redshift or time: where a run is |
@@ -30,6 +31,7 @@ pub mod memory;
 pub mod moment;
 pub mod progress;
 pub mod recipe;
+pub mod snapshots;
 pub mod stage;
 
 pub use error::PipelineError;

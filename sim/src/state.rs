@@ -12,6 +12,7 @@ use comove_kernels::{
     Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
     TimedPotential, prolong,
 };
+use rayon::prelude::*;
 
 /// [`Gravity::solve_from`] or [`Gravity::solve_level`].
 type Solve<T> = fn(
@@ -79,7 +80,7 @@ impl<T: Real> State<T> {
             let first = tree.first_of_level(level) as u32;
             slots.push((first..first + tree.level(level).len() as u32).collect());
         }
-        let fluid = Buffer::from_host(&device, host.fluid.iter().map(|&v| T::of(v)).collect())?;
+        let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
         let root_groups = tree.root_groups().map(|n| n as usize);
         let gravity = parameters.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
         let individual = parameters.time_steps == TimeSteps::Individual;
@@ -114,12 +115,9 @@ impl<T: Real> State<T> {
         let fluid = self.fluid.to_host();
         let potential = self.potential.to_host();
         host.potential = vec![0.0; if potential.is_empty() { 0 } else { self.tree.group_count() * GROUP_CELLS }];
-        for (group, &slot) in self.slots.iter().flatten().enumerate() {
-            copy_group(&fluid, slot, &mut host.fluid, group, GROUP_VALUES);
-            if !potential.is_empty() {
-                copy_group(&potential, slot, &mut host.potential, group, GROUP_CELLS);
-            }
-        }
+        let slots: Vec<u32> = self.slots.iter().flatten().copied().collect();
+        copy_groups(&fluid, &slots, &mut host.fluid, GROUP_VALUES);
+        copy_groups(&potential, &slots, &mut host.potential, GROUP_CELLS);
         host
     }
 
@@ -318,10 +316,10 @@ fn places_of(keys: &[Key], among: &[Key]) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// Copies a slot's values to a group's place, widened.
-fn copy_group<T: Real>(pool: &[T], slot: u32, host: &mut [f64], group: usize, values: usize) {
-    let from = &pool[slot as usize * values..][..values];
-    for (to, value) in host[group * values..][..values].iter_mut().zip(from) {
-        *to = value.wide();
-    }
+/// Copies the values of slots, widened, to their groups' places in key order; nothing into an empty array.
+fn copy_groups<T: Real>(pool: &[T], slots: &[u32], host: &mut [f64], values: usize) {
+    host.par_chunks_exact_mut(values).zip(slots).for_each(|(group, &slot)| {
+        let from = &pool[slot as usize * values..][..values];
+        group.iter_mut().zip(from).for_each(|(to, value)| *to = value.wide());
+    });
 }

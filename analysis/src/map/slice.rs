@@ -6,6 +6,7 @@ use crate::cells::{leaf_at, patch_cells};
 use crate::error::AnalysisError;
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::PATCH;
+use comove_sim::octree::tree::LeafPatch;
 use rayon::prelude::*;
 
 /// A slice through `options.center`.
@@ -51,10 +52,11 @@ pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisE
 /// The leaf cells that a window without depth cuts.
 fn cut_cells(snapshot: &Snapshot, window: &Window, field: &CellField, gas: &Gas) -> Vec<CutCell> {
     let images = window.images(snapshot);
-    let mut cells = Vec::new();
-    for patch in snapshot.state.tree.leaf_patches() {
+    let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
+    let of_patch = |&patch: &LeafPatch| {
         let width = snapshot.cell_width(patch.level);
         let corner: [f64; 3] = std::array::from_fn(|a| patch.first_cell[window.frame[a]] as f64 * width);
+        let mut cells = Vec::new();
         for shift in &images {
             let low = std::array::from_fn(|a| corner[a] + shift[a]);
             if !window.meets(low, PATCH as f64 * width) {
@@ -69,6 +71,7 @@ fn cut_cells(snapshot: &Snapshot, window: &Window, field: &CellField, gas: &Gas)
                 }
             }
         }
-    }
-    cells
+        cells
+    };
+    patches.par_iter().flat_map_iter(of_patch).collect()
 }

@@ -11,6 +11,7 @@ use crate::lock::{Lock, process};
 use crate::logging;
 use crate::progress::Progress;
 use crate::recipe::{self, Recipe};
+use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
 use clap::CommandFactory;
 use comove_kernels::Device;
@@ -66,6 +67,7 @@ fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lo
         campaign: &recipe.campaign,
         folder,
         ledger: &mut ledger,
+        snapshots: Snapshots::default(),
         device,
         progress: &progress,
         interrupt: &interrupt,

@@ -72,7 +72,7 @@ impl Stage for Compare {
         let mut section = Section::new(format!("Comparison with the solution: {name}"), text);
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let snapshot = input.snapshot()?;
+            let snapshot = work.snapshots.read(input)?;
             let now = Moment::of(&snapshot.header).now();
             let exact = |x| self.problem.exact(x, now).map(|gas| (gas.density, gas.velocity, gas.pressure));
             let comparison = compare(&snapshot, path, &exact)?;

@@ -41,6 +41,10 @@ impl Stage for DensityPdfs {
         format!("{} bins per decade", self.options.bins_per_decade)
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn parameters(&self) -> Value {
         json!(self.options)
     }
@@ -51,14 +55,15 @@ impl Stage for DensityPdfs {
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let mut section = Section::new("Density distribution", "By volume and by mass, over all leaf cells.");
-        let mut files = Vec::new();
+        let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
-            let pdf = density_pdf(&input.snapshot()?, self.options.bins_per_decade)?;
+            let pdf = density_pdf(&*work.snapshots.read(input)?, self.options.bins_per_decade)?;
             let name = format!("density_pdf_{}", input.shown().tag());
             files.extend(work.write_record(&name, &pdf)?);
-            files.push(work.write_figure(&name, &density_pdf_figure(&pdf), &mut section)?);
+            figures.push((name, density_pdf_figure(&pdf)));
             section.record(format!("{}", input.shown()), &pdf.table());
         }
+        files.extend(work.write_figures(&figures, &mut section)?);
         files.push(work.write_section(&section)?);
         Ok(files)
     }

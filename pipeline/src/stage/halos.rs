@@ -67,7 +67,7 @@ impl Stage for Halos {
         let mut section = Section::new("Halos", format!("Spheres around density peaks: {}.", self.describe()));
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let snapshot = input.snapshot()?;
+            let snapshot = work.snapshots.read(input)?;
             let now = input.shown();
             let catalogue = find_halos(&snapshot, &self.finder)?;
             files.extend(work.write_record(&format!("halos_{}", now.tag()), &catalogue)?);

@@ -69,13 +69,13 @@ impl Stage for Maps {
             View::Projection => "Projection",
         };
         let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
-        let mut files = Vec::new();
+        let (mut files, mut figures) = (Vec::new(), Vec::new());
         let mut options = self.options.clone();
         if let Some(measured) = &self.center {
             options.center = Some(measured.read(&work.inputs[1][0].path)?);
         }
         for input in &work.inputs[0] {
-            let snapshot = input.snapshot()?;
+            let snapshot = work.snapshots.read(input)?;
             let map = match self.view {
                 View::Slice => slice(&snapshot, &options)?,
                 View::Projection => projection(&snapshot, &options)?,
@@ -83,14 +83,15 @@ impl Stage for Maps {
             let name = format!("{}_{}_{}", self.kind(), self.options.field, input.shown().tag());
             let table = match self.view {
                 View::Slice => map.table(),
-                View::Projection => {
-                    let pixels = resolving_pixels(&snapshot, &options)?;
-                    projection(&snapshot, &MapOptions { pixels, ..options.clone() })?.table()
-                }
+                View::Projection => match resolving_pixels(&snapshot, &options)? {
+                    pixels if pixels == options.pixels => map.table(),
+                    pixels => projection(&snapshot, &MapOptions { pixels, ..options.clone() })?.table(),
+                },
             };
             files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);
-            files.push(work.write_figure(&name, &map_figure(&map, &self.style)?, &mut section)?);
+            figures.push((name, map_figure(&map, &self.style)?));
         }
+        files.extend(work.write_figures(&figures, &mut section)?);
         files.push(work.write_section(&section)?);
         Ok(files)
     }

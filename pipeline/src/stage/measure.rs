@@ -85,7 +85,7 @@ impl Stage for Measure {
         let source = Source { path: self.recipe.clone(), text: work.recipe.to_owned() };
         let (mut results, mut moments) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
-            let view = SnapshotView::new(input.snapshot()?);
+            let view = SnapshotView::new(work.snapshots.read(input)?);
             let value: Dynamic = self
                 .closure
                 .call(&program.engine, &program.ast, (view,))

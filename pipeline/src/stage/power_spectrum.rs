@@ -46,7 +46,7 @@ impl Stage for PowerSpectra {
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
-            let spectrum = power_spectrum(&input.snapshot()?, &self.options)?;
+            let spectrum = power_spectrum(&*work.snapshots.read(input)?, &self.options)?;
             files.extend(work.write_record(&format!("power_spectrum_{}", input.shown().tag()), &spectrum)?);
             section.record(format!("{}", input.shown()), &spectrum.table());
             spectra.push((format!("{}", input.shown()), spectrum));

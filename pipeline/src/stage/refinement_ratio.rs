@@ -37,8 +37,8 @@ impl Stage for RefinementRatios {
         let mut files = Vec::new();
         let runs = work.inputs.len();
         for (n, inputs) in work.inputs.iter().enumerate() {
-            let rows = inputs.iter().map(|i| Ok(RefinementRow::new(&i.snapshot()?)));
-            let ratio = RefinementRatio::from_rows(rows.collect::<Result<_, PipelineError>>()?);
+            let row = |input| work.snapshots.read_tree(input).map(|(header, tree)| RefinementRow::of(&header, &tree));
+            let ratio = RefinementRatio::from_rows(inputs.iter().map(row).collect::<Result<_, _>>()?);
             let name = if runs == 1 { "refinement_ratio".into() } else { format!("refinement_ratio_run{}", n + 1) };
             files.extend(work.write_record(&name, &ratio)?);
             let caption = if runs == 1 { "Levels against redshift".into() } else { format!("Run {}", n + 1) };

@@ -4,7 +4,7 @@ use crate::error::PipelineError;
 use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
 use comove_sim::snapshot::file_digest;
-use comove_sim::{Role, SimError, Snapshot};
+use comove_sim::{Role, SimError};
 use std::path::{Path, PathBuf};
 
 /// What a finished stage has left.
@@ -36,14 +36,6 @@ impl Input {
     /// If the file is no snapshot: the caller's bug.
     pub fn shown(&self) -> Moment {
         self.moment.expect("analyses look at snapshots").rounded()
-    }
-
-    /// Reads it as a snapshot.
-    ///
-    /// # Errors
-    /// As [`Snapshot::read`].
-    pub fn snapshot(&self) -> Result<Snapshot, SimError> {
-        Snapshot::read(&self.path)
     }
 }
 

@@ -7,9 +7,11 @@ use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
-use comove_analysis::{Figure, Record};
+use crate::snapshots::Snapshots;
+use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::complete_file;
+use rayon::prelude::*;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,8 @@ pub struct Work<'a> {
     pub fingerprint: &'a str,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
+    /// The snapshots in memory.
+    pub snapshots: &'a Snapshots,
     /// Where it computes.
     pub device: &'a Device,
     /// Where it says what has happened.
@@ -97,6 +101,26 @@ impl Work<'_> {
         figure.write_png(&self.path(&file))?;
         section.image(&file, figure.title());
         Ok(file)
+    }
+
+    /// Writes figures as `name.png`, drawn at the same time, and shows them in the section in this order.
+    ///
+    /// # Errors
+    /// As [`Work::write_figure`].
+    pub fn write_figures(
+        &self,
+        figures: &[(String, Figure)],
+        section: &mut Section,
+    ) -> Result<Vec<String>, PipelineError> {
+        let written: Result<Vec<()>, AnalysisError> =
+            figures.par_iter().map(|(name, figure)| figure.write_png(&self.path(&format!("{name}.png")))).collect();
+        written?;
+        let shown = figures.iter().map(|(name, figure)| {
+            let file = format!("{name}.png");
+            section.image(&file, figure.title());
+            file
+        });
+        Ok(shown.collect())
     }
 
     /// Writes the stage's part of the report.

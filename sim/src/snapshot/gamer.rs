@@ -172,13 +172,12 @@ fn lines() -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// A field in file order, `[patches, 8, 8, 8]`, from its value at (group, cell of the group).
-pub(super) fn to_patches<T, F>(groups: usize, value: F) -> Vec<T>
+/// Fills `rows` with a field in file order, `[patches, 8, 8, 8]`, from its value at (group, cell of the group).
+pub(super) fn to_patches<T, F>(rows: &mut [T], value: F)
 where
-    T: Copy + Default + Send,
+    T: Copy + Send,
     F: Fn(usize, usize) -> T + Sync,
 {
-    let mut rows = vec![T::default(); groups * GROUP_CELLS];
     rows.par_chunks_exact_mut(GROUP_CELLS).enumerate().for_each(|(group, rows)| {
         for (row, first) in lines() {
             for i in 0..PATCH {
@@ -186,7 +185,6 @@ where
             }
         }
     });
-    rows
 }
 
 /// Puts a field in file order, `[patches, 8, 8, 8]`, into an array of groups, `[groups, values]`, at `offset` of each.
@@ -267,7 +265,8 @@ mod tests {
 
     #[test]
     fn cells_come_back_from_patches() {
-        let rows: Vec<f32> = to_patches(2, |group, cell| (group * GROUP_CELLS + cell) as f32);
+        let mut rows = vec![0f32; 2 * GROUP_CELLS];
+        to_patches(&mut rows, |group, cell| (group * GROUP_CELLS + cell) as f32);
         const PATCH_CELLS: usize = PATCH * PATCH * PATCH;
         // second patch of a group in the file: x from 8; fourth: z from 8
         assert_eq!(rows[PATCH_CELLS], cell(8, 0, 0) as f32);

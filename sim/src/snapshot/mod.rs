@@ -14,6 +14,7 @@
 
 use crate::error::SimError;
 use crate::host_state::HostState;
+use crate::octree::Octree;
 use std::path::Path;
 
 mod contents;
@@ -86,6 +87,19 @@ impl Snapshot {
     /// As [`Snapshot::read`].
     pub fn read_header(path: &Path) -> Result<SnapshotHeader, SimError> {
         read::read_header(path)
+    }
+
+    /// Reads the header and the octree, without the fields (digests verified).
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn read_tree(path: &Path) -> Result<(SnapshotHeader, Octree), SimError> {
+        read::read_tree(path)
+    }
+
+    /// Bytes of its fields in memory.
+    pub fn bytes(&self) -> usize {
+        size_of::<f64>() * (self.state.fluid.len() + self.state.potential.len())
     }
 
     /// The stored digests (hex) of a file's datasets by name, in file order; the datasets are not read. Two files with

@@ -34,6 +34,13 @@ pub(super) fn read_header(path: &Path) -> Result<SnapshotHeader, SimError> {
     Ok(header(&Source::open(path, path)?)?.1)
 }
 
+/// Reads the header and the octree; see [`Snapshot::read_tree`].
+pub(super) fn read_tree(path: &Path) -> Result<(SnapshotHeader, Octree), SimError> {
+    let source = Source::open(path, path)?;
+    let (document, header) = header(&source)?;
+    Ok((header, tree(&source, &document)?))
+}
+
 /// The stored digests; see [`Snapshot::digests`].
 pub(super) fn digests(path: &Path) -> Result<Vec<(String, String)>, SimError> {
     let source = Source::open(path, path)?;
@@ -100,23 +107,25 @@ fn info(source: &Source) -> Result<(), SimError> {
 
 /// Hands on each field in file order, `[patches, 8, 8, 8]`, verified. The derived pressure is verified and not handed
 /// on.
-fn fields<T: Stored>(
+fn fields<T: Stored + Default>(
     source: &Source,
     document: &Document,
-    mut take: impl FnMut(&Field, Vec<T>),
+    mut take: impl FnMut(&Field, &[T]),
 ) -> Result<(), SimError> {
     let shape = [document.tree.group_count() * OCTANTS, PATCH, PATCH, PATCH];
+    // one field after the other takes this place: fresh memory costs as much as the copy
+    let mut rows = Vec::new();
     for field in contents::stored_fields(document.potential) {
-        take(field, source.array(&contents::dataset(field), &shape)?);
+        source.array_into(&contents::dataset(field), &shape, &mut rows)?;
+        take(field, &rows);
     }
-    source.array::<T>(contents::PRESSURE, &shape)?;
-    Ok(())
+    source.array_into(contents::PRESSURE, &shape, &mut rows)
 }
 
 /// Puts a field into the state.
-fn take<T: Stored + Into<f64>>(state: &mut HostState, field: &Field, rows: Vec<T>) {
+fn take<T: Stored + Into<f64>>(state: &mut HostState, field: &Field, rows: &[T]) {
     match field.index {
-        Some(index) => gamer::from_patches(&rows, &mut state.fluid, GROUP_VALUES, index * GROUP_CELLS),
-        None => gamer::from_patches(&rows, &mut state.potential, GROUP_CELLS, 0),
+        Some(index) => gamer::from_patches(rows, &mut state.fluid, GROUP_VALUES, index * GROUP_CELLS),
+        None => gamer::from_patches(rows, &mut state.potential, GROUP_CELLS, 0),
     }
 }

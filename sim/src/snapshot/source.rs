@@ -88,7 +88,29 @@ impl Source {
         self.array_with(&self.dataset(name)?, name, shape)
     }
 
+    /// The same into an array that is used again; its length and content are replaced.
+    pub(super) fn array_into<T: Stored + Default>(
+        &self,
+        name: &str,
+        shape: &[usize],
+        values: &mut Vec<T>,
+    ) -> Result<(), SimError> {
+        let dataset = self.dataset(name)?;
+        let length = self.check::<T>(&dataset, name, shape)?;
+        values.resize(length, T::default());
+        dataset.read_into_raw(values).map_err(|_| self.damaged(name))?;
+        self.compare(values, &dataset, name)
+    }
+
     fn array_with<T: Stored>(&self, dataset: &hdf5::Dataset, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
+        self.check::<T>(dataset, name, shape)?;
+        let values = dataset.read_raw::<T>().map_err(|_| self.damaged(name))?;
+        self.compare(&values, dataset, name)?;
+        Ok(values)
+    }
+
+    /// Checks type and shape; returns the number of values.
+    fn check<T: Stored>(&self, dataset: &hdf5::Dataset, name: &str, shape: &[usize]) -> Result<usize, SimError> {
         let values = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
         // `size` differs from the product for a null dataspace, which would leave a scalar unread.
         if dataset.shape() != shape || values != Some(dataset.size()) {
@@ -101,11 +123,12 @@ impl Source {
         if values.and_then(|n| n.checked_mul(T::BYTES)).is_none_or(|bytes| bytes as u64 > self.bytes) {
             return Err(self.damaged(name));
         }
-        let values = dataset.read_raw::<T>().map_err(|_| self.damaged(name))?;
-        if digest(&values) != self.digest_of(dataset, name)? {
-            return Err(self.damaged(name));
-        }
-        Ok(values)
+        Ok(dataset.size())
+    }
+
+    /// Compares values with the digest that their dataset claims to have.
+    fn compare<T: Stored>(&self, values: &[T], dataset: &hdf5::Dataset, name: &str) -> Result<(), SimError> {
+        if digest(values) == self.digest_of(dataset, name)? { Ok(()) } else { Err(self.damaged(name)) }
     }
 
     /// A scalar compound with the right digest.

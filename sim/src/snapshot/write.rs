@@ -33,8 +33,13 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
     let io = |source| SimError::Io { path: path.into(), source };
     let temporary = Temporary::beside(path).map_err(io)?;
     write_hdf5(snapshot, &document, temporary.path()).map_err(|source| failure(path, source))?;
-    File::open(temporary.path()).and_then(|file| file.sync_all()).map_err(io)?;
-    let (verified, whole) = rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
+    let (synced, verified, whole) = std::thread::scope(|scope| {
+        // waits for the disk, while the file is read back from the system's cache
+        let syncing = scope.spawn(|| File::open(temporary.path()).and_then(|file| file.sync_all()));
+        let (verified, whole) = rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
+        (syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), verified, whole)
+    });
+    synced.map_err(io)?;
     verified?;
     let whole = whole?;
     temporary.rename(path).map_err(io)?;
@@ -94,35 +99,30 @@ fn fill<T: Real + Stored>(file: &hdf5::File, snapshot: &Snapshot, document: &Doc
     corner.new_attr::<f64>().create("Cvt2Phy")?.write_scalar(&snapshot.cell_width(LEVELS - 1))?;
     array(file, contents::SON, &[patches], &gamer::sons(&state.tree))?;
 
+    // one field after the other takes this place: fresh memory costs as much as the copy
+    let mut rows = vec![T::of(0.0); state.tree.group_count() * GROUP_CELLS];
+    let shape = [patches, PATCH, PATCH, PATCH];
     for field in contents::stored_fields(document.potential) {
-        let rows = match field.index {
-            Some(index) => fluid_rows::<T>(state, index),
-            None => gamer::to_patches(state.tree.group_count(), |group, cell| {
-                T::of(state.potential[group * GROUP_CELLS + cell])
-            }),
+        let (values, stride, first) = match field.index {
+            Some(index) => (&state.fluid, GROUP_VALUES, index * GROUP_CELLS),
+            None => (&state.potential, GROUP_CELLS, 0),
         };
-        array(file, &contents::dataset(field), &[patches, PATCH, PATCH, PATCH], &rows)?;
+        gamer::to_patches(&mut rows, |group, cell| T::of(values[group * stride + first + cell]));
+        array(file, &contents::dataset(field), &shape, &rows)?;
     }
-    let pressure = pressure_rows::<T>(state, header.gamma, header.eta);
-    array(file, contents::PRESSURE, &[patches, PATCH, PATCH, PATCH], &pressure)?;
+    pressure(&mut rows, state, header.gamma, header.eta);
+    array(file, contents::PRESSURE, &shape, &rows)?;
     Ok(())
 }
 
-/// One fluid field in file order.
-fn fluid_rows<T: Real>(state: &HostState, index: usize) -> Vec<T> {
-    gamer::to_patches(state.tree.group_count(), |group, cell| {
-        T::of(state.fluid[group * GROUP_VALUES + index * GROUP_CELLS + cell])
-    })
-}
-
 /// The run's own pressure in file order: cold gas has it from the entropy scalar.
-fn pressure_rows<T: Real>(state: &HostState, gamma: f64, eta: f64) -> Vec<T> {
+fn pressure<T: Real>(rows: &mut [T], state: &HostState, gamma: f64, eta: f64) {
     let eos = Eos { eta: T::of(eta), ..Eos::new(gamma) };
-    gamer::to_patches(state.tree.group_count(), |group, cell| {
+    gamer::to_patches(rows, |group, cell| {
         let values: [T; FIELDS] =
             std::array::from_fn(|field| T::of(state.fluid[group * GROUP_VALUES + field * GROUP_CELLS + cell]));
         dual_energy::pressure(&values, &eos)
-    })
+    });
 }
 
 /// What is worth seeing without reading JSON.

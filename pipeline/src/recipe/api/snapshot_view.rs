@@ -3,7 +3,7 @@
 use super::Bound;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode, from_json};
-use comove_analysis::cells::{leaf_cells, sum_over_leaves};
+use comove_analysis::cells::{self, sum_over_leaves};
 use comove_analysis::covering_grid::grid;
 use comove_analysis::halo_finder::{Halo, HaloOptions, find_halos};
 use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
@@ -22,8 +22,8 @@ pub struct SnapshotView {
 
 impl SnapshotView {
     /// A view of a snapshot.
-    pub fn new(snapshot: Snapshot) -> Self {
-        Self { snapshot: Arc::new(snapshot) }
+    pub fn new(snapshot: Arc<Snapshot>) -> Self {
+        Self { snapshot }
     }
 }
 
@@ -81,8 +81,7 @@ fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader>
 }
 
 fn densest(snapshot: &Snapshot) -> Map {
-    let densest = leaf_cells(snapshot).reduce(|x, y| if y.fluid[DENSITY] > x.fluid[DENSITY] { y } else { x });
-    let cell = densest.expect("leaves tile the box");
+    let cell = cells::densest(snapshot);
     Map::from([
         ("position".into(), cell.position.map(Dynamic::from).to_vec().into()),
         ("density".into(), cell.fluid[DENSITY].into()),

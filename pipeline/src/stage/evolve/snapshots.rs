@@ -7,15 +7,21 @@ use crate::lock;
 use crate::moment::Moment;
 use comove_sim::{Role, SimError, Snapshot};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Writes snapshots one at a time, each in the background of the steps that follow.
+///
+/// Outputs stay in memory for the analyses that follow, where there is room.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     /// How many checkpoints stay besides lasting ones.
     keep: usize,
-    pending: Option<(SnapshotFile, JoinHandle<Result<String, SimError>>)>,
+    pending: Option<(SnapshotFile, JoinHandle<Result<Written, SimError>>)>,
 }
+
+/// The digest of a file that is verified on disk, and its content if that is an output.
+type Written = (String, Option<Arc<Snapshot>>);
 
 impl SnapshotWriter {
     /// A writer that keeps `keep` checkpoints.
@@ -57,7 +63,11 @@ impl SnapshotWriter {
     /// As [`SnapshotWriter::checkpoint`].
     pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
-        snapshot.digest = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let (digest, content) = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        if let Some(content) = content {
+            work.snapshots.hold(&digest, &content);
+        }
+        snapshot.digest = digest;
         tracing::info!("wrote {} ({}, step {})", snapshot.file, snapshot.moment().rounded(), snapshot.step);
         let is_checkpoint = snapshot.role == Role::Checkpoint;
         work.record(Event::SnapshotWritten { fingerprint: work.fingerprint.into(), snapshot })?;
@@ -71,7 +81,11 @@ impl SnapshotWriter {
         let path = work.path(&file.file);
         let writing = std::thread::Builder::new()
             .name("snapshot".into())
-            .spawn(move || snapshot.write(&path))
+            .spawn(move || {
+                let digest = snapshot.write(&path)?;
+                let is_output = snapshot.header.role == Role::Output;
+                Ok((digest, is_output.then(|| Arc::new(snapshot))))
+            })
             .map_err(PipelineError::io(&work.folder))?;
         self.pending = Some((file, writing));
         Ok(())

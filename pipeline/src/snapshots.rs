@@ -1,0 +1,128 @@
+//! The snapshots that are in memory: each is read once, and shared by the stages that look at it.
+//!
+//! A run leaves its outputs here as it writes them. What is held takes at most a [`SHARE`] of the memory that is there
+//! for it; beyond that, what has not been used for longest goes and is read again when it is asked for.
+
+use crate::memory;
+use crate::stage::Input;
+use comove_sim::{Octree, SimError, Snapshot, SnapshotHeader};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The share of the memory free for this process, with what is held already, that snapshots may take.
+const SHARE: f64 = 0.25;
+/// Bytes that they may take where the system does not say what is free.
+const UNKNOWN: f64 = 4.0 * memory::GIB;
+
+/// Snapshots in memory.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    /// By the digests of their files, the one used last at the end.
+    held: Mutex<Vec<(String, Arc<Snapshot>)>>,
+}
+
+impl Snapshots {
+    /// The snapshot in a file: as it is held, or read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn read(&self, input: &Input) -> Result<Arc<Snapshot>, SimError> {
+        if let Some(snapshot) = self.held_under(&input.digest) {
+            return Ok(snapshot);
+        }
+        let snapshot = Arc::new(Snapshot::read(&input.path)?);
+        self.hold(&input.digest, &snapshot);
+        Ok(snapshot)
+    }
+
+    /// The header and the octree of the snapshot in a file; its fields are not read for this.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read_tree`].
+    pub fn read_tree(&self, input: &Input) -> Result<(SnapshotHeader, Octree), SimError> {
+        match self.held_under(&input.digest) {
+            Some(snapshot) => Ok((snapshot.header.clone(), snapshot.state.tree.clone())),
+            None => Snapshot::read_tree(&input.path),
+        }
+    }
+
+    /// Holds the content of a file with this digest.
+    pub fn hold(&self, digest: &str, snapshot: &Arc<Snapshot>) {
+        let held: usize = self.lock().iter().map(|(_, snapshot)| snapshot.bytes()).sum();
+        let limit = memory::available().map_or(UNKNOWN, |free| SHARE * (free + held as f64));
+        self.hold_within(digest, snapshot, limit);
+    }
+
+    /// Lets go of everything that no stage is looking at.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn hold_within(&self, digest: &str, snapshot: &Arc<Snapshot>, limit: f64) {
+        let mut held = self.lock();
+        held.retain(|(other, _)| other != digest);
+        held.push((digest.to_owned(), Arc::clone(snapshot)));
+        let mut bytes: usize = held.iter().map(|(_, snapshot)| snapshot.bytes()).sum();
+        while bytes as f64 > limit && !held.is_empty() {
+            bytes -= held.remove(0).1.bytes();
+        }
+    }
+
+    fn held_under(&self, digest: &str) -> Option<Arc<Snapshot>> {
+        let mut held = self.lock();
+        let place = held.iter().position(|(other, _)| other == digest)?;
+        let entry = held.remove(place);
+        let snapshot = Arc::clone(&entry.1);
+        held.push(entry);
+        Some(snapshot)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(String, Arc<Snapshot>)>> {
+        // no holder of the lock leaves the list half changed
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comove_sim::octree::PERIODIC;
+    use comove_sim::{Coordinates, HostState};
+
+    /// Three snapshots of one size where there is room for two: the one used least recently goes.
+    #[test]
+    fn what_was_not_used_for_longest_goes() {
+        let snapshot = || {
+            let state = HostState::zeros(Octree::new([1; 3], PERIODIC));
+            Arc::new(Snapshot { header: SnapshotHeader::initial(Coordinates::Plain), state })
+        };
+        let snapshots = Snapshots::default();
+        let limit = 2.5 * snapshot().bytes() as f64;
+        let first = snapshot();
+        snapshots.hold_within("a", &first, limit);
+        snapshots.hold_within("b", &snapshot(), limit);
+        assert!(Arc::ptr_eq(&snapshots.held_under("a").unwrap(), &first));
+        snapshots.hold_within("c", &snapshot(), limit);
+        let there = ["a", "b", "c"].map(|digest| snapshots.held_under(digest).is_some());
+        assert_eq!(there, [true, false, true]);
+        snapshots.hold_within("d", &snapshot(), 0.0);
+        assert!(snapshots.lock().is_empty());
+    }
+
+    /// A file is read once; its tree alone is not held.
+    #[test]
+    fn a_file_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.h5");
+        let state = HostState::zeros(Octree::new([1, 2, 1], PERIODIC));
+        let written = Snapshot { header: SnapshotHeader::initial(Coordinates::Plain), state };
+        let digest = written.write(&path).unwrap();
+        let input = Input { path, digest, moment: None };
+        let snapshots = Snapshots::default();
+        assert_eq!(snapshots.read_tree(&input).unwrap(), (written.header, written.state.tree));
+        assert!(snapshots.lock().is_empty());
+        let first = snapshots.read(&input).unwrap();
+        std::fs::remove_file(&input.path).unwrap();
+        assert!(Arc::ptr_eq(&snapshots.read(&input).unwrap(), &first));
+        assert!(snapshots.read_tree(&input).is_ok());
+    }
+}

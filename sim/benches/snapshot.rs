@@ -1,0 +1,45 @@
+//! Time to write and to read a snapshot of 4,096 groups (16.8 million cells, 537 MB in single precision), in a folder of
+//! `TMPDIR`. The rate is in cells.
+
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
+use comove_sim::octree::PERIODIC;
+use comove_sim::{Coordinates, HostState, Octree, Snapshot, SnapshotHeader};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+fn main() {
+    divan::main();
+}
+
+/// Gas at rest whose density and pressure vary from cell to cell, with a potential.
+fn snapshot() -> Snapshot {
+    let mut state = HostState::zeros(Octree::new([16; 3], PERIODIC));
+    for (n, group) in state.fluid.chunks_exact_mut(GROUP_VALUES).enumerate() {
+        for cell in 0..GROUP_CELLS {
+            let density = 1.0 + f64::from(((n * GROUP_CELLS + cell) % 1009) as u32) / 1024.0;
+            group[cell] = density;
+            group[4 * GROUP_CELLS + cell] = 1.5 * density;
+            group[5 * GROUP_CELLS + cell] = 1.0;
+        }
+    }
+    state.potential = vec![-1.0; state.tree.group_count() * GROUP_CELLS];
+    Snapshot { header: SnapshotHeader::initial(Coordinates::Plain), state }
+}
+
+#[divan::bench(sample_count = 3)]
+fn write(bencher: Bencher) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let snapshot = snapshot();
+    let cells = ItemsCount::new(snapshot.state.tree.group_count() * GROUP_CELLS);
+    bencher.counter(cells).bench_local(|| snapshot.write(&folder.path().join("x.h5")).expect("a writable folder"));
+}
+
+#[divan::bench(sample_count = 3)]
+fn read(bencher: Bencher) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("x.h5");
+    let snapshot = snapshot();
+    let cells = ItemsCount::new(snapshot.state.tree.group_count() * GROUP_CELLS);
+    snapshot.write(&path).expect("a writable folder");
+    bencher.counter(cells).bench_local(|| Snapshot::read(&path).expect("the file just written"));
+}
