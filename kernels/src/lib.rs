@@ -7,6 +7,7 @@
 //! | [`device`], [`buffer`], [`error`] | where arrays live, how they move, what can go wrong |
 //! | [`isa`] | a kernel, compiled for every instruction set of the processor |
 //! | `cuda` | GPUs, with the feature of that name |
+//! | [`gpus`] | which of them this machine has |
 //! | [`table`], [`tables`] | numbers that kernels read; which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
@@ -34,6 +35,7 @@ pub mod error;
 pub mod face_boundary;
 pub mod flag;
 pub mod ghosts;
+pub mod gpus;
 pub mod gravity_kick;
 pub mod group_poisson;
 pub mod hydro_sweep;

@@ -45,6 +45,8 @@ pub enum Command {
     },
     /// Evaluate a recipe and list its stages; nothing is run
     Check(Recipe),
+    /// Say what this machine and this program can compute with, what is missing, and what would help
+    Doctor,
 }
 
 const AFTER_HELP: &str = "With a recipe, --help also lists the recipe's parameters. Exit codes: docs/exit-codes.md.";

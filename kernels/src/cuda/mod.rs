@@ -19,6 +19,7 @@ mod profile;
 
 use crate::device::CpuDevice;
 use crate::error::KernelError;
+use crate::gpus::Gpu;
 use crate::real::Real;
 use cust::context::{Context, CurrentContext};
 use cust::event::{Event, EventFlags};
@@ -81,30 +82,17 @@ impl PartialEq for CudaDevice {
     }
 }
 
-/// What can be said of a GPU without using it.
-#[derive(Clone, Debug)]
-pub struct CudaSummary {
-    /// `cuda:N` names it by this number.
-    pub ordinal: u32,
-    /// As the driver calls it.
-    pub name: String,
-    /// Memory in bytes.
-    pub memory: u64,
-    /// Compute capability, major and minor.
-    pub capability: [i32; 2],
-}
-
 /// The version of CUDA that the driver speaks (major, minor) and its GPUs; why there are none otherwise.
 ///
 /// # Errors
 /// A line for people.
-pub fn summaries() -> Result<([i32; 2], Vec<CudaSummary>), String> {
+pub(crate) fn summaries() -> Result<([i32; 2], Vec<Gpu>), String> {
     start_driver()?;
     let version = cust::CudaApiVersion::get().map_err(|e| format!("the driver does not tell its version ({e:?})"))?;
     let count = cust::device::Device::num_devices().map_err(|e| format!("the driver finds no GPU ({e:?})"))?;
     let summary = |ordinal: u32| {
         let device = cust::device::Device::get_device(ordinal)?;
-        Ok(CudaSummary {
+        Ok(Gpu {
             ordinal,
             name: device.name()?,
             memory: device.total_memory()? as u64,

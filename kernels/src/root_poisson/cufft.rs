@@ -70,7 +70,7 @@ fn library() -> Option<&'static Library> {
 }
 
 /// Its version, if it is there.
-pub(super) fn version() -> Option<String> {
+pub(crate) fn version() -> Option<String> {
     library().map(|library| {
         let version = library.version;
         format!("{}.{}.{}", version / 1000, version / 100 % 10, version % 100)

@@ -12,7 +12,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
-mod cufft;
+pub(crate) mod cufft;
 mod lattice_green;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;

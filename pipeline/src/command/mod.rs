@@ -1,6 +1,7 @@
 //! What each subcommand does.
 
 mod check;
+mod doctor;
 mod inspect;
 mod plan;
 mod report;
@@ -27,6 +28,10 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
         Command::Report { dir } => report::report(&dir),
         Command::Inspect { file } => inspect::inspect(&file),
         Command::Check(arguments) => check::check(arguments),
+        Command::Doctor => {
+            doctor::doctor();
+            Ok(())
+        }
     }
 }
 

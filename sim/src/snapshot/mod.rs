@@ -30,6 +30,12 @@ pub use digest::file_digest;
 pub use header::{Role, SnapshotHeader};
 pub use write::system_error;
 
+/// The version of the HDF5 library that snapshots are read and written with.
+pub fn hdf5_version() -> String {
+    let (major, minor, micro) = hdf5::library_version();
+    format!("{major}.{minor}.{micro}")
+}
+
 /// A snapshot in memory.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
