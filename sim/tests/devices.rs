@@ -1,4 +1,8 @@
 //! A GPU against the CPU: one root step with a regrid inside, on random hierarchies. Passes where there is no GPU.
+//!
+//! With `COMOVE_CUDA_EXACT` in the environment sweeps give the CPU's bits, and what is left is the root transform's
+//! round-off. Without it they round otherwise, and the steps amplify that where the internal energy is a small difference
+//! of large ones: in single precision the entropy scalar of cold gas differs most.
 
 mod common;
 
@@ -119,9 +123,7 @@ fn a_gpu_agrees_with_the_cpu() {
     let mut worst = [[0f64; FIELDS + 1]; 2];
     for case in 0..100 {
         let (start, parameters) = random_start(&mut noise, case % 2 == 0);
-        for (n, (precision, tolerance)) in
-            [(Precision::Single, 1e-5), (Precision::Double, 1e-12)].into_iter().enumerate()
-        {
+        for (n, precision) in [Precision::Single, Precision::Double].into_iter().enumerate() {
             let parameters = RunParameters { precision, ..parameters.clone() };
             let expected = stepped(cpu.clone(), &start, &parameters);
             let found = stepped(gpu.clone(), &start, &parameters);
@@ -129,10 +131,14 @@ fn a_gpu_agrees_with_the_cpu() {
             assert_eq!(expected.tree.level_count(), usize::from(LEVELS) + 1, "{what}: levels");
             assert!(found.tree == expected.tree, "{what}: another tree");
             for (f, distance) in distances(&found, &expected).into_iter().enumerate() {
-                assert!(distance <= tolerance, "{what}: field {f} differs by {distance:e}");
+                assert!(distance <= 1e-3, "{what}: field {f} differs by {distance:e}");
                 worst[n][f] = worst[n][f].max(distance);
             }
         }
     }
     println!("worst relative L∞, density to entropy and potential: single {:?}, double {:?}", worst[0], worst[1]);
+    let exact = std::env::var_os("COMOVE_CUDA_EXACT").is_some();
+    for (worst, tolerance) in worst.iter().zip([if exact { 1e-5 } else { 1e-4 }, 1e-12]) {
+        assert!(worst.iter().all(|&distance| distance <= tolerance), "{worst:?} with a tolerance of {tolerance:e}");
+    }
 }
