@@ -1,5 +1,5 @@
-// CUDA C++ as the kernels use it, for a host compiler: included before a `.cu` file, which is otherwise compiled as it is
-// but for `__shared__`, which scripts/emulate-gpu turns into static variables and pointers to `emulator_dynamic`.
+// CUDA C++ as the kernels use it, for a host compiler: included before a `.cu` file, which is otherwise compiled as it
+// is, but for `__shared__`: scripts/emulate-gpu turns it into static variables and pointers to `emulator_dynamic`.
 //
 // | emulated | how |
 // |---|---|
@@ -7,11 +7,12 @@
 // | barriers, shuffles, votes | a thread waits for the others; one that some never reach ends the program |
 // | shared memory | static variables, filled with 0xcd before every block |
 // | atomics | plain operations: only one thread runs at a time |
-// | single blocks | one after another, from the last to the first |
+// | a grid | one block after another, from the last to the first |
 // | memory | mapped between pages that nobody may touch, filled with 0xcd (memory.cpp) |
 //
-// Not emulated: time, anything asynchronous, races that alternate within a warp, divergent warps at a warp's operation,
-// and what is in `#ifdef __CUDA_ARCH__`: approximate division and root are exact ones here.
+// Not emulated: time; anything asynchronous; races, unless the order of threads (backward in every other block) or of
+// blocks shows them; warp operations by some lanes only, which end the program; and what is in `#ifdef __CUDA_ARCH__`:
+// approximate division and root are exact ones here.
 #pragma once
 #include "block.h"
 

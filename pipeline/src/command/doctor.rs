@@ -39,8 +39,8 @@ fn gpu_lines(found: &Result<Gpus, String>, unusable: impl Fn(&Gpu) -> Option<Str
         let state = match unusable(gpu) {
             None => "ready".into(),
             Some(reason) => format!(
-                "cannot be used: {reason}; its kernels need compute capability 8.0 and a driver for the CUDA that built \
-                 them: update the driver, or compute with --device cpu"
+                "cannot be used: {reason}; its kernels need compute capability 8.0 and a driver for the CUDA that \
+                 built them: update the driver, or compute with --device cpu"
             ),
         };
         let name = &gpu.name;
