@@ -217,6 +217,12 @@ pub(crate) fn assert_same_fluid<T: Real>(found: &[T], expected: &[T], what: &str
     }
 }
 
+/// The same in a program without CUDA: nothing to test.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn with_gpu(_test: impl FnOnce(&crate::Device)) {
+    println!("skipped: built without CUDA");
+}
+
 /// Reproducible noise in [−1, 1).
 pub(crate) struct Noise(u64);
 

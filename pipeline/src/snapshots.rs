@@ -1,6 +1,6 @@
 //! The snapshots that are in memory: each is read once, and shared by the stages that look at it.
 //!
-//! A run leaves its outputs here as it writes them. What is held takes at most a [`SHARE`] of the memory that is there
+//! A run leaves its outputs here as it writes them. What is held takes at most a quarter of the memory that is there
 //! for it; beyond that, what has not been used for longest goes and is read again when it is asked for.
 
 use crate::memory;
