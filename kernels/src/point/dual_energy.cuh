@@ -35,10 +35,8 @@ template <typename T> INLINE T surroundings(T so_far, T energy_0, T energy_1, T 
 
 /// Whether the entropy scalar decides in a cell with this internal energy.
 template <typename T> INLINE bool is_cold(T internal, T energy, T surroundings, const Eos<T> &eos) {
-    constexpr T AT_SHOCK = T(0.1);
     const T own = absolute(energy);
-    const T share = surroundings == Surroundings<T>::SHOCK ? AT_SHOCK * own : larger(own, surroundings);
-    return internal < eos.eta * share;
+    return internal < eos.eta * larger(own, surroundings);
 }
 
 template <typename T> INLINE T pressure(const T (&u)[6], const Eos<T> &eos) {

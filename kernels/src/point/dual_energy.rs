@@ -2,8 +2,8 @@
 //!
 //! Of the total energy of fast gas little is thermal, and what a scheme loses of the motion turns up there: in the cell
 //! that is fast and in slow cells beside it. Such gas takes its pressure from the entropy scalar, which is only carried
-//! along, and its energy is made to agree. At a shock, which only the energy knows how to heat, the energy decides
-//! unless it is all but kinetic, and is left alone even so: what it lacks at the foot of a shock it regains behind it.
+//! along, and its energy is made to agree. At a shock, which only the energy knows how to heat, the cell's own energies
+//! decide, and the energy is left alone even so: what it lacks at the foot of a shock it regains behind it.
 //!
 //! Which of these a cell is, its neighbours along the sweep tell ([`surroundings`]). So only a sweep makes the two
 //! agree; other operations change both and leave the decision to the next sweep.
@@ -24,8 +24,6 @@ pub const SHOCK: f64 = -1.0;
 pub const UNSEEN: f64 = f64::INFINITY;
 /// Weight of the total energy of cells beside a cell against its own: η for that is ten times as large.
 const BESIDE: f64 = 10.0;
-/// At a shock η is smaller by this factor.
-const AT_SHOCK: f64 = 0.1;
 /// Pressures of three cells in a row that differ by a larger factor are a shock. A weaker one adds so little entropy
 /// (7% at a factor of three over the whole shock) that the scalar may ignore it.
 const SHOCK_JUMP: f64 = 3.0;
@@ -56,7 +54,7 @@ pub fn surroundings<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3]) -> 
 #[inline(always)]
 pub fn is_cold<T: Real>(internal: T, energy: T, surroundings: T, eos: &Eos<T>) -> bool {
     let own = energy.abs();
-    let share = if surroundings == T::of(SHOCK) { T::of(AT_SHOCK) * own } else { larger(own, surroundings) };
+    let share = larger(own, surroundings);
     internal < eos.eta * share
 }
 
@@ -172,9 +170,9 @@ mod tests {
             assert_eq!((shock, surroundings(shock, fast, [1.0; 3])), (SHOCK, SHOCK));
             assert_eq!(synchronise(&slow, shock, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
         }
-        // at a shock the energy decides down to a tenth of η, and is not touched where it does not
-        let heated = synchronise(&[1.0, 20.0, 0.0, 0.0, 201.0, scalar], SHOCK, &eos);
-        assert!(!heated.cold && (heated.cell[5] - 2.0 / 3.0).abs() < 1e-13);
+        // at a shock the energy decides down to η of the cell's own, and is not touched where it does not
+        let heated = synchronise(&[1.0, 20.0, 0.0, 0.0, 203.0, scalar], SHOCK, &eos);
+        assert!(!heated.cold && (heated.cell[5] - 2.0).abs() < 1e-13);
         let foot = [1.0, 20.0, 0.0, 0.0, 199.0, scalar];
         assert!(synchronise(&foot, SHOCK, &eos).cold && synchronise(&foot, SHOCK, &eos).cell == foot);
         // who sees no neighbours leaves both alone, whichever decides
