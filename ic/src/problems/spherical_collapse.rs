@@ -40,6 +40,8 @@ pub struct SphericalCollapse {
     pub overdensity: f64,
     /// a_i.
     pub a_start: f64,
+    /// Where the run starts on the solution, after the collapse of the sphere itself; else it starts with the sphere.
+    pub settled: Option<f64>,
     /// Where a run ends.
     pub a_end: f64,
     /// P̃ of the gas at mean density: too low to matter.
@@ -60,6 +62,7 @@ impl Default for SphericalCollapse {
             radius: 160.0,
             overdensity: 0.01,
             a_start: 1e-5,
+            settled: None,
             a_end: 0.09,
             background_pressure: 1e-10,
             isolated: false,
@@ -68,8 +71,25 @@ impl Default for SphericalCollapse {
     }
 }
 
-/// Points along each axis of a cell at which the sphere is looked for.
+/// Points along each axis of a cell over which it is averaged.
 const SAMPLES: usize = 8;
+/// Radius in cells within which the settled cusp is averaged over cells.
+const STEEP: f64 = 8.0;
+/// Radius over the box length of a sphere of nearly the box's volume.
+const REACH: f64 = 0.6;
+
+fn norm(x: [f64; 3]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// 8³ points of a cell, none of them its centre.
+fn points_of(center: [f64; 3], h: f64) -> impl Iterator<Item = [f64; 3]> {
+    let shift = move |n: usize| ((n as f64 + 0.5) / SAMPLES as f64 - 0.5) * h;
+    (0..SAMPLES.pow(3)).map(move |n| {
+        let at = [n % SAMPLES, n / SAMPLES % SAMPLES, n / (SAMPLES * SAMPLES)];
+        std::array::from_fn(|axis| center[axis] + shift(at[axis]))
+    })
+}
 
 impl SphericalCollapse {
     fn infall(&self) -> &SecondaryInfall {
@@ -144,18 +164,35 @@ impl SphericalCollapse {
 
     /// The part of a cell inside the sphere, from 8³ points where its surface may cross the cell.
     fn fraction_inside(&self, offset: [f64; 3], h: f64) -> f64 {
-        let norm = |x: [f64; 3]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         let distance = norm(offset) - self.radius;
         if distance.abs() > h {
             return if distance < 0.0 { 1.0 } else { 0.0 };
         }
-        let shift = |n: usize| ((n as f64 + 0.5) / SAMPLES as f64 - 0.5) * h;
-        let inside = |n: usize| {
-            let at = [n % SAMPLES, n / SAMPLES % SAMPLES, n / (SAMPLES * SAMPLES)];
-            norm(std::array::from_fn(|axis| offset[axis] + shift(at[axis]))) < self.radius
-        };
-        let points = SAMPLES * SAMPLES * SAMPLES;
-        (0..points).filter(|&n| inside(n)).count() as f64 / points as f64
+        let inside = points_of(offset, h).filter(|&x| norm(x) < self.radius).count();
+        inside as f64 / SAMPLES.pow(3) as f64
+    }
+
+    /// The solution averaged over a cell: mass, momentum and heat of 8³ points where it is steep.
+    ///
+    /// A sphere of the box's volume holds no excess, so the gas beyond it, in the corners, is at rest.
+    fn settled(&self, offset: [f64; 3], h: f64, a: f64) -> Gas {
+        if norm(offset) > REACH * self.box_length {
+            return Gas { density: self.background(), velocity: [0.0; 3], pressure: self.cold(self.background()) };
+        }
+        let smooth = norm(offset) > STEEP * h && (norm(offset) - self.shock_radius(a)).abs() > h;
+        let points = if smooth { vec![offset] } else { points_of(offset, h).collect() };
+        let share = 1.0 / points.len() as f64;
+        let (mut mass, mut momentum, mut heat) = (0.0, [0.0; 3], 0.0);
+        for x in points {
+            let radius = norm(x);
+            let (density, velocity, pressure) = self.profile(radius, a);
+            mass += share * density;
+            heat += share * pressure;
+            for (sum, x) in momentum.iter_mut().zip(x) {
+                *sum += share * density * velocity * x / radius;
+            }
+        }
+        Gas { density: mass, velocity: momentum.map(|m| m / mass), pressure: heat }
     }
 }
 
@@ -183,13 +220,16 @@ impl Problem for SphericalCollapse {
             box_length: self.box_length,
             root: [self.root; 3],
             cosmology: Some(Cosmology::flat(0.7, 1.0, 0.0, 1.0, 1.0)),
-            start: self.a_start,
+            start: self.settled.unwrap_or(self.a_start),
             end: self.a_end,
             parameters,
         }
     }
 
     fn initial(&self, x: [f64; 3], h: f64) -> Gas {
+        if let Some(a) = self.settled {
+            return self.settled(self.offset(x), h, a);
+        }
         let density = self.background() * (1.0 + self.overdensity * self.fraction_inside(self.offset(x), h));
         Gas { density, velocity: [0.0; 3], pressure: self.cold(density) }
     }
@@ -201,7 +241,7 @@ impl Problem for SphericalCollapse {
         }
         let offset = self.offset(x);
         // the density diverges at the centre, where no cell's centre lies
-        let radius = offset.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-9 * self.box_length);
+        let radius = norm(offset).max(1e-9 * self.box_length);
         let (density, velocity, pressure) = self.profile(radius, a);
         Some(Gas { density, velocity: offset.map(|x| x / radius * velocity), pressure })
     }
@@ -223,8 +263,13 @@ impl Problem for SphericalCollapse {
         }
         let inside = self.radius <= 0.5 * self.box_length;
         require("radius", self.radius, inside, "must be at most half of box_length")?;
-        let reason = format!("must lie above a_start = {}", self.a_start);
-        require("a_end", self.a_end, self.a_end > self.a_start, &reason)
+        if let Some(a) = self.settled {
+            let reason = format!("must lie after the collapse of the sphere itself, at a = {}", self.collapse());
+            require("settled", a, a > self.collapse(), &reason)?;
+        }
+        let start = self.settled.unwrap_or(self.a_start);
+        let reason = format!("must lie above {start}, where the run starts");
+        require("a_end", self.a_end, self.a_end > start, &reason)
     }
 }
 

@@ -43,7 +43,7 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
         T pressure;
         split_flux<A>(u, so_far, eos, right, left, pressure);
         const T seen =
-            surroundings(surroundings1, energy2, u1[ENERGY], u[ENERGY], pressure2, pressure1, pressure);
+            surroundings(surroundings1, energy2, u1[ENERGY], u[ENERGY], pressure2, pressure1, pressure, eos);
         energy2 = u1[ENERGY];
         pressure2 = pressure1;
         pressure1 = pressure;

@@ -58,7 +58,7 @@ impl<T: Real> Sheet<T> {
     #[inline(always)]
     pub(super) fn advance<const S: usize>(&mut self, cells: usize, dt_over_dx: T, eos: &Eos<T>, first_order: &[usize]) {
         self.split(cells, eos);
-        self.survey::<S>(cells);
+        self.survey::<S>(cells, eos);
         self.split_at_half_time::<S>(cells, dt_over_dx, eos);
         self.limit::<S>(cells);
         self.lower_order::<S>(first_order);
@@ -82,14 +82,14 @@ impl<T: Real> Sheet<T> {
 
     /// What the neighbours of every cell but the outermost say about its energy.
     #[inline(always)]
-    fn survey<const S: usize>(&mut self, cells: usize) {
+    fn survey<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
         let end = S + round_up(cells - 2 * S);
         assert!(end + S <= SHEET);
         let (energy, pressure) = (&self.state[ENERGY], &self.pressure);
         for e in S..end {
             let energies = [energy[e - S], energy[e], energy[e + S]];
             let pressures = [pressure[e - S], pressure[e], pressure[e + S]];
-            self.surroundings[e] = surroundings(self.surroundings[e], energies, pressures);
+            self.surroundings[e] = surroundings(self.surroundings[e], energies, pressures, eos);
         }
     }
 

@@ -23,14 +23,16 @@ template <typename T> struct Surroundings {
 };
 
 /// What the neighbours of a cell along a sweep say about its energy, after what earlier passes said.
-template <typename T> INLINE T surroundings(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0, T pressure_1, T pressure_2) {
+template <typename T>
+INLINE T surroundings(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0, T pressure_1, T pressure_2, const Eos<T> &eos) {
     constexpr T BESIDE = T(10.0), SHOCK_JUMP = T(3.0);
     const T highest = larger(pressure_1, larger(pressure_0, pressure_2));
     const T lowest = smaller(pressure_1, smaller(pressure_0, pressure_2));
-    const T energy = BESIDE * larger(energy_1, larger(energy_0, energy_2));
+    const T energy = larger(energy_1, larger(energy_0, energy_2));
+    const bool warm = highest >= (eos.gamma - T(1.0)) * eos.eta * energy;
     so_far = so_far == Surroundings<T>::UNSEEN ? T(0.0) : so_far;
-    const bool shock = so_far < T(0.0) || highest > SHOCK_JUMP * lowest;
-    return shock ? Surroundings<T>::SHOCK : larger(so_far, energy);
+    const bool shock = so_far < T(0.0) || (highest > SHOCK_JUMP * lowest && warm);
+    return shock ? Surroundings<T>::SHOCK : larger(so_far, BESIDE * energy);
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy.

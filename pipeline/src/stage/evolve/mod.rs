@@ -93,7 +93,7 @@ impl Stage for Evolve {
     }
 
     fn results_version(&self) -> u32 {
-        3
+        4
     }
 
     fn describe(&self) -> String {
