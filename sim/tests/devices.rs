@@ -89,6 +89,9 @@ fn random_start(noise: &mut Noise, gravity: bool) -> (Snapshot, RunParameters) {
     (start, parameters)
 }
 
+/// Mean differences in single precision between devices whose sweeps round otherwise: density to entropy and potential.
+const TURNED: [f64; FIELDS + 1] = [1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-3, 1e-5];
+
 /// The state after one root step.
 fn stepped(device: Device, start: &Snapshot, parameters: &RunParameters) -> HostState {
     let mut simulation = Simulation::start(device, start, parameters.clone()).expect("start");
@@ -123,6 +126,7 @@ fn a_gpu_agrees_with_the_cpu() {
     let exact = std::env::var_os("COMOVE_CUDA_EXACT").is_some();
     let mut noise = Noise(2026);
     let mut worst = [[0f64; FIELDS + 1]; 2];
+    let mut beyond = Vec::new();
     for case in 0..100 {
         let (start, parameters) = random_start(&mut noise, case % 2 == 0);
         for (n, (precision, tolerance)) in
@@ -135,10 +139,16 @@ fn a_gpu_agrees_with_the_cpu() {
             assert_eq!(expected.tree.level_count(), usize::from(LEVELS) + 1, "{what}: levels");
             assert!(found.tree == expected.tree, "{what}: another tree");
             for (f, distance) in distances(&found, &expected, exact).into_iter().enumerate() {
-                assert!(distance <= tolerance, "{what}: field {f} differs by {distance:e}");
                 worst[n][f] = worst[n][f].max(distance);
+                // whether a flux is redone at first order, or the scalar decides, can be a matter of rounding
+                let turned = !exact && precision == Precision::Single;
+                let tolerance = if turned { TURNED[f] } else { tolerance };
+                if distance > tolerance {
+                    beyond.push(format!("{what}: field {f} differs by {distance:e}"));
+                }
             }
         }
     }
     println!("worst relative distance, density to entropy and potential: single {:?}, double {:?}", worst[0], worst[1]);
+    assert!(beyond.is_empty(), "{}", beyond.join("\n"));
 }
