@@ -69,7 +69,7 @@ const ALL: [Shrunk; 9] = [
     },
     Shrunk {
         recipe: "accuracy/spherical_collapse.rhai",
-        parameters: &["root=16", "levels=1", "a_end=0.003"],
+        parameters: &["root=16", "levels=1", "a_end=0.003", "settled=0.0029"],
         files: &["evolve/steps.jsonl", "refinement_ratio/refinement_ratio.png"],
     },
     Shrunk {
