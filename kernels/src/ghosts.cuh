@@ -66,10 +66,27 @@ template <typename T> struct Ghosts {
     struct Slopes {
         T centre, quarter[3];
 
+        /// The slope along an axis from the values of the coarse cells beside.
+        INLINE void limit(int axis, T low, T high) {
+            quarter[axis] = T(0.25) * minmod(centre - low, high - centre);
+        }
+
         /// Fine cell n, at (n & 1, n >> 1 & 1, n >> 2) of the eight.
         INLINE T at(int n) const {
             const auto sign = [&](int axis) { return n >> axis & 1 ? quarter[axis] : -quarter[axis]; };
             return centre + sum_of_three(sign(0), sign(1), sign(2));
+        }
+
+        /// All eight, with half of the sums: those of opposite cells differ in sign alone.
+        INLINE void all(T (&cells)[8]) const {
+#pragma unroll
+            for (int n = 0; n < 8; n += n == 2 ? 2 : n == 4 ? 4 : 1) {
+                const auto sign = [&](int axis) { return n >> axis & 1 ? quarter[axis] : -quarter[axis]; };
+                const T sum = sum_of_three(sign(0), sign(1), sign(2));
+                cells[n] = centre + sum;
+                // not −sum: a sum of zero has no sign here either
+                cells[7 - n] = centre + (T(0.0) - sum);
+            }
         }
     };
 
@@ -88,10 +105,8 @@ template <typename T> struct Ghosts {
         Slopes made;
         made.centre = stencil.centre.value(*this, 0, f);
 #pragma unroll
-        for (int axis = 0; axis < 3; axis++) {
-            const T low = stencil.low[axis].value(*this, axis, f), high = stencil.high[axis].value(*this, axis, f);
-            made.quarter[axis] = T(0.25) * minmod(made.centre - low, high - made.centre);
-        }
+        for (int axis = 0; axis < 3; axis++)
+            made.limit(axis, stencil.low[axis].value(*this, axis, f), stencil.high[axis].value(*this, axis, f));
         return made;
     }
 
@@ -122,6 +137,19 @@ template <typename T> struct Ghosts {
         const Stencil around = stencil(i, j, k);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = slopes(around, f).at((i & 1) | (j & 1) << 1 | (k & 1) << 2);
+    }
+
+    /// The six values of the coarse cell at (x, y, z), counted from the first one of the parent group, of which one at
+    /// most leads beyond a face of the domain: what a stencil has of it. Whether there is such a cell.
+    INLINE bool load_coarse(int x, int y, int z, T (&u)[FIELDS]) const {
+        const bool beyond[3] = {place_of(ends, 0, x).beyond != MORE_DOMAIN, place_of(ends, 1, y).beyond != MORE_DOMAIN,
+                                place_of(ends, 2, z).beyond != MORE_DOMAIN};
+        if (int(beyond[0]) + int(beyond[1]) + int(beyond[2]) > 1) return false;
+        const int axis = beyond[2] ? 2 : beyond[1] ? 1 : 0;
+        const Coarse found = coarse(axis, axis == 0 ? x : axis == 1 ? y : z, x, y, z);
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) u[f] = found.value(*this, axis, f);
+        return true;
     }
 
   private:

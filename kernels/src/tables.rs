@@ -3,6 +3,7 @@
 use crate::face_boundary::FaceBoundary;
 use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
 use crate::table::Table;
+use rayon::prelude::*;
 
 /// No group there: the region is interpolated from the coarser level.
 pub const NONE: u32 = u32::MAX;
@@ -94,19 +95,21 @@ impl LevelTables {
         assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);
         assert!(self.octants.len() == n && self.outside.len() == n && self.leaves.len() == n);
         assert!(self.children.len() == n * OCTANTS && self.beyond.len() == n * OCTANTS * FACES);
-        let mut sorted = self.slots.to_vec();
-        sorted.sort_unstable();
-        assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two groups");
+        let mut taken = vec![false; self.slots.iter().max().map_or(0, |&last| last as usize + 1)];
+        let twice = self.slots.iter().any(|&slot| std::mem::replace(&mut taken[slot as usize], true));
+        assert!(!twice, "a slot holds two groups");
         assert!((0..n).all(|g| self.row(g)[CENTRE] == self.slots[g]), "a row's centre is another group");
-        for (g, o) in (0..n).flat_map(|g| (0..OCTANTS).map(move |o| (g, o))) {
+        (0..n).into_par_iter().for_each(|g| {
             let children = self.children_of(g);
-            assert!((children[o] == NONE) == (self.leaves[g] >> o & 1 == 1), "patch {o} of group {g}: leaf or not");
-            for axis in 0..3 {
-                // the face between this patch and its sibling along the axis
-                let face = 2 * axis + usize::from(o >> axis & 1 == 0);
-                let sibling = children[o ^ 1 << axis];
-                assert_eq!(self.beyond_of(g, o)[face], sibling, "beyond face {face} of patch {o} of group {g}");
+            for o in 0..OCTANTS {
+                assert!((children[o] == NONE) == (self.leaves[g] >> o & 1 == 1), "patch {o} of group {g}: leaf or not");
+                let beyond = self.beyond_of(g, o);
+                for axis in 0..3 {
+                    // the face between this patch and its sibling along the axis
+                    let face = 2 * axis + usize::from(o >> axis & 1 == 0);
+                    assert_eq!(beyond[face], children[o ^ 1 << axis], "beyond face {face} of patch {o} of group {g}");
+                }
             }
-        }
+        });
     }
 }

@@ -8,9 +8,8 @@ use crate::parameters::RunParameters;
 use crate::state::State;
 use crate::step::Physics;
 use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
-use comove_kernels::layout::{OCTANTS, offset};
+use comove_kernels::layout::{DIRECTIONS, OCTANTS};
 use comove_kernels::{Buffer, Device, Eos, LevelTables, Real};
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// The coarsest level from `from` on that has taken `regrid_every` steps since the levels finer than it were decided.
@@ -125,9 +124,9 @@ impl<'a, T: Real> Surroundings<'a, T> {
 /// * `masks`: per level, per group and octant, as [`comove_kernels::flag::flag`] gives them; levels below `kept` and
 ///   from `max_level` on are ignored.
 pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize, kept: usize) -> Octree {
-    let mut wanted: Vec<BTreeSet<Key>> = vec![BTreeSet::new(); max_level + 1];
+    let mut wanted = vec![Vec::new(); max_level + 1];
     for level in kept..max_level.min(masks.len()) {
-        wanted[level + 1].extend(flagged_children(tree, level, &masks[level]));
+        wanted[level + 1] = flagged_children(tree, level, &masks[level]);
     }
     let mut wanted = nest(tree.root_groups(), tree.periodic(), wanted);
     clip(tree, kept, &mut wanted);
@@ -135,25 +134,26 @@ pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize, kept: us
 }
 
 /// The groups that refine the flagged patches of a level and those that their buffers reach, in key order.
-pub fn flagged_children(tree: &Octree, level: usize, masks: &[u32]) -> impl Iterator<Item = Key> + use<> {
-    let mut positions = Vec::new();
-    for (g, &key) in tree.level(level).iter().enumerate() {
-        for o in 0..OCTANTS {
-            insert_flagged(tree, key.child(o), masks[g * OCTANTS + o], &mut positions);
-        }
-    }
-    // a patch is asked for by up to 27 patches: sorted as numbers before they become keys
-    positions.sort_unstable();
-    positions.dedup();
-    positions.into_iter().map(move |m| Key::from_morton(level as u8 + 1, m))
+pub fn flagged_children(tree: &Octree, level: usize, masks: &[u32]) -> Vec<Key> {
+    let of_group = |(g, &key): (usize, &Key)| {
+        let children = children_around(masks[g * OCTANTS..][..OCTANTS].try_into().expect("a group has eight patches"));
+        let first = key.child(0);
+        let flagged = (0..64).filter(move |n| children >> n & 1 == 1);
+        flagged.filter_map(move |n| tree.neighbour(first, [n & 3, n >> 2 & 3, n >> 4].map(|c| c - 1)))
+    };
+    // a patch is asked for by the groups around it
+    Key::sorted(level as u8 + 1, tree.level(level).iter().enumerate().flat_map(of_group))
 }
 
-/// Adds the Morton positions of the group that refines a flagged patch and of those its buffer reaches.
-fn insert_flagged(tree: &Octree, child: Key, mask: u32, positions: &mut Vec<u64>) {
-    let mut rest = mask;
-    while rest != 0 {
-        let direction = rest.trailing_zeros() as usize;
-        rest &= rest - 1;
-        positions.extend(tree.neighbour(child, offset(direction)).map(|key| key.morton()));
+/// The patches that a group's eight masks ask for, in and around the group: bit x + 4 y + 16 z for the patch at
+/// (x − 1, y − 1, z − 1), counted from the group's first one.
+fn children_around(masks: &[u32; OCTANTS]) -> u64 {
+    let mut asked = 0;
+    for (octant, &mask) in masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
+        for row in 0..DIRECTIONS / 3 {
+            let (y, z) = (row % 3 + (octant >> 1 & 1), row / 3 + (octant >> 2));
+            asked |= u64::from(mask >> (3 * row) & 7) << (octant & 1) << (4 * y + 16 * z);
+        }
     }
+    asked
 }

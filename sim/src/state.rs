@@ -267,7 +267,7 @@ impl<T: Real> State<T> {
         let root_slots = neighbours::root_slots(&self.tree, &self.slots);
         let old = std::mem::replace(&mut self.root_slots, root_slots);
         self.root_slots.keep(old);
-        let old = std::mem::replace(&mut self.flux, FluxTables::build(&self.tree, &self.slots));
+        let old = std::mem::replace(&mut self.flux, FluxTables::build(&self.tree, &self.tables));
         self.flux.keep(old);
     }
 

@@ -9,7 +9,6 @@ use comove_sim::kernels::{Buffer, Device, Eos, GroupReport, Real};
 use comove_sim::octree::nesting::nest;
 use comove_sim::state::State;
 use comove_sim::{HostState, Key, Octree, RunParameters, SimError};
-use std::collections::BTreeSet;
 use std::f64::consts::PI;
 
 /// A mesh that is refined around some places, and the potential of masses there.
@@ -140,7 +139,7 @@ fn locate(level: usize, place: [usize; 3]) -> (Key, usize) {
 fn tree_around(root: u32, levels: u8, places: &[[f64; 3]], buffer: u32) -> Octree {
     let lattice = Octree::new([root; 3], [true; 3]);
     let (patch, buffer) = (PATCH as i64, i64::from(buffer));
-    let mut wanted = vec![BTreeSet::new(); usize::from(levels) + 1];
+    let mut wanted = vec![Vec::new(); usize::from(levels) + 1];
     for level in 0..levels {
         let cells = lattice.cells(level.into());
         for place in places {
@@ -150,8 +149,7 @@ fn tree_around(root: u32, levels: u8, places: &[[f64; 3]], buffer: u32) -> Octre
                 for y in ys.clone() {
                     for x in xs.clone() {
                         let wrap = |axis: usize, c: i64| c.rem_euclid(cells[axis] as i64 / patch) as u32;
-                        wanted[usize::from(level) + 1]
-                            .insert(Key::new(level + 1, [wrap(0, x), wrap(1, y), wrap(2, z)]));
+                        wanted[usize::from(level) + 1].push(Key::new(level + 1, [wrap(0, x), wrap(1, y), wrap(2, z)]));
                     }
                 }
             }

@@ -10,7 +10,6 @@ use comove_sim::kernels::{Buffer, Device};
 use comove_sim::octree::neighbours::build_tables;
 use comove_sim::refinement::{Surroundings, flagged_children};
 use comove_sim::{Key, Octree, SimError};
-use std::collections::BTreeSet;
 
 /// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within the flag
 /// buffer along each axis (paper, section 2.1).
@@ -25,7 +24,7 @@ pub(super) fn wanted_groups(
     level: u8,
     periodic: [bool; 3],
     surroundings: &Surroundings<'_, f64>,
-) -> Result<BTreeSet<Key>, IcError> {
+) -> Result<Vec<Key>, IcError> {
     let tree = Octree::new(mesh.cells.map(|n| (n / GROUP) as u32), periodic);
     let slots: Vec<u32> = (0..tree.group_count() as u32).collect();
     let tables =
@@ -34,7 +33,7 @@ pub(super) fn wanted_groups(
     let fluid = fill(tree.clone(), std::slice::from_ref(mesh), &surroundings.eos).fluid;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
     let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables[0], &fluid);
-    Ok(flagged_children(&tree, 0, &masks).map(|key| Key::new(level + 1, key.coordinate)).collect())
+    Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use comove_sim::octree::nest;
 use comove_sim::refinement::Surroundings;
 use comove_sim::{HostState, Key, Octree, RunParameters};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 
 /// Finest level at which a mesh can be placed.
 const FINEST_LEVEL: u8 = 12;
@@ -133,7 +132,7 @@ fn kept_groups(
     surroundings: &Surroundings<'_, f64>,
 ) -> Result<impl Iterator<Item = Key>, IcError> {
     let periodic = surroundings.parameters.boundary.periodic();
-    let mut wanted = vec![BTreeSet::new()];
+    let mut wanted = vec![Vec::new()];
     for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
         wanted.push(flags::wanted_groups(mesh, level as u8, periodic, surroundings)?);
     }

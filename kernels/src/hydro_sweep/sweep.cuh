@@ -74,47 +74,89 @@ __device__ __forceinline__ bool is_made(const uint32_t *row, uint32_t outside, i
 /// -1, 0 or 1: in which group a coordinate lies.
 __device__ __forceinline__ int step_of(int n) { return (n >= GROUP) - (n < 0); }
 
+/// A group and what surrounds it, looked up once for all threads of a block.
+struct Surrounded {
+    uint32_t slots[DIRECTIONS]; // of the groups around and of itself
+    uint32_t made;              // bits by direction: the region is made, not read
+
+    __device__ __forceinline__ bool is_made(int dx, int dy, int dz) const { return made >> direction(dx, dy, dz) & 1; }
+};
+
+/// Coarse cells around a tile that the cells that are made there depend on: [6, Z, Y, 14]. The first lies three cells
+/// before the tile along each axis.
+template <int Y, int Z> struct CoarseBlock {
+    static constexpr int MARGIN = 3;
+    static constexpr int X_CELLS = GROUP / 2 + 2 * MARGIN, Y_CELLS = Y / 2 + 2 * MARGIN, Z_CELLS = Z / 2 + 2 * MARGIN;
+    static constexpr int CELLS = X_CELLS * Y_CELLS * Z_CELLS;
+};
+
 /// Makes the cells around a tile that no group of the level holds, by all threads: in `shell`, whose other cells stay as
-/// they are.
+/// they are. `coarse` is room for a CoarseBlock in shared memory.
 template <typename T, int Y, int Z>
-__device__ void make_cells(const Sweep<T> &sweep, uint32_t g, int origin_y, int origin_z, T *shell) {
+__device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint32_t g, int origin_y, int origin_z, T *coarse,
+                           T *shell) {
     using Cells = Shell<Y, Z>;
-    constexpr int COARSE_X = Cells::X_CELLS / 2 + 1, COARSE_Y = Cells::Y_CELLS / 2 + 1, COARSE_Z = Cells::Z_CELLS / 2 + 1;
+    using Block = CoarseBlock<Y, Z>;
     const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
+    // the group in which the fine cells of a coarse one lie, which counts from the parent patch's first cell
+    const auto step = [](int n) { return (n >= PATCH) - (n < 0); };
+
+    // every coarse cell is read, and interpolated in time, once
+    for (int e = threadIdx.x; e < Block::CELLS; e += blockDim.x) {
+        const int x = e % Block::X_CELLS - Block::MARGIN, y = e / Block::X_CELLS % Block::Y_CELLS - Block::MARGIN + origin_y / 2;
+        const int z = e / (Block::X_CELLS * Block::Y_CELLS) - Block::MARGIN + origin_z / 2;
+        const auto made = [&](int dx, int dy, int dz) { return around.is_made(step(x + dx), step(y + dy), step(z + dz)); };
+        if (!(made(0, 0, 0) || made(-1, 0, 0) || made(1, 0, 0) || made(0, -1, 0) || made(0, 1, 0) || made(0, 0, -1) ||
+              made(0, 0, 1)))
+            continue;
+        T u[FIELDS];
+        const auto in_parent = [&](int axis, int n) { return int(ghosts.octant >> axis & 1) * PATCH + n; };
+        if (!ghosts.load_coarse(in_parent(0, x), in_parent(1, y), in_parent(2, z), u)) continue;
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) coarse[f * Block::CELLS + e] = u[f];
+    }
+    __syncthreads();
+
     const uint32_t outside = sweep.level.outside[g];
-    // pairs of fine cells along each axis begin at -4: a coarse cell's eight have their slopes in common
-    for (int e = threadIdx.x; e < COARSE_X * COARSE_Y * COARSE_Z; e += blockDim.x) {
-        const int i = 2 * (e % COARSE_X) - HYDRO_GHOSTS - 1;
-        const int j = 2 * (e / COARSE_X % COARSE_Y) - HYDRO_GHOSTS - 1 + origin_y;
-        const int k = 2 * (e / (COARSE_X * COARSE_Y)) - HYDRO_GHOSTS - 1 + origin_z;
+    // the pairs of fine cells that reach the shell, along each axis: a coarse cell's eight have their slopes in common
+    constexpr int PAIRS_X = Block::X_CELLS - 2, PAIRS_Y = Block::Y_CELLS - 2, PAIRS_Z = Block::Z_CELLS - 2;
+    for (int e = threadIdx.x; e < PAIRS_X * PAIRS_Y * PAIRS_Z; e += blockDim.x) {
+        const int x = e % PAIRS_X, y = e / PAIRS_X % PAIRS_Y, z = e / (PAIRS_X * PAIRS_Y);
+        // the first of the eight, in the group and in the shell
+        const int i = 2 * x - HYDRO_GHOSTS - 1, j = 2 * y - HYDRO_GHOSTS - 1 + origin_y;
+        const int k = 2 * z - HYDRO_GHOSTS - 1 + origin_z;
         const int dx = step_of(i), dy = step_of(j), dz = step_of(k);
-        if (!is_made(ghosts.row, outside, dx, dy, dz)) continue;
-        const auto inside = [&](int n) {
-            const int x = i + (n & 1), y = j + (n >> 1 & 1) - origin_y, z = k + (n >> 2) - origin_z;
-            return x >= -HYDRO_GHOSTS && y >= -HYDRO_GHOSTS && z >= -HYDRO_GHOSTS && x < GROUP + HYDRO_GHOSTS &&
-                   y < Y + HYDRO_GHOSTS && z < Z + HYDRO_GHOSTS;
-        };
-        const auto place = [&](int n) {
-            const int x = i + (n & 1), y = j + (n >> 1 & 1) - origin_y, z = k + (n >> 2) - origin_z;
-            return ((z + HYDRO_GHOSTS) * Cells::Y_CELLS + y + HYDRO_GHOSTS) * Cells::X_CELLS + x + HYDRO_GHOSTS;
-        };
+        if (!around.is_made(dx, dy, dz)) continue;
+        // of the outermost pairs one cell does not reach it
+        const bool reaches[3][2] = {{x > 0, x < PAIRS_X - 1}, {y > 0, y < PAIRS_Y - 1}, {z > 0, z < PAIRS_Z - 1}};
+        const auto inside = [&](int n) { return reaches[0][n & 1] && reaches[1][n >> 1 & 1] && reaches[2][n >> 2]; };
+        T *first = shell + ((2 * z - 1) * Cells::Y_CELLS + 2 * y - 1) * Cells::X_CELLS + 2 * x - 1;
+        const auto place = [](int n) { return ((n >> 2) * Cells::Y_CELLS + (n >> 1 & 1)) * Cells::X_CELLS + (n & 1); };
         if (is_beyond(outside, dx, dy, dz)) {
 #pragma unroll 1
             for (int n = 0; n < 8; n++) {
                 if (!inside(n)) continue;
                 T u[FIELDS];
                 ghosts.load(ghosts.place(0, i + (n & 1)), ghosts.place(1, j + (n >> 1 & 1)), ghosts.place(2, k + (n >> 2)), u);
-                for (int f = 0; f < FIELDS; f++) shell[f * Cells::CELLS + place(n)] = u[f];
+                for (int f = 0; f < FIELDS; f++) first[f * Cells::CELLS + place(n)] = u[f];
             }
             continue;
         }
-        const auto stencil = ghosts.stencil(i, j, k);
+        constexpr int ROW = Block::X_CELLS, PLANE = Block::X_CELLS * Block::Y_CELLS;
+        const T *centre = coarse + (z + 1) * PLANE + (y + 1) * ROW + x + 1;
 #pragma unroll 2
         for (int f = 0; f < FIELDS; f++) {
-            const auto slopes = ghosts.slopes(stencil, f);
+            const T *from = centre + f * Block::CELLS;
+            typename Ghosts<T>::Slopes slopes;
+            slopes.centre = *from;
+            slopes.limit(0, from[-1], from[1]);
+            slopes.limit(1, from[-ROW], from[ROW]);
+            slopes.limit(2, from[-PLANE], from[PLANE]);
+            T cells[8];
+            slopes.all(cells);
 #pragma unroll
             for (int n = 0; n < 8; n++) {
-                if (inside(n)) shell[f * Cells::CELLS + place(n)] = slopes.at(n);
+                if (inside(n)) first[f * Cells::CELLS + place(n)] = cells[n];
             }
         }
     }
@@ -126,12 +168,11 @@ template <typename T> struct Region {
     int row, plane; // distances of rows and planes; of cells it is 1
     int field;      // distance of fields
 
-    /// The region around group g in direction (dx, dy, dz).
+    /// The region around the group in direction (dx, dy, dz).
     template <int Y, int Z>
-    __device__ __forceinline__ Region(const Sweep<T> &sweep, uint32_t g, int dx, int dy, int dz, int origin_y, int origin_z,
-                                      const T *shell, Shell<Y, Z>) {
-        const uint32_t *neighbours = sweep.level.neighbours + size_t(g) * DIRECTIONS;
-        if (is_made(neighbours, sweep.level.outside[g], dx, dy, dz)) {
+    __device__ __forceinline__ Region(const T *fluid, const Surrounded &around, int dx, int dy, int dz, int origin_y,
+                                      int origin_z, const T *shell, Shell<Y, Z>) {
+        if (around.is_made(dx, dy, dz)) {
             using Cells = Shell<Y, Z>;
             row = Cells::X_CELLS;
             plane = row * Cells::Y_CELLS;
@@ -141,8 +182,8 @@ template <typename T> struct Region {
             row = GROUP;
             plane = FACE_CELLS;
             field = GROUP_CELLS;
-            const uint32_t slot = neighbours[direction(dx, dy, dz)];
-            start = sweep.fluid + size_t(slot) * GROUP_VALUES - dz * GROUP * plane - dy * GROUP * row - dx * GROUP;
+            const uint32_t slot = around.slots[direction(dx, dy, dz)];
+            start = fluid + size_t(slot) * GROUP_VALUES - dz * GROUP * plane - dy * GROUP * row - dx * GROUP;
         }
     }
 
@@ -207,6 +248,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     using Shape = Tile<Y, Z>;
     extern __shared__ __align__(16) unsigned char memory[];
     T *block = reinterpret_cast<T *>(memory);
+    __shared__ Surrounded around;
     __shared__ BlockRoom room;
     __shared__ uint32_t marked, reach, redone, first_redone, redone_faces;
     __shared__ uint16_t rows[Y * Z];
@@ -234,11 +276,19 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     }
 
     // thread t looks at one of the 27 regions
-    const uint32_t t = min(threadIdx.x, uint32_t(DIRECTIONS - 1));
-    const bool made = is_made(sweep.level.neighbours + size_t(g) * DIRECTIONS, sweep.level.outside[g], int(t % 3) - 1,
-                              int(t / 3 % 3) - 1, int(t / 9) - 1);
-    if (__syncthreads_or(made)) {
-        make_cells<T, Y, Z>(sweep, g, origin.y, origin.z, shell);
+    if (threadIdx.x < 32) {
+        const int t = min(int(threadIdx.x), DIRECTIONS - 1);
+        const uint32_t *row = sweep.level.neighbours + size_t(g) * DIRECTIONS;
+        const bool made = is_made(row, sweep.level.outside[g], t % 3 - 1, t / 3 % 3 - 1, t / 9 - 1);
+        around.slots[t] = row[t];
+        const uint32_t ballot = __ballot_sync(~0u, made) & ((1u << DIRECTIONS) - 1);
+        if (threadIdx.x == 0) around.made = ballot;
+    }
+    __syncthreads();
+    if (around.made) {
+        static_assert(FIELDS * CoarseBlock<Y, Z>::CELLS <= (FIELDS + 1) * GROUP * (Y + 2 * HYDRO_GHOSTS) * Z,
+                      "coarse cells lie where the sweep works afterwards");
+        make_cells<T, Y, Z>(sweep, around, g, origin.y, origin.z, block, shell);
         __syncthreads();
     }
 
@@ -250,7 +300,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
         for (int e = threadIdx.x; e < width_x * width_y * width_z; e += blockDim.x) {
             const int x = e % width_x, y = e / width_x % width_y, z = e / (width_x * width_y);
             const int i = x + low_x, j = y + low_y + origin.y, k = z + low_z + origin.z;
-            const Region<T> region(sweep, g, step_of(i), step_of(j), step_of(k), origin.y, origin.z, shell, Shell<Y, Z>());
+            const Region<T> region(sweep.fluid, around, step_of(i), step_of(j), step_of(k), origin.y, origin.z, shell, Shell<Y, Z>());
             const T *from = region.at(i, j, k);
             T *to = block + z * tile.stride.z + y * tile.stride.y + x;
 #pragma unroll
@@ -306,7 +356,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
                 // its ends are ghost cells that the block does not keep
                 const auto end = [&](int step) {
                     const int step_a = step_of(group_a), step_b = step_of(group_b);
-                    return Region<T>(sweep, g, axis == 0 ? step : step_a, axis == 0 ? step_a : axis == 1 ? step : step_b,
+                    return Region<T>(sweep.fluid, around, axis == 0 ? step : step_a, axis == 0 ? step_a : axis == 1 ? step : step_b,
                                      axis == 2 ? step : step_b, origin.y, origin.z, shell, Shell<Y, Z>());
                 };
                 const int start = origin[axis] - HYDRO_GHOSTS;

@@ -1,10 +1,10 @@
 //! Which flux planes a sweep must keep, and the faces at which flux correction uses them.
 
 use super::tree::Octree;
-use comove_kernels::Table;
-use comove_kernels::layout::{FACES, FLUX_PLANES};
+use comove_kernels::layout::{FACES, FLUX_PLANES, direction};
 use comove_kernels::reflux::{CoarseFineFace, RefluxGroup, RefluxTables};
 use comove_kernels::tables::NONE;
+use comove_kernels::{LevelTables, Table};
 use rayon::prelude::*;
 
 /// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
@@ -30,14 +30,15 @@ impl FluxTables {
     /// Visits every face of every fine group that has no group of its own level behind it: there a whole face of the
     /// fine group (16×16 cells) lies on one face of a coarse leaf patch (8×8).
     ///
-    /// `pool` is the pool slot of each group, level by level in key order.
-    pub fn build(tree: &Octree, pool: &[Vec<u32>]) -> Self {
+    /// `tables` are the octree's, level by level ([`super::neighbours::build_tables`]).
+    pub fn build(tree: &Octree, tables: &[LevelTables]) -> Self {
         let levels = tree.level_count();
         let mut planes =
             Planes { slots: (0..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(), count: 0 };
         let mut reflux_tables = vec![RefluxTables::default(); levels];
         for level in 1..levels {
-            let on_group = |fine: usize| (0..FACES).filter_map(move |face| Meeting::at(tree, level, fine, face));
+            let on_group =
+                |fine: usize| (0..FACES).filter_map(move |face| Meeting::at(tree, &tables[level], level, fine, face));
             let meetings: Vec<Meeting> = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group).collect();
             let mut faces: Vec<(usize, CoarseFineFace)> = meetings
                 .into_iter()
@@ -53,13 +54,13 @@ impl FluxTables {
                     (coarse, face)
                 })
                 .collect();
-            faces.sort_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
+            faces.sort_unstable_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
             let mut groups: Vec<RefluxGroup> = Vec::new();
             for (n, &(coarse, _)) in faces.iter().enumerate() {
                 let (index, end) = (coarse as u32, n as u32 + 1);
                 match groups.last_mut() {
                     Some(last) if last.index == index => last.end = end,
-                    _ => groups.push(RefluxGroup { index, slot: pool[level - 1][coarse], end }),
+                    _ => groups.push(RefluxGroup { index, slot: tables[level - 1].slots[coarse], end }),
                 }
             }
             let faces = faces.into_iter().map(|(_, face)| face).collect();
@@ -110,14 +111,15 @@ struct Meeting {
 
 impl Meeting {
     /// At this face (−x, +x, −y, …) of a group, if a coarse leaf lies behind it.
-    fn at(tree: &Octree, level: usize, fine: usize, face: usize) -> Option<Self> {
+    fn at(tree: &Octree, tables: &LevelTables, level: usize, fine: usize, face: usize) -> Option<Self> {
         let (axis, high) = (face / 2, face & 1 == 1);
         let mut offset = [0; 3];
         offset[axis] = if high { 1 } else { -1 };
-        let behind = tree.neighbour(tree.level(level)[fine], offset)?;
-        if tree.find(behind).is_some() {
+        let [x, y, z] = offset;
+        if tables.row(fine)[direction(x, y, z)] != NONE {
             return None;
         }
+        let behind = tree.neighbour(tree.level(level)[fine], offset)?;
         let parent = behind.parent().expect("refined levels have parents");
         let octant = behind.octant();
         Some(Self {
@@ -154,6 +156,7 @@ impl Planes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::octree::neighbours::build_tables;
     use crate::octree::{Key, PERIODIC};
 
     #[test]
@@ -165,7 +168,7 @@ mod tests {
             let slots: Vec<Vec<u32>> = (0..tree.level_count())
                 .map(|l| (0..tree.level(l).len()).map(|n| (tree.first_of_level(l) + n) as u32).collect())
                 .collect();
-            FluxTables::build(&tree, &slots)
+            FluxTables::build(&tree, &build_tables(&tree, &slots, Default::default()))
         };
         let (none, some, others) = (build(&[]), build(&[[3, 3, 3], [4, 3, 3]]), build(&[[3, 4, 3]]));
         assert!(some.planes > others.planes && others.planes > none.planes);
@@ -181,7 +184,7 @@ mod tests {
     fn one_refined_patch_has_six_faces() {
         let tree = Octree::with_groups([2, 2, 2], PERIODIC, [Key::new(1, [1, 1, 1])]);
         let slots = vec![(0..8).collect(), vec![8]];
-        let tables = FluxTables::build(&tree, &slots);
+        let tables = FluxTables::build(&tree, &build_tables(&tree, &slots, Default::default()));
         assert_eq!(tables.reflux[0].faces.len(), 6);
         assert_eq!(tables.slots[1].iter().filter(|&&s| s != NONE).count(), 6);
         // three faces lie inside the parent group (planes at cell 8), three between it and its neighbours (plane at

@@ -31,6 +31,15 @@ impl Key {
         Self { level, coordinate: [gather(position), gather(position >> 1), gather(position >> 2)] }
     }
 
+    /// Groups of `level` in key order, each once.
+    pub fn sorted(level: u8, groups: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        // positions compare faster than keys
+        let mut positions: Vec<u64> = groups.into_iter().map(|key| key.morton()).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions.into_iter().map(|position| Self::from_morton(level, position)).collect()
+    }
+
     /// The group that contains this group's region one level coarser; `None` on the root.
     pub fn parent(&self) -> Option<Self> {
         let level = self.level.checked_sub(1)?;

@@ -69,8 +69,9 @@ fn level_tables(
         _ => index
             .parents
             .par_iter()
-            .flat_map_iter(|&parent| row_slots(&levels[level - 1].rows[parent as usize], level - 1))
-            .collect::<Vec<u32>>()
+            .map(|&parent| row_slots(&levels[level - 1].rows[parent as usize], level - 1))
+            .collect::<Vec<Row>>()
+            .into_flattened()
             .into(),
     };
     let finer = slots.get(level + 1).map_or(&[][..], Vec::as_slice);
@@ -78,7 +79,13 @@ fn level_tables(
         |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
     let tables = LevelTables {
         slots: slots[level].clone().into(),
-        neighbours: index.rows.par_iter().flat_map_iter(|row| row_slots(row, level)).collect::<Vec<u32>>().into(),
+        neighbours: index
+            .rows
+            .par_iter()
+            .map(|row| row_slots(row, level))
+            .collect::<Vec<Row>>()
+            .into_flattened()
+            .into(),
         parents,
         octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
         outside: index.outside.clone().into(),
@@ -87,8 +94,9 @@ fn level_tables(
         children: index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect(),
         beyond: (0..index.rows.len())
             .into_par_iter()
-            .flat_map_iter(|g| beyond(index, g).map(|child| slot_of(child, finer)))
-            .collect::<Vec<u32>>()
+            .map(|g| beyond(index, g).map(|child| slot_of(child, finer)))
+            .collect::<Vec<[u32; OCTANTS * FACES]>>()
+            .into_flattened()
             .into(),
     };
     tables.check();
@@ -202,18 +210,17 @@ fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, offset: [i32; 3]) -
 }
 
 /// The groups that refine the patches across the faces of group `g`'s patches, `[8, 6]`.
-fn beyond(level: &LevelIndex, g: usize) -> impl Iterator<Item = u32> + '_ {
-    (0..OCTANTS).flat_map(move |octant| {
-        (0..FACES).map(move |face| {
-            let (axis, sign) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
-            let at_edge = (octant_origin(octant)[axis] >= PATCH) == (sign > 0);
-            if at_edge && level.outside[g] >> face & 1 == 1 {
-                return NONE;
-            }
-            let mut offset = [0; 3];
-            offset[axis] = sign;
-            patch_beyond(level, g, octant, offset)
-        })
+fn beyond(level: &LevelIndex, g: usize) -> [u32; OCTANTS * FACES] {
+    std::array::from_fn(|n| {
+        let (octant, face) = (n / FACES, n % FACES);
+        let (axis, sign) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
+        let at_edge = (octant_origin(octant)[axis] >= PATCH) == (sign > 0);
+        if at_edge && level.outside[g] >> face & 1 == 1 {
+            return NONE;
+        }
+        let mut offset = [0; 3];
+        offset[axis] = sign;
+        patch_beyond(level, g, octant, offset)
     })
 }
 

@@ -50,9 +50,12 @@ impl Octree {
             tree.levels.pop();
         }
         for level in 1..tree.levels.len() {
+            // both along the Morton curve: one walk finds all parents
+            let mut coarser = tree.levels[level - 1].iter().peekable();
             for key in &tree.levels[level] {
                 let parent = key.parent().expect("a refined level has parents");
-                assert!(tree.find(parent).is_some(), "{key:?} has no parent");
+                while coarser.next_if(|&&group| group < parent).is_some() {}
+                assert!(coarser.peek() == Some(&&parent), "{key:?} has no parent");
             }
         }
         tree
