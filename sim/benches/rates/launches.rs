@@ -11,15 +11,15 @@ const GROUPS: [usize; 8] = [1, 8, 64, 128, 132, 512, 4096, 8000];
 
 pub(crate) fn all(bench: &mut Bench) {
     let groups: &[usize] = if bench.smoke { &GROUPS[..2] } else { &GROUPS };
-    for &groups in groups {
-        of::<f32>(bench, groups);
-    }
-    for &groups in groups.iter().filter(|&&groups| groups <= 4096) {
-        of::<f64>(bench, groups);
-    }
+    groups.iter().for_each(|&groups| of(bench, groups));
 }
 
-fn of<T: Real>(bench: &mut Bench, groups: usize) {
+pub(crate) fn of(bench: &mut Bench, groups: usize) {
+    in_precision::<f32>(bench, groups);
+    in_precision::<f64>(bench, groups);
+}
+
+fn in_precision<T: Real>(bench: &mut Bench, groups: usize) {
     let mut uniform = state::<T>(&bench.device, &Octree::new(extents(groups), PERIODIC), false, false);
     hydro(bench, "uniform", &mut uniform, 0..1, None, 0.05);
     drop(uniform);

@@ -6,6 +6,7 @@
 //! | part | what is measured |
 //! |---|---|
 //! | `launches` | a step's hydro and a level's Poisson solve by the number of groups, in both precisions |
+//! | `launches=N` | the same for N groups |
 //! | `meshes` | a step's hydro by how much of its ghost cells is interpolated |
 //! | `kernels` | every kernel for itself, on many groups; with `COMOVE_CUDA_PROFILE` set, its own time too |
 //! | `steps=N:FILE` | N root steps of `recipes/lcdm_100mpc.rhai` from one of its outputs |
@@ -130,11 +131,12 @@ fn main() {
     for part in &parts {
         match (part.as_str(), part.split_once('=')) {
             ("launches", _) => launches::all(&mut bench),
+            (_, Some(("launches", groups))) => launches::of(&mut bench, groups.parse().expect("a number of groups")),
             ("meshes", _) => meshes::all(&mut bench),
             ("kernels", _) => kernels::all(&mut bench),
             (_, Some(("mesh", file))) => meshes::of_snapshot(&mut bench, file),
             (_, Some(("steps", from))) => steps::all(&mut bench, from),
-            _ => panic!("no part {part}: launches, meshes, kernels, mesh=FILE or steps=N:FILE"),
+            _ => panic!("no part {part}: launches, meshes, kernels, launches=N, mesh=FILE or steps=N:FILE"),
         }
     }
 }
