@@ -26,7 +26,7 @@ pub(crate) fn all(bench: &mut Bench) {
 /// On the octree and the gas of a snapshot.
 pub(crate) fn of_snapshot(bench: &mut Bench, file: &str) {
     let snapshot = Snapshot::read(Path::new(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let name = format!("campaign at z = {:.3}", snapshot.header.redshift());
+    let name = format!("campaign at z = {:.2}", snapshot.header.redshift());
     hierarchy(bench, &name, &snapshot.state.tree.clone(), Some(snapshot.state));
 }
 
