@@ -8,6 +8,7 @@
 //! | [`isa`] | a kernel, compiled for every instruction set of the processor |
 //! | `cuda` | GPUs, with the feature of that name |
 //! | [`gpus`] | which of them this machine has |
+//! | [`kernel_times`] | where the time of one goes |
 //! | [`table`], [`tables`] | numbers that kernels read; which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
@@ -40,6 +41,7 @@ pub mod gravity_kick;
 pub mod group_poisson;
 pub mod hydro_sweep;
 pub mod isa;
+pub mod kernel_times;
 pub mod layout;
 pub mod marks;
 pub mod mass_sheet;
@@ -69,6 +71,7 @@ pub use error::KernelError;
 pub use face_boundary::FaceBoundary;
 pub use gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration};
 pub use group_poisson::{GroupSolver, Guess, Iterations, group_poisson, relax_groups};
+pub use kernel_times::KernelTime;
 pub use marks::Marks;
 pub use mass_sheet::{add_correction, mass_sheet};
 pub use point::eos::Eos;

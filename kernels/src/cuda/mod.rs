@@ -20,13 +20,14 @@ mod profile;
 use crate::device::CpuDevice;
 use crate::error::KernelError;
 use crate::gpus::Gpu;
+use crate::kernel_times::KernelTime;
 use crate::real::Real;
 use cust::context::{Context, CurrentContext};
 use cust::event::{Event, EventFlags};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -53,7 +54,7 @@ struct Shared {
     host: CpuDevice,
     /// Waits after every kernel, so that a failure names it: with `COMOVE_CUDA_CHECKS` set.
     checks: bool,
-    /// Time by kernel, printed at the end: with `COMOVE_CUDA_PROFILE` set.
+    /// Time by kernel, told at the end: with `COMOVE_CUDA_PROFILE` set.
     profile: Option<profile::Profile>,
     /// Sweeps compute as the CPU does, to the last bit: with `COMOVE_CUDA_EXACT` set.
     exact: bool,
@@ -151,7 +152,7 @@ impl CudaDevice {
                 multiprocessors: device.get_attribute(cust::device::DeviceAttribute::MultiprocessorCount)? as u32,
                 host,
                 checks: std::env::var_os("COMOVE_CUDA_CHECKS").is_some(),
-                profile: std::env::var_os("COMOVE_CUDA_PROFILE").map(|_| profile::Profile::default()),
+                profile: profile::Profile::wanted(),
                 exact,
             }),
         })
@@ -213,6 +214,11 @@ impl CudaDevice {
     pub fn synchronize(&self) {
         self.activate();
         self.shared.stream.synchronize().unwrap_or_else(|e| panic!("the GPU failed: {e:?}"));
+    }
+
+    /// The time of each kernel so far, if it is measured.
+    pub(crate) fn kernel_times(&self) -> BTreeMap<String, KernelTime> {
+        self.shared.profile.as_ref().map(profile::Profile::kernels).unwrap_or_default()
     }
 
     /// Lends the host memory that copies pass through.

@@ -1,0 +1,432 @@
+"""The page of performance: tables and pictures from the records that `scripts/performance` makes."""
+
+import math
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
+
+# One H200: operations a second in single precision without fused multiply-add, bytes a second of a copy (read and write).
+PEAK, BANDWIDTH = 3.0e13, 4.3e12
+
+
+class Kernel(NamedTuple):
+    """A hot kernel and what it must at least do for an item: a group, unless `name` says otherwise."""
+    name: str
+    # as `rates kernels` calls it
+    operation: str
+    mesh: str
+    # operations (those in double precision count twice) and bytes of device memory, from docs/notes-gpu.md; a sweep's
+    # bytes are its cells read and written, with ghost cells from the cache
+    operations: float
+    bytes: float
+    # its names in a profile
+    profile: str
+    gap: str
+
+
+UNIFORM, LONE = "uniform", "all ghost cells interpolated"
+KERNELS = [
+    Kernel("sweep x y z", "sweep x y z", UNIFORM, 9.6e6, 2.0e5, r"hydro_sweep_\w+_xyz",
+           "sixteen warps a multiprocessor, all in one walk: with nothing else to issue they reach 60% of the slots"),
+    Kernel("sweep z y x", "sweep z y x", UNIFORM, 9.6e6, 2.0e5, r"hydro_sweep_\w+_zyx", "the same"),
+    Kernel("sweep x y z, all ghost cells interpolated", "sweep x y z", LONE, 1.02e7, 2.5e5, "",
+           "ghost cells are made before the first pass, by look-ups that wait for each other; no other block hides that"),
+    Kernel("… between two times", "sweep x y z, between times", LONE, 1.04e7, 3.0e5, "",
+           "the same, from two states of the coarser level"),
+    Kernel("redo of a sweep", "redo of a sweep", UNIFORM, 9.6e6, 2.0e5, "hydro_redo",
+           "quarters of groups, whose ghost cells overlap: 1.6 times the cells; fluxes of both orders"),
+    Kernel("group solve, ghosts from the coarser level", "group solve, ghosts from the coarser level", UNIFORM, 5.6e5, 7.0e4,
+           "group_poisson_sine", "barriers between six transforms; four more for the parabolas of the faces"),
+    Kernel("group solve, ghosts from siblings", "group solve, ghosts from siblings", UNIFORM, 5.46e5, 6.6e4, "",
+           "barriers between six transforms; two launches, in each of which half of the blocks return at once"),
+    Kernel("root solve of 128³ (a group's share)", "root solve", UNIFORM, 8.6e5, 5.9e5, r"root_\w+",
+           "passes over a mesh that stays in the cache; five launches. As the host sees it: cuFFT's kernels are not timed"),
+    Kernel("kick", "kick", UNIFORM, 1.02e6, 2.3e5, "gravity_kick", "two divisions and a power a cell, in 60 registers"),
+    Kernel("signal speed", "signal speed", UNIFORM, 4.1e5, 9.8e4, "signal_speed", "memory; the host then reads 16 B a group"),
+    Kernel("slots copied", "slots copied", UNIFORM, 0, 2.0e5, "copy_slots", "memory"),
+    Kernel("flux planes summed (a plane)", "flux planes summed", LONE, 1.5e3, 1.8e4, "add_slots", "memory"),
+    Kernel("flux planes cleared (a plane)", "flux planes cleared", LONE, 0, 6.1e3, "clear_slots", "memory"),
+    Kernel("restriction (a child)", "restriction", UNIFORM, 6e4, 1.1e5, "restrict", "memory"),
+    Kernel("flux correction (a face)", "flux correction", LONE, 3.8e4, 1.1e4, "reflux",
+           "across x a cell alone moves a sector of 32 B; four reads that wait for each other"),
+    Kernel("prolongation (a new group)", "prolongation", UNIFORM, 1.4e6, 1.22e5, "prolong", "look-ups of the coarse cells"),
+    Kernel("totals", "totals", UNIFORM, 3.3e5, 8.2e4, "totals", "sums in double precision"),
+    Kernel("hash", "hash", UNIFORM, 2.5e5, 9.8e4, "state_hash", "memory"),
+    Kernel("mass sheet, all patches refined", "mass sheet", "all patches refined", 6e4, 1.65e5, "mass_sheet",
+           "measured on an eighth of the groups"),
+    Kernel("mass sheet, no patch refined", "mass sheet", "no patch refined", 1e4, 3.4e4, "", "memory"),
+    Kernel("correction added", "correction added", UNIFORM, 4.1e3, 4.9e4, "add_correction", "memory"),
+]
+
+# Kernels that are the solvers': hydro and Poisson.
+SOLVERS = r"hydro_\w+|group_poisson_\w+|root_\w+"
+
+# GAMER-2: relaxing TVD, single precision, individual steps, the same campaign on the same kind of card with 16 cores; its
+# step is one sweep.
+GAMER_2 = {"seconds": 493, "steps": 470, "sweep_updates": 1.85e10}
+
+# The paper's tables 1 and 2 on its CQSE system: kernel, all with four streams, one core; µs a group.
+PAPER_GROUPS = [("hydro", 150, 177, 2701), ("Poisson", 42, 51, 1230)]
+# Its table 3: seconds a step.
+PAPER_COMPONENTS = [
+    ["the paper, GraCCA, GPU", "11.14", "12.82", "1.95", "0.01", "", "0.36", "", "26.88"],
+    ["the paper, GraCCA, one core", "131.51", "191.01", "2.81", "2.26", "", "0.40", "", "328.60"],
+    ["the paper, CQSE, GPU", "10.70", "9.74", "1.86", "0.00", "", "0.35", "", "23.19"],
+    ["the paper, CQSE, one core", "96.88", "131.49", "1.52", "1.34", "", "0.34", "", "232.10"],
+]
+PAPER_SPEED_UP = 12.19
+
+MISSING = ["not measured", ""]
+
+HYDRO, POISSON = "hydro of a step", "Poisson solve of a level"
+GROUP_CELLS = 4096
+
+
+def page(records):
+    """The page's text; its pictures are written on the way."""
+    m = records["machine"]
+    driver = f" (driver {m['driver']})" if m["driver"] else ""
+    gpu = f"One {m['gpu']}{driver}" if m["gpu"] else f"No GPU (device {m['device']})"
+    text = ["# Performance", "",
+            f"As `scripts/performance` measured it last, from the records in [performance.json](performance.json). {gpu}; the "
+            f"host has {m['cores']} cores of {m['processor'] or 'an unknown processor'}; {m['program']}. *The paper* is Schive, "
+            "Tsai & Chiueh 2010, ApJS 186, 457, sections 3 and 5.", ""]
+    if m["quick"]:
+        text += ["**The smallest sizes, to see that everything runs: no measurement.**", ""]
+    for title, section in SECTIONS:
+        text += [f"## {title}", "", *section(records)]
+    text += ["## What was tried", "",
+             "[notes-gpu.md](notes-gpu.md): counts, predictions and measurements of the GPU's kernels, step by step. "
+             "[notes-kernels.md](notes-kernels.md): the hydro scheme and the processor's kernels. "
+             "[notes-gravity.md](notes-gravity.md): the Poisson solver.", ""]
+    return "\n".join(text)
+
+
+# ---------------------------------------------------------------- sections
+
+def campaign(records):
+    found, profile = records.get("campaign"), records.get("profile") or {}
+    if not found:
+        return MISSING
+    kinds = [kind for kind in ("individual", "uniform") if kind in found]
+    rows = []
+    for kind in kinds:
+        run = found[kind]
+        kernels = profile.get(kind, {}).get("kernels") or {}
+        outside = f"{percent(1 - seconds_in(kernels, SOLVERS) / run['seconds'])}" if kernels else "not measured"
+        updates, seconds = run["cell_updates"], run["seconds"]
+        rows.append([f"{kind} steps", run["steps"], power(updates), power(2 * updates), f"{seconds:.1f}",
+                     power(updates / seconds), f"{run['wall_seconds']:.1f}", outside])
+    updates, seconds = GAMER_2["sweep_updates"] / 2, GAMER_2["seconds"]
+    rows.append(["GAMER-2, individual steps (given)", GAMER_2["steps"], power(updates), power(2 * updates), seconds,
+                 power(updates / seconds), "", ""])
+    rows.append(["the paper, one GeForce 8800 GTX", 2608, "", "", "16 hours", "", "", ""])
+    text = ["`recipes/lcdm_100mpc.rhai` from z = 99 to 0.", ""]
+    text += table(["", "root steps", "cell updates", "sweep updates", "seconds of steps", "cell updates/s",
+                   "seconds from start to report", "outside the solvers' kernels"], rows)
+    text += ["A cell update is a cell through a step of its level: two sweeps and a Poisson solve. GAMER's step is one sweep, "
+             "so its counts are sweep updates, twice ours. The solvers' kernels are sweeps, redos, group solves and what the "
+             "root solve does besides cuFFT, between events, from a run of its own that waits for every kernel; the rest of "
+             "the seconds of steps are other kernels, cuFFT's, and the host where the GPU waits for it.", ""]
+    ratio = GAMER_2["seconds"] / found[kinds[0]]["wall_seconds"]
+    text += [f"GAMER-2's time is {ratio:.1f} times that of the whole campaign with {kinds[0]} steps, initial condition, outputs, "
+             "checkpoints and all analyses included.", ""]
+    levels = max(len(found[kind]["groups"]) for kind in kinds)
+    padded = lambda cells: [*cells, *[""] * (levels - len(cells))]
+    text += table(["groups at z = 0 on level", *range(levels), "most at a time"],
+                  [[f"{kind} steps", *padded(found[kind]["groups"]), found[kind]["most_groups"]] for kind in kinds])
+    stages = found[kinds[0]]["stages"]
+    text += [f"Seconds of the stages with {kinds[0]} steps, some of which run at the same time:", ""]
+    return text + table(stages, [[f"{seconds:.1f}" for seconds in stages.values()]])
+
+
+def launches(records):
+    rates = records.get("rates")
+    if not rates:
+        return MISSING
+    groups = sorted({r["items"] for r in rates if r["part"] == "launches"})
+    text = ["Hydro: both sweeps of a step with their reports, and the reduction for the time step. µs for all groups, ns for a "
+            "group and sweep.", ""]
+    text += by_groups(rates, groups, HYDRO, 2, "hydro")
+    text += ["Poisson: a refined level's potential, as every individual step solves it: from the coarser level between two "
+             "times, then four steps of relaxation in two halves each. So every group is solved five times, in nine launches. "
+             "µs for all groups, ns for a group and solve.", ""]
+    text += by_groups(rates, groups, POISSON, 5, "poisson")
+    # enough to fill the GPU, and no more: as the paper's 240 filled its
+    many = max(n for n in groups if n <= 512)
+    rows = []
+    for (name, kernel, total, core), operation, parts in zip(PAPER_GROUPS, (HYDRO, POISSON), (2, 5)):
+        on = lambda **where: [r["seconds"] / r["items"] / parts for r in rates
+                              if r.get("operation") == operation and r["precision"] == "single"
+                              and all(r.get(key) == value for key, value in where.items())]
+        [gpu], cores = on(part="launches", items=many), on(part="processor")
+        shown = [short(1e6 * cores[0]), *(f"{seconds / gpu:.0f}" for seconds in (cores[0], cores[-1]))] if cores else [""] * 3
+        rows.append([f"{name}, {many} groups", "", short(1e6 * gpu), *shown])
+        rows.append([f"{name}, the paper (CQSE, Tesla T10)", kernel, total, core, f"{core / total:.1f}", ""])
+    text += ["For a group and sweep or solve, in µs. Here fields stay on the GPU and reports alone cross the bus; the paper's "
+             "totals hold the copies of a group to the GPU and back. Its solve is SOR, ours is exact.", ""]
+    return text + table(["", "kernel", "all", "one core", "speed-up over one core",
+                         f"over all {records['machine']['cores']}"], rows)
+
+
+def by_groups(rates, groups, operation, parts, name):
+    """A table and a picture of an operation that does something for a group in so many `parts`."""
+    rows, lines = [], {"single": [], "double": []}
+    for n in groups:
+        row = [n]
+        for precision, line in lines.items():
+            r = record(rates, part="launches", operation=operation, precision=precision, items=n)
+            rate = n * GROUP_CELLS / r["seconds"]
+            line.append((math.log2(n), rate))
+            row += [short(1e6 * r["seconds"]), short(1e9 * r["seconds"] / n / parts), power(rate)]
+        rows.append(row)
+    head = ["groups", *(f"{precision}, {what}" for precision in lines for what in ("µs", "ns", "cells/s"))]
+    # 128 and 132 groups are too near to each other to be told apart
+    ticks = [(math.log2(n), n) for n in groups if n != 128]
+    series = [(f"{precision} precision", line) for precision, line in lines.items()]
+    picture = chart(f"performance-{name}.svg", "groups in a launch", "cells a second", ticks, series)
+    return [*table(head, rows), f"![Cells a second by the number of groups: {operation}]({picture})", ""]
+
+
+def meshes(records):
+    rates = [*(records.get("rates") or []), *((records.get("campaign") or {}).get("meshes") or [])]
+    found = [r for r in rates if r["part"] == "meshes"]
+    if not found:
+        return MISSING
+    shares = {r["mesh"]: r for r in found if "interpolating" in r}
+    uniform = [r for r in rates if r["part"] == "launches" and r["operation"] == HYDRO and r["precision"] == "single"]
+    rows = []
+    for r in [*uniform[-1:], *found]:
+        if "interpolating" in r:
+            continue
+        name, level = r["mesh"].split(", ")[0], re.search(r"level (\d+)", r["mesh"])
+        share = 0.0 if name == "uniform" else 1.0
+        if name in shares:
+            groups, parts = shares[name]["groups"], shares[name]["interpolating"]
+            share = parts[int(level.group(1))] if level else sum(n * part for n, part in zip(groups, parts)) / sum(groups)
+        rows.append([r["mesh"], r["items"], percent(share), power(r["items"] * GROUP_CELLS / r["seconds"])])
+    text = ["Both sweeps of a step, with the fluxes through faces between coarse and fine and with reports, and the reduction "
+            "for the time step; single precision. *Clumps*: four refined levels in 400 spheres, about as many groups on each "
+            "as the campaign has at z = 0. *Campaign*: octree and gas of its outputs. *Between times*: ghost cells from two "
+            "states of the coarser level, as individual steps take them.", ""]
+    text += table(["mesh", "groups", "that interpolate ghost cells", "cell updates/s"], rows)
+    rows = [[name, *(f"{n} ({percent(part)})" for n, part in zip(r["groups"], r["interpolating"]))] for name, r in shares.items()]
+    levels = max(len(row) for row in rows) - 1
+    return text + table(["groups (that interpolate) on level", *range(levels)],
+                        [[*row, *[""] * (levels + 1 - len(row))] for row in rows])
+
+
+COMPONENTS = [("hydro", ["hydro"]), ("Poisson", ["poisson"]), ("kick", ["kick"]), ("time step", ["time_step"]),
+              ("flux correction, restriction", ["correction"]), ("regrid", ["regrid"]),
+              ("saved state, records", ["save", "records"])]
+
+
+def components(records):
+    runs = [r for r in records.get("redshifts") or [] if r["z"] == 0.88]
+    if not runs:
+        return MISSING
+    rows = []
+    for r in runs:
+        parts = [sum(r["timing"][part] for part in parts) / r["steps"] for _, parts in COMPONENTS]
+        name = r["case"].replace("gpu", "one GPU")
+        rows.append([name, *("" if r["case"] == "gpu" else short(part) for part in parts), short(r["seconds"] / r["steps"])])
+    text = ["Seconds of a root step with individual steps, the mean of those measured "
+            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each). A GPU works while the host goes on, so "
+            "its time can be told apart only where every kernel is waited for; the first row is how it runs. The paper's are "
+            "steps of all levels with one Δt.", ""]
+    return text + table(["", *(name for name, _ in COMPONENTS), "all"], rows + PAPER_COMPONENTS)
+
+
+def redshifts(records):
+    runs = records.get("redshifts")
+    if not runs:
+        return MISSING
+    by_case = {}
+    for r in runs:
+        by_case.setdefault(r["case"], {})[r["z"]] = r
+    gpu, others = by_case["gpu"], [case for case in ("all cores", "one core") if case in by_case]
+    names = {"gpu": "GPU", **{case: f"{next(iter(by_case[case].values()))['threads']} cores" for case in others}}
+    if "one core" in names:
+        names["one core"] = "one core"
+    rate = lambda case, z: by_case[case][z]["cell_updates"] / by_case[case][z]["seconds"]
+    ordered = sorted(gpu, reverse=True)
+    rows = [[z, sum(gpu[z]["groups"]), power(gpu[z]["cell_updates"] / gpu[z]["steps"]),
+             *(power(rate(case, z)) for case in names), *(f"{rate('gpu', z) / rate(case, z):.1f}" for case in others)]
+            for z in ordered]
+    steps = ", ".join(f"{next(iter(by_case[case].values()))['steps']} ({name})" for case, name in names.items())
+    text = ["Root steps of the campaign with individual steps, from its outputs, on the GPU and on its host: the whole of a "
+            "step, regrids, records and the state's hash included. The first step of a run is left out, because it finds memory "
+            f"and tables to be made; steps that count: {steps}. Ratios are of cell updates a second.", ""]
+    text += table(["z", "groups", "cell updates a step", *(f"{name}, updates/s" for name in names.values()),
+                   *(f"GPU over {names[case]}" for case in others)], rows)
+    series = [(f"over {names[case]}", [(n, rate("gpu", z) / rate(case, z)) for n, z in enumerate(ordered)])
+              for case in reversed(others)]
+    ticks = [(n, f"{z:g}") for n, z in enumerate(ordered)]
+    picture = chart("performance-speedup.svg", "redshift", "speed-up of one GPU", ticks, series,
+                    [("the paper, at most", PAPER_SPEED_UP)])
+    return text + [f"![Speed-up of one GPU by redshift]({picture})", ""]
+
+
+def refinement(records):
+    rows = (records.get("campaign") or {}).get("refinement")
+    if not rows:
+        return MISSING
+    levels = max(len(r["fractions"]) for r in rows)
+    padded = lambda cells: [*cells, *[""] * (levels - 1 - len(cells))]
+    text = ["The share of the box's volume that is refined to each level, at the campaign's outputs. The paper has 10.86% and "
+            "0.01% on levels 1 and 2 at z = 9.45.", ""]
+    text += table(["z", *(f"level {level}" for level in range(1, levels))],
+                  [[f"{r['z']:g}", *padded([percent(share) for share in r["fractions"][1:]])] for r in rows])
+    # side by side, so that equal shares can be told apart
+    beside = lambda n: 0.02 * (n - (len(rows) - 1) / 2)
+    series = [(f"z = {r['z']:g}", [(level + beside(n), share) for level, share in enumerate(r["fractions"])])
+              for n, r in enumerate(rows)]
+    ticks = [(level, level) for level in range(levels)]
+    picture = chart("performance-refinement.svg", "level", "share of the volume", ticks, series)
+    return text + [f"![Refinement ratio by level]({picture})", ""]
+
+
+def kernels(records):
+    rates = records.get("kernels")
+    if not rates:
+        return MISSING
+    profile = ((records.get("profile") or {}).get("individual") or {}).get("kernels") or {}
+    rows = []
+    for kernel in KERNELS:
+        by_operations, by_bytes = 1e9 * kernel.operations / PEAK, 1e9 * kernel.bytes / BANDWIDTH
+        floor, limit = max((by_operations, "operations"), (by_bytes, "bytes"))
+        share = percent(seconds_in(profile, kernel.profile) / seconds_in(profile)) if profile and kernel.profile else ""
+        row = [kernel.name, power(kernel.operations), power(kernel.bytes), f"{short(floor, 2)} ({limit})"]
+        r = record(rates, operation=kernel.operation, mesh=kernel.mesh)
+        if r is None:
+            rows.append([*row, "not measured", "", "", share, kernel.gap])
+            continue
+        whole = 1e9 * r["seconds"] / r["items"]
+        timed = 0.0 if kernel.operation == "root solve" else 1e9 * sum(r["kernels"].values()) / r["items"]
+        ratio = f"{(timed or whole) / floor:.1f}"
+        rows.append([*row, short(timed) if timed else "", short(whole), ratio, share, kernel.gap])
+    text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns a group or what stands in "
+            f"brackets. The floor is the larger of operations at {power(PEAK)} a second (132 multiprocessors of 128 lanes at "
+            f"1.8 GHz, no fused multiply-add) and bytes at {power(BANDWIDTH)} a second (a copy on an H200). Besides the kernel, "
+            "which events measure, the host sees its launch and what it reads back. Shares are of all kernels of the campaign "
+            "with individual steps, without cuFFT's.", ""]
+    return text + table(["kernel", "operations", "bytes", "floor", "measured by events", "as the host sees it",
+                         "over the floor", "of the campaign's kernels", "what the gap is"], rows)
+
+
+def profiles(records):
+    found = {kind: p for kind, p in (records.get("profile") or {}).items() if p["kernels"]}
+    if not found:
+        return MISSING
+    all_of = lambda kind, name: found[kind]["kernels"].get(name, {"launches": 0, "milliseconds": 0.0})
+    names = {name for p in found.values() for name in p["kernels"]}
+    rows = []
+    for name in sorted(names, key=lambda name: -sum(all_of(kind, name)["milliseconds"] for kind in found)):
+        times = [all_of(kind, name) for kind in found]
+        rows.append([f"`{name}`", *(cell for t in times for cell in (t["launches"], f"{1e-3 * t['milliseconds']:.2f}"))])
+    sums = {kind: seconds_in(p["kernels"]) for kind, p in found.items()}
+    rows.append(["all", *(cell for kind, p in found.items()
+                          for cell in (sum(k["launches"] for k in p["kernels"].values()), f"{sums[kind]:.2f}"))])
+    text = table(["kernel", *(f"{kind} steps, {what}" for kind in found for what in ("launches", "s"))], rows)
+    for kind, total in sums.items():
+        run = (records.get("campaign") or {}).get(kind)
+        if run:
+            text += [f"With {kind} steps these are {percent(total / run['seconds'])} of the {run['seconds']:.1f} s of steps of the "
+                     "run that does not wait for every kernel.", ""]
+    return text
+
+
+SECTIONS = [("The campaign", campaign), ("Solvers by the number of groups", launches), ("Refined meshes", meshes),
+            ("Time by component at z = 0.88", components), ("Speed-up against redshift", redshifts),
+            ("Refinement ratio", refinement), ("Kernels: counts, floors, times", kernels),
+            ("The campaign's time by kernel", profiles)]
+
+
+# ---------------------------------------------------------------- pieces
+
+def record(records, **wanted):
+    """The first record with these members; none if there is none."""
+    return next((r for r in records if all(r.get(key) == value for key, value in wanted.items())), None)
+
+
+def seconds_in(profile, names=r"\w+"):
+    """Seconds of the kernels of these names."""
+    return 1e-3 * sum(kernel["milliseconds"] for name, kernel in profile.items() if re.fullmatch(names, name))
+
+
+def table(head, rows):
+    line = lambda cells: f"| {' | '.join(str(cell) for cell in cells)} |"
+    return [line(head), line(["---"] * len(head)), *map(line, rows), ""]
+
+
+def power(value):
+    """As 1.97·10¹⁰."""
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    raised = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{value / 10 ** exponent:.2f}·10{raised}"
+
+
+def short(value, digits=3):
+    """In so many digits or more, without an exponent."""
+    if value == 0:
+        return "0"
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}"
+
+
+def percent(share):
+    return f"{100 * share:.3g}%" if share < 0.9995 else "100%"
+
+
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
+
+
+def chart(name, x_label, y_label, x_ticks, series, marks=()):
+    """Writes lines through points over a logarithmic y axis and gives the picture's place beside the page: `x_ticks` are
+    (x, label), `series` (name, [(x, y)]), `marks` horizontal lines (name, y)."""
+    width, height, left, right, top, bottom = 720, 420, 78, 190, 20, 56
+    values = [y for _, points in series for _, y in points] + [y for _, y in marks]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)) - 1e-9)
+    first, last = x_ticks[0][0], x_ticks[-1][0]
+    margin = 0.04 * (last - first)
+    x = lambda at: left + (at - first + margin) / (last - first + 2 * margin) * (width - left - right)
+    y = lambda value: height - bottom - (math.log10(value) - low) / (high - low) * (height - top - bottom)
+    decade = lambda n: f"{10.0 ** n:g}" if -4 <= n <= 5 else f'10<tspan dy="-5" font-size="9">{n}</tspan>'
+    label = lambda x, y, text, more="": f'<text x="{x:.1f}" y="{y:.1f}"{more}>{text}</text>'
+    line = lambda x1, y1, x2, y2, more: f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {more}/>'
+    middle, end = ' text-anchor="middle"', ' text-anchor="end"'
+
+    text = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            'font-family="sans-serif" font-size="13" fill="#222">', f'<rect width="{width}" height="{height}" fill="white"/>']
+    for n in range(low, high + 1):
+        text.append(line(left, y(10.0 ** n), width - right, y(10.0 ** n), 'stroke="#ddd"'))
+        text.append(label(left - 8, y(10.0 ** n) + 4, decade(n), end))
+    for at, tick in x_ticks:
+        text.append(line(x(at), height - bottom, x(at), height - bottom + 5, 'stroke="#222"'))
+        text.append(label(x(at), height - bottom + 20, tick, middle))
+    text.append(f'<rect x="{left}" y="{top}" width="{width - left - right}" height="{height - top - bottom}" fill="none" '
+                'stroke="#222"/>')
+    text.append(label((left + width - right) / 2, height - 12, x_label, middle))
+    text.append(f'<text transform="translate(18 {(top + height - bottom) / 2}) rotate(-90)"{middle}>{y_label}</text>')
+
+    legend = []
+    for (title, points), colour in zip(series, COLOURS):
+        places = [(x(at), y(value)) for at, value in points]
+        stroke = f'stroke="{colour}" stroke-width="2"'
+        text.append(f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in places)}" fill="none" {stroke}/>')
+        text += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" fill="{colour}"/>' for a, b in places]
+        legend.append((title, stroke))
+    for title, value in marks:
+        stroke = 'stroke="#666" stroke-dasharray="5 4"'
+        text.append(line(left, y(value), width - right, y(value), stroke))
+        legend.append((title, stroke))
+    for n, (title, stroke) in enumerate(legend):
+        down = top + 14 + 20 * n
+        text.append(line(width - right + 14, down, width - right + 34, down, stroke))
+        text.append(label(width - right + 40, down + 4, title))
+    IMAGES.mkdir(exist_ok=True)
+    (IMAGES / name).write_text("\n".join([*text, "</svg>", ""]))
+    return f"images/{name}"

@@ -1,0 +1,142 @@
+//! Every kernel for itself, in single precision, on so many groups that the GPU is full.
+
+use crate::meshes::{lone_children, refined, speeds, state, sweep};
+use crate::{Bench, Work};
+use comove_sim::kernels::group_poisson::FACE_GRADIENTS;
+use comove_sim::kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::kernels::potential_ghosts::GHOST_CELLS;
+use comove_sim::kernels::prolong::prolong;
+use comove_sim::kernels::reflux::reflux;
+use comove_sim::kernels::restrict::restrict;
+use comove_sim::kernels::slots::{add_slots, clear_slots, copy_slots};
+use comove_sim::kernels::state_hash::state_hash;
+use comove_sim::kernels::totals::{GroupTotals, totals};
+use comove_sim::kernels::{
+    Buffer, DensitySource, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, KickReport, Parity, PoissonSource,
+    RootPoisson, add_correction, gravity_kick, mass_sheet, relax_groups,
+};
+
+pub(crate) fn all(bench: &mut Bench) {
+    complete(bench, if bench.smoke { 8 } else { 4096 });
+    lone(bench, if bench.smoke { 8 } else { 4096 });
+    root(bench, if bench.smoke { 1 } else { 8 });
+}
+
+fn work<'a>(operation: &'a str, mesh: &'a str, unit: &'a str, items: usize) -> Work<'a> {
+    Work { part: "kernels", operation, mesh, precision: "single", unit, items }
+}
+
+/// On a complete refined level.
+fn complete(bench: &mut Bench, groups: usize) {
+    let mut state = state::<f32>(&bench.device, &refined(groups), true, true);
+    let device = bench.device.clone();
+    let eos = Eos::new(5.0 / 3.0);
+    let h = state.cell_width(1);
+    let of = |operation| work(operation, "uniform", "group", groups);
+
+    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, None, 0.05));
+    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, None, 0.05));
+    let every: Vec<u32> = (0..groups as u32).collect();
+    bench.measure(of("redo of a sweep"), || sweep(&mut state, 1, [0, 1, 2], None, Some(&every), 0.05));
+    bench.measure(of("signal speed"), || _ = speeds(&state, 1));
+
+    let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
+    let slots = state.fluid.len() / GROUP_VALUES;
+    let mut ghosts = room(groups * GHOST_CELLS);
+    let [mut gradients, mut sheet, correction] = [FACE_GRADIENTS, GROUP_CELLS, GROUP_CELLS].map(|n| room(slots * n));
+    let solver = GroupSolver::sine();
+    let mut solve = |parity, origin| {
+        let density = DensitySource { fluid: &state.fluid, four_pi_g: 1.0, mean: 1.0 };
+        let (source, gradients) = (PoissonSource::Density(density), Some(&mut gradients));
+        let (tables, potential) = (&state.tables[1], &mut state.potential);
+        let guess = Guess::Held;
+        relax_groups(
+            &device,
+            tables,
+            parity,
+            origin,
+            None,
+            &solver,
+            guess,
+            &source,
+            &mut ghosts,
+            h,
+            potential,
+            gradients,
+        );
+    };
+    bench.measure(of("group solve, ghosts from the coarser level"), || solve(Parity::All, GhostOrigin::Coarse));
+    // both halves, so that every group is solved once
+    let relaxed = GhostOrigin::Relaxed(1.4);
+    bench.measure(of("group solve, ghosts from siblings"), || {
+        solve(Parity::Even, relaxed);
+        solve(Parity::Odd, relaxed);
+    });
+
+    let coarse = &state.tables[0];
+    bench.measure(work("mass sheet", "all patches refined", "group", coarse.len()), || {
+        mass_sheet(&device, coarse, 2.0 * h, &state.potential, &gradients, &mut sheet);
+    });
+    bench.measure(work("mass sheet", "no patch refined", "group", groups), || {
+        mass_sheet(&device, &state.tables[1], h, &state.potential, &gradients, &mut sheet);
+    });
+    bench.measure(of("correction added"), || {
+        add_correction(&device, &state.tables[1], &correction, &mut state.potential);
+    });
+
+    let (mut reports, mut kicks) = (vec![GroupReport::default(); groups], vec![KickReport::default(); groups]);
+    bench.measure(of("kick"), || {
+        let (tables, potential, fluid) = (&state.tables[1], &state.potential, &mut state.fluid);
+        gravity_kick(&device, tables, potential, None, fluid, h, 1e-9, &eos, &mut reports, &mut kicks);
+    });
+    bench.measure(of("restriction"), || restrict(&device, &state.tables[0], &mut state.fluid, &eos));
+    let new: Vec<usize> = (0..groups).collect();
+    bench.measure(of("prolongation"), || prolong(&device, &state.tables[1], &new, &mut state.fluid, &eos));
+
+    let mut sums = vec![GroupTotals::default(); groups];
+    bench.measure(of("totals"), || totals(&device, &state.tables[1], &state.fluid, &mut sums));
+    let mut hashes = vec![0; groups];
+    bench.measure(of("hash"), || state_hash(&device, &state.tables[1], &state.fluid, &mut hashes));
+    let slots = &state.tables[1].slots;
+    bench.measure(of("slots copied"), || {
+        copy_slots(&device, GROUP_VALUES, &state.fluid, slots, &mut state.next, slots);
+    });
+}
+
+/// On groups whose faces all lie between coarse and fine.
+fn lone(bench: &mut Bench, groups: usize) {
+    let mut state = state::<f32>(&bench.device, &lone_children(groups), true, false);
+    let device = bench.device.clone();
+    let all = "all ghost cells interpolated";
+    bench.measure(work("sweep x y z", all, "group", groups), || sweep(&mut state, 1, [0, 1, 2], None, None, 0.05));
+    bench.measure(work("sweep x y z, between times", all, "group", groups), || {
+        sweep(&mut state, 1, [0, 1, 2], Some(0.25), None, 0.05);
+    });
+    let (faces, eos) = (state.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
+    let mut reports = vec![GroupReport::default(); state.tables[0].len()];
+    bench.measure(work("flux correction", all, "face", faces), || {
+        let (tables, fluid) = (&state.flux.reflux[0], &mut state.fluid);
+        reflux(&device, tables, fluid, &state.fluxes, 1e-9, 0.5, &eos, &mut reports);
+    });
+    let planes = &state.flux.written[1];
+    let history = state.history.as_mut().expect("individual steps");
+    bench.measure(work("flux planes summed", all, "plane", planes.len()), || {
+        add_slots(&device, FLUX_PLANE_VALUES, &state.fluxes, &mut history.register, planes);
+    });
+    bench.measure(work("flux planes cleared", all, "plane", planes.len()), || {
+        clear_slots(&device, FLUX_PLANE_VALUES, &mut history.register, planes);
+    });
+}
+
+/// On a root of so many groups a side.
+fn root(bench: &mut Bench, side: usize) {
+    let tree = comove_sim::Octree::new([side as u32; 3], comove_sim::octree::PERIODIC);
+    let mut state = state::<f32>(&bench.device, &tree, false, true);
+    let device = bench.device.clone();
+    let mut solver = RootPoisson::new(&device, [side; 3]).expect("room");
+    let slots = state.tables[0].slots.clone();
+    bench.measure(work("root solve", "uniform", "group", side * side * side), || {
+        let source = PoissonSource::Density(DensitySource { fluid: &state.fluid, four_pi_g: 1.0, mean: 1.0 });
+        solver.solve(&device, &slots, &source, 0.1, &mut state.potential);
+    });
+}
