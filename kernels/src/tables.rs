@@ -2,8 +2,10 @@
 
 use crate::face_boundary::FaceBoundary;
 use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
+use crate::potential_ghosts::Parity;
 use crate::table::Table;
 use rayon::prelude::*;
+use std::sync::OnceLock;
 
 /// No group there: the region is interpolated from the coarser level.
 pub const NONE: u32 = u32::MAX;
@@ -35,11 +37,16 @@ pub struct LevelTables {
     /// inside the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. `[groups, 8,
     /// 6]`.
     pub beyond: Table<u32>,
+    /// The groups of even and of odd [`Parity`], found when they are first asked for ([`LevelTables::half`]).
+    pub halves: OnceLock<[Table<u32>; 2]>,
 }
 
 impl LevelTables {
     /// Takes over what has not changed from tables of before, with its copies on a GPU.
     pub fn keep(&mut self, old: Self) {
+        if self.octants == old.octants {
+            self.halves = old.halves;
+        }
         self.slots.keep(old.slots);
         self.neighbours.keep(old.neighbours);
         self.parents.keep(old.parents);
@@ -78,6 +85,20 @@ impl LevelTables {
     /// The slots of the groups that refine the patches across the six faces of group `g`'s patch at `octant`.
     pub fn beyond_of(&self, g: usize, octant: usize) -> &[u32; FACES] {
         self.beyond[(g * OCTANTS + octant) * FACES..][..FACES].try_into().expect("a patch has six faces")
+    }
+
+    /// The groups of one parity, in key order; `None` for all groups.
+    pub fn half(&self, parity: Parity) -> Option<&Table<u32>> {
+        let groups = |parity: Parity| {
+            let octants = self.octants.iter().enumerate();
+            octants.filter(|(_, octant)| parity.contains(**octant)).map(|(g, _)| g as u32).collect()
+        };
+        let [even, odd] = self.halves.get_or_init(|| [Parity::Even, Parity::Odd].map(groups));
+        match parity {
+            Parity::All => None,
+            Parity::Even => Some(even),
+            Parity::Odd => Some(odd),
+        }
     }
 
     /// Whether some of group `g`'s ghost cells come from the coarser level.

@@ -6,6 +6,7 @@ use comove_sim::Criterion;
 use comove_sim::criterion::Quantity;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
 use comove_sim::{Boundaries, Boundary};
+use std::collections::BTreeSet;
 
 /// A mesh of cold flow: density blobs over a smooth background, velocities at Mach 50 with small-scale disorder.
 fn mesh(cells: [usize; 3]) -> UniformMesh {

@@ -31,7 +31,8 @@ pub(super) fn gravity_kick<T: Real>(
     reports: &mut [GroupReport],
     kicks: &mut [KickReport],
 ) {
-    let request = GhostRequest::new(device, Parity::All, Some(GhostOrigin::Sibling), potential, coarse, None);
+    let (request, _) =
+        GhostRequest::new(device, tables, Parity::All, Some(GhostOrigin::Sibling), potential, coarse, None);
     let both = Array::<Reports>::room(device, tables.len()).expect("room for a report a group");
     // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
     unsafe {
@@ -50,7 +51,8 @@ pub(super) fn max_acceleration<T: Real>(
     h: f64,
     peaks: &mut [Peak],
 ) {
-    let request = GhostRequest::new(device, Parity::All, Some(GhostOrigin::Sibling), potential, None, None);
+    let (request, _) =
+        GhostRequest::new(device, tables, Parity::All, Some(GhostOrigin::Sibling), potential, None, None);
     let found = Array::<Peak>::room(device, tables.len()).expect("room for a peak a group");
     // SAFETY: as above.
     unsafe {

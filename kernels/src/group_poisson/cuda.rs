@@ -29,11 +29,11 @@ struct SorOptions<T> {
     iterations: Pointer<u32>,
 }
 
-/// Gathers the ghosts that `request` asks for, or takes those that are there, and solves the same groups.
+/// Gathers the ghosts that `request` asks for, or takes those that are there, and solves the same groups, so many.
 pub(super) fn group_poisson<T: Real>(
     device: &CudaDevice,
     tables: &LevelTables,
-    request: GhostRequest<T>,
+    (request, groups): (GhostRequest<T>, usize),
     solver: &GroupSolver<T>,
     guess: Guess,
     source: &PoissonSource<T>,
@@ -48,10 +48,11 @@ pub(super) fn group_poisson<T: Real>(
     match solver {
         GroupSolver::Sine(sine) => {
             let (inverse, sines) = (sine.inverse.on(device), sine.sines);
+            let kernel = if device.exact() { "group_poisson_sine_exact" } else { "group_poisson_sine" };
             // SAFETY: the parameters are the kernel's; the pools hold every slot that the tables name and the ghosts
             // every group, checked by the caller.
             unsafe {
-                launch!(device, T, "group_poisson_sine", tables.len(), THREADS, 0;
+                launch!(device, T, kernel, groups, THREADS, 0;
                     level, request, source, solution, inverse, sines);
             }
             Iterations::default()
@@ -67,7 +68,7 @@ pub(super) fn group_poisson<T: Real>(
             let shared = sor::SHARED_VALUES * T::BYTES;
             // SAFETY: as above.
             unsafe {
-                launch!(device, T, "group_poisson_sor", tables.len(), THREADS, shared as u32;
+                launch!(device, T, "group_poisson_sor", groups, THREADS, shared as u32;
                     level, request, source, solution, options);
             }
             iterations.to_host().into_iter().fold(Iterations::default(), |mut sum, n: u32| {

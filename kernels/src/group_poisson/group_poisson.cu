@@ -6,39 +6,44 @@
 // there; the one along x stays in registers until it is undone.
 #include "group_poisson/group.cuh"
 #include "group_poisson/sine.cuh"
+#include <type_traits>
 
 constexpr int PLANE = FACE_CELLS + GROUP;
 
 __device__ constexpr int swizzled(int i, int j, int k) { return k * PLANE + j * GROUP + (i ^ j); }
 
 /// Transforms the lines along y, one a thread, in place.
-template <typename T> __device__ __forceinline__ void transform_along_y(const Sines<T> &sines, T *values) {
+template <typename A, typename T> __device__ __forceinline__ void transform_along_y(const Sines<T> &sines, T *values) {
     const int i = threadIdx.x % GROUP, k = threadIdx.x / GROUP;
     T line[GROUP], out[GROUP];
 #pragma unroll
     for (int j = 0; j < GROUP; j++) line[j] = values[swizzled(i, j, k)];
-    transform(sines, line, out);
+    transform<A>(sines, line, out);
 #pragma unroll
     for (int j = 0; j < GROUP; j++) values[swizzled(i, j, k)] = out[j];
 }
 
 /// Transforms the lines along x, divides by the eigenvalues, transforms back. `inverse` is the same with x and y
 /// exchanged: threads of a warp differ in y.
-template <typename T>
+template <typename A, typename T>
 __device__ __forceinline__ void divide_along_x(const Sines<T> &sines, const T *inverse, T *values) {
     const int j = threadIdx.x % GROUP, k = threadIdx.x / GROUP;
     T line[GROUP], out[GROUP];
 #pragma unroll
     for (int i = 0; i < GROUP; i++) line[i] = values[swizzled(i, j, k)];
-    apply(sines, line, out);
+    const auto along_x = [&](const T(&from)[GROUP], T(&to)[GROUP]) {
+        if constexpr (std::is_same<A, Exact>::value) apply(sines, from, to);
+        else transform<A>(sines, from, to);
+    };
+    along_x(line, out);
 #pragma unroll
     for (int i = 0; i < GROUP; i++) out[i] *= inverse[cell(j, i, k)];
-    apply(sines, out, line);
+    along_x(out, line);
 #pragma unroll
     for (int i = 0; i < GROUP; i++) values[swizzled(i, j, k)] = line[i];
 }
 
-template <typename T>
+template <typename A, typename T>
 __device__ __forceinline__ void group_poisson_sine(const Level &level, const GhostRequest<T> &request,
                                                    const PoissonSource<T> &source, const Solution<T> &solution,
                                                    const T *inverse, const Sines<T> &sines) {
@@ -46,8 +51,7 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const Gho
     __shared__ T ghosts[GHOST_CELLS];
     __shared__ T room;
     static_assert(GHOST_SCRATCH <= GROUP * PLANE, "the gather works where the transforms do later");
-    const uint32_t g = blockIdx.x;
-    if (!request.contains(level.octants[g])) return;
+    const uint32_t g = request.group();
     const uint32_t slot = level.slots[g];
     const int t = threadIdx.x, i = t % GROUP, j = t / GROUP;
 
@@ -68,19 +72,19 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const Gho
     line[0] -= ghosts[4 * FACE_CELLS + t] - mean;
     line[GROUP - 1] -= ghosts[5 * FACE_CELLS + t] - mean;
 
-    transform(sines, line, out);
+    transform<A>(sines, line, out);
 #pragma unroll
     for (int k = 0; k < GROUP; k++) values[swizzled(i, j, k)] = out[k];
     __syncthreads();
-    transform_along_y(sines, values);
+    transform_along_y<A>(sines, values);
     __syncthreads();
-    divide_along_x(sines, inverse, values);
+    divide_along_x<A>(sines, inverse, values);
     __syncthreads();
-    transform_along_y(sines, values);
+    transform_along_y<A>(sines, values);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < GROUP; k++) line[k] = values[swizzled(i, j, k)];
-    transform(sines, line, out);
+    transform<A>(sines, line, out);
 
     T *potential = solution.potential + size_t(slot) * GROUP_CELLS + t;
 #pragma unroll
@@ -101,11 +105,13 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const Gho
     face_gradients(ghosts, solution.h, solution.gradients + size_t(slot) * FACES * PATCH * PATCH);
 }
 
-#define BOTH(T, suffix, blocks)                                                                                        \
+#define SOLVE(name, A, T, blocks)                                                                                      \
     extern "C" __global__ void __launch_bounds__(FACE_CELLS, blocks)                                                   \
-        group_poisson_sine_##suffix(Level level, GhostRequest<T> request, PoissonSource<T> source,                     \
-                                    Solution<T> solution, const T *inverse, Sines<T> sines) {                          \
-        group_poisson_sine<T>(level, request, source, solution, inverse, sines);                                       \
+        name(Level level, GhostRequest<T> request, PoissonSource<T> source, Solution<T> solution, const T *inverse,    \
+             Sines<T> sines) {                                                                                         \
+        group_poisson_sine<A, T>(level, request, source, solution, inverse, sines);                                    \
     }
-BOTH(float, f32, 3)
-BOTH(double, f64, 2)
+SOLVE(group_poisson_sine_f32, Fast, float, 3)
+SOLVE(group_poisson_sine_f64, Fast, double, 2)
+SOLVE(group_poisson_sine_exact_f32, Exact, float, 3)
+SOLVE(group_poisson_sine_exact_f64, Exact, double, 2)

@@ -106,7 +106,7 @@ pub fn group_poisson<T: Real>(
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            let request = GhostRequest::new(device, parity, None, potential, None, Some(ghosts));
+            let request = GhostRequest::new(device, tables, parity, None, potential, None, Some(ghosts));
             let gradients = gradients.as_deref();
             cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients)
         }
@@ -137,7 +137,7 @@ pub fn relax_groups<T: Real>(
         && (parity != Parity::All || origin == GhostOrigin::Coarse)
     {
         check(tables, source, ghosts, potential, gradients.as_deref());
-        let request = GhostRequest::new(device, parity, Some(origin), potential, coarse, Some(ghosts));
+        let request = GhostRequest::new(device, tables, parity, Some(origin), potential, coarse, Some(ghosts));
         let gradients = gradients.as_deref();
         return cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients);
     }

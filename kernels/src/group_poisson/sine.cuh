@@ -1,5 +1,6 @@
 // Sine transforms of one line: the twin of sine.rs.
 #pragma once
+#include "cuda/arithmetic.cuh"
 #include "cuda/layout.cuh"
 #include "cuda/real.cuh"
 
@@ -12,7 +13,7 @@ template <typename T> struct Sines {
 
 /// The transform of a line, its even-numbered coefficients from the sums of mirrored values, the odd ones from their
 /// differences.
-template <typename T> INLINE void transform(const Sines<T> &sines, const T (&line)[GROUP], T (&out)[GROUP]) {
+template <typename A, typename T> INLINE void transform(const Sines<T> &sines, const T (&line)[GROUP], T (&out)[GROUP]) {
     constexpr int HALF = GROUP / 2;
     T sums[HALF], differences[HALF];
 #pragma unroll
@@ -25,15 +26,15 @@ template <typename T> INLINE void transform(const Sines<T> &sines, const T (&lin
         T even = sines(k, 0) * sums[0], odd = sines(k + 1, 0) * differences[0];
 #pragma unroll
         for (int n = 1; n < HALF; n++) {
-            even += sines(k, n) * sums[n];
-            odd += sines(k + 1, n) * differences[n];
+            even = A::multiply_add(sines(k, n), sums[n], even);
+            odd = A::multiply_add(sines(k + 1, n), differences[n], odd);
         }
         out[k] = even;
         out[k + 1] = odd;
     }
 }
 
-/// matrix * line.
+/// matrix * line, as the processor computes it along x.
 template <typename T> INLINE void apply(const Sines<T> &sines, const T (&line)[GROUP], T (&out)[GROUP]) {
 #pragma unroll
     for (int k = 0; k < GROUP; k++) {

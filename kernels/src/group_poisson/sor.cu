@@ -48,8 +48,7 @@ __device__ void group_poisson_sor(const Level &level, const GhostRequest<T> &req
     T *values = reinterpret_cast<T *>(dynamic); // [2, 18, 18, 9]
     T *ghosts = values + 2 * COLOUR;            // [6, 16, 16]
     static_assert(GHOST_SCRATCH <= 2 * COLOUR, "the gather works where the iteration does later");
-    const uint32_t g = blockIdx.x;
-    if (!request.contains(level.octants[g])) return;
+    const uint32_t g = request.group();
     const uint32_t slot = level.slots[g];
     T *potential = solution.potential + size_t(slot) * GROUP_CELLS;
     const int t = threadIdx.x, j = t % GROUP, k = t / GROUP;

@@ -21,45 +21,44 @@ pub(crate) struct GhostRequest<T> {
     to: Pointer<T>,
     places: Pointer<u32>,
     held: Pointer<T>,
+    groups: Pointer<u32>,
     relaxation: T,
     weight: T,
-    parity: i32,
     origin: i32,
 }
 
 impl<T: Real> GhostRequest<T> {
-    /// Ghosts from `origin`, or those in `held` if there is none.
+    /// Ghosts from `origin`, or those in `held` if there is none, and of how many groups: a block each.
     pub(crate) fn new(
         device: &CudaDevice,
+        tables: &LevelTables,
         parity: Parity,
         origin: Option<GhostOrigin>,
         potential: &Buffer<T>,
         coarse: Option<&TimedPotential<T>>,
         held: Option<&Buffer<T>>,
-    ) -> Self {
-        Self {
+    ) -> (Self, usize) {
+        let half = tables.half(parity);
+        let request = Self {
             potential: potential.pointer(),
             from: coarse.map_or(Pointer::NULL, |coarse| coarse.from.pointer()),
             to: coarse.map_or(Pointer::NULL, |coarse| coarse.to.pointer()),
             places: coarse.map_or(Pointer::NULL, |coarse| coarse.places.on(device)),
             held: held.map_or(Pointer::NULL, Buffer::pointer),
+            groups: half.map_or(Pointer::NULL, |groups| groups.on(device)),
             relaxation: match origin {
                 Some(GhostOrigin::Relaxed(factor)) => T::of(factor),
                 _ => T::zero(),
             },
             weight: coarse.map_or(T::zero(), |coarse| coarse.weight),
-            parity: match parity {
-                Parity::All => 0,
-                Parity::Even => 1,
-                Parity::Odd => 2,
-            },
             origin: match origin {
                 Some(GhostOrigin::Coarse) => 0,
                 Some(GhostOrigin::Sibling) => 1,
                 Some(GhostOrigin::Relaxed(_)) => 2,
                 None => 3,
             },
-        }
+        };
+        (request, half.map_or(tables.len(), |groups| groups.len()))
     }
 }
 
@@ -72,10 +71,10 @@ pub(super) fn potential_ghosts<T: Real>(
     coarse: Option<&TimedPotential<T>>,
     ghosts: &Buffer<T>,
 ) {
-    let request = GhostRequest::new(device, parity, Some(origin), potential, coarse, Some(ghosts));
+    let (request, groups) = GhostRequest::new(device, tables, parity, Some(origin), potential, coarse, Some(ghosts));
     // SAFETY: the parameters are the kernel's; the ghosts of every group fit, checked by the caller, and the tables
     // name slots of the pool.
     unsafe {
-        launch!(device, T, "potential_ghosts", tables.len(), THREADS, 0; Level::of(device, tables), request);
+        launch!(device, T, "potential_ghosts", groups, THREADS, 0; Level::of(device, tables), request);
     }
 }

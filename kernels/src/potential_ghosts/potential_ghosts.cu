@@ -4,8 +4,7 @@
 template <typename T> __device__ void potential_ghosts(const Level &level, const GhostRequest<T> &request) {
     __shared__ T ghosts[GHOST_CELLS];
     __shared__ T scratch[GHOST_SCRATCH];
-    const uint32_t g = blockIdx.x;
-    if (!request.contains(level.octants[g])) return;
+    const uint32_t g = request.group();
     gather_ghosts(level, g, request, ghosts, scratch);
     // what this thread has gathered itself
     T *held = request.held + size_t(g) * GHOST_CELLS;

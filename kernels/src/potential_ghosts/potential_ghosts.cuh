@@ -23,13 +23,13 @@ template <typename T> struct GhostRequest {
     const T *to;            // at a later time
     const uint32_t *places; // of each slot
     T *held;                // [groups, 6, 16, 16]
+    const uint32_t *groups; // the group of each block; null: every group
     T relaxation;
     T weight;
-    int32_t parity; // 0: every group; 1: even; 2: odd
     int32_t origin;
 
-    /// Whether the group at this octant of its parent is asked for.
-    __device__ bool contains(uint8_t octant) const { return parity == 0 || (__popc(octant) & 1) == parity - 1; }
+    /// The group of this block.
+    __device__ uint32_t group() const { return groups ? groups[blockIdx.x] : blockIdx.x; }
 
     __device__ T coarse(uint32_t slot, int cell) const {
         if (!from) return potential[size_t(slot) * GROUP_CELLS + cell];

@@ -10,7 +10,6 @@ use comove_sim::octree::{PERIODIC, nest};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::state::State;
 use comove_sim::{HostState, Key, Octree, RunParameters, Snapshot};
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -195,11 +194,11 @@ pub(crate) fn clumps(root: u32) -> Octree {
     let spheres: Vec<([f64; 3], f64)> =
         (0..400).map(|_| ([random(), random(), random()], 0.065 * (1.0 - 0.999 * random()).powf(-0.15))).collect();
     let shares = [1.0, 0.42, 0.15, 0.04];
-    let mut wanted = vec![BTreeSet::new()];
+    let mut wanted = vec![Vec::new()];
     for (level, share) in (1u8..).zip(shares) {
         let patches = root << level;
         let centre = |c: u32| (f64::from(c) + 0.5) / f64::from(patches);
-        let mut inside = BTreeSet::new();
+        let mut inside = Vec::new();
         for (centre_of, size) in &spheres {
             let radius = size * share;
             let reach = (radius * f64::from(patches)).ceil() as i64;

@@ -98,6 +98,7 @@ fn level_tables(
             .collect::<Vec<[u32; OCTANTS * FACES]>>()
             .into_flattened()
             .into(),
+        halves: Default::default(),
     };
     tables.check();
     tables
