@@ -79,6 +79,19 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
+    /// Shows the array on the host part by part, in order, with the place of each part's first value; from a GPU the next
+    /// part is copied while one is looked at. A part is a multiple of `unit` values long, as the array has to be.
+    ///
+    /// # Panics
+    /// If `work` asks a GPU for anything.
+    pub fn for_each_part(&self, unit: usize, mut work: impl FnMut(usize, &[T])) {
+        match self {
+            Self::Cpu(data) => work(0, data),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => array.for_each_part(unit, work),
+        }
+    }
+
     /// Overwrites this array with another of the same length on the same device.
     ///
     /// # Panics

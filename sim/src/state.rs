@@ -112,12 +112,10 @@ impl<T: Real> State<T> {
     /// Copies the state to the host.
     pub fn to_host(&self) -> HostState {
         let mut host = HostState::zeros(self.tree.clone());
-        let fluid = self.fluid.to_host();
-        let potential = self.potential.to_host();
-        host.potential = vec![0.0; if potential.is_empty() { 0 } else { self.tree.group_count() * GROUP_CELLS }];
+        host.potential = vec![0.0; if self.potential.is_empty() { 0 } else { self.tree.group_count() * GROUP_CELLS }];
         let slots: Vec<u32> = self.slots.iter().flatten().copied().collect();
-        copy_groups(&fluid, &slots, &mut host.fluid, GROUP_VALUES);
-        copy_groups(&potential, &slots, &mut host.potential, GROUP_CELLS);
+        copy_groups(&self.fluid, &slots, &mut host.fluid, GROUP_VALUES);
+        copy_groups(&self.potential, &slots, &mut host.potential, GROUP_CELLS);
         host
     }
 
@@ -317,9 +315,17 @@ fn places_of(keys: &[Key], among: &[Key]) -> Vec<Option<usize>> {
 }
 
 /// Copies the values of slots, widened, to their groups' places in key order; nothing into an empty array.
-fn copy_groups<T: Real>(pool: &[T], slots: &[u32], host: &mut [f64], values: usize) {
-    host.par_chunks_exact_mut(values).zip(slots).for_each(|(group, &slot)| {
-        let from = &pool[slot as usize * values..][..values];
-        group.iter_mut().zip(from).for_each(|(to, value)| *to = value.wide());
+fn copy_groups<T: Real>(pool: &Buffer<T>, slots: &[u32], host: &mut [f64], values: usize) {
+    let mut places: Vec<Option<&mut [f64]>> = (0..pool.len() / values).map(|_| None).collect();
+    for (group, &slot) in host.chunks_exact_mut(values).zip(slots) {
+        places[slot as usize] = Some(group);
+    }
+    pool.for_each_part(values, |first, part| {
+        let part = part.par_chunks_exact(values);
+        places[first / values..].par_iter_mut().zip(part).for_each(|(place, from)| {
+            if let Some(to) = place {
+                to.iter_mut().zip(from).for_each(|(to, value)| *to = value.wide());
+            }
+        });
     });
 }

@@ -85,26 +85,42 @@ impl<T: Copy> Array<T> {
     /// A copy of all values on the host, once everything launched before is done.
     pub(crate) fn to_host(&self) -> Vec<T> {
         let mut values = Vec::with_capacity(self.len);
-        let bytes = self.len * size_of::<T>();
-        let to = values.as_mut_ptr() as *mut u8;
+        self.for_each_part(1, |_, part| values.extend_from_slice(part));
+        values
+    }
+
+    /// Shows all values part by part, in order, with the place of each part's first one: while one is looked at, the next
+    /// is copied. A part is a multiple of `unit` values long, as the array is.
+    ///
+    /// # Panics
+    /// If `work` asks for values of the same device.
+    pub(crate) fn for_each_part(&self, unit: usize, mut work: impl FnMut(usize, &[T])) {
         self.device.activate();
         self.device.with_staging(|staging| {
-            for first in (0..bytes).step_by(staging.bytes()) {
-                let part = staging.bytes().min(bytes - first);
-                let from = self.start + first as u64;
-                // SAFETY: the staging area has so many bytes, and so has the vector from `first` on; the copy is done when
-                // the stream has been waited for.
-                unsafe {
-                    let copied = sys::cuMemcpyDtoHAsync_v2(staging.start(), from, part, self.device.stream());
-                    unwrap("copy to the host", copied);
-                    self.device.synchronize();
-                    std::ptr::copy_nonoverlapping(staging.start().cast::<u8>(), to.add(first), part);
-                }
+            let half = staging.bytes() / 2;
+            let most = half / (unit * size_of::<T>()) * unit;
+            assert!(most > 0, "{unit} values do not fit {half} bytes");
+            let copy = |first: usize| {
+                let (len, place) = (most.min(self.len - first), first / most % 2);
+                let from = self.start + (first * size_of::<T>()) as u64;
+                // SAFETY: each half of the staging area, which is aligned for any number, holds `most` values; it is not
+                // read before the event behind the copy has passed, nor written again before it has been looked at.
+                let to = unsafe { staging.start().cast::<u8>().add(place * half) };
+                let copied =
+                    unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, len * size_of::<T>(), self.device.stream()) };
+                unwrap("copy to the host", copied);
+                (self.device.event(), to.cast::<T>().cast_const(), len)
+            };
+            let mut next = (self.len > 0).then(|| copy(0));
+            let mut first = 0;
+            while let Some((copied, start, len)) = next {
+                copied.synchronize().unwrap_or_else(|e| panic!("the GPU failed: {e:?}"));
+                next = (first + len < self.len).then(|| copy(first + len));
+                // SAFETY: so many values have been copied to it, and the other half is being written.
+                work(first, unsafe { std::slice::from_raw_parts(start, len) });
+                first += len;
             }
         });
-        // SAFETY: all of them have been copied.
-        unsafe { values.set_len(self.len) };
-        values
     }
 
     /// Overwrites the first values with all of another array.
@@ -162,7 +178,7 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    const BYTES: usize = 8 << 20;
+    const BYTES: usize = 32 << 20;
 
     /// In the present context.
     pub(super) fn new() -> Self {

@@ -111,7 +111,7 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const Gho
              Sines<T> sines) {                                                                                         \
         group_poisson_sine<A, T>(level, request, source, solution, inverse, sines);                                    \
     }
-SOLVE(group_poisson_sine_f32, Fast, float, 3)
+SOLVE(group_poisson_sine_f32, Fast, float, 4)
 SOLVE(group_poisson_sine_f64, Fast, double, 2)
 SOLVE(group_poisson_sine_exact_f32, Exact, float, 3)
 SOLVE(group_poisson_sine_exact_f64, Exact, double, 2)
