@@ -4,6 +4,7 @@
 use crate::cuda::array::{Array, Pointer};
 use crate::device::Device;
 use crate::error::KernelError;
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 /// An array on a device.
@@ -76,6 +77,15 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
             Self::Cpu(data) => data.clone(),
             #[cfg(feature = "cuda")]
             Self::Cuda(array) => array.to_host(),
+        }
+    }
+
+    /// The array on the host: where it lies, or a copy.
+    pub fn on_host(&self) -> Cow<'_, [T]> {
+        match self {
+            Self::Cpu(data) => Cow::Borrowed(data),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => Cow::Owned(array.to_host()),
         }
     }
 

@@ -49,6 +49,13 @@ impl LevelTables {
         self.beyond.keep(old.beyond);
     }
 
+    /// Bytes that they take on a device.
+    pub fn bytes(&self) -> usize {
+        let slots = [&self.slots, &self.neighbours, &self.parents, &self.children, &self.beyond];
+        let octants = [&self.octants, &self.outside, &self.leaves];
+        slots.map(Table::bytes).iter().sum::<usize>() + octants.map(Table::bytes).iter().sum::<usize>()
+    }
+
     /// Groups of the level.
     pub fn len(&self) -> usize {
         self.slots.len()

@@ -6,12 +6,11 @@ use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
-use crate::memory;
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
 use crate::stage::{Input, StageResult, Work};
-use comove_kernels::Device;
+use comove_kernels::{Device, memory};
 use comove_sim::{Role, complete_file};
 use std::path::Path;
 

@@ -6,9 +6,9 @@ use crate::error::PipelineError;
 use crate::executor::{resolve, result_of};
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
-use crate::memory::GIB;
 use crate::recipe::{self, Recipe};
 use crate::stage::StageResult;
+use comove_kernels::memory::GIB;
 use comove_sim::Role;
 
 /// Prints the plan.

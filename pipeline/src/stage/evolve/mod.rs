@@ -154,7 +154,7 @@ impl Stage for Evolve {
         let missing = self.missing(&work.history());
         let mut files: Vec<String> = Vec::new();
         if !missing.is_empty() {
-            let mut simulation = start::start(self, work, &missing)?;
+            let mut simulation = start::start(self, work, &missing).map_err(PipelineError::before_start)?;
             let summary = trajectory::follow(&mut simulation, self, work, &missing)?;
             work.write_json(section::SUMMARY, &summary)?;
         } else {
