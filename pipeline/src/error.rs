@@ -123,8 +123,19 @@ impl Left {
                 format!("{file} is written, `comove resume {}` continues {more}", folder.display())
             }
         };
-        format!("{go_on}; a run with a lower max_level or higher thresholds of its finest level needs less")
+        let within = shortage.map(|shortage| readable(0.9 * shortage.cells_that_fit() as f64));
+        let max_cells = within.map(|cells| format!(", or about max_cells: {cells}, which raises these where it must"));
+        format!(
+            "{go_on}; a run with a lower max_level, higher thresholds of its finest level{} needs less",
+            max_cells.unwrap_or_default()
+        )
     }
+}
+
+/// A number of cells with two digits that count.
+fn readable(cells: f64) -> u64 {
+    let unit = 10f64.powf(cells.max(10.0).log10().floor() - 1.0);
+    ((cells / unit).floor() * unit) as u64
 }
 
 impl PipelineError {

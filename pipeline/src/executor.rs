@@ -9,7 +9,7 @@ use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
-use crate::stage::{Input, StageResult, Work};
+use crate::stage::{Input, Memory, StageResult, Work};
 use comove_kernels::{Device, memory};
 use comove_sim::{Role, complete_file};
 use std::path::Path;
@@ -120,7 +120,9 @@ impl Executor<'_> {
     }
 
     fn execute(&mut self, node: &Node, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
-        let needed = node.stage().memory_bytes();
+        let Memory { host, device } = node.stage().memory(self.device, None);
+        // a run sees for itself what it takes of a GPU
+        let needed = host + if matches!(self.device, Device::Cpu(_)) { device } else { 0.0 };
         let lacking = || memory::available().filter(|available| needed > *available);
         if lacking().is_some() {
             self.snapshots.clear();

@@ -65,7 +65,7 @@ fn a_run_without_room_leaves_a_checkpoint_and_goes_on_with_more() {
     let checkpoint = format!("checkpoint_{reached:06}.h5");
     assert!(reached > 0 && run_of(&here.join("part")).join(&checkpoint).exists(), "{said}");
     let numbers = [checkpoint.as_str(), "no room for level", "cells are wanted", "GiB are the limit of this run"];
-    for part in numbers.into_iter().chain(["--memory", "max_level", "`comove resume "]) {
+    for part in numbers.into_iter().chain(["--memory", "max_level", "max_cells: ", "`comove resume "]) {
         assert!(said.contains(part), "{part}: {said}");
     }
     let ledger = std::fs::read_to_string(here.join("part/ledger.jsonl")).unwrap();
@@ -76,9 +76,43 @@ fn a_run_without_room_leaves_a_checkpoint_and_goes_on_with_more() {
     assert_eq!(again.status.code(), Some(8), "{}", text(&again));
     assert_eq!(hashes(&here.join("part")).len(), reached);
 
+    let plan = text(&comove(here, &["plan", "growing.rhai", "--dir", "part"]));
+    assert!(plan.contains(&format!("GiB of the device's memory with the levels of {checkpoint} and ")), "{plan}");
+
     let resumed = comove(here, &["resume", "part", "--memory", "8"]);
     assert!(resumed.status.success(), "{}", text(&resumed));
     assert_eq!(hashes(&here.join("part")), hashes(&here.join("whole")));
+}
+
+/// `max_cells` keeps a run small, and says so in the log, the records and the report; `plan` knows what the run takes that
+/// has begun.
+#[test]
+fn a_run_stays_within_max_cells() {
+    let folder = place(", max_cells: 60_000");
+    let here = folder.path();
+    let output = comove(here, &["run", "growing.rhai"]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("to stay within max_cells"), "{}", text(&output));
+    let cells =
+        |record: &Value| record["groups"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap() * 4096).sum::<u64>();
+    let records = records(&here.join("growing"));
+    assert!(records.iter().all(|record| cells(record) <= 60_000));
+    assert!(records[0]["raised"].is_null() && records[records.len() - 1]["raised"]["level"].is_u64());
+    let report = std::fs::read_to_string(here.join("growing/report.html")).unwrap();
+    assert!(report.contains("steps in which max_cells raised the finest thresholds"));
+}
+
+/// The plan of a run counts its root, one of a run that has begun the levels of its newest checkpoint.
+#[test]
+fn a_plan_says_what_a_run_takes() {
+    let folder = place(", precision: \"double\"");
+    let here = folder.path();
+    let recipe = std::fs::read_to_string(here.join("growing.rhai")).unwrap();
+    std::fs::write(here.join("growing.rhai"), recipe.replace("cells: 32", "cells: 128")).unwrap();
+    let plan = text(&comove(here, &["plan", "growing.rhai"]));
+    // 2097152 cells: three fluids of 48 bytes, the potential and its transform of 8, half a byte of marks and tables; 72
+    // bytes of a snapshot, and 60 of the mesh
+    assert!(plan.contains("at least 0.31 GiB of the device's memory (its root level alone) and 0.26 GiB"), "{plan}");
 }
 
 /// A root that does not fit is refused before the first step, and what is no amount of memory before anything.

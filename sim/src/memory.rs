@@ -16,7 +16,7 @@ use crate::level_history::LevelHistory;
 use crate::octree::flux_planes::FluxTables;
 use crate::octree::{Octree, neighbours};
 use crate::parameters::{Precision, RunParameters, TimeSteps};
-use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
 use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
 
@@ -177,19 +177,36 @@ impl Footprint {
 
 /// Bytes that a run takes on a device while it is on this tree: what [`crate::Simulation::start`] asks for.
 pub fn device_bytes(device: &Device, tree: &Octree, parameters: &RunParameters) -> usize {
-    let layout = Layout::in_order(tree.clone(), parameters.boundary.for_kernels(parameters.gamma));
-    let (capacity, kind, root) = (tree.group_count(), Kind::of(parameters), root_bytes(device, tree, parameters));
-    let footprint = match parameters.precision {
-        Precision::Single => Footprint::of::<f32>(&layout, capacity, kind, root),
-        Precision::Double => Footprint::of::<f64>(&layout, capacity, kind, root),
-    };
-    footprint.total() + device.working_bytes(capacity)
+    let root = root_bytes(device, tree.root_groups().map(|n| n as usize), parameters);
+    footprint(tree, parameters, root).total() + device.working_bytes(tree.group_count())
 }
 
-/// Bytes for the transforms of a tree's root.
-pub(crate) fn root_bytes(device: &Device, tree: &Octree, parameters: &RunParameters) -> usize {
+/// The same for a root of so many cells along x, y, z alone, however many they are.
+pub fn root_device_bytes(device: &Device, cells: [usize; 3], parameters: &RunParameters) -> f64 {
+    // every group of the root takes the same, and transforms of meshes larger than this as much a cell
+    const LARGE: usize = 4096;
+    let volume = |cells: [usize; 3]| cells.into_iter().map(|n| n as f64).product::<f64>();
+    let part = cells.map(|n| n.min(LARGE));
+    let transforms = root_bytes(device, part.map(|n| n / GROUP), parameters) as f64 * volume(cells) / volume(part);
+    let group = footprint(&Octree::new([1; 3], parameters.boundary.periodic()), parameters, 0).total();
+    let [some, more] = [1, 2].map(|groups| device.working_bytes(groups) as f64);
+    let groups = volume(cells) / GROUP_CELLS as f64;
+    transforms + some + (groups - 1.0) * (more - some) + groups * group as f64
+}
+
+/// The arrays of a state that starts on this tree.
+fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprint {
+    let layout = Layout::in_order(tree.clone(), parameters.boundary.for_kernels(parameters.gamma));
+    let (capacity, kind) = (tree.group_count(), Kind::of(parameters));
+    match parameters.precision {
+        Precision::Single => Footprint::of::<f32>(&layout, capacity, kind, root),
+        Precision::Double => Footprint::of::<f64>(&layout, capacity, kind, root),
+    }
+}
+
+/// Bytes for the transforms of a root of so many groups.
+pub(crate) fn root_bytes(device: &Device, groups: [usize; 3], parameters: &RunParameters) -> usize {
     let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
-    let groups = tree.root_groups().map(|n| n as usize);
     if parameters.gravity { RootPoisson::bytes_for(device, groups, isolated) } else { 0 }
 }
 

@@ -5,7 +5,7 @@ use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::parameters::{MAX_COURANT, TimeSteps};
-use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
@@ -28,6 +28,8 @@ struct Restart {
     steps_since_regrid: Vec<u32>,
     #[serde(default)]
     patience: Patience,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raised: Option<Raised>,
 }
 
 /// A root step that has been taken.
@@ -66,6 +68,7 @@ impl<T: Real> Run<T> {
         for (now, &then) in state.steps_since_regrid.iter_mut().zip(&restart.steps_since_regrid) {
             *now = then;
         }
+        state.raised = restart.raised;
         let mut run = Self {
             clock: Clock::new(header.a, header.time, header.cosmology),
             step: header.step,
@@ -90,11 +93,12 @@ impl<T: Real> Run<T> {
         for _ in 0..self.physics.parameters.max_level {
             let surroundings =
                 Surroundings::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
-            let tree = refinement::wanted(&self.state, &surroundings, 0);
-            if tree == self.state.tree {
+            let wanted = refinement::wanted(&self.state, &surroundings, 0);
+            self.state.raised = wanted.raised;
+            if wanted.tree == self.state.tree {
                 break;
             }
-            self.state.adopt_tree(tree, &self.physics.eos)?;
+            self.state.adopt_tree(wanted.tree, &self.physics.eos)?;
         }
         self.sums = leaf_sums(&self.state);
         self.restart.initial = self.sums.sums;
@@ -163,7 +167,7 @@ impl<T: Real> Run<T> {
             self.state.save()?;
             saving = started.elapsed().as_secs_f64();
         }
-        let before = (self.clock, self.step, self.restart.clone(), self.sums.clone(), self.chosen.clone());
+        let before = (self.clock, self.step, self.restart.clone(), self.sums, self.chosen.clone());
         let record = self.take_step(dt, limit, started, saving);
         // a tree that does not fit may be asked for in the middle of the step: no place to go on from
         if may_go_back && record.as_ref().is_err_and(SimError::lacks_room) {
@@ -215,6 +219,7 @@ impl<T: Real> Run<T> {
             density_min: self.sums.density[0],
             density_max: self.sums.density[1],
             regridded: book.regridded,
+            raised: self.state.raised,
             level_steps: book.level_steps,
             timing: book.timing,
             device_bytes: self.state.device_bytes() as u64,
@@ -391,6 +396,7 @@ impl<T: Real> Run<T> {
         header.precision = self.physics.parameters.precision;
         header.eta = self.physics.parameters.switch().max(0.0);
         self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
+        self.restart.raised = self.state.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         Ok(Snapshot { header, state: self.state.to_host() })
     }

@@ -3,14 +3,16 @@
 
 use crate::error::SimError;
 use crate::octree::Octree;
+use crate::records::Raised;
 use crate::state::State;
 use comove_kernels::{Buffer, KernelError, Real};
 
-/// Tree, slots, regrid counters and fluid of a [`State`] on its device.
+/// Tree, slots, what regrids remember and fluid of a [`State`] on its device.
 pub struct SavedState<T> {
     tree: Octree,
     slots: Vec<Vec<u32>>,
     steps_since_regrid: Vec<u32>,
+    raised: Option<Raised>,
     /// The pool, `[slots, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
 }
@@ -33,7 +35,8 @@ impl<T: Real> State<T> {
         let mut fluid = before.map_or_else(|| Buffer::zeros(&self.device, self.fluid.len()), Ok)?;
         fluid.copy_from(&self.fluid);
         let (tree, slots) = (self.tree.clone(), self.slots.clone());
-        self.saved = Some(SavedState { tree, slots, steps_since_regrid: self.steps_since_regrid.clone(), fluid });
+        let (steps_since_regrid, raised) = (self.steps_since_regrid.clone(), self.raised);
+        self.saved = Some(SavedState { tree, slots, steps_since_regrid, raised, fluid });
         Ok(())
     }
 
@@ -49,6 +52,7 @@ impl<T: Real> State<T> {
         let same = self.tree == saved.tree && self.slots == saved.slots;
         let placed = if same { Ok(()) } else { self.place(saved.tree.clone(), saved.slots.clone()) };
         self.steps_since_regrid.clone_from(&saved.steps_since_regrid);
+        self.raised = saved.raised;
         self.fluid.copy_start_from(&saved.fluid);
         self.saved = Some(saved);
         placed

@@ -126,6 +126,10 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
         let reason = format!("the initial state is periodic along {along}: its patches were laid out for that");
         return refuse("boundary", p.boundary.to_string(), reason);
     }
+    let root_cells = snapshot.state.tree.cells(0).into_iter().map(|n| n as u64).product();
+    if let Some(most) = p.max_cells.filter(|&most| most < root_cells) {
+        return refuse("max_cells", most.to_string(), format!("the root level alone has {root_cells}"));
+    }
     let finest = snapshot.state.tree.cells(0).into_iter().max().unwrap_or(0) as u64;
     if finest << p.max_level > 1 << 24 {
         return refuse(

@@ -8,6 +8,7 @@ use crate::level_history::LevelHistory;
 use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
 use crate::octree::{Key, Octree, flux_planes::FluxTables};
 use crate::parameters::RunParameters;
+use crate::records::Raised;
 use crate::saved_state::SavedState;
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::{
@@ -54,6 +55,8 @@ pub struct State<T> {
     /// Steps that each level has taken since the levels finer than it were decided; with uniform steps the root counts
     /// for all.
     pub steps_since_regrid: Vec<u32>,
+    /// What `max_cells` did at the last regrid.
+    pub raised: Option<Raised>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     /// The state at the start of the present root step, once one has been needed.
@@ -84,19 +87,20 @@ impl<T: Real> State<T> {
         let kind = Kind::of(parameters);
         let layout = Layout::in_order(host.tree.clone(), faces);
         let groups = host.tree.group_count();
-        let root = memory::root_bytes(&device, &host.tree, parameters);
+        let root_groups = host.tree.root_groups().map(|n| n as usize);
+        let root = memory::root_bytes(&device, root_groups, parameters);
         let peak = Footprint::of::<T>(&layout, groups, kind, root).total() + device.working_bytes(groups);
         // the host state makes room for the first snapshot
         let held = (host.fluid.len() + host.potential.len()) * size_of::<f64>();
         let snapshot = memory::snapshot_bytes(&device, groups, T::BYTES).saturating_sub(held);
         check_room(&device, [0, peak, snapshot], &[], &layout)?;
 
-        let root_groups = host.tree.root_groups().map(|n| n as usize);
         let gravity = kind.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
         let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
         let mut state = Self {
             history: kind.individual.then(|| LevelHistory::new(&device)).transpose()?,
             steps_since_regrid: vec![0; usize::from(parameters.max_level) + 1],
+            raised: None,
             tables: Vec::new(),
             root_slots: Table::default(),
             flux: FluxTables::default(),

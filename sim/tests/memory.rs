@@ -3,13 +3,17 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters, device};
+use comove_kernels::Device;
+use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::clock::Clock;
-use comove_sim::memory::{Bound, Shortage};
+use comove_sim::memory::{self, Bound, Shortage};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::StepRecord;
 use comove_sim::refinement::{Surroundings, wanted};
 use comove_sim::state::State;
-use comove_sim::{Criterion, Precision, RunParameters, SimError, Simulation, Snapshot};
+use comove_sim::{
+    Boundaries, Boundary, Criterion, GravityBoundary, Precision, RunParameters, SimError, Simulation, Snapshot,
+};
 use std::collections::BTreeSet;
 
 fn parameters(time_steps: TimeSteps) -> RunParameters {
@@ -42,7 +46,7 @@ fn every_array_is_as_long_as_predicted() {
         let mut sizes = Vec::new();
         for thresholds in [[1.8, 2.0], [1.8, 1.9], [1.5, 1.6], [1.4, 9.0], [9.0, 9.0], [1.3, 1.5], [1.29, 1.3]] {
             let parameters = with(thresholds.to_vec());
-            let tree = wanted(&state, &Surroundings::of(&state, &parameters, &clock, 1.0), 0);
+            let tree = wanted(&state, &Surroundings::of(&state, &parameters, &clock, 1.0), 0).tree;
             let predicted = state.footprint_on(tree.clone());
             state.adopt_tree(tree, &parameters.eos()).expect("room");
             state.save().expect("room");
@@ -126,14 +130,87 @@ fn a_uniform_run_stops_and_goes_on() {
     }
 }
 
-/// The root's regrids lie at the end of every fourth step; those of level 1 in the middle of the third, the seventh …, and
-/// of outputs in these.
+/// The root's regrids lie at the end of every fourth step, those of level 1 also in the middle of steps, and of outputs in
+/// these.
 #[test]
 fn an_individual_run_stops_and_goes_on() {
     for (retries, with_output) in [(2, false), (0, true)] {
         let parameters = RunParameters { retries, regrid_every: 4, ..parameters(TimeSteps::Individual) };
         let stops = stop_and_go_on(&parameters, &cosmological(1), with_output);
-        assert!(stops.iter().any(|reached| reached % 4 == 2), "within a root step: {stops:?}");
+        assert!(stops.iter().any(|reached| reached % 4 != 3), "within a root step: {stops:?}");
+    }
+}
+
+/// A run with `max_cells` raises the thresholds of its finest level, or leaves it out, so that it never has more; a restart
+/// keeps to the same bits, limits of memory decide nothing, and where nothing is too much nothing changes.
+#[test]
+fn the_finest_thresholds_rise_to_stay_within_max_cells() {
+    const STEPS: usize = 12;
+    let initial = cosmological(1);
+    for time_steps in [TimeSteps::Uniform, TimeSteps::Individual] {
+        let with = |max_cells| RunParameters { max_cells, ..parameters(time_steps) };
+        let run = |from: &Snapshot, max_cells: Option<u64>, steps: usize| {
+            let mut simulation = Simulation::start(device(2), from, with(max_cells)).expect("start");
+            let records: Vec<_> = (0..steps).map(|_| simulation.step().expect("step")).collect();
+            (records, simulation.checkpoint().expect("checkpoint"))
+        };
+        let cells = |record: &StepRecord| (record.groups.iter().sum::<usize>() * GROUP_CELLS) as u64;
+        let hashes = |records: &[StepRecord]| records.iter().map(|r| r.state_hash.clone()).collect::<Vec<_>>();
+        let (free, _) = run(&initial, None, STEPS);
+        let most = free.iter().map(cells).max().expect("steps");
+        assert_eq!(hashes(&run(&initial, Some(most), STEPS).0), hashes(&free), "{time_steps:?}");
+
+        // less than the finest level, and less than half of level 1, wants
+        for max_cells in [2 * most / 3, 4096 * 5] {
+            let (records, end) = run(&initial, Some(max_cells), STEPS);
+            assert!(records.iter().all(|record| cells(record) <= max_cells));
+            let last = records.last().expect("steps");
+            let raised = last.raised.expect("raised");
+            println!("{time_steps:?}: {:?} for {max_cells} cells, {raised}", last.groups);
+            assert!(hashes(&records) != hashes(&free));
+            match max_cells > 4096 * 9 {
+                true => {
+                    assert!(raised.level == 2 && raised.factor.is_some_and(|factor| factor > 1.0));
+                    assert!(cells(last) > max_cells / 3);
+                }
+                false => assert!(raised.level == 1),
+            }
+            let (first, checkpoint) = run(&initial, Some(max_cells), 5);
+            let (rest, end_of_rest) = run(&checkpoint, Some(max_cells), STEPS - 5);
+            assert_eq!([hashes(&first), hashes(&rest)].concat(), hashes(&records));
+            assert!(rest.iter().zip(&records[5..]).all(|(rest, whole)| rest.raised == whole.raised));
+            assert_eq!(end_of_rest.header.restart, end.header.restart);
+        }
+    }
+    let alone = Simulation::start(
+        device(1),
+        &initial,
+        RunParameters { max_cells: Some(4095), ..parameters(TimeSteps::Uniform) },
+    );
+    assert!(alone.err().expect("refused").to_string().contains("max_cells = 4095: the root level alone has 4096"));
+}
+
+/// What a plan says of a root alone is what the state on it takes, and of a tree what a run on it takes from its start.
+#[test]
+fn a_plan_says_what_a_run_takes() {
+    for (boundary, groups) in [(GravityBoundary::Periodic, [2, 1, 1]), (GravityBoundary::Isolated, [1, 2, 1])] {
+        let periodic = [boundary == GravityBoundary::Periodic; 3];
+        let snapshot = common::initial_on(groups, periodic, None, 1.0, |_| (1.0, [0.0; 3], 1.0));
+        let boundaries = if periodic[0] { Boundary::Periodic } else { Boundary::Outflow };
+        let parameters = RunParameters {
+            gravity: true,
+            gravity_boundary: boundary,
+            boundary: Boundaries::all(boundaries),
+            ..common::plain_parameters(Precision::Double, 1, vec![2.0])
+        };
+        let cpu = Device::cpu(1).expect("threads");
+        let mut state = State::<f64>::from_host(cpu.clone(), &snapshot.state, 1.0, &parameters).expect("a state");
+        state.save().expect("room");
+        let taken = state.device_bytes() + cpu.working_bytes(2);
+        assert_eq!(memory::device_bytes(&cpu, &state.tree, &parameters), taken);
+        let cells = groups.map(|n| n as usize * 16);
+        assert_eq!(memory::root_device_bytes(&cpu, cells, &parameters), taken as f64);
+        assert!(memory::root_device_bytes(&cpu, [1 << 20; 3], &parameters) > 1e20);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Evolve, Work};
 use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
-use comove_sim::records::RunSummary;
+use comove_sim::records::{Raised, RunSummary, StepRecord};
 use comove_sim::{SimError, Simulation};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ struct Voyage<'a, 'w> {
     /// Step of the newest checkpoint, written or read.
     checkpointed: Option<u64>,
     written_at: Instant,
+    /// What `max_cells` did to the tree, as was said last.
+    raised: Option<Raised>,
 }
 
 /// Steps `simulation` until every output of `missing` (in order of time) is written.
@@ -42,6 +44,7 @@ pub fn follow(
         progress: work.progress.stage(&folder),
         checkpointed: simulation.checkpoint_step,
         written_at: Instant::now(),
+        raised: None,
         work,
     };
     let result = match voyage.sail(&mut simulation.simulation, missing) {
@@ -75,6 +78,7 @@ impl Voyage<'_, '_> {
             let before = simulation.now();
             let record = simulation.step().inspect_err(|error| self.name_last_checkpoint(error))?;
             self.steps.append(&record)?;
+            self.say_what_is_raised(&record);
             tracing::debug!("{}", step_line(&record));
             self.progress.step(&record, self.run.end.fraction(start, simulation.now()));
             self.writer.collect(self.work)?;
@@ -85,6 +89,19 @@ impl Voyage<'_, '_> {
                 return Err(PipelineError::Interrupted { folder: self.work.campaign.into(), by });
             }
         }
+    }
+
+    /// Warns where `max_cells` begins or ceases to decide on a level.
+    fn say_what_is_raised(&mut self, record: &StepRecord) {
+        let level = |raised: Option<Raised>| raised.map(|raised| raised.level);
+        if level(record.raised) != level(self.raised) {
+            let place = Moment::after(record).brief();
+            match record.raised {
+                Some(raised) => tracing::warn!("{place}: {raised}, to stay within max_cells"),
+                None => tracing::info!("{place}: what is asked for is within max_cells again"),
+            }
+        }
+        self.raised = record.raised;
     }
 
     fn checkpoint_if_due(&mut self, simulation: &mut Simulation, before: f64) -> Result<(), PipelineError> {
