@@ -62,7 +62,7 @@ fn refined<T: Real, E: From<IcError> + Send>(
         state = on_device.to_host();
         let volume: f64 = setup.root.iter().map(|&n| n as f64 * width).product();
         let mean_density = leaf_sums(&on_device).sums.mass / volume;
-        let tree = wanted(&on_device, &Surroundings::of(&on_device, &parameters, &clock, mean_density), 0);
+        let tree = wanted(&on_device, &Surroundings::of(&on_device, &parameters, &clock, mean_density), 0).tree;
         if tree == state.tree || pass == passes {
             break;
         }

@@ -37,7 +37,8 @@ static int missing(void) { return CUDA_ERROR_NO_DEVICE; }
     F(cuFuncSetCacheConfig) F(cuFuncSetSharedMemConfig) F(cuGetErrorString) F(cuGraphDestroy) \
     F(cuGraphExecDestroy) F(cuGraphInstantiate_v2) F(cuGraphLaunch) F(cuImportExternalMemory) F(cuInit) \
     F(cuLaunchKernel) F(cuLinkComplete) F(cuLinkCreate_v2) F(cuLinkDestroy) F(cuMemAllocAsync) \
-    F(cuMemAllocHost_v2) F(cuMemFreeAsync) F(cuMemFreeHost) F(cuMemGetInfo_v2) F(cuMemPoolSetAttribute) \
+    F(cuMemAllocHost_v2) F(cuMemFreeAsync) F(cuMemFreeHost) F(cuMemGetInfo_v2) F(cuMemPoolGetAttribute) \
+    F(cuMemPoolSetAttribute) F(cuMemPoolTrimTo) \
     F(cuMemcpyDtoDAsync_v2) F(cuMemcpyDtoHAsync_v2) F(cuMemcpyHtoDAsync_v2) F(cuMemcpyHtoD_v2) \
     F(cuMemsetD8Async) F(cuModuleGetFunction) F(cuModuleLoadData) F(cuModuleLoadDataEx) F(cuModuleUnload) \
     F(cuOccupancyAvailableDynamicSMemPerBlock) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \

@@ -85,6 +85,12 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
 }
 int cuDeviceGetDefaultMemPool(void **pool, int) { return *pool = HANDLE, SUCCESS; }
 int cuMemPoolSetAttribute(void *, int, void *) { return SUCCESS; }
+/// What the pool holds and what of it is arrays: no more than these, since freed ones are gone.
+int cuMemPoolGetAttribute(void *, int attribute, void *value) {
+    if (attribute != 5 && attribute != 7) return INVALID_VALUE;
+    return *static_cast<uint64_t *>(value) = allocated(), SUCCESS;
+}
+int cuMemPoolTrimTo(void *, size_t) { return SUCCESS; }
 
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = HANDLE, SUCCESS; }
 int cuDevicePrimaryCtxRelease_v2(int) { return SUCCESS; }
@@ -107,7 +113,9 @@ int cuEventElapsedTime(float *elapsed, void *from, void *to) {
     return *elapsed = float(*static_cast<double *>(to) - *static_cast<double *>(from)), SUCCESS;
 }
 
-int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = DEVICE_BYTES, SUCCESS; }
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+    return *total = DEVICE_BYTES, *free = DEVICE_BYTES - allocated(), SUCCESS;
+}
 int cuMemAllocHost_v2(void **start, size_t bytes) { return *start = malloc(bytes), SUCCESS; }
 int cuMemFreeHost(void *start) { return free(start), SUCCESS; }
 int cuMemAllocAsync(Address *array, size_t bytes, void *) {

@@ -16,6 +16,7 @@ constexpr int POISON = 0xcd;
 
 std::mutex lock;
 std::map<uint64_t, size_t> arrays; // bytes by address
+size_t all_bytes = 0;              // of all of them
 
 /// An array ends where its last page does, but for what keeps its start at a multiple of 16.
 size_t in_memory(size_t bytes) { return (bytes + 15) / 16 * 16; }
@@ -40,7 +41,7 @@ void report_fault(int, siginfo_t *fault, void *) {
 } // namespace
 
 uint64_t allocate(size_t bytes) {
-    if (bytes > DEVICE_BYTES) return 0;
+    if (bytes > DEVICE_BYTES - allocated()) return 0;
     const size_t pages = in_pages(bytes), all = pages + 2 * PAGE;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *mapped = mmap(nullptr, all, PROT_NONE, flags, -1, 0);
@@ -51,6 +52,7 @@ uint64_t allocate(size_t bytes) {
     const auto start = reinterpret_cast<uint64_t>(first + pages - in_memory(bytes));
     const std::lock_guard held(lock);
     arrays[start] = bytes;
+    all_bytes += bytes;
     return start;
 }
 
@@ -59,9 +61,15 @@ void release(uint64_t address) {
     const auto array = arrays.find(address);
     if (array == arrays.end()) fail("an array is freed that is none");
     const size_t pages = in_pages(array->second);
+    all_bytes -= array->second;
     const uint64_t first = address + in_memory(array->second) - pages;
     arrays.erase(array);
     munmap(reinterpret_cast<void *>(first - PAGE), pages + 2 * PAGE);
+}
+
+size_t allocated() {
+    const std::lock_guard held(lock);
+    return all_bytes;
 }
 
 void *bytes_at(const char *what, uint64_t address, size_t bytes) {

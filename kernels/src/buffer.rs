@@ -83,8 +83,9 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
     /// part is copied while one is looked at. A part is a multiple of `unit` values long, as the array has to be.
     ///
     /// # Panics
-    /// If `work` asks a GPU for anything.
+    /// If the array is of another length, or `work` asks a GPU for anything.
     pub fn for_each_part(&self, unit: usize, mut work: impl FnMut(usize, &[T])) {
+        assert!(self.len().is_multiple_of(unit), "{} values in parts of {unit}", self.len());
         match self {
             Self::Cpu(data) => work(0, data),
             #[cfg(feature = "cuda")]

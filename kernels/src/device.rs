@@ -17,6 +17,8 @@ pub enum Device {
 #[derive(Clone)]
 pub struct CpuDevice {
     pool: Arc<rayon::ThreadPool>,
+    /// See [`Device::limited_to`].
+    pub(crate) memory_limit: Option<u64>,
 }
 
 impl std::fmt::Debug for CpuDevice {
@@ -32,7 +34,7 @@ impl CpuDevice {
             .thread_name(|i| format!("comove-{i}"))
             .build()
             .map_err(|e| KernelError::NoDevice("cpu".into(), e.to_string()))?;
-        Ok(Self { pool: Arc::new(pool) })
+        Ok(Self { pool: Arc::new(pool), memory_limit: None })
     }
 
     /// Runs `work` inside this device's thread pool, so that its parallel loops use these threads.

@@ -5,6 +5,7 @@
 //! | [`layout`] | the one place where array layouts are written down |
 //! | [`real`] | [`Real`], the two precisions |
 //! | [`device`], [`buffer`], [`error`] | where arrays live, how they move, what can go wrong |
+//! | [`memory`] | how much of it is free |
 //! | [`isa`] | a kernel, compiled for every instruction set of the processor |
 //! | `cuda` | GPUs, with the feature of that name |
 //! | [`gpus`] | which of them this machine has |
@@ -45,6 +46,7 @@ pub mod kernel_times;
 pub mod layout;
 pub mod marks;
 pub mod mass_sheet;
+pub mod memory;
 pub mod point;
 pub mod poisson_source;
 pub mod potential_ghosts;

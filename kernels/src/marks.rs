@@ -66,6 +66,11 @@ impl Marks {
         (self.known.len() + self.found.len()) * size_of::<u16>()
     }
 
+    /// Bytes on the device of the marks of `slots` groups.
+    pub fn bytes_for(slots: usize) -> usize {
+        2 * slots * MARK_ROWS * size_of::<u16>()
+    }
+
     /// Makes what has been found known to the next redo.
     pub fn accept(&mut self) {
         self.known.copy_from(&self.found);

@@ -36,6 +36,13 @@ impl<N: Copy> Table<N> {
     }
 }
 
+impl<N> Table<N> {
+    /// Bytes that it takes on a device.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.host.as_slice())
+    }
+}
+
 impl<N: PartialEq> Table<N> {
     /// Becomes `old`, with its copy on a GPU, if that holds the same numbers.
     pub fn keep(&mut self, old: Self) {

@@ -57,6 +57,14 @@ impl LevelTables {
         self.beyond.keep(old.beyond);
     }
 
+    /// Bytes that they take on a device.
+    pub fn bytes(&self) -> usize {
+        let slots = [&self.slots, &self.neighbours, &self.parents, &self.children, &self.beyond];
+        let octants = [&self.octants, &self.outside, &self.leaves];
+        let halves = self.len() * size_of::<u32>();
+        slots.map(Table::bytes).iter().sum::<usize>() + octants.map(Table::bytes).iter().sum::<usize>() + halves
+    }
+
     /// Groups of the level.
     pub fn len(&self) -> usize {
         self.slots.len()

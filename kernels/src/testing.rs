@@ -143,6 +143,7 @@ impl Mesh {
             leaves: leaves.into(),
             children: refining.into(),
             beyond: beyond.into(),
+            ..LevelTables::default()
         };
         tables.check();
         tables

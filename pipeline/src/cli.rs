@@ -70,6 +70,9 @@ pub struct Machine {
     /// Threads of the CPU (0: one per core)
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
+    /// GiB of the device's memory that a run may take [default: what is free]
+    #[arg(long, value_name = "GIB", value_parser = gibibytes)]
+    pub memory: Option<f64>,
 }
 
 /// `comove run`.
@@ -101,6 +104,10 @@ pub struct Plan {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+}
+
+fn gibibytes(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|gib: &f64| *gib > 0.0 && gib.is_finite()).ok_or_else(|| "expected a number of GiB".into())
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

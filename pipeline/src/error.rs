@@ -1,11 +1,12 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
-use crate::memory::GIB;
 use crate::recipe::RecipeError;
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;
 use comove_kernels::KernelError;
+use comove_kernels::memory::GIB;
 use comove_sim::SimError;
+use comove_sim::memory::Bound;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,14 @@ pub enum PipelineError {
         /// Bytes that are free.
         available: f64,
     },
+    /// A run has outgrown the memory there is, or does not fit it from the start.
+    #[error("{source}; {}", .left.advice(.source))]
+    NoRoom {
+        /// The numbers.
+        source: SimError,
+        /// What there is to go on from.
+        left: Left,
+    },
     /// One stage of the campaign failed.
     #[error("{stage}: {source}")]
     Stage {
@@ -82,7 +91,63 @@ pub enum PipelineError {
     },
 }
 
+/// What a run leaves that had to stop because there was no room for it.
+#[derive(Debug)]
+pub enum Left {
+    /// Nothing: it has not begun.
+    Nothing,
+    /// A checkpoint.
+    Checkpoint {
+        /// Its file.
+        file: String,
+        /// The campaign folder.
+        folder: PathBuf,
+    },
+}
+
+impl Left {
+    /// What helps.
+    fn advice(&self, error: &SimError) -> String {
+        let shortage = match error {
+            SimError::NoRoom(shortage) => Some(shortage),
+            _ => None,
+        };
+        let more = match shortage.map(|shortage| shortage.bound) {
+            Some(Bound::Limit) => "with a larger --memory",
+            Some(Bound::Host) => "on a machine with more memory free",
+            _ => "where more of the device's memory is free",
+        };
+        let go_on = match self {
+            Self::Nothing => format!("start it {more}"),
+            Self::Checkpoint { file, folder } => {
+                format!("{file} is written, `comove resume {}` continues {more}", folder.display())
+            }
+        };
+        let within = shortage.map(|shortage| readable(0.9 * shortage.cells_that_fit() as f64));
+        let max_cells = within.map(|cells| format!(", or about max_cells: {cells}, which raises these where it must"));
+        format!(
+            "{go_on}; a run with a lower max_level, higher thresholds of its finest level{} needs less",
+            max_cells.unwrap_or_default()
+        )
+    }
+}
+
+/// A number of cells with two digits that count.
+fn readable(cells: f64) -> u64 {
+    let unit = 10f64.powf(cells.max(10.0).log10().floor() - 1.0);
+    ((cells / unit).floor() * unit) as u64
+}
+
 impl PipelineError {
+    /// The same, with advice if a run could not start for lack of room.
+    #[must_use]
+    pub fn before_start(self) -> Self {
+        match self {
+            Self::Sim(source) if source.lacks_room() => Self::NoRoom { source, left: Left::Nothing },
+            other => other,
+        }
+    }
+
     /// An [`PipelineError::Io`] about `path`: the argument of `map_err`.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.into(), source }
@@ -107,10 +172,10 @@ impl PipelineError {
             Self::Sim(error) => match error {
                 SimError::Unphysical { .. } => 7,
                 SimError::Io { .. } | SimError::Hdf5 { .. } => 6,
-                SimError::Kernel(_) => 8,
+                SimError::Kernel(_) | SimError::NoRoom(_) => 8,
                 _ => 4,
             },
-            Self::Device(_) | Self::Memory { .. } => 8,
+            Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),
             Self::Interrupted { .. } => 75,
         }

@@ -6,12 +6,11 @@ use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
-use crate::memory;
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
-use crate::stage::{Input, StageResult, Work};
-use comove_kernels::Device;
+use crate::stage::{Input, Memory, StageResult, Work};
+use comove_kernels::{Device, memory};
 use comove_sim::{Role, complete_file};
 use std::path::Path;
 
@@ -121,7 +120,9 @@ impl Executor<'_> {
     }
 
     fn execute(&mut self, node: &Node, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
-        let needed = node.stage().memory_bytes();
+        let Memory { host, device } = node.stage().memory(self.device, None);
+        // a run sees for itself what it takes of a GPU
+        let needed = host + if matches!(self.device, Device::Cpu(_)) { device } else { 0.0 };
         let lacking = || memory::available().filter(|available| needed > *available);
         if lacking().is_some() {
             self.snapshots.clear();

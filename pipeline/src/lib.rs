@@ -10,7 +10,6 @@
 //! | [`executor`] | runs what is not yet done |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
 //! | [`progress`], [`logging`], [`interrupt`] | the terminal, the log file, signals |
-//! | [`memory`] | how much of it is free |
 //! | [`moment`] | redshift or time: where a run is |
 //! | [`cli`], [`command`] | the command line |
 //! | [`error`] | what can go wrong, and the exit code of each |
@@ -27,7 +26,6 @@ pub mod interrupt;
 pub mod ledger;
 pub mod lock;
 pub mod logging;
-pub mod memory;
 pub mod moment;
 pub mod progress;
 pub mod recipe;

@@ -3,8 +3,8 @@
 //! A run leaves its outputs here as it writes them. What is held takes at most a quarter of the memory that is there
 //! for it; beyond that, what has not been used for longest goes and is read again when it is asked for.
 
-use crate::memory;
 use crate::stage::Input;
+use comove_kernels::memory;
 use comove_sim::{Octree, SimError, Snapshot, SnapshotHeader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -36,7 +36,7 @@ impl Clumps {
 
     /// The masks of a level's patches: all neighbours of the patches that flag.
     fn masks(&self, tree: &Octree, level: usize) -> Vec<u32> {
-        let patches = f64::from(2 * ROOT << level);
+        let patches = f64::from((2 * ROOT) << level);
         let centre = |patch: [u32; 3]| patch.map(|c| (f64::from(c) + 0.5) / patches);
         let patches = tree.level(level).iter().flat_map(|key| (0..OCTANTS).map(|o| key.child(o).coordinate));
         patches.map(|patch| if self.flag(level, centre(patch)) { (1 << 27) - 1 } else { 0 }).collect()

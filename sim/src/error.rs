@@ -1,6 +1,7 @@
 //! What can go wrong in a run.
 
 use crate::diagnosis::Diagnosis;
+use crate::memory::Shortage;
 use std::path::PathBuf;
 
 /// Errors of this crate.
@@ -9,6 +10,9 @@ pub enum SimError {
     /// A kernel could not run.
     #[error(transparent)]
     Kernel(#[from] comove_kernels::KernelError),
+    /// A tree that does not fit the memory there is. Nothing has moved.
+    #[error("{0}")]
+    NoRoom(Box<Shortage>),
     /// A number that no run can use.
     #[error("{name} = {value}: {reason}")]
     Parameter {
@@ -94,6 +98,11 @@ impl std::fmt::Display for Fault {
 }
 
 impl SimError {
+    /// Whether memory is what is missing: a run that can go back does, and continues where there is more.
+    pub fn lacks_room(&self) -> bool {
+        matches!(self, Self::NoRoom(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }))
+    }
+
     /// [`SimError::Parameter`] unless `good`.
     ///
     /// # Errors

@@ -24,6 +24,11 @@ pub struct Hierarchy<'a> {
 }
 
 impl Hierarchy<'_> {
+    /// Groups of each level.
+    fn groups(&self) -> Vec<usize> {
+        self.tables.iter().map(LevelTables::len).collect()
+    }
+
     /// Cell width of a level.
     fn width(&self, level: usize) -> f64 {
         self.h / (1u64 << level) as f64
@@ -92,11 +97,34 @@ impl<T: Real> Gravity<T> {
         })
     }
 
-    /// Bytes of work space. A slot has 2.1 values a cell, a group of the fullest refined level 0.375, a root cell 8
-    /// bytes (isolated: 40).
-    pub fn bytes(&self) -> usize {
-        let values = self.correction.len() + self.sheet.len() + self.gradients.len() + self.ghosts.len();
-        values * T::BYTES + self.root.bytes()
+    /// [`Gravity::work_bytes`] with pools of so many slots and a tree with so many groups on each level.
+    pub fn work_bytes_for(groups: &[usize], slots: usize, mass_sheet: bool) -> [usize; 4] {
+        lengths(groups, slots, mass_sheet && groups.len() > 1).map(|values| values * T::BYTES)
+    }
+
+    /// Bytes of the refined levels' work space: boundary values, gradients, correction and sheet. A slot has 2.1 values a
+    /// cell, a group of the fullest refined level 0.375.
+    pub fn work_bytes(&self) -> [usize; 4] {
+        [&self.ghosts, &self.gradients, &self.correction, &self.sheet].map(|buffer| buffer.len() * T::BYTES)
+    }
+
+    /// Bytes that a solve takes for itself.
+    pub fn working_bytes(&self) -> usize {
+        self.root.working_bytes()
+    }
+
+    /// Bytes of the root's work space: 8 a root cell (isolated: 40).
+    pub fn root_bytes(&self) -> usize {
+        self.root.bytes()
+    }
+
+    /// Makes the work space fit pools of so many slots and a tree with so many groups on each level, so that no solve
+    /// has to.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn fit(&mut self, device: &Device, groups: &[usize], slots: usize) -> Result<(), KernelError> {
+        self.grow(device, groups, slots, self.mass_sheet && groups.len() > 1)
     }
 
     /// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on every level: periodic, with ⟨φ⟩ = 0 on the root, or isolated, with φ = 0 at
@@ -147,7 +175,7 @@ impl<T: Real> Gravity<T> {
     ) -> Result<Iterations, KernelError> {
         let levels = hierarchy.tables.len();
         let correct = self.mass_sheet && levels > base + 1;
-        self.grow(device, hierarchy, potential.len() / GROUP_CELLS, correct)?;
+        self.grow(device, &hierarchy.groups(), potential.len() / GROUP_CELLS, correct)?;
         let Self { sibling_steps, root, group, order, correction, sheet, gradients, ghosts, .. } = self;
         let [after_potential, after_correction, at_end] = *sibling_steps;
         let root_slots = hierarchy.root_slots;
@@ -232,7 +260,7 @@ impl<T: Real> Gravity<T> {
         potential: &mut Buffer<T>,
     ) -> Result<Iterations, KernelError> {
         let correct = self.mass_sheet && level + 1 < hierarchy.tables.len();
-        self.grow(device, hierarchy, potential.len() / GROUP_CELLS, correct)?;
+        self.grow(device, &hierarchy.groups(), potential.len() / GROUP_CELLS, correct)?;
         let Self { sibling_steps: [steps, ..], root, group, order, sheet, gradients, ghosts, .. } = self;
         let source = match correct {
             true => PoissonSource::DensityAndField(density, sheet),
@@ -250,18 +278,21 @@ impl<T: Real> Gravity<T> {
     }
 
     /// Makes the work space fit the pools.
-    fn grow(&mut self, device: &Device, hierarchy: &Hierarchy, slots: usize, correct: bool) -> Result<(), KernelError> {
-        let fullest = hierarchy.tables.iter().skip(1).map(LevelTables::len).max().unwrap_or(0);
-        self.ghosts.grow(device, fullest * GHOST_CELLS)?;
-        if hierarchy.tables.len() > 1 {
-            self.gradients.grow(device, slots * FACE_GRADIENTS)?;
-        }
-        if correct {
-            self.correction.grow(device, slots * GROUP_CELLS)?;
-            self.sheet.grow(device, slots * GROUP_CELLS)?;
-        }
-        Ok(())
+    fn grow(&mut self, device: &Device, groups: &[usize], slots: usize, correct: bool) -> Result<(), KernelError> {
+        let [ghosts, gradients, correction, sheet] = lengths(groups, slots, correct);
+        self.ghosts.grow(device, ghosts)?;
+        self.gradients.grow(device, gradients)?;
+        self.correction.grow(device, correction)?;
+        self.sheet.grow(device, sheet)
     }
+}
+
+/// Values in the work space: boundary values, gradients, correction and sheet.
+fn lengths(groups: &[usize], slots: usize, correct: bool) -> [usize; 4] {
+    let fullest = groups.iter().skip(1).max().unwrap_or(&0);
+    let gradients = if groups.len() > 1 { slots * FACE_GRADIENTS } else { 0 };
+    let correction = if correct { slots * GROUP_CELLS } else { 0 };
+    [fullest * GHOST_CELLS, gradients, correction, correction]
 }
 
 /// Whether the boundary values of the level's last solve still lie in the ghost array.

@@ -63,10 +63,7 @@ impl<T: Real> LevelHistory<T> {
         planes: usize,
         gravity: bool,
     ) -> Result<(), KernelError> {
-        let mut read = vec![false; capacity];
-        for &slot in tables.iter().flat_map(|finer| &finer.parents).filter(|&&slot| slot != NONE) {
-            read[slot as usize] = true;
-        }
+        let read = read_slots(tables, capacity);
         let mut places = vec![NONE; capacity];
         let mut groups = 0;
         self.read.clear();
@@ -87,10 +84,22 @@ impl<T: Real> LevelHistory<T> {
         self.register.grow(device, planes * FLUX_PLANE_VALUES)
     }
 
-    /// Bytes on the device.
+    /// Bytes of the past states on the device.
     pub fn bytes(&self) -> usize {
         let potentials: usize = self.potential.iter().map(Buffer::len).sum();
-        (self.fluid.len() + potentials + self.register.len()) * T::BYTES
+        (self.fluid.len() + potentials) * T::BYTES
+    }
+
+    /// Bytes on the device of what says where they are.
+    pub fn table_bytes(&self) -> usize {
+        self.places.bytes() + self.read.iter().flatten().map(Table::bytes).sum::<usize>()
+    }
+
+    /// [`LevelHistory::bytes`] and [`LevelHistory::table_bytes`] with these tables, in pools of `capacity` slots.
+    pub fn bytes_for(tables: &[LevelTables], capacity: usize, gravity: bool) -> [usize; 2] {
+        let places = read_slots(tables, capacity).into_iter().filter(|&read| read).count();
+        let values = GROUP_VALUES + if gravity { 3 * GROUP_CELLS } else { 0 };
+        [places * values * T::BYTES, (capacity + 2 * places) * size_of::<u32>()]
     }
 
     /// Keeps the fluid of a level that begins a step, of the groups where it will be read.
@@ -127,6 +136,15 @@ impl<T: Real> LevelHistory<T> {
     pub fn add_fluxes(&mut self, device: &Device, planes: &Table<u32>, fluxes: &Buffer<T>) {
         add_slots(device, FLUX_PLANE_VALUES, fluxes, &mut self.register, planes);
     }
+}
+
+/// Whether a finer group interpolates from the group in each slot.
+fn read_slots(tables: &[LevelTables], capacity: usize) -> Vec<bool> {
+    let mut read = vec![false; capacity];
+    for &slot in tables.iter().flat_map(|finer| &finer.parents).filter(|&&slot| slot != NONE) {
+        read[slot as usize] = true;
+    }
+    read
 }
 
 impl<T: Real> State<T> {

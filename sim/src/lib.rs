@@ -9,6 +9,7 @@
 //! | [`level_history`] | past states of levels, for finer ones to interpolate between |
 //! | [`criterion`], [`refinement`] | what asks for finer cells, and the tree that follows |
 //! | [`gravity`] | the multi-level Poisson solve |
+//! | [`memory`], [`saved_state`] | what the arrays will take, before they do; the state to come back to |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
 //! | [`snapshot`] | the HDF5 file of checkpoints and outputs |
@@ -31,6 +32,7 @@ pub mod host_state;
 pub mod individual_step;
 pub mod level_history;
 pub mod level_sweep;
+pub mod memory;
 pub mod octree;
 pub mod parameters;
 pub mod records;

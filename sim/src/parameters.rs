@@ -24,6 +24,16 @@ pub enum Precision {
     Double,
 }
 
+impl Precision {
+    /// Bytes of a number.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Single => size_of::<f32>(),
+            Self::Double => size_of::<f64>(),
+        }
+    }
+}
+
 /// The coordinates of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -124,6 +134,10 @@ pub struct RunParameters {
     pub max_level: u8,
     /// Refinement criteria: one that is met is enough.
     pub refine: Vec<Criterion>,
+    /// Most cells that the octree may have, all levels together; where more are asked for, thresholds of the finest
+    /// levels are raised ([`crate::refinement`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cells: Option<u64>,
     /// Cells around a flagged cell that are flagged with it (paper, section 2.1).
     pub flag_buffer: u32,
     /// Uniform or individual time steps.
@@ -176,6 +190,7 @@ impl Default for RunParameters {
             four_pi_g: 1.0,
             max_level: 0,
             refine: Vec::new(),
+            max_cells: None,
             flag_buffer: 4,
             time_steps: TimeSteps::Uniform,
             regrid_every: 4,

@@ -44,6 +44,24 @@ pub struct CellPlace {
     pub cell: [usize; 3],
 }
 
+/// What `max_cells` did at the last regrid.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Raised {
+    /// The finest level that has groups, or would have; finer ones are left out.
+    pub level: u8,
+    /// By how much the thresholds that ask for it were raised; none if it is left out too.
+    pub factor: Option<f64>,
+}
+
+impl std::fmt::Display for Raised {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.factor {
+            Some(factor) => write!(f, "the thresholds for level {} are raised by {factor:.3}", self.level),
+            None => write!(f, "level {} is left out", self.level),
+        }
+    }
+}
+
 /// What the robustness ladder did in a step, beyond the entropy scalar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -207,6 +225,9 @@ pub struct StepRecord {
     pub density_max: f64,
     /// Whether a regrid changed the tree in the step or at its end.
     pub regridded: bool,
+    /// What `max_cells` did to the tree, as it is now; left out where it has done nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<Raised>,
     /// Seconds by part.
     pub timing: Timing,
     /// Bytes of all device arrays.

@@ -1,16 +1,27 @@
 //! From criteria and flags to the tree they ask for, and to it.
+//!
+//! With `max_cells` the tree is kept within a number of cells. Where more are asked for, the thresholds of the finest
+//! level are raised by the smallest factor of a fixed ladder with which they are not exceeded; if even without that level
+//! there would be too many, it is left out, and the next coarser one is the finest. So level by level what is coarser
+//! comes first, and on the finest what the criteria ask for most. That depends on the state and the number alone: not on
+//! the device, nor on what is free there, nor on regrids before.
 
 use crate::book::{Book, leaf_sums_from};
 use crate::clock::Clock;
 use crate::error::SimError;
 use crate::octree::{Key, Octree, clip, nest};
 use crate::parameters::RunParameters;
+use crate::records::Raised;
 use crate::state::State;
 use crate::step::Physics;
 use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
-use comove_kernels::layout::{DIRECTIONS, OCTANTS};
+use comove_kernels::layout::{DIRECTIONS, GROUP_CELLS, OCTANTS};
 use comove_kernels::{Buffer, Device, Eos, LevelTables, Real};
 use std::time::Instant;
+
+/// Thresholds are raised by 2^(n/16), n up to 512.
+const RUNGS_PER_OCTAVE: f64 = 16.0;
+const RUNGS: u32 = 512;
 
 /// The coarsest level from `from` on that has taken `regrid_every` steps since the levels finer than it were decided.
 pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Option<usize> {
@@ -33,27 +44,71 @@ pub fn regrid<T: Real>(
 ) -> Result<bool, SimError> {
     let started = Instant::now();
     state.steps_since_regrid[level..].fill(0);
-    let tree = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
-    let changed = tree != state.tree;
+    let wanted = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
+    let changed = wanted.tree != state.tree;
     if changed {
         let before = leaf_sums_from(state, level).sums.energy;
-        state.adopt_tree(tree, &physics.eos)?;
+        state.adopt_tree(wanted.tree, &physics.eos)?;
         book.add_regrid(leaf_sums_from(state, level).sums.energy - before);
     }
+    state.raised = wanted.raised;
     book.timing.regrid += started.elapsed().as_secs_f64();
     Ok(changed)
 }
 
-/// Flags `from` and all finer levels and derives the tree they ask for.
-pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, from: usize) -> Octree {
+/// The tree that criteria ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The tree.
+    pub tree: Octree,
+    /// What was done to keep it within `max_cells`.
+    pub raised: Option<Raised>,
+}
+
+/// Flags `from` and all finer levels and derives the tree they ask for, within `max_cells`.
+pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, from: usize) -> Wanted {
     let max_level = usize::from(surroundings.parameters.max_level);
-    let masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level))
-        .map(|l| match l {
-            l if l < from => Vec::new(),
-            l => surroundings.masks(&state.device, &state.tree, (l, l), &state.tables[l], &state.fluid),
-        })
-        .collect();
-    wanted_tree(&state.tree, &masks, max_level, from)
+    let flagged = |level: usize, factor: f64| match level {
+        level if level < from => Vec::new(),
+        level => surroundings.raised_masks(
+            &state.device,
+            &state.tree,
+            (level, level),
+            &state.tables[level],
+            &state.fluid,
+            factor,
+        ),
+    };
+    let mut masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level)).map(|level| flagged(level, 1.0)).collect();
+    let tree_of = |masks: &[Vec<u32>]| wanted_tree(&state.tree, masks, max_level, from);
+    let most = surroundings.parameters.max_cells.unwrap_or(u64::MAX);
+    let fits = |tree: &Octree| (tree.group_count() * GROUP_CELLS) as u64 <= most;
+
+    let all = tree_of(&masks);
+    if fits(&all) || all.level_count() == from + 1 {
+        return Wanted { tree: all, raised: None };
+    }
+    // the finest level without which the tree fits: its thresholds are raised
+    let (level, mut tree) = (from + 1..all.level_count())
+        .rev()
+        .map(|level| (level, tree_of(&masks[..level - 1])))
+        .find(|(level, tree)| fits(tree) || *level == from + 1)
+        .expect("some level is refined");
+    masks.truncate(level);
+    let factor = |rung: u32| (f64::from(rung) / RUNGS_PER_OCTAVE).exp2();
+    let (mut too_low, mut enough) = (0, RUNGS);
+    while enough - too_low > 1 {
+        let rung = too_low.midpoint(enough);
+        masks[level - 1] = flagged(level - 1, factor(rung));
+        let raised = tree_of(&masks);
+        if fits(&raised) {
+            (enough, tree) = (rung, raised);
+        } else {
+            too_low = rung;
+        }
+    }
+    let raised = Raised { level: level as u8, factor: (enough < RUNGS).then(|| factor(enough)) };
+    Wanted { tree, raised: Some(raised) }
 }
 
 /// What criteria have to know besides the gas: the same for all levels.
@@ -78,8 +133,9 @@ impl<'a, T: Real> Surroundings<'a, T> {
 
     /// What flags cells of level `level` of a tree; `None` where nothing can.
     ///
-    /// `place`: where that level lies in `tree`, a complete level standing as the root of a tree of its own.
-    fn criteria(&self, tree: &Octree, level: usize, place: usize) -> Option<FlagCriteria<T>> {
+    /// `place`: where that level lies in `tree`, a complete level standing as the root of a tree of its own; `factor`:
+    /// by how much thresholds are raised.
+    fn criteria(&self, tree: &Octree, level: usize, place: usize, factor: f64) -> Option<FlagCriteria<T>> {
         let clock = self.clock;
         let level = FlagLevel {
             level,
@@ -91,7 +147,8 @@ impl<'a, T: Real> Surroundings<'a, T> {
             mean_density: self.mean_density,
             eos: self.eos,
         };
-        let any_of: Vec<_> = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level)).collect();
+        let on_level = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level));
+        let any_of: Vec<_> = on_level.map(|criterion| criterion.raised(factor)).collect();
         (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
     }
 
@@ -107,8 +164,21 @@ impl<'a, T: Real> Surroundings<'a, T> {
         tables: &LevelTables,
         fluid: &Buffer<T>,
     ) -> Vec<u32> {
+        self.raised_masks(device, tree, (level, place), tables, fluid, 1.0)
+    }
+
+    /// The same with thresholds raised by a factor.
+    fn raised_masks(
+        &self,
+        device: &Device,
+        tree: &Octree,
+        (level, place): (usize, usize),
+        tables: &LevelTables,
+        fluid: &Buffer<T>,
+        factor: f64,
+    ) -> Vec<u32> {
         let mut masks = vec![0; tables.len() * OCTANTS];
-        if let Some(criteria) = self.criteria(tree, level, place) {
+        if let Some(criteria) = self.criteria(tree, level, place, factor) {
             let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
             let buffer = self.parameters.flag_buffer as usize;
             flag(device, tables, &coordinates, fluid, &criteria, buffer, &mut masks);

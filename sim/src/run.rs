@@ -5,10 +5,9 @@ use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::parameters::{MAX_COURANT, TimeSteps};
-use crate::records::{Ledger, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
-use crate::saved_state::SavedState;
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
 use crate::step::{Physics, step};
@@ -29,6 +28,8 @@ struct Restart {
     steps_since_regrid: Vec<u32>,
     #[serde(default)]
     patience: Patience,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raised: Option<Raised>,
 }
 
 /// A root step that has been taken.
@@ -55,8 +56,6 @@ pub(crate) struct Run<T> {
     header: SnapshotHeader,
     timing: Timing,
     cell_updates: u64,
-    /// The state at the start of the present root step, once one has been needed.
-    saved: Option<SavedState<T>>,
 }
 
 impl<T: Real> Run<T> {
@@ -69,6 +68,7 @@ impl<T: Real> Run<T> {
         for (now, &then) in state.steps_since_regrid.iter_mut().zip(&restart.steps_since_regrid) {
             *now = then;
         }
+        state.raised = restart.raised;
         let mut run = Self {
             clock: Clock::new(header.a, header.time, header.cosmology),
             step: header.step,
@@ -79,7 +79,6 @@ impl<T: Real> Run<T> {
             header,
             timing: Timing::default(),
             cell_updates: 0,
-            saved: None,
             state,
             physics,
         };
@@ -94,11 +93,12 @@ impl<T: Real> Run<T> {
         for _ in 0..self.physics.parameters.max_level {
             let surroundings =
                 Surroundings::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
-            let tree = refinement::wanted(&self.state, &surroundings, 0);
-            if tree == self.state.tree {
+            let wanted = refinement::wanted(&self.state, &surroundings, 0);
+            self.state.raised = wanted.raised;
+            if wanted.tree == self.state.tree {
                 break;
             }
-            self.state.adopt_tree(tree, &self.physics.eos)?;
+            self.state.adopt_tree(wanted.tree, &self.physics.eos)?;
         }
         self.sums = leaf_sums(&self.state);
         self.restart.initial = self.sums.sums;
@@ -160,12 +160,26 @@ impl<T: Real> Run<T> {
     pub(crate) fn step(&mut self) -> Result<StepRecord, SimError> {
         let started = Instant::now();
         let (dt, limit) = self.choose();
-        let interval = self.clock.interval(dt);
+        // without refinement there is always room for the step
+        let may_go_back = self.physics.parameters.retries > 0 || self.physics.parameters.max_level > 0;
         let mut saving = 0.0;
-        if self.physics.parameters.retries > 0 {
-            self.save()?;
+        if may_go_back {
+            self.state.save()?;
             saving = started.elapsed().as_secs_f64();
         }
+        let before = (self.clock, self.step, self.restart.clone(), self.sums, self.chosen.clone());
+        let record = self.take_step(dt, limit, started, saving);
+        // a tree that does not fit may be asked for in the middle of the step: no place to go on from
+        if may_go_back && record.as_ref().is_err_and(SimError::lacks_room) {
+            self.state.restore()?;
+            (self.clock, self.step, self.restart, self.sums, self.chosen) = before;
+        }
+        record
+    }
+
+    /// Takes a step of Δt, the state being saved.
+    fn take_step(&mut self, dt: f64, limit: StepLimit, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
+        let interval = self.clock.interval(dt);
         let Advance { mut book, dt, retries, patience } = self.advance(&interval)?;
         let ladder = book.ladder(self.leaf_cells(), retries);
         let cold_fraction = book.cold_cells() as f64 / self.leaf_cells();
@@ -205,33 +219,16 @@ impl<T: Real> Run<T> {
             density_min: self.sums.density[0],
             density_max: self.sums.density[1],
             regridded: book.regridded,
+            raised: self.state.raised,
             level_steps: book.level_steps,
             timing: book.timing,
-            device_bytes: self.device_bytes() as u64,
+            device_bytes: self.state.device_bytes() as u64,
             state_hash,
         })
     }
 
     fn leaf_cells(&self) -> f64 {
         self.state.tree.leaf_cells().iter().sum::<u64>() as f64
-    }
-
-    fn device_bytes(&self) -> usize {
-        self.state.device_bytes() + self.saved.as_ref().map_or(0, SavedState::bytes)
-    }
-
-    /// Keeps the state as it is now, to come back to.
-    fn save(&mut self) -> Result<(), SimError> {
-        match &mut self.saved {
-            Some(saved) => saved.take(&self.state)?,
-            None => self.saved = Some(SavedState::of(&self.state)?),
-        }
-        Ok(())
-    }
-
-    /// Goes back to the state that was saved.
-    fn restore(&mut self) -> Result<(), SimError> {
-        self.saved.as_ref().expect("saved before the step").restore(&mut self.state)
     }
 
     /// Advances the state, which is saved unless the recipe allows no retries, over an interval and sums its leaves. A
@@ -244,7 +241,7 @@ impl<T: Real> Run<T> {
         let mut book = loop {
             let parts = 1 << attempts.len();
             if parts > 1 {
-                self.restore()?;
+                self.state.restore()?;
             }
             let book = self.attempt(interval, parts, mean_density)?;
             timing.add(&book.timing);
@@ -377,14 +374,14 @@ impl<T: Real> Run<T> {
                 reason: format!("must lie in the next step, between {} and {next}", self.now()),
             });
         }
-        self.save()?;
+        self.state.save()?;
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {
             self.clock = interval.end;
             self.snapshot(Role::Output)
         });
-        self.restore()?;
+        self.state.restore()?;
         (self.clock, self.sums) = (clock, sums);
         branch
     }
@@ -399,6 +396,7 @@ impl<T: Real> Run<T> {
         header.precision = self.physics.parameters.precision;
         header.eta = self.physics.parameters.switch().max(0.0);
         self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
+        self.restart.raised = self.state.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         Ok(Snapshot { header, state: self.state.to_host() })
     }
@@ -414,7 +412,7 @@ impl<T: Real> Run<T> {
             mass_drift: self.mass_drift(),
             energy_residual: self.energy_residual(),
             cells: self.cells(),
-            bytes_per_cell: self.device_bytes() as f64 / self.cells() as f64,
+            bytes_per_cell: self.state.device_bytes() as f64 / self.cells() as f64,
             timing: self.timing,
             cell_updates: self.cell_updates,
             device: self.state.device.name(),

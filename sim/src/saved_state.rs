@@ -1,62 +1,60 @@
-//! The state at the start of a root step, to come back to: after a side branch, or when a step must be taken again.
+//! The state at the start of a root step, to come back to: after a side branch, when a step must be taken again, or when
+//! there is no room to go on.
 
 use crate::error::SimError;
 use crate::octree::Octree;
+use crate::records::Raised;
 use crate::state::State;
 use comove_kernels::{Buffer, KernelError, Real};
 
-/// Tree, slots, regrid counters and fluid of a [`State`] on its device.
+/// Tree, slots, what regrids remember and fluid of a [`State`] on its device.
 pub struct SavedState<T> {
     tree: Octree,
     slots: Vec<Vec<u32>>,
     steps_since_regrid: Vec<u32>,
+    raised: Option<Raised>,
     /// The pool, `[slots, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
 }
 
 impl<T: Real> SavedState<T> {
-    /// A copy of a state's tree and fluid.
-    ///
-    /// # Errors
-    /// [`KernelError::OutOfMemory`].
-    pub fn of(state: &State<T>) -> Result<Self, KernelError> {
-        let fluid = Buffer::zeros(&state.device, state.fluid.len())?;
-        let mut saved =
-            Self { tree: state.tree.clone(), slots: state.slots.clone(), steps_since_regrid: Vec::new(), fluid };
-        saved.take(state)?;
-        Ok(saved)
-    }
-
-    /// Overwrites the copy with a state as it is now.
-    ///
-    /// # Errors
-    /// [`KernelError::OutOfMemory`].
-    pub fn take(&mut self, state: &State<T>) -> Result<(), KernelError> {
-        if self.tree != state.tree {
-            self.tree = state.tree.clone();
-        }
-        self.slots.clone_from(&state.slots);
-        self.steps_since_regrid.clone_from(&state.steps_since_regrid);
-        self.fluid.grow(&state.device, state.fluid.len())?;
-        self.fluid.copy_from(&state.fluid);
-        Ok(())
-    }
-
-    /// Puts the copy back. Pools that have grown since keep their length.
-    ///
-    /// # Errors
-    /// [`SimError::Kernel`] if what depends on the tree does not fit.
-    pub fn restore(&self, state: &mut State<T>) -> Result<(), SimError> {
-        if state.tree != self.tree || state.slots != self.slots {
-            state.place(self.tree.clone(), self.slots.clone())?;
-        }
-        state.steps_since_regrid.clone_from(&self.steps_since_regrid);
-        state.fluid.copy_start_from(&self.fluid);
-        Ok(())
-    }
-
     /// Bytes on the device.
     pub fn bytes(&self) -> usize {
         self.fluid.len() * T::BYTES
+    }
+}
+
+impl<T: Real> State<T> {
+    /// Keeps the state as it is now, in place of what was kept before.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`]; the state is as it was, and nothing is kept.
+    pub fn save(&mut self) -> Result<(), KernelError> {
+        // too short a copy goes before a longer one comes
+        let before = self.saved.take().filter(|saved| saved.fluid.len() == self.fluid.len()).map(|saved| saved.fluid);
+        let mut fluid = before.map_or_else(|| Buffer::zeros(&self.device, self.fluid.len()), Ok)?;
+        fluid.copy_from(&self.fluid);
+        let (tree, slots) = (self.tree.clone(), self.slots.clone());
+        let (steps_since_regrid, raised) = (self.steps_since_regrid.clone(), self.raised);
+        self.saved = Some(SavedState { tree, slots, steps_since_regrid, raised, fluid });
+        Ok(())
+    }
+
+    /// Goes back to what was kept, which stays there. Pools that have grown since keep their length.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] if what depends on the tree does not fit.
+    ///
+    /// # Panics
+    /// If nothing was kept.
+    pub fn restore(&mut self) -> Result<(), SimError> {
+        let saved = self.saved.take().expect("the state was saved");
+        let same = self.tree == saved.tree && self.slots == saved.slots;
+        let placed = if same { Ok(()) } else { self.place(saved.tree.clone(), saved.slots.clone()) };
+        self.steps_since_regrid.clone_from(&saved.steps_since_regrid);
+        self.raised = saved.raised;
+        self.fluid.copy_start_from(&saved.fluid);
+        self.saved = Some(saved);
+        placed
     }
 }

@@ -31,8 +31,8 @@ impl Simulation {
     /// another trajectory from an output.
     ///
     /// # Errors
-    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::Kernel`] where
-    /// the device has no room.
+    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::NoRoom`] where
+    /// the memory does not suffice.
     pub fn start(device: Device, snapshot: &Snapshot, parameters: RunParameters) -> Result<Self, SimError> {
         check(snapshot, &parameters)?;
         Ok(Self(match parameters.precision {
@@ -60,7 +60,10 @@ impl Simulation {
     ///
     /// # Errors
     /// [`SimError::Unphysical`] naming the first bad cell, where neither the redo at first order nor shorter steps help;
-    /// the state is then of no further use and the last checkpoint is what to go on from.
+    /// the state is then of no further use and the last checkpoint is what to go on from. [`SimError::NoRoom`] where a
+    /// refinement does not fit the memory, [`comove_kernels::KernelError::OutOfMemory`] where another process was faster:
+    /// the run is then where it was before the step, and a checkpoint of it continues on a machine with more room with the
+    /// bits that it would have had.
     pub fn step(&mut self) -> Result<StepRecord, SimError> {
         each!(&mut self.0, run => run.step())
     }
@@ -122,6 +125,10 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
         let along = if axes.is_empty() { "no axis".into() } else { axes.join(", ") };
         let reason = format!("the initial state is periodic along {along}: its patches were laid out for that");
         return refuse("boundary", p.boundary.to_string(), reason);
+    }
+    let root_cells = snapshot.state.tree.cells(0).into_iter().map(|n| n as u64).product();
+    if let Some(most) = p.max_cells.filter(|&most| most < root_cells) {
+        return refuse("max_cells", most.to_string(), format!("the root level alone has {root_cells}"));
     }
     let finest = snapshot.state.tree.cells(0).into_iter().max().unwrap_or(0) as u64;
     if finest << p.max_level > 1 << 24 {

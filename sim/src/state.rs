@@ -5,8 +5,11 @@ use crate::error::SimError;
 use crate::gravity::{Gravity, Hierarchy};
 use crate::host_state::HostState;
 use crate::level_history::LevelHistory;
-use crate::octree::{Key, Octree, flux_planes::FluxTables, neighbours};
-use crate::parameters::{RunParameters, TimeSteps};
+use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
+use crate::octree::{Key, Octree, flux_planes::FluxTables};
+use crate::parameters::RunParameters;
+use crate::records::Raised;
+use crate::saved_state::SavedState;
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
@@ -52,8 +55,15 @@ pub struct State<T> {
     /// Steps that each level has taken since the levels finer than it were decided; with uniform steps the root counts
     /// for all.
     pub steps_since_regrid: Vec<u32>,
+    /// What `max_cells` did at the last regrid.
+    pub raised: Option<Raised>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
+    /// The state at the start of the present root step, once one has been needed.
+    pub(crate) saved: Option<SavedState<T>>,
+    /// Slots that every pool has.
+    capacity: usize,
+    kind: Kind,
     faces: [FaceBoundary; FACES],
     /// Whether gravity is isolated: then the mean density attracts too.
     isolated: bool,
@@ -66,46 +76,53 @@ impl<T: Real> State<T> {
     /// Puts a host state on a device.
     ///
     /// # Errors
-    /// [`SimError::Kernel`] if it does not fit.
+    /// [`SimError::NoRoom`] if it does not fit, before anything is taken.
     pub fn from_host(
         device: Device,
         host: &HostState,
         root_cell_width: f64,
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
-        let tree = host.tree.clone();
-        let groups = tree.group_count();
-        let mut slots = Vec::with_capacity(tree.level_count());
-        for level in 0..tree.level_count() {
-            let first = tree.first_of_level(level) as u32;
-            slots.push((first..first + tree.level(level).len() as u32).collect());
-        }
+        let faces = parameters.boundary.for_kernels(parameters.gamma);
+        let kind = Kind::of(parameters);
+        let layout = Layout::in_order(host.tree.clone(), faces);
+        let groups = host.tree.group_count();
+        let root_groups = host.tree.root_groups().map(|n| n as usize);
+        let root = memory::root_bytes(&device, root_groups, parameters);
+        let peak = Footprint::of::<T>(&layout, groups, kind, root).total() + device.working_bytes(groups);
+        // the host state makes room for the first snapshot
+        let held = (host.fluid.len() + host.potential.len()) * size_of::<f64>();
+        let snapshot = memory::snapshot_bytes(&device, groups, T::BYTES).saturating_sub(held);
+        check_room(&device, [0, peak, snapshot], &[], &layout)?;
+
+        let gravity = kind.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
         let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
-        let root_groups = tree.root_groups().map(|n| n as usize);
-        let gravity = parameters.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
-        let individual = parameters.time_steps == TimeSteps::Individual;
         let mut state = Self {
-            history: individual.then(|| LevelHistory::new(&device)).transpose()?,
+            history: kind.individual.then(|| LevelHistory::new(&device)).transpose()?,
             steps_since_regrid: vec![0; usize::from(parameters.max_level) + 1],
+            raised: None,
             tables: Vec::new(),
             root_slots: Table::default(),
             flux: FluxTables::default(),
             potential: Buffer::zeros(&device, 0)?,
-            next: Buffer::zeros(&device, groups * GROUP_VALUES)?,
+            next: Buffer::zeros(&device, 0)?,
             fluxes: Buffer::zeros(&device, 0)?,
-            marks: Marks::new(&device, groups)?,
+            marks: Marks::new(&device, 0)?,
+            saved: None,
             gravity,
-            faces: parameters.boundary.for_kernels(parameters.gamma),
+            kind,
+            faces,
             isolated: parameters.gravity_boundary == GravityBoundary::Isolated,
             free: Vec::new(),
+            capacity: 0,
             device,
-            tree,
-            slots,
+            tree: Octree::new(host.tree.root_groups(), host.tree.periodic()),
+            slots: Vec::new(),
             fluid,
             root_cell_width,
         };
-        state.derive_tables();
-        state.fit_pools(groups)?;
+        state.fit(&layout, groups)?;
+        state.take(layout);
         Ok(state)
     }
 
@@ -138,25 +155,67 @@ impl<T: Real> State<T> {
 
     /// Bytes of all device arrays.
     pub fn device_bytes(&self) -> usize {
-        let values = self.fluid.len() + self.next.len() + self.fluxes.len() + self.potential.len();
-        let history = self.history.as_ref().map_or(0, LevelHistory::bytes);
-        values * T::BYTES + self.marks.bytes() + self.gravity.as_ref().map_or(0, Gravity::bytes) + history
+        self.footprint().total()
+    }
+
+    /// Bytes of each of the device arrays.
+    pub fn footprint(&self) -> Footprint {
+        let bytes = |buffer: &Buffer<T>| buffer.len() * T::BYTES;
+        let tables = self.tables.iter().map(LevelTables::bytes).sum::<usize>();
+        let past = self.history.as_ref();
+        Footprint {
+            fluid: bytes(&self.fluid),
+            next: bytes(&self.next),
+            marks: self.marks.bytes(),
+            work: self.gravity.as_ref().map_or([0; 4], Gravity::work_bytes),
+            fluxes: bytes(&self.fluxes),
+            past: past.map_or(0, LevelHistory::bytes),
+            register: past.map_or(0, |history| bytes(&history.register)),
+            potential: bytes(&self.potential),
+            saved: self.saved.as_ref().map_or(0, SavedState::bytes),
+            root: self.gravity.as_ref().map_or(0, Gravity::root_bytes),
+            tables: tables + self.flux.bytes() + self.root_slots.bytes() + past.map_or(0, LevelHistory::table_bytes),
+        }
+    }
+
+    /// What the arrays would take on another tree, a saved state among them.
+    pub fn footprint_on(&self, tree: Octree) -> Footprint {
+        let (slots, ..) = self.slots_on(&tree);
+        let layout = Layout::new(tree, slots, self.faces);
+        self.wanted(&layout, self.capacities(&layout)[0])
     }
 
     /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
     /// hold the restricted values), new ones are interpolated from their parents, coarse levels first.
     ///
     /// # Errors
-    /// [`SimError::Kernel`] if the new tree does not fit; the state is then of no further use.
+    /// [`SimError::NoRoom`] if the new tree will not fit, before anything has moved. [`SimError::Kernel`] if it did not
+    /// although it should have, because another process was faster: then some pools are longer than others, and the state
+    /// is good for a snapshot and for nothing else.
     pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
-        self.fit_pools(tree.group_count())?;
-        let mut free = std::mem::take(&mut self.free);
+        let (slots, free, new) = self.slots_on(&tree);
+        let used = self.capacity.max(tree.group_count());
+        let layout = Layout::new(tree, slots, self.faces);
+        let capacity = self.room_for(&layout)?;
+        self.fit(&layout, capacity)?;
+        self.free = (used as u32..capacity as u32).rev().chain(free).collect();
+        self.take(layout);
+        for level in 1..self.level_count() {
+            prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
+        }
+        Ok(())
+    }
+
+    /// The slots of another tree's groups, those that then stay free (the first at the end), and its new groups level by
+    /// level. Where the pools have too few, slots behind them are used.
+    fn slots_on(&self, tree: &Octree) -> (Vec<Vec<u32>>, Vec<u32>, Vec<Vec<usize>>) {
+        let mut free = self.free.clone();
         for (level, (keys, slots)) in self.tree_levels().enumerate() {
             let stays = places_of(keys, tree.level(level));
             free.extend(stays.iter().zip(slots).filter(|(place, _)| place.is_none()).map(|(_, &slot)| slot));
         }
         free.sort_unstable_by(|a, b| b.cmp(a));
-
+        let mut beyond = self.capacity as u32..;
         let mut slots = Vec::with_capacity(tree.level_count());
         let mut new = Vec::with_capacity(tree.level_count());
         for level in 0..tree.level_count() {
@@ -166,21 +225,13 @@ impl<T: Real> State<T> {
                 Some(old) => self.slots[level][old],
                 None => {
                     new_here.push(g);
-                    free.pop().expect("the pools fit the new tree")
+                    free.pop().or_else(|| beyond.next()).expect("fewer than 2³² groups")
                 }
             });
             slots.push(level_slots.collect());
             new.push(new_here);
         }
-        self.free = free;
-        self.tree = tree;
-        self.slots = slots;
-        self.derive_tables();
-        self.fit_tables()?;
-        for level in 1..self.level_count() {
-            prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
-        }
-        Ok(())
+        (slots, free, new)
     }
 
     /// Takes a tree whose groups already sit in these slots of the pools.
@@ -191,15 +242,15 @@ impl<T: Real> State<T> {
     /// # Panics
     /// If a slot lies beyond the pools.
     pub(crate) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>) -> Result<(), SimError> {
-        let mut used = vec![false; self.next.len() / GROUP_VALUES];
+        let mut used = vec![false; self.capacity];
         for &slot in slots.iter().flatten() {
             used[slot as usize] = true;
         }
+        let layout = Layout::new(tree, slots, self.faces);
+        self.fit(&layout, self.capacity)?;
         self.free = (0..used.len() as u32).rev().filter(|&slot| !used[slot as usize]).collect();
-        self.tree = tree;
-        self.slots = slots;
-        self.derive_tables();
-        self.fit_tables()
+        self.take(layout);
+        Ok(())
     }
 
     /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels, isolated without the mean; nothing to do without
@@ -258,14 +309,15 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
-    fn derive_tables(&mut self) {
-        let tables = neighbours::build_tables(&self.tree, &self.slots, self.faces);
+    /// Is from now on where a layout says, with the copies on a GPU of what has not changed.
+    fn take(&mut self, layout: Layout) {
+        let Layout { tree, slots, tables, flux, root_slots } = layout;
+        (self.tree, self.slots) = (tree, slots);
         let old = std::mem::replace(&mut self.tables, tables);
         self.tables.iter_mut().zip(old).for_each(|(new, old)| new.keep(old));
-        let root_slots = neighbours::root_slots(&self.tree, &self.slots);
         let old = std::mem::replace(&mut self.root_slots, root_slots);
         self.root_slots.keep(old);
-        let old = std::mem::replace(&mut self.flux, FluxTables::build(&self.tree, &self.tables));
+        let old = std::mem::replace(&mut self.flux, flux);
         self.flux.keep(old);
     }
 
@@ -273,31 +325,86 @@ impl<T: Real> State<T> {
         (0..self.tree.level_count()).map(|l| (self.tree.level(l), self.slots[l].as_slice()))
     }
 
-    /// Lengthens the pools to hold `groups` groups, with an eighth to spare once they must grow.
-    fn fit_pools(&mut self, groups: usize) -> Result<(), SimError> {
-        let used = self.next.len() / GROUP_VALUES;
-        if groups > used {
-            let capacity = groups + groups / 8;
-            self.fluid.grow(&self.device, capacity * GROUP_VALUES)?;
-            self.next.grow(&self.device, capacity * GROUP_VALUES)?;
-            self.marks.grow(&self.device, capacity)?;
-            self.free.extend(used as u32..capacity as u32);
+    /// Slots that the pools may have for a layout, the first choice first: once they must grow, an eighth more than are
+    /// needed.
+    fn capacities(&self, layout: &Layout) -> [usize; 2] {
+        match layout.tree.group_count() {
+            groups if groups <= self.capacity => [self.capacity; 2],
+            groups => [groups + groups / 8, groups],
         }
-        if self.gravity.is_some() {
-            self.potential.grow(&self.device, self.next.len() / GROUP_VALUES * GROUP_CELLS)?;
-        }
-        self.fit_tables()
     }
 
-    /// Makes what depends on the tree's shape fit the tables.
-    fn fit_tables(&mut self) -> Result<(), SimError> {
-        self.fluxes.grow(&self.device, self.flux.planes * FLUX_PLANE_VALUES)?;
-        if let Some(history) = &mut self.history {
-            let capacity = self.next.len() / GROUP_VALUES;
-            let gravity = self.gravity.is_some();
-            history.fit(&self.device, &self.tables, capacity, self.flux.planes, gravity)?;
+    /// What the arrays take once they fit a layout.
+    fn wanted(&self, layout: &Layout, capacity: usize) -> Footprint {
+        let now = self.footprint();
+        Footprint::of::<T>(layout, capacity, self.kind, now.root).grown_from(&now)
+    }
+
+    /// The slots that the pools will have for a layout.
+    ///
+    /// # Errors
+    /// [`SimError::NoRoom`].
+    fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
+        let now = self.footprint();
+        let groups: Vec<usize> = self.tables.iter().map(LevelTables::len).collect();
+        let snapshot = memory::snapshot_bytes(&self.device, layout.tree.group_count(), T::BYTES);
+        let check = |capacity: usize| {
+            let peak = self.wanted(layout, capacity).peak_from(&now) + self.working_bytes(layout);
+            check_room(&self.device, [now.total(), peak, snapshot], &groups, layout)
+        };
+        let [roomy, tight] = self.capacities(layout);
+        check(roomy).map(|()| roomy).or_else(|_| check(tight).map(|()| tight))
+    }
+
+    /// Bytes that operations take for themselves.
+    fn working_bytes(&self, layout: &Layout) -> usize {
+        let gravity = self.gravity.as_ref().map_or(0, Gravity::working_bytes);
+        self.device.working_bytes(layout.tree.group_count()) + gravity
+    }
+
+    /// Makes everything long enough for a layout and pools of `capacity` slots. The potential comes last: if something
+    /// does not fit, the present one can still be solved.
+    fn fit(&mut self, layout: &Layout, capacity: usize) -> Result<(), SimError> {
+        let Self { device, kind, .. } = self;
+        let device = &*device;
+        let grows = capacity > self.capacity;
+        self.fluid.grow(device, capacity * GROUP_VALUES)?;
+        self.next.grow(device, capacity * GROUP_VALUES)?;
+        self.marks.grow(device, capacity)?;
+        if let Some(gravity) = &mut self.gravity {
+            gravity.fit(device, &layout.groups(), capacity)?;
         }
+        self.fluxes.grow(device, layout.flux.planes * FLUX_PLANE_VALUES)?;
+        if let Some(history) = &mut self.history {
+            history.fit(device, &layout.tables, capacity, layout.flux.planes, kind.gravity)?;
+        }
+        if kind.gravity {
+            self.potential.grow(device, capacity * GROUP_CELLS)?;
+        }
+        if grows {
+            // tables reach a GPU with their first use
+            let tables = self.wanted(layout, capacity).tables;
+            self.device.keep_ready(self.working_bytes(layout) + tables)?;
+        }
+        self.capacity = capacity;
         Ok(())
+    }
+}
+
+/// Whether a layout fits where so many bytes are taken and at most `peak` of the device will be, and leaves room for a
+/// snapshot on the host.
+fn check_room(
+    device: &Device,
+    [taken, peak, snapshot]: [usize; 3],
+    groups: &[usize],
+    layout: &Layout,
+) -> Result<(), SimError> {
+    match Memories::of(device).lack(taken, peak, snapshot) {
+        None => Ok(()),
+        Some((bound, needed, available)) => {
+            let (groups, wanted) = (groups.to_vec(), layout.groups());
+            Err(SimError::NoRoom(Box::new(Shortage { groups, wanted, needed, available, bound })))
+        }
     }
 }
 

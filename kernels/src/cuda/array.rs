@@ -48,7 +48,13 @@ impl<T: Copy> Array<T> {
         if bytes > 0 {
             device.activate();
             // SAFETY: the pointer is valid for the call.
-            let result = unsafe { sys::cuMemAllocAsync(&mut start, bytes, device.stream()) };
+            let mut allocate = || unsafe { sys::cuMemAllocAsync(&mut start, bytes, device.stream()) };
+            let mut result = allocate();
+            if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
+                // freed arrays may hold as much, in pieces
+                device.give_back(0);
+                result = allocate();
+            }
             if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
                 return Err(KernelError::OutOfMemory { device: device.name().into(), bytes });
             }

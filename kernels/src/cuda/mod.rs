@@ -37,6 +37,8 @@ include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 #[derive(Clone)]
 pub struct CudaDevice {
     shared: Arc<Shared>,
+    /// See [`crate::Device::limited_to`].
+    pub(crate) memory_limit: Option<u64>,
 }
 
 struct Shared {
@@ -46,6 +48,8 @@ struct Shared {
     modules: Vec<Module>,
     stream: Stream,
     context: Context,
+    /// Where arrays are taken from and freed to.
+    pool: sys::CUmemoryPool,
     ordinal: u32,
     name: String,
     capability: [i32; 2],
@@ -136,15 +140,17 @@ impl CudaDevice {
     fn open(ordinal: u32, host: CpuDevice, exact: bool) -> cust::error::CudaResult<Self> {
         let device = cust::device::Device::get_device(ordinal)?;
         let context = Context::new(device)?;
-        keep_freed_memory(device);
+        let pool = keep_freed_memory(device);
         let modules = MODULES.iter().map(|(name, binary)| load(name, binary)).collect::<Result<_, _>>()?;
         Ok(Self {
+            memory_limit: None,
             shared: Arc::new(Shared {
                 functions: Mutex::default(),
                 staging: Mutex::new(array::Staging::new()),
                 modules,
                 stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
                 context,
+                pool,
                 ordinal,
                 name: device.name()?,
                 capability: capability(device)?,
@@ -195,6 +201,42 @@ impl CudaDevice {
         // SAFETY: both pointers are valid for the call.
         unwrap("ask for free memory", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) });
         [free as u64, total as u64]
+    }
+
+    /// Bytes of freed arrays that the device keeps for the next ones.
+    pub(crate) fn unused_bytes(&self) -> u64 {
+        let [reserved, used] = self.pool_bytes();
+        reserved.saturating_sub(used)
+    }
+
+    /// Bytes that the memory pool holds, and those of them that are arrays.
+    fn pool_bytes(&self) -> [u64; 2] {
+        use sys::CUmemPool_attribute_enum::{
+            CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT as RESERVED, CU_MEMPOOL_ATTR_USED_MEM_CURRENT as USED,
+        };
+        // arrays are freed in the stream
+        self.synchronize();
+        [RESERVED, USED].map(|attribute| {
+            let mut bytes = 0u64;
+            // SAFETY: the pool is the device's; both attributes are a u64.
+            let result = unsafe { sys::cuMemPoolGetAttribute(self.shared.pool, attribute, (&raw mut bytes).cast()) };
+            unwrap("tell what its memory pool holds", result);
+            bytes
+        })
+    }
+
+    /// See [`crate::Device::keep_ready`].
+    pub(crate) fn keep_ready(&self, bytes: usize) -> Result<(), KernelError> {
+        drop(array::Array::<u8>::room(self, bytes)?);
+        self.give_back(bytes);
+        Ok(())
+    }
+
+    /// Gives back what the process holds unused beyond so many bytes.
+    pub(crate) fn give_back(&self, kept: usize) {
+        let [_, used] = self.pool_bytes();
+        // SAFETY: the pool is the device's.
+        unwrap("trim its memory pool", unsafe { sys::cuMemPoolTrimTo(self.shared.pool, used as usize + kept) });
     }
 
     /// Makes the device the one that this thread's calls are for.
@@ -321,8 +363,9 @@ fn most_shared_memory(device: cust::device::Device) -> usize {
     bytes as usize
 }
 
-/// Memory of freed arrays stays with the process for the next ones: allocating then costs no call into the system.
-fn keep_freed_memory(device: cust::device::Device) {
+/// Memory of freed arrays stays with the process for the next ones: allocating then costs no call into the system. The
+/// pool that holds it.
+fn keep_freed_memory(device: cust::device::Device) -> sys::CUmemoryPool {
     let mut pool = std::ptr::null_mut();
     let mut all = u64::MAX;
     let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
@@ -331,6 +374,7 @@ fn keep_freed_memory(device: cust::device::Device) {
         unwrap("find the memory pool", sys::cuDeviceGetDefaultMemPool(&mut pool, device.as_raw()));
         unwrap("set up the memory pool", sys::cuMemPoolSetAttribute(pool, attribute, (&raw mut all).cast()));
     }
+    pool
 }
 
 /// # Panics

@@ -66,6 +66,24 @@ pub enum FlagCriterion<T> {
 }
 
 impl<T> FlagCriterion<T> {
+    /// The same with a threshold harder to meet by a factor of at least 1; what has no threshold stays.
+    #[must_use]
+    pub fn raised(self, factor: f64) -> Self
+    where
+        T: Real,
+    {
+        let raise = |threshold: T| T::of(threshold.wide() * factor);
+        match self {
+            Self::DensityAbove(threshold) => Self::DensityAbove(raise(threshold)),
+            Self::GradientAbove { of, threshold } => Self::GradientAbove { of, threshold: raise(threshold) },
+            Self::LohnerAbove { of, threshold, filter } => {
+                Self::LohnerAbove { of, threshold: raise(threshold), filter }
+            }
+            Self::JeansCellsBelow(cells) => Self::JeansCellsBelow(cells / factor),
+            Self::Inside(_) | Self::Where(_) => self,
+        }
+    }
+
     /// Whether it reads the cells beside a cell.
     fn reads_neighbours(&self) -> bool {
         match self {

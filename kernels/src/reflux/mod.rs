@@ -53,6 +53,13 @@ pub struct RefluxTables {
     pub groups: Table<RefluxGroup>,
 }
 
+impl RefluxTables {
+    /// Bytes that they take on a device.
+    pub fn bytes(&self) -> usize {
+        self.faces.bytes() + self.groups.bytes()
+    }
+}
+
 /// Replaces the coarse fluxes through all faces by the means of the fine ones, then raises what fell below a floor.
 /// Energy and entropy scalar are both corrected; the next sweep makes them agree.
 ///

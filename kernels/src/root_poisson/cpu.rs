@@ -76,6 +76,16 @@ impl Work {
         }
     }
 
+    /// [`Work::bytes`] of a mesh of so many cells.
+    pub(super) fn bytes_for(cells: [usize; 3], isolated: bool) -> usize {
+        let [nx, ny, nz] = cells;
+        let modes = |length: [usize; 2]| (length[0] / 2 + 1) * length[1] * nz * size_of::<Mode>();
+        match isolated {
+            false => modes([nx, ny]),
+            true => modes([2 * nx, 2 * ny]) + LatticeGreen::bytes_for(cells),
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         let green = match &self.green {
             Green::Periodic(_) => 0,

@@ -97,6 +97,21 @@ impl Work {
         Ok(Self { device: device.clone(), cells, lengths, transforms })
     }
 
+    /// What a mesh of so many cells needs, cuFFT's own part included.
+    pub(super) fn bytes_for(cells: [usize; 3], isolated: bool) -> usize {
+        match isolated {
+            false => 2 * mesh_values(cells) * size_of::<f64>() + cells.iter().sum::<usize>() * size_of::<f64>(),
+            true => 2 * mesh_values(cells.map(|n| 2 * n)) * size_of::<f64>() + LatticeGreen::bytes_for(cells),
+        }
+    }
+
+    pub(super) fn working_bytes(&self) -> usize {
+        match &self.transforms {
+            Transforms::Device { .. } => 0,
+            Transforms::Host(_) => 2 * self.cells.iter().product::<usize>() * size_of::<f64>(),
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         match &self.transforms {
             Transforms::Device { green: Green::Periodic(green) | Green::Isolated(green), mesh, .. } => {

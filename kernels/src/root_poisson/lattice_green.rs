@@ -134,6 +134,11 @@ impl LatticeGreen {
         &self.values
     }
 
+    /// Bytes of the table for a mesh of so many cells.
+    pub(super) fn bytes_for(cells: [usize; 3]) -> usize {
+        cells.iter().map(|n| n + 1).product::<usize>() * size_of::<f64>()
+    }
+
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
         self.values.len() * size_of::<f64>()

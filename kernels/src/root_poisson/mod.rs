@@ -84,12 +84,33 @@ impl RootPoisson {
         Ok(Self { groups, work })
     }
 
+    /// Bytes that the transforms of so many groups need on a device: [`RootPoisson::bytes`], and on a GPU what cuFFT
+    /// takes, as much as the mesh.
+    pub fn bytes_for(device: &Device, groups: [usize; 3], isolated: bool) -> usize {
+        let cells = groups.map(|n| n * GROUP);
+        match device {
+            Device::Cpu(_) => cpu::Work::bytes_for(cells, isolated),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(_) => cuda::Work::bytes_for(cells, isolated),
+        }
+    }
+
     /// Bytes of work space.
     pub fn bytes(&self) -> usize {
         match &self.work {
             Work::Cpu(work) => work.bytes(),
             #[cfg(feature = "cuda")]
             Work::Cuda(work) => work.bytes(),
+        }
+    }
+
+    /// Bytes that a solve takes on the device for itself: where the root is transformed on the host, its source and its
+    /// potential.
+    pub fn working_bytes(&self) -> usize {
+        match &self.work {
+            Work::Cpu(_) => 0,
+            #[cfg(feature = "cuda")]
+            Work::Cuda(work) => work.working_bytes(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! `comove doctor`: what there is to compute with.
 
 use super::print;
-use crate::memory::{self, GIB};
 use comove_kernels::gpus::{Gpu, Gpus, gpus};
+use comove_kernels::memory::{self, GIB};
 use comove_kernels::{Device, isa};
 
 /// Prints a line for each device and library: what it is, what it lacks, what would help.

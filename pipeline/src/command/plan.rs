@@ -3,13 +3,14 @@
 use super::{directory, given, print, read};
 use crate::cli;
 use crate::error::PipelineError;
-use crate::executor::{resolve, result_of};
+use crate::executor::{Resolved, resolve, result_of};
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
-use crate::memory::GIB;
 use crate::recipe::{self, Recipe};
-use crate::stage::StageResult;
-use comove_sim::Role;
+use crate::stage::{Memory, Stage, StageResult};
+use comove_kernels::Device;
+use comove_kernels::memory::GIB;
+use comove_sim::{Octree, Role, Snapshot};
 
 /// Prints the plan.
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
@@ -41,12 +42,14 @@ pub(super) fn lines(
     history: &History,
     folder: Option<&CampaignFolder>,
 ) -> Result<Vec<Line>, PipelineError> {
+    let device = Device::cpu(1)?;
     let mut results: Vec<Option<StageResult>> = Vec::new();
     let mut lines = Vec::new();
     for (n, node) in recipe.campaign.stages.iter().enumerate() {
         let stage = node.stage();
         let inputs = recipe.campaign.inputs_of(node);
         let known: Option<Vec<&StageResult>> = inputs.iter().map(|&n| results[n].as_ref()).collect();
+        let mut begun = None;
         let (state, result) = match (stage.given(), known) {
             (Some(given), _) => ("given".to_owned(), Some(given?)),
             (None, None) => {
@@ -58,18 +61,45 @@ pub(super) fn lines(
                 let stage_history = history.stage(&resolved.fingerprint);
                 let done = stage_history.filter(|h| stage.is_done(h)).zip(folder);
                 let result = done.map(|(h, folder)| result_of(folder, &resolved.folder, h));
+                begun = octree(&resolved, stage_history, folder);
                 (format!("{} ({})", state_of(stage_history, result.is_some()), resolved.folder), result)
             }
         };
-        let memory = match stage.memory_bytes() / GIB {
-            needed if needed >= 0.1 && result.is_none() => format!("; needs about {needed:.1} GiB of memory"),
-            _ => String::new(),
-        };
+        let memory = if result.is_none() { memory_of(stage, &device, begun.as_ref()) } else { String::new() };
         let text = format!("{:>3}  {:<16} {state}\n     {}{memory}", n + 1, stage.kind(), stage.describe());
         lines.push(Line { text, done: result.is_some() });
         results.push(result);
     }
     Ok(lines)
+}
+
+/// The octree that a run goes on from, and the file that holds it: its newest checkpoint, or the snapshot that it reads.
+fn octree(
+    resolved: &Resolved,
+    history: Option<&StageHistory>,
+    folder: Option<&CampaignFolder>,
+) -> Option<(String, Octree)> {
+    let files = history.into_iter().flat_map(|h| h.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint));
+    let own = files.zip(folder).map(|(s, folder)| folder.path().join(&resolved.folder).join(&s.file)).next();
+    let path = own.or_else(|| Some(resolved.inputs.first()?.first()?.path.clone()))?;
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    // any other file holds none
+    Snapshot::read_tree(&path).ok().map(|(_, tree)| (name, tree))
+}
+
+/// What a stage needs, in words; nothing where that is little.
+fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)>) -> String {
+    let Memory { host, device } = stage.memory(device, begun.map(|(_, tree)| tree));
+    let [host, device] = [host, device].map(|bytes| bytes / GIB);
+    let of_device = match begun {
+        Some((file, _)) => format!("{device:.2} GiB of the device's memory with the levels of {file}"),
+        None => format!("at least {device:.2} GiB of the device's memory (its root level alone)"),
+    };
+    match (host + device >= 0.005, device > 0.0) {
+        (false, _) => String::new(),
+        (true, false) => format!("; needs about {host:.2} GiB of memory"),
+        (true, true) => format!("; needs {of_device} and {host:.2} GiB of the host's"),
+    }
 }
 
 /// What there is of a stage, in words.

@@ -15,6 +15,7 @@ use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
 use clap::CommandFactory;
 use comove_kernels::Device;
+use comove_kernels::memory::GIB;
 use comove_sim::Role;
 use std::path::Path;
 
@@ -47,7 +48,11 @@ pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError>
 fn device(machine: &Machine) -> Result<Device, PipelineError> {
     // analyses use the global pool; a second call in one process (tests) keeps the first pool
     let _ = rayon::ThreadPoolBuilder::new().num_threads(machine.threads).build_global();
-    Ok(Device::from_name(&machine.device, machine.threads)?)
+    let device = Device::from_name(&machine.device, machine.threads)?;
+    Ok(match machine.memory {
+        Some(gib) => device.limited_to((gib * GIB) as u64),
+        None => device,
+    })
 }
 
 fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lock) -> Result<(), PipelineError> {

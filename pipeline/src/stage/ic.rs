@@ -5,12 +5,13 @@
 
 use super::extents::Extents;
 use super::section::Section;
-use super::{Input, Stage, Work};
+use super::{Input, Memory, Stage, Work};
 use crate::error::PipelineError;
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
+use comove_kernels::Device;
 use comove_sim::clock::Clock;
-use comove_sim::{Coordinates, Cosmology, Role, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, Octree, Role, RunParameters, Snapshot, SnapshotHeader};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -143,12 +144,12 @@ impl Stage for InitialCondition {
         }
     }
 
-    fn memory_bytes(&self) -> f64 {
+    fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
         let cells = match self {
             Self::Gaussian(ic) => ic.cells,
             Self::Load(ic) => ic.cells,
         };
-        BYTES_PER_CELL * volume(cells)
+        Memory { host: BYTES_PER_CELL * volume(cells), device: 0.0 }
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

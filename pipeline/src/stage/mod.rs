@@ -31,10 +31,21 @@ pub mod work;
 
 use crate::error::PipelineError;
 use crate::ledger::StageHistory;
+use comove_kernels::Device;
+use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
 use serde_json::Value;
 use std::path::PathBuf;
 pub use work::Work;
+
+/// Bytes that a stage needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// On the host, besides those on a device that is the host.
+    pub host: f64,
+    /// On the device.
+    pub device: f64,
+}
 
 /// One kind of work in a campaign, with its options.
 pub trait Stage: std::fmt::Debug + Send + Sync {
@@ -75,9 +86,10 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Bytes of memory that it needs at the least, where its options say so: more than there is is refused beforehand.
-    fn memory_bytes(&self) -> f64 {
-        0.0
+    /// What it needs at the least, where its options say so: more than there is is refused beforehand. `tree`: the octree
+    /// that it goes on from, for a run that has begun or that continues a snapshot.
+    fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
+        Memory::default()
     }
 
     /// Whether its history leaves nothing to do. A run whose outputs were extended is not done.

@@ -83,6 +83,13 @@ impl FluxTables {
         }
     }
 
+    /// Bytes that they take on a device.
+    pub fn bytes(&self) -> usize {
+        let lists = [&self.slots, &self.written, &self.between];
+        lists.into_iter().flatten().map(Table::bytes).sum::<usize>()
+            + self.reflux.iter().map(RefluxTables::bytes).sum::<usize>()
+    }
+
     /// Takes over what has not changed from tables of before, with its copies on a GPU.
     pub fn keep(&mut self, old: Self) {
         let lists = [(&mut self.slots, old.slots), (&mut self.written, old.written), (&mut self.between, old.between)];

@@ -22,21 +22,16 @@ pub mod trajectory;
 
 use super::formula::Formula;
 use super::ic::{self, InitialFacts, MESH};
-use super::{Input, Selection, Stage, StageResult, Work};
+use super::{Input, Memory, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::{Moment, list};
-use comove_sim::{Precision, Role, RunParameters};
+use comove_kernels::Device;
+use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::{Octree, Role, RunParameters, memory};
 pub use options::Checkpoints;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// Bytes that a cell of the octree takes on the host while a run begins or writes a snapshot: six fields and the
-/// potential in double precision.
-const HOST_BYTES_PER_CELL: f64 = 56.0;
-
-/// Bytes that a cell takes on the device in single precision, all fields, tables and work space (measured: 90).
-const DEVICE_BYTES_PER_CELL: f64 = 90.0;
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -136,13 +131,21 @@ impl Stage for Evolve {
         }
     }
 
-    fn memory_bytes(&self) -> f64 {
-        let double = if self.parameters.precision == Precision::Double { 2.0 } else { 1.0 };
-        let per_cell = HOST_BYTES_PER_CELL + double * DEVICE_BYTES_PER_CELL;
-        match &self.origin {
-            Origin::Initial(facts) => ic::BYTES_PER_CELL * ic::volume(facts.cells) + per_cell * ic::volume(facts.root),
-            Origin::Formula(formula) => per_cell * ic::volume(formula.setup.root),
-            Origin::Saved { .. } => 0.0,
+    /// The octree's arrays and a snapshot of it: of the root alone where nothing more is known.
+    fn memory(&self, device: &Device, tree: Option<&Octree>) -> Memory {
+        let a_cell = memory::snapshot_bytes(device, 1, self.parameters.precision.bytes()) as f64 / GROUP_CELLS as f64;
+        let of_root = |root: [usize; 3], mesh: f64| Memory {
+            host: mesh + a_cell * ic::volume(root),
+            device: memory::root_device_bytes(device, root, &self.parameters),
+        };
+        match (tree, &self.origin) {
+            (Some(tree), _) => Memory {
+                host: a_cell * (tree.group_count() * GROUP_CELLS) as f64,
+                device: memory::device_bytes(device, tree, &self.parameters) as f64,
+            },
+            (None, Origin::Initial(facts)) => of_root(facts.root, ic::BYTES_PER_CELL * ic::volume(facts.cells)),
+            (None, Origin::Formula(formula)) => of_root(formula.setup.root, 0.0),
+            (None, Origin::Saved { .. }) => Memory::default(),
         }
     }
 
@@ -154,7 +157,7 @@ impl Stage for Evolve {
         let missing = self.missing(&work.history());
         let mut files: Vec<String> = Vec::new();
         if !missing.is_empty() {
-            let mut simulation = start::start(self, work, &missing)?;
+            let mut simulation = start::start(self, work, &missing).map_err(PipelineError::before_start)?;
             let summary = trajectory::follow(&mut simulation, self, work, &missing)?;
             work.write_json(section::SUMMARY, &summary)?;
         } else {

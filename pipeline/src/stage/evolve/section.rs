@@ -113,7 +113,10 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         ("cells floored", of_updates(ledger.floored_cells, Tally::floored_fraction)),
         ("device", summary.device.clone()),
     ];
-    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+    let raised = tally
+        .filter(|tally| tally.raised > 0)
+        .map(|tally| ("steps in which max_cells raised the finest thresholds", tally.raised.to_string()));
+    rows.into_iter().chain(raised).map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
 /// Seconds and percent of each part of a step.

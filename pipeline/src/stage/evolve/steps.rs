@@ -4,7 +4,7 @@
 //! recorded again.
 
 use crate::error::PipelineError;
-use comove_sim::records::{Ladder, StepRecord, Timing};
+use comove_sim::records::{Ladder, Raised, StepRecord, Timing};
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -90,6 +90,8 @@ pub struct Tally {
     pub retries: u64,
     /// Cells that floors repaired in these steps.
     pub floored_cells: u64,
+    /// Steps with a tree that `max_cells` has kept small.
+    pub raised: u64,
     /// Seconds by part.
     pub timing: Timing,
 }
@@ -121,6 +123,7 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
         cell_updates: u64,
         ladder: Ladder,
         timing: Timing,
+        raised: Option<Raised>,
     }
     let path = folder.join(FILE);
     let file = File::open(&path).map_err(PipelineError::io(&path))?;
@@ -135,6 +138,7 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
         tally.redone_cells += record.ladder.redone_cells;
         tally.retries += u64::from(record.ladder.retries);
         tally.floored_cells += record.ladder.floored_cells;
+        tally.raised += u64::from(record.raised.is_some());
     }
     Ok(tally)
 }

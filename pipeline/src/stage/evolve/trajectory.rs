@@ -3,11 +3,11 @@
 use super::snapshots::{SnapshotWriter, checkpoint_name};
 use super::steps::Steps;
 use super::{Evolve, Work};
-use crate::error::PipelineError;
+use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
-use comove_sim::Simulation;
-use comove_sim::records::RunSummary;
+use comove_sim::records::{Raised, RunSummary, StepRecord};
+use comove_sim::{SimError, Simulation};
 use std::time::{Duration, Instant};
 
 /// What surrounds the loop.
@@ -20,12 +20,15 @@ struct Voyage<'a, 'w> {
     /// Step of the newest checkpoint, written or read.
     checkpointed: Option<u64>,
     written_at: Instant,
+    /// What `max_cells` did to the tree, as was said last.
+    raised: Option<Raised>,
 }
 
 /// Steps `simulation` until every output of `missing` (in order of time) is written.
 ///
 /// # Errors
-/// [`PipelineError::Sim`], [`PipelineError::Io`]; [`PipelineError::Interrupted`] after a checkpoint if somebody asked.
+/// [`PipelineError::Sim`], [`PipelineError::Io`]; after a checkpoint [`PipelineError::Interrupted`] if somebody asked,
+/// [`PipelineError::NoRoom`] where the next step does not fit the memory.
 pub fn follow(
     simulation: &mut super::start::Started,
     run: &Evolve,
@@ -41,9 +44,13 @@ pub fn follow(
         progress: work.progress.stage(&folder),
         checkpointed: simulation.checkpoint_step,
         written_at: Instant::now(),
+        raised: None,
         work,
     };
-    let result = voyage.sail(&mut simulation.simulation, missing);
+    let result = match voyage.sail(&mut simulation.simulation, missing) {
+        Err(PipelineError::Sim(error)) if error.lacks_room() => Err(voyage.strand(&mut simulation.simulation, error)),
+        result => result,
+    };
     // what was being written is finished even if a step failed
     let finished = voyage.writer.finish(voyage.work);
     result.and_then(|summary| finished.map(|()| summary))
@@ -59,6 +66,8 @@ impl Voyage<'_, '_> {
                 if moment == self.run.end {
                     self.checkpoint(simulation, false)?;
                 }
+                // one snapshot in memory at a time
+                self.writer.finish(self.work)?;
                 let output = simulation.output_at(moment.now())?;
                 self.writer.output(self.work, output, moment)?;
             }
@@ -67,8 +76,9 @@ impl Voyage<'_, '_> {
                 return Ok(simulation.summary());
             }
             let before = simulation.now();
-            let record = simulation.step().inspect_err(|_| self.name_last_checkpoint())?;
+            let record = simulation.step().inspect_err(|error| self.name_last_checkpoint(error))?;
             self.steps.append(&record)?;
+            self.say_what_is_raised(&record);
             tracing::debug!("{}", step_line(&record));
             self.progress.step(&record, self.run.end.fraction(start, simulation.now()));
             self.writer.collect(self.work)?;
@@ -79,6 +89,19 @@ impl Voyage<'_, '_> {
                 return Err(PipelineError::Interrupted { folder: self.work.campaign.into(), by });
             }
         }
+    }
+
+    /// Warns where `max_cells` begins or ceases to decide on a level.
+    fn say_what_is_raised(&mut self, record: &StepRecord) {
+        let level = |raised: Option<Raised>| raised.map(|raised| raised.level);
+        if level(record.raised) != level(self.raised) {
+            let place = Moment::after(record).brief();
+            match record.raised {
+                Some(raised) => tracing::warn!("{place}: {raised}, to stay within max_cells"),
+                None => tracing::info!("{place}: what is asked for is within max_cells again"),
+            }
+        }
+        self.raised = record.raised;
     }
 
     fn checkpoint_if_due(&mut self, simulation: &mut Simulation, before: f64) -> Result<(), PipelineError> {
@@ -94,14 +117,33 @@ impl Voyage<'_, '_> {
         if self.checkpointed == Some(simulation.step_number()) && !lasting {
             return Ok(());
         }
-        self.checkpointed = Some(simulation.step_number());
         self.steps.sync()?;
+        self.writer.finish(self.work)?;
         let snapshot = simulation.checkpoint()?;
+        self.checkpointed = Some(simulation.step_number());
         self.writer.checkpoint(self.work, snapshot, lasting)
     }
 
-    /// A step that fails has spoilt the state: say what the run can be continued from.
-    fn name_last_checkpoint(&self) {
+    /// There is no room for the next step: leaves a checkpoint of the last one.
+    fn strand(&mut self, simulation: &mut Simulation, source: SimError) -> PipelineError {
+        match self.checkpoint(simulation, false).and_then(|()| self.writer.finish(self.work)) {
+            Ok(()) => {
+                let file = checkpoint_name(simulation.step_number());
+                PipelineError::NoRoom { source, left: Left::Checkpoint { file, folder: self.work.campaign.into() } }
+            }
+            Err(error) => {
+                tracing::error!("{source}; {error}");
+                error
+            }
+        }
+    }
+
+    /// A step that fails has spoilt the state, unless it was not begun for lack of room: say what the run can be continued
+    /// from.
+    fn name_last_checkpoint(&self, error: &SimError) {
+        if error.lacks_room() {
+            return;
+        }
         match self.checkpointed {
             Some(step) => tracing::error!("the last good checkpoint is {}", checkpoint_name(step)),
             None => tracing::error!("no checkpoint was written before"),

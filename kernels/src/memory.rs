@@ -1,10 +1,73 @@
-//! The memory that this process may still take.
+//! The memory that this process may still take, on the host and on a device.
+//!
+//! A run predicts what it will take before it takes it (`comove_sim::memory`) and compares that with
+//! [`Device::free_bytes`] and [`Device::memory_limit`]. What operations allocate for themselves while they run is no part
+//! of such a prediction: it is [`Device::working_bytes`], which is kept ready beside it.
 
+use crate::device::Device;
+use crate::error::KernelError;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
 /// A gibibyte in bytes.
 pub const GIB: f64 = 1_073_741_824.0;
+
+impl Device {
+    /// The same device for a run that may take at most so many bytes of its memory: it is asked for, not enforced.
+    #[must_use]
+    pub fn limited_to(mut self, bytes: u64) -> Self {
+        match &mut self {
+            Self::Cpu(cpu) => cpu.memory_limit = Some(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.memory_limit = Some(bytes),
+        }
+        self
+    }
+
+    /// The bytes that a run may take at most, if that was said.
+    pub fn memory_limit(&self) -> Option<u64> {
+        match self {
+            Self::Cpu(cpu) => cpu.memory_limit,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.memory_limit,
+        }
+    }
+
+    /// Bytes of the device that this process may still take: on a GPU what is free and what freed arrays have left to the
+    /// process, on the CPU what [`available`] says (`None` where the system does not).
+    pub fn free_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Cpu(_) => available().map(|bytes| bytes as u64),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => Some(cuda.memory()[0] + cuda.unused_bytes()),
+        }
+    }
+
+    /// Bytes that operations on so many groups take for themselves while they run, at the most: reports and lists of
+    /// groups, and on a GPU the surroundings of the blocks that are swept at once.
+    pub fn working_bytes(&self, groups: usize) -> usize {
+        const A_GROUP: usize = 2 << 10;
+        match self {
+            Self::Cpu(_) => groups * A_GROUP,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => (cuda.multiprocessors() as usize * (1 << 20)).max(64 << 20) + groups * A_GROUP,
+        }
+    }
+
+    /// Sees to it that the next arrays, so many bytes together, find room whatever other processes do, and gives back
+    /// what this process holds unused beyond that. Nothing to do on the CPU.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables, clippy::unnecessary_wraps))]
+    pub fn keep_ready(&self, bytes: usize) -> Result<(), KernelError> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.keep_ready(bytes),
+        }
+    }
+}
 
 /// Bytes that are free for this process: what the system says, or the control groups that it runs in (a container, a
 /// batch job) where they leave less. `None` where the system does not say.
