@@ -101,6 +101,7 @@ fn of_groups(root: &Path, membership: &str) -> impl Iterator<Item = f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Buffer;
 
     #[test]
     fn the_system_and_its_groups_are_read() {
@@ -119,5 +120,34 @@ mod tests {
         let left: Vec<f64> = of_groups(folder.path(), "0::/slurm/job\n").collect();
         assert_eq!(left, [500.0]);
         assert_eq!(of_groups(folder.path(), "").count(), 0);
+    }
+
+    #[test]
+    fn a_limit_belongs_to_a_device() {
+        let device = Device::cpu(1).unwrap();
+        assert_eq!(device.memory_limit(), None);
+        let limited = device.clone().limited_to(5);
+        assert_eq!((limited.memory_limit(), device.memory_limit()), (Some(5), None));
+        assert!(limited.free_bytes().is_none_or(|bytes| bytes > 0) && limited.keep_ready(1 << 60).is_ok());
+        assert!(device.working_bytes(10) > device.working_bytes(1));
+    }
+
+    /// What an array takes is no longer free and comes back with it; more than there is, is refused. Arrays of tests at
+    /// the same time are small.
+    #[test]
+    fn gpu_memory_is_counted() {
+        crate::testing::with_gpu(|gpu| {
+            const BYTES: usize = 512 << 20;
+            let free = || gpu.free_bytes().expect("a GPU says");
+            gpu.keep_ready(BYTES).expect("room");
+            let before = free();
+            let array = Buffer::<u8>::zeros(gpu, BYTES).expect("room");
+            let with = free();
+            drop(array);
+            assert!(before - with >= BYTES as u64 / 2 && free() - with >= BYTES as u64 / 2);
+            let too_much = 2 * before as usize;
+            assert!(matches!(Buffer::<u8>::zeros(gpu, too_much), Err(KernelError::OutOfMemory { .. })));
+            assert!(gpu.keep_ready(too_much).is_err() && gpu.keep_ready(0).is_ok());
+        });
     }
 }

@@ -72,13 +72,14 @@ fn stop_and_go_on(parameters: &RunParameters, initial: &Snapshot, with_output: b
     assert!(most > least + least / 4, "the tree must grow: {bytes:?}");
 
     // an array that grows is there twice for a moment, and operations need something for themselves
-    let mut roomy = start(device(2).limited_to(most + most / 3), initial).expect("start");
+    let working = device(1).working_bytes(0) as u64;
+    let mut roomy = start(device(2).limited_to(most + most / 3 + working), initial).expect("start");
     for record in &records {
         assert_eq!(roomy.step().expect("room").state_hash, record.state_hash);
     }
 
     let mut stops = BTreeSet::new();
-    for limit in (0..LIMITS).map(|n| least + (most - least) * n / LIMITS) {
+    for limit in (0..LIMITS).map(|n| working + least + (most - least) * n / LIMITS) {
         let Ok(limited) = start(device(2).limited_to(limit), initial) else { continue };
         let (reached, checkpoint) = stop(limited, limit, &records, with_output);
         stops.insert(reached);
