@@ -2,13 +2,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Layout`] | a tree, the slots of its groups, and the tables that follow: made on the host, without touching the state |
+//! | `Layout` | a tree, the slots of its groups, and the tables that follow: made on the host, without touching the state |
 //! | [`Footprint`] | the bytes of every array, as they are or as a layout wants them |
 //! | [`Shortage`] | the numbers where that does not fit |
 //!
-//! The prediction is exact: the lengths of all arrays follow from the layout, and [`State`] makes them in one place. Beside
-//! them the device keeps room for what operations take for themselves ([`comove_kernels::Device::working_bytes`]), and
-//! the host for the snapshot that a run must be able to write when it has to stop.
+//! The prediction is exact: the lengths of all arrays follow from the layout, and [`crate::state::State`] makes them in
+//! one place. Beside them the device keeps room for what operations take for themselves
+//! ([`comove_kernels::Device::working_bytes`]), and the host for the snapshot that a run must be able to write when it has
+//! to stop.
 
 use crate::boundary::GravityBoundary;
 use crate::gravity::Gravity;

@@ -194,7 +194,7 @@ mod tests {
             let mut gas = || {
                 let pressure = 10f64.powf(2.0 * noise.next() - 2.0);
                 let velocity = [0, 1, 2].map(|_| 4.0 * noise.next() * noise.next());
-                conserved(1.0 + 0.8 * noise.next(), velocity, pressure, gamma)
+                conserved(10f64.powf(1.5 * noise.next()), velocity, pressure, gamma)
             };
             let fluid: Vec<T> = mesh.fill(|_| gas());
             let before: Vec<T> = mesh.fill(|_| gas());

@@ -66,20 +66,19 @@ __device__ __forceinline__ bool is_beyond(uint32_t outside, int dx, int dy, int 
            ((dx < 0 ? 1 : dx > 0 ? 2 : 0) | (dy < 0 ? 4 : dy > 0 ? 8 : 0) | (dz < 0 ? 16 : dz > 0 ? 32 : 0));
 }
 
-/// Whether it has to be made: interpolated from the coarser level, or, beyond a wall, from cells inside.
-__device__ __forceinline__ bool is_made(const uint32_t *row, uint32_t outside, int dx, int dy, int dz) {
-    return is_beyond(outside, dx, dy, dz) || row[direction(dx, dy, dz)] == NONE;
-}
-
 /// -1, 0 or 1: in which group a coordinate lies.
 __device__ __forceinline__ int step_of(int n) { return (n >= GROUP) - (n < 0); }
 
 /// A group and what surrounds it, looked up once for all threads of a block.
 struct Surrounded {
     uint32_t slots[DIRECTIONS]; // of the groups around and of itself
-    uint32_t made;              // bits by direction: the region is made, not read
+    // bits by direction: the region is made, not read; it is made from the coarser level
+    uint32_t made, interpolated;
 
     __device__ __forceinline__ bool is_made(int dx, int dy, int dz) const { return made >> direction(dx, dy, dz) & 1; }
+    __device__ __forceinline__ bool is_interpolated(int dx, int dy, int dz) const {
+        return interpolated >> direction(dx, dy, dz) & 1;
+    }
 };
 
 /// Coarse cells around a tile that the cells that are made there depend on: [6, Z, Y, 14]. The first lies three cells
@@ -105,9 +104,11 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
     for (int e = threadIdx.x; e < Block::CELLS; e += blockDim.x) {
         const int x = e % Block::X_CELLS - Block::MARGIN, y = e / Block::X_CELLS % Block::Y_CELLS - Block::MARGIN + origin_y / 2;
         const int z = e / (Block::X_CELLS * Block::Y_CELLS) - Block::MARGIN + origin_z / 2;
-        const auto made = [&](int dx, int dy, int dz) { return around.is_made(step(x + dx), step(y + dy), step(z + dz)); };
-        if (!(made(0, 0, 0) || made(-1, 0, 0) || made(1, 0, 0) || made(0, -1, 0) || made(0, 1, 0) || made(0, 0, -1) ||
-              made(0, 0, 1)))
+        const auto needs = [&](int dx, int dy, int dz) {
+            return around.is_interpolated(step(x + dx), step(y + dy), step(z + dz));
+        };
+        if (!(needs(0, 0, 0) || needs(-1, 0, 0) || needs(1, 0, 0) || needs(0, -1, 0) || needs(0, 1, 0) || needs(0, 0, -1) ||
+              needs(0, 0, 1)))
             continue;
         T u[FIELDS];
         const auto in_parent = [&](int axis, int n) { return int(ghosts.octant >> axis & 1) * PATCH + n; };
@@ -117,7 +118,6 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
     }
     __syncthreads();
 
-    const uint32_t outside = sweep.level.outside[g];
     // the pairs of fine cells that reach the shell, along each axis: a coarse cell's eight have their slopes in common
     constexpr int PAIRS_X = Block::X_CELLS - 2, PAIRS_Y = Block::Y_CELLS - 2, PAIRS_Z = Block::Z_CELLS - 2;
     for (int e = threadIdx.x; e < PAIRS_X * PAIRS_Y * PAIRS_Z; e += blockDim.x) {
@@ -132,7 +132,7 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
         const auto inside = [&](int n) { return reaches[0][n & 1] && reaches[1][n >> 1 & 1] && reaches[2][n >> 2]; };
         T *first = shell + ((2 * z - 1) * Cells::Y_CELLS + 2 * y - 1) * Cells::X_CELLS + 2 * x - 1;
         const auto place = [](int n) { return ((n >> 2) * Cells::Y_CELLS + (n >> 1 & 1)) * Cells::X_CELLS + (n & 1); };
-        if (is_beyond(outside, dx, dy, dz)) {
+        if (!around.is_interpolated(dx, dy, dz)) {
 #pragma unroll 1
             for (int n = 0; n < 8; n++) {
                 if (!inside(n)) continue;
@@ -278,11 +278,13 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     // thread t looks at one of the 27 regions
     if (threadIdx.x < 32) {
         const int t = min(int(threadIdx.x), DIRECTIONS - 1);
-        const uint32_t *row = sweep.level.neighbours + size_t(g) * DIRECTIONS;
-        const bool made = is_made(row, sweep.level.outside[g], t % 3 - 1, t / 3 % 3 - 1, t / 9 - 1);
-        around.slots[t] = row[t];
-        const uint32_t ballot = __ballot_sync(~0u, made) & ((1u << DIRECTIONS) - 1);
-        if (threadIdx.x == 0) around.made = ballot;
+        const uint32_t slot = sweep.level.neighbours[size_t(g) * DIRECTIONS + t];
+        const bool beyond = is_beyond(sweep.level.outside[g], t % 3 - 1, t / 3 % 3 - 1, t / 9 - 1);
+        around.slots[t] = slot;
+        constexpr uint32_t ALL = (1u << DIRECTIONS) - 1;
+        const uint32_t made = __ballot_sync(~0u, beyond || slot == NONE) & ALL;
+        const uint32_t interpolated = __ballot_sync(~0u, !beyond && slot == NONE) & ALL;
+        if (threadIdx.x == 0) around.made = made, around.interpolated = interpolated;
     }
     __syncthreads();
     if (around.made) {
