@@ -37,16 +37,16 @@ pub struct GroupReport {
 }
 
 impl GroupReport {
-    /// Adds what another operation did to the same group.
+    /// Adds the report of other cells of the same group; the first of a kind is the one with the lowest offset.
     pub fn add(&mut self, other: &Self) {
-        if self.invalid == 0 {
-            self.first_invalid = other.first_invalid;
-        }
-        if self.floored == 0 {
-            self.first_floored = other.first_floored;
-        }
-        if self.redone == 0 {
-            self.first_redone = other.first_redone;
+        for (cells, first, other_cells, other_first) in [
+            (self.invalid, &mut self.first_invalid, other.invalid, other.first_invalid),
+            (self.floored, &mut self.first_floored, other.floored, other.first_floored),
+            (self.redone, &mut self.first_redone, other.redone, other.first_redone),
+        ] {
+            if other_cells > 0 && (cells == 0 || other_first < *first) {
+                *first = other_first;
+            }
         }
         self.energy_added += other.energy_added;
         self.floor_energy += other.floor_energy;
