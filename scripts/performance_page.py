@@ -309,7 +309,7 @@ def kernels(records):
         rows.append([*row, short(timed) if timed else "", short(whole), ratio, share, kernel.gap])
     text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns a group or what stands in "
             f"brackets. The floor is the larger of operations at {power(PEAK)} a second (132 multiprocessors of 128 lanes at "
-            f"1.8 GHz, no fused multiply-add) and bytes at {power(BANDWIDTH)} a second (a copy on an H200). Besides the kernel, "
+            f"1.8 GHz) and bytes at {power(BANDWIDTH)} a second (a copy on an H200). Besides the kernel, "
             "which events measure, the host sees its launch and what it reads back. Shares are of all kernels of the campaign "
             "with individual steps, without cuFFT's.", ""]
     return text + table(["kernel", "operations", "bytes", "floor", "measured by events", "as the host sees it",
