@@ -112,12 +112,6 @@ pub fn synchronise<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> Synch
     Synchronised { cell, floored: thin | low, cold: cold & !unseen, negative: internal <= T::zero() }
 }
 
-/// The entropy scalar of a cell that keeps its adiabat, P/ρ^γ = S/ρ, while its density changes.
-#[inline(always)]
-pub fn on_adiabat<T: Real>(entropy_before: T, density_before: T, density: T) -> T {
-    entropy_before * (density / density_before)
-}
-
 /// Whether all values are finite and density and energy positive.
 #[inline(always)]
 pub fn is_valid<T: Real>(u: &Cell<T>) -> bool {
