@@ -71,18 +71,22 @@ template <typename T> struct Ghosts {
             quarter[axis] = T(0.25) * minmod(centre - low, high - centre);
         }
 
-        /// Fine cell n, at (n & 1, n >> 1 & 1, n >> 2) of the eight.
-        INLINE T at(int n) const {
+        /// What fine cell n, at (n & 1, n >> 1 & 1, n >> 2) of the eight, adds to the centre.
+        INLINE T rise(int n) const {
             const auto sign = [&](int axis) { return n >> axis & 1 ? quarter[axis] : -quarter[axis]; };
-            return centre + sum_of_three(sign(0), sign(1), sign(2));
+            return sum_of_three(sign(0), sign(1), sign(2));
         }
+
+        /// Fine cell n.
+        INLINE T at(int n) const { return centre + rise(n); }
 
         /// All eight, with half of the sums: those of opposite cells differ in sign alone.
         INLINE void all(T (&cells)[8]) const {
+            constexpr int ONE_OF_EACH_PAIR[4] = {0, 1, 2, 4};
 #pragma unroll
-            for (int n = 0; n < 8; n += n == 2 ? 2 : n == 4 ? 4 : 1) {
-                const auto sign = [&](int axis) { return n >> axis & 1 ? quarter[axis] : -quarter[axis]; };
-                const T sum = sum_of_three(sign(0), sign(1), sign(2));
+            for (int pair = 0; pair < 4; pair++) {
+                const int n = ONE_OF_EACH_PAIR[pair];
+                const T sum = rise(n);
                 cells[n] = centre + sum;
                 // not −sum: a sum of zero has no sign here either
                 cells[7 - n] = centre + (T(0.0) - sum);

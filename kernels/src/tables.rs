@@ -97,16 +97,16 @@ impl LevelTables {
 
     /// The groups of one parity, in key order; `None` for all groups.
     pub fn half(&self, parity: Parity) -> Option<&Table<u32>> {
+        let half = match parity {
+            Parity::All => return None,
+            Parity::Even => 0,
+            Parity::Odd => 1,
+        };
         let groups = |parity: Parity| {
             let octants = self.octants.iter().enumerate();
             octants.filter(|(_, octant)| parity.contains(**octant)).map(|(g, _)| g as u32).collect()
         };
-        let [even, odd] = self.halves.get_or_init(|| [Parity::Even, Parity::Odd].map(groups));
-        match parity {
-            Parity::All => None,
-            Parity::Even => Some(even),
-            Parity::Odd => Some(odd),
-        }
+        Some(&self.halves.get_or_init(|| [Parity::Even, Parity::Odd].map(groups))[half])
     }
 
     /// Whether some of group `g`'s ghost cells come from the coarser level.

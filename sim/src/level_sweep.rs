@@ -32,22 +32,9 @@ pub fn sweep_level<T: Real>(
         eos: physics.eos,
     };
     let mut reports = vec![GroupReport::default(); state.tables[level].len()];
-    let earlier = state.history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed));
     let mut redo = None;
     for redos in 0.. {
-        hydro_sweep(
-            &state.device,
-            &state.tables[level],
-            &state.flux.slots[level],
-            &state.fluid,
-            earlier.as_ref(),
-            &mut state.next,
-            &mut state.fluxes,
-            &mut state.marks,
-            redo.as_deref(),
-            &parameters,
-            &mut reports,
-        );
+        state.sweep(level, coarse, redo.as_deref(), &parameters, &mut reports);
         let enough = redos == REDOS || !physics.parameters.first_order_redo;
         if enough || reports.iter().all(|report| report.marked == 0) {
             break;
@@ -59,5 +46,34 @@ pub fn sweep_level<T: Real>(
     book.count_sweep(state, level, &reports);
     if direction == Direction::Backward {
         book.count_cold(level, &reports);
+    }
+}
+
+impl<T: Real> State<T> {
+    /// Sweeps the groups of a level, or those of a redo, from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
+    ///
+    /// * `coarse`: as [`sweep_level`] takes it
+    pub fn sweep(
+        &mut self,
+        level: usize,
+        coarse: Option<f64>,
+        redo: Option<&[u32]>,
+        parameters: &SweepParameters<T>,
+        reports: &mut [GroupReport],
+    ) {
+        let earlier = self.history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed));
+        hydro_sweep(
+            &self.device,
+            &self.tables[level],
+            &self.flux.slots[level],
+            &self.fluid,
+            earlier.as_ref(),
+            &mut self.next,
+            &mut self.fluxes,
+            &mut self.marks,
+            redo,
+            parameters,
+            reports,
+        );
     }
 }

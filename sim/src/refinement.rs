@@ -70,14 +70,9 @@ pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, fro
     let max_level = usize::from(surroundings.parameters.max_level);
     let flagged = |level: usize, factor: f64| match level {
         level if level < from => Vec::new(),
-        level => surroundings.raised_masks(
-            &state.device,
-            &state.tree,
-            (level, level),
-            &state.tables[level],
-            &state.fluid,
-            factor,
-        ),
+        level => {
+            surroundings.masks(&state.device, &state.tree, (level, level), &state.tables[level], &state.fluid, factor)
+        }
     };
     let mut masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level)).map(|level| flagged(level, 1.0)).collect();
     let tree_of = |masks: &[Vec<u32>]| wanted_tree(&state.tree, masks, max_level, from);
@@ -156,19 +151,8 @@ impl<'a, T: Real> Surroundings<'a, T> {
     /// all zero where nothing can flag.
     ///
     /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`
+    /// * `factor`: by how much thresholds are raised
     pub fn masks(
-        &self,
-        device: &Device,
-        tree: &Octree,
-        (level, place): (usize, usize),
-        tables: &LevelTables,
-        fluid: &Buffer<T>,
-    ) -> Vec<u32> {
-        self.raised_masks(device, tree, (level, place), tables, fluid, 1.0)
-    }
-
-    /// The same with thresholds raised by a factor.
-    fn raised_masks(
         &self,
         device: &Device,
         tree: &Octree,

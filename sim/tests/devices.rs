@@ -1,8 +1,8 @@
 //! A GPU against the CPU: one root step with a regrid inside, on random hierarchies. Passes where there is no GPU.
 //!
-//! With `COMOVE_CUDA_EXACT` in the environment sweeps give the CPU's bits, and what is left is the root transform's
-//! round-off. Without it they round otherwise: where that turns a decision (a limiter, which of the two energies of cold gas
-//! counts) single cells differ by more, so a small share of them may.
+//! With `COMOVE_CUDA_EXACT` in the environment sweeps and group solves give the CPU's bits, and what is left is the root
+//! transform's round-off. Without it they round otherwise: where that turns a decision (a limiter, which of the two
+//! energies of cold gas counts) single cells differ by more, so a small share of them may.
 
 mod common;
 

@@ -32,7 +32,7 @@ pub(super) fn wanted_groups(
     let device = Device::cpu(rayon::current_num_threads()).map_err(SimError::from)?;
     let fluid = fill(tree.clone(), std::slice::from_ref(mesh), &surroundings.eos).fluid;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
-    let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables[0], &fluid);
+    let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables[0], &fluid, 1.0);
     Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 

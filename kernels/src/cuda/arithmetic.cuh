@@ -1,5 +1,5 @@
-// How a sweep computes: as its Rust twin does, or as the GPU does it fastest. Both give mirrored bits for mirrored input,
-// and the same bits in whatever kernel they are compiled into.
+// How a sweep and a group solve compute: as their Rust twins do, or as the GPU does it fastest. Both give mirrored bits for
+// mirrored input, and the same bits in whatever kernel they are compiled into.
 #pragma once
 #include "cuda/real.cuh"
 

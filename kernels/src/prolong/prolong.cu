@@ -19,8 +19,9 @@ __device__ void prolong(const Level &fine, int blocks_a_group, const uint32_t *g
         for (int f = 0; f < FIELDS; f++) {
             const auto slopes = ghosts.slopes(stencil, f);
             T values[8];
+            slopes.all(values);
 #pragma unroll
-            for (int n = 0; n < 8; n++) cells[n][f] = values[n] = slopes.at(n);
+            for (int n = 0; n < 8; n++) cells[n][f] = values[n];
             mean[f] = T(0.125) * sum_of_cube(values);
         }
         // the cells move apart where the coarse cell moved as one, and interpolated energies lack what that takes

@@ -1,7 +1,7 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
-use comove_sim::kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_sim::kernels::hydro_sweep::SweepParameters;
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::timestep::{SignalSpeed, signal_speed};
 use comove_sim::kernels::{Device, Eos, GroupReport, Real};
@@ -88,21 +88,7 @@ pub(crate) fn sweep<T: Real>(
 ) {
     let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos: Eos::new(5.0 / 3.0) };
     let mut reports = vec![GroupReport::default(); state.tables[level].len()];
-    let earlier =
-        state.history.as_ref().zip(passed.filter(|_| level > 0)).map(|(history, passed)| history.fluid_at(passed));
-    hydro_sweep(
-        &state.device,
-        &state.tables[level],
-        &state.flux.slots[level],
-        &state.fluid,
-        earlier.as_ref(),
-        &mut state.next,
-        &mut state.fluxes,
-        &mut state.marks,
-        redo,
-        &parameters,
-        &mut reports,
-    );
+    state.sweep(level, passed.filter(|_| level > 0), redo, &parameters, &mut reports);
 }
 
 /// The reduction for the time step.

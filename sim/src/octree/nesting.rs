@@ -19,8 +19,10 @@ pub fn nest(root: [u32; 3], periodic: [bool; 3], mut wanted: Vec<Vec<Key>>) -> V
     for level in (1..wanted.len()).rev() {
         wanted[level] = Key::sorted(level as u8, std::mem::take(&mut wanted[level]));
         let (coarser, finer) = wanted.split_at_mut(level);
-        for family in families(&finer[0]).iter().filter(|_| level > 1) {
-            coarser[level - 1].extend(family.groups_around(&lattice).map(|(_, group)| group));
+        if level > 1 {
+            for family in families(&finer[0]) {
+                coarser[level - 1].extend(family.groups_around(&lattice).map(|(_, group)| group));
+            }
         }
     }
     wanted
