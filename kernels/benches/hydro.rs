@@ -7,9 +7,9 @@ use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::state_hash::state_hash;
 use comove_kernels::tables::NONE;
-use comove_kernels::timestep::{SignalSpeed, signal_speed};
+use comove_kernels::timestep::signal_speed;
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{Buffer, Device, Eos, GroupReport, LevelTables, Marks, Real};
+use comove_kernels::{Buffer, Device, Eos, LevelTables, Marks, Real};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -85,37 +85,12 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let mut b = Buffer::from_host(&device, fluid).unwrap();
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut marks = Marks::new(&device, a.len() / GROUP_VALUES).unwrap();
-    let mut reports = vec![GroupReport::default(); tables.len()];
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES].into();
     let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
-        hydro_sweep(
-            &device,
-            tables,
-            &flux_slots,
-            &a,
-            None,
-            &mut b,
-            &mut fluxes,
-            &mut marks,
-            None,
-            &forward,
-            &mut reports,
-        );
-        hydro_sweep(
-            &device,
-            tables,
-            &flux_slots,
-            &b,
-            None,
-            &mut a,
-            &mut fluxes,
-            &mut marks,
-            None,
-            &backward,
-            &mut reports,
-        );
+        let _ = hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &mut marks, None, &forward);
+        let _ = hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &mut marks, None, &backward);
     });
 }
 
@@ -155,11 +130,10 @@ fn step_double(bencher: Bencher, threads: usize) {
 fn signal_speed_single(bencher: Bencher, threads: usize) {
     let (device, tables) = (Device::cpu(threads).unwrap(), tables());
     let fluid = Buffer::from_host(&device, flow::<f32>(&tables, false)).unwrap();
-    let mut speeds = vec![SignalSpeed::default(); tables.len()];
     let eos = Eos::new(5.0 / 3.0);
     bencher
         .counter(ItemsCount::new(tables.len() * GROUP_CELLS))
-        .bench_local(|| signal_speed(&device, &tables, &fluid, &eos, &mut speeds));
+        .bench_local(|| signal_speed(&device, &tables, &fluid, &eos).wait());
 }
 
 #[divan::bench(args = [1], sample_count = 20, sample_size = 1)]

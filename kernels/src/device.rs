@@ -1,6 +1,7 @@
 //! Where arrays live and operations run: a value that is carried along, never a global.
 
 use crate::error::KernelError;
+use crate::reading::Moment;
 use std::sync::Arc;
 
 /// A computing device. Every operation of this crate matches on it once.
@@ -107,6 +108,15 @@ impl Device {
     /// Threads of the host that work for this device.
     pub fn threads(&self) -> usize {
         self.host().pool.current_num_threads()
+    }
+
+    /// The moment when everything that was asked of the device so far is done.
+    pub fn now(&self) -> Moment {
+        match self {
+            Self::Cpu(_) => Moment::host(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => Moment::of(cuda.event()),
+        }
     }
 
     /// A short description for records and progress lines.

@@ -10,6 +10,7 @@
 //! | `cuda` | GPUs, with the feature of that name |
 //! | [`gpus`] | which of them this machine has |
 //! | [`kernel_times`] | where the time of one goes |
+//! | [`reading`] | what an operation tells the host, read when it is needed |
 //! | [`table`], [`tables`] | numbers that kernels read; which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
@@ -51,6 +52,7 @@ pub mod point;
 pub mod poisson_source;
 pub mod potential_ghosts;
 pub mod prolong;
+pub mod reading;
 pub mod real;
 pub mod reflux;
 pub mod report;

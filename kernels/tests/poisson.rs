@@ -8,8 +8,8 @@ use comove_kernels::layout::{
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::tables::NONE;
 use comove_kernels::{
-    Buffer, Device, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, Iterations, KickReport, LevelTables, Parity,
-    PoissonSource, Real, RootPoisson, Table, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
+    Buffer, Device, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTables, Parity, PoissonSource, Real,
+    RootPoisson, Table, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
 };
 use std::f64::consts::TAU;
 
@@ -249,9 +249,9 @@ fn a_kick_books_its_work() {
     let (potential, mut fluid) = wave::<f64>();
     let before = fluid.to_host();
     let (h, dt) = (1.0 / 16.0, 0.01);
-    let (mut reports, mut kicks) = ([GroupReport::default()], [KickReport::default()]);
     let eos = Eos::new(5.0 / 3.0);
-    gravity_kick(&device(1), &lone_group(), &potential, None, &mut fluid, h, dt, &eos, &mut reports, &mut kicks);
+    let kicks = gravity_kick(&device(1), &lone_group(), &potential, None, &mut fluid, h, dt, &eos).wait();
+    let report = kicks[0].report;
     let after = fluid.host();
     let quotient = (TAU / 16.0).sin() / h; // of a sine wave, in place of 2π
     let (mut gained, mut largest) = (0.0, 0.0f64);
@@ -267,13 +267,13 @@ fn a_kick_books_its_work() {
             largest = largest.max((g[0] * g[0] + g[2] * g[2]).sqrt());
         }
     }
-    let booked = kicks[0].work + reports[0].energy_added + reports[0].floor_energy;
+    let booked = kicks[0].work + report.energy_added + report.floor_energy;
     assert!(kicks[0].work.abs() > 0.1 && (gained - booked).abs() < 1e-12, "{gained} {booked}");
     assert!((kicks[0].peak.acceleration - largest).abs() < 1e-12 * largest);
     let mut peaks = [comove_kernels::Peak::default()];
     max_acceleration(&device(1), &lone_group(), &potential, h, &mut peaks);
     assert_eq!(peaks[0], kicks[0].peak);
-    assert_eq!(reports[0].invalid, 0);
+    assert_eq!(report.invalid, 0);
 }
 
 /// A NaN in a leaf cell is counted and located; in a refined cell it is not this level's to report.
@@ -282,10 +282,10 @@ fn invalid_leaf_cells_are_located() {
     for (bad, count) in [(cell(3, 9, 1), 1), (cell(12, 9, 8), 0)] {
         let (potential, mut fluid) = wave::<f32>();
         fluid.host_mut()[ENERGY * GROUP_CELLS + bad] = f32::NAN;
-        let (mut reports, mut kicks) = ([GroupReport::default()], [KickReport::default()]);
         let eos = Eos::new(5.0 / 3.0);
-        gravity_kick(&device(1), &lone_group(), &potential, None, &mut fluid, 0.1, 0.1, &eos, &mut reports, &mut kicks);
-        assert_eq!((reports[0].invalid, reports[0].first_invalid), (count, if count > 0 { bad as u32 } else { 0 }));
+        let kicks = gravity_kick(&device(1), &lone_group(), &potential, None, &mut fluid, 0.1, 0.1, &eos).wait();
+        let report = kicks[0].report;
+        assert_eq!((report.invalid, report.first_invalid), (count, if count > 0 { bad as u32 } else { 0 }));
     }
 }
 

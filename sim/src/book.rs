@@ -1,12 +1,17 @@
 //! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
+//!
+//! Operations on a GPU report when they are done. The book takes their promises, and reads them while the GPU works on the
+//! next sweep ([`Book::settle`]).
 
 use crate::diagnosis::Diagnosis;
 use crate::exact_sum::ExactSum;
 use crate::parameters::TimeSteps;
-use crate::records::{CellPlace, Ladder, Ledger, Sums, Timing};
+use crate::records::{CellPlace, DevicePart, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
+use comove_kernels::reading::{Moment, Reading};
+use comove_kernels::timestep::SignalSpeed;
 use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{Eos, GroupReport, Real};
 use serde::{Deserialize, Serialize};
@@ -24,9 +29,40 @@ pub struct Acceleration {
     pub acceleration: f64,
 }
 
+/// What an operation on a level is to tell.
+#[derive(Debug)]
+pub enum Due {
+    /// A sweep.
+    Sweep {
+        /// One for each group.
+        reports: Reading<GroupReport>,
+        /// Whether it is the level's last one in its step.
+        last: bool,
+    },
+    /// A flux correction: groups and what was done to them.
+    Correction(Reading<(u32, GroupReport)>),
+    /// A kick.
+    Kick(Reading<KickReport>),
+    /// The signal speeds that a sweep left behind.
+    Signals {
+        /// One for each group.
+        speeds: Reading<SignalSpeed>,
+        /// Δt/h of the sweep.
+        dt_over_dx: f64,
+    },
+}
+
+/// What is still to be read.
+#[derive(Debug)]
+enum Open {
+    Report { level: usize, due: Due },
+    Time { part: DevicePart, from: Moment, to: Moment },
+}
+
 /// What the operations of one step reported.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Book {
+    open: Vec<Open>,
     gravity_work: ExactSum,
     entropy_energy: ExactSum,
     floor_energy: ExactSum,
@@ -74,10 +110,61 @@ impl Book {
         self.cell_updates += (state.tables[level].len() * GROUP_CELLS) as u64;
     }
 
-    /// Adds the reports of one operation on one level.
-    pub fn add_reports<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
+    /// Takes note that an operation on a level will report.
+    pub fn expect(&mut self, level: usize, due: Due) {
+        self.open.push(Open::Report { level, due });
+    }
+
+    /// Takes note of a part of the step that the device begins at one moment and ends at another.
+    pub fn spend(&mut self, part: DevicePart, from: Moment, to: Moment) {
+        self.open.push(Open::Time { part, from, to });
+    }
+
+    /// Reads all that was promised: while a sweep works, before the tree changes, and before anything is asked of the book.
+    pub fn settle<T: Real>(&mut self, state: &State<T>) {
+        for open in std::mem::take(&mut self.open) {
+            match open {
+                Open::Report { level, due } => self.enter(state, level, due),
+                Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
+            }
+        }
+    }
+
+    fn enter<T: Real>(&mut self, state: &State<T>, level: usize, due: Due) {
+        match due {
+            Due::Sweep { reports, last } => {
+                let reports = reports.wait();
+                self.add_reports(state, level, reports.iter().enumerate());
+                self.count_sweep(state, level, &reports);
+                if last {
+                    self.count_cold(level, &reports);
+                }
+            }
+            Due::Correction(reports) => {
+                let reports = reports.wait();
+                self.add_reports(state, level, reports.iter().map(|(group, report)| (*group as usize, report)));
+            }
+            Due::Kick(kicks) => {
+                let kicks = kicks.wait();
+                self.add_reports(state, level, kicks.iter().map(|kick| &kick.report).enumerate());
+                self.add_kicks(state, level, &kicks);
+            }
+            Due::Signals { speeds, dt_over_dx } => {
+                let fastest = speeds.wait().iter().map(|fastest| fastest.speed).fold(0.0, f64::max);
+                self.see_courant_number(fastest * dt_over_dx);
+            }
+        }
+    }
+
+    /// Adds the reports of groups on one level.
+    fn add_reports<'a, T: Real>(
+        &mut self,
+        state: &State<T>,
+        level: usize,
+        reports: impl Iterator<Item = (usize, &'a GroupReport)>,
+    ) {
         let volume = state.cell_width(level).powi(3);
-        for (group, report) in reports.iter().enumerate() {
+        for (group, report) in reports {
             self.entropy_energy.add(report.energy_added * volume);
             self.floor_energy.add(report.floor_energy * volume);
             self.floor_mass.add(report.floor_mass * volume);
@@ -98,7 +185,7 @@ impl Book {
 
     /// Counts the leaf cells of a level whose pressure came from the entropy scalar in its last sweep, and those whose
     /// energy alone gave none.
-    pub fn count_cold(&mut self, level: usize, reports: &[GroupReport]) {
+    fn count_cold(&mut self, level: usize, reports: &[GroupReport]) {
         if self.cold.len() <= level {
             self.cold.resize(level + 1, [0; 2]);
         }
@@ -107,14 +194,14 @@ impl Book {
     }
 
     /// Counts the leaf cells of a sweep of a level, and those that it floored.
-    pub fn count_sweep<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
+    fn count_sweep<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
         let patches: u32 = state.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
         self.swept += u64::from(patches) * (GROUP_CELLS / OCTANTS) as u64;
         self.floored_in_sweeps += reports.iter().map(|r| u64::from(r.floored)).sum::<u64>();
     }
 
     /// Takes note of the Courant number that a sweep left behind.
-    pub fn see_courant_number(&mut self, courant_number: f64) {
+    fn see_courant_number(&mut self, courant_number: f64) {
         // a cell that is no number has none either, and is found as such
         if courant_number.is_finite() {
             self.courant_number = self.courant_number.max(courant_number);
@@ -133,7 +220,7 @@ impl Book {
     }
 
     /// Adds what a kick did on one level.
-    pub fn add_kicks<T: Real>(&mut self, state: &State<T>, level: usize, kicks: &[KickReport]) {
+    fn add_kicks<T: Real>(&mut self, state: &State<T>, level: usize, kicks: &[KickReport]) {
         let width = state.cell_width(level);
         for (group, kick) in kicks.iter().enumerate() {
             self.gravity_work.add(kick.work * width.powi(3));

@@ -9,17 +9,17 @@
 //! Pools: `fluid` holds every level at its own time. In the middle of a level's step the two pools change roles, so a
 //! level with finer ones has its new state in both.
 
-use crate::book::Book;
+use crate::book::{Book, Due};
 use crate::clock::Clock;
 use crate::error::SimError;
 use crate::level_history::Moment;
 use crate::level_sweep::sweep_level;
+use crate::records::DevicePart;
 use crate::refinement;
 use crate::state::State;
 use crate::step::{Direction, Physics, correct_level, kick_level};
-use crate::time_step::courant_number;
+use crate::time_step::signal_speeds;
 use comove_kernels::Real;
-use std::time::Instant;
 
 /// One root step and all the finer levels' steps within, with regrids of finer levels where they are due.
 ///
@@ -105,6 +105,12 @@ impl<T: Real> RootStep<'_, T> {
         if step.level > 0 && step.within == 0.0 { self.synchronise(step) } else { Ok(()) }
     }
 
+    /// Whether no cell has turned out invalid so far.
+    fn is_valid(&mut self) -> bool {
+        self.book.settle(self.state);
+        self.book.invalid_cells() == 0
+    }
+
     fn has_finer(&self, level: usize) -> bool {
         level + 1 < self.state.level_count()
     }
@@ -119,15 +125,17 @@ impl<T: Real> RootStep<'_, T> {
 
     /// Sweeps the level; afterwards its new state is in `fluid`.
     fn sweep(&mut self, step: LevelStep, direction: Direction) {
-        let started = Instant::now();
+        let started = self.state.device.now();
         let moment = if direction == Direction::Forward { Moment::Start } else { Moment::Mid };
         let coarse = step.in_coarser_step(moment);
         sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, self.book);
         std::mem::swap(&mut self.state.fluid, &mut self.state.next);
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many
-        self.book.see_courant_number(courant_number(self.state, self.physics, step.level, step.dt));
-        self.book.timing.hydro += started.elapsed().as_secs_f64();
+        let speeds = signal_speeds(self.state, self.physics, step.level);
+        let dt_over_dx = step.dt / self.state.cell_width(step.level);
+        self.book.expect(step.level, Due::Signals { speeds, dt_over_dx });
+        self.book.spend(DevicePart::Hydro, started, self.state.device.now());
     }
 
     /// The kick of the level over its whole step.
@@ -148,14 +156,14 @@ impl<T: Real> RootStep<'_, T> {
 
     /// The level takes over what the next finer one did.
     fn correct(&mut self, step: LevelStep) {
-        let started = Instant::now();
+        let started = self.state.device.now();
         correct_level(self.state, self.physics, step.level, step.dt, self.book);
-        self.book.timing.correction += started.elapsed().as_secs_f64();
+        self.book.spend(DevicePart::Correction, started, self.state.device.now());
     }
 
     /// Solves the level's potential at a moment of its step, with the mass sheets held.
     fn solve(&mut self, step: LevelStep, moment: Moment) -> Result<(), SimError> {
-        let started = Instant::now();
+        let started = self.state.device.now();
         let passed = if moment == Moment::Mid { step.dt } else { 2.0 * step.dt };
         let four_pi_g = self.four_pi_g(step.start + passed);
         let coarse = step.in_coarser_step(moment);
@@ -163,15 +171,15 @@ impl<T: Real> RootStep<'_, T> {
         if self.has_finer(step.level) {
             self.state.keep_potential(step.level, moment);
         }
-        self.book.timing.poisson += started.elapsed().as_secs_f64();
+        self.book.spend(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }
 
     /// Solves `base` and all finer levels, which are at the same time, and the mass sheets between them.
     fn solve_synchronised(&mut self, base: usize, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
-        let started = Instant::now();
+        let started = self.state.device.now();
         self.state.solve_gravity_from(base, coarse, self.four_pi_g(time), self.mean_density)?;
-        self.book.timing.poisson += started.elapsed().as_secs_f64();
+        self.book.spend(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }
 
@@ -183,8 +191,9 @@ impl<T: Real> RootStep<'_, T> {
     /// mass sheets anew.
     fn synchronise(&mut self, step: LevelStep) -> Result<(), SimError> {
         // a tree with unphysical cells stays as it is, so that they are found
-        let due = refinement::due(self.state, &self.physics.parameters, step.level);
-        if let Some(level) = due.filter(|_| self.book.invalid_cells() == 0) {
+        if let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level)
+            && self.is_valid()
+        {
             let clock = self.clock.interval(0.5 * (step.start + 2.0 * step.dt)).end;
             refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, self.book)?;
         }

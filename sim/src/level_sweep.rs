@@ -1,10 +1,11 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
-use crate::book::Book;
+use crate::book::{Book, Due};
 use crate::state::State;
 use crate::step::{Direction, Physics};
-use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_kernels::hydro_sweep::{SweepParameters, Swept, hydro_sweep};
 use comove_kernels::marks::groups_to_redo;
+use comove_kernels::reading::Reading;
 use comove_kernels::{GroupReport, Real};
 
 /// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
@@ -31,22 +32,34 @@ pub fn sweep_level<T: Real>(
         axes: direction.axes(physics.parameters.sweep_order),
         eos: physics.eos,
     };
-    let mut reports = vec![GroupReport::default(); state.tables[level].len()];
-    let mut redo = None;
-    for redos in 0.. {
-        state.sweep(level, coarse, redo.as_deref(), &parameters, &mut reports);
-        let enough = redos == REDOS || !physics.parameters.first_order_redo;
-        if enough || reports.iter().all(|report| report.marked == 0) {
+    let Swept { marked, mut reports } = state.sweep(level, coarse, None, &parameters);
+    book.settle(state);
+    if physics.parameters.first_order_redo && marked.wait() != [0] {
+        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait()));
+    }
+    book.expect(level, Due::Sweep { reports, last: direction == Direction::Backward });
+}
+
+/// Redoes what a sweep with these reports has marked; the reports afterwards.
+fn redo<T: Real>(
+    state: &mut State<T>,
+    level: usize,
+    coarse: Option<f64>,
+    parameters: &SweepParameters<T>,
+    mut reports: Vec<GroupReport>,
+) -> Vec<GroupReport> {
+    for _ in 0..REDOS {
+        if reports.iter().all(|report| report.marked == 0) {
             break;
         }
         state.marks.accept();
-        redo = Some(groups_to_redo(&state.tables[level], &mut reports));
+        let groups = groups_to_redo(&state.tables[level], &mut reports);
+        let redone = state.sweep(level, coarse, Some(&groups), parameters).reports.wait();
+        for (&group, report) in groups.iter().zip(redone) {
+            reports[group as usize] = report;
+        }
     }
-    book.add_reports(state, level, &reports);
-    book.count_sweep(state, level, &reports);
-    if direction == Direction::Backward {
-        book.count_cold(level, &reports);
-    }
+    reports
 }
 
 impl<T: Real> State<T> {
@@ -59,8 +72,7 @@ impl<T: Real> State<T> {
         coarse: Option<f64>,
         redo: Option<&[u32]>,
         parameters: &SweepParameters<T>,
-        reports: &mut [GroupReport],
-    ) {
+    ) -> Swept {
         let earlier = self.history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed));
         hydro_sweep(
             &self.device,
@@ -73,7 +85,6 @@ impl<T: Real> State<T> {
             &mut self.marks,
             redo,
             parameters,
-            reports,
-        );
+        )
     }
 }

@@ -144,7 +144,30 @@ pub struct Timing {
     pub records: f64,
 }
 
+/// A part of a step whose time is that of its work on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DevicePart {
+    /// [`Timing::hydro`].
+    Hydro,
+    /// [`Timing::poisson`].
+    Poisson,
+    /// [`Timing::kick`].
+    Kick,
+    /// [`Timing::correction`].
+    Correction,
+}
+
 impl Timing {
+    /// Adds the time of a part.
+    pub fn add_part(&mut self, part: DevicePart, seconds: f64) {
+        *match part {
+            DevicePart::Hydro => &mut self.hydro,
+            DevicePart::Poisson => &mut self.poisson,
+            DevicePart::Kick => &mut self.kick,
+            DevicePart::Correction => &mut self.correction,
+        } += seconds;
+    }
+
     /// The parts by name.
     pub fn parts(&self) -> [(&'static str, f64); 8] {
         [

@@ -279,6 +279,7 @@ impl<T: Real> Run<T> {
             }
             clock = piece.end;
         }
+        book.settle(&self.state);
         Ok(book)
     }
 

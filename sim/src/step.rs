@@ -1,14 +1,14 @@
 //! The uniform time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section
 //! 2.3).
 
-use crate::book::Book;
+use crate::book::{Book, Due};
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::level_sweep::sweep_level;
 use crate::parameters::{RunParameters, SweepOrder};
+use crate::records::DevicePart;
 use crate::state::State;
-use comove_kernels::{Eos, GroupReport, Real, gravity_kick, reflux, restrict};
-use std::time::Instant;
+use comove_kernels::{Eos, Real, gravity_kick, reflux, restrict};
 
 /// What a step needs to know besides the state.
 pub struct Physics<T> {
@@ -58,9 +58,9 @@ pub fn step<T: Real>(
     sweep(state, physics, interval.dt, Direction::Forward, book);
     if physics.parameters.gravity {
         let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
-        let started = Instant::now();
+        let started = state.device.now();
         state.solve_gravity(four_pi_g, mean_density)?;
-        book.timing.poisson += started.elapsed().as_secs_f64();
+        book.spend(DevicePart::Poisson, started, state.device.now());
         kick(state, physics, 2.0 * interval.dt, book);
         restrict_all(state, physics, book);
     }
@@ -73,18 +73,18 @@ pub fn step<T: Real>(
 /// from the finest level down.
 fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction: Direction, book: &mut Book) {
     let levels = state.level_count();
-    let started = Instant::now();
+    let started = state.device.now();
     for level in 0..levels {
         sweep_level(state, physics, level, dt, direction, None, book);
     }
     std::mem::swap(&mut state.fluid, &mut state.next);
-    book.timing.hydro += started.elapsed().as_secs_f64();
+    book.spend(DevicePart::Hydro, started, state.device.now());
 
-    let started = Instant::now();
+    let started = state.device.now();
     for level in (0..levels.saturating_sub(1)).rev() {
         correct_level(state, physics, level, dt, book);
     }
-    book.timing.correction += started.elapsed().as_secs_f64();
+    book.spend(DevicePart::Correction, started, state.device.now());
 }
 
 /// Flux correction of one level by the next finer one, and restriction, after a sweep over `dt`; with individual time
@@ -97,16 +97,15 @@ pub(crate) fn correct_level<T: Real>(
     dt: f64,
     book: &mut Book,
 ) {
-    let mut reports = vec![GroupReport::default(); state.tables[level].len()];
     let dt_over_dx = T::of(dt / state.cell_width(level));
     let (faces, eos) = (&state.flux.reflux[level], &physics.eos);
     let (fluxes, fine_share) = match &state.history {
         None => (&state.fluxes, T::one()),
         Some(history) => (&history.register, T::of(0.5)),
     };
-    reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos, &mut reports);
+    let reports = reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos);
     restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, eos);
-    book.add_reports(state, level, &reports);
+    book.expect(level, Due::Correction(reports));
 }
 
 /// The gravity kick of all levels over `dt`.
@@ -126,34 +125,28 @@ pub(crate) fn kick_level<T: Real>(
     coarse: Option<f64>,
     book: &mut Book,
 ) {
-    let started = Instant::now();
-    let tables = &state.tables[level];
-    let mut reports = vec![GroupReport::default(); tables.len()];
-    let mut kicks = vec![gravity_kick::KickReport::default(); tables.len()];
+    let started = state.device.now();
     let h = state.cell_width(level);
     let coarse = state.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
-    gravity_kick::gravity_kick(
+    let kicks = gravity_kick::gravity_kick(
         &state.device,
-        tables,
+        &state.tables[level],
         &state.potential,
         coarse.as_ref(),
         &mut state.fluid,
         h,
         dt,
         &physics.eos,
-        &mut reports,
-        &mut kicks,
     );
-    book.add_reports(state, level, &reports);
-    book.add_kicks(state, level, &kicks);
-    book.timing.kick += started.elapsed().as_secs_f64();
+    book.expect(level, Due::Kick(kicks));
+    book.spend(DevicePart::Kick, started, state.device.now());
 }
 
 /// Restriction of all levels, from the finest down.
 fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) {
-    let started = Instant::now();
+    let started = state.device.now();
     for level in (0..state.level_count().saturating_sub(1)).rev() {
         restrict::restrict(&state.device, &state.tables[level], &mut state.fluid, &physics.eos);
     }
-    book.timing.correction += started.elapsed().as_secs_f64();
+    book.spend(DevicePart::Correction, started, state.device.now());
 }

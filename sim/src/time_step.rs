@@ -6,19 +6,12 @@ use crate::records::StepLimit;
 use crate::state::State;
 use crate::step::Physics;
 use comove_kernels::Real;
+use comove_kernels::reading::Reading;
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
 
-/// How far the fastest signal of a level gets in a sweep over `dt`, in cells: its Courant number.
-pub fn courant_number<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize, dt: f64) -> f64 {
-    let groups = signal_speeds(state, physics, level);
-    let speed = groups.iter().map(|fastest| fastest.speed).fold(0.0, f64::max);
-    speed * dt / state.cell_width(level)
-}
-
-fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Vec<SignalSpeed> {
-    let mut groups = vec![SignalSpeed::default(); state.tables[level].len()];
-    signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos, &mut groups);
-    groups
+/// The fastest signal of each group of a level.
+pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Reading<SignalSpeed> {
+    signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos)
 }
 
 /// Δt of one sweep, and what limited it.
@@ -44,7 +37,7 @@ pub fn choose<T: Real>(
     }
     for level in 0..state.level_count() {
         let steps = parameters.time_steps.per_root_step(level);
-        let groups = signal_speeds(state, physics, level);
+        let groups = signal_speeds(state, physics, level).wait();
         for (group, fastest) in groups.iter().enumerate() {
             let dt = steps * parameters.courant * state.cell_width(level) / fastest.speed;
             if dt < best.0 {

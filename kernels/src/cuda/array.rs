@@ -2,6 +2,7 @@
 
 use super::{CudaDevice, unwrap};
 use crate::error::KernelError;
+use crate::reading::Reading;
 use cust::sys;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -95,6 +96,30 @@ impl<T: Copy> Array<T> {
         values
     }
 
+    /// What `look` makes of a copy of all values, which begins once everything launched before is done.
+    pub(crate) fn read_later<R>(&self, look: impl FnOnce(&[T]) -> Vec<R> + 'static) -> Reading<R>
+    where
+        T: 'static,
+    {
+        if self.len == 0 {
+            return Reading::of(look(&[]));
+        }
+        let (device, len) = (self.device.clone(), self.len);
+        device.activate();
+        let staging = device.take_staging(len * size_of::<T>());
+        // SAFETY: the staging area has so many bytes. What was copied to it before is not read any more.
+        let copied =
+            unsafe { sys::cuMemcpyDtoHAsync_v2(staging.start(), self.start, len * size_of::<T>(), device.stream()) };
+        unwrap("copy to the host", copied);
+        let copied = device.event();
+        let staging = Lent { staging: Some(staging), device };
+        Reading::later(move || {
+            copied.synchronize().unwrap_or_else(|e| panic!("the GPU failed: {e:?}"));
+            // SAFETY: so many values have been copied to it, and it is aligned for any number.
+            look(unsafe { std::slice::from_raw_parts(staging.start().cast::<T>().cast_const(), len) })
+        })
+    }
+
     /// Shows all values part by part, in order, with the place of each part's first one: while one is looked at, the next
     /// is copied. A part is a multiple of `unit` values long, as the array is.
     ///
@@ -111,9 +136,10 @@ impl<T: Copy> Array<T> {
                 let from = self.start + (first * size_of::<T>()) as u64;
                 // SAFETY: each half of the staging area, which is aligned for any number, holds `most` values; it is not
                 // read before the event behind the copy has passed, nor written again before it has been looked at.
-                let to = unsafe { staging.start().cast::<u8>().add(place * half) };
-                let copied =
-                    unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, len * size_of::<T>(), self.device.stream()) };
+                let (to, copied) = unsafe {
+                    let to = staging.start().cast::<u8>().add(place * half);
+                    (to, sys::cuMemcpyDtoHAsync_v2(to.cast(), from, len * size_of::<T>(), self.device.stream()))
+                };
                 unwrap("copy to the host", copied);
                 (self.device.event(), to.cast::<T>().cast_const(), len)
             };
@@ -178,24 +204,44 @@ impl<T> Drop for Array<T> {
     }
 }
 
+/// Page-locked memory that goes back to its device when it is dropped.
+struct Lent {
+    staging: Option<Staging>,
+    device: CudaDevice,
+}
+
+impl Lent {
+    fn start(&self) -> *mut c_void {
+        self.staging.as_ref().expect("it is there until it is dropped").start()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.device.put_back(self.staging.take().expect("it is there until it is dropped"));
+    }
+}
+
 /// Page-locked host memory, which copies from the device reach without another copy by the driver.
 pub(super) struct Staging {
     start: *mut c_void,
+    bytes: usize,
 }
 
 impl Staging {
-    const BYTES: usize = 32 << 20;
+    /// Of the area that large copies pass through.
+    pub(super) const BYTES: usize = 32 << 20;
 
-    /// In the present context.
-    pub(super) fn new() -> Self {
+    /// So many bytes in the present context.
+    pub(super) fn new(bytes: usize) -> Self {
         let mut start = std::ptr::null_mut();
         // SAFETY: the pointer is valid for the call.
-        unwrap("allocate page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut start, Self::BYTES) });
-        Self { start }
+        unwrap("allocate page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut start, bytes) });
+        Self { start, bytes }
     }
 
-    fn bytes(&self) -> usize {
-        Self::BYTES
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn start(&self) -> *mut c_void {

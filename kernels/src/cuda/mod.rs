@@ -45,6 +45,8 @@ struct Shared {
     // dropped in this order: what lives in the context before it
     functions: Mutex<HashMap<String, Function>>,
     staging: Mutex<array::Staging>,
+    /// For copies that are read later, while they are not needed.
+    spare: Mutex<Vec<array::Staging>>,
     modules: Vec<Module>,
     stream: Stream,
     context: Context,
@@ -60,7 +62,7 @@ struct Shared {
     checks: bool,
     /// Time by kernel, told at the end: with `COMOVE_CUDA_PROFILE` set.
     profile: Option<profile::Profile>,
-    /// Sweeps compute as the CPU does, to the last bit: with `COMOVE_CUDA_EXACT` set.
+    /// Sweeps and group solves compute as the CPU does, to the last bit: with `COMOVE_CUDA_EXACT` set.
     exact: bool,
 }
 
@@ -146,7 +148,8 @@ impl CudaDevice {
             memory_limit: None,
             shared: Arc::new(Shared {
                 functions: Mutex::default(),
-                staging: Mutex::new(array::Staging::new()),
+                staging: Mutex::new(array::Staging::new(array::Staging::BYTES)),
+                spare: Mutex::default(),
                 modules,
                 stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
                 context,
@@ -263,6 +266,18 @@ impl CudaDevice {
         self.shared.profile.as_ref().map(profile::Profile::kernels).unwrap_or_default()
     }
 
+    /// Page-locked host memory of at least so many bytes, for a copy that is read later.
+    fn take_staging(&self, bytes: usize) -> array::Staging {
+        let mut spare = self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = spare.iter().position(|staging| staging.bytes() >= bytes);
+        found.map_or_else(|| array::Staging::new(bytes.next_power_of_two()), |n| spare.swap_remove(n))
+    }
+
+    /// Takes it back. A copy to it may still be under way: the next one follows it in the stream.
+    fn put_back(&self, staging: array::Staging) {
+        self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner).push(staging);
+    }
+
     /// Lends the host memory that copies pass through.
     fn with_staging<R>(&self, work: impl FnOnce(&array::Staging) -> R) -> R {
         work(&self.shared.staging.lock().unwrap_or_else(PoisonError::into_inner))
@@ -319,7 +334,7 @@ impl CudaDevice {
     }
 
     /// An event behind all that was launched so far.
-    fn event(&self) -> Event {
+    pub(crate) fn event(&self) -> Event {
         let event = Event::new(EventFlags::DEFAULT).expect("an event is made");
         event.record(&self.shared.stream).expect("the stream takes an event");
         event

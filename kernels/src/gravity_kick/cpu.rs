@@ -23,16 +23,15 @@ pub(super) fn gravity_kick<T: Real>(
     h: f64,
     dt: f64,
     eos: &Eos<T>,
-    reports: &mut [GroupReport],
-    kicks: &mut [KickReport],
-) {
+) -> Vec<KickReport> {
     let fluid = SlotWriter::new(fluid, GROUP_VALUES);
-    reports.par_iter_mut().zip(kicks).enumerate().for_each(|(g, (report, kick))| {
+    let kick = |g: usize| {
         // SAFETY: the slots of a level are distinct, and each is visited once.
         let fluid = unsafe { fluid.slot(tables.slots[g]) };
         let field = Field { tables, g, potential, coarse, h };
-        (*report, *kick) = isa.run(GroupKick { field, fluid, dt, eos });
-    });
+        isa.run(GroupKick { field, fluid, dt, eos })
+    };
+    (0..tables.len()).into_par_iter().map(kick).collect()
 }
 
 pub(super) fn max_acceleration<T: Real>(isa: Isa, tables: &LevelTables, potential: &[T], h: f64, peaks: &mut [Peak]) {
@@ -89,7 +88,7 @@ struct GroupKick<'a, T> {
 }
 
 impl<T: Real> Kernel for GroupKick<'_, T> {
-    type Output = (GroupReport, KickReport);
+    type Output = KickReport;
 
     #[inline(always)]
     fn run(mut self) -> Self::Output {
@@ -102,7 +101,7 @@ impl<T: Real> Kernel for GroupKick<'_, T> {
 
 impl<T: Real> GroupKick<'_, T> {
     #[inline(always)]
-    fn kick(&mut self, eos: &Eos<T>) -> (GroupReport, KickReport) {
+    fn kick(&mut self, eos: &Eos<T>) -> KickReport {
         let (potential, ghosts, scale) = self.field.load();
         let leaves = self.field.tables.leaves[self.field.g];
         let mut report = GroupReport::default();
@@ -126,7 +125,7 @@ impl<T: Real> GroupKick<'_, T> {
             }
             row.book(&leaf, &mut report);
         }
-        (report, KickReport { work: work.iter().sum(), peak: peak.finish() })
+        KickReport { report, work: work.iter().sum(), peak: peak.finish() }
     }
 }
 

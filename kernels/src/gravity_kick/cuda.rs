@@ -7,17 +7,9 @@ use crate::cuda::level::Level;
 use crate::cuda::{CudaDevice, launch};
 use crate::point::eos::Eos;
 use crate::potential_ghosts::{GhostOrigin, GhostRequest, Parity, THREADS, TimedPotential};
+use crate::reading::Reading;
 use crate::real::Real;
-use crate::report::GroupReport;
 use crate::tables::LevelTables;
-
-/// What a kick says of a group: the `KickReport` of `gravity_kick.cu`, read back at once.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Reports {
-    report: GroupReport,
-    kick: KickReport,
-}
 
 pub(super) fn gravity_kick<T: Real>(
     device: &CudaDevice,
@@ -28,20 +20,16 @@ pub(super) fn gravity_kick<T: Real>(
     h: f64,
     dt: f64,
     eos: &Eos<T>,
-    reports: &mut [GroupReport],
-    kicks: &mut [KickReport],
-) {
+) -> Reading<KickReport> {
     let (request, _) =
         GhostRequest::new(device, tables, Parity::All, Some(GhostOrigin::Sibling), potential, coarse, None);
-    let both = Array::<Reports>::room(device, tables.len()).expect("room for a report a group");
+    let reports = Array::<KickReport>::room(device, tables.len()).expect("room for a report a group");
     // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
     unsafe {
         launch!(device, T, "gravity_kick", tables.len(), THREADS, 0;
-            Level::of(device, tables), request, fluid.pointer(), scale::<T>(h), dt, *eos, both.pointer());
+            Level::of(device, tables), request, fluid.pointer(), scale::<T>(h), dt, *eos, reports.pointer());
     }
-    for ((report, kick), both) in reports.iter_mut().zip(kicks).zip(both.to_host()) {
-        (*report, *kick) = (both.report, both.kick);
-    }
+    reports.read_later(<[_]>::to_vec)
 }
 
 pub(super) fn max_acceleration<T: Real>(

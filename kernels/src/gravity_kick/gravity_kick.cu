@@ -7,7 +7,7 @@ struct Peak {
     uint32_t cell;
 };
 
-/// What the host gets of each group: the twin of cuda.rs.
+/// What the host gets of each group: the twin of mod.rs.
 struct KickReport {
     GroupReport report;
     double work;

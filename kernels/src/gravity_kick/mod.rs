@@ -13,6 +13,7 @@ use crate::isa::Isa;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
 use crate::point::eos::Eos;
 use crate::potential_ghosts::TimedPotential;
+use crate::reading::Reading;
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::tables::LevelTables;
@@ -31,6 +32,8 @@ pub struct Peak {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct KickReport {
+    /// Floors and cells that are not valid.
+    pub report: GroupReport,
     /// Σ ½(m + m')·g·Δt, the work per volume from the kick's own inputs, m and m' being the momentum before and after.
     pub work: f64,
     /// Where g is largest.
@@ -45,7 +48,8 @@ pub struct KickReport {
 /// - `potential`: `[slots, 16, 16, 16]`, comoving: φ̃.
 /// - `coarse`: the coarser level's potential at the level's time, where `potential` holds another.
 /// - `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
-/// - `reports`, `kicks`: one entry a group, in key order, overwritten.
+///
+/// A report a group, in key order.
 ///
 /// # Panics
 /// If shapes disagree or a coarse group that the interpolation needs is missing.
@@ -58,21 +62,16 @@ pub fn gravity_kick<T: Real>(
     h: f64,
     dt: f64,
     eos: &Eos<T>,
-    reports: &mut [GroupReport],
-    kicks: &mut [KickReport],
-) {
+) -> Reading<KickReport> {
     check(tables, potential);
-    assert!(reports.len() == tables.len() && kicks.len() == tables.len());
     assert!(fluid.len() / GROUP_VALUES >= potential.len() / GROUP_CELLS);
     match device {
-        Device::Cpu(device) => device.install(|| {
+        Device::Cpu(device) => Reading::of(device.install(|| {
             let (potential, fluid) = (potential.host(), fluid.host_mut());
-            cpu::gravity_kick(Isa::best(), tables, potential, coarse, fluid, h, dt, eos, reports, kicks);
-        }),
+            cpu::gravity_kick(Isa::best(), tables, potential, coarse, fluid, h, dt, eos)
+        })),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => {
-            cuda::gravity_kick(device, tables, potential, coarse, fluid, h, dt, eos, reports, kicks);
-        }
+        Device::Cuda(device) => cuda::gravity_kick(device, tables, potential, coarse, fluid, h, dt, eos),
     }
 }
 

@@ -40,8 +40,7 @@ pub(super) fn hydro_sweep<T: Real>(
     (known, found): (&[u16], &mut [u16]),
     redo: Option<&[u32]>,
     parameters: &SweepParameters<T>,
-    reports: &mut [GroupReport],
-) {
+) -> Vec<GroupReport> {
     let out = SlotWriter::new(out, GROUP_VALUES);
     let fluxes = SlotWriter::new(fluxes, FLUX_PLANE_VALUES);
     let found = SlotWriter::new(found, MARK_ROWS);
@@ -62,13 +61,8 @@ pub(super) fn hydro_sweep<T: Real>(
         })
     };
     match redo {
-        None => reports.par_iter_mut().enumerate().for_each(|(g, report)| *report = sweep(g)),
-        Some(groups) => {
-            let redone: Vec<GroupReport> = groups.par_iter().map(|&g| sweep(g as usize)).collect();
-            for (&g, report) in groups.iter().zip(redone) {
-                reports[g as usize] = report;
-            }
-        }
+        None => (0..tables.len()).into_par_iter().map(sweep).collect(),
+        Some(groups) => groups.par_iter().map(|&g| sweep(g as usize)).collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The sweep of a level on a GPU: how it is tiled and launched.
 
-use super::SweepParameters;
+use super::{SweepParameters, Swept};
 use crate::buffer::Buffer;
 use crate::cuda::array::{Array, Pointer};
 use crate::cuda::level::Level;
@@ -26,6 +26,7 @@ struct Sweep<T> {
     found: Pointer<u16>,
     redo: Pointer<u32>,
     reports: Pointer<GroupReport>,
+    marked: Pointer<u32>,
     shells: Pointer<T>,
     groups: u32,
     dt_over_dx: T,
@@ -79,8 +80,7 @@ pub(super) fn hydro_sweep<T: Real>(
     (known, found): (Pointer<u16>, Pointer<u16>),
     redo: Option<&[u32]>,
     parameters: &SweepParameters<T>,
-    reports: &mut [GroupReport],
-) {
+) -> Swept {
     let swept = redo.map_or(tables.len(), <[u32]>::len);
     let fits = device.shared_bytes_per_block() >= WHOLE.shared_bytes::<T>() as usize + STATIC;
     // where the groups do not fill the GPU, more and smaller blocks finish earlier
@@ -104,7 +104,8 @@ pub(super) fn hydro_sweep<T: Real>(
     let blocks = tiles.min(device.multiprocessors() as usize * if tile.threads == 512 { 1 } else { 2 });
     let shells = Array::<T>::room(device, blocks * tile.shell_values()).expect("room for ghost cells");
     let list = redo.map(|groups| Array::of(device, groups).expect("room for a list"));
-    let per_tile = Array::<GroupReport>::room(device, tiles).expect("room for reports");
+    let reports = Array::<GroupReport>::room(device, tiles).expect("room for reports");
+    let marked = Array::<u32>::zeros(device, 1).expect("room for a number");
     let sweep = Sweep {
         level: Level::of(device, tables),
         flux_slots: flux_slots.on(device),
@@ -115,7 +116,8 @@ pub(super) fn hydro_sweep<T: Real>(
         known,
         found,
         redo: list.as_ref().map_or(Pointer::NULL, Array::pointer),
-        reports: per_tile.pointer(),
+        reports: reports.pointer(),
+        marked: marked.pointer(),
         shells: shells.pointer(),
         groups: swept as u32,
         dt_over_dx: parameters.dt_over_dx,
@@ -124,10 +126,15 @@ pub(super) fn hydro_sweep<T: Real>(
     };
     // SAFETY: the kernel's one parameter; its arrays are those of the caller's checks.
     unsafe { launch!(device, T, &kernel, blocks, tile.threads, tile.shared_bytes::<T>(); sweep) };
-    for (n, tiles) in per_tile.to_host().chunks_exact(tile.per_group()).enumerate() {
-        let report = &mut reports[redo.map_or(n, |groups| groups[n] as usize)];
-        *report = tiles[0];
+    let of_group = |tiles: &[GroupReport]| {
+        let mut report = tiles[0];
         tiles[1..].iter().for_each(|other| report.add(other));
+        report
+    };
+    let per_group = tile.per_group();
+    Swept {
+        marked: marked.read_later(<[_]>::to_vec),
+        reports: reports.read_later(move |tiles| tiles.chunks_exact(per_group).map(of_group).collect()),
     }
 }
 
@@ -145,7 +152,7 @@ mod tests {
     use crate::testing::{Mesh, Noise, conserved, with_gpu};
 
     /// What a sweep and a redo leave behind.
-    struct Swept<T> {
+    struct Outcome<T> {
         out: Vec<T>,
         fluxes: Vec<T>,
         marks: Vec<u16>,
@@ -160,7 +167,7 @@ mod tests {
         before: Option<&[T]>,
         flux_slots: &Table<u32>,
         parameters: &SweepParameters<T>,
-    ) -> Swept<T> {
+    ) -> Outcome<T> {
         let pool = |values: &[T]| Buffer::from_host(device, values.to_vec()).unwrap();
         let slots = fluid.len() / GROUP_VALUES;
         let earlier_pool = pool(before.unwrap_or(&[]));
@@ -170,17 +177,21 @@ mod tests {
         let mut out = pool(&vec![T::of(-7.0); fluid.len()]);
         let mut fluxes = pool(&vec![T::of(-7.0); planes * FLUX_PLANE_VALUES]);
         let mut marks = Marks::new(device, slots).unwrap();
-        let mut reports = vec![GroupReport::default(); tables.len()];
-        let mut sweep = |redo: Option<&[u32]>, marks: &mut Marks, reports: &mut [GroupReport]| {
+        let mut sweep = |redo: Option<&[u32]>, marks: &mut Marks| {
             let (fluid, earlier) = (pool(fluid), earlier.as_ref());
             let (out, fluxes) = (&mut out, &mut fluxes);
-            hydro_sweep(device, tables, flux_slots, &fluid, earlier, out, fluxes, marks, redo, parameters, reports);
+            let swept = hydro_sweep(device, tables, flux_slots, &fluid, earlier, out, fluxes, marks, redo, parameters);
+            let (marked, reports) = (swept.marked.wait(), swept.reports.wait());
+            assert_eq!(marked, [reports.iter().map(|report| report.marked).sum::<u32>()]);
+            reports
         };
-        sweep(None, &mut marks, &mut reports);
+        let mut reports = sweep(None, &mut marks);
         marks.accept();
         let redone = groups_to_redo(tables, &mut reports);
-        sweep(Some(&redone), &mut marks, &mut reports);
-        Swept { out: out.to_host(), fluxes: fluxes.to_host(), marks: marks.found(), redone, reports }
+        for (&g, report) in redone.iter().zip(sweep(Some(&redone), &mut marks)) {
+            reports[g as usize] = report;
+        }
+        Outcome { out: out.to_host(), fluxes: fluxes.to_host(), marks: marks.found(), redone, reports }
     }
 
     /// Rough cold and hot gas that needs floors and redos here and there, on random hierarchies: equal bits.

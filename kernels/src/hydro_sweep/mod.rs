@@ -23,6 +23,7 @@ use crate::ghosts::Earlier;
 use crate::layout::{FLUX_PLANE_VALUES, FLUX_PLANES, GROUP_VALUES};
 use crate::marks::Marks;
 use crate::point::eos::Eos;
+use crate::reading::Reading;
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::table::Table;
@@ -37,6 +38,16 @@ pub struct SweepParameters<T> {
     pub axes: [usize; 3],
     /// The gas.
     pub eos: Eos<T>,
+}
+
+/// What a sweep tells.
+#[derive(Debug)]
+pub struct Swept {
+    /// One number: the leaf cells that it has marked and that were not marked before. There before the reports.
+    pub marked: Reading<u32>,
+    /// One for each group swept, in order. Synchronisation is booked as `energy_added` where the entropy scalar decided, as
+    /// `floor_energy` and `floor_mass` in cells that were raised to a floor.
+    pub reports: Reading<GroupReport>,
 }
 
 /// Advances the groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed
@@ -56,8 +67,6 @@ pub struct SweepParameters<T> {
 /// * `redo`: with a list of groups, only these are swept, and the faces of the cells in `marks` that
 ///   [`Marks::accept`] has made known take the first-order flux ([`crate::marks`] says which faces exactly). The result
 ///   conserves if all groups are swept that [`crate::marks::groups_to_redo`] lists
-/// * `reports`: one per group, overwritten for those that are swept. Synchronisation is booked as `energy_added` where the
-///   entropy scalar decided, as `floor_energy` and `floor_mass` in cells that were raised to a floor
 ///
 /// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
 ///
@@ -74,13 +83,11 @@ pub fn hydro_sweep<T: Real>(
     marks: &mut Marks,
     redo: Option<&[u32]>,
     parameters: &SweepParameters<T>,
-    reports: &mut [GroupReport],
-) {
+) -> Swept {
     assert_eq!(fluid.len(), out.len(), "state before and after differ in length");
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "the pool is not a whole number of groups");
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "not a whole number of flux planes");
     assert_eq!(flux_slots.len(), tables.len() * FLUX_PLANES, "flux slots for another number of groups");
-    assert_eq!(reports.len(), tables.len(), "reports for another number of groups");
     assert!(marks.slots() >= fluid.len() / GROUP_VALUES, "marks for fewer slots");
     if let Some(groups) = redo {
         let rising = groups.windows(2).all(|pair| pair[0] < pair[1]);
@@ -90,28 +97,29 @@ pub fn hydro_sweep<T: Real>(
         );
     }
     match device {
-        Device::Cpu(cpu) => cpu.install(|| {
-            assert_planes_distinct(flux_slots, fluxes.len() / FLUX_PLANE_VALUES);
-            cpu::hydro_sweep(
-                crate::isa::Isa::best(),
-                tables,
-                flux_slots,
-                fluid.host(),
-                earlier,
-                out.host_mut(),
-                fluxes.host_mut(),
-                marks.host(),
-                redo,
-                parameters,
-                reports,
-            );
-        }),
+        Device::Cpu(cpu) => {
+            let reports = cpu.install(|| {
+                assert_planes_distinct(flux_slots, fluxes.len() / FLUX_PLANE_VALUES);
+                cpu::hydro_sweep(
+                    crate::isa::Isa::best(),
+                    tables,
+                    flux_slots,
+                    fluid.host(),
+                    earlier,
+                    out.host_mut(),
+                    fluxes.host_mut(),
+                    marks.host(),
+                    redo,
+                    parameters,
+                )
+            });
+            let marked = reports.iter().map(|report| report.marked).sum();
+            Swept { marked: Reading::of(vec![marked]), reports: Reading::of(reports) }
+        }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
             let marks = marks.pointers();
-            cuda::hydro_sweep(
-                device, tables, flux_slots, fluid, earlier, out, fluxes, marks, redo, parameters, reports,
-            );
+            cuda::hydro_sweep(device, tables, flux_slots, fluid, earlier, out, fluxes, marks, redo, parameters)
         }
     }
 }

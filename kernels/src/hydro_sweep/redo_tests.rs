@@ -47,19 +47,12 @@ impl<T: Real> Sweep<T> {
     fn run(&mut self, redo: Option<&[u32]>) {
         let marks = (&self.known[..], &mut self.found[..]);
         let Self { tables, before, after, fluxes, flux_slots, reports, parameters, .. } = self;
-        cpu::hydro_sweep(
-            Isa::best(),
-            tables,
-            flux_slots,
-            before,
-            None,
-            after,
-            fluxes,
-            marks,
-            redo,
-            parameters,
-            reports,
-        );
+        let found =
+            cpu::hydro_sweep(Isa::best(), tables, flux_slots, before, None, after, fluxes, marks, redo, parameters);
+        let every: Vec<u32> = (0..tables.len() as u32).collect();
+        for (&g, report) in redo.unwrap_or(&every).iter().zip(found) {
+            reports[g as usize] = report;
+        }
     }
 
     /// Sweeps and redoes what has to be until no more cells are marked; the number of redos.

@@ -22,6 +22,7 @@ template <typename T> struct Sweep {
     uint16_t *found;       // the same
     const uint32_t *redo;  // the groups to sweep; null: all, and no face at first order
     GroupReport *reports;  // [groups swept, tiles]
+    uint32_t *marked;      // their sum of newly marked cells
     T *shells;             // room of a Shell for each block
     uint32_t groups;       // to sweep
     T dt_over_dx;
@@ -437,6 +438,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     sum_bookings(booking, room, report);
     if (threadIdx.x == 0) {
         report.marked = marked;
+        if (marked) atomicAdd(sweep.marked, marked);
         report.marks_reach = reach;
         report.redone = redone;
         report.first_redone = first_redone == NONE ? 0 : first_redone;

@@ -27,10 +27,9 @@ pub(super) fn reflux<T: Real>(
     dt_over_dx: T,
     fine_share: T,
     eos: &Eos<T>,
-    reports: &mut [GroupReport],
-) {
+) -> Vec<(u32, GroupReport)> {
     let pool = SlotWriter::new(fluid, GROUP_VALUES);
-    let done: Vec<(u32, GroupReport)> = (0..tables.groups.len())
+    (0..tables.groups.len())
         .into_par_iter()
         .map(|n| {
             let start = if n == 0 { 0 } else { tables.groups[n - 1].end };
@@ -40,10 +39,7 @@ pub(super) fn reflux<T: Real>(
             let faces = &tables.faces[start as usize..group.end as usize];
             (group.index, isa.run(GroupCorrection { faces, fluid, fluxes, dt_over_dx, fine_share, eos }))
         })
-        .collect();
-    for (group, report) in done {
-        reports[group as usize].add(&report);
-    }
+        .collect()
 }
 
 /// What the faces across each axis add to the cells of a group, one field at a time.

@@ -5,12 +5,13 @@ use crate::buffer::Buffer;
 use crate::cuda::array::Array;
 use crate::cuda::{CudaDevice, launch};
 use crate::point::eos::Eos;
+use crate::reading::Reading;
 use crate::real::Real;
 use crate::report::GroupReport;
 
 const THREADS: u32 = 256;
 
-/// Corrects all groups of the tables; a report for each of them.
+/// Corrects all groups of the tables; a report for each of them, with its index in the level.
 pub(super) fn reflux<T: Real>(
     device: &CudaDevice,
     tables: &RefluxTables,
@@ -19,8 +20,8 @@ pub(super) fn reflux<T: Real>(
     dt_over_dx: T,
     fine_share: T,
     eos: &Eos<T>,
-) -> Vec<GroupReport> {
-    let reports = Array::room(device, tables.groups.len()).expect("room for a report of each group");
+) -> Reading<(u32, GroupReport)> {
+    let reports = Array::<GroupReport>::room(device, tables.groups.len()).expect("room for a report of each group");
     let (faces, groups) = (tables.faces.on(device), tables.groups.on(device));
     // SAFETY: the parameters are the kernel's; slots and planes of the tables lie in their pools, each group occurs once
     // and there is a report for each.
@@ -28,5 +29,6 @@ pub(super) fn reflux<T: Real>(
         launch!(device, T, "reflux", tables.groups.len(), THREADS, 0;
             faces, groups, fluid.pointer(), fluxes.pointer(), dt_over_dx, fine_share, *eos, reports.pointer());
     }
-    reports.to_host()
+    let indices: Vec<u32> = tables.groups.iter().map(|group| group.index).collect();
+    reports.read_later(move |reports| indices.into_iter().zip(reports.iter().copied()).collect())
 }

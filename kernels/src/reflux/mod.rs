@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::isa::Isa;
 use crate::layout::{FLUX_PLANE_VALUES, GROUP_VALUES};
 use crate::point::eos::Eos;
+use crate::reading::Reading;
 use crate::real::Real;
 use crate::report::GroupReport;
 use crate::table::Table;
@@ -67,7 +68,8 @@ impl RefluxTables {
 /// * `fluxes`: raw fluxes of those sweeps, summed over them, `[planes, 6, 16, 16]`.
 /// * `dt_over_dx`: Δt/h of a sweep of the coarse level.
 /// * `fine_share`: Δt of a sweep of the fine level in that of a coarse one: 1, or 1/2 where it takes two for one.
-/// * `reports`: one per group of the level; what is added counts corrected cells only.
+///
+/// A report, of corrected cells only, for each of `tables.groups`, with the group's index in the level.
 ///
 /// # Panics
 /// If a pool is not whole groups or planes.
@@ -79,21 +81,15 @@ pub fn reflux<T: Real>(
     dt_over_dx: T,
     fine_share: T,
     eos: &Eos<T>,
-    reports: &mut [GroupReport],
-) {
+) -> Reading<(u32, GroupReport)> {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "a flux pool holds whole planes");
     match device {
-        Device::Cpu(cpu) => cpu.install(|| {
+        Device::Cpu(cpu) => Reading::of(cpu.install(|| {
             let (fluid, fluxes) = (fluid.host_mut(), fluxes.host());
-            cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, fine_share, eos, reports);
-        }),
+            cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, fine_share, eos)
+        })),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => {
-            let done = cuda::reflux(device, tables, fluid, fluxes, dt_over_dx, fine_share, eos);
-            for (group, report) in tables.groups.iter().zip(&done) {
-                reports[group.index as usize].add(report);
-            }
-        }
+        Device::Cuda(device) => cuda::reflux(device, tables, fluid, fluxes, dt_over_dx, fine_share, eos),
     }
 }

@@ -9,17 +9,12 @@ use crate::real::Real;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
 
-pub(super) fn signal_speed<T: Real>(
-    isa: Isa,
-    tables: &LevelTables,
-    fluid: &[T],
-    eos: &Eos<T>,
-    speeds: &mut [SignalSpeed],
-) {
-    speeds.par_iter_mut().zip(&tables.slots[..]).for_each(|(speed, &slot)| {
+pub(super) fn signal_speed<T: Real>(isa: Isa, tables: &LevelTables, fluid: &[T], eos: &Eos<T>) -> Vec<SignalSpeed> {
+    let speed = |&slot: &u32| {
         let group = &fluid[slot as usize * GROUP_VALUES..][..GROUP_VALUES];
-        *speed = isa.run(GroupSpeed { group, eos: *eos });
-    });
+        isa.run(GroupSpeed { group, eos: *eos })
+    };
+    tables.slots.par_iter().map(speed).collect()
 }
 
 struct GroupSpeed<'a, T> {
@@ -95,15 +90,13 @@ mod tests {
         let exact = 4.0 / density + (5.0 / 3.0 * pressure / density).sqrt();
         let tables = LevelTables { slots: vec![0].into(), ..Default::default() };
         for isa in Isa::available() {
-            let mut speeds = [SignalSpeed::default()];
-            signal_speed(isa, &tables, &group, &eos, &mut speeds);
+            let speeds = signal_speed(isa, &tables, &group, &eos);
             assert_eq!(speeds[0].cell as usize, worst);
             // a dozen single-precision roundings
             assert!((speeds[0].speed / exact - 1.0).abs() < 1e-6);
         }
         group[cell(1, 0, 0)] = f32::NAN;
-        let mut speeds = [SignalSpeed::default()];
-        signal_speed(Isa::best(), &tables, &group, &eos, &mut speeds);
-        assert_eq!(speeds[0], SignalSpeed { speed: f64::INFINITY, cell: 1 });
+        let speeds = signal_speed(Isa::best(), &tables, &group, &eos);
+        assert_eq!(speeds, [SignalSpeed { speed: f64::INFINITY, cell: 1 }]);
     }
 }

@@ -8,6 +8,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::layout::GROUP_VALUES;
 use crate::point::eos::Eos;
+use crate::reading::Reading;
 use crate::real::Real;
 use crate::tables::LevelTables;
 
@@ -26,25 +27,24 @@ pub struct SignalSpeed {
 /// on, although the paper's condition allows 1.
 ///
 /// * `fluid`: conserved, comoving, `[slot, 6, 16, 16, 16]`
-/// * `speeds`: one per group, overwritten
+///
+/// One per group, in order.
 ///
 /// # Panics
-/// If shapes disagree.
+/// If the pool is not whole groups.
 pub fn signal_speed<T: Real>(
     device: &Device,
     tables: &LevelTables,
     fluid: &Buffer<T>,
     eos: &Eos<T>,
-    speeds: &mut [SignalSpeed],
-) {
+) -> Reading<SignalSpeed> {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "the pool is not a whole number of groups");
-    assert_eq!(speeds.len(), tables.len(), "speeds for another number of groups");
     match device {
         Device::Cpu(cpu) => {
-            cpu.install(|| cpu::signal_speed(crate::isa::Isa::best(), tables, fluid.host(), eos, speeds));
+            Reading::of(cpu.install(|| cpu::signal_speed(crate::isa::Isa::best(), tables, fluid.host(), eos)))
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => speeds.copy_from_slice(&cuda::signal_speed(device, tables, fluid, eos)),
+        Device::Cuda(device) => cuda::signal_speed(device, tables, fluid, eos),
     }
 }
 
@@ -63,9 +63,7 @@ mod tests {
                 let tables = mesh.tables(level);
                 let [expected, found] = [&cpu, gpu].map(|device| {
                     let pool = Buffer::from_host(device, fluid.clone()).unwrap();
-                    let mut speeds = vec![SignalSpeed::default(); tables.len()];
-                    signal_speed(device, &tables, &pool, &Eos::new(5.0 / 3.0), &mut speeds);
-                    speeds
+                    signal_speed(device, &tables, &pool, &Eos::new(5.0 / 3.0)).wait()
                 });
                 assert_eq!(found, expected, "level {level}, broken cells: {broken}");
             }

@@ -12,8 +12,8 @@ use comove_sim::kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_sim::kernels::state_hash::state_hash;
 use comove_sim::kernels::totals::{GroupTotals, totals};
 use comove_sim::kernels::{
-    Buffer, DensitySource, Eos, GhostOrigin, GroupReport, GroupSolver, Guess, KickReport, Parity, PoissonSource,
-    RootPoisson, add_correction, gravity_kick, mass_sheet, relax_groups,
+    Buffer, DensitySource, Eos, GhostOrigin, GroupSolver, Guess, Parity, PoissonSource, RootPoisson, add_correction,
+    gravity_kick, mass_sheet, relax_groups,
 };
 
 pub(crate) fn all(bench: &mut Bench) {
@@ -34,11 +34,11 @@ fn complete(bench: &mut Bench, groups: usize) {
     let h = state.cell_width(1);
     let of = |operation| work(operation, "uniform", "group", groups);
 
-    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, None, 0.05));
-    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, None, 0.05));
+    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, None, 0.05).reports.wait());
+    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, None, 0.05).reports.wait());
     let every: Vec<u32> = (0..groups as u32).collect();
-    bench.measure(of("redo of a sweep"), || sweep(&mut state, 1, [0, 1, 2], None, Some(&every), 0.05));
-    bench.measure(of("signal speed"), || _ = speeds(&state, 1));
+    bench.measure(of("redo of a sweep"), || sweep(&mut state, 1, [0, 1, 2], None, Some(&every), 0.05).reports.wait());
+    bench.measure(of("signal speed"), || speeds(&state, 1).wait());
 
     let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
     let slots = state.fluid.len() / GROUP_VALUES;
@@ -84,10 +84,9 @@ fn complete(bench: &mut Bench, groups: usize) {
         add_correction(&device, &state.tables[1], &correction, &mut state.potential);
     });
 
-    let (mut reports, mut kicks) = (vec![GroupReport::default(); groups], vec![KickReport::default(); groups]);
     bench.measure(of("kick"), || {
         let (tables, potential, fluid) = (&state.tables[1], &state.potential, &mut state.fluid);
-        gravity_kick(&device, tables, potential, None, fluid, h, 1e-9, &eos, &mut reports, &mut kicks);
+        gravity_kick(&device, tables, potential, None, fluid, h, 1e-9, &eos).wait();
     });
     bench.measure(of("restriction"), || restrict(&device, &state.tables[0], &mut state.fluid, &eos));
     let new: Vec<usize> = (0..groups).collect();
@@ -108,15 +107,16 @@ fn lone(bench: &mut Bench, groups: usize) {
     let mut state = state::<f32>(&bench.device, &lone_children(groups), true, false);
     let device = bench.device.clone();
     let all = "all ghost cells interpolated";
-    bench.measure(work("sweep x y z", all, "group", groups), || sweep(&mut state, 1, [0, 1, 2], None, None, 0.05));
+    bench.measure(work("sweep x y z", all, "group", groups), || {
+        sweep(&mut state, 1, [0, 1, 2], None, None, 0.05).reports.wait()
+    });
     bench.measure(work("sweep x y z, between times", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], Some(0.25), None, 0.05);
+        sweep(&mut state, 1, [0, 1, 2], Some(0.25), None, 0.05).reports.wait();
     });
     let (faces, eos) = (state.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
-    let mut reports = vec![GroupReport::default(); state.tables[0].len()];
     bench.measure(work("flux correction", all, "face", faces), || {
         let (tables, fluid) = (&state.flux.reflux[0], &mut state.fluid);
-        reflux(&device, tables, fluid, &state.fluxes, 1e-9, 0.5, &eos, &mut reports);
+        reflux(&device, tables, fluid, &state.fluxes, 1e-9, 0.5, &eos).wait();
     });
     let planes = &state.flux.written[1];
     let history = state.history.as_mut().expect("individual steps");

@@ -60,15 +60,15 @@ struct Rate<'a> {
 
 impl Bench {
     /// Measures one operation and tells.
-    pub(crate) fn measure(&mut self, work: Work, mut operation: impl FnMut()) {
+    pub(crate) fn measure<R>(&mut self, work: Work, mut operation: impl FnMut() -> R) {
         let (untimed, timed) = if self.smoke { (0, 1) } else { (2, 9) };
-        (0..untimed).for_each(|_| operation());
+        (0..untimed).for_each(|_| drop(operation()));
         let before = self.device.kernel_times();
         let mut times: Vec<f64> = (0..timed)
             .map(|_| {
                 self.device.wait();
                 let started = Instant::now();
-                operation();
+                drop(operation());
                 self.device.wait();
                 started.elapsed().as_secs_f64()
             })

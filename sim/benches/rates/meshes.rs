@@ -1,10 +1,11 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
-use comove_sim::kernels::hydro_sweep::SweepParameters;
+use comove_sim::kernels::hydro_sweep::{SweepParameters, Swept};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::kernels::reading::Reading;
 use comove_sim::kernels::timestep::{SignalSpeed, signal_speed};
-use comove_sim::kernels::{Device, Eos, GroupReport, Real};
+use comove_sim::kernels::{Device, Eos, Real};
 use comove_sim::level_history::Moment;
 use comove_sim::octree::{PERIODIC, nest};
 use comove_sim::parameters::TimeSteps;
@@ -70,10 +71,17 @@ pub(crate) fn hydro<T: Real>(
     let part = if mesh == "uniform" { "launches" } else { "meshes" };
     let work = Work { part, operation: "hydro of a step", mesh, precision: T::NAME, unit: "group", items };
     bench.measure(work, || {
-        for axes in [[0, 1, 2], [2, 1, 0]] {
-            levels.clone().for_each(|level| sweep(state, level, axes, passed, None, dt_over_dx));
+        // as a run does: what an operation reports is read while the next one works
+        let mut open = None;
+        for (axes, level) in [[0, 1, 2], [2, 1, 0]].into_iter().flat_map(|axes| levels.clone().map(move |l| (axes, l)))
+        {
+            let Swept { marked, reports } = sweep(state, level, axes, passed, None, dt_over_dx);
+            open.replace(reports).map(Reading::wait);
+            marked.wait();
         }
-        levels.clone().for_each(|level| _ = speeds(state, level));
+        let speeds: Vec<_> = levels.clone().map(|level| speeds(state, level)).collect();
+        open.map(Reading::wait);
+        speeds.into_iter().for_each(|speeds| drop(speeds.wait()));
     });
 }
 
@@ -85,22 +93,19 @@ pub(crate) fn sweep<T: Real>(
     passed: Option<f64>,
     redo: Option<&[u32]>,
     dt_over_dx: f64,
-) {
+) -> Swept {
     let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos: Eos::new(5.0 / 3.0) };
-    let mut reports = vec![GroupReport::default(); state.tables[level].len()];
-    state.sweep(level, passed.filter(|_| level > 0), redo, &parameters, &mut reports);
+    state.sweep(level, passed.filter(|_| level > 0), redo, &parameters)
 }
 
 /// The reduction for the time step.
-pub(crate) fn speeds<T: Real>(state: &State<T>, level: usize) -> Vec<SignalSpeed> {
-    let mut speeds = vec![SignalSpeed::default(); state.tables[level].len()];
-    signal_speed(&state.device, &state.tables[level], &state.fluid, &Eos::new(5.0 / 3.0), &mut speeds);
-    speeds
+pub(crate) fn speeds<T: Real>(state: &State<T>, level: usize) -> Reading<SignalSpeed> {
+    signal_speed(&state.device, &state.tables[level], &state.fluid, &Eos::new(5.0 / 3.0))
 }
 
 /// Δt/h at a Courant number of 0.4.
 fn dt_over_dx<T: Real>(state: &State<T>, level: usize) -> f64 {
-    0.4 / speeds(state, level).iter().map(|fastest| fastest.speed).fold(0.0, f64::max)
+    0.4 / speeds(state, level).wait().iter().map(|fastest| fastest.speed).fold(0.0, f64::max)
 }
 
 /// A smooth flow of Mach 0.1 to 1 in every group of a tree, on the device; with gravity its potential too.
