@@ -2,12 +2,15 @@
 
 use std::fmt::{Debug, Formatter};
 use std::ops::Deref;
+use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use {crate::cuda, std::sync::OnceLock};
 
 /// Numbers that do not change once they are made: on the host, where the table is used as a slice, and on a GPU from
-/// their first use there on.
-pub struct Table<N> {
+/// their first use there on. Clones share both.
+pub struct Table<N>(Arc<Numbers<N>>);
+
+struct Numbers<N> {
     host: Vec<N>,
     #[cfg(feature = "cuda")]
     device: OnceLock<cuda::array::Array<N>>,
@@ -15,11 +18,11 @@ pub struct Table<N> {
 
 impl<N> From<Vec<N>> for Table<N> {
     fn from(host: Vec<N>) -> Self {
-        Self {
+        Self(Arc::new(Numbers {
             host,
             #[cfg(feature = "cuda")]
             device: OnceLock::new(),
-        }
+        }))
     }
 }
 
@@ -30,7 +33,8 @@ impl<N: Copy> Table<N> {
     /// # Panics
     /// If it does not fit or lies on another GPU.
     pub(crate) fn on(&self, device: &cuda::CudaDevice) -> cuda::array::Pointer<N> {
-        let array = self.device.get_or_init(|| cuda::array::Array::of(device, &self.host).expect("room for a table"));
+        let on_device = || cuda::array::Array::of(device, &self.0.host).expect("room for a table");
+        let array = self.0.device.get_or_init(on_device);
         assert!(array.device() == device, "a table is on another GPU");
         array.pointer()
     }
@@ -39,7 +43,7 @@ impl<N: Copy> Table<N> {
 impl<N> Table<N> {
     /// Bytes that it takes on a device.
     pub fn bytes(&self) -> usize {
-        size_of_val(self.host.as_slice())
+        size_of_val(self.0.host.as_slice())
     }
 }
 
@@ -56,7 +60,7 @@ impl<N> Deref for Table<N> {
     type Target = [N];
 
     fn deref(&self) -> &[N] {
-        &self.host
+        &self.0.host
     }
 }
 
@@ -71,7 +75,7 @@ impl<'a, N> IntoIterator for &'a Table<N> {
     type IntoIter = std::slice::Iter<'a, N>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.host.iter()
+        self.0.host.iter()
     }
 }
 
@@ -81,20 +85,20 @@ impl<N> Default for Table<N> {
     }
 }
 
-impl<N: Clone> Clone for Table<N> {
+impl<N> Clone for Table<N> {
     fn clone(&self) -> Self {
-        self.host.clone().into()
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<N: Debug> Debug for Table<N> {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        self.host.fmt(f)
+        self.0.host.fmt(f)
     }
 }
 
 impl<N: PartialEq> PartialEq for Table<N> {
     fn eq(&self, other: &Self) -> bool {
-        self.host == other.host
+        Arc::ptr_eq(&self.0, &other.0) || self.0.host == other.0.host
     }
 }

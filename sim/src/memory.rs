@@ -38,8 +38,21 @@ pub(crate) struct Layout {
 impl Layout {
     /// Derives the tables.
     pub(crate) fn new(tree: Octree, slots: Vec<Vec<u32>>, faces: [FaceBoundary; FACES]) -> Self {
-        let tables = neighbours::build_tables(&tree, &slots, faces);
-        let flux = FluxTables::build(&tree, &tables);
+        Self::with_finer(&[], &FluxTables::default(), tree, slots, faces)
+    }
+
+    /// The same where the groups and slots of the first levels are those of the tables `kept`, one for each of them.
+    ///
+    /// * `flux`: made with these
+    pub(crate) fn with_finer(
+        kept: &[LevelTables],
+        flux: &FluxTables,
+        tree: Octree,
+        slots: Vec<Vec<u32>>,
+        faces: [FaceBoundary; FACES],
+    ) -> Self {
+        let tables = neighbours::build_finer_tables(kept, &tree, &slots, faces);
+        let flux = flux.rebuilt(kept.len().saturating_sub(1), &tree, &tables);
         let root_slots = neighbours::root_slots(&tree, &slots);
         Self { tree, slots, tables, flux, root_slots }
     }

@@ -9,7 +9,7 @@
 use crate::book::{Book, leaf_sums_from};
 use crate::clock::Clock;
 use crate::error::SimError;
-use crate::octree::{Key, Octree, clip, nest};
+use crate::octree::{Key, Octree, clip, nest_above};
 use crate::parameters::RunParameters;
 use crate::records::Raised;
 use crate::state::State;
@@ -182,7 +182,7 @@ pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize, kept: us
     for level in kept..max_level.min(masks.len()) {
         wanted[level + 1] = flagged_children(tree, level, &masks[level]);
     }
-    let mut wanted = nest(tree.root_groups(), tree.periodic(), wanted);
+    let mut wanted = nest_above(kept, tree.root_groups(), tree.periodic(), wanted);
     clip(tree, kept, &mut wanted);
     Octree::with_groups(tree.root_groups(), tree.periodic(), wanted.into_iter().skip(1).flatten())
 }

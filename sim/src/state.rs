@@ -195,7 +195,10 @@ impl<T: Real> State<T> {
     pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
         let (slots, free, new) = self.slots_on(&tree);
         let used = self.capacity.max(tree.group_count());
-        let layout = Layout::new(tree, slots, self.faces);
+        let stay = (0..tree.level_count().min(self.level_count()))
+            .take_while(|&level| tree.level(level) == self.tree.level(level))
+            .count();
+        let layout = Layout::with_finer(&self.tables[..stay], &self.flux, tree, slots, self.faces);
         let capacity = self.room_for(&layout)?;
         self.fit(&layout, capacity)?;
         self.free = (used as u32..capacity as u32).rev().chain(free).collect();

@@ -16,6 +16,8 @@ use rayon::prelude::*;
 pub struct FluxTables {
     /// Planes in all.
     pub planes: usize,
+    /// Per level: how many planes there are up to those of its faces towards the next coarser level.
+    upwards: Vec<u32>,
     /// Per level: the plane of each group's nine places, [`NONE`] where no flux is kept. `[groups, 9]`.
     pub slots: Vec<Table<u32>>,
     /// Per level: the planes that its sweeps write, those of `slots`.
@@ -32,11 +34,27 @@ impl FluxTables {
     ///
     /// `tables` are the octree's, level by level ([`super::neighbours::build_tables`]).
     pub fn build(tree: &Octree, tables: &[LevelTables]) -> Self {
+        Self::default().rebuilt(0, tree, tables)
+    }
+
+    /// The same where the groups and slots of the levels up to `kept` are those of these tables.
+    #[must_use]
+    pub fn rebuilt(&self, kept: usize, tree: &Octree, tables: &[LevelTables]) -> Self {
         let levels = tree.level_count();
-        let mut planes =
-            Planes { slots: (0..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(), count: 0 };
-        let mut reflux_tables = vec![RefluxTables::default(); levels];
-        for level in 1..levels {
+        let mut planes = Planes {
+            first: kept,
+            slots: (kept..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(),
+            count: self.upwards.get(kept).copied().unwrap_or(0),
+        };
+        // that level's planes towards coarser ones stay
+        if let Some(slots) = self.slots.get(kept) {
+            let stays = |plane: &u32| if *plane < planes.count { *plane } else { NONE };
+            planes.slots[0] = slots.iter().map(stays).collect();
+        }
+        let mut upwards = self.upwards.get(..kept).map_or(Vec::new(), <[u32]>::to_vec);
+        upwards.push(planes.count);
+        let mut reflux_tables = Vec::with_capacity(levels - kept);
+        for level in kept + 1..levels {
             let on_group =
                 |fine: usize| (0..FACES).filter_map(move |face| Meeting::at(tree, &tables[level], level, fine, face));
             let meetings: Vec<Meeting> = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group).collect();
@@ -64,8 +82,10 @@ impl FluxTables {
                 }
             }
             let faces = faces.into_iter().map(|(_, face)| face).collect();
-            reflux_tables[level - 1] = RefluxTables { faces, groups: groups.into() };
+            reflux_tables.push(RefluxTables { faces, groups: groups.into() });
+            upwards.push(planes.count);
         }
+        reflux_tables.push(RefluxTables::default());
         let written = |slots: &Vec<u32>| slots.iter().copied().filter(|&plane| plane != NONE).collect();
         let between = |reflux: &RefluxTables| {
             let mut planes: Vec<u32> =
@@ -74,12 +94,16 @@ impl FluxTables {
             planes.dedup();
             planes.into()
         };
+        let after = |kept_tables: &[Table<u32>], new: Vec<Table<u32>>| {
+            kept_tables.iter().take(kept).cloned().chain(new).collect::<Vec<_>>()
+        };
         Self {
             planes: planes.count as usize,
-            written: planes.slots.iter().map(written).collect(),
-            between: reflux_tables.iter().map(between).collect(),
-            slots: planes.slots.into_iter().map(Table::from).collect(),
-            reflux: reflux_tables,
+            upwards,
+            written: after(&self.written, planes.slots.iter().map(written).collect()),
+            between: after(&self.between, reflux_tables.iter().map(between).collect()),
+            slots: after(&self.slots, planes.slots.into_iter().map(Table::from).collect()),
+            reflux: self.reflux.iter().take(kept).cloned().chain(reflux_tables).collect(),
         }
     }
 
@@ -144,6 +168,8 @@ impl Meeting {
 
 /// Flux planes as they are given out.
 struct Planes {
+    /// The first level that has them.
+    first: usize,
     slots: Vec<Vec<u32>>,
     count: u32,
 }
@@ -151,7 +177,7 @@ struct Planes {
 impl Planes {
     /// The plane at a place, made if new.
     fn at(&mut self, level: usize, place: usize) -> u32 {
-        let slot = &mut self.slots[level][place];
+        let slot = &mut self.slots[level - self.first][place];
         if *slot == NONE {
             *slot = self.count;
             self.count += 1;
@@ -163,8 +189,9 @@ impl Planes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::neighbours::build_tables;
-    use crate::octree::{Key, PERIODIC};
+    use crate::octree::neighbours::{build_finer_tables, build_tables};
+    use crate::octree::{CLOSED, Key, PERIODIC, nest};
+    use proptest::prelude::*;
 
     #[test]
     fn planes_keep_their_numbers_when_finer_levels_change() {
@@ -184,6 +211,43 @@ mod tests {
             assert_eq!(tables.reflux[0].faces, none.reflux[0].faces);
             let kept = |(new, old): (&u32, &u32)| new == old || (*old == NONE && *new as usize >= none.planes);
             assert!(tables.slots[1].iter().zip(&none.slots[1]).all(kept));
+        }
+    }
+
+    proptest! {
+        /// Tables made from those of a tree with the same coarse levels are those made from nothing.
+        #[test]
+        fn finer_tables_can_be_made_alone(
+            coarse in prop::collection::vec([0u32..8, 0u32..8, 0u32..8], 1..6),
+            before in prop::collection::vec([0u32..32, 0u32..32, 0u32..32], 0..8),
+            after in prop::collection::vec([0u32..32, 0u32..32, 0u32..32], 0..8),
+        ) {
+            for periodic in [PERIODIC, CLOSED] {
+                let tree = |finest: &[[u32; 3]]| {
+                    let coarse = coarse.iter().map(|&c| Key::new(2, c)).collect();
+                    let finest = finest.iter().map(|&c| Key::new(4, c)).collect();
+                    let groups = nest([2; 3], periodic, vec![Vec::new(), Vec::new(), coarse, Vec::new(), finest]);
+                    Octree::with_groups([2; 3], periodic, groups.into_iter().skip(1).flatten())
+                };
+                let slots = |tree: &Octree, step: u32| -> Vec<Vec<u32>> {
+                    let slot = |level: usize, n: usize| {
+                        // of levels that stay the slots stay, of others they change
+                        let step = if level < 2 { 3 } else { step };
+                        step * (tree.first_of_level(level) + n) as u32 + 5
+                    };
+                    (0..tree.level_count()).map(|l| (0..tree.level(l).len()).map(|n| slot(l, n)).collect()).collect()
+                };
+                let (old, new) = (tree(&before), tree(&after));
+                let (old_slots, new_slots) = (slots(&old, 7), slots(&new, 4));
+                let stay = (0..2).take_while(|&l| old.level(l) == new.level(l)).count();
+                let old_tables = build_tables(&old, &old_slots, Default::default());
+                let old_flux = FluxTables::build(&old, &old_tables);
+                let tables = build_finer_tables(&old_tables[..stay], &new, &new_slots, Default::default());
+                let expected = build_tables(&new, &new_slots, Default::default());
+                prop_assert_eq!(format!("{tables:?}"), format!("{expected:?}"));
+                let flux = old_flux.rebuilt(stay - 1, &new, &tables);
+                prop_assert_eq!(format!("{flux:?}"), format!("{:?}", FluxTables::build(&new, &expected)));
+            }
         }
     }
 

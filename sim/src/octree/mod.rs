@@ -7,5 +7,5 @@ pub mod nesting;
 pub mod tree;
 
 pub use key::Key;
-pub use nesting::{clip, nest};
+pub use nesting::{clip, nest, nest_above};
 pub use tree::{CLOSED, Octree, PERIODIC};

@@ -1,7 +1,7 @@
 //! Neighbour tables: the octree as the kernels see it. Derived data, rebuilt at a regrid.
 //!
 //! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the
-//! coarser one by arithmetic, without a search.
+//! coarser one by arithmetic, without a search. A regrid of finer levels leaves the tables of coarser ones alone.
 
 use super::Octree;
 use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin};
@@ -15,7 +15,7 @@ type Row = [u32; DIRECTIONS];
 /// The groups of a level and what surrounds them, as places in key lists.
 struct LevelIndex {
     rows: Vec<Row>,
-    /// Place of each group's parent on the coarser level.
+    /// Place of each group's parent on the coarser level; empty where nobody asks.
     parents: Vec<u32>,
     /// Places of the groups that refine each group's patches on the finer level.
     children: Vec<[u32; OCTANTS]>,
@@ -28,10 +28,34 @@ struct LevelIndex {
 /// # Panics
 /// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
 pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FACES]) -> Vec<LevelTables> {
-    let levels = index(tree);
+    build_finer_tables(&[], tree, slots, faces)
+}
+
+/// The same where the groups and slots of the first levels are those of the tables `kept`, one for each of these levels:
+/// only what finer levels have to do with is made anew.
+///
+/// # Panics
+/// As [`build_tables`].
+pub fn build_finer_tables(
+    kept: &[LevelTables],
+    tree: &Octree,
+    slots: &[Vec<u32>],
+    faces: [FaceBoundary; FACES],
+) -> Vec<LevelTables> {
     check(tree, slots);
-    let tables = |(level, index)| LevelTables { faces, ..level_tables(tree, &levels, level, index, slots) };
-    levels.iter().enumerate().map(tables).collect()
+    // the finest of them may have other children now
+    let (finest, coarser) = kept.split_last().map_or((None, &[][..]), |(finest, coarser)| (Some(finest), coarser));
+    let levels = index(tree, coarser.len(), finest);
+    let mut tables = coarser.to_vec();
+    for (n, index) in levels.iter().enumerate() {
+        let level = coarser.len() + n;
+        let own = match finest.filter(|_| n == 0) {
+            Some(finest) => finest.clone(),
+            None => LevelTables { faces, ..own_tables(tree, level, index, n.checked_sub(1).map(|n| &levels[n]), slots) },
+        };
+        tables.push(with_children(own, index, slots.get(level + 1).map_or(&[], Vec::as_slice)));
+    }
+    tables
 }
 
 /// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
@@ -56,28 +80,26 @@ fn slot_of(place: u32, slots: &[u32]) -> u32 {
     if place == NONE { NONE } else { slots[place as usize] }
 }
 
-fn level_tables(
+/// A level's tables without its children.
+fn own_tables(
     tree: &Octree,
-    levels: &[LevelIndex],
     level: usize,
     index: &LevelIndex,
+    coarser: Option<&LevelIndex>,
     slots: &[Vec<u32>],
 ) -> LevelTables {
     let row_slots = |row: &Row, level: usize| row.map(|place| slot_of(place, &slots[level]));
-    let parents = match level {
-        0 => vec![NONE; index.rows.len() * DIRECTIONS].into(),
-        _ => index
+    let parents = match coarser {
+        None => vec![NONE; index.rows.len() * DIRECTIONS].into(),
+        Some(coarser) => index
             .parents
             .par_iter()
-            .map(|&parent| row_slots(&levels[level - 1].rows[parent as usize], level - 1))
+            .map(|&parent| row_slots(&coarser.rows[parent as usize], level - 1))
             .collect::<Vec<Row>>()
             .into_flattened()
             .into(),
     };
-    let finer = slots.get(level + 1).map_or(&[][..], Vec::as_slice);
-    let leaves =
-        |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
-    let tables = LevelTables {
+    LevelTables {
         slots: slots[level].clone().into(),
         neighbours: index
             .rows
@@ -89,7 +111,15 @@ fn level_tables(
         parents,
         octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
         outside: index.outside.clone().into(),
-        faces: Default::default(),
+        ..Default::default()
+    }
+}
+
+/// The same with its children, which lie in these slots.
+fn with_children(own: LevelTables, index: &LevelIndex, finer: &[u32]) -> LevelTables {
+    let leaves =
+        |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
+    let tables = LevelTables {
         leaves: index.children.iter().map(leaves).collect(),
         children: index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect(),
         beyond: (0..index.rows.len())
@@ -98,16 +128,16 @@ fn level_tables(
             .collect::<Vec<[u32; OCTANTS * FACES]>>()
             .into_flattened()
             .into(),
-        halves: Default::default(),
+        ..own
     };
     tables.check();
     tables
 }
 
-/// Walks the levels from coarse to fine.
-fn index(tree: &Octree) -> Vec<LevelIndex> {
-    let mut levels: Vec<LevelIndex> = Vec::with_capacity(tree.level_count());
-    for level in 0..tree.level_count() {
+/// Walks the levels from coarse to fine: from level `first` on, whose tables may be known, which is the root level if not.
+fn index(tree: &Octree, first: usize, known: Option<&LevelTables>) -> Vec<LevelIndex> {
+    let mut levels: Vec<LevelIndex> = known.map(index_of).into_iter().collect();
+    for level in first + levels.len()..tree.level_count() {
         let outside: Vec<u8> = (0..tree.level(level).len()).into_par_iter().map(|g| outside(tree, level, g)).collect();
         let parents = parents(tree, level);
         let rows = match levels.last_mut() {
@@ -125,6 +155,20 @@ fn index(tree: &Octree) -> Vec<LevelIndex> {
         levels.push(LevelIndex { rows, parents, children, outside });
     }
     levels
+}
+
+/// The index of a level whose children are still to be found, by its tables.
+fn index_of(tables: &LevelTables) -> LevelIndex {
+    let mut places = vec![NONE; tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1)];
+    for (place, &slot) in tables.slots.iter().enumerate() {
+        places[slot as usize] = place as u32;
+    }
+    LevelIndex {
+        rows: (0..tables.len()).into_par_iter().map(|g| tables.row(g).map(|slot| slot_of(slot, &places))).collect(),
+        parents: Vec::new(),
+        children: vec![[NONE; OCTANTS]; tables.len()],
+        outside: tables.outside.to_vec(),
+    }
 }
 
 /// Place of each group's parent: both lists follow the Morton curve, so one walk finds them all.

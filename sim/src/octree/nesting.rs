@@ -14,12 +14,17 @@ use rayon::prelude::*;
 ///
 /// The result has the same number of levels, each in key order without duplicates; its levels 1 and finer make an
 /// [`Octree`] through [`Octree::with_groups`].
-pub fn nest(root: [u32; 3], periodic: [bool; 3], mut wanted: Vec<Vec<Key>>) -> Vec<Vec<Key>> {
+pub fn nest(root: [u32; 3], periodic: [bool; 3], wanted: Vec<Vec<Key>>) -> Vec<Vec<Key>> {
+    nest_above(0, root, periodic, wanted)
+}
+
+/// The same for the levels finer than `kept` alone: nothing is added to that level and coarser ones.
+pub fn nest_above(kept: usize, root: [u32; 3], periodic: [bool; 3], mut wanted: Vec<Vec<Key>>) -> Vec<Vec<Key>> {
     let lattice = Octree::new(root, periodic);
-    for level in (1..wanted.len()).rev() {
+    for level in (kept + 1..wanted.len()).rev() {
         wanted[level] = Key::sorted(level as u8, std::mem::take(&mut wanted[level]));
         let (coarser, finer) = wanted.split_at_mut(level);
-        if level > 1 {
+        if level > kept + 1 {
             for family in families(&finer[0]) {
                 coarser[level - 1].extend(family.groups_around(&lattice).map(|(_, group)| group));
             }
