@@ -48,10 +48,10 @@ impl Tile {
         GROUP / self.cells[0] * (GROUP / self.cells[1])
     }
 
-    /// Values of the cells in and around it.
+    /// Values of a `Shell` around it.
     fn shell_values(&self) -> usize {
         let [y, z] = self.cells.map(|n| n + 2 * HYDRO_GHOSTS);
-        FIELDS * (GROUP + 2 * HYDRO_GHOSTS) * y * z
+        FIELDS * (GROUP + 2 * HYDRO_GHOSTS + 2) * y * z
     }
 
     /// Bytes of shared memory: the cells and ghost cells after the first pass, whichever axis it was along; behind the

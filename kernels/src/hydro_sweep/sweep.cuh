@@ -55,10 +55,16 @@ template <int Y, int Z> struct Tile {
     }
 };
 
-/// Cells in and around a tile as they are gathered, ghosts on all sides: [6, Z + 6, Y + 6, 22].
+/// Cells around a tile as they are made, ghosts on all sides: [6, Z + 6, Y + 6, 24]. A row begins with a cell that nobody
+/// reads and ends with one, so that the two fine cells of a coarse one are written at once.
 template <int Y, int Z> struct Shell {
-    static constexpr int X_CELLS = GROUP + 2 * HYDRO_GHOSTS, Y_CELLS = Y + 2 * HYDRO_GHOSTS, Z_CELLS = Z + 2 * HYDRO_GHOSTS;
-    static constexpr int CELLS = X_CELLS * Y_CELLS * Z_CELLS;
+    static constexpr int BEFORE = 1, ROW = GROUP + 2 * HYDRO_GHOSTS + 2 * BEFORE, PLANE = ROW * (Y + 2 * HYDRO_GHOSTS);
+    static constexpr int CELLS = PLANE * (Z + 2 * HYDRO_GHOSTS);
+};
+
+/// Two cells beside each other.
+template <typename T> struct alignas(2 * sizeof(T)) Pair {
+    T low, high;
 };
 
 /// Whether a region around a group, in direction (dx, dy, dz), lies beyond a wall.
@@ -128,18 +134,18 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
         const int k = 2 * z - HYDRO_GHOSTS - 1 + origin_z;
         const int dx = step_of(i), dy = step_of(j), dz = step_of(k);
         if (!around.is_made(dx, dy, dz)) continue;
-        // of the outermost pairs one cell does not reach it
-        const bool reaches[3][2] = {{x > 0, x < PAIRS_X - 1}, {y > 0, y < PAIRS_Y - 1}, {z > 0, z < PAIRS_Z - 1}};
-        const auto inside = [&](int n) { return reaches[0][n & 1] && reaches[1][n >> 1 & 1] && reaches[2][n >> 2]; };
-        T *first = shell + ((2 * z - 1) * Cells::Y_CELLS + 2 * y - 1) * Cells::X_CELLS + 2 * x - 1;
-        const auto place = [](int n) { return ((n >> 2) * Cells::Y_CELLS + (n >> 1 & 1)) * Cells::X_CELLS + (n & 1); };
+        // of the outermost pairs along y and z one cell does not reach it
+        const bool reaches[2][2] = {{y > 0, y < PAIRS_Y - 1}, {z > 0, z < PAIRS_Z - 1}};
+        const auto inside = [&](int pair) { return reaches[0][pair & 1] && reaches[1][pair >> 1]; };
+        T *first = shell + (2 * z - 1) * Cells::PLANE + (2 * y - 1) * Cells::ROW + 2 * x - 1 + Cells::BEFORE;
+        const auto place = [](int pair) { return (pair >> 1) * Cells::PLANE + (pair & 1) * Cells::ROW; };
         if (!around.is_interpolated(dx, dy, dz)) {
 #pragma unroll 1
             for (int n = 0; n < 8; n++) {
-                if (!inside(n)) continue;
+                if (!inside(n >> 1)) continue;
                 T u[FIELDS];
                 ghosts.load(ghosts.place(0, i + (n & 1)), ghosts.place(1, j + (n >> 1 & 1)), ghosts.place(2, k + (n >> 2)), u);
-                for (int f = 0; f < FIELDS; f++) first[f * Cells::CELLS + place(n)] = u[f];
+                for (int f = 0; f < FIELDS; f++) first[f * Cells::CELLS + place(n >> 1) + (n & 1)] = u[f];
             }
             continue;
         }
@@ -156,8 +162,9 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
             T cells[8];
             slopes.all(cells);
 #pragma unroll
-            for (int n = 0; n < 8; n++) {
-                if (inside(n)) first[f * Cells::CELLS + place(n)] = cells[n];
+            for (int pair = 0; pair < 4; pair++) {
+                Pair<T> *to = reinterpret_cast<Pair<T> *>(first + f * Cells::CELLS + place(pair));
+                if (inside(pair)) *to = {cells[2 * pair], cells[2 * pair + 1]};
             }
         }
     }
@@ -175,10 +182,10 @@ template <typename T> struct Region {
                                       int origin_z, const T *shell, Shell<Y, Z>) {
         if (around.is_made(dx, dy, dz)) {
             using Cells = Shell<Y, Z>;
-            row = Cells::X_CELLS;
-            plane = row * Cells::Y_CELLS;
+            row = Cells::ROW;
+            plane = Cells::PLANE;
             field = Cells::CELLS;
-            start = shell + (HYDRO_GHOSTS - origin_z) * plane + (HYDRO_GHOSTS - origin_y) * row + HYDRO_GHOSTS;
+            start = shell + (HYDRO_GHOSTS - origin_z) * plane + (HYDRO_GHOSTS - origin_y) * row + HYDRO_GHOSTS + Cells::BEFORE;
         } else {
             row = GROUP;
             plane = FACE_CELLS;
