@@ -11,6 +11,7 @@ struct GroupReport {
     uint32_t first_floored;
     uint32_t cold;
     uint32_t negative;
+    uint32_t on_adiabat;
     uint32_t invalid;
     uint32_t first_invalid;
     uint32_t marked;
@@ -23,7 +24,7 @@ struct GroupReport {
 /// One thread's part of a report.
 struct Booking {
     double energy_added = 0.0, floor_energy = 0.0, floor_mass = 0.0;
-    uint32_t floored = 0, cold = 0, negative = 0, invalid = 0;
+    uint32_t floored = 0, cold = 0, negative = 0, on_adiabat = 0, invalid = 0;
     uint32_t first_floored = NONE, first_invalid = NONE;
 
     /// Adds a leaf cell: its density and energy before, the cell after, what synchronise said, its offset in the group.
@@ -89,6 +90,7 @@ __device__ inline void sum_bookings(const Booking &booking, BlockRoom &room, Gro
     report.floored = sum_of_block(booking.floored, room.numbers);
     report.cold = sum_of_block(booking.cold, room.numbers);
     report.negative = sum_of_block(booking.negative, room.numbers);
+    report.on_adiabat = sum_of_block(booking.on_adiabat, room.numbers);
     report.invalid = sum_of_block(booking.invalid, room.numbers);
     const uint32_t floored = least_of_block(booking.first_floored, room.numbers);
     const uint32_t invalid = least_of_block(booking.first_invalid, room.numbers);
