@@ -51,7 +51,9 @@ pub fn build_finer_tables(
         let level = coarser.len() + n;
         let own = match finest.filter(|_| n == 0) {
             Some(finest) => finest.clone(),
-            None => LevelTables { faces, ..own_tables(tree, level, index, n.checked_sub(1).map(|n| &levels[n]), slots) },
+            None => {
+                LevelTables { faces, ..own_tables(tree, level, index, n.checked_sub(1).map(|n| &levels[n]), slots) }
+            }
         };
         tables.push(with_children(own, index, slots.get(level + 1).map_or(&[], Vec::as_slice)));
     }
