@@ -5,7 +5,7 @@ use crate::campaign::{Campaign, Node};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::interrupt::Interrupt;
-use crate::ledger::{Event, Ledger, StageHistory};
+use crate::ledger::{Event, History, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
@@ -25,17 +25,17 @@ pub struct Resolved {
     pub inputs: Vec<Vec<Input>>,
 }
 
-/// Finds what a stage reads among the results of those before it.
+/// Finds what a stage reads among the results of those before it, and its folder in a campaign with this history.
 ///
 /// # Errors
 /// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read.
-pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, PipelineError> {
+pub fn resolve(node: &Node, results: &[&StageResult], history: &History) -> Result<Resolved, PipelineError> {
     let stage = node.stage();
     let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
     let files = stage.files().iter().map(|path| digest_of_input(path)).collect::<Result<Vec<_>, _>>()?;
     let digests = files.iter().map(String::as_str).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
     let fingerprint = fingerprint(stage, digests);
-    let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
+    let folder = history.folder_of(&stage.label(), &fingerprint);
     Ok(Resolved { fingerprint, folder, inputs })
 }
 
@@ -88,7 +88,7 @@ impl Executor<'_> {
     }
 
     fn stage(&mut self, node: &Node, inputs: &[&StageResult]) -> Result<StageResult, PipelineError> {
-        let resolved = resolve(node, inputs)?;
+        let resolved = resolve(node, inputs, self.ledger.history())?;
         let folder = self.folder.path().join(&resolved.folder);
         self.verify(&resolved.fingerprint, &folder)?;
         let history = self.history(&resolved.fingerprint);

@@ -298,3 +298,22 @@ fn a_full_disk_is_said() {
     assert!(text(&output).contains("initial_condition.h5"), "{}", text(&output));
     place.ok(&["run", "small.rhai"]);
 }
+
+/// A report that cannot be written, or a part of it that is gone, does not undo a finished campaign.
+#[test]
+fn a_campaign_is_done_without_its_report() {
+    let place = Place::new("", "10");
+    let recipe = "campaign(\"forces\", [force_test(#{ levels: 1, pairs: 1 })])";
+    std::fs::write(place.folder.path().join("small.rhai"), recipe).unwrap();
+    let page = place.folder.path().join("small/report.html");
+    std::fs::create_dir_all(page.join("in the way")).unwrap();
+    std::fs::write(place.folder.path().join("small/lock"), "").unwrap();
+    let said = place.ok(&["run", "small.rhai"]);
+    assert!(said.contains("report.html") && said.contains("`comove report small`"), "{said}");
+    assert!(place.ok(&["status", "small"]).contains("finished"));
+    std::fs::remove_dir_all(&page).unwrap();
+    std::fs::remove_file(place.stage("force_test").join("section.json")).unwrap();
+    place.ok(&["report", "small"]);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("section.json") && page.contains("`comove resume` makes it again"), "{page}");
+}

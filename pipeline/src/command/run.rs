@@ -82,9 +82,15 @@ fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lo
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
-    let written = report::write(recipe, folder, ledger.history());
+    let page = match report::write(recipe, folder, ledger.history()) {
+        Ok(page) => format!("; the report is {}", page.display()),
+        Err(error) => {
+            tracing::warn!("there is no report: {error}; `comove report {}` writes it", folder.path().display());
+            String::new()
+        }
+    };
     let results = outcome?;
-    tracing::info!("done; the report is {}", written?.display());
+    tracing::info!("done{page}");
     for line in whereabouts(folder.path(), &results) {
         tracing::info!("{line}");
     }

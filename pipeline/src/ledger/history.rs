@@ -5,6 +5,9 @@ use crate::error::PipelineError;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Digits of a fingerprint in the name of a folder.
+const DIGITS: usize = 6;
+
 /// What is known of one stage.
 #[derive(Clone, Debug, Default)]
 pub struct StageHistory {
@@ -39,6 +42,17 @@ impl History {
     /// All stages that were ever begun, by fingerprint.
     pub fn stages(&self) -> impl Iterator<Item = (&str, &StageHistory)> {
         self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
+    }
+
+    /// The name of a stage's folder: the one it has, or its label and as many digits of its fingerprint, six or more, as
+    /// no other stage's folder is called after.
+    pub fn folder_of(&self, label: &str, fingerprint: &str) -> String {
+        if let Some(stage) = self.stage(fingerprint).filter(|stage| !stage.folder.is_empty()) {
+            return stage.folder.clone();
+        }
+        let taken = |name: &String| self.stages.values().any(|stage| stage.folder == *name);
+        let mut names = (DIGITS..=fingerprint.len()).map(|digits| format!("{label}-{}", &fingerprint[..digits]));
+        names.find(|name| !taken(name)).expect("no other stage has the whole fingerprint")
     }
 
     /// Takes an event in.
@@ -111,4 +125,23 @@ pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
         history.add(&entry.event);
     }
     Ok((history, whole as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_stages_have_one_folder() {
+        let mut history = History::default();
+        let fingerprints = ["a".repeat(64), format!("{}{}", "a".repeat(7), "b".repeat(57))];
+        for fingerprint in &fingerprints {
+            let folder = history.folder_of("slice", fingerprint);
+            history.add(&Event::StageStarted { fingerprint: fingerprint.clone(), folder, kind: "slice".into() });
+        }
+        let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
+        assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");
+        assert_eq!(history.folder_of("halos", &"a".repeat(64)), "slice-aaaaaa");
+        assert_eq!(history.folder_of("halos", &"b".repeat(64)), "halos-bbbbbb");
+    }
 }

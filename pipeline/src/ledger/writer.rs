@@ -13,6 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Ledger {
     path: PathBuf,
     file: File,
+    /// Bytes of whole lines; what lies beyond them is a torn one.
+    length: u64,
     history: History,
 }
 
@@ -23,14 +25,21 @@ impl Ledger {
     /// [`PipelineError::Io`], or [`PipelineError::Input`] for a line that is not an event (not the last one) or was
     /// written by a newer program.
     pub fn open(path: &Path) -> Result<Self, PipelineError> {
-        let (history, whole_bytes) = history::read(path)?;
+        let (history, length) = history::read(path)?;
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
-        let length = file.metadata().map_err(PipelineError::io(path))?.len();
-        if length > whole_bytes {
-            tracing::warn!("{}: a torn last line of {} bytes is dropped", path.display(), length - whole_bytes);
-            file.set_len(whole_bytes).map_err(PipelineError::io(path))?;
+        let ledger = Self { path: path.into(), file, length, history };
+        ledger.drop_torn_line()?;
+        Ok(ledger)
+    }
+
+    /// Cuts off the start of a line, as a killed process or a full disk leaves it.
+    fn drop_torn_line(&self) -> Result<(), PipelineError> {
+        let there = self.file.metadata().map_err(PipelineError::io(&self.path))?.len();
+        if there > self.length {
+            tracing::warn!("{}: a torn last line of {} bytes is dropped", self.path.display(), there - self.length);
+            self.file.set_len(self.length).map_err(PipelineError::io(&self.path))?;
         }
-        Ok(Self { path: path.into(), file, history })
+        Ok(())
     }
 
     /// What has happened so far.
@@ -47,8 +56,10 @@ impl Ledger {
         let entry = Entry { version: VERSION, unix_time_s, event };
         let mut line = serde_json::to_vec(&entry).expect("an event is plain data");
         line.push(b'\n');
-        let write = |file: &mut File| file.write_all(&line).and_then(|()| file.sync_data());
-        write(&mut self.file).map_err(PipelineError::io(&self.path))?;
+        self.drop_torn_line()?;
+        let mut write = || self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        write().map_err(PipelineError::io(&self.path))?;
+        self.length += line.len() as u64;
         self.history.add(&entry.event);
         Ok(())
     }
@@ -83,6 +94,19 @@ mod tests {
             drop(ledger);
             assert!(Ledger::open(&path).unwrap().history().stage("c").is_some());
         }
+    }
+
+    /// As where the disk was full: what is left of a line must not be glued to the next one.
+    #[test]
+    fn what_a_failed_append_has_left_is_cut_off_before_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let mut ledger = Ledger::open(&path).unwrap();
+        ledger.append(finished("a")).unwrap();
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"version\":1,\"uni").unwrap();
+        ledger.append(finished("b")).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
+        assert!(["a", "b"].iter().all(|stage| ledger.history().stage(stage).is_some()));
     }
 
     #[test]
