@@ -2,9 +2,9 @@
 
 use crate::campaign::fingerprint::fingerprint;
 use crate::campaign::{Campaign, Node};
+use crate::control::Control;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::interrupt::Interrupt;
 use crate::ledger::{Event, History, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
@@ -13,6 +13,7 @@ use crate::stage::{Input, Memory, StageResult, Work};
 use comove_kernels::{Device, memory};
 use comove_sim::{Role, complete_file};
 use std::path::Path;
+use std::time::Duration;
 
 /// A stage whose inputs are there: its fingerprint follows, and with it its folder and history.
 #[derive(Clone, Debug)]
@@ -62,8 +63,8 @@ pub struct Executor<'a> {
     pub device: &'a Device,
     /// Where to show how far it is.
     pub progress: &'a Progress,
-    /// Whether to stop.
-    pub interrupt: &'a Interrupt,
+    /// What is asked for from outside.
+    pub control: &'a Control,
     /// The recipe's text.
     pub recipe: &'a str,
 }
@@ -96,7 +97,8 @@ impl Executor<'_> {
             tracing::info!("{}: done before", resolved.folder);
             return Ok(result_of(self.folder, &resolved.folder, &history));
         }
-        if let Some(by) = self.interrupt.requested() {
+        self.control.wait();
+        if let Some(by) = self.control.stop(Duration::ZERO) {
             return self.interrupted(by);
         }
         tracing::info!("{}: {}", resolved.folder, node.stage().describe());
@@ -139,7 +141,7 @@ impl Executor<'_> {
             device: self.device,
             ledger: &mut *self.ledger,
             progress: self.progress,
-            interrupt: self.interrupt,
+            control: self.control,
             program: self.campaign.program.as_deref(),
             recipe: self.recipe,
         };

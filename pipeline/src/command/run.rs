@@ -2,10 +2,10 @@
 
 use super::{directory, given, print, read, report, stored};
 use crate::cli::{self, Cli, Machine};
+use crate::control::{Control, Walltime};
 use crate::error::PipelineError;
 use crate::executor::Executor;
 use crate::folder::{CampaignFolder, Manifest};
-use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
 use crate::logging;
@@ -24,6 +24,7 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     if arguments.help {
         return help(arguments);
     }
+    let walltime = arguments.machine.walltime.map(Walltime::from_now);
     let path = arguments.recipe.expect("clap asks for a recipe");
     let parameters = given(arguments.parameters)?;
     let mut source = read(&path)?;
@@ -34,15 +35,16 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let folder = CampaignFolder::create(&directory(arguments.dir, &path))?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, &device, lock)
+    campaign(&recipe, &folder, &device, walltime, lock)
 }
 
 /// Goes on with the campaign in a folder.
 pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError> {
+    let walltime = machine.walltime.map(Walltime::from_now);
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    campaign(&recipe, &folder, &device(machine)?, lock)
+    campaign(&recipe, &folder, &device(machine)?, walltime, lock)
 }
 
 fn device(machine: &Machine) -> Result<Device, PipelineError> {
@@ -55,10 +57,16 @@ fn device(machine: &Machine) -> Result<Device, PipelineError> {
     })
 }
 
-fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lock) -> Result<(), PipelineError> {
+fn campaign(
+    recipe: &Recipe,
+    folder: &CampaignFolder,
+    device: &Device,
+    walltime: Option<Walltime>,
+    _lock: Lock,
+) -> Result<(), PipelineError> {
     let progress = Progress::on_terminal();
     logging::start(&folder.log(), &progress)?;
-    let interrupt = Interrupt::listen(folder.path())?;
+    let control = Control::listen(folder.path(), walltime)?;
     tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), device.name());
     let mut ledger = Ledger::open(&folder.ledger())?;
     ledger.append(Event::CampaignStarted {
@@ -75,7 +83,7 @@ fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lo
         snapshots: Snapshots::default(),
         device,
         progress: &progress,
-        interrupt: &interrupt,
+        control: &control,
         recipe: &recipe.source.text,
     };
     let outcome = executor.run();

@@ -2,8 +2,8 @@
 
 use super::result::Input;
 use super::section::{self, Section};
+use crate::control::Control;
 use crate::error::PipelineError;
-use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
@@ -33,8 +33,8 @@ pub struct Work<'a> {
     pub ledger: &'a mut Ledger,
     /// Where it shows how far it is.
     pub progress: &'a Progress,
-    /// Whether it should stop.
-    pub interrupt: &'a Interrupt,
+    /// What is asked of it from outside.
+    pub control: &'a Control,
     /// The compiled recipe.
     pub program: Option<&'a Program>,
     /// The recipe's text, for snapshots.
