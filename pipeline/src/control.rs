@@ -11,8 +11,10 @@
 //! stopped.
 
 use crate::error::PipelineError;
+use crate::ledger::{Event, Ledger};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +52,12 @@ impl Walltime {
     }
 }
 
+impl fmt::Display for Walltime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the wall time of {}", in_words(self.limit))
+    }
+}
+
 /// Tells what is asked of this process.
 #[derive(Clone, Debug)]
 pub struct Control {
@@ -59,8 +67,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed. When the
-    /// wall-clock limit has come all the same, the process leaves at once.
+    /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed.
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses handlers.
@@ -80,13 +87,19 @@ impl Control {
         for signal in [SIGINT, SIGTERM, SIGUSR1] {
             flag::register_usize(signal, control.signal.clone(), signal as usize).map_err(PipelineError::io(folder))?;
         }
-        if let Some(walltime) = walltime {
-            std::thread::Builder::new()
-                .name("walltime".into())
-                .spawn(move || leave_at_the_end_of(walltime))
-                .map_err(PipelineError::io(folder))?;
-        }
         Ok(control)
+    }
+
+    /// Has the process leave when its time is over, whatever it is doing then.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`] if the system refuses a thread.
+    pub fn enforce_walltime(&self, ledger: &Arc<Ledger>) -> Result<(), PipelineError> {
+        let Some(walltime) = self.walltime else { return Ok(()) };
+        let ledger = Arc::clone(ledger);
+        let thread = std::thread::Builder::new().name("walltime".into());
+        thread.spawn(move || leave_at_the_end_of(walltime, &ledger)).map_err(PipelineError::io(&self.folder))?;
+        Ok(())
     }
 
     /// Who asks to stop, if anyone does. `next`: what the next thing takes that cannot be stopped, with what it takes to
@@ -100,7 +113,7 @@ impl Control {
             _ => {}
         }
         let over = self.walltime.filter(|walltime| walltime.left() < next + LEAVING);
-        over.map(|walltime| format!("the wall time of {}", in_words(walltime.limit)))
+        over.map(|walltime| walltime.to_string())
     }
 
     /// Whether the process has a wall-clock limit.
@@ -157,13 +170,14 @@ impl Control {
 
 /// Ends the process when its time is over. Nothing is lost but what was computed since the last checkpoint: a file is
 /// complete or absent.
-fn leave_at_the_end_of(walltime: Walltime) {
+fn leave_at_the_end_of(walltime: Walltime, ledger: &Ledger) {
     std::thread::sleep(walltime.left().saturating_sub(LAST_MOMENT));
     tracing::error!(
-        "the wall time of {} is over before the work in progress could be saved; `comove resume` goes on from what was \
-         saved last",
-        in_words(walltime.limit)
+        "{walltime} is over before the work in progress could be saved; `comove resume` goes on from what was saved last"
     );
+    if let Err(error) = ledger.append(Event::CampaignInterrupted { by: walltime.to_string() }) {
+        tracing::error!("{error}");
+    }
     low_level::exit(i32::from(RESUMABLE));
 }
 

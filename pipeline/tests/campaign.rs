@@ -317,3 +317,20 @@ fn a_campaign_is_done_without_its_report() {
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(page.contains("section.json") && page.contains("`comove resume` makes it again"), "{page}");
 }
+
+/// The ledger holds what a stage was when it began: why it is made again can be told from it.
+#[test]
+fn the_ledger_tells_what_a_stage_was() {
+    let place = Place::new("", "10");
+    place.ok(&["run", "small.rhai", "-p", "z_end=45"]);
+    let ledger = std::fs::read_to_string(place.folder.path().join("small/ledger.jsonl")).unwrap();
+    let events = ledger.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let starts: Vec<_> = events.filter(|event| event["event"] == "stage_started").collect();
+    let of = |kind: &str| &starts.iter().find(|event| event["kind"] == kind).unwrap()["identity"];
+    let (run, peak) = (of("evolve"), of("measure"));
+    assert_eq!((&run["parameters"]["run"]["courant"], &run["extent"]["end"]), (&0.5.into(), &"z = 45".into()));
+    assert_eq!((&peak["label"], &peak["extent"]), (&"measure-peak".into(), &serde_json::Value::Null));
+    let mesh = Path::new(run["inputs"][0]["file"].as_str().unwrap());
+    assert_eq!(mesh.file_name().unwrap(), "initial_condition.h5");
+    assert!(place.folder.path().join("small").join(mesh).exists() && mesh.is_relative());
+}

@@ -18,6 +18,7 @@ use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::Role;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Runs a recipe's campaign.
 pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
@@ -68,7 +69,8 @@ fn campaign(
     logging::start(&folder.log(), &progress)?;
     let control = Control::listen(folder.path(), walltime)?;
     tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), device.name());
-    let mut ledger = Ledger::open(&folder.ledger())?;
+    let ledger = Arc::new(Ledger::open(&folder.ledger())?);
+    control.enforce_walltime(&ledger)?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
@@ -79,7 +81,7 @@ fn campaign(
     let mut executor = Executor {
         campaign: &recipe.campaign,
         folder,
-        ledger: &mut ledger,
+        ledger: &ledger,
         snapshots: Snapshots::default(),
         device,
         progress: &progress,
@@ -90,7 +92,7 @@ fn campaign(
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
-    let page = match report::write(recipe, folder, ledger.history()) {
+    let page = match report::write(recipe, folder, &ledger.history()) {
         Ok(page) => format!("; the report is {}", page.display()),
         Err(error) => {
             tracing::warn!("there is no report: {error}; `comove report {}` writes it", folder.path().display());

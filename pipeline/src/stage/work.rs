@@ -30,7 +30,7 @@ pub struct Work<'a> {
     /// Where it computes.
     pub device: &'a Device,
     /// Where it says what has happened.
-    pub ledger: &'a mut Ledger,
+    pub ledger: &'a Ledger,
     /// Where it shows how far it is.
     pub progress: &'a Progress,
     /// What is asked of it from outside.
@@ -46,7 +46,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn record(&mut self, event: Event) -> Result<(), PipelineError> {
+    pub fn record(&self, event: Event) -> Result<(), PipelineError> {
         self.ledger.append(event)
     }
 

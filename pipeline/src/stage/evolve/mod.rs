@@ -122,6 +122,11 @@ impl Stage for Evolve {
         json!({ "run": self.parameters, "origin": origin })
     }
 
+    fn extent(&self) -> Value {
+        let outputs: Vec<String> = self.outputs.iter().map(Moment::to_string).collect();
+        json!({ "end": self.end.to_string(), "outputs": outputs, "checkpoints": self.checkpoints })
+    }
+
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         match &self.origin {
             Origin::Initial(_) => input
