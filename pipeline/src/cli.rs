@@ -79,7 +79,7 @@ pub struct Machine {
     /// GiB of the device's memory that a run may take [default: what is free]
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
-    /// Stop in time: before the next step and a checkpoint could end after so long, as 11h50m, write a checkpoint and
+    /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and
     /// leave with exit code 75
     #[arg(long, value_name = "TIME", value_parser = parse_walltime)]
     pub walltime: Option<Duration>,

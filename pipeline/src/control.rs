@@ -7,8 +7,8 @@
 //! | a file `pause` | the same, and the campaign waits until the file is gone |
 //! | the wall-clock limit | as a signal, as soon as the next step and a checkpoint might not end in time |
 //!
-//! Requests are looked at between steps and between stages; only the limit, when it has come, cuts short what cannot be
-//! stopped.
+//! Steps and stages end before a request is looked at. What goes on all the same, as an initial condition or an analysis
+//! does, is left in the middle: all files are complete or absent, and that stage is done again.
 
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ledger};
@@ -27,11 +27,14 @@ pub const RESUMABLE: u8 = 75;
 /// What the process takes to leave: the report, the ledger.
 const LEAVING: Duration = Duration::from_secs(5);
 
+/// How long what does not look at requests may go on after one.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// How long before the end of the wall-clock limit a process leaves that has not managed to stop before.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// How often a pause looks whether it is over.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often is looked whether a pause is over, and whether what is asked for happens.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The time that a process may take.
 #[derive(Clone, Copy, Debug)]
@@ -64,15 +67,31 @@ pub struct Control {
     folder: PathBuf,
     signal: Arc<AtomicUsize>,
     walltime: Option<Walltime>,
+    /// Whether the work in progress looks at requests itself.
+    attentive: Arc<AtomicBool>,
+}
+
+/// While it lives, the work in progress looks at requests itself and saves what it has.
+#[derive(Debug)]
+pub struct Attention(Arc<AtomicBool>);
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Control {
+    fn new(folder: &Path, walltime: Option<Walltime>) -> Self {
+        Self { folder: folder.into(), signal: Arc::default(), walltime, attentive: Arc::default() }
+    }
+
     /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed.
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses handlers.
     pub fn listen(folder: &Path, walltime: Option<Walltime>) -> Result<Self, PipelineError> {
-        let control = Self { folder: folder.into(), signal: Arc::default(), walltime };
+        let control = Self::new(folder, walltime);
         for request in ["stop", "dump"] {
             control.answer(request)?;
         }
@@ -90,16 +109,43 @@ impl Control {
         Ok(control)
     }
 
-    /// Has the process leave when its time is over, whatever it is doing then.
+    /// Has the process leave, whatever it is doing then, where a request finds no attention or the time is over.
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses a thread.
-    pub fn enforce_walltime(&self, ledger: &Arc<Ledger>) -> Result<(), PipelineError> {
-        let Some(walltime) = self.walltime else { return Ok(()) };
-        let ledger = Arc::clone(ledger);
-        let thread = std::thread::Builder::new().name("walltime".into());
-        thread.spawn(move || leave_at_the_end_of(walltime, &ledger)).map_err(PipelineError::io(&self.folder))?;
+    pub fn enforce(&self, ledger: &Arc<Ledger>) -> Result<(), PipelineError> {
+        let (control, ledger) = (self.clone(), Arc::clone(ledger));
+        let thread = std::thread::Builder::new().name("control".into());
+        thread.spawn(move || control.leave_when_overdue(&ledger)).map_err(PipelineError::io(&self.folder))?;
         Ok(())
+    }
+
+    /// The work in progress looks at requests from now on.
+    pub fn attend(&self) -> Attention {
+        self.attentive.store(true, Ordering::Relaxed);
+        Attention(Arc::clone(&self.attentive))
+    }
+
+    fn leave_when_overdue(&self, ledger: &Ledger) {
+        let mut unheard_since = None;
+        let by = loop {
+            std::thread::sleep(LOOK);
+            let Some(by) = self.stop(Duration::ZERO) else { continue };
+            let heard = self.attentive.load(Ordering::Relaxed);
+            if heard {
+                unheard_since = None;
+            }
+            let unheard = !heard && unheard_since.get_or_insert_with(Instant::now).elapsed() > GRACE;
+            if unheard || self.walltime.is_some_and(|walltime| walltime.left() < LAST_MOMENT) {
+                break by;
+            }
+        };
+        tracing::warn!("the work in progress is cut short; what was saved before it stays");
+        if let Err(error) = ledger.append(Event::CampaignInterrupted { by: by.clone() }) {
+            tracing::error!("{error}");
+        }
+        tracing::error!("{}", PipelineError::Interrupted { folder: self.folder.clone(), by });
+        low_level::exit(i32::from(RESUMABLE));
     }
 
     /// Who asks to stop, if anyone does. `next`: what the next thing takes that cannot be stopped, with what it takes to
@@ -168,19 +214,6 @@ impl Control {
     }
 }
 
-/// Ends the process when its time is over. Nothing is lost but what was computed since the last checkpoint: a file is
-/// complete or absent.
-fn leave_at_the_end_of(walltime: Walltime, ledger: &Ledger) {
-    std::thread::sleep(walltime.left().saturating_sub(LAST_MOMENT));
-    tracing::error!(
-        "{walltime} is over before the work in progress could be saved; `comove resume` goes on from what was saved last"
-    );
-    if let Err(error) = ledger.append(Event::CampaignInterrupted { by: walltime.to_string() }) {
-        tracing::error!("{error}");
-    }
-    low_level::exit(i32::from(RESUMABLE));
-}
-
 /// A time as it is given on the command line: `11h50m`.
 ///
 /// # Errors
@@ -237,7 +270,7 @@ mod tests {
     fn the_next_thing_has_to_end_in_time() {
         let folder = tempfile::tempdir().unwrap();
         let walltime = Some(Walltime::from_now(Duration::from_secs(3600)));
-        let control = Control { folder: folder.path().into(), signal: Arc::default(), walltime };
+        let control = Control::new(folder.path(), walltime);
         assert_eq!(control.stop(Duration::from_secs(3500)), None);
         assert_eq!(control.stop(Duration::from_secs(3599)).as_deref(), Some("the wall time of 1h"));
         std::fs::write(folder.path().join("stop"), "").unwrap();

@@ -151,13 +151,21 @@ fn a_run_stops_before_its_wall_time_is_over() {
     assert!(place.ends(&["run", "asked.rhai", "--walltime", "1x"], 2).contains("11h50m"));
 }
 
-/// What cannot be stopped is cut short when the time has come, with the same exit code.
+/// A stage that saves nothing is cut short, by a signal as by the wall time, with the same exit code.
 #[test]
-fn a_stage_that_cannot_be_stopped_is_cut_short() {
+fn a_stage_with_nothing_to_save_is_cut_short() {
     let place = Place::new(SLOW);
     let started = Instant::now();
     let text = place.ends(&["run", "asked.rhai", "--walltime", "10s"], 75);
     assert!((6.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
-    assert!(text.contains("the wall time of 10s is over"), "{text}");
+    assert!(text.contains("cut short") && text.contains("stopped by the wall time of 10s; `comove resume"), "{text}");
     assert!(place.ends(&["status", "asked"], 0).contains("stopped by the wall time of 10s"));
+
+    let mut slow = place.command(&["resume", "asked"]).spawn().unwrap();
+    until("it measures", &mut slow, || place.events("stage_started").len() == 3);
+    assert!(Command::new("kill").args(["-TERM", &slow.id().to_string()]).status().unwrap().success());
+    let started = Instant::now();
+    let text = said(&slow.wait_with_output().unwrap(), 75);
+    assert!((4.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
+    assert!(text.contains("stopped by SIGTERM; `comove resume asked` continues"), "{text}");
 }

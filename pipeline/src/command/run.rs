@@ -70,7 +70,7 @@ fn campaign(
     let control = Control::listen(folder.path(), walltime)?;
     tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), device.name());
     let ledger = Arc::new(Ledger::open(&folder.ledger())?);
-    control.enforce_walltime(&ledger)?;
+    control.enforce(&ledger)?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),

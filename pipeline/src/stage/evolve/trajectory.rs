@@ -53,6 +53,7 @@ pub fn follow(
         raised: None,
         work,
     };
+    let _attention = voyage.work.control.attend();
     let result = match voyage.sail(&mut simulation.simulation, missing) {
         Err(PipelineError::Sim(error)) if error.lacks_room() => Err(voyage.strand(&mut simulation.simulation, error)),
         result => result,
