@@ -1,7 +1,9 @@
 //! The command line.
 
+use crate::control::parse_walltime;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs cosmological campaigns described by recipes.
 #[derive(Debug, Parser)]
@@ -16,15 +18,16 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a recipe's campaign, or what is left of it
-    #[command(disable_help_flag = true, after_help = AFTER_HELP)]
+    #[command(disable_help_flag = true, after_help = REQUESTS)]
     Run(Run),
     /// Show what `run` would do
     Plan(Plan),
     /// Go on with the campaign in a folder, as it was started
+    #[command(after_help = REQUESTS)]
     Resume {
         /// The campaign folder
         dir: PathBuf,
-        /// Where to compute
+        /// Where to compute, and for how long
         #[command(flatten)]
         machine: Machine,
     },
@@ -49,7 +52,10 @@ pub enum Command {
     Doctor,
 }
 
-const AFTER_HELP: &str = "With a recipe, --help also lists the recipe's parameters. Exit codes: docs/exit-codes.md.";
+/// What a running campaign can be asked for.
+const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGUSR1 or a file `stop` in the campaign folder end it after the \
+                        step in progress, with a checkpoint and exit code 75; a file `dump` asks for a checkpoint, a file \
+                        `pause` for one and a pause until the file is removed. Exit codes: docs/exit-codes.md.";
 
 /// A recipe and what its parameters are set to.
 #[derive(Debug, Args)]
@@ -61,7 +67,7 @@ pub struct Recipe {
     pub parameters: Vec<(String, String)>,
 }
 
-/// Where to compute.
+/// Where to compute, and for how long.
 #[derive(Clone, Debug, Args)]
 pub struct Machine {
     /// auto, cpu or cuda:N
@@ -73,6 +79,10 @@ pub struct Machine {
     /// GiB of the device's memory that a run may take [default: what is free]
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
+    /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and
+    /// leave with exit code 75
+    #[arg(long, value_name = "TIME", value_parser = parse_walltime)]
+    pub walltime: Option<Duration>,
 }
 
 /// `comove run`.
@@ -87,7 +97,7 @@ pub struct Run {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
-    /// Where to compute
+    /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
     /// Print help, and the parameters of the recipe if one is given

@@ -1,5 +1,6 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
+use crate::control::RESUMABLE;
 use crate::recipe::RecipeError;
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;
@@ -177,7 +178,7 @@ impl PipelineError {
             },
             Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),
-            Self::Interrupted { .. } => 75,
+            Self::Interrupted { .. } => RESUMABLE,
         }
     }
 }

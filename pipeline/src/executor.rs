@@ -2,17 +2,18 @@
 
 use crate::campaign::fingerprint::fingerprint;
 use crate::campaign::{Campaign, Node};
+use crate::control::Control;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::interrupt::Interrupt;
-use crate::ledger::{Event, Ledger, StageHistory};
+use crate::ledger::{Artefact, Event, History, Identity, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
 use crate::stage::{Input, Memory, StageResult, Work};
 use comove_kernels::{Device, memory};
 use comove_sim::{Role, complete_file};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A stage whose inputs are there: its fingerprint follows, and with it its folder and history.
 #[derive(Clone, Debug)]
@@ -23,20 +24,24 @@ pub struct Resolved {
     pub folder: String,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
+    /// What it reads from outside.
+    pub files: Vec<Artefact>,
 }
 
-/// Finds what a stage reads among the results of those before it.
+/// Finds what a stage reads among the results of those before it, and its folder in a campaign with this history.
 ///
 /// # Errors
 /// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read.
-pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, PipelineError> {
+pub fn resolve(node: &Node, results: &[&StageResult], history: &History) -> Result<Resolved, PipelineError> {
     let stage = node.stage();
     let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
-    let files = stage.files().iter().map(|path| digest_of_input(path)).collect::<Result<Vec<_>, _>>()?;
-    let digests = files.iter().map(String::as_str).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
+    let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });
+    let files = stage.files().into_iter().map(file).collect::<Result<Vec<_>, PipelineError>>()?;
+    let digests =
+        files.iter().map(|file| file.digest.as_str()).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
     let fingerprint = fingerprint(stage, digests);
-    let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
-    Ok(Resolved { fingerprint, folder, inputs })
+    let folder = history.folder_of(&stage.label(), &fingerprint);
+    Ok(Resolved { fingerprint, folder, inputs, files })
 }
 
 /// What a stage that is done has left, as the ledger says.
@@ -55,15 +60,15 @@ pub struct Executor<'a> {
     /// Its folder, which this process has locked.
     pub folder: &'a CampaignFolder,
     /// The ledger of that folder.
-    pub ledger: &'a mut Ledger,
+    pub ledger: &'a Ledger,
     /// The snapshots in memory, of stages that are done and for those to come.
     pub snapshots: Snapshots,
     /// Where to compute.
     pub device: &'a Device,
     /// Where to show how far it is.
     pub progress: &'a Progress,
-    /// Whether to stop.
-    pub interrupt: &'a Interrupt,
+    /// What is asked for from outside.
+    pub control: &'a Control,
     /// The recipe's text.
     pub recipe: &'a str,
 }
@@ -88,7 +93,7 @@ impl Executor<'_> {
     }
 
     fn stage(&mut self, node: &Node, inputs: &[&StageResult]) -> Result<StageResult, PipelineError> {
-        let resolved = resolve(node, inputs)?;
+        let resolved = resolve(node, inputs, &self.ledger.history())?;
         let folder = self.folder.path().join(&resolved.folder);
         self.verify(&resolved.fingerprint, &folder)?;
         let history = self.history(&resolved.fingerprint);
@@ -96,7 +101,8 @@ impl Executor<'_> {
             tracing::info!("{}: done before", resolved.folder);
             return Ok(result_of(self.folder, &resolved.folder, &history));
         }
-        if let Some(by) = self.interrupt.requested() {
+        self.control.wait();
+        if let Some(by) = self.control.stop(Duration::ZERO) {
             return self.interrupted(by);
         }
         tracing::info!("{}: {}", resolved.folder, node.stage().describe());
@@ -107,6 +113,7 @@ impl Executor<'_> {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
             kind: node.stage().kind().into(),
+            identity: Some(self.identity(node, &resolved)),
         })?;
         match self.execute(node, &resolved, &folder) {
             Ok(()) => Ok(result_of(self.folder, &resolved.folder, &self.history(&resolved.fingerprint))),
@@ -137,14 +144,14 @@ impl Executor<'_> {
             inputs: resolved.inputs.clone(),
             snapshots: &self.snapshots,
             device: self.device,
-            ledger: &mut *self.ledger,
+            ledger: self.ledger,
             progress: self.progress,
-            interrupt: self.interrupt,
+            control: self.control,
             program: self.campaign.program.as_deref(),
             recipe: self.recipe,
         };
         let files = node.stage().execute(&mut work)?;
-        let artefact = |file: String| Ok(crate::ledger::Artefact { digest: digest_of(&folder.join(&file))?, file });
+        let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file))?, file });
         let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
         self.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
     }
@@ -166,6 +173,22 @@ impl Executor<'_> {
             self.ledger.append(Event::FileRefused { fingerprint: fingerprint.into(), file: file.clone(), reason })?;
         }
         Ok(())
+    }
+
+    /// What a stage is as it begins.
+    fn identity(&self, node: &Node, resolved: &Resolved) -> Identity {
+        let stage = node.stage();
+        let name = |path: &Path| path.strip_prefix(self.folder.path()).unwrap_or(path).display().to_string();
+        let made = resolved.inputs.iter().flatten();
+        let made = made.map(|input| Artefact { file: name(&input.path), digest: input.digest.clone() });
+        Identity {
+            label: stage.label(),
+            describes: stage.describe(),
+            results_version: stage.results_version(),
+            parameters: stage.parameters(),
+            extent: stage.extent(),
+            inputs: resolved.files.iter().cloned().chain(made).collect(),
+        }
     }
 
     fn history(&self, fingerprint: &str) -> StageHistory {

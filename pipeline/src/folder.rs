@@ -8,7 +8,7 @@
 //!   log.txt            the log
 //!   report.html        the report
 //!   lock               who works here
-//!   evolve-3f9a1c/     one folder per stage: its kind and the first digits of its fingerprint
+//!   evolve-3f9a1c/     one folder per stage: its kind and the first digits of its fingerprint (`History::folder_of`)
 //! ```
 
 use crate::error::PipelineError;
@@ -96,16 +96,6 @@ impl CampaignFolder {
 
     fn manifest_path(&self) -> PathBuf {
         self.path.join("campaign.json")
-    }
-
-    /// The folder of a stage.
-    pub fn stage(&self, label: &str, fingerprint: &str) -> PathBuf {
-        self.path.join(Self::stage_name(label, fingerprint))
-    }
-
-    /// The name of a stage's folder.
-    pub fn stage_name(label: &str, fingerprint: &str) -> String {
-        format!("{label}-{}", &fingerprint[..6])
     }
 
     /// Stores the recipe and what the command line said.

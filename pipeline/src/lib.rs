@@ -9,7 +9,7 @@
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | runs what is not yet done |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
-//! | [`progress`], [`logging`], [`interrupt`] | the terminal, the log file, signals |
+//! | [`progress`], [`logging`], [`control`] | the terminal, the log file, what is asked for from outside |
 //! | [`moment`] | redshift or time: where a run is |
 //! | [`cli`], [`command`] | the command line |
 //! | [`error`] | what can go wrong, and the exit code of each |
@@ -19,10 +19,10 @@
 pub mod campaign;
 pub mod cli;
 pub mod command;
+pub mod control;
 pub mod error;
 pub mod executor;
 pub mod folder;
-pub mod interrupt;
 pub mod ledger;
 pub mod lock;
 pub mod logging;

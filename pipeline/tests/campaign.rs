@@ -298,3 +298,39 @@ fn a_full_disk_is_said() {
     assert!(text(&output).contains("initial_condition.h5"), "{}", text(&output));
     place.ok(&["run", "small.rhai"]);
 }
+
+/// A report that cannot be written, or a part of it that is gone, does not undo a finished campaign.
+#[test]
+fn a_campaign_is_done_without_its_report() {
+    let place = Place::new("", "10");
+    let recipe = "campaign(\"forces\", [force_test(#{ levels: 1, pairs: 1 })])";
+    std::fs::write(place.folder.path().join("small.rhai"), recipe).unwrap();
+    let page = place.folder.path().join("small/report.html");
+    std::fs::create_dir_all(page.join("in the way")).unwrap();
+    std::fs::write(place.folder.path().join("small/lock"), "").unwrap();
+    let said = place.ok(&["run", "small.rhai"]);
+    assert!(said.contains("report.html") && said.contains("`comove report small`"), "{said}");
+    assert!(place.ok(&["status", "small"]).contains("finished"));
+    std::fs::remove_dir_all(&page).unwrap();
+    std::fs::remove_file(place.stage("force_test").join("section.json")).unwrap();
+    place.ok(&["report", "small"]);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("section.json") && page.contains("`comove resume` makes it again"), "{page}");
+}
+
+/// The ledger holds what a stage was when it began: why it is made again can be told from it.
+#[test]
+fn the_ledger_tells_what_a_stage_was() {
+    let place = Place::new("", "10");
+    place.ok(&["run", "small.rhai", "-p", "z_end=45"]);
+    let ledger = std::fs::read_to_string(place.folder.path().join("small/ledger.jsonl")).unwrap();
+    let events = ledger.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let starts: Vec<_> = events.filter(|event| event["event"] == "stage_started").collect();
+    let of = |kind: &str| &starts.iter().find(|event| event["kind"] == kind).unwrap()["identity"];
+    let (run, peak) = (of("evolve"), of("measure"));
+    assert_eq!((&run["parameters"]["run"]["courant"], &run["extent"]["end"]), (&0.5.into(), &"z = 45".into()));
+    assert_eq!((&peak["label"], &peak["extent"]), (&"measure-peak".into(), &serde_json::Value::Null));
+    let mesh = Path::new(run["inputs"][0]["file"].as_str().unwrap());
+    assert_eq!(mesh.file_name().unwrap(), "initial_condition.h5");
+    assert!(place.folder.path().join("small").join(mesh).exists() && mesh.is_relative());
+}

@@ -101,8 +101,27 @@ campaign(\"x\", [measure(\"m\", RUN, |s| #{ y: twice(s.a) * F })])",
         ("{ 2 * x }", "{ 4 * x }", false),
         ("const F = 4", "const F = 5", false),
         ("s.a", "s.redshift", false),
+        // two measurements are two stages, each with a folder and a history of its own
+        ("measure(\"m\"", "measure(\"n\"", false),
     ] {
         assert!(measure.contains(from), "{from}");
         assert_eq!(of(&measure) == of(&measure.replace(from, to)), same, "{from} → {to}");
     }
+}
+
+/// A stage that a closure captures counts with everything it starts from.
+#[test]
+fn a_captured_stage_counts_with_what_it_starts_from() {
+    let with = |other: &str| {
+        let measure =
+            format!("const OTHER = {other};\ncampaign(\"x\", [measure(\"m\", RUN, |s| {{ let other = OTHER; s.a }})])");
+        of(&RUN.replace("campaign(\"x\", [RUN])", &measure))
+    };
+    let run = |seed: u64| {
+        with(&format!("evolve(ic_gaussian(C, #{{ box_mpc_h: 25, cells: 64, z: 49, seed: {seed} }}), #{{ z_end: 0 }})"))
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+    let saved = |file: &str| with(&format!("evolve(from_snapshot(\"{file}\"), #{{ z_end: 0 }})"));
+    assert_ne!(saved("a.h5"), saved("b.h5"));
 }

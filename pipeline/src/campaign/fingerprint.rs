@@ -1,7 +1,7 @@
 //! The fingerprint of a stage: content, never a file's name or time.
 //!
-//! BLAKE3 over the stage's kind, the version of its results, its parameters as canonical JSON, and the digests of the
-//! artefacts it reads. What only decides how long a run goes or what it writes (`z_end`, outputs, checkpoints) is not
+//! BLAKE3 over the stage's kind, the name that a recipe has given it, the version of its results, its parameters as
+//! canonical JSON, and the digests of the artefacts it reads. What only decides how long a run goes or what it writes (`z_end`, outputs, checkpoints) is not
 //! among the parameters, so extending a run continues it.
 
 use crate::stage::Stage;
@@ -16,6 +16,10 @@ pub fn fingerprint<'a>(stage: &dyn Stage, input_digests: impl IntoIterator<Item 
     };
     field("comove stage");
     field(stage.kind());
+    // the label names its folder, and two folders are two stages
+    if stage.label() != stage.kind() {
+        field(&stage.label());
+    }
     field(&stage.results_version().to_string());
     field(&canonical(&stage.parameters()));
     for digest in input_digests {

@@ -57,7 +57,7 @@ pub(super) fn lines(
                 (format!("to do, after {}", after.join(" and ")), None)
             }
             (None, Some(known)) => {
-                let resolved = resolve(node, &known)?;
+                let resolved = resolve(node, &known, history)?;
                 let stage_history = history.stage(&resolved.fingerprint);
                 let done = stage_history.filter(|h| stage.is_done(h)).zip(folder);
                 let result = done.map(|(h, folder)| result_of(folder, &resolved.folder, h));

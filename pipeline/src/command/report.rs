@@ -23,10 +23,11 @@ pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
     Ok(())
 }
 
-/// Writes the report of a recipe's campaign: the sections of the stages that are done, in the campaign's order.
+/// Writes the report of a recipe's campaign: the sections of the stages that are done, in the campaign's order. One that
+/// cannot be read is left out, and the page says why.
 ///
 /// # Errors
-/// [`PipelineError::Io`], [`PipelineError::Input`] for a section that is not one, [`PipelineError::Analysis`].
+/// [`PipelineError::Io`], [`PipelineError::Input`], [`PipelineError::Analysis`].
 pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History) -> Result<PathBuf, PipelineError> {
     let campaign = &recipe.campaign;
     let mut results: Vec<Option<StageResult>> = Vec::new();
@@ -38,7 +39,7 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
             (Some(given), _) => Some(given?),
             (None, None) => None,
             (None, Some(inputs)) => {
-                let resolved = resolve(node, &inputs)?;
+                let resolved = resolve(node, &inputs, history)?;
                 let done = history.stage(&resolved.fingerprint).filter(|h| node.stage().is_done(h));
                 done.map(|h| result_of(folder, &resolved.folder, h))
             }
@@ -46,7 +47,7 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
         if let Some(result) = &result
             && result.artefact(section::FILE).is_some()
         {
-            sections.push(read(&result.folder)?);
+            sections.push(read(&result.folder).unwrap_or_else(|error| left_out(&result.folder, &error)));
         }
         results.push(result);
     }
@@ -86,9 +87,8 @@ fn provenance<'a>(
 fn read(folder: &Path) -> Result<report::Section, PipelineError> {
     let path = folder.join(section::FILE);
     let text = std::fs::read(&path).map_err(PipelineError::io(&path))?;
-    let section: Section = serde_json::from_slice(&text).map_err(|e| {
-        PipelineError::input(&path, format!("not a section of a report: {e}; delete the stage's folder"))
-    })?;
+    let section: Section = serde_json::from_slice(&text)
+        .map_err(|e| PipelineError::input(&path, format!("not a section of a report: {e}")))?;
     let image = |image: section::SectionImage| {
         let path = folder.join(&image.file);
         let png = std::fs::read(&path).map_err(PipelineError::io(&path))?;
@@ -105,4 +105,11 @@ fn read(folder: &Path) -> Result<report::Section, PipelineError> {
         tables: section.tables.into_iter().map(table).collect(),
         images: section.images.into_iter().map(image).collect::<Result<_, PipelineError>>()?,
     })
+}
+
+/// What stands in the report in place of a section that cannot be read.
+fn left_out(folder: &Path, error: &PipelineError) -> report::Section {
+    let heading = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = format!("This section is left out: {error}. `comove resume` makes it again.");
+    report::Section { heading, text, tables: Vec::new(), images: Vec::new() }
 }

@@ -2,10 +2,10 @@
 
 use super::{directory, given, print, read, report, stored};
 use crate::cli::{self, Cli, Machine};
+use crate::control::{Control, Walltime};
 use crate::error::PipelineError;
 use crate::executor::Executor;
 use crate::folder::{CampaignFolder, Manifest};
-use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
 use crate::logging;
@@ -18,12 +18,14 @@ use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::Role;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Runs a recipe's campaign.
 pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     if arguments.help {
         return help(arguments);
     }
+    let walltime = arguments.machine.walltime.map(Walltime::from_now);
     let path = arguments.recipe.expect("clap asks for a recipe");
     let parameters = given(arguments.parameters)?;
     let mut source = read(&path)?;
@@ -34,15 +36,16 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let folder = CampaignFolder::create(&directory(arguments.dir, &path))?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, &device, lock)
+    campaign(&recipe, &folder, &device, walltime, lock)
 }
 
 /// Goes on with the campaign in a folder.
 pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError> {
+    let walltime = machine.walltime.map(Walltime::from_now);
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    campaign(&recipe, &folder, &device(machine)?, lock)
+    campaign(&recipe, &folder, &device(machine)?, walltime, lock)
 }
 
 fn device(machine: &Machine) -> Result<Device, PipelineError> {
@@ -55,12 +58,19 @@ fn device(machine: &Machine) -> Result<Device, PipelineError> {
     })
 }
 
-fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lock) -> Result<(), PipelineError> {
+fn campaign(
+    recipe: &Recipe,
+    folder: &CampaignFolder,
+    device: &Device,
+    walltime: Option<Walltime>,
+    _lock: Lock,
+) -> Result<(), PipelineError> {
     let progress = Progress::on_terminal();
     logging::start(&folder.log(), &progress)?;
-    let interrupt = Interrupt::listen(folder.path())?;
+    let control = Control::listen(folder.path(), walltime)?;
     tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), device.name());
-    let mut ledger = Ledger::open(&folder.ledger())?;
+    let ledger = Arc::new(Ledger::open(&folder.ledger())?);
+    control.enforce(&ledger)?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
@@ -71,20 +81,26 @@ fn campaign(recipe: &Recipe, folder: &CampaignFolder, device: &Device, _lock: Lo
     let mut executor = Executor {
         campaign: &recipe.campaign,
         folder,
-        ledger: &mut ledger,
+        ledger: &ledger,
         snapshots: Snapshots::default(),
         device,
         progress: &progress,
-        interrupt: &interrupt,
+        control: &control,
         recipe: &recipe.source.text,
     };
     let outcome = executor.run();
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
-    let written = report::write(recipe, folder, ledger.history());
+    let page = match report::write(recipe, folder, &ledger.history()) {
+        Ok(page) => format!("; the report is {}", page.display()),
+        Err(error) => {
+            tracing::warn!("there is no report: {error}; `comove report {}` writes it", folder.path().display());
+            String::new()
+        }
+    };
     let results = outcome?;
-    tracing::info!("done; the report is {}", written?.display());
+    tracing::info!("done{page}");
     for line in whereabouts(folder.path(), &results) {
         tracing::info!("{line}");
     }

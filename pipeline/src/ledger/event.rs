@@ -3,6 +3,7 @@
 use crate::moment::Moment;
 use comove_sim::{Role, SnapshotHeader};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The version of this format. A program refuses a ledger with a higher one.
 pub const VERSION: u32 = 1;
@@ -19,13 +20,30 @@ pub struct Entry {
     pub event: Event,
 }
 
-/// A file that a stage made.
+/// A file that a stage made or read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artefact {
-    /// Its name below the stage's folder.
+    /// Its name: below the stage's folder; of a file that it read below the campaign's, or absolute.
     pub file: String,
     /// BLAKE3 of the whole file, hexadecimal.
     pub digest: String,
+}
+
+/// What a stage was when it began: what its fingerprint is made of, to be read and compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// What its folder is called.
+    pub label: String,
+    /// What it is to do, as `plan` says it.
+    pub describes: String,
+    /// The version of its results.
+    pub results_version: u32,
+    /// What decides its results.
+    pub parameters: Value,
+    /// What only decides how far it goes and what it writes: outside the fingerprint.
+    pub extent: Value,
+    /// What it read.
+    pub inputs: Vec<Artefact>,
 }
 
 /// A snapshot that a run wrote.
@@ -92,6 +110,9 @@ pub enum Event {
         folder: String,
         /// Its kind.
         kind: String,
+        /// What it was; ledgers of older programs do not say.
+        #[serde(default)]
+        identity: Option<Identity>,
     },
     /// A run went on from a snapshot of its own.
     RunContinued {

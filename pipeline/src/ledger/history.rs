@@ -1,9 +1,12 @@
 //! What the events of a ledger add up to.
 
-use super::event::{Artefact, Entry, Event, SnapshotFile, VERSION};
+use super::event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
 use crate::error::PipelineError;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Digits of a fingerprint in the name of a folder.
+const DIGITS: usize = 6;
 
 /// What is known of one stage.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +15,8 @@ pub struct StageHistory {
     pub folder: String,
     /// Its kind.
     pub kind: String,
+    /// What it was when it began last; unknown of stages that an older program began.
+    pub identity: Option<Identity>,
     /// What it made, once it was done.
     pub artefacts: Option<Vec<Artefact>>,
     /// The snapshots of a run that should be there, oldest first.
@@ -41,15 +46,27 @@ impl History {
         self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
     }
 
+    /// The name of a stage's folder: the one it has, or its label and as many digits of its fingerprint, six or more, as
+    /// no other stage's folder is called after.
+    pub fn folder_of(&self, label: &str, fingerprint: &str) -> String {
+        if let Some(stage) = self.stage(fingerprint).filter(|stage| !stage.folder.is_empty()) {
+            return stage.folder.clone();
+        }
+        let taken = |name: &String| self.stages.values().any(|stage| stage.folder == *name);
+        let mut names = (DIGITS..=fingerprint.len()).map(|digits| format!("{label}-{}", &fingerprint[..digits]));
+        names.find(|name| !taken(name)).expect("no other stage has the whole fingerprint")
+    }
+
     /// Takes an event in.
     pub fn add(&mut self, event: &Event) {
         match event {
             Event::CampaignStarted { .. } => (self.start, self.ending) = (Some(event.clone()), None),
             Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
-            Event::StageStarted { fingerprint, folder, kind } => {
+            Event::StageStarted { fingerprint, folder, kind, identity } => {
                 let stage = self.of(fingerprint);
                 stage.folder.clone_from(folder);
                 stage.kind.clone_from(kind);
+                stage.identity.clone_from(identity);
                 stage.failure = None;
             }
             Event::RunContinued { .. } => {}
@@ -111,4 +128,37 @@ pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
         history.add(&entry.event);
     }
     Ok((history, whole as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_stages_have_one_folder() {
+        let mut history = History::default();
+        let fingerprints = ["a".repeat(64), format!("{}{}", "a".repeat(7), "b".repeat(57))];
+        for fingerprint in &fingerprints {
+            let folder = history.folder_of("slice", fingerprint);
+            let kind = "slice".into();
+            history.add(&Event::StageStarted { fingerprint: fingerprint.clone(), folder, kind, identity: None });
+        }
+        let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
+        assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");
+        assert_eq!(history.folder_of("halos", &"a".repeat(64)), "slice-aaaaaa");
+        assert_eq!(history.folder_of("halos", &"b".repeat(64)), "halos-bbbbbb");
+    }
+
+    /// Ledgers of before stages told what they are.
+    #[test]
+    fn a_start_without_an_identity_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let line =
+            r#"{"version":1,"unix_time_s":1.0,"event":"stage_started","fingerprint":"f","folder":"x-f","kind":"x"}"#;
+        std::fs::write(&path, format!("{line}\n")).unwrap();
+        let (history, _) = read(&path).unwrap();
+        let stage = history.stage("f").unwrap();
+        assert_eq!((stage.folder.as_str(), &stage.identity), ("x-f", &None));
+    }
 }

@@ -10,6 +10,6 @@ pub mod event;
 pub mod history;
 pub mod writer;
 
-pub use event::{Artefact, Entry, Event, SnapshotFile, VERSION};
+pub use event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
 pub use history::{History, StageHistory};
 pub use writer::Ledger;

@@ -4,16 +4,24 @@ use super::event::{Entry, Event, VERSION};
 use super::history::{self, History};
 use crate::error::PipelineError;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An open ledger: the history so far, and the file that new events are appended to.
+/// An open ledger: the history so far, and the file that new events are appended to. Threads share it.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
     file: File,
-    history: History,
+    /// Bytes of whole lines; what lies beyond them is a torn one.
+    length: u64,
+    history: Arc<History>,
 }
 
 impl Ledger {
@@ -23,33 +31,55 @@ impl Ledger {
     /// [`PipelineError::Io`], or [`PipelineError::Input`] for a line that is not an event (not the last one) or was
     /// written by a newer program.
     pub fn open(path: &Path) -> Result<Self, PipelineError> {
-        let (history, whole_bytes) = history::read(path)?;
+        let (history, length) = history::read(path)?;
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
-        let length = file.metadata().map_err(PipelineError::io(path))?.len();
-        if length > whole_bytes {
-            tracing::warn!("{}: a torn last line of {} bytes is dropped", path.display(), length - whole_bytes);
-            file.set_len(whole_bytes).map_err(PipelineError::io(path))?;
-        }
-        Ok(Self { path: path.into(), file, history })
+        let state = State { file, length, history: Arc::new(history) };
+        state.drop_torn_line(path).map_err(PipelineError::io(path))?;
+        Ok(Self { path: path.into(), state: Mutex::new(state) })
     }
 
     /// What has happened so far.
-    pub fn history(&self) -> &History {
-        &self.history
+    pub fn history(&self) -> Arc<History> {
+        Arc::clone(&self.lock().history)
     }
 
     /// Appends an event; it is on disk when this returns.
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn append(&mut self, event: Event) -> Result<(), PipelineError> {
+    pub fn append(&self, event: Event) -> Result<(), PipelineError> {
         let unix_time_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
         let entry = Entry { version: VERSION, unix_time_s, event };
         let mut line = serde_json::to_vec(&entry).expect("an event is plain data");
         line.push(b'\n');
-        let write = |file: &mut File| file.write_all(&line).and_then(|()| file.sync_data());
-        write(&mut self.file).map_err(PipelineError::io(&self.path))?;
-        self.history.add(&entry.event);
+        let mut state = self.lock();
+        state.append(&line, &self.path).map_err(PipelineError::io(&self.path))?;
+        Arc::make_mut(&mut state.history).add(&entry.event);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // nobody leaves the state half changed: a line that was not written whole is cut off before the next one
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn append(&mut self, line: &[u8], path: &Path) -> io::Result<()> {
+        self.drop_torn_line(path)?;
+        self.file.write_all(line)?;
+        self.file.sync_data()?;
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off the start of a line, as a killed process or a full disk leaves it.
+    fn drop_torn_line(&self, path: &Path) -> io::Result<()> {
+        let there = self.file.metadata()?.len();
+        if there > self.length {
+            tracing::warn!("{}: a torn last line of {} bytes is dropped", path.display(), there - self.length);
+            self.file.set_len(self.length)?;
+        }
         Ok(())
     }
 }
@@ -68,7 +98,7 @@ mod tests {
     fn a_torn_tail_is_dropped_and_appending_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.jsonl");
-        let mut ledger = Ledger::open(&path).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
         ledger.append(finished("a")).unwrap();
         ledger.append(finished("b")).unwrap();
         drop(ledger);
@@ -76,7 +106,7 @@ mod tests {
         let first_line = whole.iter().position(|&b| b == b'\n').unwrap() + 1;
         for cut in first_line + 1..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut ledger = Ledger::open(&path).unwrap();
+            let ledger = Ledger::open(&path).unwrap();
             assert!(ledger.history().stage("a").is_some_and(|s| s.artefacts.is_some()));
             assert!(ledger.history().stage("b").is_none(), "cut at {cut}");
             ledger.append(finished("c")).unwrap();
@@ -86,10 +116,38 @@ mod tests {
     }
 
     #[test]
+    fn threads_append_whole_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let ledger = Ledger::open(&path).unwrap();
+        std::thread::scope(|threads| {
+            for thread in ["a", "b", "c"] {
+                let ledger = &ledger;
+                threads.spawn(move || (0..20).for_each(|n| ledger.append(finished(&format!("{thread}{n}"))).unwrap()));
+            }
+        });
+        assert_eq!(ledger.history().stages().count(), 60);
+        assert_eq!(Ledger::open(&path).unwrap().history().stages().count(), 60);
+    }
+
+    /// As where the disk was full: what is left of a line must not be glued to the next one.
+    #[test]
+    fn what_a_failed_append_has_left_is_cut_off_before_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let ledger = Ledger::open(&path).unwrap();
+        ledger.append(finished("a")).unwrap();
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"version\":1,\"uni").unwrap();
+        ledger.append(finished("b")).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
+        assert!(["a", "b"].iter().all(|stage| ledger.history().stage(stage).is_some()));
+    }
+
+    #[test]
     fn a_damaged_line_before_the_end_and_a_newer_version_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.jsonl");
-        let mut ledger = Ledger::open(&path).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
         ledger.append(finished("a")).unwrap();
         let good = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{}\n{good}", &good[..20])).unwrap();

@@ -68,6 +68,11 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// What decides its results, besides the content of what it reads.
     fn parameters(&self) -> Value;
 
+    /// What only decides how far it goes and what it writes, for the ledger: outside the fingerprint.
+    fn extent(&self) -> Value {
+        Value::Null
+    }
+
     /// Files from outside that it reads; their content is part of the fingerprint.
     fn files(&self) -> Vec<PathBuf> {
         Vec::new()

@@ -122,12 +122,33 @@ pub fn digest_of(path: &Path) -> Result<String, PipelineError> {
 /// The digest of a file that the recipe names.
 ///
 /// # Errors
-/// [`PipelineError::Input`] if it is not there, [`PipelineError::Io`].
+/// [`PipelineError::Input`] if it is not there or no regular file, which might never end; [`PipelineError::Io`].
 pub fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        let reason = "not a regular file: give a file, not a folder, a device or a pipe";
+        return Err(PipelineError::input(path, reason));
+    }
     digest_of(path).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
         }
         other => other,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device or a pipe would be read for ever.
+    #[test]
+    fn only_regular_files_are_inputs() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path(), Path::new("/dev/null")] {
+            let error = digest_of_input(path).unwrap_err();
+            assert_eq!(error.exit_code(), 4, "{error}");
+        }
+        let missing = digest_of_input(&folder.path().join("none.h5")).unwrap_err().to_string();
+        assert!(missing.contains("no such file"), "{missing}");
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::result::Input;
 use super::section::{self, Section};
+use crate::control::Control;
 use crate::error::PipelineError;
-use crate::interrupt::Interrupt;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
@@ -30,11 +30,11 @@ pub struct Work<'a> {
     /// Where it computes.
     pub device: &'a Device,
     /// Where it says what has happened.
-    pub ledger: &'a mut Ledger,
+    pub ledger: &'a Ledger,
     /// Where it shows how far it is.
     pub progress: &'a Progress,
-    /// Whether it should stop.
-    pub interrupt: &'a Interrupt,
+    /// What is asked of it from outside.
+    pub control: &'a Control,
     /// The compiled recipe.
     pub program: Option<&'a Program>,
     /// The recipe's text, for snapshots.
@@ -46,7 +46,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn record(&mut self, event: Event) -> Result<(), PipelineError> {
+    pub fn record(&self, event: Event) -> Result<(), PipelineError> {
         self.ledger.append(event)
     }
 

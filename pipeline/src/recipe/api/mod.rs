@@ -33,7 +33,7 @@ use crate::stage::ic::InitialFacts;
 use comove_ic::problems::Problem;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Every function with the way it is called.
@@ -133,17 +133,29 @@ impl Captured {
         let text = session.source.closure_text(call).ok_or_else(lost)?;
         let place = session.source.last_argument(call).unwrap_or(call);
         closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
-        let values = closure.curry().iter().map(|value| captured(function, value)).collect::<Bound<Value>>()?;
+        let values =
+            closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
         Ok(Self { closure, text, values, place })
     }
 }
 
-/// A captured value for the fingerprint: plain data as it is, a stage by what it does.
-fn captured(function: &str, value: &Dynamic) -> Bound<Value> {
+/// A captured value for the fingerprint: plain data as it is, a stage by what it does and all that it starts from.
+fn captured(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
     if let Some(node) = node_of(value) {
-        return Ok(json!({ "stage": node.stage().kind(), "parameters": node.stage().parameters() }));
+        return Ok(identity(&node, session.source.path.parent().unwrap_or(Path::new(""))));
     }
     to_json(value).map_err(|(_, what)| Refusal::error(function, format!("the closure captures {what}"), None))
+}
+
+/// What a stage is before anything has run: its files count by the names that a recipe in `folder` gives them.
+fn identity(node: &Node, folder: &Path) -> Value {
+    let named = |path: PathBuf| path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+    json!({
+        "stage": node.stage().label(),
+        "parameters": node.stage().parameters(),
+        "files": node.stage().files().into_iter().map(named).collect::<Vec<_>>(),
+        "inputs": node.inputs().iter().map(|input| identity(input, folder)).collect::<Vec<_>>(),
+    })
 }
 
 /// Registers everything.

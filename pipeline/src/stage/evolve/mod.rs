@@ -7,6 +7,7 @@
 //! | [`trajectory`] | the loop over steps |
 //! | [`snapshots`] | writing checkpoints and outputs beside the next steps, and deleting old ones |
 //! | [`steps`] | `steps.jsonl`, one record a step |
+//! | [`pace`] | how long the next step and checkpoint will take |
 //! | [`section`] | the run's part of the report |
 //!
 //! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory,
@@ -14,6 +15,7 @@
 //! same bits.
 
 pub mod options;
+pub mod pace;
 pub mod section;
 pub mod snapshots;
 pub mod start;
@@ -118,6 +120,11 @@ impl Stage for Evolve {
             Origin::Saved { branch } => json!({ "branch": branch }),
         };
         json!({ "run": self.parameters, "origin": origin })
+    }
+
+    fn extent(&self) -> Value {
+        let outputs: Vec<String> = self.outputs.iter().map(Moment::to_string).collect();
+        json!({ "end": self.end.to_string(), "outputs": outputs, "checkpoints": self.checkpoints })
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

@@ -57,6 +57,11 @@ impl SnapshotWriter {
         if self.pending.as_ref().is_some_and(|(_, writing)| writing.is_finished()) { self.finish(work) } else { Ok(()) }
     }
 
+    /// Whether a snapshot is on its way to disk or to the ledger.
+    pub fn is_writing(&self) -> bool {
+        self.pending.is_some()
+    }
+
     /// Waits until the last snapshot is verified on disk and in the ledger.
     ///
     /// # Errors

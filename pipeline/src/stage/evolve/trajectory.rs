@@ -1,5 +1,6 @@
 //! The loop over steps: outputs as side branches, checkpoints, records, requests to stop.
 
+use super::pace::Pace;
 use super::snapshots::{SnapshotWriter, checkpoint_name};
 use super::steps::Steps;
 use super::{Evolve, Work};
@@ -20,6 +21,9 @@ struct Voyage<'a, 'w> {
     /// Step of the newest checkpoint, written or read.
     checkpointed: Option<u64>,
     written_at: Instant,
+    pace: Pace,
+    /// When the snapshot that is being written was begun, and its groups.
+    writing: Option<(Instant, usize)>,
     /// What `max_cells` did to the tree, as was said last.
     raised: Option<Raised>,
 }
@@ -44,9 +48,12 @@ pub fn follow(
         progress: work.progress.stage(&folder),
         checkpointed: simulation.checkpoint_step,
         written_at: Instant::now(),
+        pace: Pace::default(),
+        writing: None,
         raised: None,
         work,
     };
+    let _attention = voyage.work.control.attend();
     let result = match voyage.sail(&mut simulation.simulation, missing) {
         Err(PipelineError::Sim(error)) if error.lacks_room() => Err(voyage.strand(&mut simulation.simulation, error)),
         result => result,
@@ -59,36 +66,62 @@ pub fn follow(
 impl Voyage<'_, '_> {
     fn sail(&mut self, simulation: &mut Simulation, missing: &[Moment]) -> Result<RunSummary, PipelineError> {
         let start = simulation.now();
-        let mut targets = missing.iter().copied().peekable();
+        let mut targets = missing;
         loop {
-            let next = simulation.next_stop();
-            while let Some(moment) = targets.next_if(|moment| moment.now() <= next) {
-                if moment == self.run.end {
-                    self.checkpoint(simulation, false)?;
-                }
-                // one snapshot in memory at a time
-                self.writer.finish(self.work)?;
-                let output = simulation.output_at(moment.now())?;
-                self.writer.output(self.work, output, moment)?;
+            let due;
+            (due, targets) = targets.split_at(outputs_before(simulation.next_stop(), targets));
+            for moment in due {
+                self.output(simulation, *moment)?;
             }
-            if targets.peek().is_none() {
+            if targets.is_empty() {
                 self.steps.sync()?;
                 return Ok(simulation.summary());
             }
-            let before = simulation.now();
+            let (before, began) = (simulation.now(), Instant::now());
             let record = simulation.step().inspect_err(|error| self.name_last_checkpoint(error))?;
+            self.pace.stepped(began.elapsed());
             self.steps.append(&record)?;
             self.say_what_is_raised(&record);
             tracing::debug!("{}", step_line(&record));
             self.progress.step(&record, self.run.end.fraction(start, simulation.now()));
             self.writer.collect(self.work)?;
+            self.note_writing();
             self.checkpoint_if_due(simulation, before)?;
-            if let Some(by) = self.work.interrupt.requested() {
-                self.checkpoint(simulation, false)?;
-                self.writer.finish(self.work)?;
-                return Err(PipelineError::Interrupted { folder: self.work.campaign.into(), by });
-            }
+            self.obey(simulation, targets, record.groups.iter().sum())?;
         }
+    }
+
+    /// Does what is asked for from outside. `targets`: the outputs to come; the state has so many groups.
+    fn obey(&mut self, simulation: &mut Simulation, targets: &[Moment], groups: usize) -> Result<(), PipelineError> {
+        let control = self.work.control;
+        if control.dump() {
+            self.save(simulation)?;
+            control.dumped()?;
+        }
+        if control.pause() {
+            self.save(simulation)?;
+            control.wait();
+            self.written_at = Instant::now();
+        }
+        // an output is a step on a copy, and a snapshot as the checkpoint afterwards and what is being written now
+        let outputs = outputs_before(simulation.next_stop(), targets);
+        let snapshots = outputs + 1 + usize::from(self.writing.is_some());
+        let next = self.pace.of(outputs + 1, snapshots, groups);
+        let Some(by) = control.stop(next) else { return Ok(()) };
+        self.save(simulation)?;
+        Err(PipelineError::Interrupted { folder: self.work.campaign.into(), by })
+    }
+
+    /// Writes the output that the recipe asks for at `moment`; at the end of the run a checkpoint before it.
+    fn output(&mut self, simulation: &mut Simulation, moment: Moment) -> Result<(), PipelineError> {
+        if moment == self.run.end {
+            self.checkpoint(simulation, false)?;
+        }
+        // one snapshot in memory at a time
+        self.finish_writing()?;
+        let output = simulation.output_at(moment.now())?;
+        self.writing = Some((Instant::now(), output.state.tree.group_count()));
+        self.writer.output(self.work, output, moment)
     }
 
     /// Warns where `max_cells` begins or ceases to decide on a level.
@@ -109,7 +142,10 @@ impl Voyage<'_, '_> {
         let passed = |moment: Moment| moment.now() > before && moment.now() <= simulation.now();
         let lasting = policy.moments().any(passed);
         let interval = Duration::try_from_secs_f64(policy.every_minutes * 60.0).unwrap_or(Duration::MAX);
-        if lasting || self.written_at.elapsed() >= interval { self.checkpoint(simulation, lasting) } else { Ok(()) }
+        // what writing takes has to be known before time is short
+        let unknown = self.work.control.has_walltime() && !self.pace.has_written() && self.writing.is_none();
+        let due = lasting || unknown || self.written_at.elapsed() >= interval;
+        if due { self.checkpoint(simulation, lasting) } else { Ok(()) }
     }
 
     fn checkpoint(&mut self, simulation: &mut Simulation, lasting: bool) -> Result<(), PipelineError> {
@@ -118,15 +154,36 @@ impl Voyage<'_, '_> {
             return Ok(());
         }
         self.steps.sync()?;
-        self.writer.finish(self.work)?;
+        self.finish_writing()?;
+        let began = Instant::now();
         let snapshot = simulation.checkpoint()?;
+        self.writing = Some((began, snapshot.state.tree.group_count()));
         self.checkpointed = Some(simulation.step_number());
         self.writer.checkpoint(self.work, snapshot, lasting)
     }
 
+    /// A checkpoint of the last step, on disk when this returns.
+    fn save(&mut self, simulation: &mut Simulation) -> Result<(), PipelineError> {
+        self.checkpoint(simulation, false)?;
+        self.finish_writing()
+    }
+
+    fn finish_writing(&mut self) -> Result<(), PipelineError> {
+        self.writer.finish(self.work)?;
+        self.note_writing();
+        Ok(())
+    }
+
+    /// Takes down how long the last snapshot took, if it is on disk by now.
+    fn note_writing(&mut self) {
+        if let Some((began, groups)) = self.writing.take_if(|_| !self.writer.is_writing()) {
+            self.pace.wrote(began.elapsed(), groups);
+        }
+    }
+
     /// There is no room for the next step: leaves a checkpoint of the last one.
     fn strand(&mut self, simulation: &mut Simulation, source: SimError) -> PipelineError {
-        match self.checkpoint(simulation, false).and_then(|()| self.writer.finish(self.work)) {
+        match self.save(simulation) {
             Ok(()) => {
                 let file = checkpoint_name(simulation.step_number());
                 PipelineError::NoRoom { source, left: Left::Checkpoint { file, folder: self.work.campaign.into() } }
@@ -149,4 +206,9 @@ impl Voyage<'_, '_> {
             None => tracing::error!("no checkpoint was written before"),
         }
     }
+}
+
+/// How many of these moments, in order of time, a run passes on its way to `stop`.
+fn outputs_before(stop: f64, moments: &[Moment]) -> usize {
+    moments.iter().take_while(|moment| moment.now() <= stop).count()
 }

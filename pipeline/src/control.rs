@@ -1,0 +1,281 @@
+//! What is asked of a running campaign from outside: signals, files in its folder, a wall-clock limit.
+//!
+//! | request | what happens |
+//! |---|---|
+//! | SIGINT, SIGTERM, SIGUSR1, a file `stop` | the step in progress ends, a checkpoint is written, and the process leaves with the exit code "resumable" |
+//! | a file `dump` | a checkpoint after the step in progress; the file goes once it is on disk |
+//! | a file `pause` | the same, and the campaign waits until the file is gone |
+//! | the wall-clock limit | as a signal, as soon as the next step and a checkpoint might not end in time |
+//!
+//! Steps and stages end before a request is looked at. What goes on all the same, as an initial condition or an analysis
+//! does, is left in the middle: all files are complete or absent, and that stage is done again.
+
+use crate::error::PipelineError;
+use crate::ledger::{Event, Ledger};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::{flag, low_level};
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The exit code "resumable".
+pub const RESUMABLE: u8 = 75;
+
+/// What the process takes to leave: the report, the ledger.
+const LEAVING: Duration = Duration::from_secs(5);
+
+/// How long what does not look at requests may go on after one.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long before the end of the wall-clock limit a process leaves that has not managed to stop before.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// How often is looked whether a pause is over, and whether what is asked for happens.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The time that a process may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Walltime {
+    end: Instant,
+    limit: Duration,
+}
+
+impl Walltime {
+    /// From now on.
+    pub fn from_now(limit: Duration) -> Self {
+        Self { end: Instant::now() + limit, limit }
+    }
+
+    /// What is left of it.
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+}
+
+impl fmt::Display for Walltime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the wall time of {}", in_words(self.limit))
+    }
+}
+
+/// Tells what is asked of this process.
+#[derive(Clone, Debug)]
+pub struct Control {
+    folder: PathBuf,
+    signal: Arc<AtomicUsize>,
+    walltime: Option<Walltime>,
+    /// Whether the work in progress looks at requests itself.
+    attentive: Arc<AtomicBool>,
+}
+
+/// While it lives, the work in progress looks at requests itself and saves what it has.
+#[derive(Debug)]
+pub struct Attention(Arc<AtomicBool>);
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Control {
+    fn new(folder: &Path, walltime: Option<Walltime>) -> Self {
+        Self { folder: folder.into(), signal: Arc::default(), walltime, attentive: Arc::default() }
+    }
+
+    /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`] if the system refuses handlers.
+    pub fn listen(folder: &Path, walltime: Option<Walltime>) -> Result<Self, PipelineError> {
+        let control = Self::new(folder, walltime);
+        for request in ["stop", "dump"] {
+            control.answer(request)?;
+        }
+        let seen = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // in this order the first signal only raises the flags, and the second one ends the process
+            flag::register_conditional_shutdown(signal, 128 + signal, seen.clone())
+                .and_then(|_| flag::register(signal, seen.clone()))
+                .map_err(PipelineError::io(folder))?;
+        }
+        // a scheduler's warning may come twice, and before a SIGTERM
+        for signal in [SIGINT, SIGTERM, SIGUSR1] {
+            flag::register_usize(signal, control.signal.clone(), signal as usize).map_err(PipelineError::io(folder))?;
+        }
+        Ok(control)
+    }
+
+    /// Has the process leave, whatever it is doing then, where a request finds no attention or the time is over.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`] if the system refuses a thread.
+    pub fn enforce(&self, ledger: &Arc<Ledger>) -> Result<(), PipelineError> {
+        let (control, ledger) = (self.clone(), Arc::clone(ledger));
+        let thread = std::thread::Builder::new().name("control".into());
+        thread.spawn(move || control.leave_when_overdue(&ledger)).map_err(PipelineError::io(&self.folder))?;
+        Ok(())
+    }
+
+    /// The work in progress looks at requests from now on.
+    pub fn attend(&self) -> Attention {
+        self.attentive.store(true, Ordering::Relaxed);
+        Attention(Arc::clone(&self.attentive))
+    }
+
+    fn leave_when_overdue(&self, ledger: &Ledger) {
+        let mut unheard_since = None;
+        let by = loop {
+            std::thread::sleep(LOOK);
+            let Some(by) = self.stop(Duration::ZERO) else { continue };
+            let heard = self.attentive.load(Ordering::Relaxed);
+            if heard {
+                unheard_since = None;
+            }
+            let unheard = !heard && unheard_since.get_or_insert_with(Instant::now).elapsed() > GRACE;
+            if unheard || self.walltime.is_some_and(|walltime| walltime.left() < LAST_MOMENT) {
+                break by;
+            }
+        };
+        tracing::warn!("the work in progress is cut short; what was saved before it stays");
+        if let Err(error) = ledger.append(Event::CampaignInterrupted { by: by.clone() }) {
+            tracing::error!("{error}");
+        }
+        tracing::error!("{}", PipelineError::Interrupted { folder: self.folder.clone(), by });
+        low_level::exit(i32::from(RESUMABLE));
+    }
+
+    /// Who asks to stop, if anyone does. `next`: what the next thing takes that cannot be stopped, with what it takes to
+    /// save the state after it.
+    pub fn stop(&self, next: Duration) -> Option<String> {
+        match self.signal.load(Ordering::Relaxed) as i32 {
+            SIGINT => return Some("SIGINT".into()),
+            SIGTERM => return Some("SIGTERM".into()),
+            SIGUSR1 => return Some("SIGUSR1".into()),
+            _ if self.is_there("stop") => return Some(format!("the file {}", self.file("stop").display())),
+            _ => {}
+        }
+        let over = self.walltime.filter(|walltime| walltime.left() < next + LEAVING);
+        over.map(|walltime| walltime.to_string())
+    }
+
+    /// Whether the process has a wall-clock limit.
+    pub fn has_walltime(&self) -> bool {
+        self.walltime.is_some()
+    }
+
+    /// Whether a checkpoint is asked for.
+    pub fn dump(&self) -> bool {
+        self.is_there("dump")
+    }
+
+    /// The checkpoint that was asked for is on disk.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`] if the request cannot be removed.
+    pub fn dumped(&self) -> Result<(), PipelineError> {
+        self.answer("dump")
+    }
+
+    /// Whether a pause is asked for.
+    pub fn pause(&self) -> bool {
+        self.is_there("pause")
+    }
+
+    /// Waits until the pause is over, or until somebody asks to stop.
+    pub fn wait(&self) {
+        if !self.pause() {
+            return;
+        }
+        tracing::info!("paused until {} is removed", self.file("pause").display());
+        while self.pause() && self.stop(Duration::ZERO).is_none() {
+            std::thread::sleep(LOOK);
+        }
+        tracing::info!("the pause is over");
+    }
+
+    fn file(&self, request: &str) -> PathBuf {
+        self.folder.join(request)
+    }
+
+    fn is_there(&self, request: &str) -> bool {
+        self.file(request).exists()
+    }
+
+    fn answer(&self, request: &str) -> Result<(), PipelineError> {
+        let file = self.file(request);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(PipelineError::io(&file)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A time as it is given on the command line: `11h50m`.
+///
+/// # Errors
+/// What is expected.
+pub fn parse_walltime(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a time such as 11h50m, 1d, 30m or 90s".to_owned();
+    let (mut rest, mut seconds, mut largest) = (text, 0, u64::MAX);
+    while let Some(digits) = rest.find(|c: char| !c.is_ascii_digit()) {
+        let unit = match rest.as_bytes()[digits] {
+            b'd' => 86400,
+            b'h' => 3600,
+            b'm' => 60,
+            b's' => 1,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let part = number.checked_mul(unit).filter(|_| unit < largest);
+        seconds = part.and_then(|part| part.checked_add(seconds)).ok_or_else(wrong)?;
+        (rest, largest) = (&rest[digits + 1..], unit);
+    }
+    if rest.is_empty() && (1..=MAX_WALLTIME_S).contains(&seconds) {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err(wrong())
+    }
+}
+
+/// Ten years: what a clock can surely count from now.
+const MAX_WALLTIME_S: u64 = 10 * 366 * 86400;
+
+/// As [`parse_walltime`] takes it.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let parts = [(seconds / 86400, 'd'), (seconds / 3600 % 24, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
+    parts.iter().filter(|(number, _)| *number > 0).map(|(number, unit)| format!("{number}{unit}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written() {
+        for (text, seconds) in [("11h50m", 42600), ("90s", 90), ("1d2h3m4s", 93784), ("36h", 129_600)] {
+            assert_eq!(parse_walltime(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(in_words(Duration::from_secs(93784)), "1d2h3m4s");
+        for text in ["", "3600", "11:50:00", "0s", "5m1h", "1h1h", "h", "-1h", "1.5h", "99999999999999999999s", "1é"] {
+            assert!(parse_walltime(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_next_thing_has_to_end_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let walltime = Some(Walltime::from_now(Duration::from_secs(3600)));
+        let control = Control::new(folder.path(), walltime);
+        assert_eq!(control.stop(Duration::from_secs(3500)), None);
+        assert_eq!(control.stop(Duration::from_secs(3599)).as_deref(), Some("the wall time of 1h"));
+        std::fs::write(folder.path().join("stop"), "").unwrap();
+        assert!(control.stop(Duration::ZERO).unwrap().ends_with("/stop"));
+        control.signal.store(SIGUSR1 as usize, Ordering::Relaxed);
+        assert_eq!(control.stop(Duration::ZERO).as_deref(), Some("SIGUSR1"));
+    }
+}

@@ -1,0 +1,171 @@
+//! What a running campaign can be asked for: signals, files in its folder, a wall-clock limit.
+
+use assert_cmd::cargo::cargo_bin;
+use comove_sim::Snapshot;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A run that takes long enough to be asked for something.
+const RECIPE: &str = r#"
+const Z_END = param("z_end", 0.0, "redshift at which the run ends");
+const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 50, cells: 32, z: 49, seed: 7 });
+campaign("asked", [evolve(IC, #{ z_end: Z_END, max_level: 1, refine: density_above(1.4) })])
+"#;
+
+/// A stage that computes for minutes and cannot be stopped.
+const SLOW: &str = r#"
+const RUN = evolve(problem("acoustic_wave", #{ root: 16 }), #{ t_end: 0.001, outputs: #{ at_t: [] } });
+campaign("asked", [measure("slow", RUN, |s| { let list = []; for n in 0..1000000 { list.push(n); } #{ n: list.len() } })])
+"#;
+
+/// A folder with a recipe, and its campaign in `asked`.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(recipe: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("asked.rhai"), recipe).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join("asked").join(file)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(cargo_bin("comove"));
+        command.current_dir(self.0.path()).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn ends(&self, arguments: &[&str], code: i32) -> String {
+        said(&self.command(arguments).output().unwrap(), code)
+    }
+
+    fn events(&self, kind: &str) -> Vec<Value> {
+        let ledger = std::fs::read_to_string(self.path("ledger.jsonl")).unwrap_or_default();
+        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        events.filter(|event| event["event"] == kind).collect()
+    }
+
+    /// The step of the newest checkpoint in the ledger.
+    fn checkpoint(&self) -> u64 {
+        let snapshots = self.events("snapshot_written");
+        let steps = snapshots.iter().filter(|s| s["snapshot"]["role"] == "checkpoint");
+        steps.filter_map(|s| s["snapshot"]["step"].as_u64()).max().unwrap_or(0)
+    }
+
+    fn run_folder(&self) -> Option<PathBuf> {
+        let entries = std::fs::read_dir(self.path("")).ok()?.map(|entry| entry.unwrap().path());
+        entries.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with("evolve-"))
+    }
+
+    /// Steps that the run has recorded.
+    fn steps(&self) -> u64 {
+        let records = self.run_folder().and_then(|run| std::fs::read_to_string(run.join("steps.jsonl")).ok());
+        records.unwrap_or_default().matches('\n').count() as u64
+    }
+
+    fn last_checkpoint(&self) -> Snapshot {
+        let name = format!("checkpoint_{:06}.h5", self.checkpoint());
+        Snapshot::read(&self.run_folder().unwrap().join(name)).unwrap()
+    }
+}
+
+fn said(output: &Output, code: i32) -> String {
+    let text = String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    text
+}
+
+fn until(what: &str, child: &mut Child, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(120), "it takes too long until {what}");
+        assert!(child.try_wait().unwrap().is_none(), "it ended before {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// `dump` leaves a checkpoint, `pause` one and halts the run, SIGUSR1 one and ends it; none of them changes a bit.
+#[test]
+fn a_run_answers_requests() {
+    let place = Place::new(RECIPE);
+    let z_end = ["run", "asked.rhai", "-p", "z_end=20"];
+    let mut run = place.command(&z_end).spawn().unwrap();
+    until("it steps", &mut run, || place.steps() > 1);
+    std::fs::write(place.path("dump"), "").unwrap();
+    until("the dump is done", &mut run, || !place.path("dump").exists());
+    let dumped = place.checkpoint();
+    assert!(dumped > 1);
+
+    std::fs::write(place.path("pause"), "").unwrap();
+    let log = || std::fs::read_to_string(place.path("log.txt")).unwrap();
+    until("it pauses", &mut run, || log().contains("paused until"));
+    let paused = place.steps();
+    assert!(paused >= dumped && place.checkpoint() == paused);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(place.steps(), paused);
+    std::fs::remove_file(place.path("pause")).unwrap();
+    until("it goes on", &mut run, || place.steps() > paused);
+
+    assert!(Command::new("kill").args(["-USR1", &run.id().to_string()]).status().unwrap().success());
+    let text = said(&run.wait_with_output().unwrap(), 75);
+    assert!(text.contains("stopped by SIGUSR1; `comove resume asked` continues"), "{text}");
+    assert_eq!(place.checkpoint(), place.steps());
+    assert_eq!(place.events("campaign_interrupted")[0]["by"], "SIGUSR1");
+
+    // requests from before: a pause still holds, the others are forgotten
+    for request in ["stop", "dump", "pause"] {
+        std::fs::write(place.path(request), "").unwrap();
+    }
+    let mut resumed = place.command(&["resume", "asked"]).spawn().unwrap();
+    until("it pauses", &mut resumed, || log().matches("paused until").count() == 2);
+    std::fs::remove_file(place.path("pause")).unwrap();
+    said(&resumed.wait_with_output().unwrap(), 0);
+
+    let reference = Place::new(RECIPE);
+    reference.ends(&z_end, 0);
+    let (here, there) = (place.last_checkpoint(), reference.last_checkpoint());
+    assert_eq!((here.header.step, &here.header.restart), (there.header.step, &there.header.restart));
+    assert!(here.state.fluid == there.state.fluid && here.state.potential == there.state.potential);
+}
+
+/// A run stops in time by itself, with everything saved, and goes on in the next process.
+#[test]
+fn a_run_stops_before_its_wall_time_is_over() {
+    let place = Place::new(RECIPE);
+    let mut before = 0;
+    for command in [&["run", "asked.rhai", "--walltime", "10s"][..], &["resume", "asked", "--walltime", "10s"]] {
+        let started = Instant::now();
+        let text = place.ends(command, 75);
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert!(text.contains("stopped by the wall time of 10s; `comove resume asked` continues"), "{text}");
+        assert!(place.steps() > before && place.checkpoint() == place.steps(), "nothing is computed twice");
+        before = place.steps();
+    }
+    assert_eq!(place.events("run_continued").len(), 1);
+    assert!(place.ends(&["run", "asked.rhai", "--walltime", "1x"], 2).contains("11h50m"));
+}
+
+/// A stage that saves nothing is cut short, by a signal as by the wall time, with the same exit code.
+#[test]
+fn a_stage_with_nothing_to_save_is_cut_short() {
+    let place = Place::new(SLOW);
+    let started = Instant::now();
+    let text = place.ends(&["run", "asked.rhai", "--walltime", "10s"], 75);
+    assert!((6.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
+    assert!(text.contains("cut short") && text.contains("stopped by the wall time of 10s; `comove resume"), "{text}");
+    assert!(place.ends(&["status", "asked"], 0).contains("stopped by the wall time of 10s"));
+
+    let mut slow = place.command(&["resume", "asked"]).spawn().unwrap();
+    until("it measures", &mut slow, || place.events("stage_started").len() == 3);
+    assert!(Command::new("kill").args(["-TERM", &slow.id().to_string()]).status().unwrap().success());
+    let started = Instant::now();
+    let text = said(&slow.wait_with_output().unwrap(), 75);
+    assert!((4.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
+    assert!(text.contains("stopped by SIGTERM; `comove resume asked` continues"), "{text}");
+}
