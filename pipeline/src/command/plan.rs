@@ -60,7 +60,7 @@ pub(super) fn lines(
                 let resolved = resolve(node, &known)?;
                 let stage_history = history.stage(&resolved.fingerprint);
                 let done = stage_history.filter(|h| stage.is_done(h)).zip(folder);
-                let result = done.map(|(h, folder)| result_of(folder, &resolved.folder, h));
+                let result = done.map(|(h, folder)| result_of(stage, folder, &resolved.folder, h));
                 begun = octree(&resolved, stage_history, folder);
                 (format!("{} ({})", state_of(stage_history, result.is_some()), resolved.folder), result)
             }

@@ -50,6 +50,8 @@ impl History {
                 let stage = self.of(fingerprint);
                 stage.folder.clone_from(folder);
                 stage.kind.clone_from(kind);
+                // what it made before is made anew
+                stage.artefacts = None;
                 stage.failure = None;
             }
             Event::RunContinued { .. } => {}

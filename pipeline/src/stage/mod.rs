@@ -30,7 +30,7 @@ pub mod section;
 pub mod work;
 
 use crate::error::PipelineError;
-use crate::ledger::StageHistory;
+use crate::ledger::{SnapshotFile, StageHistory};
 use comove_kernels::Device;
 use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
@@ -95,6 +95,12 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// Whether its history leaves nothing to do. A run whose outputs were extended is not done.
     fn is_done(&self, history: &StageHistory) -> bool {
         history.artefacts.is_some()
+    }
+
+    /// The snapshots of its history that are its results, oldest first: a run's folder may hold outputs that were asked for
+    /// another time.
+    fn snapshots(&self, _history: &StageHistory) -> Vec<SnapshotFile> {
+        Vec::new()
     }
 
     /// Does it, in the folder of `work`; returns the names of the files made there. A run's snapshots are not among

@@ -76,9 +76,8 @@ impl Origin {
 impl Evolve {
     /// The outputs that a history lacks, in the order of time: what is left to do.
     pub fn missing(&self, history: &StageHistory) -> Vec<Moment> {
-        let outputs = || history.snapshots.iter().filter(|s: &&SnapshotFile| s.role == Role::Output);
-        let there = |moment: &Moment| outputs().any(|s| s.moment() == *moment);
-        self.outputs.iter().copied().filter(|moment| !there(moment)).collect()
+        let there = self.snapshots(history);
+        self.outputs.iter().copied().filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
     }
 }
 
@@ -151,6 +150,11 @@ impl Stage for Evolve {
 
     fn is_done(&self, history: &StageHistory) -> bool {
         history.artefacts.is_some() && self.missing(history).is_empty()
+    }
+
+    fn snapshots(&self, history: &StageHistory) -> Vec<SnapshotFile> {
+        let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output);
+        outputs.filter(|s| self.outputs.contains(&s.moment())).cloned().collect()
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

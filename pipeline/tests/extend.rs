@@ -1,0 +1,221 @@
+//! Runs that are asked for more than before, or for less: what comes out is what a run gives that was asked for it from the
+//! start.
+
+use assert_cmd::cargo::cargo_bin;
+use comove_sim::Snapshot;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// What every recipe begins with.
+const START: &str = r#"
+const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7 });
+const RUN = |z_end, at_z, minutes| evolve(IC, #{
+    z_end: z_end, max_level: 1, refine: density_above(1.3), outputs: #{ at_z: at_z },
+    checkpoints: #{ every_minutes: minutes, keep: 2 },
+});
+const LAST = |name, run| measure(name, run, |s| #{ z: s.redshift, peak: s.densest().density });
+const ALL = |name, run| measure(name, run, #{ at_z: "all" }, |s| #{ z: s.redshift, peak: s.densest().density });
+"#;
+
+/// A run to `z_end` with outputs at these redshifts, and what is measured of its last output and of all. A checkpoint every
+/// so many minutes.
+fn one(z_end: f64, at_z: &str, minutes: &str) -> String {
+    let run = format!("const R = RUN.call({z_end:.1}, [{at_z}], {minutes});");
+    format!("{START}{run}\ncampaign(\"extend\", [LAST.call(\"last\", R), ALL.call(\"all\", R)])\n")
+}
+
+/// Two runs that differ in where they end.
+fn twins(first: f64, second: f64) -> String {
+    let runs = [first, second].map(|z| format!("RUN.call({z:.1}, [], 10)"));
+    let stages = [("x", &runs[0]), ("y", &runs[1])].map(|(name, run)| format!("LAST.call(\"{name}\", {run})"));
+    format!("{START}campaign(\"extend\", [{}])\n", stages.join(", "))
+}
+
+/// A folder with a recipe and its campaign.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// The campaign of a recipe, run at once.
+    fn of(recipe: &str) -> Self {
+        let place = Self::new();
+        place.run(recipe);
+        place
+    }
+
+    fn command(&self, verb: &str, recipe: &str) -> Command {
+        std::fs::write(self.0.path().join("extend.rhai"), recipe).unwrap();
+        let mut command = Command::new(cargo_bin("comove"));
+        command.current_dir(self.0.path()).args([verb, "extend.rhai"]);
+        command
+    }
+
+    /// Does it and expects success; returns what was said.
+    fn ok(&self, verb: &str, recipe: &str) -> String {
+        let output = self.command(verb, recipe).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    }
+
+    fn run(&self, recipe: &str) -> String {
+        self.ok("run", recipe)
+    }
+
+    /// Runs a recipe until it has written so many snapshots, then `kill -9`; returns its last checkpoint.
+    fn killed(&self, recipe: &str, snapshots: usize) -> String {
+        let before = self.events("snapshot_written").len();
+        let mut child = self.command("run", recipe).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while self.events("snapshot_written").len() < before + snapshots {
+            assert!(started.elapsed() < Duration::from_secs(120), "the run hangs");
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before it was killed");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let written = self.events("snapshot_written").split_off(before);
+        let files = written.iter().map(|event| event["snapshot"]["file"].as_str().unwrap());
+        files.filter(|file| file.starts_with("checkpoint_")).next_back().expect("a checkpoint").into()
+    }
+
+    /// The events of that kind, whole lines of the ledger.
+    fn events(&self, kind: &str) -> Vec<Value> {
+        let ledger = std::fs::read_to_string(self.0.path().join("extend/ledger.jsonl")).unwrap_or_default();
+        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        events.filter(|event| event["event"] == kind).collect()
+    }
+
+    /// The folders of stages whose names start so.
+    fn stages(&self, start: &str) -> Vec<PathBuf> {
+        files(&self.0.path().join("extend"), start)
+    }
+
+    /// The folder of the run.
+    fn evolve(&self) -> PathBuf {
+        let found = self.stages("evolve-");
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].clone()
+    }
+
+    /// What was measured by every stage of that name, by its fingerprint's first digits.
+    fn measured(&self, name: &str) -> BTreeMap<String, Value> {
+        let stages = self.stages(&format!("measure-{name}-")).into_iter();
+        stages.map(|stage| (base(&stage), json(&stage.join("result.json")))).collect()
+    }
+
+    /// What the report says of every measurement, as text.
+    fn report(&self) -> String {
+        std::fs::read_to_string(self.0.path().join("extend/report.html")).unwrap()
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
+}
+
+fn base(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// What lies in a folder under names that start so, sorted.
+fn files(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|p| base(p).starts_with(start)).collect();
+    files.sort();
+    files
+}
+
+/// Digests of what a snapshot shows: octree, fields and restart data.
+fn content(file: &Path) -> Vec<(String, String)> {
+    let digests = Snapshot::digests(file).unwrap().into_iter();
+    let shows = |name: &str| ["Tree/", "GridData/", "Comove/restart"].iter().any(|part| name.starts_with(part));
+    digests.filter(|(name, _)| shows(name)).collect()
+}
+
+/// The outputs at these redshifts and the steps to them are those of a run that was asked for all from the start; so is
+/// what was measured, whose stage was not there before.
+fn assert_as_from_the_start(place: &Place, z_end: f64, at_z: &str, measured_before: &[String]) {
+    let direct = Place::of(&one(z_end, at_z, "10"));
+    for file in files(&direct.evolve(), "output_") {
+        assert!(content(&place.evolve().join(base(&file))) == content(&file), "{} differs", base(&file));
+    }
+    let hashes = |place: &Place| {
+        let text = std::fs::read_to_string(place.evolve().join("steps.jsonl")).unwrap();
+        text.lines().map(|line| json_of(line)["state_hash"].clone()).collect::<Vec<_>>()
+    };
+    let (here, there) = (hashes(place), hashes(&direct));
+    assert_eq!(here[..there.len()], there[..]);
+    for name in ["last", "all"] {
+        let (here, there) = (place.measured(name), direct.measured(name));
+        let result = there.values().next().unwrap();
+        let new: Vec<&Value> =
+            here.iter().filter(|(stage, _)| !measured_before.contains(stage)).map(|(_, r)| r).collect();
+        assert_eq!(new, [result], "{name}");
+    }
+}
+
+fn json_of(line: &str) -> Value {
+    serde_json::from_str(line).unwrap()
+}
+
+fn measured(place: &Place) -> Vec<String> {
+    place.stages("measure-").iter().map(|stage| base(stage)).collect()
+}
+
+#[test]
+fn a_later_end() {
+    let place = Place::of(&one(30.0, "", "10"));
+    let before = measured(&place);
+    let said = place.run(&one(20.0, "30", "10"));
+    assert!(said.contains("continuing from checkpoint_") && !said.contains("wrote output_z30.h5"), "{said}");
+    assert_as_from_the_start(&place, 20.0, "30", &before);
+    assert!(place.run(&one(20.0, "30", "10")).matches("done before").count() == 4);
+}
+
+/// A run that was further than it is asked for now: its results are those of the earlier end, and those of the later one
+/// are there again when they are asked for.
+#[test]
+fn an_earlier_end() {
+    let place = Place::of(&one(20.0, "35", "10"));
+    let before = measured(&place);
+    place.run(&one(30.0, "", "10"));
+    assert_as_from_the_start(&place, 30.0, "", &before);
+    let said = place.run(&one(20.0, "35", "10"));
+    assert_eq!(said.matches("done before").count(), 4, "{said}");
+}
+
+/// Two runs of one recipe that differ in their end only share what they compute; each has its own last output.
+#[test]
+fn two_runs_that_differ_in_their_end() {
+    for (first, second) in [(30.0, 20.0), (20.0, 30.0)] {
+        let place = Place::of(&twins(first, second));
+        let results = |place: &Place, name: &str| place.measured(name).into_values().collect::<Vec<_>>();
+        for (name, z_end) in [("x", first), ("y", second)] {
+            let alone = Place::of(&one(z_end, "", "10"));
+            assert_eq!(results(&place, name), results(&alone, "last"), "{name} to z = {z_end}");
+        }
+        let said = place.run(&twins(first, second));
+        assert_eq!(said.matches("done before").count(), 5, "{said}");
+        assert_eq!(place.report().matches("<h2>The run</h2>").count(), 1, "{}", place.report());
+    }
+}
+
+/// Killed on the way to a later end, a run does not take its own records for damaged.
+#[test]
+fn a_kill_on_the_way_on_is_no_damage() {
+    let place = Place::of(&one(35.0, "", "0"));
+    place.killed(&one(25.0, "", "0"), 4);
+    let said = place.run(&one(25.0, "", "0"));
+    assert!(!said.contains("damaged"), "{said}");
+}
