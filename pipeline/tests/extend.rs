@@ -104,6 +104,10 @@ impl Place {
         found[0].clone()
     }
 
+    fn checkpoints(&self) -> Vec<PathBuf> {
+        files(&self.evolve(), "checkpoint_")
+    }
+
     /// What was measured by every stage of that name, by its fingerprint's first digits.
     fn measured(&self, name: &str) -> BTreeMap<String, Value> {
         let stages = self.stages(&format!("measure-{name}-")).into_iter();
@@ -113,6 +117,10 @@ impl Place {
     /// What the report says of every measurement, as text.
     fn report(&self) -> String {
         std::fs::read_to_string(self.0.path().join("extend/report.html")).unwrap()
+    }
+
+    fn summary(&self) -> Value {
+        json(&self.evolve().join("summary.json"))
     }
 }
 
@@ -183,6 +191,38 @@ fn a_later_end() {
     assert!(place.run(&one(20.0, "30", "10")).matches("done before").count() == 4);
 }
 
+/// The run steps to the added output again and is then done: what it had reached, its last checkpoints and its totals stay.
+#[test]
+fn an_output_in_the_past() {
+    let place = Place::of(&one(20.0, "", "10"));
+    let (before, checkpoints, summary) = (measured(&place), place.checkpoints(), place.summary());
+    place.run(&one(20.0, "35", "10"));
+    let last = before.iter().filter(|stage| stage.starts_with("measure-last"));
+    assert_eq!(
+        place.measured("last").keys().collect::<Vec<_>>(),
+        last.collect::<Vec<_>>(),
+        "the last output is the same"
+    );
+    assert_eq!((place.checkpoints(), place.summary()), (checkpoints, summary));
+    let direct = Place::of(&one(20.0, "35", "10"));
+    for file in ["output_z20.h5", "output_z35.h5"] {
+        assert!(content(&place.evolve().join(file)) == content(&direct.evolve().join(file)), "{file}");
+    }
+    assert_eq!(place.measured("all").len(), 2);
+    assert!(place.measured("all").values().any(|result| result == direct.measured("all").values().next().unwrap()));
+}
+
+/// Outputs before and between what is there, and a later end: the way between the last old output and the old end is not
+/// gone again.
+#[test]
+fn several_outputs_and_a_later_end() {
+    let place = Place::of(&one(25.0, "40", "10"));
+    let (before, end) = (measured(&place), place.checkpoints().pop().unwrap());
+    let said = place.run(&one(18.0, "43, 40, 35", "10"));
+    assert!(said.contains(&format!("continuing from {}", base(&end))), "{said}");
+    assert_as_from_the_start(&place, 18.0, "43, 40, 35", &before);
+}
+
 /// A run that was further than it is asked for now: its results are those of the earlier end, and those of the later one
 /// are there again when they are asked for.
 #[test]
@@ -211,6 +251,21 @@ fn two_runs_that_differ_in_their_end() {
     }
 }
 
+/// Killed on the way back to an output that was added, a run goes on from the newest checkpoint of that way.
+#[test]
+fn a_kill_on_the_way_back_loses_nothing() {
+    let place = Place::of(&one(25.0, "", "0"));
+    let far = place.checkpoints();
+    let reached = place.killed(&one(25.0, "30", "0"), 8);
+    let kept = place.checkpoints();
+    assert!(far.iter().all(|file| kept.contains(file)) && kept.len() >= far.len() + 2, "{far:?} {kept:?}");
+    let said = place.run(&one(25.0, "30", "0"));
+    assert!(said.contains(&format!("continuing from {reached}")), "{reached}: {said}");
+    let direct = Place::of(&one(25.0, "30", "10"));
+    let output = "output_z30.h5";
+    assert!(content(&place.evolve().join(output)) == content(&direct.evolve().join(output)));
+}
+
 /// Killed on the way to a later end, a run does not take its own records for damaged.
 #[test]
 fn a_kill_on_the_way_on_is_no_damage() {
@@ -218,4 +273,34 @@ fn a_kill_on_the_way_on_is_no_damage() {
     place.killed(&one(25.0, "", "0"), 4);
     let said = place.run(&one(25.0, "", "0"));
     assert!(!said.contains("damaged"), "{said}");
+}
+
+/// A checkpoint that is to be deleted and is gone already is no failure.
+#[test]
+fn a_checkpoint_that_is_gone_is_not_deleted() {
+    let place = Place::of(&one(35.0, "", "0"));
+    let checkpoints = place.checkpoints();
+    assert_eq!(checkpoints.len(), 2, "keep: 2");
+    std::fs::remove_file(&checkpoints[0]).unwrap();
+    place.run(&one(33.0, "", "0"));
+}
+
+/// The plan names the checkpoint from which the run then goes on, none where it starts anew, and believes no file that is
+/// not what was written.
+#[test]
+fn a_plan_says_where_a_run_goes_on() {
+    let place = Place::of(&one(30.0, "", "0"));
+    let checkpoints = place.checkpoints();
+    let plan = place.ok("plan", &one(30.0, "45", "0"));
+    assert!(plan.contains("done in part, starts anew"), "{plan}");
+    let plan = place.ok("plan", &one(28.0, "", "0"));
+    assert!(plan.contains(&format!("continues from {} at z = 30", base(&checkpoints[1]))), "{plan}");
+    let mut bytes = std::fs::read(&checkpoints[1]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&checkpoints[1], bytes).unwrap();
+    let plan = place.ok("plan", &one(28.0, "", "0"));
+    assert!(plan.contains(&format!("continues from {} at", base(&checkpoints[0]))), "{plan}");
+    let said = place.run(&one(28.0, "", "0"));
+    assert!(said.contains(&format!("continuing from {}", base(&checkpoints[0]))), "{said}");
 }

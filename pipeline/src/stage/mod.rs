@@ -35,7 +35,7 @@ use comove_kernels::Device;
 use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 pub use work::Work;
 
 /// Bytes that a stage needs.
@@ -100,6 +100,12 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// The snapshots of its history that are its results, oldest first: a run's folder may hold outputs that were asked for
     /// another time.
     fn snapshots(&self, _history: &StageHistory) -> Vec<SnapshotFile> {
+        Vec::new()
+    }
+
+    /// The snapshots that it can go on from, the best first: of a run its own checkpoints before what it lacks, in
+    /// `folder`, and what it starts from if that is a snapshot. The first that is whole is taken.
+    fn goes_on_from(&self, _folder: &Path, _history: &StageHistory, _inputs: &[Vec<Input>]) -> Vec<Input> {
         Vec::new()
     }
 

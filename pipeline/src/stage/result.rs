@@ -30,6 +30,24 @@ pub struct Input {
 }
 
 impl Input {
+    /// A snapshot in `folder`.
+    pub fn snapshot(folder: &Path, file: &SnapshotFile) -> Self {
+        Self { path: folder.join(&file.file), digest: file.digest.clone(), moment: Some(file.moment()) }
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Whether the whole file is what was written.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn is_whole(&self) -> Result<bool, PipelineError> {
+        Ok(digest_of(&self.path)? == self.digest)
+    }
+
     /// The moment of a snapshot, rounded, for names and captions.
     ///
     /// # Panics
@@ -67,11 +85,7 @@ impl Selection {
     pub fn of(&self, result: &StageResult) -> Result<Vec<Input>, PipelineError> {
         let outputs: Vec<&SnapshotFile> = result.snapshots.iter().filter(|s| s.role == Role::Output).collect();
         let outputs = if outputs.is_empty() { result.snapshots.iter().collect() } else { outputs };
-        let input = |s: &SnapshotFile| Input {
-            path: result.folder.join(&s.file),
-            digest: s.digest.clone(),
-            moment: Some(s.moment()),
-        };
+        let input = |s: &SnapshotFile| Input::snapshot(&result.folder, s);
         let missing = |what: String| PipelineError::input(&result.folder, format!("no output {what}"));
         match self {
             Self::All => Ok(outputs.into_iter().map(input).collect()),
