@@ -33,7 +33,7 @@ pub fn resolve(node: &Node, results: &[&StageResult]) -> Result<Resolved, Pipeli
     let stage = node.stage();
     let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
     let files = stage.files().iter().map(|path| digest_of_input(path)).collect::<Result<Vec<_>, _>>()?;
-    let digests = files.iter().map(String::as_str).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
+    let digests = files.iter().map(String::as_str).chain(inputs.iter().flatten().map(|input| input.content.as_str()));
     let fingerprint = fingerprint(stage, digests);
     let folder = CampaignFolder::stage_name(&stage.label(), &fingerprint);
     Ok(Resolved { fingerprint, folder, inputs })

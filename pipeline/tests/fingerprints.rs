@@ -1,7 +1,9 @@
 //! What changes a stage's fingerprint and what does not.
 
 use comove::campaign::fingerprint::fingerprint;
+use comove::ledger::SnapshotFile;
 use comove::recipe::{Source, evaluate};
+use comove::stage::Input;
 
 /// The fingerprint of the last stage of a recipe, reading inputs of a fixed digest.
 fn of(text: &str) -> String {
@@ -104,5 +106,17 @@ campaign(\"x\", [measure(\"m\", RUN, |s| #{ y: twice(s.a) * F })])",
     ] {
         assert!(measure.contains(from), "{from}");
         assert_eq!(of(&measure) == of(&measure.replace(from, to)), same, "{from} → {to}");
+    }
+}
+
+/// A snapshot counts by its content, or by its file where the ledger is of an older program.
+#[test]
+fn a_snapshot_counts_by_its_content() {
+    let old = r#"{"file":"output_z2.h5","digest":"d","role":"output","a":0.3,"z":2.0,"step":9,"lasting":true}"#;
+    for (line, content) in [(old.to_owned(), "d"), (old.replace(",\"role\"", ",\"content\":\"c\",\"role\""), "c")] {
+        let file: SnapshotFile = serde_json::from_str(&line).unwrap();
+        assert_eq!(serde_json::to_string(&file).unwrap(), line);
+        let input = Input::snapshot("run".as_ref(), &file);
+        assert_eq!((input.digest.as_str(), input.content.as_str()), ("d", content));
     }
 }

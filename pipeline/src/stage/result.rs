@@ -18,13 +18,16 @@ pub struct StageResult {
     pub snapshots: Vec<SnapshotFile>,
 }
 
-/// A file that a stage reads, and its content's digest.
+/// A file that a stage reads, and its digests.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// The file.
     pub path: PathBuf,
-    /// BLAKE3, hexadecimal.
+    /// BLAKE3 of the whole file, hexadecimal.
     pub digest: String,
+    /// What counts of it for the results of those that read it: of a snapshot the digest of what it shows, of any other
+    /// file that of the whole.
+    pub content: String,
     /// When it shows its run, if it is a snapshot.
     pub moment: Option<Moment>,
 }
@@ -32,7 +35,8 @@ pub struct Input {
 impl Input {
     /// A snapshot in `folder`.
     pub fn snapshot(folder: &Path, file: &SnapshotFile) -> Self {
-        Self { path: folder.join(&file.file), digest: file.digest.clone(), moment: Some(file.moment()) }
+        let content = file.content.clone().unwrap_or_else(|| file.digest.clone());
+        Self { path: folder.join(&file.file), digest: file.digest.clone(), content, moment: Some(file.moment()) }
     }
 
     /// The file's name.
@@ -61,7 +65,8 @@ impl StageResult {
     /// The artefact of that name.
     pub fn artefact(&self, file: &str) -> Option<Input> {
         let found = self.artefacts.iter().find(|a| a.file == file)?;
-        Some(Input { path: self.folder.join(file), digest: found.digest.clone(), moment: None })
+        let (digest, content) = (found.digest.clone(), found.digest.clone());
+        Some(Input { path: self.folder.join(file), digest, content, moment: None })
     }
 }
 

@@ -21,8 +21,16 @@ pub struct SnapshotWriter {
     pending: Option<(SnapshotFile, JoinHandle<Result<Written, SimError>>)>,
 }
 
-/// The digest of a file that is verified on disk, and its content if that is an output.
-type Written = (String, Option<Arc<Snapshot>>);
+/// A file that is verified on disk.
+#[derive(Debug)]
+struct Written {
+    /// Digest of the whole file.
+    digest: String,
+    /// Digest of what it shows.
+    content: String,
+    /// The snapshot, if it is an output.
+    output: Option<Arc<Snapshot>>,
+}
 
 impl SnapshotWriter {
     /// A writer that keeps `keep` checkpoints.
@@ -64,11 +72,11 @@ impl SnapshotWriter {
     /// As [`SnapshotWriter::checkpoint`].
     pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
-        let (digest, content) = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        if let Some(content) = content {
-            work.snapshots.hold(&digest, &content);
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        if let Some(output) = written.output {
+            work.snapshots.hold(&written.digest, &output);
         }
-        snapshot.digest = digest;
+        (snapshot.digest, snapshot.content) = (written.digest, Some(written.content));
         tracing::info!("wrote {} ({}, step {})", snapshot.file, snapshot.moment().rounded(), snapshot.step);
         let (role, step) = (snapshot.role, snapshot.step);
         work.record(Event::SnapshotWritten { fingerprint: work.fingerprint.into(), snapshot })?;
@@ -84,8 +92,9 @@ impl SnapshotWriter {
             .name("snapshot".into())
             .spawn(move || {
                 let digest = snapshot.write(&path)?;
+                let content = Snapshot::content_digest(&path)?;
                 let is_output = snapshot.header.role == Role::Output;
-                Ok((digest, is_output.then(|| Arc::new(snapshot))))
+                Ok(Written { digest, content, output: is_output.then(|| Arc::new(snapshot)) })
             })
             .map_err(PipelineError::io(&work.folder))?;
         self.pending = Some((file, writing));
@@ -142,7 +151,8 @@ mod tests {
     fn checkpoints_stay_on_both_ways() {
         let snapshot = |step: u64, role: Role, lasting: bool| {
             let (a, z) = (0.1 * step as f64, 10.0 / step as f64 - 1.0);
-            SnapshotFile { file: checkpoint_name(step), digest: String::new(), role, a, z, time: None, step, lasting }
+            let (file, digest) = (checkpoint_name(step), String::new());
+            SnapshotFile { file, digest, content: None, role, a, z, time: None, step, lasting }
         };
         let passing = |step| snapshot(step, Role::Checkpoint, false);
         let output = snapshot(5, Role::Output, true);
