@@ -9,9 +9,9 @@ use crate::ledger::{Artefact, Event, History, Identity, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::result::{digest_of, digest_of_input};
-use crate::stage::{Input, Memory, StageResult, Work};
+use crate::stage::{Input, Memory, Stage, StageResult, Work};
 use comove_kernels::{Device, memory};
-use comove_sim::{Role, complete_file};
+use comove_sim::complete_file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,19 +37,21 @@ pub fn resolve(node: &Node, results: &[&StageResult], history: &History) -> Resu
     let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
     let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });
     let files = stage.files().into_iter().map(file).collect::<Result<Vec<_>, PipelineError>>()?;
-    let digests =
-        files.iter().map(|file| file.digest.as_str()).chain(inputs.iter().flatten().map(|input| input.digest.as_str()));
+    let digests = files
+        .iter()
+        .map(|file| file.digest.as_str())
+        .chain(inputs.iter().flatten().map(|input| input.content.as_str()));
     let fingerprint = fingerprint(stage, digests);
     let folder = history.folder_of(&stage.label(), &fingerprint);
     Ok(Resolved { fingerprint, folder, inputs, files })
 }
 
-/// What a stage that is done has left, as the ledger says.
-pub fn result_of(folder: &CampaignFolder, name: &str, history: &StageHistory) -> StageResult {
+/// What a stage that is done has left in the folder `name`, as the ledger says.
+pub fn result_of(stage: &dyn Stage, folder: &CampaignFolder, name: &str, history: &StageHistory) -> StageResult {
     StageResult {
         folder: folder.path().join(name),
         artefacts: history.artefacts.clone().unwrap_or_default(),
-        snapshots: history.snapshots.clone(),
+        snapshots: stage.snapshots(history),
     }
 }
 
@@ -93,30 +95,30 @@ impl Executor<'_> {
     }
 
     fn stage(&mut self, node: &Node, inputs: &[&StageResult]) -> Result<StageResult, PipelineError> {
-        let resolved = resolve(node, inputs, &self.ledger.history())?;
+        let (stage, resolved) = (node.stage(), resolve(node, inputs, &self.ledger.history())?);
         let folder = self.folder.path().join(&resolved.folder);
-        self.verify(&resolved.fingerprint, &folder)?;
+        self.verify(stage, &resolved.fingerprint, &folder)?;
         let history = self.history(&resolved.fingerprint);
-        if node.stage().is_done(&history) {
+        if stage.is_done(&history) {
             tracing::info!("{}: done before", resolved.folder);
-            return Ok(result_of(self.folder, &resolved.folder, &history));
+            return Ok(result_of(stage, self.folder, &resolved.folder, &history));
         }
         self.control.wait();
         if let Some(by) = self.control.stop(Duration::ZERO) {
             return self.interrupted(by);
         }
-        tracing::info!("{}: {}", resolved.folder, node.stage().describe());
+        tracing::info!("{}: {}", resolved.folder, stage.describe());
         std::fs::create_dir_all(&folder)
             .and_then(|()| complete_file::remove_leftovers(&folder))
             .map_err(PipelineError::io(&folder))?;
         self.ledger.append(Event::StageStarted {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
-            kind: node.stage().kind().into(),
+            kind: stage.kind().into(),
             identity: Some(self.identity(node, &resolved)),
         })?;
         match self.execute(node, &resolved, &folder) {
-            Ok(()) => Ok(result_of(self.folder, &resolved.folder, &self.history(&resolved.fingerprint))),
+            Ok(()) => Ok(result_of(stage, self.folder, &resolved.folder, &self.history(&resolved.fingerprint))),
             Err(PipelineError::Interrupted { by, .. }) => self.interrupted(by),
             Err(error) => {
                 let (fingerprint, reason) = (resolved.fingerprint, error.to_string());
@@ -156,13 +158,14 @@ impl Executor<'_> {
         self.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
     }
 
-    /// Checks the files of a stage against the ledger; what does not match is refused by name, and the stage that made
+    /// Checks the results of a stage against the ledger; what does not match is refused by name, and the stage that made
     /// it is then no longer done. Checkpoints are checked when they are used.
-    fn verify(&mut self, fingerprint: &str, folder: &Path) -> Result<(), PipelineError> {
+    fn verify(&mut self, stage: &dyn Stage, fingerprint: &str, folder: &Path) -> Result<(), PipelineError> {
         let history = self.history(fingerprint);
-        let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output).map(|s| (&s.file, &s.digest));
+        let snapshots = stage.snapshots(&history);
+        let snapshots = snapshots.iter().map(|s| (&s.file, &s.digest));
         let artefacts = history.artefacts.iter().flatten().map(|a| (&a.file, &a.digest));
-        for (file, digest) in outputs.chain(artefacts) {
+        for (file, digest) in snapshots.chain(artefacts) {
             let reason = match digest_of(&folder.join(file)) {
                 Ok(found) if found == *digest => continue,
                 Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
@@ -180,7 +183,7 @@ impl Executor<'_> {
         let stage = node.stage();
         let name = |path: &Path| path.strip_prefix(self.folder.path()).unwrap_or(path).display().to_string();
         let made = resolved.inputs.iter().flatten();
-        let made = made.map(|input| Artefact { file: name(&input.path), digest: input.digest.clone() });
+        let made = made.map(|input| Artefact { file: name(&input.path), digest: input.content.clone() });
         Identity {
             label: stage.label(),
             describes: stage.describe(),

@@ -116,7 +116,7 @@ mod tests {
         let state = HostState::zeros(Octree::new([1, 2, 1], PERIODIC));
         let written = Snapshot { header: SnapshotHeader::initial(Coordinates::Plain), state };
         let digest = written.write(&path).unwrap();
-        let input = Input { path, digest, moment: None };
+        let input = Input { path, content: digest.clone(), digest, moment: None };
         let snapshots = Snapshots::default();
         assert_eq!(snapshots.read_tree(&input).unwrap(), (written.header, written.state.tree));
         assert!(snapshots.lock().is_empty());

@@ -1,7 +1,9 @@
 //! What changes a stage's fingerprint and what does not.
 
 use comove::campaign::fingerprint::fingerprint;
+use comove::ledger::SnapshotFile;
 use comove::recipe::{Source, evaluate};
+use comove::stage::Input;
 
 /// The fingerprint of the last stage of a recipe, reading inputs of a fixed digest.
 fn of(text: &str) -> String {
@@ -124,4 +126,16 @@ fn a_captured_stage_counts_with_what_it_starts_from() {
     assert_ne!(run(1), run(2));
     let saved = |file: &str| with(&format!("evolve(from_snapshot(\"{file}\"), #{{ z_end: 0 }})"));
     assert_ne!(saved("a.h5"), saved("b.h5"));
+}
+
+/// A snapshot counts by its content, or by its file where the ledger is of an older program.
+#[test]
+fn a_snapshot_counts_by_its_content() {
+    let old = r#"{"file":"output_z2.h5","digest":"d","role":"output","a":0.3,"z":2.0,"step":9,"lasting":true}"#;
+    for (line, content) in [(old.to_owned(), "d"), (old.replace(",\"role\"", ",\"content\":\"c\",\"role\""), "c")] {
+        let file: SnapshotFile = serde_json::from_str(&line).unwrap();
+        assert_eq!(serde_json::to_string(&file).unwrap(), line);
+        let input = Input::snapshot("run".as_ref(), &file);
+        assert_eq!((input.digest.as_str(), input.content.as_str()), ("d", content));
+    }
 }

@@ -195,6 +195,37 @@ fn digests_are_of_the_stored_bytes() {
     assert_eq!(changed, ["Comove/provenance", "GridData/Pote"]);
 }
 
+/// The digest of the content is of what a run computed; recipe, provenance and the format of the file are no part of it.
+#[test]
+fn content_is_what_a_run_computed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("snapshot.h5");
+    let content = |change: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = snapshot(Precision::Single);
+        change(&mut snapshot);
+        snapshot.write(&path).unwrap();
+        (Snapshot::content_digest(&path).unwrap(), file_digest(&path).unwrap())
+    };
+    let (same, file) = content(&|_| ());
+    let (elsewhere, other_file) = content(&|snapshot| {
+        snapshot.header.recipe = "// the same".into();
+        snapshot.header.provenance = serde_json::json!({ "host": "another" });
+    });
+    assert!(same == elsewhere && file != other_file);
+    let changes: [&dyn Fn(&mut Snapshot); 7] = [
+        &|s| s.header.role = Role::Output,
+        &|s| s.header.a += 1e-15,
+        &|s| s.header.cosmology.as_mut().unwrap().omega_b = 0.046,
+        &|s| s.header.restart = serde_json::json!({ "dt": 0.3 }),
+        &|s| s.state.fluid[7] += 1.0,
+        &|s| s.state.potential[77] += 1.0,
+        &|s| s.state.tree = Octree::with_groups([2, 1, 3], CLOSED, s.state.tree.keys().filter(|key| key.level > 0)),
+    ];
+    for (n, change) in changes.iter().enumerate() {
+        assert_ne!(content(change).0, same, "change {n}");
+    }
+}
+
 /// One wrong byte in any dataset is found and named.
 #[test]
 fn flipped_bytes_are_named() {
@@ -328,6 +359,7 @@ fn files_of_format_1_are_read() {
         let refined: Vec<Key> = tree.keys().filter(|key| key.level > 0).collect();
         snapshot.state.tree = Octree::with_groups(tree.root_groups(), periodic, refined);
         snapshot.write(&path).unwrap();
+        let content = Snapshot::content_digest(&path).unwrap();
         let file = hdf5::File::open_rw(&path).unwrap();
         replace_in_header(&file, &format!("\"periodic\":{axes}"), &format!("\"boundary\":{name}"));
         set_format(&file, 1);
@@ -335,6 +367,7 @@ fn files_of_format_1_are_read() {
         let read = Snapshot::read(&path).unwrap();
         assert_eq!(read.state.tree, snapshot.state.tree);
         assert_eq!(read.state.fluid, snapshot.state.fluid);
+        assert_eq!(Snapshot::content_digest(&path).unwrap(), content);
     }
 }
 

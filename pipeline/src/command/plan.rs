@@ -7,10 +7,10 @@ use crate::executor::{Resolved, resolve, result_of};
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
 use crate::recipe::{self, Recipe};
-use crate::stage::{Memory, Stage, StageResult};
+use crate::stage::{Input, Memory, Stage, StageResult};
 use comove_kernels::Device;
 use comove_kernels::memory::GIB;
-use comove_sim::{Octree, Role, Snapshot};
+use comove_sim::{Octree, Snapshot};
 
 /// Prints the plan.
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
@@ -60,9 +60,11 @@ pub(super) fn lines(
                 let resolved = resolve(node, &known, history)?;
                 let stage_history = history.stage(&resolved.fingerprint);
                 let done = stage_history.filter(|h| stage.is_done(h)).zip(folder);
-                let result = done.map(|(h, folder)| result_of(folder, &resolved.folder, h));
-                begun = octree(&resolved, stage_history, folder);
-                (format!("{} ({})", state_of(stage_history, result.is_some()), resolved.folder), result)
+                let result = done.map(|(h, folder)| result_of(stage, folder, &resolved.folder, h));
+                let from = if result.is_none() { goes_on_from(stage, &resolved, stage_history, folder) } else { None };
+                let state = state_of(stage_history, result.is_some(), from.as_ref());
+                begun = from.and_then(octree);
+                (format!("{state} ({})", resolved.folder), result)
             }
         };
         let memory = if result.is_none() { memory_of(stage, &device, begun.as_ref()) } else { String::new() };
@@ -73,18 +75,22 @@ pub(super) fn lines(
     Ok(lines)
 }
 
-/// The octree that a run goes on from, and the file that holds it: its newest checkpoint, or the snapshot that it reads.
-fn octree(
+/// The snapshot that a run would go on from: the first that is whole, as when it runs.
+fn goes_on_from(
+    stage: &dyn Stage,
     resolved: &Resolved,
     history: Option<&StageHistory>,
     folder: Option<&CampaignFolder>,
-) -> Option<(String, Octree)> {
-    let files = history.into_iter().flat_map(|h| h.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint));
-    let own = files.zip(folder).map(|(s, folder)| folder.path().join(&resolved.folder).join(&s.file)).next();
-    let path = own.or_else(|| Some(resolved.inputs.first()?.first()?.path.clone()))?;
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    // any other file holds none
-    Snapshot::read_tree(&path).ok().map(|(_, tree)| (name, tree))
+) -> Option<Input> {
+    let own = folder.map(|folder| folder.path().join(&resolved.folder)).unwrap_or_default();
+    let candidates = stage.goes_on_from(&own, history.unwrap_or(&StageHistory::default()), &resolved.inputs);
+    candidates.into_iter().find(|input| input.is_whole().unwrap_or(false))
+}
+
+/// The octree of a snapshot, and its file's name.
+fn octree(snapshot: Input) -> Option<(String, Octree)> {
+    let (_, tree) = Snapshot::read_tree(&snapshot.path).ok()?;
+    Some((snapshot.name(), tree))
 }
 
 /// What a stage needs, in words; nothing where that is little.
@@ -103,15 +109,15 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 }
 
 /// What there is of a stage, in words.
-pub(super) fn state_of(history: Option<&StageHistory>, done: bool) -> String {
+fn state_of(history: Option<&StageHistory>, done: bool, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
     if done {
         return "done".into();
     }
-    let checkpoint = history.snapshots.iter().rev().find(|s| s.role == Role::Checkpoint);
-    match (checkpoint, &history.failure) {
-        (Some(s), _) => format!("begun, continues from {} at {}", s.file, s.moment().rounded()),
+    match (from, &history.failure) {
+        (Some(snapshot), _) => format!("begun, continues from {} at {}", snapshot.name(), snapshot.shown()),
         (None, Some(failure)) => format!("failed: {failure}"),
+        (None, None) if history.artefacts.is_some() => "done in part, starts anew".into(),
         (None, None) => "begun".into(),
     }
 }

@@ -41,11 +41,14 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
             (None, Some(inputs)) => {
                 let resolved = resolve(node, &inputs, history)?;
                 let done = history.stage(&resolved.fingerprint).filter(|h| node.stage().is_done(h));
-                done.map(|h| result_of(folder, &resolved.folder, h))
+                done.map(|h| result_of(node.stage(), folder, &resolved.folder, h))
             }
         };
+        // runs that differ in where they end share a folder, and its section
+        let shown = |result: &StageResult| results.iter().flatten().any(|before| before.folder == result.folder);
         if let Some(result) = &result
             && result.artefact(section::FILE).is_some()
+            && !shown(result)
         {
             sections.push(read(&result.folder).unwrap_or_else(|error| left_out(&result.folder, &error)));
         }

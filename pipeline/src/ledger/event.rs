@@ -51,8 +51,12 @@ pub struct Identity {
 pub struct SnapshotFile {
     /// Its name below the stage's folder.
     pub file: String,
-    /// BLAKE3 of the whole file, hexadecimal.
+    /// BLAKE3 of the whole file, hexadecimal: tells damage.
     pub digest: String,
+    /// Digest of what the file shows, without the recipe and the machine that it names: what the stages that read it know
+    /// it by. Ledgers of older programs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
     /// Checkpoint or output.
     pub role: Role,
     /// Scale factor.
@@ -69,14 +73,14 @@ pub struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    /// A file that shows its run at `moment`; its digest follows when it is written.
+    /// A file that shows its run at `moment`; its digests follow when it is written.
     pub fn new(file: String, header: &SnapshotHeader, moment: Moment, lasting: bool) -> Self {
         let (z, time) = match moment {
             Moment::Redshift(z) => (z, None),
             Moment::Time(t) => (header.redshift(), Some(t)),
         };
         let SnapshotHeader { role, a, step, .. } = *header;
-        Self { file, digest: String::new(), role, a, z, time, step, lasting }
+        Self { file, digest: String::new(), content: None, role, a, z, time, step, lasting }
     }
 
     /// Where it lies on its run's way.

@@ -67,6 +67,8 @@ impl History {
                 stage.folder.clone_from(folder);
                 stage.kind.clone_from(kind);
                 stage.identity.clone_from(identity);
+                // what it made before is made anew
+                stage.artefacts = None;
                 stage.failure = None;
             }
             Event::RunContinued { .. } => {}

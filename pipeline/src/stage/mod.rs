@@ -30,12 +30,12 @@ pub mod section;
 pub mod work;
 
 use crate::error::PipelineError;
-use crate::ledger::StageHistory;
+use crate::ledger::{SnapshotFile, StageHistory};
 use comove_kernels::Device;
 use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 pub use work::Work;
 
 /// Bytes that a stage needs.
@@ -100,6 +100,18 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// Whether its history leaves nothing to do. A run whose outputs were extended is not done.
     fn is_done(&self, history: &StageHistory) -> bool {
         history.artefacts.is_some()
+    }
+
+    /// The snapshots of its history that are its results, oldest first: a run's folder may hold outputs that were asked for
+    /// another time.
+    fn snapshots(&self, _history: &StageHistory) -> Vec<SnapshotFile> {
+        Vec::new()
+    }
+
+    /// The snapshots that it can go on from, the best first: of a run its own checkpoints before what it lacks, in
+    /// `folder`, and what it starts from if that is a snapshot. The first that is whole is taken.
+    fn goes_on_from(&self, _folder: &Path, _history: &StageHistory, _inputs: &[Vec<Input>]) -> Vec<Input> {
+        Vec::new()
     }
 
     /// Does it, in the folder of `work`; returns the names of the files made there. A run's snapshots are not among

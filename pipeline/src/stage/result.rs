@@ -18,18 +18,40 @@ pub struct StageResult {
     pub snapshots: Vec<SnapshotFile>,
 }
 
-/// A file that a stage reads, and its content's digest.
+/// A file that a stage reads, and its digests.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// The file.
     pub path: PathBuf,
-    /// BLAKE3, hexadecimal.
+    /// BLAKE3 of the whole file, hexadecimal.
     pub digest: String,
+    /// What counts of it for the results of those that read it: of a snapshot the digest of what it shows, of any other
+    /// file that of the whole.
+    pub content: String,
     /// When it shows its run, if it is a snapshot.
     pub moment: Option<Moment>,
 }
 
 impl Input {
+    /// A snapshot in `folder`.
+    pub fn snapshot(folder: &Path, file: &SnapshotFile) -> Self {
+        let content = file.content.clone().unwrap_or_else(|| file.digest.clone());
+        Self { path: folder.join(&file.file), digest: file.digest.clone(), content, moment: Some(file.moment()) }
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Whether the whole file is what was written.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn is_whole(&self) -> Result<bool, PipelineError> {
+        Ok(digest_of(&self.path)? == self.digest)
+    }
+
     /// The moment of a snapshot, rounded, for names and captions.
     ///
     /// # Panics
@@ -43,7 +65,8 @@ impl StageResult {
     /// The artefact of that name.
     pub fn artefact(&self, file: &str) -> Option<Input> {
         let found = self.artefacts.iter().find(|a| a.file == file)?;
-        Some(Input { path: self.folder.join(file), digest: found.digest.clone(), moment: None })
+        let (digest, content) = (found.digest.clone(), found.digest.clone());
+        Some(Input { path: self.folder.join(file), digest, content, moment: None })
     }
 }
 
@@ -67,11 +90,7 @@ impl Selection {
     pub fn of(&self, result: &StageResult) -> Result<Vec<Input>, PipelineError> {
         let outputs: Vec<&SnapshotFile> = result.snapshots.iter().filter(|s| s.role == Role::Output).collect();
         let outputs = if outputs.is_empty() { result.snapshots.iter().collect() } else { outputs };
-        let input = |s: &SnapshotFile| Input {
-            path: result.folder.join(&s.file),
-            digest: s.digest.clone(),
-            moment: Some(s.moment()),
-        };
+        let input = |s: &SnapshotFile| Input::snapshot(&result.folder, s);
         let missing = |what: String| PipelineError::input(&result.folder, format!("no output {what}"));
         match self {
             Self::All => Ok(outputs.into_iter().map(input).collect()),

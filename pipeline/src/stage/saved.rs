@@ -40,7 +40,8 @@ impl Stage for Saved {
             let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
             let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let snapshot = SnapshotFile::new(file, &header, Moment::of(&header), true);
-            let snapshot = SnapshotFile { digest, ..snapshot };
+            let content = Some(Snapshot::content_digest(&self.path)?);
+            let snapshot = SnapshotFile { digest, content, ..snapshot };
             Ok(StageResult { folder, artefacts: Vec::new(), snapshots: vec![snapshot] })
         };
         Some(result())

@@ -110,4 +110,14 @@ impl Snapshot {
     pub fn digests(path: &Path) -> Result<Vec<(String, String)>, SimError> {
         read::digests(path)
     }
+
+    /// The digest (hex) of what a file shows, whoever wrote it and where: octree, fields, restart data and the rest of the
+    /// header, from the stored digests, but neither recipe and provenance nor what only follows from these. Equal for
+    /// files that [`Snapshot::read`] gives the same state of and that continue alike.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn content_digest(path: &Path) -> Result<String, SimError> {
+        read::content_digest(path)
+    }
 }

@@ -1,7 +1,7 @@
 //! Reading: every dataset verified, the octree rebuilt from the patches' corners.
 
 use super::contents::{self, Document};
-use super::digest::Stored;
+use super::digest::{Stored, digest};
 use super::gamer;
 use super::info::{InputPara, KeyInfo, Makefile};
 use super::source::Source;
@@ -46,6 +46,21 @@ pub(super) fn digests(path: &Path) -> Result<Vec<(String, String)>, SimError> {
     let source = Source::open(path, path)?;
     let names = document(&source)?.datasets();
     names.into_iter().map(|name| source.digest(&name).map(|digest| (name, digest))).collect()
+}
+
+/// The digest of what the file shows; see [`Snapshot::content_digest`].
+pub(super) fn content_digest(path: &Path) -> Result<String, SimError> {
+    let source = Source::open(path, path)?;
+    let document = document(&source)?;
+    let header = serde_json::to_vec(&(&document.tree, &document.snapshot)).expect("numbers and names");
+    let mut parts = vec![("header".to_owned(), digest(&header))];
+    let fields = contents::stored_fields(document.potential).map(contents::dataset);
+    for name in [contents::RESTART, contents::CORNER].into_iter().map(String::from).chain(fields) {
+        let digest = source.digest(&name)?;
+        parts.push((name, digest));
+    }
+    let text: String = parts.iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
+    Ok(digest(text.as_bytes()))
 }
 
 /// Reads everything of the file at `path`, which errors call `name`, and keeps nothing.

@@ -12,7 +12,7 @@
 //!
 //! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory,
 //! so asking for one that lies in the past steps again from a checkpoint before it (or from the start) and gets the
-//! same bits.
+//! same bits; what comes after it goes on from the newest checkpoint there is.
 
 pub mod options;
 pub mod pace;
@@ -33,6 +33,7 @@ use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::{Octree, Role, RunParameters, memory};
 pub use options::Checkpoints;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A run.
@@ -78,10 +79,26 @@ impl Origin {
 impl Evolve {
     /// The outputs that a history lacks, in the order of time: what is left to do.
     pub fn missing(&self, history: &StageHistory) -> Vec<Moment> {
-        let outputs = || history.snapshots.iter().filter(|s: &&SnapshotFile| s.role == Role::Output);
-        let there = |moment: &Moment| outputs().any(|s| s.moment() == *moment);
-        self.outputs.iter().copied().filter(|moment| !there(moment)).collect()
+        let there = self.snapshots(history);
+        self.outputs.iter().copied().filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
     }
+
+    /// What is left to do, in parts: each goes to the last output before a checkpoint, from which the next goes on.
+    fn parts(&self, history: &StageHistory) -> Vec<Vec<Moment>> {
+        let between = |x: f64, y: f64| checkpoints(history).any(|c| x < c.moment().now() && c.moment().now() <= y);
+        let missing = self.missing(history);
+        missing.chunk_by(|x, y| !between(x.now(), y.now())).map(<[Moment]>::to_vec).collect()
+    }
+}
+
+/// The checkpoints of a history, newest first.
+fn checkpoints(history: &StageHistory) -> impl Iterator<Item = &SnapshotFile> {
+    history.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint)
+}
+
+/// The checkpoints of a history from which a run comes to the output at `moment`, newest first.
+fn checkpoints_before(history: &StageHistory, moment: Moment) -> impl Iterator<Item = &SnapshotFile> {
+    checkpoints(history).filter(move |s| s.moment().now() <= moment.now())
 }
 
 impl Stage for Evolve {
@@ -160,17 +177,29 @@ impl Stage for Evolve {
         history.artefacts.is_some() && self.missing(history).is_empty()
     }
 
+    fn snapshots(&self, history: &StageHistory) -> Vec<SnapshotFile> {
+        let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output);
+        outputs.filter(|s| self.outputs.contains(&s.moment())).cloned().collect()
+    }
+
+    fn goes_on_from(&self, folder: &Path, history: &StageHistory, inputs: &[Vec<Input>]) -> Vec<Input> {
+        let Some(&first) = self.missing(history).first() else { return Vec::new() };
+        let saved = matches!(self.origin, Origin::Saved { .. }).then(|| inputs[0][0].clone());
+        checkpoints_before(history, first).map(|s| Input::snapshot(folder, s)).chain(saved).collect()
+    }
+
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let missing = self.missing(&work.history());
-        let mut files: Vec<String> = Vec::new();
-        if !missing.is_empty() {
-            let mut simulation = start::start(self, work, &missing).map_err(PipelineError::before_start)?;
-            let summary = trajectory::follow(&mut simulation, self, work, &missing)?;
-            work.write_json(section::SUMMARY, &summary)?;
-        } else {
+        let parts = self.parts(&work.history());
+        if parts.is_empty() {
             // damaged records do not make the results doubtful: what can be read of them stays
             steps::Steps::open(&work.folder, None)?;
         }
+        for outputs in parts {
+            let mut simulation = start::start(self, work, outputs[0]).map_err(PipelineError::before_start)?;
+            let summary = trajectory::follow(&mut simulation, self, work, &outputs)?;
+            section::write_summary(work, &summary)?;
+        }
+        let mut files: Vec<String> = Vec::new();
         for file in [steps::FILE, section::SUMMARY, start::AUDIT] {
             if work.path(file).exists() {
                 files.push(file.into());

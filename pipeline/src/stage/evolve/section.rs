@@ -27,7 +27,7 @@ pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> 
         // without the records of its steps the run's totals stand, but not what it took
         let tally = Some(steps::tally(&work.folder)?).filter(|tally| tally.cell_updates > 0);
         section.table(
-            "Totals at the end",
+            &format!("Totals after step {}", summary.steps),
             &["quantity", "value"],
             totals(&summary, tally.as_ref(), run.parameters.coordinates),
         );
@@ -43,6 +43,18 @@ pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> 
         section.tables.extend(audit_tables(&audit));
     }
     Ok(section)
+}
+
+/// Writes the totals, unless those of a later moment are there: a run that went back for an output was further before.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub fn write_summary(work: &Work<'_>, summary: &RunSummary) -> Result<(), PipelineError> {
+    let there: Option<RunSummary> = read(&work.path(SUMMARY)).unwrap_or_default();
+    if there.is_none_or(|there| there.steps <= summary.steps) {
+        work.write_json(SUMMARY, summary)?;
+    }
+    Ok(())
 }
 
 /// A file of the run, if it is there.

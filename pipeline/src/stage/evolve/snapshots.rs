@@ -7,6 +7,7 @@ use crate::lock;
 use crate::moment::Moment;
 use comove_sim::{Role, SimError, Snapshot};
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -15,13 +16,21 @@ use std::thread::JoinHandle;
 /// Outputs stay in memory for the analyses that follow, where there is room.
 #[derive(Debug)]
 pub struct SnapshotWriter {
-    /// How many checkpoints stay besides lasting ones.
+    /// How many checkpoints stay besides lasting ones, of those behind the run and of all.
     keep: usize,
     pending: Option<(SnapshotFile, JoinHandle<Result<Written, SimError>>)>,
 }
 
-/// The digest of a file that is verified on disk, and its content if that is an output.
-type Written = (String, Option<Arc<Snapshot>>);
+/// A file that is verified on disk.
+#[derive(Debug)]
+struct Written {
+    /// Digest of the whole file.
+    digest: String,
+    /// Digest of what it shows.
+    content: String,
+    /// The snapshot, if it is an output.
+    output: Option<Arc<Snapshot>>,
+}
 
 impl SnapshotWriter {
     /// A writer that keeps `keep` checkpoints.
@@ -68,15 +77,15 @@ impl SnapshotWriter {
     /// As [`SnapshotWriter::checkpoint`].
     pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
-        let (digest, content) = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        if let Some(content) = content {
-            work.snapshots.hold(&digest, &content);
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        if let Some(output) = written.output {
+            work.snapshots.hold(&written.digest, &output);
         }
-        snapshot.digest = digest;
+        (snapshot.digest, snapshot.content) = (written.digest, Some(written.content));
         tracing::info!("wrote {} ({}, step {})", snapshot.file, snapshot.moment().rounded(), snapshot.step);
-        let is_checkpoint = snapshot.role == Role::Checkpoint;
+        let (role, step) = (snapshot.role, snapshot.step);
         work.record(Event::SnapshotWritten { fingerprint: work.fingerprint.into(), snapshot })?;
-        if is_checkpoint { self.remove_old(work) } else { Ok(()) }
+        if role == Role::Checkpoint { self.remove_old(work, step) } else { Ok(()) }
     }
 
     fn begin(&mut self, work: &mut Work<'_>, mut snapshot: Snapshot, file: SnapshotFile) -> Result<(), PipelineError> {
@@ -88,27 +97,38 @@ impl SnapshotWriter {
             .name("snapshot".into())
             .spawn(move || {
                 let digest = snapshot.write(&path)?;
+                let content = Snapshot::content_digest(&path)?;
                 let is_output = snapshot.header.role == Role::Output;
-                Ok((digest, is_output.then(|| Arc::new(snapshot))))
+                Ok(Written { digest, content, output: is_output.then(|| Arc::new(snapshot)) })
             })
             .map_err(PipelineError::io(&work.folder))?;
         self.pending = Some((file, writing));
         Ok(())
     }
 
-    /// Deletes checkpoints beyond the newest `keep`. The event comes first: a file that is still there is harmless, one
-    /// that the ledger promises and that is gone is not.
-    fn remove_old(&self, work: &mut Work<'_>) -> Result<(), PipelineError> {
-        let history = work.history();
-        let old = history.snapshots.iter().filter(|s| s.role == Role::Checkpoint && !s.lasting);
-        for snapshot in old.rev().skip(self.keep) {
-            let file = snapshot.file.clone();
+    /// Deletes the checkpoints that a run at `step` no longer needs. The event comes first: a file that is still there is
+    /// harmless, one that the ledger promises and that is gone is not.
+    fn remove_old(&self, work: &mut Work<'_>, step: u64) -> Result<(), PipelineError> {
+        for file in superseded(&work.history().snapshots, self.keep, step) {
+            let path = work.path(&file);
             work.record(Event::SnapshotRemoved { fingerprint: work.fingerprint.into(), file })?;
-            let path = work.path(&snapshot.file);
-            std::fs::remove_file(&path).map_err(PipelineError::io(&path))?;
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),
+                _ => {}
+            }
         }
         Ok(())
     }
+}
+
+/// The checkpoints among `snapshots` (oldest first) that newer ones replace: all but lasting ones, the newest `keep`, and
+/// the newest `keep` up to `step`. A run that went back for an output thus keeps what it has reached and what it continues
+/// from if it is killed on its way.
+fn superseded(snapshots: &[SnapshotFile], keep: usize, step: u64) -> Vec<String> {
+    let passing = || snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint && !s.lasting);
+    let kept: Vec<&str> =
+        passing().take(keep).chain(passing().filter(|s| s.step <= step).take(keep)).map(|s| s.file.as_str()).collect();
+    passing().map(|s| &s.file).filter(|file| !kept.contains(&file.as_str())).cloned().collect()
 }
 
 /// Where a snapshot comes from, for its header. Without times, so that the same run writes the same file.
@@ -125,4 +145,28 @@ pub fn provenance(work: &Work<'_>) -> Value {
 /// The file of the checkpoint at the end of a root step.
 pub fn checkpoint_name(step: u64) -> String {
     format!("checkpoint_{step:06}.h5")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that was at step 9 steps again from 1 to 4.
+    #[test]
+    fn checkpoints_stay_on_both_ways() {
+        let snapshot = |step: u64, role: Role, lasting: bool| {
+            let (a, z) = (0.1 * step as f64, 10.0 / step as f64 - 1.0);
+            let (file, digest) = (checkpoint_name(step), String::new());
+            SnapshotFile { file, digest, content: None, role, a, z, time: None, step, lasting }
+        };
+        let passing = |step| snapshot(step, Role::Checkpoint, false);
+        let output = snapshot(5, Role::Output, true);
+        let there =
+            [passing(1), snapshot(2, Role::Checkpoint, true), passing(3), passing(4), output, passing(8), passing(9)];
+        let gone = |keep, step| superseded(&there, keep, step);
+        assert_eq!(gone(2, 4), [checkpoint_name(1)]);
+        assert_eq!(gone(1, 4), [8, 3, 1].map(checkpoint_name));
+        assert_eq!(gone(2, 9), [4, 3, 1].map(checkpoint_name));
+        assert_eq!(gone(9, 9), [""; 0]);
+    }
 }

@@ -1,16 +1,14 @@
 //! The state that a run begins with or continues from.
 
 use super::super::section::SectionTable;
-use super::{Evolve, Input, Origin, Work};
+use super::{Evolve, Input, Origin, Work, checkpoints_before};
 use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::moment::Moment;
 use crate::stage::ic;
-use crate::stage::result::digest_of;
 use comove_analysis::table::readable;
 use comove_ic::Audit;
 use comove_sim::{Role, Simulation, Snapshot};
-use std::path::Path;
 
 /// What the restriction of an initial condition to the octree kept.
 pub const AUDIT: &str = "audit.json";
@@ -25,17 +23,13 @@ pub struct Started {
     pub other_device_class: Option<String>,
 }
 
-/// Continues from the newest valid checkpoint that lies before the first missing output, or starts anew.
+/// Continues from the newest valid checkpoint that lies before `first`, the next output to take, or starts anew.
 ///
 /// # Errors
 /// [`PipelineError`].
-pub fn start(run: &Evolve, work: &mut Work<'_>, missing: &[Moment]) -> Result<Started, PipelineError> {
-    let first = missing[0];
-    let history = work.history();
-    let candidates =
-        history.snapshots.iter().rev().filter(|s| s.role == Role::Checkpoint && s.moment().now() <= first.now());
-    for candidate in candidates {
-        match read_verified(&work.path(&candidate.file), &candidate.digest) {
+pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started, PipelineError> {
+    for candidate in checkpoints_before(&work.history(), first) {
+        match read_verified(&Input::snapshot(&work.folder, candidate)) {
             Ok(snapshot) => {
                 tracing::info!("continuing from {} ({})", candidate.file, Moment::of(&snapshot.header).rounded());
                 return begin(run, work, &snapshot, &candidate.file);
@@ -70,7 +64,7 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, missing: &[Moment]) -> Result<St
 
 /// A snapshot from elsewhere, if it can be started from, without the levels above `max_level`.
 fn saved(input: &Input, branch: bool, first: Moment, max_level: u8) -> Result<Snapshot, PipelineError> {
-    let mut snapshot = read_verified(&input.path, &input.digest)?;
+    let mut snapshot = read_verified(input)?;
     let now = Moment::of(&snapshot.header);
     if now.coordinates() != first.coordinates() {
         let coordinates = format!("{:?}", now.coordinates()).to_lowercase();
@@ -122,14 +116,14 @@ fn begin(run: &Evolve, work: &mut Work<'_>, snapshot: &Snapshot, from: &str) -> 
 }
 
 /// Reads a snapshot if the whole file is what the ledger says.
-fn read_verified(path: &Path, digest: &str) -> Result<Snapshot, PipelineError> {
-    if digest_of(path)? != digest {
+fn read_verified(input: &Input) -> Result<Snapshot, PipelineError> {
+    if !input.is_whole()? {
         return Err(PipelineError::input(
-            path,
+            &input.path,
             "the file is not the one that was written: it is damaged or was changed",
         ));
     }
-    Ok(Snapshot::read(path)?)
+    Ok(Snapshot::read(&input.path)?)
 }
 
 /// The audit as tables of the report: what the restriction kept of mass, momentum and energy, and of each level.
