@@ -40,8 +40,8 @@ struct Booking {
             first_floored = min(first_floored, offset);
             floor_energy += gained;
             floor_mass += double(after[DENSITY]) - double(density);
-        } else {
-            // nothing but in a cold cell, and what shows a cell that is no number
+        } else if (after[ENERGY] != energy) {
+            // in a cold cell, and what shows a cell that is no number
             energy_added += gained;
         }
         if (bad) {
@@ -84,16 +84,22 @@ union BlockRoom {
 /// Sums the bookings of a block's threads (a whole number of warps) to a report, which thread 0 gets. Marks and redone
 /// cells stay as they are in `report`.
 __device__ inline void sum_bookings(const Booking &booking, BlockRoom &room, GroupReport &report) {
+    // a block has at most 4096 cells, so two counts fit a number
+    const auto both = [&](uint32_t a, uint32_t b) { return sum_of_block(a << 16 | b, room.numbers); };
+    const uint32_t usual = both(booking.cold, booking.negative), unusual = both(booking.on_adiabat, booking.invalid);
     report.energy_added = sum_of_block(booking.energy_added, room.reals);
-    report.floor_energy = sum_of_block(booking.floor_energy, room.reals);
-    report.floor_mass = sum_of_block(booking.floor_mass, room.reals);
+    report.cold = usual >> 16;
+    report.negative = usual & 0xffff;
+    report.on_adiabat = unusual >> 16;
+    report.invalid = unusual & 0xffff;
     report.floored = sum_of_block(booking.floored, room.numbers);
-    report.cold = sum_of_block(booking.cold, room.numbers);
-    report.negative = sum_of_block(booking.negative, room.numbers);
-    report.on_adiabat = sum_of_block(booking.on_adiabat, room.numbers);
-    report.invalid = sum_of_block(booking.invalid, room.numbers);
-    const uint32_t floored = least_of_block(booking.first_floored, room.numbers);
-    const uint32_t invalid = least_of_block(booking.first_invalid, room.numbers);
-    report.first_floored = floored == NONE ? 0 : floored;
-    report.first_invalid = invalid == NONE ? 0 : invalid;
+    report.floor_energy = report.floor_mass = 0.0;
+    report.first_floored = report.first_invalid = 0;
+    // all threads know the counts
+    if (report.floored > 0) {
+        report.floor_energy = sum_of_block(booking.floor_energy, room.reals);
+        report.floor_mass = sum_of_block(booking.floor_mass, room.reals);
+        report.first_floored = least_of_block(booking.first_floored, room.numbers);
+    }
+    if (report.invalid > 0) report.first_invalid = least_of_block(booking.first_invalid, room.numbers);
 }

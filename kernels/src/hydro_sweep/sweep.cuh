@@ -257,7 +257,6 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     extern __shared__ __align__(16) unsigned char memory[];
     T *block = reinterpret_cast<T *>(memory);
     __shared__ Surrounded around;
-    __shared__ BlockRoom room;
     __shared__ uint32_t marked, reach, redone, first_redone, redone_faces;
     __shared__ uint16_t rows[Y * Z];
     __shared__ typename std::conditional<REDO, Redo, char>::type redo;
@@ -451,7 +450,8 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
         }
     }
     GroupReport report;
-    sum_bookings(booking, room, report);
+    // the cells are written
+    sum_bookings(booking, *reinterpret_cast<BlockRoom *>(memory), report);
     if (threadIdx.x == 0) {
         report.marked = marked;
         if (marked) atomicAdd(sweep.marked, marked);
