@@ -252,8 +252,11 @@ def redshifts(records):
         names["one core"] = "one core"
     rate = lambda case, z: by_case[case][z]["cell_updates"] / by_case[case][z]["seconds"]
     ordered = sorted(gpu, reverse=True)
+    # a case that ran out of time lacks the last redshifts
+    cell = lambda case, z, text: text(rate(case, z)) if z in by_case[case] else ""
     rows = [[z, sum(gpu[z]["groups"]), power(gpu[z]["cell_updates"] / gpu[z]["steps"]),
-             *(power(rate(case, z)) for case in names), *(f"{rate('gpu', z) / rate(case, z):.1f}" for case in others)]
+             *(cell(case, z, power) for case in names),
+             *(cell(case, z, lambda other: f"{rate('gpu', z) / other:.1f}") for case in others)]
             for z in ordered]
     steps = ", ".join(f"{next(iter(by_case[case].values()))['steps']} ({name})" for case, name in names.items())
     text = ["Root steps of the campaign with individual steps, from its outputs, on the GPU and on its host: the whole of a "
@@ -261,7 +264,7 @@ def redshifts(records):
             f"and tables to be made; steps that count: {steps}. Ratios are of cell updates a second.", ""]
     text += table(["z", "groups", "cell updates a step", *(f"{name}, updates/s" for name in names.values()),
                    *(f"GPU over {names[case]}" for case in others)], rows)
-    series = [(f"over {names[case]}", [(n, rate("gpu", z) / rate(case, z)) for n, z in enumerate(ordered)])
+    series = [(f"over {names[case]}", [(n, rate("gpu", z) / rate(case, z)) for n, z in enumerate(ordered) if z in by_case[case]])
               for case in reversed(others)]
     ticks = [(n, f"{z:g}") for n, z in enumerate(ordered)]
     picture = chart("performance-speedup.svg", "redshift", "speed-up of one GPU", ticks, series,
