@@ -60,8 +60,9 @@ KERNELS = [
     Kernel("correction added", "correction added", UNIFORM, 4.1e3, 4.9e4, "add_correction", "memory"),
 ]
 
-# Kernels that are the solvers': hydro and Poisson.
-SOLVERS = r"hydro_\w+|group_poisson_\w+|root_\w+"
+# Kernels that are the solvers': hydro with flux correction, restriction and the reduction for the time step; Poisson; kick.
+SOLVERS = (r"hydro_\w+|reflux|add_slots|clear_slots|restrict|signal_speed|"
+           r"group_poisson_\w+|root_\w+|potential_ghosts|mass_sheet|add_correction|gravity_kick|max_acceleration")
 
 # GAMER-2: relaxing TVD, single precision, individual steps, the same campaign on the same kind of card with 16 cores; its
 # step is one sweep.
@@ -127,9 +128,10 @@ def campaign(records):
     text += table(["", "root steps", "cell updates", "sweep updates", "seconds of steps", "cell updates/s",
                    "seconds from start to report", "outside the solvers' kernels"], rows)
     text += ["A cell update is a cell through a step of its level: two sweeps and a Poisson solve. GAMER's step is one sweep, "
-             "so its counts are sweep updates, twice ours. The solvers' kernels are sweeps, redos, group solves and what the "
-             "root solve does besides cuFFT, between events, from a run of its own that waits for every kernel; the rest of "
-             "the seconds of steps are other kernels, cuFFT's, and the host where the GPU waits for it.", ""]
+             "so its counts are sweep updates, twice ours. The solvers' kernels are those of the hydrodynamics (flux correction, "
+             "restriction and the reduction for the time step included), of the Poisson solve besides cuFFT, and the kick, "
+             "between events, from a run of its own that waits for every kernel; the rest of the seconds of steps are regrids, "
+             "copies that individual steps need, sums and hashes for the records, cuFFT, and the host where the GPU waits for it.", ""]
     ratio = GAMER_2["seconds"] / found[kinds[0]]["wall_seconds"]
     text += [f"GAMER-2's time is {ratio:.1f} times that of the whole campaign with {kinds[0]} steps, initial condition, outputs, "
              "checkpoints and all analyses included.", ""]
@@ -183,8 +185,8 @@ def by_groups(rates, groups, operation, parts, name):
             row += [short(1e6 * r["seconds"]), short(1e9 * r["seconds"] / n / parts), power(rate)]
         rows.append(row)
     head = ["groups", *(f"{precision}, {what}" for precision in lines for what in ("µs", "ns", "cells/s"))]
-    # 128 and 132 groups are too near to each other to be told apart
-    ticks = [(math.log2(n), n) for n in groups if n != 128]
+    # some are too near to others to be told apart
+    ticks = [(math.log2(n), n) for n in groups if n not in (128, 4096)]
     series = [(f"{precision} precision", line) for precision, line in lines.items()]
     picture = chart(f"performance-{name}.svg", "groups in a launch", "cells a second", ticks, series)
     return [*table(head, rows), f"![Cells a second by the number of groups: {operation}]({picture})", ""]
