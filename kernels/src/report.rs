@@ -18,8 +18,6 @@ pub struct GroupReport {
     pub cold: u32,
     /// Leaf cells whose total energy did not exceed the kinetic one before.
     pub negative: u32,
-    /// Those of the cold ones to which a sweep would have left no entropy, and that kept their adiabat instead.
-    pub on_adiabat: u32,
     /// Leaf cells that are not finite or not positive even so.
     pub invalid: u32,
     /// The first of them, as above.
@@ -54,7 +52,6 @@ impl GroupReport {
         self.floored += other.floored;
         self.cold += other.cold;
         self.negative += other.negative;
-        self.on_adiabat += other.on_adiabat;
         self.invalid += other.invalid;
         self.marked += other.marked;
         self.marks_reach |= other.marks_reach;

@@ -89,13 +89,6 @@ impl<T: Real, const N: usize> SynchronisedRow<T, N> {
         (0..N).filter(marked).fold(0, |marks, i| marks | 1 << i)
     }
 
-    /// The cells whose pressure came from the entropy scalar: bit i for cell i.
-    #[cold]
-    pub(crate) fn cold(&self, offsets: &[u32; N]) -> u16 {
-        let cold = |i: &usize| offsets[*i] != NONE && self.unusual[*i] & COLD != 0;
-        (0..N).filter(cold).fold(0, |bits, i| bits | 1 << i)
-    }
-
     /// What [`SynchronisedRow::book`] adds where cells occur that should not: the energy and those cells.
     #[cold]
     fn book_floored_and_invalid(&self, offsets: &[u32; N], report: &mut GroupReport) {

@@ -70,7 +70,6 @@ pub struct Book {
     regrid_energy: f64,
     /// Whether a regrid changed the tree.
     pub regridded: bool,
-    on_adiabat: u64,
     redone: u64,
     redone_faces: u64,
     first_redone: Option<CellPlace>,
@@ -169,7 +168,6 @@ impl Book {
             self.entropy_energy.add(report.energy_added * volume);
             self.floor_energy.add(report.floor_energy * volume);
             self.floor_mass.add(report.floor_mass * volume);
-            self.on_adiabat += u64::from(report.on_adiabat);
             self.redone_faces += u64::from(report.redone_faces);
             for (cells, first, sum, place) in [
                 (report.redone, report.first_redone, &mut self.redone, &mut self.first_redone),
@@ -246,7 +244,6 @@ impl Book {
         ledger.floor_energy += self.floor_energy.value();
         ledger.floor_mass += self.floor_mass.value();
         ledger.regrid_energy += self.regrid_energy;
-        ledger.adiabat_cells += self.on_adiabat;
         ledger.redone_cells += self.redone;
         ledger.floored_cells += self.floored;
     }
@@ -275,7 +272,6 @@ impl Book {
     pub fn ladder(&self, leaf_cells: f64, retries: u32) -> Ladder {
         Ladder {
             negative_fraction: self.cold.iter().map(|[_, negative]| negative).sum::<u64>() as f64 / leaf_cells,
-            adiabat_cells: self.on_adiabat,
             redone_cells: self.redone,
             redone_faces: self.redone_faces,
             first_redone: self.first_redone,

@@ -68,8 +68,6 @@ impl std::fmt::Display for Raised {
 pub struct Ladder {
     /// Fraction of leaf cells whose total energy did not exceed the kinetic one after the last sweep.
     pub negative_fraction: f64,
-    /// Cold leaf cells to which a sweep would have left no entropy, and that kept their adiabat, sweep by sweep.
-    pub adiabat_cells: u64,
     /// Leaf cells redone with first-order fluxes, sweep by sweep.
     pub redone_cells: u64,
     /// Faces with first-order fluxes, directional pass by directional pass.
@@ -116,8 +114,6 @@ pub struct Ledger {
     pub floor_mass: f64,
     /// Energy that regrids changed (interpolation into new groups, averages of removed ones).
     pub regrid_energy: f64,
-    /// Cells to which a sweep would have left no entropy, and that kept their adiabat.
-    pub adiabat_cells: u64,
     /// Cells redone with first-order fluxes.
     pub redone_cells: u64,
     /// Times that a step was taken again.

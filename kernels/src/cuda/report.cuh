@@ -11,7 +11,6 @@ struct GroupReport {
     uint32_t first_floored;
     uint32_t cold;
     uint32_t negative;
-    uint32_t on_adiabat;
     uint32_t invalid;
     uint32_t first_invalid;
     uint32_t marked;
@@ -24,7 +23,7 @@ struct GroupReport {
 /// One thread's part of a report.
 struct Booking {
     double energy_added = 0.0, floor_energy = 0.0, floor_mass = 0.0;
-    uint32_t floored = 0, cold = 0, negative = 0, on_adiabat = 0, invalid = 0;
+    uint32_t floored = 0, cold = 0, negative = 0, invalid = 0;
     uint32_t first_floored = NONE, first_invalid = NONE;
 
     /// Adds a leaf cell: its density and energy before, the cell after, what synchronise said, its offset in the group.
@@ -86,13 +85,12 @@ union BlockRoom {
 __device__ inline void sum_bookings(const Booking &booking, BlockRoom &room, GroupReport &report) {
     // a block has at most 4096 cells, so two counts fit a number
     const auto both = [&](uint32_t a, uint32_t b) { return sum_of_block(a << 16 | b, room.numbers); };
-    const uint32_t usual = both(booking.cold, booking.negative), unusual = both(booking.on_adiabat, booking.invalid);
+    const uint32_t usual = both(booking.cold, booking.negative), unusual = both(booking.floored, booking.invalid);
     report.energy_added = sum_of_block(booking.energy_added, room.reals);
     report.cold = usual >> 16;
     report.negative = usual & 0xffff;
-    report.on_adiabat = unusual >> 16;
+    report.floored = unusual >> 16;
     report.invalid = unusual & 0xffff;
-    report.floored = sum_of_block(booking.floored, room.numbers);
     report.floor_energy = report.floor_mass = 0.0;
     report.first_floored = report.first_invalid = 0;
     // all threads know the counts

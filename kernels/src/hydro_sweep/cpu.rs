@@ -10,11 +10,11 @@ use crate::buffer::SlotWriter;
 use crate::ghosts::{self, BLOCK_CELLS, BLOCK_VALUES, CoarseCells, Earlier, block_cell};
 use crate::isa::{Isa, Kernel};
 use crate::layout::{
-    DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS,
-    GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
+    FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
+    HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
 };
 use crate::marks::{FirstOrderCells, MARK_ROWS, reach};
-use crate::point::dual_energy::{UNSEEN, on_adiabat};
+use crate::point::dual_energy::UNSEEN;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -253,14 +253,12 @@ impl<T: Real> GroupSweep<'_, T> {
         }
     }
 
-    /// Synchronises the group's cells, writes them out, marks and reports on the leaves. A cell to which the sweep leaves
-    /// no entropy keeps its adiabat first: the scalar is no conserved quantity, so this needs no redo of the other fields.
+    /// Synchronises the group's cells, writes them out, marks and reports on the leaves.
     #[inline(always)]
     fn finish(&mut self, eos: &Eos<T>) -> GroupReport {
         let mut report = GroupReport::default();
         self.found.fill(0);
         let block = &self.scratch.block;
-        let before = &self.fluid[self.tables.slots[self.g] as usize * GROUP_VALUES..][..GROUP_VALUES];
         for k in 0..GROUP {
             for j in 0..GROUP {
                 let mut cells = [[T::zero(); GROUP]; FIELDS];
@@ -269,8 +267,6 @@ impl<T: Real> GroupSweep<'_, T> {
                     cells[f].copy_from_slice(&block[from..from + GROUP]);
                 }
                 let first = cell(0, j, k);
-                let lacks_entropy = cells[ENTROPY].iter().fold(false, |lacks, &entropy| lacks | (entropy <= T::zero()));
-                let kept = if lacks_entropy { keep_adiabats(before, &mut cells, first) } else { 0 };
                 let mut surroundings = [T::zero(); GROUP];
                 let from = block_cell(0, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
                 surroundings.copy_from_slice(&self.scratch.surroundings[from..from + GROUP]);
@@ -281,9 +277,6 @@ impl<T: Real> GroupSweep<'_, T> {
                 let leaves = leaf_offsets(self.tables.leaves[self.g], j, k);
                 if row.book(&leaves, &mut report) {
                     self.found[k * GROUP + j] = row.marks(&leaves);
-                }
-                if kept != 0 {
-                    report.on_adiabat += (row.cold(&leaves) & kept).count_ones();
                 }
             }
         }
@@ -317,23 +310,6 @@ impl<T: Real> GroupSweep<'_, T> {
         report.marked = new.iter().map(|row| row.count_ones()).sum();
         report.marks_reach = reach(&new);
     }
-}
-
-/// Gives the cells of a row that have no entropy that of their adiabat before the sweep; which they are, bit i for cell i.
-///
-/// * `before`: the group, `[6, 16, 16, 16]`
-/// * `first`: offset of the row's first cell in it
-#[cold]
-fn keep_adiabats<T: Real>(before: &[T], cells: &mut [[T; GROUP]; FIELDS], first: usize) -> u16 {
-    let mut kept = 0;
-    for i in 0..GROUP {
-        if cells[ENTROPY][i] <= T::zero() {
-            let [density, entropy] = [DENSITY, ENTROPY].map(|f| before[f * GROUP_CELLS + first + i]);
-            cells[ENTROPY][i] = on_adiabat(entropy, density, cells[DENSITY][i]);
-            kept |= 1 << i;
-        }
-    }
-    kept
 }
 
 /// The fields in a sheet's order for a sweep along `axis`: the momentum along it comes first, the others follow

@@ -409,22 +409,13 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.field];
         const T density = u[DENSITY], energy = u[ENERGY];
-        const int offset = cell(i, j + origin.y, k + origin.z);
-        // a cell to which the sweep leaves no entropy keeps its adiabat
-        const bool kept = u[ENTROPY] <= T(0.0);
-        if (kept) {
-            const T *before = sweep.fluid + size_t(slot) * GROUP_VALUES + offset;
-            u[ENTROPY] = on_adiabat(before[ENTROPY * GROUP_CELLS], before[DENSITY * GROUP_CELLS], density);
-        }
         const Synchronised done = synchronise(u, from[FIELDS * tile.field], sweep.eos);
+        const int offset = cell(i, j + origin.y, k + origin.z);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) out[f * GROUP_CELLS + offset] = u[f];
         const int octant = i / PATCH + 2 * ((j + origin.y) / PATCH) + 4 * ((k + origin.z) / PATCH);
         bool mark = false;
-        if (leaves >> octant & 1) {
-            mark = booking.add(density, energy, u, done, offset);
-            booking.on_adiabat += kept && done.cold;
-        }
+        if (leaves >> octant & 1) mark = booking.add(density, energy, u, done, offset);
         const uint32_t ballot = __ballot_sync(~0u, mark);
         if (i == 0) rows[n / GROUP] = uint16_t(ballot >> (threadIdx.x & 16));
     }

@@ -56,7 +56,6 @@ struct Synchronised {
 
 /// Makes energy and entropy scalar of a cell agree, in place, as its surroundings decide.
 template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings, const Eos<T> &eos) {
-    constexpr T LACK = T(4.0);
     const T gamma_1 = eos.gamma - T(1.0);
     const bool thin = u[0] < eos.density_floor;
     const T density = thin ? eos.density_floor : u[0];
@@ -68,19 +67,13 @@ template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings,
     const bool low = own < eos.pressure_floor;
     const T pressure = low ? eos.pressure_floor : own;
     const bool unseen = surroundings == Surroundings<T>::UNSEEN;
-    const bool foot = surroundings < T(0.0) || internal < -LACK * eos.eta * kinetic;
-    const bool waits = (foot || unseen) && u[4] > T(0.5) * kinetic;
+    const bool waits = (surroundings < T(0.0) || unseen) && u[4] > T(0.5) * kinetic;
     const bool keeps_energy = !cold || waits;
     const bool keeps_entropy = cold || unseen;
     u[0] = density;
     u[4] = keeps_energy && !low ? u[4] : kinetic + pressure / gamma_1;
     u[5] = keeps_entropy && !low ? u[5] : pressure / density_power;
     return {thin || low, cold && !unseen, internal <= T(0.0)};
-}
-
-/// The entropy scalar of a cell that keeps its adiabat while its density changes.
-template <typename T> INLINE T on_adiabat(T entropy_before, T density_before, T density) {
-    return entropy_before * (density / density_before);
 }
 
 /// Whether all values are finite and density and energy positive.

@@ -107,7 +107,7 @@ impl Stage for Evolve {
     }
 
     fn results_version(&self) -> u32 {
-        5
+        4
     }
 
     fn describe(&self) -> String {

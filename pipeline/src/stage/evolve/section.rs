@@ -119,7 +119,6 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),
         ("energy from floors", of_kinetic(ledger.floor_energy)),
         ("energy from regrids", of_kinetic(ledger.regrid_energy)),
-        ("cells kept on their adiabat", of_updates(ledger.adiabat_cells, Tally::adiabat_fraction)),
         ("cells redone with first-order fluxes", of_updates(ledger.redone_cells, Tally::redone_fraction)),
         ("times a step was taken again", ledger.retries.to_string()),
         ("cells floored", of_updates(ledger.floored_cells, Tally::floored_fraction)),

@@ -82,8 +82,6 @@ impl Steps {
 pub struct Tally {
     /// A cell through a step, counted over all steps.
     pub cell_updates: u64,
-    /// Cells to which a sweep would have left no entropy, in these steps.
-    pub adiabat_cells: u64,
     /// Cells redone with first-order fluxes in these steps.
     pub redone_cells: u64,
     /// Times that one of these steps was taken again.
@@ -97,11 +95,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Cells that kept their adiabat per cell update.
-    pub fn adiabat_fraction(&self) -> f64 {
-        self.adiabat_cells as f64 / (self.cell_updates as f64).max(1.0)
-    }
-
     /// Cells redone with first-order fluxes per cell update.
     pub fn redone_fraction(&self) -> f64 {
         self.redone_cells as f64 / (self.cell_updates as f64).max(1.0)
@@ -134,7 +127,6 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
             .map_err(|e| PipelineError::input(&path, format!("line {} is not the record of a step ({e})", n + 1)))?;
         tally.cell_updates += record.cell_updates;
         tally.timing.add(&record.timing);
-        tally.adiabat_cells += record.ladder.adiabat_cells;
         tally.redone_cells += record.ladder.redone_cells;
         tally.retries += u64::from(record.ladder.retries);
         tally.floored_cells += record.ladder.floored_cells;
