@@ -10,11 +10,11 @@ use crate::buffer::SlotWriter;
 use crate::ghosts::{self, BLOCK_CELLS, BLOCK_VALUES, CoarseCells, Earlier, block_cell};
 use crate::isa::{Isa, Kernel};
 use crate::layout::{
-    FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, GROUP_VALUES,
-    HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
+    DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS,
+    GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
 };
 use crate::marks::{FirstOrderCells, MARK_ROWS, reach};
-use crate::point::dual_energy::UNSEEN;
+use crate::point::dual_energy::{UNSEEN, keeps_adiabat, on_adiabat};
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -253,12 +253,14 @@ impl<T: Real> GroupSweep<'_, T> {
         }
     }
 
-    /// Synchronises the group's cells, writes them out, marks and reports on the leaves.
+    /// Synchronises the group's cells, writes them out, marks and reports on the leaves. Cells that keep their adiabat
+    /// get the scalar of it first.
     #[inline(always)]
     fn finish(&mut self, eos: &Eos<T>) -> GroupReport {
         let mut report = GroupReport::default();
         self.found.fill(0);
         let block = &self.scratch.block;
+        let before = &self.fluid[self.tables.slots[self.g] as usize * GROUP_VALUES..][..GROUP_VALUES];
         for k in 0..GROUP {
             for j in 0..GROUP {
                 let mut cells = [[T::zero(); GROUP]; FIELDS];
@@ -267,6 +269,9 @@ impl<T: Real> GroupSweep<'_, T> {
                     cells[f].copy_from_slice(&block[from..from + GROUP]);
                 }
                 let first = cell(0, j, k);
+                if cells[ENTROPY].iter().fold(false, |lacking, &entropy| lacking | (entropy <= T::zero())) {
+                    keep_adiabats(before, &mut cells, first);
+                }
                 let mut surroundings = [T::zero(); GROUP];
                 let from = block_cell(0, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
                 surroundings.copy_from_slice(&self.scratch.surroundings[from..from + GROUP]);
@@ -309,6 +314,20 @@ impl<T: Real> GroupSweep<'_, T> {
         }
         report.marked = new.iter().map(|row| row.count_ones()).sum();
         report.marks_reach = reach(&new);
+    }
+}
+
+/// Gives the cells of a row that keep their adiabat its entropy scalar ([`keeps_adiabat`]).
+///
+/// * `before`: the group before the sweep, `[6, 16, 16, 16]`
+/// * `first`: offset of the row's first cell in it
+#[cold]
+fn keep_adiabats<T: Real>(before: &[T], cells: &mut [[T; GROUP]; FIELDS], first: usize) {
+    for i in 0..GROUP {
+        if keeps_adiabat(&cells.map(|row| row[i])) {
+            let [density, entropy] = [DENSITY, ENTROPY].map(|f| before[f * GROUP_CELLS + first + i]);
+            cells[ENTROPY][i] = on_adiabat(entropy, density, cells[DENSITY][i]);
+        }
     }
 }
 

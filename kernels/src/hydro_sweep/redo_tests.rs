@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::isa::Isa;
-use crate::layout::{CENTRE, FACE_CELLS, FIELDS, GROUP, GROUP_CELLS, cell};
+use crate::layout::{CENTRE, DENSITY, ENTROPY, FACE_CELLS, FIELDS, GROUP, GROUP_CELLS, cell};
 use crate::marks::{MARK_ROWS, groups_to_redo, reach};
+use crate::point::dual_energy::on_adiabat;
 use crate::testing::{Mesh, Noise, conserved};
 use std::f64::consts::TAU;
 
@@ -217,6 +218,36 @@ fn where_all_cells_are_marked_the_scheme_is_of_first_order() {
             }
         }
     }
+}
+
+/// Streams that meet, every cell on an adiabat of its own: what a sweep leaves without entropy is on that of before if
+/// its energy exceeds that of the motion, and is marked if not.
+#[test]
+fn cells_without_entropy_are_on_their_adiabat_or_marked() {
+    let mesh = Mesh::new([2, 1, 1], true);
+    let mut noise = Noise::new(5);
+    let mut fluid = mesh.fill::<f64>(|x| flow(x, [32.0, 16.0, 16.0], 1000.0));
+    for group in fluid.chunks_exact_mut(GROUP_VALUES) {
+        group[ENTROPY * GROUP_CELLS..].iter_mut().for_each(|entropy| *entropy *= 1.0 + 0.1 * noise.next());
+    }
+    let [mut kept, mut marked] = [0, 0];
+    for n in 0..10 {
+        let mut sweep = Sweep::new(&mesh, 0, fluid, 0.0004, n % 2 == 1);
+        sweep.run(None);
+        for (slot, (before, after)) in
+            sweep.before.chunks(GROUP_VALUES).zip(sweep.after.chunks(GROUP_VALUES)).enumerate()
+        {
+            for c in 0..GROUP_CELLS {
+                let [before, after] =
+                    [before, after].map(|group| [DENSITY, ENTROPY].map(|f| group[f * GROUP_CELLS + c]));
+                kept += usize::from(after[1] == on_adiabat(before[1], before[0], after[0]));
+                marked += usize::from(sweep.found[slot * MARK_ROWS + c / GROUP] >> (c % GROUP) & 1 == 1);
+            }
+        }
+        sweep.run_to_the_end();
+        fluid = sweep.after;
+    }
+    assert!(kept > 10 && marked > 10, "{kept} on their adiabat, {marked} marked");
 }
 
 /// Sixty sweeps of streams that meet at Mach 1000, with the redo, mirrored along x if asked: the state at the end,

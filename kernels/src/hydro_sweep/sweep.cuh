@@ -409,8 +409,12 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.field];
         const T density = u[DENSITY], energy = u[ENERGY];
-        const Synchronised done = synchronise(u, from[FIELDS * tile.field], sweep.eos);
         const int offset = cell(i, j + origin.y, k + origin.z);
+        if (keeps_adiabat(u)) {
+            const T *before = sweep.fluid + size_t(slot) * GROUP_VALUES + offset;
+            u[ENTROPY] = on_adiabat(before[ENTROPY * GROUP_CELLS], before[DENSITY * GROUP_CELLS], density);
+        }
+        const Synchronised done = synchronise(u, from[FIELDS * tile.field], sweep.eos);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) out[f * GROUP_CELLS + offset] = u[f];
         const int octant = i / PATCH + 2 * ((j + origin.y) / PATCH) + 4 * ((k + origin.z) / PATCH);

@@ -76,6 +76,14 @@ template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings,
     return {thin || low, cold && !unseen, internal <= T(0.0)};
 }
 
+/// Whether a cell that a sweep has left without entropy keeps its adiabat.
+template <typename T> INLINE bool keeps_adiabat(const T (&u)[6]) { return u[5] <= T(0.0) && u[4] > kinetic(u); }
+
+/// The entropy scalar of a cell that keeps its adiabat while its density changes.
+template <typename T> INLINE T on_adiabat(T entropy_before, T density_before, T density) {
+    return entropy_before * (density / density_before);
+}
+
 /// Whether all values are finite and density and energy positive.
 template <typename T> INLINE bool is_valid(const T (&u)[6]) {
     const T sum = u[0] + u[1] + u[2] + u[3] + u[4] + u[5];

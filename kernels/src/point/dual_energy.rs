@@ -112,6 +112,19 @@ pub fn synchronise<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> Synch
     Synchronised { cell, floored: thin | low, cold: cold & !unseen, negative: internal <= T::zero() }
 }
 
+/// Whether a cell that a sweep has left without entropy keeps its adiabat ([`on_adiabat`]): where its energy exceeds that
+/// of the motion, only the scalar has gone wrong, and that is no conserved quantity.
+#[inline(always)]
+pub fn keeps_adiabat<T: Real>(u: &Cell<T>) -> bool {
+    u[5] <= T::zero() && u[4] > kinetic(u)
+}
+
+/// The entropy scalar of a cell that keeps its adiabat, P/ρ^γ = S/ρ, while its density changes.
+#[inline(always)]
+pub fn on_adiabat<T: Real>(entropy_before: T, density_before: T, density: T) -> T {
+    entropy_before * (density / density_before)
+}
+
 /// Whether all values are finite and density and energy positive.
 #[inline(always)]
 pub fn is_valid<T: Real>(u: &Cell<T>) -> bool {
@@ -191,5 +204,24 @@ mod tests {
         for surroundings in [SHOCK, UNSEEN] {
             assert_eq!(synchronise(&exhausted, surroundings, &eos).cell, [1.0, 20.0, 0.0, 0.0, 200.75, scalar]);
         }
+    }
+
+    #[test]
+    fn a_cell_without_entropy_keeps_its_adiabat_if_its_energy_exceeds_that_of_the_motion() {
+        for (energy, entropy, keeps) in
+            [(201.0, -0.5, true), (201.0, 0.0, true), (201.0, 0.5, false), (200.0, -0.5, false)]
+        {
+            assert_eq!(keeps_adiabat(&[1.0, 20.0, 0.0, 0.0, energy, entropy]), keeps, "{energy} {entropy}");
+        }
+        // no number is no adiabat
+        assert!(
+            !keeps_adiabat(&[1.0, 20.0, 0.0, 0.0, f64::NAN, -0.5])
+                && !keeps_adiabat(&[1.0, 0.0, 0.0, 0.0, 1.0, f64::NAN])
+        );
+        // compressed threefold, the pressure rises by 3^γ
+        let eos = Eos::<f64>::new(5.0 / 3.0);
+        let [before, after] =
+            [(2.0, 0.7), (6.0, on_adiabat(0.7, 2.0, 6.0))].map(|(density, s)| eos.entropy_pressure(density, s));
+        assert!((after / before - 3f64.powf(5.0 / 3.0)).abs() < 1e-13, "{before} {after}");
     }
 }

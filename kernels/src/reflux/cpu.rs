@@ -7,7 +7,7 @@ use crate::layout::{
     DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell,
     octant_origin,
 };
-use crate::point::dual_energy::UNSEEN;
+use crate::point::dual_energy::{UNSEEN, on_adiabat};
 use crate::point::eos::Eos;
 use crate::point::symmetric_sum;
 use crate::potential_ghosts::{face_axes, strides};
@@ -109,7 +109,7 @@ impl<T: Real> GroupCorrection<'_, T> {
                 let before = self.fluid[f * GROUP_CELLS + c];
                 let after = before + symmetric_sum::of_three(x, y, z);
                 self.fluid[f * GROUP_CELLS + c] = if f == ENTROPY && after <= T::zero() {
-                    before * (self.fluid[DENSITY * GROUP_CELLS + c] / density_before[c])
+                    on_adiabat(before, density_before[c], self.fluid[DENSITY * GROUP_CELLS + c])
                 } else {
                     after
                 };

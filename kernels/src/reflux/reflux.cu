@@ -98,7 +98,7 @@ __device__ void correct_group(const CoarseFineFace *faces, const RefluxGroup *gr
             // the twin meets the cell once a face, and adds nothing from the second time on
             for (int visit = 0; visit < visits; visit++) {
                 const T after = u[f] + change;
-                u[f] = f == ENTROPY && after <= T(0) ? u[f] * (u[DENSITY] / density_before) : after;
+                u[f] = f == ENTROPY && after <= T(0) ? on_adiabat(u[f], density_before, u[DENSITY]) : after;
                 change = T(0);
             }
         }

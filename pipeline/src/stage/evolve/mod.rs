@@ -107,7 +107,7 @@ impl Stage for Evolve {
     }
 
     fn results_version(&self) -> u32 {
-        4
+        5
     }
 
     fn describe(&self) -> String {
