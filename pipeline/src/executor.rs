@@ -1,59 +1,18 @@
 //! Runs a campaign: stage by stage, what is done is verified and not redone.
 
-use crate::campaign::fingerprint::fingerprint;
-use crate::campaign::{Campaign, Node};
+use crate::campaign::{Campaign, Resolved, Standing, Walk};
 use crate::control::Control;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::ledger::{Artefact, Event, History, Identity, Ledger, StageHistory};
+use crate::ledger::{Artefact, Event, Identity, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
-use crate::stage::result::{digest_of, digest_of_input};
-use crate::stage::{Input, Memory, Stage, StageResult, Work};
+use crate::stage::result::digest_of;
+use crate::stage::{Memory, Stage, StageResult, Work};
 use comove_kernels::{Device, memory};
 use comove_sim::complete_file;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-
-/// A stage whose inputs are there: its fingerprint follows, and with it its folder and history.
-#[derive(Clone, Debug)]
-pub struct Resolved {
-    /// Its fingerprint.
-    pub fingerprint: String,
-    /// The name of its folder.
-    pub folder: String,
-    /// What it reads, input by input.
-    pub inputs: Vec<Vec<Input>>,
-    /// What it reads from outside.
-    pub files: Vec<Artefact>,
-}
-
-/// Finds what a stage reads among the results of those before it, and its folder in a campaign with this history.
-///
-/// # Errors
-/// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read.
-pub fn resolve(node: &Node, results: &[&StageResult], history: &History) -> Result<Resolved, PipelineError> {
-    let stage = node.stage();
-    let inputs = results.iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
-    let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });
-    let files = stage.files().into_iter().map(file).collect::<Result<Vec<_>, PipelineError>>()?;
-    let digests = files
-        .iter()
-        .map(|file| file.digest.as_str())
-        .chain(inputs.iter().flatten().map(|input| input.content.as_str()));
-    let fingerprint = fingerprint(stage, digests);
-    let folder = history.folder_of(&stage.label(), &fingerprint);
-    Ok(Resolved { fingerprint, folder, inputs, files })
-}
-
-/// What a stage that is done has left in the folder `name`, as the ledger says.
-pub fn result_of(stage: &dyn Stage, folder: &CampaignFolder, name: &str, history: &StageHistory) -> StageResult {
-    StageResult {
-        folder: folder.path().join(name),
-        artefacts: history.artefacts.clone().unwrap_or_default(),
-        snapshots: stage.snapshots(history),
-    }
-}
 
 /// What running a campaign needs.
 pub struct Executor<'a> {
@@ -81,33 +40,30 @@ impl Executor<'_> {
     /// # Errors
     /// The first [`PipelineError`], after it entered the ledger.
     pub fn run(&mut self) -> Result<Vec<StageResult>, PipelineError> {
-        let mut results: Vec<StageResult> = Vec::new();
-        for node in &self.campaign.stages {
-            let inputs: Vec<&StageResult> = self.campaign.inputs_of(node).into_iter().map(|n| &results[n]).collect();
-            let result = match node.stage().given() {
-                Some(given) => given?,
-                None => self.stage(node, &inputs)?,
-            };
-            results.push(result);
+        let mut walk = Walk::new(self.campaign, self.folder.path());
+        for n in walk.positions() {
+            walk.look(n, &self.ledger.history())?;
+            let Some(resolved) = walk.resolved(n).cloned() else { continue };
+            self.verify(walk.stage(n), &resolved)?;
+            match walk.look_again(n, &self.ledger.history())? {
+                Standing::Done => tracing::info!("{}: done before", resolved.folder),
+                _ => {
+                    self.stage(walk.stage(n), &resolved)?;
+                    walk.look(n, &self.ledger.history())?;
+                }
+            }
         }
         self.ledger.append(Event::CampaignFinished {})?;
-        Ok(results)
+        Ok(walk.results().cloned().collect())
     }
 
-    fn stage(&mut self, node: &Node, inputs: &[&StageResult]) -> Result<StageResult, PipelineError> {
-        let (stage, resolved) = (node.stage(), resolve(node, inputs, &self.ledger.history())?);
-        let folder = self.folder.path().join(&resolved.folder);
-        self.verify(stage, &resolved.fingerprint, &folder)?;
-        let history = self.history(&resolved.fingerprint);
-        if stage.is_done(&history) {
-            tracing::info!("{}: done before", resolved.folder);
-            return Ok(result_of(stage, self.folder, &resolved.folder, &history));
-        }
+    fn stage(&mut self, stage: &dyn Stage, resolved: &Resolved) -> Result<(), PipelineError> {
         self.control.wait();
         if let Some(by) = self.control.stop(Duration::ZERO) {
             return self.interrupted(by);
         }
         tracing::info!("{}: {}", resolved.folder, stage.describe());
+        let folder = self.folder.path().join(&resolved.folder);
         std::fs::create_dir_all(&folder)
             .and_then(|()| complete_file::remove_leftovers(&folder))
             .map_err(PipelineError::io(&folder))?;
@@ -115,21 +71,21 @@ impl Executor<'_> {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
             kind: stage.kind().into(),
-            identity: Some(self.identity(node, &resolved)),
+            identity: Some(self.identity(stage, resolved)),
         })?;
-        match self.execute(node, &resolved, &folder) {
-            Ok(()) => Ok(result_of(stage, self.folder, &resolved.folder, &self.history(&resolved.fingerprint))),
+        match self.execute(stage, resolved, &folder) {
+            Ok(()) => Ok(()),
             Err(PipelineError::Interrupted { by, .. }) => self.interrupted(by),
             Err(error) => {
-                let (fingerprint, reason) = (resolved.fingerprint, error.to_string());
+                let (fingerprint, reason) = (resolved.fingerprint.clone(), error.to_string());
                 self.ledger.append(Event::StageFailed { fingerprint, reason })?;
-                Err(PipelineError::Stage { stage: resolved.folder, source: Box::new(error) })
+                Err(PipelineError::Stage { stage: resolved.folder.clone(), source: Box::new(error) })
             }
         }
     }
 
-    fn execute(&mut self, node: &Node, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
-        let Memory { host, device } = node.stage().memory(self.device, None);
+    fn execute(&mut self, stage: &dyn Stage, resolved: &Resolved, folder: &Path) -> Result<(), PipelineError> {
+        let Memory { host, device } = stage.memory(self.device, None);
         // a run sees for itself what it takes of a GPU
         let needed = host + if matches!(self.device, Device::Cpu(_)) { device } else { 0.0 };
         let lacking = || memory::available().filter(|available| needed > *available);
@@ -152,7 +108,7 @@ impl Executor<'_> {
             program: self.campaign.program.as_deref(),
             recipe: self.recipe,
         };
-        let files = node.stage().execute(&mut work)?;
+        let files = stage.execute(&mut work)?;
         let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file))?, file });
         let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
         self.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
@@ -160,7 +116,8 @@ impl Executor<'_> {
 
     /// Checks the results of a stage against the ledger; what does not match is refused by name, and the stage that made
     /// it is then no longer done. Checkpoints are checked when they are used.
-    fn verify(&mut self, stage: &dyn Stage, fingerprint: &str, folder: &Path) -> Result<(), PipelineError> {
+    fn verify(&self, stage: &dyn Stage, resolved: &Resolved) -> Result<(), PipelineError> {
+        let (fingerprint, folder) = (&resolved.fingerprint, self.folder.path().join(&resolved.folder));
         let history = self.history(fingerprint);
         let snapshots = stage.snapshots(&history);
         let snapshots = snapshots.iter().map(|s| (&s.file, &s.digest));
@@ -173,14 +130,13 @@ impl Executor<'_> {
                 Err(error) => error.to_string(),
             };
             tracing::warn!("{}: {reason}; what is missing is made again", folder.join(file).display());
-            self.ledger.append(Event::FileRefused { fingerprint: fingerprint.into(), file: file.clone(), reason })?;
+            self.ledger.append(Event::FileRefused { fingerprint: fingerprint.clone(), file: file.clone(), reason })?;
         }
         Ok(())
     }
 
     /// What a stage is as it begins.
-    fn identity(&self, node: &Node, resolved: &Resolved) -> Identity {
-        let stage = node.stage();
+    fn identity(&self, stage: &dyn Stage, resolved: &Resolved) -> Identity {
         let name = |path: &Path| path.strip_prefix(self.folder.path()).unwrap_or(path).display().to_string();
         let made = resolved.inputs.iter().flatten();
         let made = made.map(|input| Artefact { file: name(&input.path), digest: input.content.clone() });

@@ -1,10 +1,12 @@
 //! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet.
 
 pub mod fingerprint;
+pub mod walk;
 
 use crate::recipe::Program;
 use crate::stage::Stage;
 use std::sync::Arc;
+pub use walk::{Resolved, Standing, Walk};
 
 /// A stage in the graph: shared, so that two analyses of one run name the same node.
 #[derive(Clone, Debug)]
