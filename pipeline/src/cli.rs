@@ -2,6 +2,7 @@
 
 use crate::control::parse_walltime;
 use clap::{Args, Parser, Subcommand};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,13 +71,21 @@ pub struct Recipe {
 /// Where to compute, and for how long.
 #[derive(Clone, Debug, Args)]
 pub struct Machine {
-    /// auto, cpu or cuda:N
-    #[arg(long, default_value = "auto")]
-    pub device: String,
-    /// Threads of the CPU (0: one per core)
+    /// auto, cpu or cuda:N; several GPUs of one kind as cuda:0,cuda:1
+    #[arg(long, default_value = "auto", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// Stages that are done at the same time; runs among them share the devices [default: a run on each device, and an
+    /// initial condition or an analysis beside each]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Do everything that does not need a stage that has failed; without this nothing new begins after a failure, and runs
+    /// end with a checkpoint
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Threads of the CPU, which all jobs share (0: one per core)
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// GiB of the device's memory that a run may take [default: what is free]
+    /// GiB of each device's memory that runs may take, together [default: what is free]
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
     /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and

@@ -47,6 +47,8 @@ pub struct Campaign {
     pub name: String,
     /// Its stages in the order in which they run.
     pub stages: Vec<Node>,
+    /// How often a stage is tried that fails for what may pass: disk, device, memory.
+    pub attempts: u32,
     /// The compiled recipe, for closures.
     pub program: Option<Arc<Program>>,
 }
@@ -58,7 +60,7 @@ impl Campaign {
         for node in wanted {
             visit(node, &mut stages);
         }
-        Self { name: name.into(), stages, program: None }
+        Self { name: name.into(), stages, attempts: 1, program: None }
     }
 
     /// The positions in `stages` of what a stage needs.
