@@ -23,6 +23,8 @@ pub enum Command {
     Run(Run),
     /// Show what `run` would do
     Plan(Plan),
+    /// Say why `run` would do a stage, or do it again: what differs from what was done before
+    Explain(Explain),
     /// Go on with the campaign in a folder, as it was started
     #[command(after_help = REQUESTS)]
     Resume {
@@ -41,6 +43,14 @@ pub enum Command {
     Report {
         /// The campaign folder
         dir: PathBuf,
+    },
+    /// List what lies in a campaign folder that its recipe does not refer to; with --yes delete it
+    Clean {
+        /// The campaign folder
+        dir: PathBuf,
+        /// Delete it
+        #[arg(long)]
+        yes: bool,
     },
     /// Show what a snapshot holds, and check its digests
     Inspect {
@@ -106,6 +116,12 @@ pub struct Run {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Do these stages again, though they may be done
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    pub force: Vec<String>,
     /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
@@ -120,6 +136,21 @@ pub struct Plan {
     /// What to plan
     #[command(flatten)]
     pub recipe: Recipe,
+    /// The campaign folder [default: in the working directory, named after the recipe]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+}
+
+/// `comove explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The recipe (a .rhai file)
+    pub recipe: PathBuf,
+    /// The stage: its number, folder, name or kind, as `plan` shows them
+    pub stage: String,
+    /// Set a parameter of the recipe
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,

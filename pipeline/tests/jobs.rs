@@ -185,8 +185,8 @@ campaign("jobs", [slice(SHORT, #{ center: BAD.place, pixels: 32 }), PEAK.call(LO
     let text = place.ends(&["--jobs", "2"], 3);
     assert!(text.contains("nowhere"), "{text}");
     let is_long = |event: &Value| event["identity"]["describes"].as_str().unwrap().contains("root 32³");
-    let begun = place.events("stage_started").into_iter().filter(|event| event["kind"] == "evolve");
-    let long = place.path(begun.filter(is_long).last().unwrap()["folder"].as_str().unwrap());
+    let mut begun = place.events("stage_started").into_iter().filter(|event| event["kind"] == "evolve");
+    let long = place.path(begun.rfind(is_long).unwrap()["folder"].as_str().unwrap());
     assert!(place.steps()[&long] > 0);
     assert_eq!(place.checkpoints()[&long], place.steps()[&long], "it ends with a checkpoint of its last step");
     assert!(place.stages("measure-peak").is_empty());

@@ -1,6 +1,7 @@
 //! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet.
 
 pub mod fingerprint;
+pub mod select;
 pub mod walk;
 
 use crate::recipe::Program;

@@ -4,7 +4,7 @@
 use super::Campaign;
 use super::fingerprint::fingerprint;
 use crate::error::PipelineError;
-use crate::ledger::{Artefact, History};
+use crate::ledger::{Artefact, History, Identity};
 use crate::stage::result::digest_of_input;
 use crate::stage::{Input, Stage, StageResult};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,23 @@ pub struct Resolved {
     pub files: Vec<Artefact>,
 }
 
+impl Resolved {
+    /// What `stage` is, in the campaign folder `campaign`: for the ledger.
+    pub fn identity(&self, stage: &dyn Stage, campaign: &Path) -> Identity {
+        let name = |path: &Path| path.strip_prefix(campaign).unwrap_or(path).display().to_string();
+        let made = self.inputs.iter().flatten();
+        let made = made.map(|input| Artefact { file: name(&input.path), digest: input.content.clone() });
+        Identity {
+            label: stage.label(),
+            describes: stage.describe(),
+            results_version: stage.results_version(),
+            parameters: stage.parameters(),
+            extent: stage.extent(),
+            inputs: self.files.iter().cloned().chain(made).collect(),
+        }
+    }
+}
+
 /// What is known of the stages of a campaign, by their positions in it.
 #[derive(Debug)]
 pub struct Walk<'a> {
@@ -51,6 +68,18 @@ impl<'a> Walk<'a> {
         let inputs: Vec<_> = campaign.stages.iter().map(|node| campaign.inputs_of(node)).collect();
         let nothing = inputs.len();
         Self { campaign, folder: folder.into(), inputs, resolved: vec![None; nothing], results: vec![None; nothing] }
+    }
+
+    /// A walk that has looked at every stage.
+    ///
+    /// # Errors
+    /// As [`Walk::look`].
+    pub fn through(campaign: &'a Campaign, folder: &Path, history: &History) -> Result<Self, PipelineError> {
+        let mut walk = Self::new(campaign, folder);
+        for n in walk.positions() {
+            walk.look(n, history)?;
+        }
+        Ok(walk)
     }
 
     /// Every stage's position.
@@ -78,6 +107,16 @@ impl<'a> Walk<'a> {
         self.results[n].as_ref()
     }
 
+    /// Where it stood when it was looked at.
+    pub fn standing(&self, n: usize) -> Standing {
+        match (&self.results[n], &self.resolved[n]) {
+            (Some(_), None) => Standing::Given,
+            (Some(_), Some(_)) => Standing::Done,
+            (None, Some(_)) => Standing::ToDo,
+            (None, None) => Standing::Waiting,
+        }
+    }
+
     /// What all stages have left that were seen to be done.
     pub fn results(&self) -> impl Iterator<Item = &StageResult> {
         self.results.iter().flatten()
@@ -95,7 +134,7 @@ impl<'a> Walk<'a> {
             self.results[n] = Some(given?);
         }
         if self.results[n].is_some() {
-            return Ok(if self.resolved[n].is_some() { Standing::Done } else { Standing::Given });
+            return Ok(self.standing(n));
         }
         if self.resolved[n].is_none() {
             let Some(resolved) = self.resolve(n)? else { return Ok(Standing::Waiting) };

@@ -1,12 +1,11 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{directory, given, print, read};
+use super::{print, standing};
 use crate::campaign::{Standing, Walk};
 use crate::cli;
 use crate::error::PipelineError;
-use crate::folder::CampaignFolder;
-use crate::ledger::{History, StageHistory, history};
-use crate::recipe::{self, Recipe};
+use crate::ledger::{History, StageHistory};
+use crate::recipe::Recipe;
 use crate::stage::{Input, Memory, Stage};
 use comove_kernels::Device;
 use comove_kernels::memory::GIB;
@@ -15,15 +14,8 @@ use std::path::Path;
 
 /// Prints the plan.
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
-    let path = arguments.recipe.recipe;
-    let mut source = read(&path)?;
-    source.path = std::path::absolute(&path).map_err(PipelineError::io(&path))?;
-    let recipe = recipe::evaluate(source, given(arguments.recipe.parameters)?)?;
-    let dir = directory(arguments.dir, &path);
-    let history = match CampaignFolder::open(&dir) {
-        Ok(folder) => history::read(&folder.ledger())?.0,
-        Err(_) => History::default(),
-    };
+    let cli::Recipe { recipe, parameters } = arguments.recipe;
+    let (recipe, dir, history) = standing(&recipe, parameters, arguments.dir)?;
     print(&format!("campaign \"{}\" in {}", recipe.campaign.name, dir.display()));
     lines(&recipe, &history, &dir)?.iter().for_each(|line| print(&line.text));
     Ok(())

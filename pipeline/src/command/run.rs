@@ -1,6 +1,7 @@
 //! `comove run` and `comove resume`.
 
-use super::{directory, given, print, read, report, stored};
+use super::{directory, given, happened, print, read, report, stored};
+use crate::campaign::select::Choice;
 use crate::cli::{self, Cli, Machine};
 use crate::control::{Control, Walltime};
 use crate::error::PipelineError;
@@ -33,10 +34,12 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     source.path = std::path::absolute(&path).map_err(PipelineError::io(&path))?;
     let recipe = recipe::evaluate(source, parameters.clone())?;
     let slots = slots(&arguments.machine)?;
-    let folder = CampaignFolder::create(&directory(arguments.dir, &path))?;
+    let dir = directory(arguments.dir, &path);
+    let choice = Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?;
+    let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, slots, &arguments.machine, walltime, lock)
+    campaign(&recipe, &folder, choice, slots, &arguments.machine, walltime, lock)
 }
 
 /// Goes on with the campaign in a folder.
@@ -45,7 +48,8 @@ pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError>
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    campaign(&recipe, &folder, slots(machine)?, machine, walltime, lock)
+    let choice = Choice::all(&recipe.campaign);
+    campaign(&recipe, &folder, choice, slots(machine)?, machine, walltime, lock)
 }
 
 fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
@@ -58,6 +62,7 @@ fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
 fn campaign(
     recipe: &Recipe,
     folder: &CampaignFolder,
+    choice: Choice,
     slots: Slots,
     machine: &Machine,
     walltime: Option<Walltime>,
@@ -84,6 +89,7 @@ fn campaign(
         progress: &progress,
         control: &control,
         recipe: &recipe.source.text,
+        choice,
         keep_going: machine.keep_going,
     };
     let outcome = executor.run(slots);

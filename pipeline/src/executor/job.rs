@@ -3,12 +3,13 @@
 use super::Executor;
 use crate::campaign::{Node, Resolved};
 use crate::error::PipelineError;
-use crate::ledger::{Artefact, Event, Identity};
+use crate::ledger::{Artefact, Event};
+use crate::stage::evolve::{section, steps};
 use crate::stage::result::digest_of;
 use crate::stage::{Stage, Work};
 use comove_kernels::Device;
 use comove_sim::complete_file;
-use std::path::Path;
+use std::io::ErrorKind;
 
 /// A stage that is about to be done.
 pub(super) struct Job {
@@ -64,24 +65,8 @@ impl Job {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
             kind: stage.kind().into(),
-            identity: Some(self.identity(executor.folder.path())),
+            identity: Some(resolved.identity(stage, executor.folder.path())),
         })
-    }
-
-    /// What the stage is as it begins.
-    fn identity(&self, campaign: &Path) -> Identity {
-        let (stage, resolved) = (self.node.stage(), &self.resolved);
-        let name = |path: &Path| path.strip_prefix(campaign).unwrap_or(path).display().to_string();
-        let made = resolved.inputs.iter().flatten();
-        let made = made.map(|input| Artefact { file: name(&input.path), digest: input.content.clone() });
-        Identity {
-            label: stage.label(),
-            describes: stage.describe(),
-            results_version: stage.results_version(),
-            parameters: stage.parameters(),
-            extent: stage.extent(),
-            inputs: resolved.files.iter().cloned().chain(made).collect(),
-        }
     }
 }
 
@@ -105,6 +90,26 @@ pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor
         };
         tracing::warn!("{}: {reason}; what is missing is made again", folder.join(file).display());
         executor.ledger.append(Event::FileRefused { fingerprint: fingerprint.clone(), file: file.clone(), reason })?;
+    }
+    Ok(())
+}
+
+/// Forgets what a stage has done, so that it is done again. Its files stay until new ones take their names; the records of a
+/// run's steps go, which new ones would only be added to.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub(super) fn forget(resolved: &Resolved, executor: &Executor<'_>) -> Result<(), PipelineError> {
+    if executor.ledger.history().stage(&resolved.fingerprint).is_none() {
+        return Ok(());
+    }
+    executor.ledger.append(Event::StageForced { fingerprint: resolved.fingerprint.clone() })?;
+    for file in [steps::FILE, section::SUMMARY] {
+        let path = executor.folder.path().join(&resolved.folder).join(file);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),
+            _ => {}
+        }
     }
     Ok(())
 }

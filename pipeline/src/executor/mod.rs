@@ -15,6 +15,7 @@ mod schedule;
 pub mod slots;
 
 use crate::campaign::Campaign;
+use crate::campaign::select::Choice;
 use crate::control::Control;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -47,12 +48,14 @@ pub struct Executor<'a> {
     pub control: &'a Control,
     /// The recipe's text.
     pub recipe: &'a str,
+    /// Which stages are to be done, and which of them again.
+    pub choice: Choice,
     /// Whether a stage that fails leaves those alone that do not need it.
     pub keep_going: bool,
 }
 
 impl Executor<'_> {
-    /// Does every stage that is not done; returns the results of all.
+    /// Does every stage that is chosen and not done; returns the results of all that are.
     ///
     /// # Errors
     /// [`PipelineError::Interrupted`] if somebody asked to stop, and why stages failed, after it entered the ledger.
@@ -96,7 +99,9 @@ impl Executor<'_> {
         match PipelineError::all(errors) {
             Some(error) => Err(error),
             None => {
-                self.ledger.append(Event::CampaignFinished {})?;
+                if self.choice.is_all() {
+                    self.ledger.append(Event::CampaignFinished {})?;
+                }
                 Ok(results)
             }
         }

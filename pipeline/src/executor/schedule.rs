@@ -1,7 +1,7 @@
 //! Which stage begins next, and what follows from one that has ended.
 
 use super::Executor;
-use super::job::{Job, verify};
+use super::job::{Job, forget, verify};
 use super::slots::{Place, Slots};
 use crate::campaign::{Node, Standing, Walk};
 use crate::error::PipelineError;
@@ -39,6 +39,8 @@ pub(super) struct Schedule<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Course {
     state: State,
+    /// Whether it is to be done again though it may be done.
+    forced: bool,
     /// Whether its files were compared with the ledger.
     verified: bool,
     /// How often it has failed.
@@ -55,6 +57,8 @@ enum State {
     Left,
     Running,
     Done,
+    /// Nobody asked for it.
+    Unwanted,
     /// It has failed for good, or something that it needs has.
     Failed,
 }
@@ -74,9 +78,16 @@ struct Running {
 impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
         let walk = Walk::new(executor.campaign, executor.folder.path());
-        let left = Course { state: State::Left, verified: false, failures: 0, from: None, alone: false };
-        let stages = vec![left; walk.positions().len()];
-        let total = executor.progress.total(stages.len());
+        let course = |n: usize| Course {
+            state: if executor.choice.wanted[n] { State::Left } else { State::Unwanted },
+            forced: executor.choice.forced[n],
+            verified: false,
+            failures: 0,
+            from: None,
+            alone: false,
+        };
+        let stages: Vec<Course> = walk.positions().map(course).collect();
+        let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
         let (running, errors) = (BTreeMap::new(), Vec::new());
         Self { executor, walk, slots, stages, running, free: None, errors, closed: false, total }
     }
@@ -161,7 +172,11 @@ impl<'a> Schedule<'a> {
         if std::mem::replace(&mut self.stages[n].verified, true) {
             return Ok(standing);
         }
-        verify(self.walk.stage(n), resolved, self.executor)?;
+        if self.stages[n].forced {
+            forget(resolved, self.executor)?;
+        } else {
+            verify(self.walk.stage(n), resolved, self.executor)?;
+        }
         self.walk.look_again(n, &ledger.history())
     }
 
