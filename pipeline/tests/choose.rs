@@ -23,8 +23,12 @@ struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Self {
+        Self::of(RECIPE)
+    }
+
+    fn of(recipe: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("choose.rhai"), RECIPE).unwrap();
+        std::fs::write(folder.path().join("choose.rhai"), recipe).unwrap();
         Self(folder)
     }
 
@@ -139,6 +143,18 @@ fn a_stage_is_done_again() {
     assert_eq!(place.run(&[]).matches("done before").count(), 4, "it is forced once");
     let text = place.ends(&["run", "choose.rhai", "--only", "slice", "--force", "peak"], 2);
     assert!(text.contains("add it there"), "{text}");
+}
+
+/// Runs that differ in where they end are one, also when both are forced.
+#[test]
+fn the_same_stage_is_forced_once() {
+    let twice = "[PEAK, evolve(IC, #{ z_end: 45, courant: COURANT })]";
+    let place = Place::of(&RECIPE.replace("[PEAK, slice(RUN, #{ pixels: 32 })]", twice));
+    place.run(&[]);
+    place.run(&["--force", "evolve"]);
+    assert_eq!(place.events("stage_forced").len(), 1);
+    let begun = place.events("stage_started");
+    assert_eq!(begun.iter().filter(|event| event["kind"] == "evolve").count(), 2);
 }
 
 /// What the recipe does not refer to is listed, deleted on request only, and what it does refer to is never among it.

@@ -9,7 +9,7 @@ use crate::lock::Lock;
 use comove_sim::{Role, complete_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Lists it, and deletes it if `yes`.
 pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
@@ -19,7 +19,7 @@ pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
     let (recipe, _) = stored(&folder)?;
     let ledger = Ledger::open(&folder.ledger())?;
     let found = rubbish(&recipe.campaign, folder.path(), &ledger.history())?;
-    let total: u64 = found.iter().map(|item| item.bytes).sum();
+    let (nothing, total) = (found.is_empty(), found.iter().map(|item| item.bytes).sum());
     for item in found {
         let name = item.path.strip_prefix(folder.path()).unwrap_or(&item.path).display().to_string();
         print(&format!("{:>12}  {name}: {}", size(item.bytes), item.reason));
@@ -27,10 +27,10 @@ pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
             item.delete(&ledger)?;
         }
     }
-    print(&match (total, yes) {
-        (0, _) => "nothing is left over".to_owned(),
-        (bytes, true) => format!("{:>12}  deleted", size(bytes)),
-        (bytes, false) => format!("{:>12}  in all; `comove clean {} --yes` deletes it", size(bytes), dir.display()),
+    print(&match (nothing, yes) {
+        (true, _) => "nothing is left over".to_owned(),
+        (false, true) => format!("{:>12}  deleted", size(total)),
+        (false, false) => format!("{:>12}  in all; `comove clean {} --yes` deletes it", size(total), dir.display()),
     });
     Ok(())
 }
@@ -81,7 +81,7 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
         }
     }
     let mut found = Vec::new();
-    for (fingerprint, stage) in history.stages().filter(|(_, stage)| !stage.folder.is_empty()) {
+    for (fingerprint, stage) in history.stages().filter(|(_, stage)| is_name(&stage.folder)) {
         let path = dir.join(&stage.folder);
         if let Some(stages) = live.get(fingerprint) {
             let mut asked = stages.iter().flat_map(|&n| walk.stage(n).snapshots(stage)).map(|s| s.file);
@@ -89,7 +89,7 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
             for snapshot in stage.snapshots.iter().filter(|s| s.role == Role::Output && !asked.contains(&s.file)) {
                 let event = Event::SnapshotRemoved { fingerprint: fingerprint.into(), file: snapshot.file.clone() };
                 let path = path.join(&snapshot.file);
-                if path.exists() && !is_read(&path) {
+                if is_name(&snapshot.file) && path.exists() && !is_read(&path) {
                     found.push(Item::new(path, "an output that the recipe does not ask for", Some(event))?);
                 }
             }
@@ -104,7 +104,8 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
             }
         }
     }
-    for folder in history.removed.iter().map(|folder| dir.join(folder)).filter(|folder| folder.exists()) {
+    let removed = history.removed.iter().filter(|folder| is_name(folder)).map(|folder| dir.join(folder));
+    for folder in removed.filter(|folder| folder.exists()) {
         found.push(Item::new(folder, "its deletion was cut short", None)?);
     }
     found.extend(leftovers(dir, |_| false, is_read)?);
@@ -136,6 +137,12 @@ fn leftovers(
     Ok(items)
 }
 
+/// Whether this names something in a folder, and nothing outside of it, whatever a ledger says.
+fn is_name(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+}
+
 /// Whether a file is called as a run calls its snapshots.
 fn is_snapshot(name: &str) -> bool {
     name.ends_with(".h5") && (name.starts_with("checkpoint_") || name.starts_with("output_"))
@@ -155,5 +162,16 @@ fn size(bytes: u64) -> String {
         bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
         bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
         bytes => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_is_named() {
+        let names = ["evolve-350e4f", "output_z2.h5", "", "..", ".", "../other", "/tmp", "a/b"];
+        assert_eq!(names.map(is_name), [true, true, false, false, false, false, false, false]);
     }
 }

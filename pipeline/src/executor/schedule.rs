@@ -10,7 +10,7 @@ use crate::progress::Total;
 use crate::stage::evolve::Evolve;
 use crate::stage::{Memory, StageResult};
 use comove_kernels::{Device, memory};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How long a stage that failed waits for its next attempt: what hindered it may have passed.
@@ -26,6 +26,8 @@ pub(super) struct Schedule<'a> {
     walk: Walk<'a>,
     slots: Slots,
     stages: Vec<Course>,
+    /// What was begun or forgotten in this process, by fingerprint: neither is to be done to a stage that is the same.
+    touched: BTreeSet<String>,
     running: BTreeMap<usize, Running>,
     /// Bytes of the host that were free when nothing was being done; `None` where the system does not say.
     free: Option<f64>,
@@ -88,8 +90,8 @@ impl<'a> Schedule<'a> {
         };
         let stages: Vec<Course> = walk.positions().map(course).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
-        let (running, errors) = (BTreeMap::new(), Vec::new());
-        Self { executor, walk, slots, stages, running, free: None, errors, closed: false, total }
+        let (touched, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
+        Self { executor, walk, slots, stages, touched, running, free: None, errors, closed: false, total }
     }
 
     /// Whether nothing is being done, nor will be.
@@ -103,6 +105,9 @@ impl<'a> Schedule<'a> {
             return None;
         }
         for n in self.walk.positions() {
+            if self.closed {
+                break;
+            }
             let Course { state, from, alone, .. } = self.stages[n];
             if state != State::Left || from.is_some_and(|from| from > Instant::now()) || !self.is_to_do(n) {
                 continue;
@@ -115,9 +120,6 @@ impl<'a> Schedule<'a> {
                     let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
                     self.attempted(&[n], fingerprint, &folder, error);
                 }
-            }
-            if self.closed {
-                break;
             }
         }
         None
@@ -169,10 +171,11 @@ impl<'a> Schedule<'a> {
         let ledger = self.executor.ledger;
         let standing = self.walk.look(n, &ledger.history())?;
         let Some(resolved) = self.walk.resolved(n) else { return Ok(standing) };
-        if std::mem::replace(&mut self.stages[n].verified, true) {
+        if std::mem::replace(&mut self.stages[n].verified, true) || self.touched.contains(&resolved.fingerprint) {
             return Ok(standing);
         }
         if self.stages[n].forced {
+            self.touched.insert(resolved.fingerprint.clone());
             forget(resolved, self.executor)?;
         } else {
             verify(self.walk.stage(n), resolved, self.executor)?;
@@ -208,6 +211,7 @@ impl<'a> Schedule<'a> {
         let node = self.joined(&stages);
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
         let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
+        self.touched.insert(fingerprint.clone());
         let job = Job { node, resolved, device };
         if let Err(error) = job.begin(self.executor) {
             place.into_iter().for_each(|place| self.slots.give_back(place));
@@ -290,7 +294,7 @@ impl<'a> Schedule<'a> {
                 }
             }
             Err(PipelineError::Interrupted { by, .. }) => {
-                self.again(&stages, false);
+                self.again(&stages);
                 // those that end because of a failure were not asked from outside
                 if !self.closed {
                     self.interrupted(by);
@@ -298,7 +302,8 @@ impl<'a> Schedule<'a> {
             }
             Err(PipelineError::NoRoom { source, .. }) if !whole => {
                 tracing::warn!("{folder}: {source}; it goes on when it has the device for itself");
-                self.again(&stages, true);
+                self.again(&stages);
+                stages.iter().for_each(|&n| self.stages[n].alone = true);
             }
             Err(error) => self.attempted(&stages, fingerprint, &folder, error),
         }
@@ -323,7 +328,7 @@ impl<'a> Schedule<'a> {
         let recorded = self.executor.ledger.append(Event::StageFailed { fingerprint, reason: error.to_string() });
         if failures < attempts && error.may_pass() && recorded.is_ok() && !self.closed {
             tracing::warn!("{folder}: {error}; attempt {} of {attempts} follows", failures + 1);
-            self.again(stages, false);
+            self.again(stages);
             for &n in stages {
                 (self.stages[n].failures, self.stages[n].from) = (failures, Some(Instant::now() + PATIENCE));
             }
@@ -377,9 +382,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// These stages may begin again.
-    fn again(&mut self, stages: &[usize], alone: bool) {
-        for &n in stages {
-            (self.stages[n].state, self.stages[n].alone) = (State::Left, alone);
-        }
+    fn again(&mut self, stages: &[usize]) {
+        stages.iter().for_each(|&n| self.stages[n].state = State::Left);
     }
 }

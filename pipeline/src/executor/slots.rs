@@ -132,15 +132,15 @@ impl Shared {
     fn new(name: &str, threads: usize, shares: usize, limit: Option<u64>) -> Result<Self, PipelineError> {
         let first = Device::from_name(name, threads)?;
         let share = limit.or_else(|| first.free_bytes()).map(|bytes| bytes / shares as u64).filter(|_| shares > 1);
-        let mut free = vec![first];
-        while free.len() < shares {
-            free.push(match &free[0] {
-                // one pool of threads for all its runs
-                cpu @ Device::Cpu(_) => cpu.clone(),
-                #[cfg(feature = "cuda")]
-                Device::Cuda(_) => Device::from_name(name, threads)?,
-            });
-        }
+        let free = match first {
+            // one pool of threads for all its runs
+            Device::Cpu(_) => vec![first; shares],
+            #[cfg(feature = "cuda")]
+            Device::Cuda(_) => {
+                let handle = |_| Device::from_name(name, (threads / shares).max(1));
+                (0..shares).map(handle).collect::<Result<_, _>>()?
+            }
+        };
         Ok(Self { free, shares, limit, share })
     }
 }
