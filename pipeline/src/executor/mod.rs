@@ -5,12 +5,14 @@
 //! |---|---|
 //! | [`slots`] | the devices, in shares for runs |
 //! | `schedule` | which stage begins next, and what follows from one that has ended |
+//! | `room` | memory of the host, held back for what is being done |
 //! | `job` | one stage being done |
 //!
 //! One thread decides; each stage that is being done has a thread of its own. Results do not depend on which stages happen
 //! to be done at the same time: a stage sees files that are complete, and nothing of its neighbours.
 
 mod job;
+mod room;
 mod schedule;
 pub mod slots;
 

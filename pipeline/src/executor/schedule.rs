@@ -2,8 +2,9 @@
 
 use super::Executor;
 use super::job::{Job, forget, verify};
+use super::room::Room;
 use super::slots::{Place, Slots};
-use crate::campaign::{Node, Standing, Walk};
+use crate::campaign::{Node, Resolved, Standing, Walk};
 use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::progress::Total;
@@ -29,8 +30,7 @@ pub(super) struct Schedule<'a> {
     /// What was begun or forgotten in this process, by fingerprint: neither is to be done to a stage that is the same.
     touched: BTreeSet<String>,
     running: BTreeMap<usize, Running>,
-    /// Bytes of the host that were free when nothing was being done; `None` where the system does not say.
-    free: Option<f64>,
+    room: Room,
     errors: Vec<PipelineError>,
     /// Nothing begins any more.
     closed: bool,
@@ -91,7 +91,7 @@ impl<'a> Schedule<'a> {
         let stages: Vec<Course> = walk.positions().map(course).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
         let (touched, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
-        Self { executor, walk, slots, stages, touched, running, free: None, errors, closed: false, total }
+        Self { executor, walk, slots, stages, touched, running, room: Room::default(), errors, closed: false, total }
     }
 
     /// Whether nothing is being done, nor will be.
@@ -194,19 +194,18 @@ impl<'a> Schedule<'a> {
         if !self.allows(is_run) {
             return Ok(None);
         }
-        let Memory { host, device } = stage.memory(self.slots.any(), None);
-        // a run sees for itself what it takes of a GPU
-        let least = host + if matches!(self.slots.any(), Device::Cpu(_)) { device } else { 0.0 };
-        let read = resolved.inputs.iter().flatten().filter_map(|input| input.path.metadata().ok());
-        let read = read.map(|file| file.len() as f64 * BYTES_PER_BYTE_READ).fold(0.0, f64::max);
-        let memory = if is_run { least } else { least.max(read) };
-        if !self.has_room(least, memory)? {
+        let place = if is_run { self.slots.take(stage, alone) } else { None };
+        if is_run && place.is_none() {
             return Ok(None);
         }
-        let place = match is_run.then(|| self.slots.take(stage, alone)) {
-            Some(None) => return Ok(None),
-            place => place.flatten(),
-        };
+        let (least, memory) = self.host_memory(n, &resolved);
+        match self.room.take(least, memory, memory::available, || self.executor.snapshots.clear()) {
+            Ok(true) => {}
+            refused => {
+                place.into_iter().for_each(|place| self.slots.give_back(place));
+                return refused.map(|_| None);
+            }
+        }
         let stages = self.same(n);
         let node = self.joined(&stages);
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
@@ -214,13 +213,27 @@ impl<'a> Schedule<'a> {
         self.touched.insert(fingerprint.clone());
         let job = Job { node, resolved, device };
         if let Err(error) = job.begin(self.executor) {
-            place.into_iter().for_each(|place| self.slots.give_back(place));
+            self.give_back(place, memory);
             return Err(error);
         }
         stages.iter().for_each(|&n| self.stages[n].state = State::Running);
         self.running.insert(n, Running { stages, fingerprint, folder, place, memory });
         self.total.running(self.running.len());
         Ok(Some(job))
+    }
+
+    /// Bytes of the host that stage `n` needs, and that it may take.
+    fn host_memory(&self, n: usize, resolved: &Resolved) -> (f64, f64) {
+        let stage = self.walk.stage(n);
+        let Memory { host, device } = stage.memory(self.slots.any(), None);
+        // a run sees for itself what it takes of a GPU
+        let least = host + if matches!(self.slots.any(), Device::Cpu(_)) { device } else { 0.0 };
+        if stage.as_run().is_some() {
+            return (least, least);
+        }
+        let files = resolved.inputs.iter().flatten().filter_map(|input| input.path.metadata().ok());
+        let read = files.map(|file| file.len() as f64 * BYTES_PER_BYTE_READ).fold(0.0, f64::max);
+        (least, least.max(read))
     }
 
     /// Whether one more stage may be done, a run or another one.
@@ -249,40 +262,13 @@ impl<'a> Schedule<'a> {
         if runs.len() > 1 { Node::new(Evolve::joined(&runs), Vec::new()) } else { nodes[stages[0]].clone() }
     }
 
-    /// Whether the host has room for what takes `least` bytes at the least, and may take `memory`, beside what is being done.
-    ///
-    /// # Errors
-    /// [`PipelineError::Memory`] if it has not even room for this alone.
-    fn has_room(&mut self, least: f64, memory: f64) -> Result<bool, PipelineError> {
-        if self.running.is_empty() {
-            self.free = memory::available();
-            if self.free.is_some_and(|free| memory > free) {
-                self.executor.snapshots.clear();
-                self.free = memory::available();
-            }
-            return match self.free {
-                Some(available) if least > available => Err(PipelineError::Memory { needed: least, available }),
-                _ => Ok(true),
-            };
-        }
-        // what has just begun has not taken yet what it will
-        let taken: f64 = self.running.values().map(|running| running.memory).sum();
-        let within = |free: Option<f64>, bytes: f64| free.is_none_or(|free| bytes <= free);
-        if !within(self.free, taken + memory) {
-            return Ok(false);
-        }
-        if !within(memory::available(), memory) {
-            self.executor.snapshots.clear();
-        }
-        Ok(within(memory::available(), memory))
-    }
-
     /// Takes in how a job has ended.
     pub(super) fn ended(&mut self, number: usize, outcome: Result<(), PipelineError>) {
-        let Running { stages, fingerprint, folder, place, .. } = self.running.remove(&number).expect("it was begun");
+        let Running { stages, fingerprint, folder, place, memory } =
+            self.running.remove(&number).expect("it was begun");
         self.total.running(self.running.len());
         let whole = place.as_ref().is_none_or(|place| place.whole);
-        place.into_iter().for_each(|place| self.slots.give_back(place));
+        self.give_back(place, memory);
         match outcome {
             Ok(()) => {
                 for &n in &stages {
@@ -314,6 +300,11 @@ impl<'a> Schedule<'a> {
         let running = self.running.remove(&number).expect("it was begun");
         running.stages.iter().for_each(|&n| self.stages[n].state = State::Failed);
         self.close(format!("a bug in {}", running.folder));
+    }
+
+    fn give_back(&mut self, place: Option<Place>, memory: f64) {
+        place.into_iter().for_each(|place| self.slots.give_back(place));
+        self.room.give_back(memory);
     }
 
     /// What has been reached, and everything that went wrong.

@@ -41,6 +41,8 @@ pub struct History {
     pub ending: Option<Event>,
     /// Folders that were to be deleted, in case they are still there.
     pub removed: BTreeSet<String>,
+    /// The folders of all stages.
+    folders: BTreeSet<String>,
     begun: usize,
 }
 
@@ -61,9 +63,8 @@ impl History {
         if let Some(stage) = self.stage(fingerprint).filter(|stage| !stage.folder.is_empty()) {
             return stage.folder.clone();
         }
-        let taken = |name: &String| self.stages.values().any(|stage| stage.folder == *name);
         let mut names = (DIGITS..=fingerprint.len()).map(|digits| format!("{label}-{}", &fingerprint[..digits]));
-        names.find(|name| !taken(name)).expect("no other stage has the whole fingerprint")
+        names.find(|name| !self.folders.contains(name)).expect("no other stage has the whole fingerprint")
     }
 
     /// Takes an event in.
@@ -74,6 +75,7 @@ impl History {
             Event::StageStarted { fingerprint, folder, kind, identity } => {
                 self.begun += 1;
                 self.removed.remove(folder);
+                self.folders.insert(folder.clone());
                 let begun = self.begun;
                 let stage = self.of(fingerprint);
                 stage.begun = begun;
@@ -119,7 +121,10 @@ impl History {
                 stage.forced = true;
             }
             Event::StageRemoved { fingerprint } => {
-                self.removed.extend(self.stages.remove(fingerprint).map(|stage| stage.folder));
+                if let Some(stage) = self.stages.remove(fingerprint) {
+                    self.folders.remove(&stage.folder);
+                    self.removed.insert(stage.folder);
+                }
             }
         }
     }
