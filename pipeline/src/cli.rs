@@ -2,6 +2,7 @@
 
 use crate::control::parse_walltime;
 use clap::{Args, Parser, Subcommand};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub enum Command {
     Run(Run),
     /// Show what `run` would do
     Plan(Plan),
+    /// Say why `run` would do a stage, or do it again: what differs from what was done before
+    Explain(Explain),
     /// Go on with the campaign in a folder, as it was started
     #[command(after_help = REQUESTS)]
     Resume {
@@ -40,6 +43,14 @@ pub enum Command {
     Report {
         /// The campaign folder
         dir: PathBuf,
+    },
+    /// List what lies in a campaign folder that its recipe does not refer to; with --yes delete it
+    Clean {
+        /// The campaign folder
+        dir: PathBuf,
+        /// Delete it
+        #[arg(long)]
+        yes: bool,
     },
     /// Show what a snapshot holds, and check its digests
     Inspect {
@@ -70,13 +81,21 @@ pub struct Recipe {
 /// Where to compute, and for how long.
 #[derive(Clone, Debug, Args)]
 pub struct Machine {
-    /// auto, cpu or cuda:N
-    #[arg(long, default_value = "auto")]
-    pub device: String,
-    /// Threads of the CPU (0: one per core)
+    /// auto, cpu or cuda:N; several GPUs of one kind as cuda:0,cuda:1
+    #[arg(long, default_value = "auto", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// Stages that are done at the same time; runs among them share the devices [default: a run on each device, and an
+    /// initial condition or an analysis beside each]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Do everything that does not need a stage that has failed; without this nothing new begins after a failure, and runs
+    /// end with a checkpoint
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Threads of the CPU, which all jobs share (0: one per core)
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// GiB of the device's memory that a run may take [default: what is free]
+    /// GiB of each device's memory that runs may take, together [default: what is free]
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
     /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and
@@ -97,6 +116,12 @@ pub struct Run {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Do these stages again, though they may be done
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    pub force: Vec<String>,
     /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
@@ -111,6 +136,21 @@ pub struct Plan {
     /// What to plan
     #[command(flatten)]
     pub recipe: Recipe,
+    /// The campaign folder [default: in the working directory, named after the recipe]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+}
+
+/// `comove explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The recipe (a .rhai file)
+    pub recipe: PathBuf,
+    /// The stage: its number, folder, name or kind, as `plan` shows them
+    pub stage: String,
+    /// Set a parameter of the recipe
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,

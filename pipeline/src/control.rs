@@ -3,7 +3,7 @@
 //! | request | what happens |
 //! |---|---|
 //! | SIGINT, SIGTERM, SIGUSR1, a file `stop` | the step in progress ends, a checkpoint is written, and the process leaves with the exit code "resumable" |
-//! | a file `dump` | a checkpoint after the step in progress; the file goes once it is on disk |
+//! | a file `dump` | a checkpoint after the step in progress; the file goes once those of all runs are on disk |
 //! | a file `pause` | the same, and the campaign waits until the file is gone |
 //! | the wall-clock limit | as a signal, as soon as the next step and a checkpoint might not end in time |
 //!
@@ -14,11 +14,12 @@ use crate::error::PipelineError;
 use crate::ledger::{Event, Ledger};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The exit code "resumable".
@@ -67,23 +68,66 @@ pub struct Control {
     folder: PathBuf,
     signal: Arc<AtomicUsize>,
     walltime: Option<Walltime>,
-    /// Whether the work in progress looks at requests itself.
-    attentive: Arc<AtomicBool>,
+    shared: Arc<Mutex<Shared>>,
 }
 
-/// While it lives, the work in progress looks at requests itself and saves what it has.
+/// What the runs in progress know of each other.
+#[derive(Debug, Default)]
+struct Shared {
+    /// The runs that look at requests themselves, by the order in which they came.
+    attentive: BTreeSet<u64>,
+    /// How many have come.
+    count: u64,
+    /// Where a checkpoint is asked for: the runs that have not written it yet.
+    dump: Option<BTreeSet<u64>>,
+    /// Why everything is to end, if not because somebody asked from outside.
+    closed: Option<String>,
+}
+
+/// While it lives, a run looks at requests itself and saves what it has.
 #[derive(Debug)]
-pub struct Attention(Arc<AtomicBool>);
+pub struct Attention {
+    control: Control,
+    run: u64,
+}
+
+impl Attention {
+    /// Whether a checkpoint is asked for that this run has not written.
+    pub fn dump(&self) -> bool {
+        let mut shared = self.control.shared();
+        if shared.dump.is_none() && self.control.is_there("dump") {
+            shared.dump = Some(shared.attentive.clone());
+        }
+        shared.dump.as_ref().is_some_and(|left| left.contains(&self.run))
+    }
+
+    /// The checkpoint that was asked for is on disk; the last run that says so removes the request.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`] if it cannot be removed.
+    pub fn dumped(&self) -> Result<(), PipelineError> {
+        let mut shared = self.control.shared();
+        let Some(left) = &mut shared.dump else { return Ok(()) };
+        left.remove(&self.run);
+        if left.is_empty() {
+            shared.dump = None;
+            self.control.answer("dump")?;
+        }
+        Ok(())
+    }
+}
 
 impl Drop for Attention {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
+        // a run that has ended has left what it was asked for; a request that cannot be removed is met by the next run
+        let _ = self.dumped();
+        self.control.shared().attentive.remove(&self.run);
     }
 }
 
 impl Control {
     fn new(folder: &Path, walltime: Option<Walltime>) -> Self {
-        Self { folder: folder.into(), signal: Arc::default(), walltime, attentive: Arc::default() }
+        Self { folder: folder.into(), signal: Arc::default(), walltime, shared: Arc::default() }
     }
 
     /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed.
@@ -120,18 +164,31 @@ impl Control {
         Ok(())
     }
 
-    /// The work in progress looks at requests from now on.
+    /// A run looks at requests from now on.
     pub fn attend(&self) -> Attention {
-        self.attentive.store(true, Ordering::Relaxed);
-        Attention(Arc::clone(&self.attentive))
+        let mut shared = self.shared();
+        shared.count += 1;
+        let run = shared.count;
+        shared.attentive.insert(run);
+        Attention { control: self.clone(), run }
+    }
+
+    /// Runs are to end with a checkpoint, for a reason of the program's own.
+    pub fn close(&self, because: String) {
+        self.shared().closed.get_or_insert(because);
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        // no holder of the lock leaves it half changed
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn leave_when_overdue(&self, ledger: &Ledger) {
         let mut unheard_since = None;
         let by = loop {
             std::thread::sleep(LOOK);
-            let Some(by) = self.stop(Duration::ZERO) else { continue };
-            let heard = self.attentive.load(Ordering::Relaxed);
+            let Some(by) = self.request(Duration::ZERO) else { continue };
+            let heard = !self.shared().attentive.is_empty();
             if heard {
                 unheard_since = None;
             }
@@ -151,6 +208,11 @@ impl Control {
     /// Who asks to stop, if anyone does. `next`: what the next thing takes that cannot be stopped, with what it takes to
     /// save the state after it.
     pub fn stop(&self, next: Duration) -> Option<String> {
+        self.request(next).or_else(|| self.shared().closed.clone())
+    }
+
+    /// Who asks from outside, or whether time is short.
+    fn request(&self, next: Duration) -> Option<String> {
         match self.signal.load(Ordering::Relaxed) as i32 {
             SIGINT => return Some("SIGINT".into()),
             SIGTERM => return Some("SIGTERM".into()),
@@ -165,19 +227,6 @@ impl Control {
     /// Whether the process has a wall-clock limit.
     pub fn has_walltime(&self) -> bool {
         self.walltime.is_some()
-    }
-
-    /// Whether a checkpoint is asked for.
-    pub fn dump(&self) -> bool {
-        self.is_there("dump")
-    }
-
-    /// The checkpoint that was asked for is on disk.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`] if the request cannot be removed.
-    pub fn dumped(&self) -> Result<(), PipelineError> {
-        self.answer("dump")
     }
 
     /// Whether a pause is asked for.
@@ -277,5 +326,36 @@ mod tests {
         assert!(control.stop(Duration::ZERO).unwrap().ends_with("/stop"));
         control.signal.store(SIGUSR1 as usize, Ordering::Relaxed);
         assert_eq!(control.stop(Duration::ZERO).as_deref(), Some("SIGUSR1"));
+    }
+
+    /// One of two runs must not answer for the other; a run that ends has nothing left to write.
+    #[test]
+    fn a_dump_is_asked_of_every_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (control, request) = (Control::new(folder.path(), None), folder.path().join("dump"));
+        let [first, second] = [control.attend(), control.attend()];
+        for second_ends in [false, true] {
+            assert!(!first.dump());
+            std::fs::write(&request, "").unwrap();
+            assert!(first.dump());
+            first.dumped().unwrap();
+            assert!(request.exists() && !first.dump() && second.dump());
+            if !second_ends {
+                second.dumped().unwrap();
+                assert!(!request.exists() && !second.dump());
+            }
+        }
+        drop(second);
+        assert!(!request.exists());
+    }
+
+    /// A failure ends runs, but is no request from outside, which would end the process.
+    #[test]
+    fn the_program_itself_may_end_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let control = Control::new(folder.path(), None);
+        control.clone().close("a failure".into());
+        assert_eq!(control.stop(Duration::ZERO).as_deref(), Some("a failure"));
+        assert_eq!(control.request(Duration::ZERO), None);
     }
 }

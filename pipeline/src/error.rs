@@ -82,6 +82,9 @@ pub enum PipelineError {
         /// Why.
         source: Box<PipelineError>,
     },
+    /// Several stages failed.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<PipelineError>),
     /// Stopped on request, with everything saved.
     #[error("stopped by {by}; `comove resume {folder}` continues", folder = .folder.display())]
     Interrupted {
@@ -149,6 +152,27 @@ impl PipelineError {
         }
     }
 
+    /// All of them as one; `None` if there is none.
+    pub fn all(mut errors: Vec<Self>) -> Option<Self> {
+        match errors.len() {
+            0 | 1 => errors.pop(),
+            _ => Some(Self::Several(errors)),
+        }
+    }
+
+    /// Who asked to stop, if that is what ended the work.
+    pub fn interrupted_by(&self) -> Option<String> {
+        match self {
+            Self::Interrupted { by, .. } => Some(by.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether the same may succeed another time: what failed was the system or the device, not what was asked for.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.exit_code(), 6 | 8)
+    }
+
     /// An [`PipelineError::Io`] about `path`: the argument of `map_err`.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.into(), source }
@@ -178,6 +202,7 @@ impl PipelineError {
             },
             Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),
+            Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
             Self::Interrupted { .. } => RESUMABLE,
         }
     }

@@ -7,7 +7,7 @@
 //! | [`stage`] | one file per kind of stage: its options and what it does |
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
-//! | [`executor`] | runs what is not yet done |
+//! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
 //! | [`progress`], [`logging`], [`control`] | the terminal, the log file, what is asked for from outside |
 //! | [`moment`] | redshift or time: where a run is |

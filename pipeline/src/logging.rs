@@ -1,4 +1,5 @@
-//! The log: everything to `log.txt`, the gist of it to the terminal above the progress line.
+//! The log: everything to `log.txt`, the gist of it to the terminal above the progress lines. What a stage says begins with
+//! its folder's name.
 
 use crate::error::PipelineError;
 use crate::progress::Progress;
@@ -6,11 +7,46 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
+use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry::LookupSpan;
 
-/// Writes whole log lines above the progress line.
+/// A line of the log: on request time and level, then the stage, then the message.
+struct Line {
+    dated: bool,
+}
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        if self.dated {
+            SystemTime.format_time(&mut line)?;
+            write!(line, " {:>5} ", event.metadata().level())?;
+        }
+        for span in context.event_scope().into_iter().flatten() {
+            if let Some(fields) = span.extensions().get::<FormattedFields<N>>() {
+                write!(line, "{fields}: ")?;
+            }
+        }
+        context.format_fields(line.by_ref(), event)?;
+        writeln!(line)
+    }
+}
+
+/// Writes whole log lines above the progress lines.
 #[derive(Clone)]
 struct Terminal(Progress);
 
@@ -31,12 +67,12 @@ impl Write for Terminal {
 /// [`PipelineError::Io`].
 pub fn start(file: &Path, progress: &Progress) -> Result<(), PipelineError> {
     let log = OpenOptions::new().create(true).append(true).open(file).map_err(PipelineError::io(file))?;
-    let to_file = fmt::layer().with_ansi(false).with_target(false).with_writer(Mutex::new(log));
+    let values = || fmt::format::debug_fn(|line, _, value| write!(line, "{value:?}"));
+    let to_file = fmt::layer().event_format(Line { dated: true }).fmt_fields(values()).with_writer(Mutex::new(log));
     let terminal = Terminal(progress.clone());
     let to_terminal = fmt::layer()
-        .without_time()
-        .with_target(false)
-        .with_level(false)
+        .event_format(Line { dated: false })
+        .fmt_fields(values())
         .with_ansi(false)
         .with_writer(move || terminal.clone())
         .with_filter(LevelFilter::INFO);

@@ -246,6 +246,8 @@ fn two_runs_that_differ_in_their_end() {
         let said = place.run(&twins(first, second));
         assert_eq!(said.matches("done before").count(), 5, "{said}");
         assert_eq!(place.report().matches("<h2>The run</h2>").count(), 1, "{}", place.report());
+        let begun = place.events("stage_started");
+        assert_eq!(begun.iter().filter(|event| event["kind"] == "evolve").count(), 1, "one run does both");
     }
 }
 

@@ -65,6 +65,12 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     temporary.rename(path)
 }
 
+/// Whether a file is called as one that is not finished.
+pub fn is_leftover(name: &str) -> bool {
+    let process = name.rsplit_once(MARK).map(|(_, process)| process);
+    name.starts_with('.') && process.is_some_and(|process| process.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Removes what killed processes have left half written in a folder that nobody else writes to now.
 ///
 /// # Errors
@@ -72,10 +78,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let left = name.rsplit_once(MARK).is_some_and(|(_, id)| id.bytes().all(|b| b.is_ascii_digit()));
-        if name.starts_with('.') && left {
+        if is_leftover(&entry.file_name().to_string_lossy()) {
             fs::remove_file(entry.path())?;
         }
     }

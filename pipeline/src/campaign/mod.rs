@@ -1,10 +1,13 @@
 //! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet.
 
 pub mod fingerprint;
+pub mod select;
+pub mod walk;
 
 use crate::recipe::Program;
 use crate::stage::Stage;
 use std::sync::Arc;
+pub use walk::{Resolved, Standing, Walk};
 
 /// A stage in the graph: shared, so that two analyses of one run name the same node.
 #[derive(Clone, Debug)]
@@ -45,6 +48,8 @@ pub struct Campaign {
     pub name: String,
     /// Its stages in the order in which they run.
     pub stages: Vec<Node>,
+    /// How often a stage is tried that fails for what may pass: disk, device, memory.
+    pub attempts: u32,
     /// The compiled recipe, for closures.
     pub program: Option<Arc<Program>>,
 }
@@ -56,7 +61,7 @@ impl Campaign {
         for node in wanted {
             visit(node, &mut stages);
         }
-        Self { name: name.into(), stages, program: None }
+        Self { name: name.into(), stages, attempts: 1, program: None }
     }
 
     /// The positions in `stages` of what a stage needs.

@@ -1,7 +1,9 @@
 //! What each subcommand does.
 
 mod check;
+mod clean;
 mod doctor;
+mod explain;
 mod inspect;
 mod plan;
 mod report;
@@ -11,6 +13,7 @@ mod status;
 use crate::cli::{Cli, Command};
 use crate::error::PipelineError;
 use crate::folder::{CampaignFolder, Manifest};
+use crate::ledger::{History, history};
 use crate::recipe::{self, Recipe, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +27,8 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
         Command::Run(arguments) => run::run(arguments),
         Command::Resume { dir, machine } => run::resume(&dir, &machine),
         Command::Plan(arguments) => plan::plan(arguments),
+        Command::Explain(arguments) => explain::explain(arguments),
+        Command::Clean { dir, yes } => clean::clean(&dir, yes),
         Command::Status { dir } => status::status(&dir),
         Command::Report { dir } => report::report(&dir),
         Command::Inspect { file } => inspect::inspect(&file),
@@ -64,6 +69,28 @@ fn stored(folder: &CampaignFolder) -> Result<(Recipe, Manifest), PipelineError> 
     let (manifest, text) = folder.load()?;
     let source = Source { path: manifest.recipe.clone(), text };
     Ok((recipe::evaluate(source, manifest.parameters.clone())?, manifest))
+}
+
+/// A recipe's campaign as it stands: what it evaluates to, its folder, and what has happened there, if anything has.
+fn standing(
+    path: &Path,
+    parameters: Vec<(String, String)>,
+    dir: Option<PathBuf>,
+) -> Result<(Recipe, PathBuf, History), PipelineError> {
+    let mut source = read(path)?;
+    source.path = std::path::absolute(path).map_err(PipelineError::io(path))?;
+    let recipe = recipe::evaluate(source, given(parameters)?)?;
+    let dir = directory(dir, path);
+    let history = happened(&dir)?;
+    Ok((recipe, dir, history))
+}
+
+/// What has happened in a campaign folder; nothing if there is none.
+fn happened(dir: &Path) -> Result<History, PipelineError> {
+    match CampaignFolder::open(dir) {
+        Ok(folder) => Ok(history::read(&folder.ledger())?.0),
+        Err(_) => Ok(History::default()),
+    }
 }
 
 /// The campaign folder: as given, or the recipe's default.

@@ -1,30 +1,23 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{directory, given, print, read};
+use super::{print, standing};
+use crate::campaign::{Standing, Walk};
 use crate::cli;
 use crate::error::PipelineError;
-use crate::executor::{Resolved, resolve, result_of};
-use crate::folder::CampaignFolder;
-use crate::ledger::{History, StageHistory, history};
-use crate::recipe::{self, Recipe};
-use crate::stage::{Input, Memory, Stage, StageResult};
+use crate::ledger::{History, StageHistory};
+use crate::recipe::Recipe;
+use crate::stage::{Input, Memory, Stage};
 use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::{Octree, Snapshot};
+use std::path::Path;
 
 /// Prints the plan.
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
-    let path = arguments.recipe.recipe;
-    let mut source = read(&path)?;
-    source.path = std::path::absolute(&path).map_err(PipelineError::io(&path))?;
-    let recipe = recipe::evaluate(source, given(arguments.recipe.parameters)?)?;
-    let dir = directory(arguments.dir, &path);
-    let (history, folder) = match CampaignFolder::open(&dir) {
-        Ok(folder) => (history::read(&folder.ledger())?.0, Some(folder)),
-        Err(_) => (History::default(), None),
-    };
+    let cli::Recipe { recipe, parameters } = arguments.recipe;
+    let (recipe, dir, history) = standing(&recipe, parameters, arguments.dir)?;
     print(&format!("campaign \"{}\" in {}", recipe.campaign.name, dir.display()));
-    lines(&recipe, &history, folder.as_ref())?.iter().for_each(|line| print(&line.text));
+    lines(&recipe, &history, &dir)?.iter().for_each(|line| print(&line.text));
     Ok(())
 }
 
@@ -36,54 +29,42 @@ pub(super) struct Line {
     pub(super) done: bool,
 }
 
-/// One entry a stage.
-pub(super) fn lines(
-    recipe: &Recipe,
-    history: &History,
-    folder: Option<&CampaignFolder>,
-) -> Result<Vec<Line>, PipelineError> {
+/// One entry a stage of the campaign in `folder`, which need not be there.
+pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result<Vec<Line>, PipelineError> {
     let device = Device::cpu(1)?;
-    let mut results: Vec<Option<StageResult>> = Vec::new();
+    let mut walk = Walk::new(&recipe.campaign, folder);
     let mut lines = Vec::new();
-    for (n, node) in recipe.campaign.stages.iter().enumerate() {
-        let stage = node.stage();
-        let inputs = recipe.campaign.inputs_of(node);
-        let known: Option<Vec<&StageResult>> = inputs.iter().map(|&n| results[n].as_ref()).collect();
+    for n in walk.positions() {
+        let stage = walk.stage(n);
         let mut begun = None;
-        let (state, result) = match (stage.given(), known) {
-            (Some(given), _) => ("given".to_owned(), Some(given?)),
-            (None, None) => {
-                let after: Vec<String> = inputs.iter().map(|n| (n + 1).to_string()).collect();
-                (format!("to do, after {}", after.join(" and ")), None)
-            }
-            (None, Some(known)) => {
-                let resolved = resolve(node, &known, history)?;
-                let stage_history = history.stage(&resolved.fingerprint);
-                let done = stage_history.filter(|h| stage.is_done(h)).zip(folder);
-                let result = done.map(|(h, folder)| result_of(stage, folder, &resolved.folder, h));
-                let from = if result.is_none() { goes_on_from(stage, &resolved, stage_history, folder) } else { None };
-                let state = state_of(stage_history, result.is_some(), from.as_ref());
+        let standing = walk.look(n, history)?;
+        let state = match (standing, walk.resolved(n)) {
+            (_, Some(resolved)) => {
+                let known = history.stage(&resolved.fingerprint);
+                let own = folder.join(&resolved.folder);
+                let from =
+                    if standing == Standing::Done { None } else { goes_on_from(stage, &own, known, &resolved.inputs) };
+                let state = state_of(known, standing, from.as_ref());
                 begun = from.and_then(octree);
-                (format!("{state} ({})", resolved.folder), result)
+                format!("{state} ({})", resolved.folder)
+            }
+            (Standing::Given, None) => "given".to_owned(),
+            (_, None) => {
+                let after: Vec<String> = walk.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
+                format!("to do, after {}", after.join(" and "))
             }
         };
-        let memory = if result.is_none() { memory_of(stage, &device, begun.as_ref()) } else { String::new() };
+        let done = walk.result(n).is_some();
+        let memory = if done { String::new() } else { memory_of(stage, &device, begun.as_ref()) };
         let text = format!("{:>3}  {:<16} {state}\n     {}{memory}", n + 1, stage.kind(), stage.describe());
-        lines.push(Line { text, done: result.is_some() });
-        results.push(result);
+        lines.push(Line { text, done });
     }
     Ok(lines)
 }
 
-/// The snapshot that a run would go on from: the first that is whole, as when it runs.
-fn goes_on_from(
-    stage: &dyn Stage,
-    resolved: &Resolved,
-    history: Option<&StageHistory>,
-    folder: Option<&CampaignFolder>,
-) -> Option<Input> {
-    let own = folder.map(|folder| folder.path().join(&resolved.folder)).unwrap_or_default();
-    let candidates = stage.goes_on_from(&own, history.unwrap_or(&StageHistory::default()), &resolved.inputs);
+/// The snapshot that a run in the folder `own` would go on from: the first that is whole, as when it runs.
+fn goes_on_from(stage: &dyn Stage, own: &Path, history: Option<&StageHistory>, inputs: &[Vec<Input>]) -> Option<Input> {
+    let candidates = stage.goes_on_from(own, history.unwrap_or(&StageHistory::default()), inputs);
     candidates.into_iter().find(|input| input.is_whole().unwrap_or(false))
 }
 
@@ -109,9 +90,9 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 }
 
 /// What there is of a stage, in words.
-fn state_of(history: Option<&StageHistory>, done: bool, from: Option<&Input>) -> String {
+fn state_of(history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
-    if done {
+    if standing == Standing::Done {
         return "done".into();
     }
     match (from, &history.failure) {

@@ -1,8 +1,8 @@
 //! `comove report`: the HTML page, from what the stages have left.
 
 use super::{print, stored};
+use crate::campaign::Walk;
 use crate::error::PipelineError;
-use crate::executor::{resolve, result_of};
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, history};
 use crate::recipe::Recipe;
@@ -30,31 +30,19 @@ pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
 /// [`PipelineError::Io`], [`PipelineError::Input`], [`PipelineError::Analysis`].
 pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History) -> Result<PathBuf, PipelineError> {
     let campaign = &recipe.campaign;
-    let mut results: Vec<Option<StageResult>> = Vec::new();
+    let mut walk = Walk::new(campaign, folder.path());
+    let mut shown: Vec<PathBuf> = Vec::new();
     let mut sections = Vec::new();
-    for node in &campaign.stages {
-        let inputs: Option<Vec<&StageResult>> =
-            campaign.inputs_of(node).into_iter().map(|n| results[n].as_ref()).collect();
-        let result = match (node.stage().given(), inputs) {
-            (Some(given), _) => Some(given?),
-            (None, None) => None,
-            (None, Some(inputs)) => {
-                let resolved = resolve(node, &inputs, history)?;
-                let done = history.stage(&resolved.fingerprint).filter(|h| node.stage().is_done(h));
-                done.map(|h| result_of(node.stage(), folder, &resolved.folder, h))
-            }
-        };
+    for n in walk.positions() {
+        walk.look(n, history)?;
         // runs that differ in where they end share a folder, and its section
-        let shown = |result: &StageResult| results.iter().flatten().any(|before| before.folder == result.folder);
-        if let Some(result) = &result
-            && result.artefact(section::FILE).is_some()
-            && !shown(result)
-        {
+        let section = walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
+        if let Some(result) = section.filter(|result| !shown.contains(&result.folder)) {
             sections.push(read(&result.folder).unwrap_or_else(|error| left_out(&result.folder, &error)));
+            shown.push(result.folder.clone());
         }
-        results.push(result);
     }
-    let provenance = provenance(recipe, folder, history, results.iter().flatten());
+    let provenance = provenance(recipe, folder, history, walk.results());
     let page = Report { title: campaign.name.clone(), recipe_text: recipe.source.text.clone(), sections, provenance };
     page.write(&folder.report())?;
     Ok(folder.report())

@@ -1,10 +1,11 @@
 //! `comove run` and `comove resume`.
 
-use super::{directory, given, print, read, report, stored};
+use super::{directory, given, happened, print, read, report, stored};
+use crate::campaign::select::Choice;
 use crate::cli::{self, Cli, Machine};
 use crate::control::{Control, Walltime};
 use crate::error::PipelineError;
-use crate::executor::Executor;
+use crate::executor::{Executor, Slots};
 use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
@@ -14,9 +15,9 @@ use crate::recipe::{self, Recipe};
 use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
 use clap::CommandFactory;
-use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::Role;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,11 +33,13 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     // absolute, so that a later `resume` finds the files that the recipe names
     source.path = std::path::absolute(&path).map_err(PipelineError::io(&path))?;
     let recipe = recipe::evaluate(source, parameters.clone())?;
-    let device = device(&arguments.machine)?;
-    let folder = CampaignFolder::create(&directory(arguments.dir, &path))?;
+    let slots = slots(&arguments.machine)?;
+    let dir = directory(arguments.dir, &path);
+    let choice = Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?;
+    let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, &device, walltime, lock)
+    campaign(&recipe, &folder, choice, slots, &arguments.machine, walltime, lock)
 }
 
 /// Goes on with the campaign in a folder.
@@ -45,50 +48,51 @@ pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError>
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    campaign(&recipe, &folder, &device(machine)?, walltime, lock)
+    let choice = Choice::all(&recipe.campaign);
+    campaign(&recipe, &folder, choice, slots(machine)?, machine, walltime, lock)
 }
 
-fn device(machine: &Machine) -> Result<Device, PipelineError> {
+fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
     // analyses use the global pool; a second call in one process (tests) keeps the first pool
     let _ = rayon::ThreadPoolBuilder::new().num_threads(machine.threads).build_global();
-    let device = Device::from_name(&machine.device, machine.threads)?;
-    Ok(match machine.memory {
-        Some(gib) => device.limited_to((gib * GIB) as u64),
-        None => device,
-    })
+    let limit = machine.memory.map(|gib| (gib * GIB) as u64);
+    Slots::new(&machine.device, machine.threads, machine.jobs.map(NonZeroUsize::get), limit)
 }
 
 fn campaign(
     recipe: &Recipe,
     folder: &CampaignFolder,
-    device: &Device,
+    choice: Choice,
+    slots: Slots,
+    machine: &Machine,
     walltime: Option<Walltime>,
     _lock: Lock,
 ) -> Result<(), PipelineError> {
     let progress = Progress::on_terminal();
     logging::start(&folder.log(), &progress)?;
     let control = Control::listen(folder.path(), walltime)?;
-    tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), device.name());
+    tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), slots.describe());
     let ledger = Arc::new(Ledger::open(&folder.ledger())?);
     control.enforce(&ledger)?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
         program: concat!("comove ", env!("CARGO_PKG_VERSION")).into(),
-        device: format!("{}; {}", device.name(), device.class()),
+        device: format!("{}; {}", slots.describe(), slots.any().class()),
         process: process(),
     })?;
-    let mut executor = Executor {
+    let executor = Executor {
         campaign: &recipe.campaign,
         folder,
         ledger: &ledger,
         snapshots: Snapshots::default(),
-        device,
         progress: &progress,
         control: &control,
         recipe: &recipe.source.text,
+        choice,
+        keep_going: machine.keep_going,
     };
-    let outcome = executor.run();
+    let outcome = executor.run(slots);
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }

@@ -12,7 +12,7 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (history, _) = history::read(&folder.ledger())?;
     let (recipe, _) = stored(&folder)?;
-    let lines = plan::lines(&recipe, &history, Some(&folder))?;
+    let lines = plan::lines(&recipe, &history, folder.path())?;
     let to_do = lines.iter().filter(|line| !line.done).count();
     let now = match (Lock::holder(folder.path()), &history.ending) {
         (Some(holder), _) => format!("running: {holder}"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of this format. A program refuses a ledger with a higher one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -163,6 +163,16 @@ pub enum Event {
         fingerprint: String,
         /// The message.
         reason: String,
+    },
+    /// A stage is to be done again as if it had never been: `run --force`.
+    StageForced {
+        /// Its fingerprint.
+        fingerprint: String,
+    },
+    /// A stage that the recipe no longer has is forgotten, and its folder deleted: `clean`.
+    StageRemoved {
+        /// Its fingerprint.
+        fingerprint: String,
     },
     /// The process was asked to stop; everything is saved.
     CampaignInterrupted {

@@ -2,7 +2,7 @@
 
 use super::event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
 use crate::error::PipelineError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Digits of a fingerprint in the name of a folder.
@@ -23,6 +23,12 @@ pub struct StageHistory {
     pub snapshots: Vec<SnapshotFile>,
     /// Why it failed last time.
     pub failure: Option<String>,
+    /// Files that were refused since it was done, and why.
+    pub refused: Vec<(String, String)>,
+    /// Whether it is to be done again on request.
+    pub forced: bool,
+    /// Its place in the order in which stages were begun last.
+    pub begun: usize,
 }
 
 /// Everything that has happened in a campaign folder.
@@ -33,6 +39,11 @@ pub struct History {
     pub start: Option<Event>,
     /// How the last process ended: `None` while it runs or if it was killed.
     pub ending: Option<Event>,
+    /// Folders that were to be deleted, in case they are still there.
+    pub removed: BTreeSet<String>,
+    /// The folders of all stages.
+    folders: BTreeSet<String>,
+    begun: usize,
 }
 
 impl History {
@@ -52,9 +63,8 @@ impl History {
         if let Some(stage) = self.stage(fingerprint).filter(|stage| !stage.folder.is_empty()) {
             return stage.folder.clone();
         }
-        let taken = |name: &String| self.stages.values().any(|stage| stage.folder == *name);
         let mut names = (DIGITS..=fingerprint.len()).map(|digits| format!("{label}-{}", &fingerprint[..digits]));
-        names.find(|name| !taken(name)).expect("no other stage has the whole fingerprint")
+        names.find(|name| !self.folders.contains(name)).expect("no other stage has the whole fingerprint")
     }
 
     /// Takes an event in.
@@ -63,7 +73,12 @@ impl History {
             Event::CampaignStarted { .. } => (self.start, self.ending) = (Some(event.clone()), None),
             Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
             Event::StageStarted { fingerprint, folder, kind, identity } => {
+                self.begun += 1;
+                self.removed.remove(folder);
+                self.folders.insert(folder.clone());
+                let begun = self.begun;
                 let stage = self.of(fingerprint);
+                stage.begun = begun;
                 stage.folder.clone_from(folder);
                 stage.kind.clone_from(kind);
                 stage.identity.clone_from(identity);
@@ -73,7 +88,9 @@ impl History {
             }
             Event::RunContinued { .. } => {}
             Event::SnapshotWritten { fingerprint, snapshot } => {
-                let snapshots = &mut self.of(fingerprint).snapshots;
+                let stage = self.of(fingerprint);
+                stage.refused.retain(|(file, _)| *file != snapshot.file);
+                let snapshots = &mut stage.snapshots;
                 snapshots.retain(|s| s.file != snapshot.file);
                 snapshots.push(snapshot.clone());
                 snapshots.sort_by(|x, y| x.moment().now().total_cmp(&y.moment().now()));
@@ -81,8 +98,9 @@ impl History {
             Event::SnapshotRemoved { fingerprint, file } => {
                 self.of(fingerprint).snapshots.retain(|s| s.file != *file);
             }
-            Event::FileRefused { fingerprint, file, .. } => {
+            Event::FileRefused { fingerprint, file, reason } => {
                 let stage = self.of(fingerprint);
+                stage.refused.push((file.clone(), reason.clone()));
                 stage.snapshots.retain(|s| s.file != *file);
                 if stage.artefacts.as_ref().is_some_and(|made| made.iter().any(|a| a.file == *file)) {
                     stage.artefacts = None;
@@ -92,8 +110,22 @@ impl History {
                 let stage = self.of(fingerprint);
                 stage.artefacts = Some(artefacts.clone());
                 stage.failure = None;
+                stage.refused.clear();
+                stage.forced = false;
             }
             Event::StageFailed { fingerprint, reason } => self.of(fingerprint).failure = Some(reason.clone()),
+            Event::StageForced { fingerprint } => {
+                let stage = self.of(fingerprint);
+                stage.artefacts = None;
+                stage.snapshots.clear();
+                stage.forced = true;
+            }
+            Event::StageRemoved { fingerprint } => {
+                if let Some(stage) = self.stages.remove(fingerprint) {
+                    self.folders.remove(&stage.folder);
+                    self.removed.insert(stage.folder);
+                }
+            }
         }
     }
 

@@ -153,7 +153,7 @@ mod tests {
         std::fs::write(&path, format!("{}\n{good}", &good[..20])).unwrap();
         let message = Ledger::open(&path).unwrap_err().to_string();
         assert!(message.contains("line 1 is not an event"), "{message}");
-        std::fs::write(&path, good.replace("\"version\":1", "\"version\":99")).unwrap();
+        std::fs::write(&path, good.replace(&format!("\"version\":{VERSION}"), "\"version\":99")).unwrap();
         let message = Ledger::open(&path).unwrap_err().to_string();
         assert!(message.contains("format 99"), "{message}");
     }

@@ -108,6 +108,11 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The run, if it is one: it computes on a device, and runs that differ in where they end are done together.
+    fn as_run(&self) -> Option<&evolve::Evolve> {
+        None
+    }
+
     /// The snapshots that it can go on from, the best first: of a run its own checkpoints before what it lacks, in
     /// `folder`, and what it starts from if that is a snapshot. The first that is whole is taken.
     fn goes_on_from(&self, _folder: &Path, _history: &StageHistory, _inputs: &[Vec<Input>]) -> Vec<Input> {

@@ -24,15 +24,17 @@ pub mod snapshot_view;
 
 use super::engine::Session;
 use super::error::{Refusal, plain};
-use super::options::to_json;
+use super::options::{decode, to_json};
 use super::source::Place;
 use crate::campaign::{Campaign, Node};
 use crate::moment::Moment;
 use crate::stage::formula::Formula;
 use crate::stage::ic::InitialFacts;
 use comove_ic::problems::Problem;
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,7 +64,7 @@ pub const USAGE: &[(&str, &str)] = &[
     ("compare", "compare(RUN, #{ … }), where RUN starts from a problem"),
     ("force_test", "force_test(#{ levels, pairs, … })"),
     ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
-    ("campaign", "campaign(\"name\", [STAGES])"),
+    ("campaign", "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })"),
 ];
 
 /// What a function of a recipe returns.
@@ -174,6 +176,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     analyses::register(engine, session);
     snapshot_view::register(engine);
     engine.register_fn("campaign", campaign);
+    engine.register_fn("campaign", |name: ImmutableString, stages: Array, options: Map| -> Bound<Campaign> {
+        let CampaignOptions { attempts } = decode("campaign", options)?;
+        Ok(Campaign { attempts: attempts.get(), ..campaign(name, stages)? })
+    });
 }
 
 fn register_param(engine: &mut Engine, session: &Arc<Session>) {
@@ -183,6 +189,14 @@ fn register_param(engine: &mut Engine, session: &Arc<Session>) {
         parameters.declare(&name, &default, &help).map_err(|message| Refusal::error("param", message, None))
     };
     engine.register_fn("param", declare);
+}
+
+/// How a campaign is run: outside all fingerprints.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CampaignOptions {
+    /// How often a stage is tried.
+    attempts: NonZeroU32,
 }
 
 fn campaign(name: ImmutableString, stages: Array) -> Bound<Campaign> {

@@ -83,6 +83,19 @@ impl Evolve {
         self.outputs.iter().copied().filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
     }
 
+    /// The run that does what all of these do, which differ in where they end and what they write.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn joined(runs: &[&Self]) -> Self {
+        let last = runs.iter().max_by(|x, y| x.end.now().total_cmp(&y.end.now())).expect("at least one");
+        let mut outputs: Vec<Moment> = runs.iter().flat_map(|run| run.outputs.iter().copied()).collect();
+        outputs.sort_by(|x, y| x.now().total_cmp(&y.now()));
+        outputs.dedup();
+        let checkpoints = Checkpoints::joined(runs.iter().map(|run| &run.checkpoints));
+        Self { outputs, checkpoints, ..(*last).clone() }
+    }
+
     /// What is left to do, in parts: each goes to the last output before a checkpoint, from which the next goes on.
     fn parts(&self, history: &StageHistory) -> Vec<Vec<Moment>> {
         let between = |x: f64, y: f64| checkpoints(history).any(|c| x < c.moment().now() && c.moment().now() <= y);
@@ -171,6 +184,10 @@ impl Stage for Evolve {
             (None, Origin::Formula(formula)) => of_root(formula.setup.root, 0.0),
             (None, Origin::Saved { .. }) => Memory::default(),
         }
+    }
+
+    fn as_run(&self) -> Option<&Self> {
+        Some(self)
     }
 
     fn is_done(&self, history: &StageHistory) -> bool {

@@ -57,6 +57,14 @@ impl Default for Checkpoints {
 }
 
 impl Checkpoints {
+    /// All that any of these ask for.
+    pub fn joined<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let every_minutes = all.clone().map(|one| one.every_minutes).fold(f64::INFINITY, f64::min);
+        let moments = |of: fn(&Self) -> &[f64]| all.clone().flat_map(of).copied().collect();
+        let (at_z, at_t) = (moments(|one| &one.at_z), moments(|one| &one.at_t));
+        Self { every_minutes, at_z, at_t, keep: all.map(|one| one.keep).max().unwrap_or(1) }
+    }
+
     /// The moments past which one is written that stays.
     pub fn moments(&self) -> impl Iterator<Item = Moment> + '_ {
         moments(&self.at_z, &self.at_t)

@@ -4,6 +4,7 @@ use super::pace::Pace;
 use super::snapshots::{SnapshotWriter, checkpoint_name};
 use super::steps::Steps;
 use super::{Evolve, Work};
+use crate::control::Attention;
 use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
@@ -18,6 +19,7 @@ struct Voyage<'a, 'w> {
     writer: SnapshotWriter,
     steps: Steps,
     progress: StageProgress,
+    attention: Attention,
     /// Step of the newest checkpoint, written or read.
     checkpointed: Option<u64>,
     written_at: Instant,
@@ -46,6 +48,7 @@ pub fn follow(
         writer: SnapshotWriter::new(run.checkpoints.keep),
         steps,
         progress: work.progress.stage(&folder),
+        attention: work.control.attend(),
         checkpointed: simulation.checkpoint_step,
         written_at: Instant::now(),
         pace: Pace::default(),
@@ -53,7 +56,6 @@ pub fn follow(
         raised: None,
         work,
     };
-    let _attention = voyage.work.control.attend();
     let result = match voyage.sail(&mut simulation.simulation, missing) {
         Err(PipelineError::Sim(error)) if error.lacks_room() => Err(voyage.strand(&mut simulation.simulation, error)),
         result => result,
@@ -94,9 +96,9 @@ impl Voyage<'_, '_> {
     /// Does what is asked for from outside. `targets`: the outputs to come; the state has so many groups.
     fn obey(&mut self, simulation: &mut Simulation, targets: &[Moment], groups: usize) -> Result<(), PipelineError> {
         let control = self.work.control;
-        if control.dump() {
+        if self.attention.dump() {
             self.save(simulation)?;
-            control.dumped()?;
+            self.attention.dumped()?;
         }
         if control.pause() {
             self.save(simulation)?;

@@ -1,0 +1,94 @@
+//! Stages that the command line names.
+
+use super::{Campaign, Walk};
+use crate::error::PipelineError;
+use crate::ledger::History;
+use crate::recipe::error::nearest;
+use std::path::Path;
+
+/// Which stages of a campaign are to be done, by their positions.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Those that are to be done if they are not.
+    pub wanted: Vec<bool>,
+    /// Those that are to be done again if they are.
+    pub forced: Vec<bool>,
+}
+
+impl Choice {
+    /// All, each if it is not done.
+    pub fn all(campaign: &Campaign) -> Self {
+        let count = campaign.stages.len();
+        Self { wanted: vec![true; count], forced: vec![false; count] }
+    }
+
+    /// Those that `only` names and what they need, or all if it names none; again those that `force` names.
+    ///
+    /// # Errors
+    /// [`PipelineError::Usage`] for a name that no stage has, or for one that is forced and not wanted; those of
+    /// [`Walk::look`].
+    pub fn of(
+        campaign: &Campaign,
+        folder: &Path,
+        history: &History,
+        only: &[String],
+        force: &[String],
+    ) -> Result<Self, PipelineError> {
+        let mut choice = Self::all(campaign);
+        if only.is_empty() && force.is_empty() {
+            return Ok(choice);
+        }
+        let walk = Walk::through(campaign, folder, history)?;
+        if !only.is_empty() {
+            choice.wanted.fill(false);
+        }
+        for name in only {
+            find(&walk, name)?.into_iter().for_each(|n| choice.wanted[n] = true);
+        }
+        // inputs come before what needs them
+        for n in walk.positions().rev().filter(|_| !only.is_empty()) {
+            if choice.wanted[n] {
+                walk.inputs(n).iter().for_each(|&input| choice.wanted[input] = true);
+            }
+        }
+        for name in force {
+            for n in find(&walk, name)? {
+                if !choice.wanted[n] {
+                    let message = format!("--force {name}: nothing that --only names needs it; add it there");
+                    return Err(PipelineError::Usage(message));
+                }
+                choice.forced[n] = true;
+            }
+        }
+        Ok(choice)
+    }
+
+    /// Whether every stage is to be done.
+    pub fn is_all(&self) -> bool {
+        self.wanted.iter().all(|wanted| *wanted)
+    }
+}
+
+/// The positions of the stages that `text` names: by their number in the plan, their folder, their label (`measure-peak`, or
+/// `peak` alone) or their kind.
+///
+/// # Errors
+/// [`PipelineError::Usage`] if there is none, with the nearest name.
+pub fn find(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
+    let names = |n: usize| {
+        let stage = walk.stage(n);
+        let label = stage.label();
+        let own = label.strip_prefix(stage.kind()).and_then(|rest| rest.strip_prefix('-')).map(String::from);
+        let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
+        let number = (n + 1).to_string();
+        [Some(number), folder, own, Some(label), Some(stage.kind().to_owned())].into_iter().flatten()
+    };
+    let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let known: Vec<String> = walk.positions().flat_map(names).collect();
+    let meant = nearest(text, known.iter().map(String::as_str)).map(|name| format!(", did you mean \"{name}\"?"));
+    let help = meant.unwrap_or_else(|| "; `comove plan` shows their numbers, kinds and folders".into());
+    Err(PipelineError::Usage(format!("no stage \"{text}\"{help}")))
+}

@@ -1,0 +1,177 @@
+//! `comove clean`: what lies in a campaign folder that its recipe does not refer to.
+
+use super::{print, stored};
+use crate::campaign::{Campaign, Standing, Walk};
+use crate::error::PipelineError;
+use crate::folder::CampaignFolder;
+use crate::ledger::{Event, History, Ledger};
+use crate::lock::Lock;
+use comove_sim::{Role, complete_file};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// Lists it, and deletes it if `yes`.
+pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
+    let folder = CampaignFolder::open(dir)?;
+    // nobody may be at work even for a list: what is being written looks like what is left
+    let _lock = Lock::take(folder.path())?;
+    let (recipe, _) = stored(&folder)?;
+    let ledger = Ledger::open(&folder.ledger())?;
+    let found = rubbish(&recipe.campaign, folder.path(), &ledger.history())?;
+    let (nothing, total) = (found.is_empty(), found.iter().map(|item| item.bytes).sum());
+    for item in found {
+        let name = item.path.strip_prefix(folder.path()).unwrap_or(&item.path).display().to_string();
+        print(&format!("{:>12}  {name}: {}", size(item.bytes), item.reason));
+        if yes {
+            item.delete(&ledger)?;
+        }
+    }
+    print(&match (nothing, yes) {
+        (true, _) => "nothing is left over".to_owned(),
+        (false, true) => format!("{:>12}  deleted", size(total)),
+        (false, false) => format!("{:>12}  in all; `comove clean {} --yes` deletes it", size(total), dir.display()),
+    });
+    Ok(())
+}
+
+/// Something that may be deleted.
+struct Item {
+    path: PathBuf,
+    bytes: u64,
+    reason: String,
+    /// What the ledger has to know beforehand: a file that is still there is harmless, one that it promises and that is gone
+    /// is not.
+    event: Option<Event>,
+}
+
+impl Item {
+    fn new(path: PathBuf, reason: impl Into<String>, event: Option<Event>) -> Result<Self, PipelineError> {
+        let bytes = bytes_of(&path).map_err(PipelineError::io(&path))?;
+        Ok(Self { path, bytes, reason: reason.into(), event })
+    }
+
+    fn delete(self, ledger: &Ledger) -> Result<(), PipelineError> {
+        if let Some(event) = self.event {
+            ledger.append(event)?;
+        }
+        let is_folder = self.path.is_dir();
+        let deleted = if is_folder { std::fs::remove_dir_all(&self.path) } else { std::fs::remove_file(&self.path) };
+        match deleted {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(PipelineError::io(&self.path)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Everything in the campaign folder `dir` that belongs to no stage of the campaign. What a stage may still turn out to be,
+/// and what stages read as a file from elsewhere, stays.
+fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Item>, PipelineError> {
+    let walk = Walk::through(campaign, dir, history)?;
+    let waiting =
+        |label: &str| walk.positions().any(|n| walk.standing(n) == Standing::Waiting && walk.stage(n).label() == label);
+    let read: Vec<PathBuf> =
+        walk.positions().flat_map(|n| walk.stage(n).files()).filter_map(|file| file.canonicalize().ok()).collect();
+    let is_read = |path: &Path| path.canonicalize().is_ok_and(|path| read.iter().any(|file| file.starts_with(&path)));
+    // by fingerprint, since several stages may be one
+    let mut live: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for n in walk.positions() {
+        if let Some(resolved) = walk.resolved(n) {
+            live.entry(&resolved.fingerprint).or_default().push(n);
+        }
+    }
+    let mut found = Vec::new();
+    for (fingerprint, stage) in history.stages().filter(|(_, stage)| is_name(&stage.folder)) {
+        let path = dir.join(&stage.folder);
+        if let Some(stages) = live.get(fingerprint) {
+            let mut asked = stages.iter().flat_map(|&n| walk.stage(n).snapshots(stage)).map(|s| s.file);
+            let asked: BTreeSet<String> = asked.by_ref().collect();
+            for snapshot in stage.snapshots.iter().filter(|s| s.role == Role::Output && !asked.contains(&s.file)) {
+                let event = Event::SnapshotRemoved { fingerprint: fingerprint.into(), file: snapshot.file.clone() };
+                let path = path.join(&snapshot.file);
+                if is_name(&snapshot.file) && path.exists() && !is_read(&path) {
+                    found.push(Item::new(path, "an output that the recipe does not ask for", Some(event))?);
+                }
+            }
+            let known: BTreeSet<&str> = stage.snapshots.iter().map(|s| s.file.as_str()).collect();
+            found.extend(leftovers(&path, |name| is_snapshot(name) && !known.contains(name), is_read)?);
+        } else if !waiting(stage.identity.as_ref().map_or(&stage.kind, |identity| &identity.label)) && !is_read(&path) {
+            let describes = stage.identity.as_ref().map(|identity| format!(" ({})", identity.describes));
+            let reason = format!("no stage of the recipe{}", describes.unwrap_or_default());
+            let event = Event::StageRemoved { fingerprint: fingerprint.into() };
+            if path.exists() {
+                found.push(Item::new(path, reason, Some(event))?);
+            }
+        }
+    }
+    let removed = history.removed.iter().filter(|folder| is_name(folder)).map(|folder| dir.join(folder));
+    for folder in removed.filter(|folder| folder.exists()) {
+        found.push(Item::new(folder, "its deletion was cut short", None)?);
+    }
+    found.extend(leftovers(dir, |_| false, is_read)?);
+    Ok(found)
+}
+
+/// Files of a folder that were never finished, and those that `unknown` picks out.
+fn leftovers(
+    folder: &Path,
+    unknown: impl Fn(&str) -> bool,
+    is_read: impl Fn(&Path) -> bool,
+) -> Result<Vec<Item>, PipelineError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.collect::<Result<Vec<_>, _>>().map_err(PipelineError::io(folder))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(PipelineError::io(folder)(error)),
+    };
+    let mut items = Vec::new();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let reason = match () {
+            () if complete_file::is_leftover(&name) => "a file that was never finished",
+            () if unknown(&name) && !is_read(&entry.path()) => "a snapshot that the ledger does not know",
+            () => continue,
+        };
+        items.push(Item::new(entry.path(), reason, None)?);
+    }
+    items.sort_by(|x, y| x.path.cmp(&y.path));
+    Ok(items)
+}
+
+/// Whether this names something in a folder, and nothing outside of it, whatever a ledger says.
+fn is_name(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+}
+
+/// Whether a file is called as a run calls its snapshots.
+fn is_snapshot(name: &str) -> bool {
+    name.ends_with(".h5") && (name.starts_with("checkpoint_") || name.starts_with("output_"))
+}
+
+/// The bytes of a file, or of all files in a folder.
+fn bytes_of(path: &Path) -> std::io::Result<u64> {
+    let metadata = path.symlink_metadata()?;
+    if !metadata.is_dir() {
+        return Ok(metadata.len());
+    }
+    std::fs::read_dir(path)?.map(|entry| bytes_of(&entry?.path())).sum()
+}
+
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
+        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        bytes => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_is_named() {
+        let names = ["evolve-350e4f", "output_z2.h5", "", "..", ".", "../other", "/tmp", "a/b"];
+        assert_eq!(names.map(is_name), [true, true, false, false, false, false, false, false]);
+    }
+}

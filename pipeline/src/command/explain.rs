@@ -1,0 +1,222 @@
+//! `comove explain`: why a stage would be done, or done again.
+
+use super::{print, standing};
+use crate::campaign::select::find;
+use crate::campaign::{Resolved, Standing, Walk};
+use crate::cli;
+use crate::error::PipelineError;
+use crate::ledger::{Artefact, History, Identity, StageHistory};
+use crate::moment::list;
+use crate::stage::Stage;
+use crate::stage::result::digest_of;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Prints it.
+pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {
+    let (recipe, dir, history) = standing(&arguments.recipe, arguments.parameters, arguments.dir)?;
+    let walk = Walk::through(&recipe.campaign, &dir, &history)?;
+    let explanation = Explanation { walk: &walk, history: &history, dir: &dir };
+    let mut said = Vec::new();
+    for n in find(&walk, &arguments.stage)? {
+        explanation.stage(n, &mut said);
+    }
+    Ok(())
+}
+
+struct Explanation<'a> {
+    walk: &'a Walk<'a>,
+    history: &'a History,
+    dir: &'a Path,
+}
+
+impl Explanation<'_> {
+    /// Prints what there is to say of stage `n`, and then of what it waits for; each stage once.
+    fn stage(&self, n: usize, said: &mut Vec<usize>) {
+        if said.contains(&n) {
+            return;
+        }
+        said.push(n);
+        let stage = self.walk.stage(n);
+        let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
+        print(&format!("{:>3}  {}{folder}: {}", n + 1, stage.kind(), stage.describe()));
+        let (lines, causes) = self.reasons(n);
+        lines.iter().for_each(|line| print(&format!("     {line}")));
+        causes.into_iter().for_each(|cause| self.stage(cause, said));
+    }
+
+    /// Why stage `n` is where it is, and the stages that this comes from.
+    fn reasons(&self, n: usize) -> (Vec<String>, Vec<usize>) {
+        let stage = self.walk.stage(n);
+        match (self.walk.standing(n), self.walk.resolved(n)) {
+            (Standing::Given, _) => (vec!["given: nothing is done".into()], vec![]),
+            (_, None) => {
+                let missing: Vec<usize> =
+                    self.walk.inputs(n).iter().copied().filter(|&input| self.walk.result(input).is_none()).collect();
+                let numbers: Vec<String> = missing.iter().map(|input| (input + 1).to_string()).collect();
+                let waits = format!("to do, if the results of stage {} ask for it:", numbers.join(" and "));
+                (vec![waits], missing)
+            }
+            (standing, Some(resolved)) => {
+                let known = self.history.stage(&resolved.fingerprint);
+                let lines = match known {
+                    Some(known) if standing == Standing::Done => self.done(stage, resolved, known),
+                    Some(known) => self.begun(stage, resolved, known),
+                    None => self.unknown(stage, resolved),
+                };
+                (lines, vec![])
+            }
+        }
+    }
+
+    /// Of a stage that is done: files that are no longer what was written.
+    fn done(&self, stage: &dyn Stage, resolved: &Resolved, known: &StageHistory) -> Vec<String> {
+        let made = known.artefacts.iter().flatten().map(|made| (made.file.clone(), made.digest.clone()));
+        let made = made.chain(stage.snapshots(known).into_iter().map(|s| (s.file, s.digest)));
+        let folder = self.dir.join(&resolved.folder);
+        let damaged = made.filter_map(|(file, digest)| match digest_of(&folder.join(&file)) {
+            Ok(found) if found == digest => None,
+            Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
+            Err(error) => Some(format!("would be done again: {error}")),
+        });
+        let damaged: Vec<String> = damaged.collect();
+        if damaged.is_empty() { vec!["done, and all its files are as they were written".into()] } else { damaged }
+    }
+
+    /// Of a stage that is known, and not done.
+    fn begun(&self, stage: &dyn Stage, resolved: &Resolved, known: &StageHistory) -> Vec<String> {
+        let mut lines = Vec::new();
+        if known.forced {
+            lines.push("to do again: `run --force` has asked for it".to_owned());
+        }
+        lines.extend(known.refused.iter().map(|(file, reason)| format!("to do again: {file} was refused: {reason}")));
+        if let Some(failure) = &known.failure {
+            lines.push(format!("to do: it failed when it was done last: {failure}"));
+        }
+        if let Some(run) = stage.as_run() {
+            let missing = run.missing(known);
+            if !missing.is_empty() {
+                lines.push(format!("to do: the outputs at {} are not there", list(&missing)));
+            }
+            let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
+            match candidates.into_iter().find(|input| input.is_whole().unwrap_or(false)) {
+                Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),
+                None => lines.push("no checkpoint lies before that: it starts anew".into()),
+            }
+        }
+        if lines.is_empty() {
+            lines.push("to do: it was begun and has not ended".into());
+        }
+        lines
+    }
+
+    /// Of a stage that was never begun: how it differs from the most similar one that the recipe does not have any more.
+    fn unknown(&self, stage: &dyn Stage, resolved: &Resolved) -> Vec<String> {
+        let now = resolved.identity(stage, self.dir);
+        let in_recipe = |fingerprint: &str| {
+            let mut resolved = self.walk.positions().filter_map(|n| self.walk.resolved(n));
+            resolved.any(|resolved| resolved.fingerprint == fingerprint)
+        };
+        let before = self.history.stages().filter(|(fingerprint, _)| !in_recipe(fingerprint));
+        let before = before.filter_map(|(_, known)| {
+            let identity = known.identity.as_ref().filter(|identity| identity.label == now.label)?;
+            Some((differences(identity, &now), known))
+        });
+        let nearest = before.min_by_key(|(differences, known)| (differences.len(), std::cmp::Reverse(known.begun)));
+        match nearest {
+            None => vec!["to do: nothing like it has been done here before".into()],
+            Some((differences, known)) => {
+                let first = format!("to do: it differs from {}, which was done before, in", known.folder);
+                std::iter::once(first).chain(differences.into_iter().map(|line| format!("  {line}"))).collect()
+            }
+        }
+    }
+}
+
+/// What makes one stage another one, a line each.
+fn differences(before: &Identity, now: &Identity) -> Vec<String> {
+    let mut lines = Vec::new();
+    if before.results_version != now.results_version {
+        let (before, now) = (before.results_version, now.results_version);
+        lines.push(format!("the version of its results: {before} → {now}; CHANGELOG says what they differ in"));
+    }
+    let (old, new) = (leaves(&before.parameters), leaves(&now.parameters));
+    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let shown = |value: Option<&Value>| value.map_or_else(|| "not set".into(), Value::to_string);
+    for name in names {
+        let (old, new) = (old.get(name), new.get(name));
+        if old != new {
+            lines.push(format!("{name}: {} → {}", shown(old), shown(new)));
+        }
+    }
+    let only_in = |here: &[Artefact], there: &[Artefact]| -> Vec<String> {
+        let missing = here.iter().filter(|file| there.iter().all(|other| other.digest != file.digest));
+        missing.map(|file| file.file.clone()).collect()
+    };
+    let (old, new) = (only_in(&before.inputs, &now.inputs), only_in(&now.inputs, &before.inputs));
+    for n in 0..old.len().max(new.len()) {
+        lines.push(match (old.get(n), new.get(n)) {
+            (Some(old), Some(new)) if old == new => format!("the content of {new}"),
+            (Some(old), Some(new)) => format!("what it reads: {old} → {new}"),
+            (old, new) => {
+                let name = |file: Option<&String>| file.map_or("nothing", String::as_str).to_owned();
+                format!("what it reads: {} → {}", name(old), name(new))
+            }
+        });
+    }
+    lines
+}
+
+/// The values of a tree of maps, by their names joined with dots.
+fn leaves(value: &Value) -> BTreeMap<String, Value> {
+    fn visit(name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>) {
+        match value {
+            Value::Object(map) => {
+                let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
+                map.iter().for_each(|(inner, value)| visit(&below(inner), value, leaves));
+            }
+            value => _ = leaves.insert(name.to_owned(), value.clone()),
+        }
+    }
+    let mut found = BTreeMap::new();
+    visit("", value, &mut found);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn stages_differ_in_leaves_inputs_and_version() {
+        let file = |name: &str, digest: &str| Artefact { file: name.into(), digest: digest.into() };
+        let identity = |version: u32, parameters: Value, inputs: Vec<Artefact>| Identity {
+            label: "evolve".into(),
+            describes: String::new(),
+            results_version: version,
+            parameters,
+            extent: Value::Null,
+            inputs,
+        };
+        let before =
+            identity(3, json!({ "run": { "courant": 0.5, "eta": 1 } }), vec![file("a/x", "1"), file("t", "2")]);
+        let after = identity(
+            4,
+            json!({ "run": { "courant": 0.4, "eta": 1, "new": [1] } }),
+            vec![file("b/x", "3"), file("t", "4")],
+        );
+        let expected = [
+            "the version of its results: 3 → 4; CHANGELOG says what they differ in",
+            "run.courant: 0.5 → 0.4",
+            "run.new: not set → [1]",
+            "what it reads: a/x → b/x",
+            "the content of t",
+        ];
+        assert_eq!(differences(&before, &after), expected);
+        // the same file at another place is the same
+        let moved = identity(3, before.parameters.clone(), vec![file("c/x", "1"), file("t", "2")]);
+        assert_eq!(differences(&before, &moved), [""; 0]);
+    }
+}

@@ -1,0 +1,115 @@
+//! One stage being done, on a thread of its own.
+
+use super::Executor;
+use crate::campaign::{Node, Resolved};
+use crate::error::PipelineError;
+use crate::ledger::{Artefact, Event};
+use crate::stage::evolve::{section, steps};
+use crate::stage::result::digest_of;
+use crate::stage::{Stage, Work};
+use comove_kernels::Device;
+use comove_sim::complete_file;
+use std::io::ErrorKind;
+
+/// A stage that is about to be done.
+pub(super) struct Job {
+    /// What is to be done.
+    pub(super) node: Node,
+    /// Where, and with which inputs.
+    pub(super) resolved: Resolved,
+    /// Where a run computes.
+    pub(super) device: Device,
+}
+
+impl Job {
+    /// Does it; when this returns without an error, what was made is in the ledger.
+    ///
+    /// # Errors
+    /// [`PipelineError`].
+    pub(super) fn execute(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
+        let resolved = &self.resolved;
+        let _span = tracing::info_span!("stage", folder = %resolved.folder).entered();
+        let folder = executor.folder.path().join(&resolved.folder);
+        let progress = executor.progress.job(&resolved.folder);
+        let mut work = Work {
+            campaign: executor.folder.path(),
+            folder: folder.clone(),
+            fingerprint: &resolved.fingerprint,
+            inputs: resolved.inputs.clone(),
+            snapshots: &executor.snapshots,
+            device: &self.device,
+            ledger: executor.ledger,
+            progress: &progress,
+            control: executor.control,
+            program: executor.campaign.program.as_deref(),
+            recipe: executor.recipe,
+        };
+        let files = self.node.stage().execute(&mut work)?;
+        let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file))?, file });
+        let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
+        executor.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
+    }
+
+    /// Makes its folder, and enters into the ledger that it begins.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub(super) fn begin(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
+        let (stage, resolved) = (self.node.stage(), &self.resolved);
+        let folder = executor.folder.path().join(&resolved.folder);
+        tracing::info!("{}: {}", resolved.folder, stage.describe());
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| complete_file::remove_leftovers(&folder))
+            .map_err(PipelineError::io(&folder))?;
+        executor.ledger.append(Event::StageStarted {
+            fingerprint: resolved.fingerprint.clone(),
+            folder: resolved.folder.clone(),
+            kind: stage.kind().into(),
+            identity: Some(resolved.identity(stage, executor.folder.path())),
+        })
+    }
+}
+
+/// Checks the results of a stage against the ledger; what does not match is refused by name, and the stage that made it is
+/// then no longer done. Checkpoints are checked when they are used.
+///
+/// # Errors
+/// [`PipelineError::Io`] of the ledger.
+pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor<'_>) -> Result<(), PipelineError> {
+    let (fingerprint, folder) = (&resolved.fingerprint, executor.folder.path().join(&resolved.folder));
+    let history = executor.ledger.history().stage(fingerprint).cloned().unwrap_or_default();
+    let snapshots = stage.snapshots(&history);
+    let snapshots = snapshots.iter().map(|s| (&s.file, &s.digest));
+    let artefacts = history.artefacts.iter().flatten().map(|a| (&a.file, &a.digest));
+    for (file, digest) in snapshots.chain(artefacts) {
+        let reason = match digest_of(&folder.join(file)) {
+            Ok(found) if found == *digest => continue,
+            Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
+            Err(PipelineError::Io { source, .. }) => source.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!("{}: {reason}; what is missing is made again", folder.join(file).display());
+        executor.ledger.append(Event::FileRefused { fingerprint: fingerprint.clone(), file: file.clone(), reason })?;
+    }
+    Ok(())
+}
+
+/// Forgets what a stage has done, so that it is done again. Its files stay until new ones take their names; the records of a
+/// run's steps go, which new ones would only be added to.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub(super) fn forget(resolved: &Resolved, executor: &Executor<'_>) -> Result<(), PipelineError> {
+    if executor.ledger.history().stage(&resolved.fingerprint).is_none() {
+        return Ok(());
+    }
+    executor.ledger.append(Event::StageForced { fingerprint: resolved.fingerprint.clone() })?;
+    for file in [steps::FILE, section::SUMMARY] {
+        let path = executor.folder.path().join(&resolved.folder).join(file);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,379 @@
+//! Which stage begins next, and what follows from one that has ended.
+
+use super::Executor;
+use super::job::{Job, forget, verify};
+use super::room::Room;
+use super::slots::{Place, Slots};
+use crate::campaign::{Node, Resolved, Standing, Walk};
+use crate::error::PipelineError;
+use crate::ledger::Event;
+use crate::progress::Total;
+use crate::stage::evolve::Evolve;
+use crate::stage::{Memory, StageResult};
+use comove_kernels::{Device, memory};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// How long a stage that failed waits for its next attempt: what hindered it may have passed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Memory that an analysis takes for a byte of the file that it reads: the fields in double precision and what it makes of
+/// them. Only decides what is done at the same time.
+const BYTES_PER_BYTE_READ: f64 = 3.0;
+
+/// The stages that are left, those being done, and what they have taken.
+pub(super) struct Schedule<'a> {
+    executor: &'a Executor<'a>,
+    walk: Walk<'a>,
+    slots: Slots,
+    stages: Vec<Course>,
+    /// What was begun or forgotten in this process, by fingerprint: neither is to be done to a stage that is the same.
+    touched: BTreeSet<String>,
+    running: BTreeMap<usize, Running>,
+    room: Room,
+    errors: Vec<PipelineError>,
+    /// Nothing begins any more.
+    closed: bool,
+    total: Total,
+}
+
+/// How far a stage is.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    state: State,
+    /// Whether it is to be done again though it may be done.
+    forced: bool,
+    /// Whether its files were compared with the ledger.
+    verified: bool,
+    /// How often it has failed.
+    failures: u32,
+    /// When it may begin again after it has failed.
+    from: Option<Instant>,
+    /// Whether it needs all of a device.
+    alone: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It has not begun, or will be begun again.
+    Left,
+    Running,
+    Done,
+    /// Nobody asked for it.
+    Unwanted,
+    /// It has failed for good, or something that it needs has.
+    Failed,
+}
+
+/// A job being done.
+struct Running {
+    /// The stages that are done by it, the same by their fingerprint.
+    stages: Vec<usize>,
+    fingerprint: String,
+    folder: String,
+    /// What it has of a device, if it is a run.
+    place: Option<Place>,
+    /// Bytes of the host that it may take.
+    memory: f64,
+}
+
+impl<'a> Schedule<'a> {
+    pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
+        let walk = Walk::new(executor.campaign, executor.folder.path());
+        let course = |n: usize| Course {
+            state: if executor.choice.wanted[n] { State::Left } else { State::Unwanted },
+            forced: executor.choice.forced[n],
+            verified: false,
+            failures: 0,
+            from: None,
+            alone: false,
+        };
+        let stages: Vec<Course> = walk.positions().map(course).collect();
+        let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
+        let (touched, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
+        Self { executor, walk, slots, stages, touched, running, room: Room::default(), errors, closed: false, total }
+    }
+
+    /// Whether nothing is being done, nor will be.
+    pub(super) fn is_over(&self) -> bool {
+        self.running.is_empty() && (self.closed || self.stages.iter().all(|stage| stage.state != State::Left))
+    }
+
+    /// The next stage to be done now, entered into the ledger as begun; its number tells who has ended.
+    pub(super) fn next(&mut self) -> Option<(usize, Job)> {
+        if self.is_closed() || !(self.allows(true) || self.allows(false)) {
+            return None;
+        }
+        for n in self.walk.positions() {
+            if self.closed {
+                break;
+            }
+            let Course { state, from, alone, .. } = self.stages[n];
+            if state != State::Left || from.is_some_and(|from| from > Instant::now()) || !self.is_to_do(n) {
+                continue;
+            }
+            match self.begin(n, alone) {
+                Ok(Some(job)) => return Some((n, job)),
+                Ok(None) => {}
+                Err(error) => {
+                    let resolved = self.walk.resolved(n).expect("it is to do");
+                    let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
+                    self.attempted(&[n], fingerprint, &folder, error);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether nothing may begin now, for good or during a pause.
+    fn is_closed(&mut self) -> bool {
+        let control = self.executor.control;
+        if !self.closed && control.pause() && self.running.is_empty() {
+            control.wait();
+        }
+        if !self.closed
+            && let Some(by) = control.stop(Duration::ZERO)
+        {
+            self.interrupted(by);
+        }
+        self.closed || control.pause()
+    }
+
+    /// Whether everything that stage `n` reads is there and something of it is left to do; what is done already is noted.
+    fn is_to_do(&mut self, n: usize) -> bool {
+        if !self.is_ready(n) {
+            return false;
+        }
+        match self.look(n) {
+            Ok(Standing::ToDo) => true,
+            Ok(Standing::Waiting) => false,
+            Ok(standing) => {
+                if let (Standing::Done, Some(resolved)) = (standing, self.walk.resolved(n)) {
+                    tracing::info!("{}: done before", resolved.folder);
+                }
+                self.done(n);
+                false
+            }
+            Err(error) => {
+                self.failed(&[n], error);
+                false
+            }
+        }
+    }
+
+    /// Whether everything that stage `n` reads is there.
+    fn is_ready(&self, n: usize) -> bool {
+        self.walk.inputs(n).iter().all(|&input| self.walk.result(input).is_some())
+    }
+
+    /// Where stage `n` stands, its files compared with the ledger.
+    fn look(&mut self, n: usize) -> Result<Standing, PipelineError> {
+        let ledger = self.executor.ledger;
+        let standing = self.walk.look(n, &ledger.history())?;
+        let Some(resolved) = self.walk.resolved(n) else { return Ok(standing) };
+        if std::mem::replace(&mut self.stages[n].verified, true) || self.touched.contains(&resolved.fingerprint) {
+            return Ok(standing);
+        }
+        if self.stages[n].forced {
+            self.touched.insert(resolved.fingerprint.clone());
+            forget(resolved, self.executor)?;
+        } else {
+            verify(self.walk.stage(n), resolved, self.executor)?;
+        }
+        self.walk.look_again(n, &ledger.history())
+    }
+
+    /// Begins stage `n`, together with all that are the same and ready, if there is room for it.
+    fn begin(&mut self, n: usize, alone: bool) -> Result<Option<Job>, PipelineError> {
+        let resolved = self.walk.resolved(n).expect("it is to do").clone();
+        if self.running.values().any(|running| running.fingerprint == resolved.fingerprint) {
+            return Ok(None);
+        }
+        let stage = self.walk.stage(n);
+        let is_run = stage.as_run().is_some();
+        if !self.allows(is_run) {
+            return Ok(None);
+        }
+        let place = if is_run { self.slots.take(stage, alone) } else { None };
+        if is_run && place.is_none() {
+            return Ok(None);
+        }
+        let (least, memory) = self.host_memory(n, &resolved);
+        match self.room.take(least, memory, memory::available, || self.executor.snapshots.clear()) {
+            Ok(true) => {}
+            refused => {
+                place.into_iter().for_each(|place| self.slots.give_back(place));
+                return refused.map(|_| None);
+            }
+        }
+        let stages = self.same(n);
+        let node = self.joined(&stages);
+        let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
+        let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
+        self.touched.insert(fingerprint.clone());
+        let job = Job { node, resolved, device };
+        if let Err(error) = job.begin(self.executor) {
+            self.give_back(place, memory);
+            return Err(error);
+        }
+        stages.iter().for_each(|&n| self.stages[n].state = State::Running);
+        self.running.insert(n, Running { stages, fingerprint, folder, place, memory });
+        self.total.running(self.running.len());
+        Ok(Some(job))
+    }
+
+    /// Bytes of the host that stage `n` needs, and that it may take.
+    fn host_memory(&self, n: usize, resolved: &Resolved) -> (f64, f64) {
+        let stage = self.walk.stage(n);
+        let Memory { host, device } = stage.memory(self.slots.any(), None);
+        // a run sees for itself what it takes of a GPU
+        let least = host + if matches!(self.slots.any(), Device::Cpu(_)) { device } else { 0.0 };
+        if stage.as_run().is_some() {
+            return (least, least);
+        }
+        let files = resolved.inputs.iter().flatten().filter_map(|input| input.path.metadata().ok());
+        let read = files.map(|file| file.len() as f64 * BYTES_PER_BYTE_READ).fold(0.0, f64::max);
+        (least, least.max(read))
+    }
+
+    /// Whether one more stage may be done, a run or another one.
+    fn allows(&self, is_run: bool) -> bool {
+        let runs = self.running.values().filter(|running| running.place.is_some()).count();
+        self.slots.allow(is_run, runs, self.running.len() - runs)
+    }
+
+    /// The stages that are left to do and the same as `n`.
+    fn same(&mut self, n: usize) -> Vec<usize> {
+        let fingerprint = self.walk.resolved(n).expect("it is to do").fingerprint.clone();
+        let positions = self.walk.positions();
+        let mut is_same = |other: usize| {
+            self.stages[other].state == State::Left
+                && self.is_ready(other)
+                && matches!(self.look(other), Ok(Standing::ToDo))
+                && self.walk.resolved(other).is_some_and(|resolved| resolved.fingerprint == fingerprint)
+        };
+        positions.filter(|&other| is_same(other)).collect()
+    }
+
+    /// What does all of these, which are the same: of runs one that ends where the last of them does, with the outputs of all.
+    fn joined(&self, stages: &[usize]) -> Node {
+        let nodes = &self.executor.campaign.stages;
+        let runs: Vec<&Evolve> = stages.iter().filter_map(|&n| nodes[n].stage().as_run()).collect();
+        if runs.len() > 1 { Node::new(Evolve::joined(&runs), Vec::new()) } else { nodes[stages[0]].clone() }
+    }
+
+    /// Takes in how a job has ended.
+    pub(super) fn ended(&mut self, number: usize, outcome: Result<(), PipelineError>) {
+        let Running { stages, fingerprint, folder, place, memory } =
+            self.running.remove(&number).expect("it was begun");
+        self.total.running(self.running.len());
+        let whole = place.as_ref().is_none_or(|place| place.whole);
+        self.give_back(place, memory);
+        match outcome {
+            Ok(()) => {
+                for &n in &stages {
+                    match self.walk.look(n, &self.executor.ledger.history()) {
+                        Ok(Standing::Done) => self.done(n),
+                        Ok(standing) => unreachable!("{folder} has ended and is {standing:?}"),
+                        Err(error) => self.failed(&[n], error),
+                    }
+                }
+            }
+            Err(PipelineError::Interrupted { by, .. }) => {
+                self.again(&stages);
+                // those that end because of a failure were not asked from outside
+                if !self.closed {
+                    self.interrupted(by);
+                }
+            }
+            Err(PipelineError::NoRoom { source, .. }) if !whole => {
+                tracing::warn!("{folder}: {source}; it goes on when it has the device for itself");
+                self.again(&stages);
+                stages.iter().for_each(|&n| self.stages[n].alone = true);
+            }
+            Err(error) => self.attempted(&stages, fingerprint, &folder, error),
+        }
+    }
+
+    /// Takes in that a job has panicked.
+    pub(super) fn panicked(&mut self, number: usize) {
+        let running = self.running.remove(&number).expect("it was begun");
+        running.stages.iter().for_each(|&n| self.stages[n].state = State::Failed);
+        self.close(format!("a bug in {}", running.folder));
+    }
+
+    fn give_back(&mut self, place: Option<Place>, memory: f64) {
+        place.into_iter().for_each(|place| self.slots.give_back(place));
+        self.room.give_back(memory);
+    }
+
+    /// What has been reached, and everything that went wrong.
+    pub(super) fn outcome(self) -> (Vec<StageResult>, Vec<PipelineError>) {
+        (self.walk.results().cloned().collect(), self.errors)
+    }
+
+    /// A stage has failed after it had a folder: another attempt, if that may help and the recipe allows for one.
+    fn attempted(&mut self, stages: &[usize], fingerprint: String, folder: &str, error: PipelineError) {
+        let attempts = self.executor.campaign.attempts;
+        let failures = self.stages[stages[0]].failures + 1;
+        let recorded = self.executor.ledger.append(Event::StageFailed { fingerprint, reason: error.to_string() });
+        if failures < attempts && error.may_pass() && recorded.is_ok() && !self.closed {
+            tracing::warn!("{folder}: {error}; attempt {} of {attempts} follows", failures + 1);
+            self.again(stages);
+            for &n in stages {
+                (self.stages[n].failures, self.stages[n].from) = (failures, Some(Instant::now() + PATIENCE));
+            }
+            return;
+        }
+        self.failed(stages, PipelineError::Stage { stage: folder.into(), source: Box::new(error) });
+        if let Err(error) = recorded {
+            self.errors.push(error);
+            self.close(format!("the failure of {folder}"));
+        }
+    }
+
+    /// Stages have failed for good, and with them what needs them.
+    fn failed(&mut self, stages: &[usize], error: PipelineError) {
+        let because = format!("a failure ({error})");
+        if self.executor.keep_going {
+            tracing::error!("{error}");
+        }
+        self.errors.push(error);
+        stages.iter().for_each(|&n| self.stages[n].state = State::Failed);
+        if !self.executor.keep_going {
+            return self.close(because);
+        }
+        // inputs come first, so one pass finds everything
+        for n in self.walk.positions() {
+            let needed = self.walk.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
+            if let Some(needed) = needed.filter(|_| self.stages[n].state == State::Left) {
+                let [stage, needed] = [n, *needed].map(|n| format!("{} ({})", n + 1, self.walk.stage(n).kind()));
+                tracing::warn!("stage {stage} is not done, as it needs stage {needed}");
+                self.stages[n].state = State::Failed;
+            }
+        }
+    }
+
+    /// Somebody has asked to stop.
+    fn interrupted(&mut self, by: String) {
+        self.closed = true;
+        let folder = self.executor.folder.path().into();
+        self.errors.push(PipelineError::Interrupted { folder, by });
+    }
+
+    /// Nothing begins any more, and runs end with a checkpoint.
+    fn close(&mut self, because: String) {
+        self.closed = true;
+        self.executor.control.close(because);
+    }
+
+    fn done(&mut self, n: usize) {
+        self.stages[n].state = State::Done;
+        self.total.done();
+    }
+
+    /// These stages may begin again.
+    fn again(&mut self, stages: &[usize]) {
+        stages.iter().for_each(|&n| self.stages[n].state = State::Left);
+    }
+}
