@@ -18,6 +18,7 @@ struct GroupReport {
     uint32_t redone;
     uint32_t first_redone;
     uint32_t redone_faces;
+    uint32_t padding; // by name, so that nothing goes to the host that was never written
 };
 
 /// One thread's part of a report.

@@ -444,7 +444,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
             atomicOr(&reach, marks_reach(fresh, j, k));
         }
     }
-    GroupReport report;
+    GroupReport report = {};
     // the cells are written
     sum_bookings(booking, *reinterpret_cast<BlockRoom *>(memory), report);
     if (threadIdx.x == 0) {
