@@ -198,6 +198,17 @@ campaign("jobs", [slice(SHORT, #{ center: BAD.place, pixels: 32 }), PEAK.call(LO
     assert!(place.events("campaign_finished").is_empty());
 }
 
+/// An input that is missing hinders what reads it, and neither the rest nor the report.
+#[test]
+fn a_missing_input_and_the_others() {
+    let place = Place::new("campaign(\"jobs\", [slice(from_snapshot(\"none.h5\")), PEAK.call(RUN.call(16, 1, 43))])");
+    let text = place.ends(&["--keep-going"], 4);
+    assert!(text.contains("none.h5: no such file"), "{text}");
+    assert_eq!(place.stages("measure-peak").len(), 1);
+    let report = std::fs::read_to_string(place.path("report.html")).unwrap();
+    assert!(report.contains("none.h5: no such file") && report.contains("Measured: peak"), "{report}");
+}
+
 /// What may pass is tried again as often as the recipe says.
 #[test]
 fn a_stage_is_tried_again() {

@@ -34,7 +34,9 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
     let mut shown: Vec<PathBuf> = Vec::new();
     let mut sections = Vec::new();
     for n in walk.positions() {
-        walk.look(n, history)?;
+        if let Err(error) = walk.look(n, history) {
+            sections.push(left_out(Path::new(&walk.stage(n).label()), &error));
+        }
         // runs that differ in where they end share a folder, and its section
         let section = walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
         if let Some(result) = section.filter(|result| !shown.contains(&result.folder)) {
