@@ -80,6 +80,8 @@ impl RecipeError {
             EvalAltResult::ErrorTooManyOperations(_) => {
                 "the recipe computes too long: is there an endless loop?".into()
             }
+            EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
+            EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
             other => {
                 let mut bare = other.to_string();
                 if let Some(end) = bare.rfind(" (line ") {

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | the strict engine and [`evaluate`] |
+//! | [`sandbox`] | what a script may take, and how it is stopped |
 //! | [`parameters`] | `param` and `-p` |
 //! | [`options`] | `#{…}` to Rust structures |
 //! | [`source`] | the text: places, keys, closures |
@@ -16,6 +17,7 @@ pub mod error;
 pub mod expression;
 pub mod options;
 pub mod parameters;
+pub mod sandbox;
 pub mod source;
 
 pub use engine::{Program, Recipe, Session, evaluate, parameters_of};

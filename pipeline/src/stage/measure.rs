@@ -6,9 +6,8 @@ use crate::campaign::Node;
 use crate::error::PipelineError;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::recipe::options::to_json;
-use crate::recipe::{RecipeError, Source};
 use comove_analysis::table::readable;
-use rhai::{Dynamic, FnPtr};
+use rhai::FnPtr;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -55,8 +54,8 @@ pub struct Measure {
     pub text: String,
     /// The values it has captured.
     pub captured: Value,
-    /// The recipe's file, for messages.
-    pub recipe: std::path::PathBuf,
+    /// Seconds that it may take for a snapshot.
+    pub time_limit_s: f64,
 }
 
 impl Stage for Measure {
@@ -81,16 +80,11 @@ impl Stage for Measure {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let program = work.program.expect("a campaign from a recipe has its program");
-        let source = Source { path: self.recipe.clone(), text: work.recipe.to_owned() };
         let (mut results, mut moments) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
             let view = SnapshotView::new(work.snapshots.read(input)?);
-            let value: Dynamic = self
-                .closure
-                .call(&program.engine, &program.ast, (view,))
-                .map_err(|e| RecipeError::from_evaluation(&source, &e, crate::recipe::api::USAGE))?;
-            let value = to_json(&value).map_err(|(key, what)| {
+            let value = work.call(&self.closure, self.time_limit_s, (view,), |value| to_json(&value))?;
+            let value = value.map_err(|(key, what)| {
                 let place = if key.is_empty() { String::new() } else { format!(" at {key}") };
                 PipelineError::input(
                     Path::new(&self.name),

@@ -33,6 +33,20 @@ struct Common {
 /// The names of [`Common`]'s options.
 const COMMON: [&str; 2] = ["at_z", "at_t"];
 
+/// What a function takes that calls a closure of the recipe.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ClosureOptions {
+    /// Seconds that a call may take; decides no result.
+    time_limit_s: f64,
+}
+
+impl Default for ClosureOptions {
+    fn default() -> Self {
+        Self { time_limit_s: 600.0 }
+    }
+}
+
 /// Registers them, each with and without options.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("refinement_ratio", |run: Run| analysis(RefinementRatios, vec![run.node]));
@@ -172,14 +186,15 @@ fn measure(
     closure: FnPtr,
 ) -> Bound<Analysis> {
     let outputs = selection("measure", &run, &mut options)?;
-    if !options.is_empty() {
-        decode_with::<Common>("measure", options, &[])?;
+    let ClosureOptions { time_limit_s } = decode_with("measure", options, &COMMON)?;
+    if !(time_limit_s > 0.0) {
+        let message = format!("time_limit_s = {time_limit_s}: must be positive");
+        return Err(Refusal::error("measure", message, Some("time_limit_s")));
     }
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
         let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
         return Err(Refusal::error("measure", message, None));
     }
     let Captured { closure, text, values: captured, .. } = Captured::new("measure", session, context, closure)?;
-    let recipe = session.source.path.clone();
-    Ok(analysis(Measure { name: name.into(), outputs, closure, text, captured, recipe }, vec![run.node]))
+    Ok(analysis(Measure { name: name.into(), outputs, closure, text, captured, time_limit_s }, vec![run.node]))
 }

@@ -46,8 +46,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let function = move |context: NativeCallContext, options: Map, closure: FnPtr| -> Bound<Initial> {
         let Captured { closure, text, values: captured, place } =
             Captured::new("ic_function", &shared, &context, closure)?;
-        let recipe = shared.source.path.clone();
-        let source = FormulaSource::Closure(GasClosure { closure, text, captured, recipe, place });
+        let source = FormulaSource::Closure(GasClosure { closure, text, captured, place });
         let (setup, mean_molecular_weight) = setup(options)?;
         Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight })))
     };

@@ -4,9 +4,10 @@ use super::Bound;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode, from_json};
 use comove_analysis::cells::{self, sum_over_leaves};
-use comove_analysis::covering_grid::grid;
+use comove_analysis::covering_grid::{GRID_LIMIT_MIB, grid_within};
 use comove_analysis::halo_finder::{Halo, HaloOptions, find_halos};
 use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
+use comove_kernels::memory;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
 use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
@@ -117,8 +118,14 @@ fn profile(snapshot: &Snapshot, halo: Map, options: Map) -> Bound<Array> {
 fn field(snapshot: &Snapshot, name: &str, level: i64) -> Bound<FieldView> {
     let level = usize::try_from(level)
         .map_err(|_| Refusal::error("field", format!("level {level}: must not be negative"), None))?;
-    let values = grid(snapshot, name, level).map_err(|e| Refusal::error("field", e, None))?;
+    let values = grid_within(snapshot, name, level, grid_limit_mib(memory::available()))
+        .map_err(|e| Refusal::error("field", e, None))?;
     Ok(FieldView { values: Arc::new(values) })
+}
+
+/// What a field may take of the bytes that are free: a quarter, as several may be held.
+fn grid_limit_mib(free: Option<f64>) -> usize {
+    free.map_or(GRID_LIMIT_MIB, |free| GRID_LIMIT_MIB.min((0.25 * free) as usize >> 20))
 }
 
 /// The value of cell (i, j, k).
@@ -132,4 +139,16 @@ fn at(field: &mut FieldView, i: i64, j: i64, k: i64) -> Bound<f64> {
 
 fn dynamic(value: &impl Serialize) -> Dynamic {
     from_json(&serde_json::to_value(value).expect("results are plain data"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_leaves_room_for_others() {
+        let gib = memory::GIB;
+        let limits = [Some(4.0 * gib), Some(1000.0 * gib), None].map(grid_limit_mib);
+        assert_eq!(limits, [1024, GRID_LIMIT_MIB, GRID_LIMIT_MIB]);
+    }
 }
