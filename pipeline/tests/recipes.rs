@@ -12,7 +12,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 9] = [
+const ALL: [Shrunk; 10] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -39,6 +39,17 @@ const ALL: [Shrunk; 9] = [
             "projection/projection_density_z20.csv",
             "power_spectrum/power_spectrum.png",
             "halos/halos_z20.json",
+        ],
+    },
+    Shrunk {
+        recipe: "sweep.rhai",
+        parameters: &["z_end=30"],
+        files: &[
+            "evolve/output_z30.h5",
+            "measure-rms-16-seed1/result.json",
+            "measure-rms-32-seed2/result.json",
+            "combine-growth/rms.csv",
+            "combine-growth/growth.png",
         ],
     },
     Shrunk {

@@ -38,6 +38,28 @@ pub fn decode_with<T: DeserializeOwned>(
     })
 }
 
+/// Decodes what a result has under `key`: nothing, one, or a list of several.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> Result<Vec<T>, String> {
+    let one = |value: &Value, place: String| {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = error.path().to_string();
+            let path = if path == "." { place.clone() } else { join(&place, &path) };
+            let (message, _) = explain(&path, &error.inner().to_string(), &[]);
+            if message.starts_with(&place) { message } else { format!("{place}: {message}") }
+        })
+    };
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(several)) => {
+            several.iter().enumerate().map(|(n, value)| one(value, format!("{key}[{n}]"))).collect()
+        }
+        Some(value) => Ok(vec![one(value, key.to_owned())?]),
+    }
+}
+
 /// What a function says of an option that serde refuses, `path` and `message` being serde's.
 pub fn refusal(function: &str, path: &str, message: &str, others: &[&str]) -> Box<EvalAltResult> {
     let (message, key) = explain(path, message, others);

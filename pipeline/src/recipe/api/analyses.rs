@@ -1,9 +1,8 @@
 //! Analyses of a run's outputs.
 
-use super::{Analysis, Bound, Captured, Run};
+use super::{Analysis, Bound, Run};
 use crate::campaign::Node;
 use crate::moment::Moment;
-use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
 use crate::stage::compare::Compare;
@@ -11,16 +10,15 @@ use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
-use crate::stage::measure::{Measure, Measured};
+use crate::stage::measure::Measured;
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
+use rhai::{Array, Engine, Map};
 use serde::Deserialize;
 use serde_json::Value;
-use std::sync::Arc;
 
 /// What every analysis takes besides its own options.
 #[derive(Default, Deserialize)]
@@ -31,24 +29,10 @@ struct Common {
 }
 
 /// The names of [`Common`]'s options.
-const COMMON: [&str; 2] = ["at_z", "at_t"];
-
-/// What a function takes that calls a closure of the recipe.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct ClosureOptions {
-    /// Seconds that a call may take; decides no result.
-    time_limit_s: f64,
-}
-
-impl Default for ClosureOptions {
-    fn default() -> Self {
-        Self { time_limit_s: 600.0 }
-    }
-}
+pub(super) const COMMON: [&str; 2] = ["at_z", "at_t"];
 
 /// Registers them, each with and without options.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub fn register(engine: &mut Engine) {
     engine.register_fn("refinement_ratio", |run: Run| analysis(RefinementRatios, vec![run.node]));
     engine.register_fn("refinement_ratio", |runs: Array| -> Bound<Analysis> {
         let runs = runs.into_iter().map(|value| {
@@ -64,13 +48,6 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0], COMMON[1]])?;
         Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
-    engine
-        .register_type_with_name::<Measured>("measured value")
-        .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))
-        .register_indexer_get(|value: &mut Measured, name: ImmutableString| {
-            value.path.push(name.into());
-            value.clone()
-        });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
             let outputs = selection(name, &run, &mut options)?;
@@ -100,19 +77,6 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let options = decode_with("force_test", options, &MASSES)?;
         Ok(analysis(ForceTest { masses, options }, Vec::new()))
     });
-    let shared = session.clone();
-    engine.register_fn(
-        "measure",
-        move |context: NativeCallContext, name: ImmutableString, run: Run, closure: FnPtr| {
-            measure(&shared, &context, &name, run, Map::new(), closure)
-        },
-    );
-    let shared = session.clone();
-    let measure_some =
-        move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {
-            measure(&shared, &context, &name, run, options, closure)
-        };
-    engine.register_fn("measure", measure_some);
 }
 
 fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
@@ -128,16 +92,7 @@ fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
     Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node]))
 }
 
-/// `MEASUREMENT.name`: a value that is known once the measurement is done.
-fn measured(analysis: &Analysis, name: &str) -> Bound<Measured> {
-    if analysis.node.stage().kind() != "measure" {
-        let message = "only a measurement's result has values that a recipe can name";
-        return Err(Refusal::error(name, message, None));
-    }
-    Ok(Measured { node: analysis.node.clone(), path: vec![name.into()] })
-}
-
-fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
+pub(super) fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
     Analysis { node: Node::new(stage, inputs) }
 }
 
@@ -157,7 +112,7 @@ fn with_options<S: Stage + 'static>(
 }
 
 /// Takes `at_z` or `at_t` out of the options and checks it against the run's outputs.
-fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
+pub(super) fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
     let common: Common = decode(name, take(options, &COMMON))?;
     let refuse = |key: &str, message: String| Refusal::error(name, format!("{key}: {message}"), Some(key));
     let (key, selection) = match (&common.at_z, &common.at_t) {
@@ -175,26 +130,4 @@ fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
         return Err(refuse(key, message));
     }
     Ok(selection)
-}
-
-fn measure(
-    session: &Session,
-    context: &NativeCallContext,
-    name: &str,
-    run: Run,
-    mut options: Map,
-    closure: FnPtr,
-) -> Bound<Analysis> {
-    let outputs = selection("measure", &run, &mut options)?;
-    let ClosureOptions { time_limit_s } = decode_with("measure", options, &COMMON)?;
-    if !(time_limit_s > 0.0) {
-        let message = format!("time_limit_s = {time_limit_s}: must be positive");
-        return Err(Refusal::error("measure", message, Some("time_limit_s")));
-    }
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-        let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
-        return Err(Refusal::error("measure", message, None));
-    }
-    let Captured { closure, text, values: captured, .. } = Captured::new("measure", session, context, closure)?;
-    Ok(analysis(Measure { name: name.into(), outputs, closure, text, captured, time_limit_s }, vec![run.node]))
 }

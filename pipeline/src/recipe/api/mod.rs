@@ -7,8 +7,9 @@
 //! | [`formula`] | `problem`, `ic_function` |
 //! | [`runs`] | `evolve`, `from_snapshot` |
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
-//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure`; `force_test` |
-//! | [`snapshot_view`] | what a `measure` closure sees |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
+//! | [`closures`] | `measure`, `combine` |
+//! | [`snapshot_view`], [`run_view`] | what their closures see |
 //!
 //! `param` and `campaign` are here.
 //!
@@ -16,9 +17,11 @@
 
 pub mod analyses;
 pub mod background;
+pub mod closures;
 pub mod criteria;
 pub mod formula;
 pub mod initial;
+pub mod run_view;
 pub mod runs;
 pub mod snapshot_view;
 
@@ -31,6 +34,7 @@ use crate::moment::Moment;
 use crate::stage::formula::Formula;
 use crate::stage::ic::InitialFacts;
 use comove_ic::problems::Problem;
+use comove_sim::Cosmology;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -62,6 +66,7 @@ pub const USAGE: &[(&str, &str)] = &[
     ("compare", "compare(RUN, #{ … }), where RUN starts from a problem"),
     ("force_test", "force_test(#{ levels, pairs, … })"),
     ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
+    ("combine", "combine(\"name\", [RUNS and MEASUREMENTS], |results| …)"),
     ("campaign", "campaign(\"name\", [STAGES])"),
 ];
 
@@ -139,8 +144,12 @@ impl Captured {
     }
 }
 
-/// A captured value for the fingerprint: plain data as it is, a stage by what it does and all that it starts from.
+/// A captured value for the fingerprint: plain data and a cosmology as they are, a stage by what it does and all that it
+/// starts from.
 fn captured(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
+    if let Some(cosmology) = value.clone().try_cast::<Cosmology>() {
+        return Ok(json!(cosmology));
+    }
     if let Some(node) = node_of(value) {
         return Ok(identity(&node, session.source.path.parent().unwrap_or(Path::new(""))));
     }
@@ -171,8 +180,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     formula::register(engine, session);
     runs::register(engine, session);
     criteria::register(engine);
-    analyses::register(engine, session);
+    analyses::register(engine);
+    closures::register(engine, session);
     snapshot_view::register(engine);
+    run_view::register(engine);
     engine.register_fn("campaign", campaign);
 }
 
@@ -186,24 +197,28 @@ fn register_param(engine: &mut Engine, session: &Arc<Session>) {
 }
 
 fn campaign(name: ImmutableString, stages: Array) -> Bound<Campaign> {
-    let mut nodes = Vec::new();
-    collect(&stages, &mut nodes)?;
-    if nodes.is_empty() {
-        return Err(Refusal::error("campaign", "there are no stages in the list", None));
-    }
-    Ok(Campaign::new(name.as_str(), &nodes))
+    Ok(Campaign::new(name.as_str(), &stages_of("campaign", &stages)?))
 }
 
 /// The stages of a list, also of lists in it.
-fn collect(stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
+pub(super) fn stages_of(function: &str, stages: &Array) -> Bound<Vec<Node>> {
+    let mut nodes = Vec::new();
+    collect(function, stages, &mut nodes)?;
+    if nodes.is_empty() {
+        return Err(Refusal::error(function, "there are no stages in the list", None));
+    }
+    Ok(nodes)
+}
+
+fn collect(function: &str, stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
     for (n, value) in stages.iter().enumerate() {
         if let Some(node) = node_of(value) {
             nodes.push(node);
         } else if let Some(inner) = value.read_lock::<Array>() {
-            collect(&inner, nodes)?;
+            collect(function, &inner, nodes)?;
         } else {
             let message = format!("entry {} of the list is {}, not a stage", n + 1, plain(value.type_name()));
-            return Err(Refusal::error("campaign", message, None));
+            return Err(Refusal::error(function, message, None));
         }
     }
     Ok(())

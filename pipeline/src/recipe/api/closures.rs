@@ -1,0 +1,100 @@
+//! `measure` and `combine`: stages that call a closure of the recipe.
+
+use super::analyses::{COMMON, analysis, selection};
+use super::{Analysis, Bound, Captured, Run, stages_of};
+use crate::recipe::engine::Session;
+use crate::recipe::error::Refusal;
+use crate::recipe::options::decode_with;
+use crate::stage::closure::Closure;
+use crate::stage::combine::Combine;
+use crate::stage::drawn::is_file_name;
+use crate::stage::measure::{Measure, Measured};
+use rhai::{Array, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// What a function takes that calls a closure of the recipe.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ClosureOptions {
+    /// Seconds that a call may take; decides no result.
+    time_limit_s: f64,
+}
+
+impl Default for ClosureOptions {
+    fn default() -> Self {
+        Self { time_limit_s: 600.0 }
+    }
+}
+
+/// Registers both, each with and without options, and the values of their results.
+pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+    engine
+        .register_type_with_name::<Measured>("measured value")
+        .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))
+        .register_indexer_get(|value: &mut Measured, name: ImmutableString| {
+            value.path.push(name.into());
+            value.clone()
+        });
+    let shared = session.clone();
+    let measure_some =
+        move |context: NativeCallContext, name: ImmutableString, run: Run, mut options: Map, closure: FnPtr| {
+            let outputs = selection("measure", &run, &mut options)?;
+            let closure = closure_of("measure", &shared, &context, &name, options, closure)?;
+            Ok::<_, Box<EvalAltResult>>(analysis(Measure { closure, outputs }, vec![run.node]))
+        };
+    let measure = measure_some.clone();
+    engine.register_fn(
+        "measure",
+        move |context: NativeCallContext, name: ImmutableString, run: Run, closure: FnPtr| {
+            measure(context, name, run, Map::new(), closure)
+        },
+    );
+    engine.register_fn("measure", measure_some);
+    let shared = session.clone();
+    let combine_some =
+        move |context: NativeCallContext, name: ImmutableString, stages: Array, options: Map, closure: FnPtr| {
+            let inputs = stages_of("combine", &stages)?;
+            let closure = closure_of("combine", &shared, &context, &name, options, closure)?;
+            Ok::<_, Box<EvalAltResult>>(analysis(Combine { closure }, inputs))
+        };
+    let combine = combine_some.clone();
+    engine.register_fn(
+        "combine",
+        move |context: NativeCallContext, name: ImmutableString, stages: Array, closure: FnPtr| {
+            combine(context, name, stages, Map::new(), closure)
+        },
+    );
+    engine.register_fn("combine", combine_some);
+}
+
+/// `MEASUREMENT.name`: a value that is known once the measurement is done.
+fn measured(analysis: &Analysis, name: &str) -> Bound<Measured> {
+    if !["measure", "combine"].contains(&analysis.node.stage().kind()) {
+        let message = "only the results of measure and combine have values that a recipe can name";
+        return Err(Refusal::error(name, message, None));
+    }
+    Ok(Measured { node: analysis.node.clone(), path: vec![name.into()] })
+}
+
+fn closure_of(
+    function: &'static str,
+    session: &Session,
+    context: &NativeCallContext,
+    name: &str,
+    options: Map,
+    closure: FnPtr,
+) -> Bound<Closure> {
+    let others: &[&str] = if function == "measure" { &COMMON } else { &[] };
+    let ClosureOptions { time_limit_s } = decode_with(function, options, others)?;
+    if !(time_limit_s > 0.0) {
+        let message = format!("time_limit_s = {time_limit_s}: must be positive");
+        return Err(Refusal::error(function, message, Some("time_limit_s")));
+    }
+    if !is_file_name(name) {
+        let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
+        return Err(Refusal::error(function, message, None));
+    }
+    let Captured { closure, text, values: captured, place } = Captured::new(function, session, context, closure)?;
+    Ok(Closure { function, name: name.into(), closure, text, captured, place, time_limit_s })
+}
