@@ -104,7 +104,8 @@ fn wrong_tables_and_plots_are_told_where() {
 /// What a recipe knows of its cosmology is what the simulation computes with.
 #[test]
 fn a_recipe_asks_its_cosmology() {
-    const FUNCTIONS: &[(&str, fn(&Cosmology, f64) -> f64)] = &[
+    type OfScaleFactor = fn(&Cosmology, f64) -> f64;
+    const FUNCTIONS: &[(&str, OfScaleFactor)] = &[
         ("comoving_distance_mpc_h", Cosmology::comoving_distance_mpc_h),
         ("transverse_distance_mpc_h", Cosmology::transverse_distance_mpc_h),
         ("angular_diameter_distance_mpc_h", Cosmology::angular_diameter_distance_mpc_h),

@@ -1,6 +1,7 @@
 //! What each subcommand does.
 
 mod check;
+mod docs;
 mod doctor;
 mod inspect;
 mod plan;
@@ -28,6 +29,10 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
         Command::Report { dir } => report::report(&dir),
         Command::Inspect { file } => inspect::inspect(&file),
         Command::Check(arguments) => check::check(arguments),
+        Command::Docs(arguments) => {
+            docs::docs(&arguments);
+            Ok(())
+        }
         Command::Doctor => {
             doctor::doctor();
             Ok(())

@@ -66,7 +66,7 @@ impl Program {
             match (value, budget.excess()) {
                 (Err(_), Some(Excess::Stop(by))) => Ok(Err(by.clone())),
                 (Ok(value), _) => Ok(Ok(read(value))),
-                (Err(error), _) => Err(RecipeError::from_evaluation(source, &error, api::USAGE)),
+                (Err(error), _) => Err(RecipeError::from_evaluation(source, &error)),
             }
         });
         called.unwrap_or_else(|message| Err(RecipeError::at(source, source.last_place(), message)))
@@ -132,7 +132,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     let mut scope = Scope::new();
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
-        .map_err(|e| RecipeError::from_evaluation(source, &e, api::USAGE))?;
+        .map_err(|e| RecipeError::from_evaluation(source, &e))?;
     let what = value.type_name().to_owned();
     let mut campaign = value.try_cast::<Campaign>().ok_or_else(|| {
         let mut stages: Vec<&str> =
@@ -180,6 +180,13 @@ fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
     engine.register_fn("sleep", |_: f64| sleep()).register_fn("sleep", |_: i64| sleep());
     api::register(&mut engine, session);
     engine
+}
+
+/// The signatures of everything that [`api`] registers.
+pub fn registered() -> Vec<String> {
+    let source = Source { path: "recipe.rhai".into(), text: String::new() };
+    let session = Arc::new(Session { source, parameters: Mutex::default() });
+    engine(&session, &Arc::default()).gen_fn_signatures(false)
 }
 
 fn sleep() -> Result<(), Box<EvalAltResult>> {

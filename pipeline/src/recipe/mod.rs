@@ -10,8 +10,10 @@
 //! | [`error`] | messages with a line and a caret |
 //! | [`expression`] | closures over a cell's fields, compiled |
 //! | [`api`] | the functions a recipe may call |
+//! | [`docs`] | the reference of them all, from the source |
 
 pub mod api;
+pub mod docs;
 pub mod engine;
 pub mod error;
 pub mod expression;

@@ -6,7 +6,7 @@ use crate::error::PipelineError;
 use crate::recipe::options::one_or_several;
 use comove_analysis::figure::lines::{Curve, Mark, Panel, Style, line_figure};
 use comove_analysis::table::{Entry, Table};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What is to be written and drawn of a result.
@@ -17,7 +17,7 @@ pub struct Drawn {
 }
 
 /// What a closure says in `table: #{ … }`, or in a list of such maps.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrawnTable {
     /// Names its file.
@@ -33,7 +33,7 @@ pub struct DrawnTable {
 }
 
 /// What a closure says in `plot: #{ … }`, or in a list of such maps.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
     /// Names its file.
@@ -62,7 +62,7 @@ pub struct Plot {
 }
 
 /// A curve of a plot.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlotCurve {
     /// Its name in the legend; without one it is not listed.
@@ -79,7 +79,7 @@ pub struct PlotCurve {
 }
 
 /// A vertical mark of a plot.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlotMark {
     /// Where on the lower axis.
@@ -90,7 +90,7 @@ pub struct PlotMark {
 }
 
 /// Logarithmic axes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Logarithmic {
     /// Neither.
@@ -105,7 +105,7 @@ pub enum Logarithmic {
 }
 
 /// How a curve is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlotStyle {
     /// A line.

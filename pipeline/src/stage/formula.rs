@@ -7,7 +7,7 @@ use super::Work;
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::error::plain;
-use crate::recipe::{Place, Program, RecipeError, api};
+use crate::recipe::{Place, Program, RecipeError};
 use comove_ic::function_state;
 use comove_ic::problems::{Gas, Problem, Setup};
 use comove_sim::{RunParameters, Snapshot, SnapshotHeader};
@@ -142,7 +142,7 @@ impl Formula {
     ) -> Result<Gas, PipelineError> {
         let cell = || format!("for the cell {h} wide at ({}, {}, {})", x[0], x[1], x[2]);
         let value: Dynamic = closure.closure.call(engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
-            let mut error = RecipeError::from_evaluation(program.source(), &e, api::USAGE);
+            let mut error = RecipeError::from_evaluation(program.source(), &e);
             error.message = format!("{} ({})", error.message, cell());
             error
         })?;

@@ -3,6 +3,7 @@
 use super::{Analysis, Bound, Run};
 use crate::campaign::Node;
 use crate::moment::Moment;
+use crate::recipe::docs::Function;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
 use crate::stage::compare::Compare;
@@ -17,14 +18,78 @@ use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
 use rhai::{Array, Engine, Map};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// They.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "refinement_ratio",
+        signatures: &["refinement_ratio(run: Run) -> Analysis", "refinement_ratio(runs: Array) -> Analysis"],
+        usage: "refinement_ratio(RUN) or refinement_ratio([RUN, …])",
+        text: "Volume fraction and cells of every level at every output, of one run or several.",
+        options: &[],
+    },
+    Function {
+        name: "halos",
+        signatures: &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
+        usage: "halos(RUN, #{ … })",
+        text: "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
+        options: &["Common", "HaloOptions", "ProfileChoice"],
+    },
+    Function {
+        name: "power_spectrum",
+        signatures: &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
+        usage: "power_spectrum(RUN, #{ … })",
+        text: "P(k) of the density contrast on the uniform grid of a level.",
+        options: &["Common", "PowerOptions"],
+    },
+    Function {
+        name: "slice",
+        signatures: &["slice(run: Run) -> Analysis", "slice(run: Run, options: Map) -> Analysis"],
+        usage: "slice(RUN, #{ … })",
+        text: "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
+               value. `center` may be a value of a measurement's result.",
+        options: &["Common", "MapOptions", "MapStyle"],
+    },
+    Function {
+        name: "projection",
+        signatures: &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
+        usage: "projection(RUN, #{ … })",
+        text: "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
+               than resolve the finest cells. `center` may be a value of a measurement's result.",
+        options: &["Common", "MapOptions", "MapStyle"],
+    },
+    Function {
+        name: "density_pdf",
+        signatures: &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
+        usage: "density_pdf(RUN, #{ … })",
+        text: "How volume and mass are distributed over density.",
+        options: &["Common", "PdfOptions"],
+    },
+    Function {
+        name: "compare",
+        signatures: &["compare(run: Run) -> Analysis", "compare(run: Run, options: Map) -> Analysis"],
+        usage: "compare(RUN, #{ … }), where RUN starts from a problem",
+        text: "Outputs against the solution of the problem that the run starts from, with a figure.",
+        options: &["Common"],
+    },
+    Function {
+        name: "force_test",
+        signatures: &["force_test(options: Map) -> Analysis"],
+        usage: "force_test(#{ levels, pairs, … })",
+        text: "Forces between point masses on refined meshes over the root level's; no run.",
+        options: &["PointMasses", "SolverOptions"],
+    },
+];
+
 /// What every analysis takes besides its own options.
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Common {
+pub(crate) struct Common {
+    /// Which outputs: those at these redshifts, or all; by default the last.
     at_z: Option<Value>,
+    /// The same in plain coordinates: those at these times.
     at_t: Option<Value>,
 }
 

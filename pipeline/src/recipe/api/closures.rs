@@ -2,6 +2,7 @@
 
 use super::analyses::{COMMON, analysis, selection};
 use super::{Analysis, Bound, Captured, Run, stages_of};
+use crate::recipe::docs::{Function, Type};
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::decode_with;
@@ -10,11 +11,66 @@ use crate::stage::combine::Combine;
 use crate::stage::drawn::is_file_name;
 use crate::stage::measure::{Measure, Measured};
 use rhai::{Array, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// Both.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "measure",
+        signatures: &[
+            "measure(name: String, run: Run, closure: Fn) -> Analysis",
+            "measure(name: String, run: Run, options: Map, closure: Fn) -> Analysis",
+        ],
+        usage: "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)",
+        text: "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
+               output that is looked at.",
+        options: &["Common", "ClosureOptions"],
+    },
+    Function {
+        name: "combine",
+        signatures: &[
+            "combine(name: String, stages: Array, closure: Fn) -> Analysis",
+            "combine(name: String, stages: Array, options: Map, closure: Fn) -> Analysis",
+        ],
+        usage: "combine(\"name\", [RUNS and MEASUREMENTS], |results| …)",
+        text: "What a closure returns of several stages: see [Results](#results). Its argument is a list with one \
+               entry a stage, lists in the list of stages flattened. Of a run it is its [outputs](#runoutputs). Of a \
+               measurement it is a map with the last output's `result` and its `z` (or `t`), and with `all`, the list \
+               of such maps of every output that was looked at. Of any other analysis it is a map of what it has left \
+               as JSON, by the files' names: `one.power_spectrum_z0.bins`.",
+        options: &["ClosureOptions"],
+    },
+];
+
+/// What their closures return.
+pub const RESULT: Type = Type {
+    name: "Results",
+    text: "A closure returns a map of finite numbers, texts, lists and maps, which becomes `result.json` and a table \
+           of the report. What it calls `table`, a map or a list of maps, becomes CSV files, and what it calls `plot` \
+           PNG files; the report shows both. `MEASUREMENT.name` is a value of the result, which the `center` of a \
+           slice or projection may be before it is known.",
+    properties: &[],
+    methods: &[
+        Function {
+            name: "table",
+            signatures: &[],
+            usage: "",
+            text: "`table: #{ columns: [\"z\", \"rms\"], rows: [[1, 0.2], [0, 0.3]] }`",
+            options: &["DrawnTable"],
+        },
+        Function {
+            name: "plot",
+            signatures: &[],
+            usage: "",
+            text: "`plot: #{ x_label: \"z\", curves: [#{ name: \"rms\", points: [[1, 0.2], [0, 0.3]] }] }`",
+            options: &["Plot"],
+        },
+    ],
+};
+
 /// What a function takes that calls a closure of the recipe.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ClosureOptions {
     /// Seconds that a call may take; decides no result.
@@ -87,7 +143,7 @@ fn closure_of(
 ) -> Bound<Closure> {
     let others: &[&str] = if function == "measure" { &COMMON } else { &[] };
     let ClosureOptions { time_limit_s } = decode_with(function, options, others)?;
-    if !(time_limit_s > 0.0) {
+    if time_limit_s <= 0.0 {
         let message = format!("time_limit_s = {time_limit_s}: must be positive");
         return Err(Refusal::error(function, message, Some("time_limit_s")));
     }

@@ -1,4 +1,5 @@
-//! The functions a recipe may call. Each has its usage in [`USAGE`] and fails through [`Refusal`].
+//! The functions a recipe may call. Each is described beside its registration ([`super::docs`]) and fails through
+//! [`Refusal`].
 //!
 //! | module | functions |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
 //! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
 //! | [`closures`] | `measure`, `combine` |
-//! | [`snapshot_view`], [`run_view`] | what their closures see |
+//! | [`snapshot_view`], [`field_view`], [`run_view`] | what their closures see |
 //!
 //! `param` and `campaign` are here.
 //!
@@ -19,12 +20,14 @@ pub mod analyses;
 pub mod background;
 pub mod closures;
 pub mod criteria;
+pub mod field_view;
 pub mod formula;
 pub mod initial;
 pub mod run_view;
 pub mod runs;
 pub mod snapshot_view;
 
+use super::docs::Function;
 use super::engine::Session;
 use super::error::{Refusal, plain};
 use super::options::to_json;
@@ -40,34 +43,24 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Every function with the way it is called.
-pub const USAGE: &[(&str, &str)] = &[
-    ("param", "param(\"name\", default, \"what it is for\")"),
-    ("cosmology", "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })"),
-    ("ic_gaussian", "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })"),
-    ("ic_load", "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })"),
-    ("problem", "problem(\"name\") or problem(\"name\", #{ … })"),
-    ("ic_function", "ic_function(#{ box, root, … }, |x, y, z| #{ density, velocity, pressure })"),
-    ("evolve", "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })"),
-    ("from_snapshot", "from_snapshot(\"file\")"),
-    ("density_above", "density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))"),
-    ("overdensity_above", "overdensity_above(8), with thresholds as in density_above"),
-    ("gradient_above", "gradient_above(\"density\", 0.03), of \"density\", \"pressure\" or \"velocity\""),
-    ("lohner_above", "lohner_above(\"density\", 0.8) or lohner_above(\"pressure\", 0.8, #{ filter: 0.01 })"),
-    ("jeans_cells_below", "jeans_cells_below(4), with thresholds as in density_above"),
-    ("region", "region(#{ min: [x, y, z], max: [x, y, z], level: 2 }) or region(#{ center, radius, level })"),
-    ("refine_where", "refine_where(|c| c.density > 8 && c.div_v < 0)"),
-    ("refinement_ratio", "refinement_ratio(RUN) or refinement_ratio([RUN, …])"),
-    ("halos", "halos(RUN, #{ … })"),
-    ("power_spectrum", "power_spectrum(RUN, #{ … })"),
-    ("slice", "slice(RUN, #{ … })"),
-    ("projection", "projection(RUN, #{ … })"),
-    ("density_pdf", "density_pdf(RUN, #{ … })"),
-    ("compare", "compare(RUN, #{ … }), where RUN starts from a problem"),
-    ("force_test", "force_test(#{ levels, pairs, … })"),
-    ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
-    ("combine", "combine(\"name\", [RUNS and MEASUREMENTS], |results| …)"),
-    ("campaign", "campaign(\"name\", [STAGES])"),
+/// Those registered here.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "param",
+        signatures: &["param(name: String, default: ?, help: String) -> ?"],
+        usage: "param(\"name\", default, \"what it is for\")",
+        text: "Declares what `-p name=value` sets. Its type is the default's: a whole number, a real number, `true` \
+               or `false`, or a text.",
+        options: &[],
+    },
+    Function {
+        name: "campaign",
+        signatures: &["campaign(name: String, stages: Array) -> Campaign"],
+        usage: "campaign(\"name\", [STAGES])",
+        text: "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
+               need comes by itself.",
+        options: &[],
+    },
 ];
 
 /// What a function of a recipe returns.
@@ -183,6 +176,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     analyses::register(engine);
     closures::register(engine, session);
     snapshot_view::register(engine);
+    field_view::register(engine);
     run_view::register(engine);
     engine.register_fn("campaign", campaign);
 }

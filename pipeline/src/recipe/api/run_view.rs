@@ -3,11 +3,26 @@
 use super::Bound;
 use super::snapshot_view::SnapshotView;
 use crate::moment::{Moment, list};
+use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::Refusal;
 use crate::stage::Input;
 use comove_sim::Snapshot;
 use rhai::{Dynamic, Engine};
 use std::sync::Arc;
+
+/// The outputs of a run.
+pub const RUN_OUTPUTS: Type = Type {
+    name: "RunOutputs",
+    text: "What a `combine` closure sees of a run. A snapshot is read when it is asked for.",
+    properties: &[("outputs", "Array", "the redshifts (or times) of its outputs, in the order of time")],
+    methods: &[Function {
+        name: "snapshot",
+        signatures: &["snapshot(run: RunOutputs) -> Snapshot", "snapshot(run: RunOutputs, when: float) -> Snapshot"],
+        usage: "",
+        text: "The last output, or that at a redshift (or time).",
+        options: &[],
+    }],
+};
 
 /// The outputs of a run in a closure, in the order of time.
 #[derive(Clone, Debug)]
