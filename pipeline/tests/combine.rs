@@ -88,13 +88,16 @@ fn several_stages_make_one_table_and_one_plot() {
 #[test]
 fn wrong_tables_and_plots_are_told_where() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |result: &str, message: &str| {
+    let at_the_closure = |result: &str, message: &str| {
         let last = format!("measure(\"m\", RUNS[0], |s| {result})");
         let output = run(folder.path(), &format!("{RUNS}const M = {last};\ncampaign(\"r\", [M])\n"));
         let said = said(&output);
         assert_eq!(output.status.code(), Some(3), "{said}");
-        assert!(said.contains("r.rhai:11:33: measure: ") && said.contains(message), "{said}");
+        assert!(said.contains(&format!("r.rhai:11:33: {message}")), "{said}");
     };
+    // Rhai does not say where
+    at_the_closure("{ let l = [2, 1]; l.map(|x| l[0]) }", "a closure uses the list or map that it is called on");
+    let told = |result: &str, message: &str| at_the_closure(result, &format!("measure: {message}"));
     told("#{ plot: #{ curvs: [] } }", "plot: unknown option \"curvs\", did you mean \"curves\"?");
     told("#{ plot: #{ curves: [] } }", "plot.curves: there is no point to draw");
     told("#{ table: #{ columns: [\"a\"], rows: [[1, 2]] } }", "table.rows[0]: 2 entries in a table of 1 columns");

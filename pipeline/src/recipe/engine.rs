@@ -4,7 +4,7 @@ use super::api;
 use super::error::{RecipeError, Refusal, plain};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Excess, Limits, within};
-use super::source::Source;
+use super::source::{Place, Source};
 use crate::campaign::Campaign;
 use crate::error::PipelineError;
 use rhai::packages::{
@@ -46,8 +46,8 @@ impl Program {
         engine
     }
 
-    /// Calls a closure within limits and reads its value, both on the script's own thread. Where somebody asked to stop,
-    /// that is the inner error.
+    /// Calls a closure, which stands at `place`, within limits and reads its value, both on the script's own thread. Where
+    /// somebody asked to stop, that is the inner error.
     ///
     /// # Errors
     /// [`RecipeError`], at the place in the recipe.
@@ -55,6 +55,7 @@ impl Program {
         &self,
         limits: Limits<'_>,
         closure: &FnPtr,
+        place: Place,
         arguments: impl FuncArgs + Send,
         read: impl FnOnce(Dynamic) -> T + Send,
     ) -> Result<Result<T, String>, Box<RecipeError>> {
@@ -66,10 +67,10 @@ impl Program {
             match (value, budget.excess()) {
                 (Err(_), Some(Excess::Stop(by))) => Ok(Err(by.clone())),
                 (Ok(value), _) => Ok(Ok(read(value))),
-                (Err(error), _) => Err(RecipeError::from_evaluation(source, &error)),
+                (Err(error), _) => Err(RecipeError::from_evaluation(source, &error, place)),
             }
         });
-        called.unwrap_or_else(|message| Err(RecipeError::at(source, source.last_place(), message)))
+        called.unwrap_or_else(|message| Err(RecipeError::at(source, place, message)))
     }
 }
 
@@ -132,7 +133,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     let mut scope = Scope::new();
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
-        .map_err(|e| RecipeError::from_evaluation(source, &e))?;
+        .map_err(|e| RecipeError::from_evaluation(source, &e, source.last_place()))?;
     let what = value.type_name().to_owned();
     let mut campaign = value.try_cast::<Campaign>().ok_or_else(|| {
         let mut stages: Vec<&str> =

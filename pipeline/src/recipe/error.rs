@@ -58,13 +58,14 @@ impl RecipeError {
 
     /// What the parser says.
     pub fn from_parse(source: &Source, error: &ParseError) -> Box<Self> {
-        Self::at(source, place(error.position(), source), error.err_type().to_string())
+        let at = place(error.position()).unwrap_or_else(|| source.last_place());
+        Self::at(source, at, error.err_type().to_string())
     }
 
-    /// What evaluation says, at the innermost position.
-    pub fn from_evaluation(source: &Source, error: &EvalAltResult) -> Box<Self> {
-        let innermost = innermost(error);
-        let mut at = place(innermost.position(), source);
+    /// What evaluation says, at the innermost position, or if there is none at `otherwise`.
+    pub fn from_evaluation(source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<Self> {
+        let (innermost, position) = innermost(error);
+        let mut at = place(position).unwrap_or(otherwise);
         let message = match innermost {
             EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
                 Some(refusal) => {
@@ -82,6 +83,9 @@ impl RecipeError {
                 "the recipe computes too long: is there an endless loop?".into()
             }
             EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
+            EvalAltResult::ErrorDataRace(..) => {
+                "a closure uses the list or map that it is called on: give it a copy (let copy = list)".into()
+            }
             EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
             EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
             other => {
@@ -96,21 +100,18 @@ impl RecipeError {
     }
 }
 
-/// The error that started it, below the calls it passed through.
-fn innermost(error: &EvalAltResult) -> &EvalAltResult {
-    match error {
-        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) => {
-            if inner.position().is_none() { error } else { innermost(inner) }
-        }
-        _ => error,
+/// The error that started it, below the calls it passed through, and the innermost position that is known.
+fn innermost(error: &EvalAltResult) -> (&EvalAltResult, Position) {
+    let (mut error, mut position) = (error, error.position());
+    while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) = error {
+        error = inner;
+        position = inner.position().or_else(position);
     }
+    (error, position)
 }
 
-fn place(position: Position, source: &Source) -> Place {
-    match position.line() {
-        Some(line) => Place { line, column: position.position().unwrap_or(1) },
-        None => source.last_place(),
-    }
+fn place(position: Position) -> Option<Place> {
+    position.line().map(|line| Place { line, column: position.position().unwrap_or(1) })
 }
 
 /// A Rhai type in a recipe's words, with its article.

@@ -40,7 +40,8 @@ impl Closure {
     /// # Errors
     /// [`PipelineError::Recipe`] where it fails or gives what cannot be written; [`PipelineError::Interrupted`].
     pub fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
-        let value = work.call(&self.closure, self.time_limit_s, (argument.into(),), |value| to_json(&value))?;
+        let value =
+            work.call(&self.closure, self.place, self.time_limit_s, (argument.into(),), |value| to_json(&value))?;
         let value = value.map_err(|(key, what)| {
             let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
             format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps")

@@ -142,7 +142,7 @@ impl Formula {
     ) -> Result<Gas, PipelineError> {
         let cell = || format!("for the cell {h} wide at ({}, {}, {})", x[0], x[1], x[2]);
         let value: Dynamic = closure.closure.call(engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
-            let mut error = RecipeError::from_evaluation(program.source(), &e);
+            let mut error = RecipeError::from_evaluation(program.source(), &e, closure.place);
             error.message = format!("{} ({})", error.message, cell());
             error
         })?;

@@ -6,8 +6,8 @@ use crate::control::Control;
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
-use crate::recipe::Program;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
+use crate::recipe::{Place, Program};
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
@@ -58,14 +58,15 @@ impl Work<'_> {
         self.ledger.history().stage(self.fingerprint).cloned().unwrap_or_default()
     }
 
-    /// Calls a closure of the recipe, which may take so many seconds and half of the memory that is free, and reads its
-    /// value.
+    /// Calls a closure, which stands at `place` in the recipe and may take so many seconds and half of the memory that is
+    /// free, and reads its value.
     ///
     /// # Errors
     /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
     pub fn call<T: Send>(
         &self,
         closure: &FnPtr,
+        place: Place,
         seconds: f64,
         arguments: impl FuncArgs + Send,
         read: impl FnOnce(Dynamic) -> T + Send,
@@ -73,7 +74,7 @@ impl Work<'_> {
         let program = self.program.expect("a campaign from a recipe has its program");
         let control = self.control;
         let limits = Limits { seconds, memory: half_of_what_is_free(), stop: &|| control.stop(Duration::ZERO) };
-        let value = program.call(limits, closure, arguments, read)?;
+        let value = program.call(limits, closure, place, arguments, read)?;
         value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
     }
 
