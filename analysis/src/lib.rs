@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cells`], [`sphere`], [`cell_fields`] | the leaf cells, those around a point, and what can be said of one |
 //! | [`covering_grid`] | a field on a uniform grid of one level |
+//! | [`region`] | statistics and histograms of a field over a part of the box |
 //! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
 //! | [`comparison`] | a snapshot against the solution of its problem |
 //! | [`halo_finder`], [`halo_profile`] | spherical-overdensity halos and their radial profiles |
@@ -32,6 +33,7 @@ pub mod halo_profile;
 pub mod map;
 pub mod power_spectrum;
 pub mod refinement_ratio;
+pub mod region;
 pub mod report;
 pub mod sphere;
 pub mod table;

@@ -59,6 +59,8 @@ pub enum Command {
     },
     /// Evaluate a recipe and list its stages; nothing is run
     Check(Recipe),
+    /// Print the reference of what the program understands
+    Docs(Docs),
     /// Say what this machine and this program can compute with, what is missing, and what would help
     Doctor,
 }
@@ -128,6 +130,25 @@ pub struct Run {
     /// Print help, and the parameters of the recipe if one is given
     #[arg(short, long)]
     pub help: bool,
+}
+
+/// `comove docs`.
+#[derive(Debug, Args)]
+pub struct Docs {
+    /// Of what
+    #[command(subcommand)]
+    pub subject: Subject,
+}
+
+/// What there is a reference of.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Subject {
+    /// Functions, options and types of a recipe, as Markdown
+    Recipes {
+        /// As definitions for editors that know Rhai instead (recipes/api.d.rhai)
+        #[arg(long)]
+        definitions: bool,
+    },
 }
 
 /// `comove plan`.

@@ -241,9 +241,15 @@ fn expressions() {
 #[test]
 fn names_and_values() {
     check("RUN;", "^", "the recipe's value is a run, not a campaign; end it with: campaign(\"bad\", [IC, RUN])");
-    check("C.omga_m;", "  ^", "Unknown property 'omga_m' - a getter is not registered for type 'cosmology'");
     check("#{ a: 1 }.b;", "          ^", "no property \"b\" here");
     check("evolv(IC, #{});", "^", "unknown function \"evolv\", did you mean \"evolve\"?");
+    check("C.omga_m;", "  ^", "a cosmology has no property \"omga_m\", did you mean \"omega_m\"?");
+    check("C.age_gry(1);", "  ^", "unknown function \"age_gry\", did you mean \"age_gyr\"?");
+    check(
+        "C.age_gyr(\"x\");",
+        "  ^",
+        "age_gyr: cannot take a cosmology and a text; it is used as age_gyr(cosmology: Cosmology, z: float) -> float",
+    );
     check(
         "density_pdf(IC);",
         "^",

@@ -118,7 +118,7 @@ impl SweepOrder {
 pub struct RunParameters {
     /// Precision of the state.
     pub precision: Precision,
-    /// Comoving or plain coordinates.
+    /// Comoving or plain coordinates; in a recipe as `z_end` or `t_end` says.
     pub coordinates: Coordinates,
     /// Ratio of specific heats; 5/3 when comoving.
     pub gamma: f64,
@@ -126,7 +126,8 @@ pub struct RunParameters {
     pub boundary: Boundaries,
     /// Whether the gas attracts itself.
     pub gravity: bool,
-    /// What the potential does far away; isolated in plain coordinates only.
+    /// What the potential does far away. Isolated there is no mass outside the box and no mean subtracted: in plain
+    /// coordinates only, with no periodic face.
     pub gravity_boundary: GravityBoundary,
     /// 4πG in code units for plain coordinates (comoving: 3/2 Ω_m a).
     pub four_pi_g: f64,
@@ -140,17 +141,19 @@ pub struct RunParameters {
     pub max_cells: Option<u64>,
     /// Cells around a flagged cell that are flagged with it (paper, section 2.1).
     pub flag_buffer: u32,
-    /// Uniform or individual time steps.
+    /// Whether levels step together, or each takes two steps for one of the next coarser level. The latter pays where the
+    /// gas (`courant`, `gravity_courant`) limits the step; where expansion does (`max_delta_a`), the finer levels would only
+    /// take more steps.
     pub time_steps: TimeSteps,
     /// A level's steps between two decisions on what refines it.
     pub regrid_every: u32,
-    /// CFL number of one sweep.
+    /// CFL number of one sweep; with individual steps of the first and the last of each level's own.
     pub courant: f64,
-    /// Order of the axes in the sweeps.
+    /// Order of the axes in a step's first sweep.
     pub sweep_order: SweepOrder,
-    /// Largest Δa/a of a step.
+    /// Largest Δa/a of a step; with individual steps of the root's.
     pub max_delta_a: f64,
-    /// Acceleration limit: 2Δt ≤ `gravity_courant` √(h/g).
+    /// Acceleration limit: 2Δt ≤ `gravity_courant` √(h/g); with individual steps as `courant`.
     pub gravity_courant: f64,
     /// Poisson solver of the refined levels.
     pub group_solver: GroupSolver,
@@ -162,7 +165,8 @@ pub struct RunParameters {
     pub mass_sheet: bool,
     /// Whether cold gas has its pressure from the entropy scalar; else from the energy alone, for comparison.
     pub dual_energy: bool,
-    /// Below this ratio of internal to total energy gas is cold.
+    /// Gas is cold where its internal energy is less than this fraction of the cell's own total energy, and than ten times
+    /// this fraction of the largest beside it.
     pub eta: f64,
     /// Whether a sweep is redone with first-order fluxes around cells that would need a floor.
     pub first_order_redo: bool,
@@ -170,7 +174,7 @@ pub struct RunParameters {
     /// signals outran an individual step.
     pub retries: u32,
     /// Fraction of the leaf cells that floors may repair in a sweep, on average over a root step; a run that needs more
-    /// stops.
+    /// stops with exit code 7.
     pub floor_budget: f64,
     /// Density floor in code units.
     pub density_floor: f64,

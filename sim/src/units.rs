@@ -18,6 +18,8 @@ pub const NEWTON: f64 = 6.674_3e-8;
 pub const VELOCITY_KM_S: f64 = 100.0;
 /// Seconds of a gigayear (Julian years).
 pub const GYR_S: f64 = 3.155_76e16;
+/// c/H0 in Mpc for h = 1, or in Mpc/h.
+pub const HUBBLE_LENGTH_MPC_H: f64 = 2_997.924_58;
 /// 1/H0 in Gyr for h = 1.
 pub const HUBBLE_TIME_GYR_H: f64 = MPC_CM / 1e7 / GYR_S;
 

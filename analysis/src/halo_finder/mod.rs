@@ -49,9 +49,9 @@ pub enum Centre {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HaloOptions {
-    /// Mean density of a halo in the reference density.
+    /// Δ: mean density of a halo in the reference density.
     pub delta: f64,
-    /// Mean or critical.
+    /// The density that Δ multiplies.
     pub reference: Reference,
     /// Density of a peak in the reference density; at least and by default Δ.
     pub peak_threshold: Option<f64>,

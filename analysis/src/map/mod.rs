@@ -43,7 +43,7 @@ impl Axis {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapOptions {
-    /// Field, by its name in [`crate::cell_fields`].
+    /// Field, by its name ([`crate::cell_fields`]).
     pub field: String,
     /// Direction looked along.
     pub axis: Axis,
@@ -55,7 +55,7 @@ pub struct MapOptions {
     pub depth_mpc_h: Option<f64>,
     /// Pixels along the width.
     pub pixels: usize,
-    /// Whether the outlines of the leaf patches are collected.
+    /// Whether the outlines of the leaf patches are collected, and drawn.
     pub patches: bool,
 }
 

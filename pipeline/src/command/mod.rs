@@ -2,6 +2,7 @@
 
 mod check;
 mod clean;
+mod docs;
 mod doctor;
 mod explain;
 mod inspect;
@@ -33,6 +34,10 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
         Command::Report { dir } => report::report(&dir),
         Command::Inspect { file } => inspect::inspect(&file),
         Command::Check(arguments) => check::check(arguments),
+        Command::Docs(arguments) => {
+            docs::docs(&arguments);
+            Ok(())
+        }
         Command::Doctor => {
             doctor::doctor();
             Ok(())

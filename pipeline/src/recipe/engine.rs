@@ -1,15 +1,16 @@
 //! The strict Rhai engine, and the evaluation of a recipe to a campaign.
 
 use super::api;
-use super::error::{RecipeError, plain};
+use super::error::{RecipeError, Refusal, plain};
 use super::parameters::Parameters;
-use super::source::Source;
+use super::sandbox::{Budget, Excess, Limits, within};
+use super::source::{Place, Source};
 use crate::campaign::Campaign;
 use crate::error::PipelineError;
 use rhai::packages::{
     BasicArrayPackage, BasicMapPackage, BasicMathPackage, CorePackage, LogicPackage, MoreStringPackage, Package,
 };
-use rhai::{AST, Engine, OptimizationLevel, Scope};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, OptimizationLevel, Scope};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -26,10 +27,51 @@ pub struct Recipe {
 
 /// What a closure of the recipe needs to be called later.
 pub struct Program {
-    /// The engine the recipe was evaluated with.
-    pub engine: Engine,
+    session: Arc<Session>,
     /// The compiled recipe.
     pub ast: AST,
+}
+
+impl Program {
+    /// The recipe's text.
+    pub fn source(&self) -> &Source {
+        &self.session.source
+    }
+
+    /// An engine for closures that are called once a cell, many at a time: what each may take is counted in operations.
+    pub fn engine_for_cells(&self) -> Engine {
+        let mut engine = engine(&self.session, &Arc::default());
+        // no deeper than the stacks of the threads that compute
+        engine.set_max_array_size(CELL_SIZE).set_max_map_size(CELL_SIZE);
+        engine
+    }
+
+    /// Calls a closure, which stands at `place`, within limits and reads its value, both on the script's own thread. Where
+    /// somebody asked to stop, that is the inner error.
+    ///
+    /// # Errors
+    /// [`RecipeError`], at the place in the recipe.
+    pub fn call<T: Send>(
+        &self,
+        limits: Limits<'_>,
+        closure: &FnPtr,
+        place: Place,
+        arguments: impl FuncArgs + Send,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<Result<T, String>, Box<RecipeError>> {
+        let source = self.source();
+        let called = within(limits, |budget| {
+            let mut engine = engine(&self.session, budget);
+            engine.set_max_operations(0); // it has a time
+            let value = closure.call(&engine, &self.ast, arguments);
+            match (value, budget.excess()) {
+                (Err(_), Some(Excess::Stop(by))) => Ok(Err(by.clone())),
+                (Ok(value), _) => Ok(Ok(read(value))),
+                (Err(error), _) => Err(RecipeError::from_evaluation(source, &error, place)),
+            }
+        });
+        called.unwrap_or_else(|message| Err(RecipeError::at(source, place, message)))
+    }
 }
 
 impl std::fmt::Debug for Program {
@@ -47,8 +89,14 @@ pub struct Session {
     pub parameters: Mutex<Parameters>,
 }
 
-/// Operations (about 10⁻⁸ s each) after which a recipe is stopped; measured in a second, not in minutes.
-const OPERATIONS: u64 = 50_000_000;
+/// Operations (about 10⁻⁸ s each) after which a recipe, or a closure for a cell, is stopped: the same on any machine. What
+/// they do not count ends by the clock.
+const OPERATIONS: u64 = 10_000_000;
+
+/// Entries of a list or map, those of lists and maps in it included.
+const SIZE: usize = 1 << 17;
+/// The same in a closure for a cell.
+const CELL_SIZE: usize = 1 << 10;
 
 /// Evaluates a recipe with the values that the command line gives its parameters.
 ///
@@ -73,18 +121,19 @@ pub fn parameters_of(source: Source, given: BTreeMap<String, String>) -> (Parame
 fn attempt(source: Source, given: BTreeMap<String, String>) -> (Arc<Session>, Result<Campaign, Box<RecipeError>>) {
     let parameters = Mutex::new(Parameters { given, ..Parameters::default() });
     let session = Arc::new(Session { source, parameters });
-    let result = campaign_of(&session);
+    let result = within(Limits::recipe(), |budget| campaign_of(&session, budget));
+    let result = result.unwrap_or_else(|m| Err(RecipeError::at(&session.source, session.source.last_place(), m)));
     (session, result)
 }
 
-fn campaign_of(session: &Arc<Session>) -> Result<Campaign, Box<RecipeError>> {
+fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign, Box<RecipeError>> {
     let source = &session.source;
-    let engine = engine(session);
+    let engine = engine(session, budget);
     let ast = engine.compile(&source.text).map_err(|e| RecipeError::from_parse(source, &e))?;
     let mut scope = Scope::new();
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
-        .map_err(|e| RecipeError::from_evaluation(source, &e, api::USAGE))?;
+        .map_err(|e| RecipeError::from_evaluation(source, &e, source.last_place()))?;
     let what = value.type_name().to_owned();
     let mut campaign = value.try_cast::<Campaign>().ok_or_else(|| {
         let mut stages: Vec<&str> =
@@ -95,13 +144,13 @@ fn campaign_of(session: &Arc<Session>) -> Result<Campaign, Box<RecipeError>> {
         let message = format!("the recipe's value is {}, not a campaign; end it with: {line}", plain(&what));
         RecipeError::at(source, source.last_place(), message)
     })?;
-    campaign.program = Some(Arc::new(Program { engine, ast }));
+    campaign.program = Some(Arc::new(Program { session: Arc::clone(session), ast }));
     Ok(campaign)
 }
 
 /// An engine with the bindings of [`api`] and nothing that could make two evaluations differ: no clock, no random
-/// number, no file, no `eval`.
-fn engine(session: &Arc<Session>) -> Engine {
+/// number, no file, no `eval`. It stops when the budget says so.
+fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
     let mut engine = Engine::new_raw();
     CorePackage::new().register_into_engine(&mut engine);
     LogicPackage::new().register_into_engine(&mut engine);
@@ -118,13 +167,29 @@ fn engine(session: &Arc<Session>) -> Engine {
         .set_max_call_levels(64)
         .set_max_expr_depths(128, 64)
         .set_max_string_size(1 << 20)
-        .set_max_array_size(1 << 20)
-        .set_max_map_size(1 << 16)
+        .set_max_array_size(SIZE)
+        .set_max_map_size(SIZE)
         .disable_symbol("eval")
         .disable_symbol("import")
         .disable_symbol("export");
-    engine.on_print(|text| tracing::info!("{text}"));
-    engine.on_debug(|text, _, position| tracing::info!("{position:?}: {text}"));
+    let (shared, log) = (Arc::clone(budget), Arc::clone(budget));
+    engine.on_progress(move |_| shared.excess().map(|excess| excess.to_string().into()));
+    engine.on_print(move |text| log.print(text));
+    let log = Arc::clone(budget);
+    engine.on_debug(move |text, _, position| log.print(&format!("{position:?}: {text}")));
+    // Rhai's own sleeps where nothing can wake it
+    engine.register_fn("sleep", |_: f64| sleep()).register_fn("sleep", |_: i64| sleep());
     api::register(&mut engine, session);
     engine
+}
+
+/// The signatures of everything that [`api`] registers.
+pub fn registered() -> Vec<String> {
+    let source = Source { path: "recipe.rhai".into(), text: String::new() };
+    let session = Arc::new(Session { source, parameters: Mutex::default() });
+    engine(&session, &Arc::default()).gen_fn_signatures(false)
+}
+
+fn sleep() -> Result<(), Box<EvalAltResult>> {
+    Err(Refusal::error("sleep", "a recipe has no clock", None))
 }

@@ -1,5 +1,6 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
+use super::docs::{Function, functions, methods, types};
 use super::source::{Place, Source};
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 
@@ -57,13 +58,14 @@ impl RecipeError {
 
     /// What the parser says.
     pub fn from_parse(source: &Source, error: &ParseError) -> Box<Self> {
-        Self::at(source, place(error.position(), source), error.err_type().to_string())
+        let at = place(error.position()).unwrap_or_else(|| source.last_place());
+        Self::at(source, at, error.err_type().to_string())
     }
 
-    /// What evaluation says, at the innermost position; `functions` are the bindings with their usage.
-    pub fn from_evaluation(source: &Source, error: &EvalAltResult, functions: &[(&str, &str)]) -> Box<Self> {
-        let innermost = innermost(error);
-        let mut at = place(innermost.position(), source);
+    /// What evaluation says, at the innermost position, or if there is none at `otherwise`.
+    pub fn from_evaluation(source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<Self> {
+        let (innermost, position) = innermost(error);
+        let mut at = place(position).unwrap_or(otherwise);
         let message = match innermost {
             EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
                 Some(refusal) => {
@@ -74,12 +76,18 @@ impl RecipeError {
                 }
                 None => value.to_string(),
             },
-            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(signature, functions),
+            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(signature),
             EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
             EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
             EvalAltResult::ErrorTooManyOperations(_) => {
                 "the recipe computes too long: is there an endless loop?".into()
             }
+            EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
+            EvalAltResult::ErrorDataRace(..) => {
+                "a closure uses the list or map that it is called on: give it a copy (let copy = list)".into()
+            }
+            EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
+            EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
             other => {
                 let mut bare = other.to_string();
                 if let Some(end) = bare.rfind(" (line ") {
@@ -92,21 +100,18 @@ impl RecipeError {
     }
 }
 
-/// The error that started it, below the calls it passed through.
-fn innermost(error: &EvalAltResult) -> &EvalAltResult {
-    match error {
-        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) => {
-            if inner.position().is_none() { error } else { innermost(inner) }
-        }
-        _ => error,
+/// The error that started it, below the calls it passed through, and the innermost position that is known.
+fn innermost(error: &EvalAltResult) -> (&EvalAltResult, Position) {
+    let (mut error, mut position) = (error, error.position());
+    while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) = error {
+        error = inner;
+        position = inner.position().or_else(position);
     }
+    (error, position)
 }
 
-fn place(position: Position, source: &Source) -> Place {
-    match position.line() {
-        Some(line) => Place { line, column: position.position().unwrap_or(1) },
-        None => source.last_place(),
-    }
+fn place(position: Position) -> Option<Place> {
+    position.line().map(|line| Place { line, column: position.position().unwrap_or(1) })
 }
 
 /// A Rhai type in a recipe's words, with its article.
@@ -129,18 +134,40 @@ pub fn plain(type_name: &str) -> String {
 }
 
 /// A call that no binding accepts: the usage where the name is known, else the nearest name.
-fn unknown_function(signature: &str, functions: &[(&str, &str)]) -> String {
+fn unknown_function(signature: &str) -> String {
     let name = signature.split([' ', '(']).next().unwrap_or(signature);
     let arguments: Vec<String> =
         signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
     let arguments = arguments.join(" and ");
-    if let Some((_, usage)) = functions.iter().find(|(known, _)| *known == name) {
+    // a method has precedence where it is called on its type
+    let on = arguments.split(" and ").next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
+    let of_type = types().filter(|kind| kind.name.to_lowercase() == on).flat_map(|kind| kind.methods);
+    let known = || functions().chain(methods());
+    if let Some(function) = of_type.chain(known()).find(|function| function.name == name) {
+        let usage = match function {
+            Function { usage: "", signatures: [], text, .. } => (*text).to_owned(),
+            Function { usage: "", signatures, .. } => signatures.join(" or "),
+            Function { usage, .. } => (*usage).to_owned(),
+        };
         return format!("{name}: cannot take {arguments}; it is used as {usage}");
     }
-    match nearest(name, functions.iter().map(|(known, _)| *known)) {
+    match nearest(name, known().map(|function| function.name)) {
         Some(known) => format!("unknown function \"{name}\", did you mean \"{known}\"?"),
         None => format!("no function \"{name}\" takes {arguments}"),
     }
+}
+
+/// A property that a value has not: with the nearest name of any type's.
+fn unknown_property(what: &str) -> String {
+    let mut quoted = what.split('\'').skip(1).step_by(2);
+    let (Some(name), Some(of)) = (quoted.next(), quoted.next()) else { return what.to_owned() };
+    let properties = types().flat_map(|kind| kind.properties).map(|(name, ..)| *name);
+    let hint = match nearest(name, properties.chain(methods().map(|method| method.name))) {
+        Some(near) if methods().any(|method| method.name == near) => format!(", did you mean \"{near}(…)\"?"),
+        Some(near) => format!(", did you mean \"{near}\"?"),
+        None => String::new(),
+    };
+    format!("{} has no property \"{name}\"{hint}", plain(of))
 }
 
 /// The candidate nearest to `name`, if one is near enough to be what was meant.

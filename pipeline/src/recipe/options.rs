@@ -38,17 +38,46 @@ pub fn decode_with<T: DeserializeOwned>(
     })
 }
 
+/// Decodes what a result has under `key`: nothing, one, or a list of several.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> Result<Vec<T>, String> {
+    let one = |value: &Value, place: String| {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = error.path().to_string();
+            let path = if path == "." { place.clone() } else { join(&place, &path) };
+            let (message, _) = explain(&path, &error.inner().to_string(), &[]);
+            if message.starts_with(&place) { message } else { format!("{place}: {message}") }
+        })
+    };
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(several)) => {
+            several.iter().enumerate().map(|(n, value)| one(value, format!("{key}[{n}]"))).collect()
+        }
+        Some(value) => Ok(vec![one(value, key.to_owned())?]),
+    }
+}
+
 /// What a function says of an option that serde refuses, `path` and `message` being serde's.
 pub fn refusal(function: &str, path: &str, message: &str, others: &[&str]) -> Box<EvalAltResult> {
     let (message, key) = explain(path, message, others);
     Refusal::error(function, message, key.as_deref())
 }
 
+/// Lists and maps within each other that a value may have.
+const DEPTH: usize = 32;
+
 /// A Rhai value as JSON.
 ///
 /// # Errors
 /// The path to a value that JSON cannot hold, and its type.
 pub fn to_json(value: &Dynamic) -> Result<Value, (String, String)> {
+    json_within(value, DEPTH)
+}
+
+fn json_within(value: &Dynamic, depth: usize) -> Result<Value, (String, String)> {
     let value = value.flatten_clone();
     if value.is_unit() {
         Ok(Value::Null)
@@ -60,12 +89,14 @@ pub fn to_json(value: &Dynamic) -> Result<Value, (String, String)> {
         serde_json::Number::from_f64(f).map(Value::Number).ok_or_else(|| (String::new(), f.to_string()))
     } else if value.is_string() || value.is_char() {
         Ok(value.to_string().into())
+    } else if depth == 0 {
+        Err((String::new(), format!("a value more than {DEPTH} lists and maps deep")))
     } else if let Some(array) = value.read_lock::<rhai::Array>() {
-        let item = |(n, v)| to_json(v).map_err(|(path, what)| (join(&format!("[{n}]"), &path), what));
+        let item = |(n, v)| json_within(v, depth - 1).map_err(|(path, what)| (join(&format!("[{n}]"), &path), what));
         array.iter().enumerate().map(item).collect::<Result<Vec<_>, _>>().map(Value::Array)
     } else if let Some(map) = value.read_lock::<Map>() {
         let item = |(key, v): (&rhai::Identifier, &Dynamic)| {
-            to_json(v).map(|v| (key.to_string(), v)).map_err(|(path, what)| (join(key, &path), what))
+            json_within(v, depth - 1).map(|v| (key.to_string(), v)).map_err(|(path, what)| (join(key, &path), what))
         };
         map.iter().map(item).collect::<Result<serde_json::Map<_, _>, _>>().map(Value::Object)
     } else {

@@ -1,11 +1,11 @@
 //! Cells along the three axes, as a recipe gives them: one number for a cube, or a list `[x, y, z]`.
 
 use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Cells along x, y, z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Extents(pub [usize; 3]);
 
 impl<'de> Deserialize<'de> for Extents {

@@ -7,13 +7,12 @@ use super::Work;
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::error::plain;
-use crate::recipe::{Place, Program, RecipeError, Source, api};
+use crate::recipe::{Place, Program, RecipeError};
 use comove_ic::function_state;
 use comove_ic::problems::{Gas, Problem, Setup};
 use comove_sim::{RunParameters, Snapshot, SnapshotHeader};
-use rhai::{Dynamic, FnPtr, Map};
+use rhai::{Dynamic, Engine, FnPtr, Map};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A starting state given by a formula, and the run that it belongs to.
@@ -45,8 +44,6 @@ pub struct GasClosure {
     pub text: String,
     /// The values it has captured.
     pub captured: Value,
-    /// The recipe's file, for messages.
-    pub recipe: PathBuf,
     /// Where it stands in the recipe.
     pub place: Place,
 }
@@ -116,7 +113,8 @@ impl Formula {
             }
             FormulaSource::Closure(closure) => {
                 let program = work.program.expect("a campaign from a recipe has its program");
-                function_state(&|x, h| self.gas(closure, program, work.recipe, x, h), &setup, work.device, &report)
+                let engine = program.engine_for_cells();
+                function_state(&|x, h| self.gas(closure, program, &engine, x, h), &setup, work.device, &report)
             }
         }?;
         let header = SnapshotHeader {
@@ -138,14 +136,13 @@ impl Formula {
         &self,
         closure: &GasClosure,
         program: &Program,
-        recipe: &str,
+        engine: &Engine,
         x: [f64; 3],
         h: f64,
     ) -> Result<Gas, PipelineError> {
-        let source = || Source { path: closure.recipe.clone(), text: recipe.to_owned() };
         let cell = || format!("for the cell {h} wide at ({}, {}, {})", x[0], x[1], x[2]);
-        let value: Dynamic = closure.closure.call(&program.engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
-            let mut error = RecipeError::from_evaluation(&source(), &e, api::USAGE);
+        let value: Dynamic = closure.closure.call(engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
+            let mut error = RecipeError::from_evaluation(program.source(), &e, closure.place);
             error.message = format!("{} ({})", error.message, cell());
             error
         })?;
@@ -154,7 +151,11 @@ impl Formula {
             Err((field, value)) => Err(format!("{field} = {value}, which no gas can have")),
         });
         Ok(gas.map_err(|what| {
-            RecipeError::at(&source(), closure.place, format!("ic_function: the closure gave {what}, {}", cell()))
+            RecipeError::at(
+                program.source(),
+                closure.place,
+                format!("ic_function: the closure gave {what}, {}", cell()),
+            )
         })?)
     }
 

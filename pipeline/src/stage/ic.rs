@@ -233,12 +233,12 @@ pub fn place(
 }
 
 /// What a recipe says in `ic_gaussian(COSMOLOGY, #{ … })`.
-#[derive(Clone, Debug, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GaussianOptions {
     /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
-    /// Cells of the mesh along each axis.
+    /// Cells of the mesh along each axis: the root's, or more by a power of two.
     pub cells: Extents,
     /// Cells of the root level along each axis; by default those of the mesh.
     pub root: Option<Extents>,
@@ -260,7 +260,7 @@ pub struct GaussianOptions {
 }
 
 /// What a recipe says in `ic_load(COSMOLOGY, "file", #{ … })`.
-#[derive(Clone, Debug, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadOptions {
     /// Box length along x in Mpc/h.

@@ -1,14 +1,12 @@
 //! `measure`: what a closure of the recipe computes from a snapshot.
 
+use super::closure::Closure;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::campaign::Node;
 use crate::error::PipelineError;
 use crate::recipe::api::snapshot_view::SnapshotView;
-use crate::recipe::options::to_json;
-use crate::recipe::{RecipeError, Source};
-use comove_analysis::table::readable;
-use rhai::{Dynamic, FnPtr};
+use rhai::Dynamic;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -45,18 +43,10 @@ impl Measured {
 /// A closure and the outputs it looks at.
 #[derive(Clone, Debug)]
 pub struct Measure {
-    /// The name the recipe gave it.
-    pub name: String,
+    /// The closure: its argument is a snapshot.
+    pub closure: Closure,
     /// Which outputs.
     pub outputs: Selection,
-    /// The closure.
-    pub closure: FnPtr,
-    /// Its text and that of the script functions it calls.
-    pub text: String,
-    /// The values it has captured.
-    pub captured: Value,
-    /// The recipe's file, for messages.
-    pub recipe: std::path::PathBuf,
 }
 
 impl Stage for Measure {
@@ -65,15 +55,15 @@ impl Stage for Measure {
     }
 
     fn label(&self) -> String {
-        format!("measure-{}", self.name)
+        format!("measure-{}", self.closure.name)
     }
 
     fn describe(&self) -> String {
-        format!("\"{}\"", self.name)
+        format!("\"{}\"", self.closure.name)
     }
 
     fn parameters(&self) -> Value {
-        json!({ "closure": self.text, "captured": self.captured })
+        self.closure.parameters()
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
@@ -81,81 +71,17 @@ impl Stage for Measure {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let program = work.program.expect("a campaign from a recipe has its program");
-        let source = Source { path: self.recipe.clone(), text: work.recipe.to_owned() };
-        let (mut results, mut moments) = (Vec::new(), Vec::new());
+        let (mut results, mut files) = (Vec::new(), Vec::new());
+        let mut section = Section::new(format!("Measured: {}", self.closure.name), String::new());
         for input in work.all_inputs() {
             let view = SnapshotView::new(work.snapshots.read(input)?);
-            let value: Dynamic = self
-                .closure
-                .call(&program.engine, &program.ast, (view,))
-                .map_err(|e| RecipeError::from_evaluation(&source, &e, crate::recipe::api::USAGE))?;
-            let value = to_json(&value).map_err(|(key, what)| {
-                let place = if key.is_empty() { String::new() } else { format!(" at {key}") };
-                PipelineError::input(
-                    Path::new(&self.name),
-                    format!("the closure's result holds {what}{place}: give finite numbers, texts, lists and maps"),
-                )
-            })?;
+            let (result, drawn) = self.closure.call(Dynamic::from(view), work)?;
             let now = input.shown();
-            results.push(json!({ now.symbol(): now.value(), "result": value }));
-            moments.push(now);
+            self.closure.show(&now.to_string(), &result, &mut section);
+            files.extend(drawn.write(&format!("_{}", now.tag()), work, &mut section)?);
+            results.push(json!({ now.symbol(): now.value(), "result": result }));
         }
-        let mut section = Section::new(format!("Measured: {}", self.name), String::new());
-        for (entry, moment) in results.iter().zip(&moments) {
-            let mut rows = Vec::new();
-            shown("", &entry["result"], &mut rows);
-            section.table(&moment.to_string(), &["quantity", "value"], rows);
-        }
-        Ok(vec![work.write_json(RESULT, &results)?, work.write_section(&section)?])
-    }
-}
-
-/// A result as rows of names and values: maps name by name, lists of numbers on one line.
-fn shown(name: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
-    let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-    match value {
-        Value::Object(map) => map.iter().for_each(|(inner, value)| shown(&below(inner), value, rows)),
-        Value::Array(list) if list.iter().any(|v| v.is_object() || v.is_array()) => {
-            list.iter().enumerate().for_each(|(n, value)| shown(&below(&n.to_string()), value, rows));
-        }
-        Value::Array(list) => {
-            let values: Vec<String> = list.iter().map(plain).collect();
-            rows.push(vec![name.to_owned(), values.join(", ")]);
-        }
-        single => rows.push(vec![if name.is_empty() { "value" } else { name }.to_owned(), plain(single)]),
-    }
-}
-
-/// A number, a text or a truth value for a reader.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => readable(number.as_f64().unwrap_or(f64::NAN)),
-        Value::Null => "–".into(),
-        other => other.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_are_shown_without_json() {
-        let mut rows = Vec::new();
-        let result = json!({ "n": 3, "peak": { "place": [1.5, 2.25], "name": "a" }, "halos": [{ "m": 1.5e13 }, null] });
-        shown("", &result, &mut rows);
-        let expected = [
-            ["halos.0.m", "1.500×10¹³"],
-            ["halos.1", "–"],
-            ["n", "3"],
-            ["peak.name", "a"],
-            ["peak.place", "1.500, 2.250"],
-        ];
-        assert_eq!(rows, expected.map(|row| row.map(String::from).to_vec()));
-        rows.clear();
-        shown("", &json!(2.5), &mut rows);
-        assert_eq!(rows, [["value", "2.500"]]);
+        files.extend([work.write_json(RESULT, &results)?, work.write_section(&section)?]);
+        Ok(files)
     }
 }

@@ -9,11 +9,15 @@
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
 //! | [`compare`] | outputs against the solution of their problem |
 //! | [`force_test`] | the forces of point masses on refined meshes, without a run |
-//! | [`measure`] | what a closure of the recipe computes |
+//! | [`measure`], [`combine`] | what a closure of the recipe computes, of a snapshot or of several stages |
+//! | [`closure`], [`drawn`] | the closure of either, and the tables and plots in its result |
 //! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
 
+pub mod closure;
+pub mod combine;
 pub mod compare;
 pub mod density_pdf;
+pub mod drawn;
 pub mod evolve;
 pub mod extents;
 pub mod force_test;

@@ -6,14 +6,17 @@ use crate::control::Control;
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ledger, StageHistory};
 use crate::progress::Progress;
-use crate::recipe::Program;
+use crate::recipe::sandbox::{Limits, half_of_what_is_free};
+use crate::recipe::{Place, Program};
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::complete_file;
 use rayon::prelude::*;
+use rhai::{Dynamic, FnPtr, FuncArgs};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A stage's surroundings while it runs.
 pub struct Work<'a> {
@@ -53,6 +56,26 @@ impl Work<'_> {
     /// What the ledger knows of this stage.
     pub fn history(&self) -> StageHistory {
         self.ledger.history().stage(self.fingerprint).cloned().unwrap_or_default()
+    }
+
+    /// Calls a closure, which stands at `place` in the recipe and may take so many seconds and half of the memory that is
+    /// free, and reads its value.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
+    pub fn call<T: Send>(
+        &self,
+        closure: &FnPtr,
+        place: Place,
+        seconds: f64,
+        arguments: impl FuncArgs + Send,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<T, PipelineError> {
+        let program = self.program.expect("a campaign from a recipe has its program");
+        let control = self.control;
+        let limits = Limits { seconds, memory: half_of_what_is_free(), stop: &|| control.stop(Duration::ZERO) };
+        let value = program.call(limits, closure, place, arguments, read)?;
+        value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
     }
 
     /// The path of a file in the stage's folder.

@@ -1,9 +1,9 @@
 //! Analyses of a run's outputs.
 
-use super::{Analysis, Bound, Captured, Run};
+use super::{Analysis, Bound, Run};
 use crate::campaign::Node;
 use crate::moment::Moment;
-use crate::recipe::engine::Session;
+use crate::recipe::docs::Function;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
 use crate::stage::compare::Compare;
@@ -11,30 +11,93 @@ use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
-use crate::stage::measure::{Measure, Measured};
+use crate::stage::measure::Measured;
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
-use serde::Deserialize;
+use rhai::{Array, Engine, Map};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
+
+/// They.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "refinement_ratio",
+        signatures: &["refinement_ratio(run: Run) -> Analysis", "refinement_ratio(runs: Array) -> Analysis"],
+        usage: "refinement_ratio(RUN) or refinement_ratio([RUN, …])",
+        text: "Volume fraction and cells of every level at every output, of one run or several.",
+        options: &[],
+    },
+    Function {
+        name: "halos",
+        signatures: &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
+        usage: "halos(RUN, #{ … })",
+        text: "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
+        options: &["Common", "HaloOptions", "ProfileChoice"],
+    },
+    Function {
+        name: "power_spectrum",
+        signatures: &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
+        usage: "power_spectrum(RUN, #{ … })",
+        text: "P(k) of the density contrast on the uniform grid of a level.",
+        options: &["Common", "PowerOptions"],
+    },
+    Function {
+        name: "slice",
+        signatures: &["slice(run: Run) -> Analysis", "slice(run: Run, options: Map) -> Analysis"],
+        usage: "slice(RUN, #{ … })",
+        text: "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
+               value. `center` may be a value of a measurement's result.",
+        options: &["Common", "MapOptions", "MapStyle"],
+    },
+    Function {
+        name: "projection",
+        signatures: &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
+        usage: "projection(RUN, #{ … })",
+        text: "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
+               than resolve the finest cells. `center` may be a value of a measurement's result.",
+        options: &["Common", "MapOptions", "MapStyle"],
+    },
+    Function {
+        name: "density_pdf",
+        signatures: &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
+        usage: "density_pdf(RUN, #{ … })",
+        text: "How volume and mass are distributed over density.",
+        options: &["Common", "PdfOptions"],
+    },
+    Function {
+        name: "compare",
+        signatures: &["compare(run: Run) -> Analysis", "compare(run: Run, options: Map) -> Analysis"],
+        usage: "compare(RUN, #{ … }), where RUN starts from a problem",
+        text: "Outputs against the solution of the problem that the run starts from, with a figure.",
+        options: &["Common"],
+    },
+    Function {
+        name: "force_test",
+        signatures: &["force_test(options: Map) -> Analysis"],
+        usage: "force_test(#{ levels, pairs, … })",
+        text: "Forces between point masses on refined meshes over the root level's; no run.",
+        options: &["PointMasses", "SolverOptions"],
+    },
+];
 
 /// What every analysis takes besides its own options.
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Common {
+pub(crate) struct Common {
+    /// Which outputs: those at these redshifts, or all; by default the last.
     at_z: Option<Value>,
+    /// The same in plain coordinates: those at these times.
     at_t: Option<Value>,
 }
 
 /// The names of [`Common`]'s options.
-const COMMON: [&str; 2] = ["at_z", "at_t"];
+pub(super) const COMMON: [&str; 2] = ["at_z", "at_t"];
 
 /// Registers them, each with and without options.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub fn register(engine: &mut Engine) {
     engine.register_fn("refinement_ratio", |run: Run| analysis(RefinementRatios, vec![run.node]));
     engine.register_fn("refinement_ratio", |runs: Array| -> Bound<Analysis> {
         let runs = runs.into_iter().map(|value| {
@@ -50,13 +113,6 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0], COMMON[1]])?;
         Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
-    engine
-        .register_type_with_name::<Measured>("measured value")
-        .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))
-        .register_indexer_get(|value: &mut Measured, name: ImmutableString| {
-            value.path.push(name.into());
-            value.clone()
-        });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
             let outputs = selection(name, &run, &mut options)?;
@@ -86,19 +142,6 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let options = decode_with("force_test", options, &MASSES)?;
         Ok(analysis(ForceTest { masses, options }, Vec::new()))
     });
-    let shared = session.clone();
-    engine.register_fn(
-        "measure",
-        move |context: NativeCallContext, name: ImmutableString, run: Run, closure: FnPtr| {
-            measure(&shared, &context, &name, run, Map::new(), closure)
-        },
-    );
-    let shared = session.clone();
-    let measure_some =
-        move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {
-            measure(&shared, &context, &name, run, options, closure)
-        };
-    engine.register_fn("measure", measure_some);
 }
 
 fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
@@ -114,16 +157,7 @@ fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
     Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node]))
 }
 
-/// `MEASUREMENT.name`: a value that is known once the measurement is done.
-fn measured(analysis: &Analysis, name: &str) -> Bound<Measured> {
-    if analysis.node.stage().kind() != "measure" {
-        let message = "only a measurement's result has values that a recipe can name";
-        return Err(Refusal::error(name, message, None));
-    }
-    Ok(Measured { node: analysis.node.clone(), path: vec![name.into()] })
-}
-
-fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
+pub(super) fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
     Analysis { node: Node::new(stage, inputs) }
 }
 
@@ -143,7 +177,7 @@ fn with_options<S: Stage + 'static>(
 }
 
 /// Takes `at_z` or `at_t` out of the options and checks it against the run's outputs.
-fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
+pub(super) fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
     let common: Common = decode(name, take(options, &COMMON))?;
     let refuse = |key: &str, message: String| Refusal::error(name, format!("{key}: {message}"), Some(key));
     let (key, selection) = match (&common.at_z, &common.at_t) {
@@ -161,25 +195,4 @@ fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selection> {
         return Err(refuse(key, message));
     }
     Ok(selection)
-}
-
-fn measure(
-    session: &Session,
-    context: &NativeCallContext,
-    name: &str,
-    run: Run,
-    mut options: Map,
-    closure: FnPtr,
-) -> Bound<Analysis> {
-    let outputs = selection("measure", &run, &mut options)?;
-    if !options.is_empty() {
-        decode_with::<Common>("measure", options, &[])?;
-    }
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-        let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
-        return Err(Refusal::error("measure", message, None));
-    }
-    let Captured { closure, text, values: captured, .. } = Captured::new("measure", session, context, closure)?;
-    let recipe = session.source.path.clone();
-    Ok(analysis(Measure { name: name.into(), outputs, closure, text, captured, recipe }, vec![run.node]))
 }

@@ -1,28 +1,132 @@
-//! `cosmology`: the background and the shape of the initial spectrum.
+//! `cosmology`: the background and the shape of the initial spectrum; its distances, times and growth at a redshift.
 
 use super::Bound;
+use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::Refusal;
 use crate::recipe::options::decode;
 use comove_sim::Cosmology;
 use rhai::{Engine, Map};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The function.
+pub const FUNCTIONS: &[Function] = &[Function {
+    name: "cosmology",
+    signatures: &["cosmology(options: Map) -> Cosmology"],
+    usage: "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })",
+    text: "A Friedmann model, and the shape and amplitude of the linear spectrum today.",
+    options: &["CosmologyOptions"],
+}];
+
+/// A function of redshift; `$text` says what it gives.
+macro_rules! at_z {
+    ($name:literal, $signature:literal, $text:literal) => {
+        Function { name: $name, signatures: &[$signature], usage: "", text: $text, options: &[] }
+    };
+}
+
+/// What it gives.
+pub const COSMOLOGY: Type = Type {
+    name: "Cosmology",
+    text: "What `cosmology` gives. Its functions take a redshift between 0 and 100 000; lengths are in Mpc/h, \
+           comoving where nothing else is said.",
+    properties: &[
+        ("h", "float", "H0/(100 km/s/Mpc)"),
+        ("omega_m", "float", "matter today, in the critical density"),
+        ("omega_b", "float", "baryons today"),
+        ("omega_lambda", "float", "dark energy today"),
+        ("sigma8", "float", "RMS of the linear density in spheres of 8 Mpc/h today"),
+        ("n_s", "float", "slope of the primordial spectrum"),
+    ],
+    methods: &[
+        at_z!(
+            "comoving_distance_mpc_h",
+            "comoving_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
+            "Comoving distance to z along the line of sight."
+        ),
+        at_z!(
+            "transverse_distance_mpc_h",
+            "transverse_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
+            "Comoving distance across the line of sight at z: the comoving length that one radian spans. It differs \
+             from that along it where space is curved."
+        ),
+        at_z!(
+            "angular_diameter_distance_mpc_h",
+            "angular_diameter_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
+            "Angular diameter distance to z: the proper length that one radian spans."
+        ),
+        at_z!(
+            "luminosity_distance_mpc_h",
+            "luminosity_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
+            "Luminosity distance to z."
+        ),
+        at_z!(
+            "lookback_time_gyr",
+            "lookback_time_gyr(cosmology: Cosmology, z: float) -> float",
+            "Time from z to today in Gyr."
+        ),
+        at_z!("age_gyr", "age_gyr(cosmology: Cosmology, z: float) -> float", "Age of the universe at z in Gyr."),
+        at_z!(
+            "growth_factor",
+            "growth_factor(cosmology: Cosmology, z: float) -> float",
+            "Linear growth of matter at z, in that of today."
+        ),
+        at_z!("growth_rate", "growth_rate(cosmology: Cosmology, z: float) -> float", "f = dlnD/dlna at z."),
+        at_z!(
+            "sigma8",
+            "sigma8(cosmology: Cosmology, z: float) -> float",
+            "RMS of the linear density in spheres of 8 Mpc/h at z."
+        ),
+        at_z!("hubble_km_s_mpc", "hubble_km_s_mpc(cosmology: Cosmology, z: float) -> float", "H at z in km/s/Mpc."),
+        at_z!(
+            "critical_over_mean",
+            "critical_over_mean(cosmology: Cosmology, z: float) -> float",
+            "Critical density over the mean matter density at z."
+        ),
+    ],
+};
 
 /// What a recipe says in `cosmology(#{ … })`: [`Cosmology`], where dark energy may be left out of a flat universe.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Options {
+pub(crate) struct CosmologyOptions {
+    /// H0/(100 km/s/Mpc).
     h: f64,
+    /// Matter today, in the critical density.
     omega_m: f64,
+    /// Baryons today; they shape the initial spectrum.
     omega_b: f64,
-    /// By default what makes the universe flat.
+    /// Dark energy today; by default what makes the universe flat.
     omega_lambda: Option<f64>,
+    /// Radiation today; in the background only.
     #[serde(default)]
     omega_r: f64,
-    w0: Option<f64>,
-    wa: Option<f64>,
+    /// Dark energy equation of state today.
+    #[serde(default = "minus_one")]
+    w0: f64,
+    /// Its change: w = w0 + wa (1 − a).
+    #[serde(default)]
+    wa: f64,
+    /// RMS of the linear density in spheres of 8 Mpc/h today.
     sigma8: f64,
+    /// Slope of the primordial spectrum.
     n_s: f64,
-    t_cmb_k: Option<f64>,
+    /// Temperature of the microwave background today in K.
+    #[serde(default = "t_cmb_k")]
+    t_cmb_k: f64,
+}
+
+fn minus_one() -> f64 {
+    -1.0
+}
+
+fn t_cmb_k() -> f64 {
+    2.7255
+}
+
+/// Options that a cosmology cannot do without.
+pub(crate) fn required() -> Value {
+    json!({ "h": 0.7, "omega_m": 0.3, "omega_b": 0.045, "sigma8": 0.8, "n_s": 1.0 })
 }
 
 /// Registers `cosmology` and the properties of its result.
@@ -35,17 +139,50 @@ pub fn register(engine: &mut Engine) {
         .register_get("omega_lambda", |c: &mut Cosmology| c.omega_lambda)
         .register_get("sigma8", |c: &mut Cosmology| c.sigma8)
         .register_get("n_s", |c: &mut Cosmology| c.n_s);
+    let functions: [(&'static str, AtRedshift); 11] = [
+        ("comoving_distance_mpc_h", Cosmology::comoving_distance_mpc_h),
+        ("transverse_distance_mpc_h", Cosmology::transverse_distance_mpc_h),
+        ("angular_diameter_distance_mpc_h", Cosmology::angular_diameter_distance_mpc_h),
+        ("luminosity_distance_mpc_h", Cosmology::luminosity_distance_mpc_h),
+        ("lookback_time_gyr", Cosmology::lookback_time_gyr),
+        ("age_gyr", Cosmology::age_gyr),
+        ("growth_factor", |c, a| c.growth(a).0 / c.growth(1.0).0),
+        ("growth_rate", |c, a| c.growth(a).1),
+        ("sigma8", Cosmology::sigma8_at),
+        ("hubble_km_s_mpc", Cosmology::hubble_km_s_mpc),
+        ("critical_over_mean", Cosmology::critical_over_mean),
+    ];
+    for (name, function) in functions {
+        engine
+            .register_fn(name, move |c: Cosmology, z: f64| at_redshift(name, function, &c, z))
+            .register_fn(name, move |c: Cosmology, z: i64| at_redshift(name, function, &c, z as f64));
+    }
+}
+
+/// A function of the scale factor.
+type AtRedshift = fn(&Cosmology, f64) -> f64;
+
+/// The largest redshift at which the functions are known: growth is integrated from a = 10⁻⁶.
+const FURTHEST: f64 = 1e5;
+
+fn at_redshift(name: &str, function: AtRedshift, cosmology: &Cosmology, z: f64) -> Bound<f64> {
+    if !(0.0..=FURTHEST).contains(&z) {
+        return Err(Refusal::error(name, format!("z = {z}: must lie between 0 and {FURTHEST}"), None));
+    }
+    let value = function(cosmology, 1.0 / (1.0 + z));
+    let turned = || Refusal::error(name, format!("z = {z}: the universe of this cosmology never was so small"), None);
+    value.is_finite().then_some(value).ok_or_else(turned)
 }
 
 fn cosmology(options: Map) -> Bound<Cosmology> {
-    let o: Options = decode("cosmology", options)?;
+    let o: CosmologyOptions = decode("cosmology", options)?;
     let flat = Cosmology::flat(o.h, o.omega_m, o.omega_b, o.sigma8, o.n_s);
     let cosmology = Cosmology {
         omega_lambda: o.omega_lambda.unwrap_or(1.0 - o.omega_m - o.omega_r),
         omega_r: o.omega_r,
-        w0: o.w0.unwrap_or(flat.w0),
-        wa: o.wa.unwrap_or(flat.wa),
-        t_cmb_k: o.t_cmb_k.unwrap_or(flat.t_cmb_k),
+        w0: o.w0,
+        wa: o.wa,
+        t_cmb_k: o.t_cmb_k,
         ..flat
     };
     match cosmology.check() {

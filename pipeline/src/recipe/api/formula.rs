@@ -1,6 +1,7 @@
 //! `problem` and `ic_function`: starting states that a run evaluates itself.
 
 use super::{Bound, Captured, Initial};
+use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, nearest};
 use crate::recipe::options::{decode_with, refusal, to_json};
@@ -11,13 +12,38 @@ use comove_ic::problems::{self, Setup};
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::{Coordinates, Cosmology, RunParameters, SimError};
 use rhai::{Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// Both.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "problem",
+        signatures: &[
+            "problem(name: String) -> InitialCondition",
+            "problem(name: String, options: Map) -> InitialCondition",
+        ],
+        usage: "problem(\"name\") or problem(\"name\", #{ … })",
+        text: "A problem that the program knows, with the run that belongs to it and mostly a solution.",
+        options: &[],
+    },
+    Function {
+        name: "ic_function",
+        signatures: &["ic_function(options: Map, gas: Fn) -> InitialCondition"],
+        usage: "ic_function(#{ box, root, … }, |x, y, z| #{ density, velocity, pressure })",
+        text: "Gas from a closure of the position of a cell's centre, in code length (Mpc/h with a cosmology). It \
+               returns a map with `density`, `pressure` and `velocity` (at rest if left out), in code units; with a \
+               cosmology the density is in the mean density, and `velocity_km_s` (proper, peculiar) and \
+               `temperature_k` may stand for the other two. With `cosmology`, an option too, the box is `box_mpc_h` \
+               and the start `z`; without one they are `box` and `t`.",
+        options: &["FormulaOptions"],
+    },
+];
+
 /// What a recipe says in `ic_function(#{ … }, |x, y, z| …)` besides the cosmology.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Options {
+pub(crate) struct FormulaOptions {
     /// Box length along x, code length: in plain coordinates.
     #[serde(rename = "box")]
     box_length: Option<f64>,
@@ -27,11 +53,11 @@ struct Options {
     root: Extents,
     /// Redshift of the start: with a cosmology.
     z: Option<f64>,
-    /// Time of the start: in plain coordinates.
+    /// Time of the start: in plain coordinates; by default 0.
     t: Option<f64>,
-    /// Ratio of specific heats.
+    /// Ratio of specific heats; by default 5/3.
     gamma: Option<f64>,
-    /// Mean molecular weight.
+    /// Mean molecular weight; by default 1.22.
     mean_molecular_weight: Option<f64>,
 }
 
@@ -46,8 +72,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let function = move |context: NativeCallContext, options: Map, closure: FnPtr| -> Bound<Initial> {
         let Captured { closure, text, values: captured, place } =
             Captured::new("ic_function", &shared, &context, closure)?;
-        let recipe = shared.source.path.clone();
-        let source = FormulaSource::Closure(GasClosure { closure, text, captured, recipe, place });
+        let source = FormulaSource::Closure(GasClosure { closure, text, captured, place });
         let (setup, mean_molecular_weight) = setup(options)?;
         Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight })))
     };
@@ -93,7 +118,7 @@ fn setup(mut options: Map) -> Bound<(Setup, f64)> {
                 .ok_or_else(|| refuse("cosmology", "cosmology: give what cosmology(#{ … }) returns".into()))?,
         ),
     };
-    let o: Options = decode_with("ic_function", options, &["cosmology"])?;
+    let o: FormulaOptions = decode_with("ic_function", options, &["cosmology"])?;
     let (length, start, others) = match cosmology {
         Some(_) => (("box_mpc_h", o.box_mpc_h), ("z", o.z), [("box", o.box_length), ("t", o.t)]),
         None => (("box", o.box_length), ("t", o.t.or(Some(0.0))), [("box_mpc_h", o.box_mpc_h), ("z", o.z)]),

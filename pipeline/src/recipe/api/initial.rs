@@ -2,6 +2,7 @@
 
 use super::{Bound, Initial, input_path};
 use crate::campaign::Node;
+use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::decode;
@@ -10,6 +11,24 @@ use comove_ic::PowerSource;
 use comove_sim::Cosmology;
 use rhai::{Engine, ImmutableString, Map};
 use std::sync::Arc;
+
+/// Both.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "ic_gaussian",
+        signatures: &["ic_gaussian(cosmology: Cosmology, options: Map) -> InitialCondition"],
+        usage: "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })",
+        text: "A Gaussian random field with the velocities of the growing mode.",
+        options: &["GaussianOptions"],
+    },
+    Function {
+        name: "ic_load",
+        signatures: &["ic_load(cosmology: Cosmology, file: String, options: Map) -> InitialCondition"],
+        usage: "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })",
+        text: "A uniform mesh from a file, named relative to the recipe's folder.",
+        options: &["LoadOptions"],
+    },
+];
 
 /// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {

@@ -1,4 +1,5 @@
-//! The functions a recipe may call. Each has its usage in [`USAGE`] and fails through [`Refusal`].
+//! The functions a recipe may call. Each is described beside its registration ([`super::docs`]) and fails through
+//! [`Refusal`].
 //!
 //! | module | functions |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | [`formula`] | `problem`, `ic_function` |
 //! | [`runs`] | `evolve`, `from_snapshot` |
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
-//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`, `measure`; `force_test` |
-//! | [`snapshot_view`] | what a `measure` closure sees |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
+//! | [`closures`] | `measure`, `combine` |
+//! | [`snapshot_view`], [`field_view`], [`run_view`] | what their closures see |
 //!
 //! `param` and `campaign` are here.
 //!
@@ -16,12 +18,16 @@
 
 pub mod analyses;
 pub mod background;
+pub mod closures;
 pub mod criteria;
+pub mod field_view;
 pub mod formula;
 pub mod initial;
+pub mod run_view;
 pub mod runs;
 pub mod snapshot_view;
 
+use super::docs::Function;
 use super::engine::Session;
 use super::error::{Refusal, plain};
 use super::options::{decode, to_json};
@@ -31,40 +37,35 @@ use crate::moment::Moment;
 use crate::stage::formula::Formula;
 use crate::stage::ic::InitialFacts;
 use comove_ic::problems::Problem;
+use comove_sim::Cosmology;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Every function with the way it is called.
-pub const USAGE: &[(&str, &str)] = &[
-    ("param", "param(\"name\", default, \"what it is for\")"),
-    ("cosmology", "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })"),
-    ("ic_gaussian", "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })"),
-    ("ic_load", "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })"),
-    ("problem", "problem(\"name\") or problem(\"name\", #{ … })"),
-    ("ic_function", "ic_function(#{ box, root, … }, |x, y, z| #{ density, velocity, pressure })"),
-    ("evolve", "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })"),
-    ("from_snapshot", "from_snapshot(\"file\")"),
-    ("density_above", "density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))"),
-    ("overdensity_above", "overdensity_above(8), with thresholds as in density_above"),
-    ("gradient_above", "gradient_above(\"density\", 0.03), of \"density\", \"pressure\" or \"velocity\""),
-    ("lohner_above", "lohner_above(\"density\", 0.8) or lohner_above(\"pressure\", 0.8, #{ filter: 0.01 })"),
-    ("jeans_cells_below", "jeans_cells_below(4), with thresholds as in density_above"),
-    ("region", "region(#{ min: [x, y, z], max: [x, y, z], level: 2 }) or region(#{ center, radius, level })"),
-    ("refine_where", "refine_where(|c| c.density > 8 && c.div_v < 0)"),
-    ("refinement_ratio", "refinement_ratio(RUN) or refinement_ratio([RUN, …])"),
-    ("halos", "halos(RUN, #{ … })"),
-    ("power_spectrum", "power_spectrum(RUN, #{ … })"),
-    ("slice", "slice(RUN, #{ … })"),
-    ("projection", "projection(RUN, #{ … })"),
-    ("density_pdf", "density_pdf(RUN, #{ … })"),
-    ("compare", "compare(RUN, #{ … }), where RUN starts from a problem"),
-    ("force_test", "force_test(#{ levels, pairs, … })"),
-    ("measure", "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)"),
-    ("campaign", "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })"),
+/// Those registered here.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "param",
+        signatures: &["param(name: String, default: ?, help: String) -> ?"],
+        usage: "param(\"name\", default, \"what it is for\")",
+        text: "Declares what `-p name=value` sets. Its type is the default's: a whole number, a real number, `true` \
+               or `false`, or a text.",
+        options: &[],
+    },
+    Function {
+        name: "campaign",
+        signatures: &[
+            "campaign(name: String, stages: Array) -> Campaign",
+            "campaign(name: String, stages: Array, options: Map) -> Campaign",
+        ],
+        usage: "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })",
+        text: "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
+               need comes by itself.",
+        options: &["CampaignOptions"],
+    },
 ];
 
 /// What a function of a recipe returns.
@@ -141,8 +142,12 @@ impl Captured {
     }
 }
 
-/// A captured value for the fingerprint: plain data as it is, a stage by what it does and all that it starts from.
+/// A captured value for the fingerprint: plain data and a cosmology as they are, a stage by what it does and all that it
+/// starts from.
 fn captured(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
+    if let Some(cosmology) = value.clone().try_cast::<Cosmology>() {
+        return Ok(json!(cosmology));
+    }
     if let Some(node) = node_of(value) {
         return Ok(identity(&node, session.source.path.parent().unwrap_or(Path::new(""))));
     }
@@ -173,8 +178,11 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     formula::register(engine, session);
     runs::register(engine, session);
     criteria::register(engine);
-    analyses::register(engine, session);
+    analyses::register(engine);
+    closures::register(engine, session);
     snapshot_view::register(engine);
+    field_view::register(engine);
+    run_view::register(engine);
     engine.register_fn("campaign", campaign);
     engine.register_fn("campaign", |name: ImmutableString, stages: Array, options: Map| -> Bound<Campaign> {
         let CampaignOptions { attempts } = decode("campaign", options)?;
@@ -192,32 +200,42 @@ fn register_param(engine: &mut Engine, session: &Arc<Session>) {
 }
 
 /// How a campaign is run: outside all fingerprints.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CampaignOptions {
-    /// How often a stage is tried.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CampaignOptions {
+    /// How often a stage is tried that fails for what may pass: the system, the device, memory.
     attempts: NonZeroU32,
 }
 
-fn campaign(name: ImmutableString, stages: Array) -> Bound<Campaign> {
-    let mut nodes = Vec::new();
-    collect(&stages, &mut nodes)?;
-    if nodes.is_empty() {
-        return Err(Refusal::error("campaign", "there are no stages in the list", None));
+impl Default for CampaignOptions {
+    fn default() -> Self {
+        Self { attempts: NonZeroU32::MIN }
     }
-    Ok(Campaign::new(name.as_str(), &nodes))
+}
+
+fn campaign(name: ImmutableString, stages: Array) -> Bound<Campaign> {
+    Ok(Campaign::new(name.as_str(), &stages_of("campaign", &stages)?))
 }
 
 /// The stages of a list, also of lists in it.
-fn collect(stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
+pub(super) fn stages_of(function: &str, stages: &Array) -> Bound<Vec<Node>> {
+    let mut nodes = Vec::new();
+    collect(function, stages, &mut nodes)?;
+    if nodes.is_empty() {
+        return Err(Refusal::error(function, "there are no stages in the list", None));
+    }
+    Ok(nodes)
+}
+
+fn collect(function: &str, stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
     for (n, value) in stages.iter().enumerate() {
         if let Some(node) = node_of(value) {
             nodes.push(node);
         } else if let Some(inner) = value.read_lock::<Array>() {
-            collect(&inner, nodes)?;
+            collect(function, &inner, nodes)?;
         } else {
             let message = format!("entry {} of the list is {}, not a stage", n + 1, plain(value.type_name()));
-            return Err(Refusal::error("campaign", message, None));
+            return Err(Refusal::error(function, message, None));
         }
     }
     Ok(())

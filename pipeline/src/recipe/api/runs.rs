@@ -3,6 +3,7 @@
 use super::{Bound, Initial, Run, input_path};
 use crate::campaign::Node;
 use crate::moment::Moment;
+use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode_with, from_json, take};
@@ -13,6 +14,30 @@ use crate::stage::saved::Saved;
 use comove_sim::RunParameters;
 use rhai::{Array, Engine, ImmutableString, Map};
 use std::sync::Arc;
+
+/// Both.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "evolve",
+        signatures: &[
+            "evolve(start: InitialCondition) -> Run",
+            "evolve(start: InitialCondition, options: Map) -> Run",
+            "evolve(snapshot: Run, options: Map) -> Run",
+        ],
+        usage: "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })",
+        text: "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
+               unless it starts from a problem.",
+        options: &["Extent", "RunParameters"],
+    },
+    Function {
+        name: "from_snapshot",
+        signatures: &["from_snapshot(file: String) -> Run"],
+        usage: "from_snapshot(\"file\")",
+        text: "A checkpoint or output, named relative to the recipe's folder: to be continued, or analysed as a run \
+               with one output.",
+        options: &[],
+    },
+];
 
 /// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {

@@ -1,18 +1,145 @@
 //! What a `measure` closure sees of a snapshot: redshift, fields as arrays, the densest cell, halos, profiles, totals.
 
 use super::Bound;
+use super::field_view::{FieldView, grid_limit_mib};
+use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::Refusal;
-use crate::recipe::options::{decode, from_json};
+use crate::recipe::options::{decode, decode_with, from_json, take};
+use comove_analysis::AnalysisError;
+use comove_analysis::cell_fields::{Gas, field_by_name};
 use comove_analysis::cells::{self, sum_over_leaves};
-use comove_analysis::covering_grid::grid;
+use comove_analysis::covering_grid::grid_within;
 use comove_analysis::halo_finder::{Halo, HaloOptions, find_halos};
 use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
+use comove_analysis::map::{self, MapOptions};
+use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
+use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
+use comove_kernels::memory;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
 use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use serde::Serialize;
 use std::sync::Arc;
+
+/// A snapshot.
+pub const SNAPSHOT: Type = Type {
+    name: "Snapshot",
+    text: "What a closure sees of an output. Lengths are in comoving Mpc/h, in plain coordinates in code units.",
+    properties: &[
+        ("redshift", "float", "redshift, in comoving coordinates"),
+        ("a", "float", "scale factor, in comoving coordinates"),
+        ("t", "float", "code time since the start"),
+        ("step", "int", "root steps taken"),
+        ("box_mpc_h", "float", "box length along x, in comoving coordinates"),
+        ("box", "float", "box length along x in code units"),
+        ("levels", "int", "levels that there are"),
+    ],
+    methods: &[
+        Function {
+            name: "densest",
+            signatures: &["densest(snapshot: Snapshot) -> Map"],
+            usage: "",
+            text: "The densest cell: `#{ position, density, level }`.",
+            options: &[],
+        },
+        Function {
+            name: "totals",
+            signatures: &["totals(snapshot: Snapshot) -> Map"],
+            usage: "",
+            text: "`#{ mass, momentum, energy }` over the leaf cells, in code units.",
+            options: &[],
+        },
+        Function {
+            name: "halos",
+            signatures: &["halos(snapshot: Snapshot) -> Array", "halos(snapshot: Snapshot, options: Map) -> Array"],
+            usage: "",
+            text: "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
+                   `peak_density`, `velocity_km_s`, `temperature_k`, ….",
+            options: &["HaloOptions"],
+        },
+        Function {
+            name: "profile",
+            signatures: &[
+                "profile(snapshot: Snapshot, halo: Map) -> Array",
+                "profile(snapshot: Snapshot, halo: Map, options: Map) -> Array",
+            ],
+            usage: "",
+            text: "A list of shells around one of the halos: `r_mpc_h`, `density`, `temperature_k`, \
+                   `radial_velocity_km_s`, `enclosed_mass_msun_h`, ….",
+            options: &["ProfileOptions"],
+        },
+        Function {
+            name: "field",
+            signatures: &[
+                "field(snapshot: Snapshot, name: String) -> Field",
+                "field(snapshot: Snapshot, name: String, level: int) -> Field",
+            ],
+            usage: "",
+            text: "A field on the uniform grid of a level (0), finer cells averaged. It may take a quarter of the \
+                   memory that is free.",
+            options: &[],
+        },
+        Function {
+            name: "value",
+            signatures: &["value(snapshot: Snapshot, name: String, position: Array) -> float"],
+            usage: "",
+            text: "A field in the leaf cell at a position `[x, y, z]`.",
+            options: &[],
+        },
+        Function {
+            name: "statistics",
+            signatures: &[
+                "statistics(snapshot: Snapshot, name: String) -> Map",
+                "statistics(snapshot: Snapshot, name: String, options: Map) -> Map",
+            ],
+            usage: "",
+            text: "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`.",
+            options: &["RegionOptions"],
+        },
+        Function {
+            name: "histogram",
+            signatures: &[
+                "histogram(snapshot: Snapshot, name: String) -> Array",
+                "histogram(snapshot: Snapshot, name: String, options: Map) -> Array",
+            ],
+            usage: "",
+            text: "How cells, volume and mass of a region are distributed over the values of a field: a list of `#{ \
+                   low, high, cells, volume, mass }`.",
+            options: &["RegionOptions", "HistogramOptions"],
+        },
+        Function {
+            name: "slice",
+            signatures: &["slice(snapshot: Snapshot) -> Field", "slice(snapshot: Snapshot, options: Map) -> Field"],
+            usage: "",
+            text: "The pixels of a slice, `at(i, j, 0)` from the lower left.",
+            options: &["MapOptions"],
+        },
+        Function {
+            name: "projection",
+            signatures: &[
+                "projection(snapshot: Snapshot) -> Field",
+                "projection(snapshot: Snapshot, options: Map) -> Field",
+            ],
+            usage: "",
+            text: "The pixels of a projection, as those of a slice.",
+            options: &["MapOptions"],
+        },
+        Function {
+            name: "power_spectrum",
+            signatures: &[
+                "power_spectrum(snapshot: Snapshot) -> Map",
+                "power_spectrum(snapshot: Snapshot, options: Map) -> Map",
+            ],
+            usage: "",
+            text: "P(k): `#{ k_nyquist_h_mpc, bins, … }`, a bin being `#{ k_h_mpc, power_mpc3_h3, modes }`.",
+            options: &["PowerOptions"],
+        },
+    ],
+};
+
+/// The names of [`RegionOptions`].
+const REGION: [&str; 4] = ["min", "max", "center", "radius"];
 
 /// A snapshot in a closure; copies share the data.
 #[derive(Clone, Debug)]
@@ -27,13 +154,7 @@ impl SnapshotView {
     }
 }
 
-/// A field on a uniform grid in a closure, `[k, j, i]`; copies share the data.
-#[derive(Clone, Debug)]
-pub struct FieldView {
-    values: Arc<Array3<f64>>,
-}
-
-/// Registers both types with their properties and methods.
+/// Registers the type with its properties and methods.
 pub fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<SnapshotView>("snapshot")
@@ -53,22 +174,21 @@ pub fn register(engine: &mut Engine) {
         .register_fn("field", |s: &mut SnapshotView, name: ImmutableString| field(&s.snapshot, &name, 0))
         .register_fn("field", |s: &mut SnapshotView, name: ImmutableString, level: i64| {
             field(&s.snapshot, &name, level)
-        });
-    engine
-        .register_type_with_name::<FieldView>("field")
-        .register_get("shape", |f: &mut FieldView| {
-            let (k, j, i) = f.values.dim();
-            [i, j, k].map(|n| Dynamic::from(n as i64)).to_vec()
         })
-        .register_fn("min", |f: &mut FieldView| f.values.iter().copied().fold(f64::INFINITY, f64::min))
-        .register_fn("max", |f: &mut FieldView| f.values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-        .register_fn("sum", |f: &mut FieldView| f.values.sum())
-        .register_fn("mean", |f: &mut FieldView| f.values.sum() / f.values.len() as f64)
-        .register_fn("variance", |f: &mut FieldView| {
-            let mean = f.values.sum() / f.values.len() as f64;
-            f.values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / f.values.len() as f64
+        .register_fn("value", value)
+        .register_fn("statistics", |s: &mut SnapshotView, name: ImmutableString| over(s, &name, Map::new()))
+        .register_fn("statistics", |s: &mut SnapshotView, name: ImmutableString, region: Map| over(s, &name, region))
+        .register_fn("histogram", |s: &mut SnapshotView, name: ImmutableString| distribution(s, &name, Map::new()))
+        .register_fn("histogram", |s: &mut SnapshotView, name: ImmutableString, options: Map| {
+            distribution(s, &name, options)
         })
-        .register_fn("at", at);
+        .register_fn("power_spectrum", |s: &mut SnapshotView| power(&s.snapshot, Map::new()))
+        .register_fn("power_spectrum", |s: &mut SnapshotView, options: Map| power(&s.snapshot, options));
+    for (name, make) in [("slice", map::slice as MapFunction), ("projection", map::projection)] {
+        engine
+            .register_fn(name, move |s: &mut SnapshotView| pixels(name, make, &s.snapshot, Map::new()))
+            .register_fn(name, move |s: &mut SnapshotView, options: Map| pixels(name, make, &s.snapshot, options));
+    }
 }
 
 /// The header of a comoving snapshot, which alone has the property `name`.
@@ -117,17 +237,58 @@ fn profile(snapshot: &Snapshot, halo: Map, options: Map) -> Bound<Array> {
 fn field(snapshot: &Snapshot, name: &str, level: i64) -> Bound<FieldView> {
     let level = usize::try_from(level)
         .map_err(|_| Refusal::error("field", format!("level {level}: must not be negative"), None))?;
-    let values = grid(snapshot, name, level).map_err(|e| Refusal::error("field", e, None))?;
-    Ok(FieldView { values: Arc::new(values) })
+    let values = grid_within(snapshot, name, level, grid_limit_mib(memory::available()))
+        .map_err(|e| Refusal::error("field", e, None))?;
+    Ok(FieldView::new(values))
 }
 
-/// The value of cell (i, j, k).
-fn at(field: &mut FieldView, i: i64, j: i64, k: i64) -> Bound<f64> {
-    let index = [k, j, i].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    field.values.get(index).copied().ok_or_else(|| {
-        let (nz, ny, nx) = field.values.dim();
-        Refusal::error("at", format!("cell ({i}, {j}, {k}) is outside the {nx}×{ny}×{nz} cells"), None)
-    })
+/// The value of a field in the leaf cell at a position.
+fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bound<f64> {
+    let refuse = |error: &dyn std::fmt::Display| Refusal::error("value", error, None);
+    let field = field_by_name(&name).map_err(|e| refuse(&e))?;
+    let number = |value: &Dynamic| value.as_float().or_else(|_| value.as_int().map(|n| n as f64)).ok();
+    let position: Option<Vec<f64>> = position.iter().map(number).filter(|n| n.is_none_or(f64::is_finite)).collect();
+    let position = position.and_then(|p| <[f64; 3]>::try_from(p).ok());
+    let position = position.ok_or_else(|| refuse(&"the position is not a list of three numbers"))?;
+    let length = view.snapshot.header.box_length;
+    let root = view.snapshot.state.tree.cells(0);
+    // a box that does not repeat itself ends at its faces
+    let outside = (0..3).find(|&a| !(0.0..length * root[a] as f64 / root[0] as f64).contains(&position[a]));
+    if let Some(axis) = outside {
+        return Err(refuse(&format!("{} lies outside the box along {}", position[axis], ["x", "y", "z"][axis])));
+    }
+    Ok(field.value(&Gas::new(&view.snapshot), &cells::leaf_at(&view.snapshot, position)))
+}
+
+fn over(view: &SnapshotView, name: &str, region: Map) -> Bound<Dynamic> {
+    let region: RegionOptions = decode("statistics", region)?;
+    let found = statistics(&view.snapshot, name, &region).map_err(|e| Refusal::error("statistics", e, None))?;
+    Ok(dynamic(&found))
+}
+
+fn distribution(view: &SnapshotView, name: &str, mut options: Map) -> Bound<Array> {
+    let region: RegionOptions = decode("histogram", take(&mut options, &REGION))?;
+    let options: HistogramOptions = decode_with("histogram", options, &REGION)?;
+    let bins = histogram(&view.snapshot, name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
+    Ok(bins.iter().map(dynamic).collect())
+}
+
+fn power(snapshot: &Snapshot, options: Map) -> Bound<Dynamic> {
+    let options: PowerOptions = decode("power_spectrum", options)?;
+    let spectrum = power_spectrum(snapshot, &options).map_err(|e| Refusal::error("power_spectrum", e, None))?;
+    Ok(dynamic(&spectrum))
+}
+
+/// A slice or a projection.
+type MapFunction = fn(&Snapshot, &MapOptions) -> Result<map::Map, AnalysisError>;
+
+/// The pixels of a map as a grid of one cell along the line of sight.
+fn pixels(name: &str, make: MapFunction, snapshot: &Snapshot, options: Map) -> Bound<FieldView> {
+    let options: MapOptions = decode(name, options)?;
+    let map = make(snapshot, &options).map_err(|e| Refusal::error(name, e, None))?;
+    let [nx, ny] = map.pixels();
+    let values = map.values.into_iter().flatten().collect();
+    Ok(FieldView::new(Array3::from_shape_vec([1, ny, nx], values).expect("as many values as pixels")))
 }
 
 fn dynamic(value: &impl Serialize) -> Dynamic {

@@ -5,20 +5,20 @@ use comove_sim::{RunParameters, SimError};
 use serde::{Deserialize, Serialize};
 
 /// The options that only decide how long a run goes and what it writes: outside the fingerprint.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
-    /// Redshift at which a comoving run ends.
+    /// Redshift at which a comoving run ends; there is always an output there.
     pub z_end: Option<f64>,
-    /// Time at which a run in plain coordinates ends.
+    /// Time at which a run in plain coordinates ends; there is always an output there.
     pub t_end: Option<f64>,
-    /// Outputs on the way; there is always one at the end.
+    /// Outputs on the way.
     #[serde(default)]
     pub outputs: Outputs,
     /// Checkpoints on the way; there is always one before the last step.
     #[serde(default)]
     pub checkpoints: Checkpoints,
-    /// For a run from a snapshot: start another trajectory there.
+    /// For a run from a snapshot: start another trajectory there. A checkpoint is else continued bit for bit.
     #[serde(default)]
     pub branch: bool,
 }
@@ -27,7 +27,7 @@ pub struct Extent {
 pub const EXTENT: [&str; 5] = ["z_end", "t_end", "outputs", "checkpoints", "branch"];
 
 /// When outputs are written.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Outputs {
     /// At these redshifts, exactly.
@@ -46,7 +46,8 @@ pub struct Checkpoints {
     pub at_z: Vec<f64>,
     /// The same of times.
     pub at_t: Vec<f64>,
-    /// How many of the others stay.
+    /// How many of the others stay, the newest; while a run steps again to an output that was added, also as many of that
+    /// way.
     pub keep: usize,
 }
 

@@ -1,0 +1,384 @@
+//! A field over a part of the box: statistics and histograms of its leaf cells.
+
+use crate::cell_fields::{Average, CellField, Gas, field_of};
+use crate::cells::{LeafCell, patch_cells};
+use crate::error::AnalysisError;
+use crate::sphere::separation;
+use comove_sim::Snapshot;
+use comove_sim::octree::tree::LeafPatch;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// A box or a ball, in Mpc/h, in plain coordinates in code units; all of the box by default. Cells are in it by their
+/// centres, across periodic faces too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RegionOptions {
+    /// Of a box: its lower corner.
+    pub min: Option<[f64; 3]>,
+    /// Its upper corner.
+    pub max: Option<[f64; 3]>,
+    /// Of a ball: its centre.
+    pub center: Option<[f64; 3]>,
+    /// Its radius.
+    pub radius: Option<f64>,
+}
+
+/// How a histogram is binned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HistogramOptions {
+    /// Bins of the same width.
+    pub bins: usize,
+    /// Lower end of the first and upper end of the last bin; by default the least and the largest value.
+    pub range: Option<[f64; 2]>,
+    /// Whether the widths are those of the logarithm; by default as the field's pictures are coloured.
+    pub logarithmic: Option<bool>,
+}
+
+impl Default for HistogramOptions {
+    fn default() -> Self {
+        Self { bins: 40, range: None, logarithmic: None }
+    }
+}
+
+/// A field over a region.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Leaf cells.
+    pub cells: u64,
+    /// Their volume in code length³.
+    pub volume: f64,
+    /// Their mass in code units.
+    pub mass: f64,
+    /// The least value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// The mean value, by volume or by mass as the field is averaged.
+    pub mean: f64,
+    /// The mean square of what differs from it.
+    pub variance: f64,
+}
+
+/// A bin of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistogramBin {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Leaf cells.
+    pub cells: u64,
+    /// Their volume in code length³.
+    pub volume: f64,
+    /// Their mass in code units.
+    pub mass: f64,
+}
+
+/// A region of a snapshot, checked.
+#[derive(Clone, Copy, Debug)]
+enum Region {
+    All,
+    /// Centre and half widths.
+    Box([f64; 3], [f64; 3]),
+    /// Centre and radius.
+    Ball([f64; 3], f64),
+}
+
+impl Region {
+    fn new(options: &RegionOptions) -> Result<Self, AnalysisError> {
+        let positive = |name, width: f64| {
+            let good = width > 0.0 && width.is_finite();
+            good.then_some(()).ok_or_else(|| AnalysisError::option(name, width, "must be positive"))
+        };
+        match (options.min, options.max, options.center, options.radius) {
+            (None, None, None, None) => Ok(Self::All),
+            (Some(min), Some(max), None, None) => {
+                let half: [f64; 3] = std::array::from_fn(|a| 0.5 * (max[a] - min[a]));
+                half.iter().try_for_each(|half| positive("max - min", 2.0 * half))?;
+                Ok(Self::Box(std::array::from_fn(|a| min[a] + half[a]), half))
+            }
+            (None, None, Some(center), Some(radius)) => {
+                positive("radius", radius)?;
+                Ok(Self::Ball(center, radius))
+            }
+            _ => Err(AnalysisError::option("region", "half said", "give min and max, or center and radius")),
+        }
+    }
+
+    fn holds(&self, snapshot: &Snapshot, cell: &LeafCell) -> bool {
+        match self {
+            Self::All => true,
+            Self::Box(center, half) => {
+                let offset = separation(snapshot, *center, cell.position);
+                (0..3).all(|a| offset[a].abs() <= half[a])
+            }
+            Self::Ball(center, radius) => {
+                let offset = separation(snapshot, *center, cell.position);
+                offset.iter().map(|d| d * d).sum::<f64>() <= radius * radius
+            }
+        }
+    }
+}
+
+/// What is read of a snapshot: a field in the cells of a region.
+struct Reader<'a> {
+    snapshot: &'a Snapshot,
+    field: &'static CellField,
+    gas: Gas,
+    region: Region,
+    patches: Vec<LeafPatch>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(snapshot: &'a Snapshot, field: &str, region: &RegionOptions) -> Result<Self, AnalysisError> {
+        let (field, region) = (field_of(snapshot, field)?, Region::new(region)?);
+        Ok(Self {
+            snapshot,
+            field,
+            gas: Gas::new(snapshot),
+            region,
+            patches: snapshot.state.tree.leaf_patches().collect(),
+        })
+    }
+
+    /// Sums over the region: each patch's on its own, added in key order, so that the bits do not depend on the number of
+    /// threads.
+    fn sum<T: Send>(
+        &self,
+        empty: impl Fn() -> T + Sync,
+        add_cell: impl Fn(&mut T, &LeafCell, f64) + Sync,
+        add: impl Fn(&mut T, T),
+    ) -> T {
+        let of_patch = |patch: &LeafPatch| {
+            let mut sums = empty();
+            for cell in patch_cells(self.snapshot, *patch).filter(|cell| self.region.holds(self.snapshot, cell)) {
+                add_cell(&mut sums, &cell, self.field.value(&self.gas, &cell));
+            }
+            sums
+        };
+        let mut total = empty();
+        // a few at a time: a histogram's sums are as many as its bins
+        for patches in self.patches.chunks(1024) {
+            let partial: Vec<T> = patches.par_iter().map(of_patch).collect();
+            partial.into_iter().for_each(|sums| add(&mut total, sums));
+        }
+        total
+    }
+
+    fn weight(&self, cell: &LeafCell) -> f64 {
+        match self.field.average {
+            Average::Volume => cell.volume(),
+            Average::Mass => cell.mass(),
+        }
+    }
+
+    fn statistics(&self) -> Result<Statistics, AnalysisError> {
+        let empty = || {
+            (
+                Statistics {
+                    cells: 0,
+                    volume: 0.0,
+                    mass: 0.0,
+                    min: f64::INFINITY,
+                    max: f64::NEG_INFINITY,
+                    mean: 0.0,
+                    variance: 0.0,
+                },
+                0.0,
+            )
+        };
+        let (sums, weight) = self.sum(
+            empty,
+            |(sums, weight), cell, value| {
+                *weight += self.weight(cell);
+                sums.mean += self.weight(cell) * value;
+                sums.add(1, cell.volume(), cell.mass(), [value; 2]);
+            },
+            |(sums, weight), (part, more)| {
+                *weight += more;
+                sums.mean += part.mean;
+                sums.add(part.cells, part.volume, part.mass, [part.min, part.max]);
+            },
+        );
+        if sums.cells == 0 {
+            return Err(AnalysisError::option("region", "so small", "holds the centre of no cell"));
+        }
+        let mean = sums.mean / weight;
+        let square = |sum: &mut f64, cell: &LeafCell, value: f64| *sum += self.weight(cell) * (value - mean).powi(2);
+        let squares = self.sum(|| 0.0, square, |sum, part| *sum += part);
+        Ok(Statistics { mean, variance: squares / weight, ..sums })
+    }
+}
+
+impl Statistics {
+    fn add(&mut self, cells: u64, volume: f64, mass: f64, [min, max]: [f64; 2]) {
+        self.cells += cells;
+        self.volume += volume;
+        self.mass += mass;
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+    }
+}
+
+/// A field over a region.
+///
+/// # Errors
+/// [`AnalysisError::UnknownField`], [`AnalysisError::MissingField`]; [`AnalysisError::Option`] for a region that is none or
+/// holds no cell.
+pub fn statistics(snapshot: &Snapshot, field: &str, region: &RegionOptions) -> Result<Statistics, AnalysisError> {
+    Reader::new(snapshot, field, region)?.statistics()
+}
+
+/// How cells, volume and mass of a region are distributed over the values of a field; what lies outside the range is not
+/// counted.
+///
+/// # Errors
+/// As [`statistics`]; [`AnalysisError::Option`] for bins or a range that are none.
+pub fn histogram(
+    snapshot: &Snapshot,
+    field: &str,
+    region: &RegionOptions,
+    options: &HistogramOptions,
+) -> Result<Vec<HistogramBin>, AnalysisError> {
+    let reader = Reader::new(snapshot, field, region)?;
+    if !(1..=10_000).contains(&options.bins) {
+        return Err(AnalysisError::option("bins", options.bins, "between 1 and 10000"));
+    }
+    let logarithmic = options.logarithmic.unwrap_or(reader.field.logarithmic);
+    let [low, high] = match options.range {
+        Some(range) => range,
+        None => reader.statistics().map(|of_all| [of_all.min, of_all.max])?,
+    };
+    // the one value of a uniform field has a bin about it
+    let [low, high] = if low == high && options.range.is_none() { widened(low, logarithmic) } else { [low, high] };
+    let scale = |value: f64| if logarithmic { value.ln() } else { value };
+    let (first, width) = (scale(low), (scale(high) - scale(low)) / options.bins as f64);
+    if !(width > 0.0 && width.is_finite()) {
+        let reason = "must rise, and be positive where bins are logarithmic (logarithmic: false)";
+        return Err(AnalysisError::option("range", format!("[{low}, {high}]"), reason));
+    }
+    let edge = |n: usize| match n {
+        0 => low,
+        n if n == options.bins => high,
+        n if logarithmic => (first + width * n as f64).exp(),
+        n => first + width * n as f64,
+    };
+    let bin = |n| HistogramBin { low: edge(n), high: edge(n + 1), cells: 0, volume: 0.0, mass: 0.0 };
+    let empty: Vec<HistogramBin> = (0..options.bins).map(bin).collect();
+    let add_cell = |bins: &mut Vec<HistogramBin>, cell: &LeafCell, value: f64| {
+        if (low..=high).contains(&value) {
+            let n = (((scale(value) - first) / width) as usize).min(options.bins - 1);
+            bins[n].add(1, cell.volume(), cell.mass());
+        }
+    };
+    let add = |bins: &mut Vec<HistogramBin>, part: Vec<HistogramBin>| {
+        bins.iter_mut().zip(part).for_each(|(bin, part)| bin.add(part.cells, part.volume, part.mass));
+    };
+    Ok(reader.sum(|| empty.clone(), add_cell, add))
+}
+
+impl HistogramBin {
+    fn add(&mut self, cells: u64, volume: f64, mass: f64) {
+        self.cells += cells;
+        self.volume += volume;
+        self.mass += mass;
+    }
+}
+
+fn widened(value: f64, logarithmic: bool) -> [f64; 2] {
+    if logarithmic { [0.5 * value, 2.0 * value] } else { [value - 0.5, value + 0.5] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::{densest, leaf_cells, mean_density};
+    use crate::fixture::Fixture;
+
+    fn ball(center: [f64; 3], radius: f64) -> RegionOptions {
+        RegionOptions { center: Some(center), radius: Some(radius), ..RegionOptions::default() }
+    }
+
+    /// The whole box, against the sums over its cells one by one.
+    #[test]
+    fn the_whole_box_is_the_sum_of_its_cells() {
+        let snapshot = Fixture::blob().build();
+        let all = statistics(&snapshot, "density", &RegionOptions::default()).unwrap();
+        let density = |cell: &LeafCell| cell.fluid[0];
+        assert_eq!(all.cells, leaf_cells(&snapshot).count() as u64);
+        let volume = snapshot.header.box_length.powi(3);
+        assert!((all.volume / volume - 1.0).abs() < 1e-12 && (all.mean / mean_density(&snapshot) - 1.0).abs() < 1e-12);
+        assert!((all.mass / (all.mean * volume) - 1.0).abs() < 1e-12);
+        assert_eq!(all.max, densest(&snapshot).fluid[0]);
+        assert_eq!(all.min, leaf_cells(&snapshot).map(|c| density(&c)).fold(f64::INFINITY, f64::min));
+        let squares: f64 = leaf_cells(&snapshot).map(|c| c.volume() * (density(&c) - all.mean).powi(2)).sum();
+        assert!((all.variance / (squares / volume) - 1.0).abs() < 1e-10);
+        let gas = Gas::new(&snapshot);
+        let weighted: f64 = leaf_cells(&snapshot).map(|c| c.mass() * gas.velocity_km_s(&c, 0)).sum();
+        let velocity = statistics(&snapshot, "velocity_x", &RegionOptions::default()).unwrap();
+        assert!((velocity.mean / (weighted / all.mass) - 1.0).abs() < 1e-10);
+    }
+
+    /// A ball about a corner has the cells of all eight, a box across a face those of both sides.
+    #[test]
+    fn regions_go_through_periodic_faces() {
+        let snapshot = Fixture::uniform(2.0).build();
+        let length = snapshot.header.box_length;
+        let inside = statistics(&snapshot, "density", &ball([0.5 * length; 3], 0.2 * length)).unwrap();
+        let corner = statistics(&snapshot, "density", &ball([0.0; 3], 0.2 * length)).unwrap();
+        assert_eq!(corner.cells, inside.cells);
+        let exact = 4.0 / 3.0 * std::f64::consts::PI * (0.2 * length).powi(3);
+        assert!((inside.volume / exact - 1.0).abs() < 0.1 && inside.mass == 2.0 * inside.volume, "{inside:?}");
+        let across = RegionOptions {
+            min: Some([-0.25 * length, 0.0, 0.0]),
+            max: Some([0.25 * length, length, length]),
+            ..RegionOptions::default()
+        };
+        let half = statistics(&snapshot, "density", &across).unwrap();
+        assert!((half.volume / length.powi(3) - 0.5).abs() < 1e-12, "{half:?}");
+    }
+
+    /// Every cell is in one bin, at whichever end; a range leaves out the rest.
+    #[test]
+    fn histograms_count_every_cell_once() {
+        let snapshot = Fixture::blob().build();
+        let all = statistics(&snapshot, "density", &RegionOptions::default()).unwrap();
+        let of =
+            |options: &HistogramOptions| histogram(&snapshot, "density", &RegionOptions::default(), options).unwrap();
+        for logarithmic in [true, false] {
+            let bins = of(&HistogramOptions { bins: 7, logarithmic: Some(logarithmic), ..HistogramOptions::default() });
+            assert_eq!(bins.iter().map(|bin| bin.cells).sum::<u64>(), all.cells);
+            assert!((bins.iter().map(|bin| bin.mass).sum::<f64>() / all.mass - 1.0).abs() < 1e-12);
+            assert_eq!((bins.len(), bins[0].low, bins[6].high), (7, all.min, all.max));
+            let ratio = |n: usize| if logarithmic { bins[n].high / bins[n].low } else { bins[n].high - bins[n].low };
+            assert!((ratio(0) / ratio(5) - 1.0).abs() < 1e-9);
+        }
+        let above = all.mean;
+        let some = of(&HistogramOptions { range: Some([above, all.max]), ..HistogramOptions::default() });
+        let expected = leaf_cells(&snapshot).filter(|cell| cell.fluid[0] >= above).count() as u64;
+        assert_eq!(some.iter().map(|bin| bin.cells).sum::<u64>(), expected);
+        let uniform = histogram(
+            &Fixture::uniform(1.0).build(),
+            "density",
+            &RegionOptions::default(),
+            &HistogramOptions::default(),
+        );
+        assert_eq!(uniform.unwrap().iter().filter(|bin| bin.cells > 0).count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_region_is_refused() {
+        let snapshot = Fixture::uniform(1.0).build();
+        let refused = |region: &RegionOptions| statistics(&snapshot, "density", region).unwrap_err().to_string();
+        let half = RegionOptions { radius: Some(1.0), ..RegionOptions::default() };
+        assert!(refused(&half).contains("give min and max, or center and radius"));
+        assert!(refused(&ball([0.0; 3], 1e-9)).contains("no cell"));
+        assert!(refused(&ball([0.0; 3], -1.0)).contains("must be positive"));
+        let options = HistogramOptions { range: Some([-1.0, 1.0]), ..HistogramOptions::default() };
+        let error = histogram(&snapshot, "density", &RegionOptions::default(), &options).unwrap_err().to_string();
+        assert!(error.contains("logarithmic: false"), "{error}");
+        assert!(statistics(&snapshot, "densty", &RegionOptions::default()).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! A field on a uniform grid in a closure.
+
+use super::Bound;
+use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Refusal;
+use comove_analysis::covering_grid::GRID_LIMIT_MIB;
+use ndarray::Array3;
+use rhai::{Dynamic, Engine};
+use std::sync::Arc;
+
+/// A field on a uniform grid.
+pub const FIELD: Type = Type {
+    name: "Field",
+    text: "A field on a uniform grid.",
+    properties: &[("shape", "Array", "cells along x, y, z")],
+    methods: &[
+        Function {
+            name: "min",
+            signatures: &["min(field: Field) -> float"],
+            usage: "",
+            text: "The least value.",
+            options: &[],
+        },
+        Function {
+            name: "max",
+            signatures: &["max(field: Field) -> float"],
+            usage: "",
+            text: "The largest value.",
+            options: &[],
+        },
+        Function {
+            name: "sum",
+            signatures: &["sum(field: Field) -> float"],
+            usage: "",
+            text: "The sum of the values.",
+            options: &[],
+        },
+        Function {
+            name: "mean",
+            signatures: &["mean(field: Field) -> float"],
+            usage: "",
+            text: "The mean value.",
+            options: &[],
+        },
+        Function {
+            name: "variance",
+            signatures: &["variance(field: Field) -> float"],
+            usage: "",
+            text: "The mean square of what differs from the mean.",
+            options: &[],
+        },
+        Function {
+            name: "at",
+            signatures: &["at(field: Field, i: int, j: int, k: int) -> float"],
+            usage: "",
+            text: "The value of cell (i, j, k).",
+            options: &[],
+        },
+    ],
+};
+
+/// A field on a uniform grid in a closure, `[k, j, i]`; copies share the data.
+#[derive(Clone, Debug)]
+pub struct FieldView {
+    values: Arc<Array3<f64>>,
+}
+
+impl FieldView {
+    /// A view of values `[k, j, i]`.
+    pub fn new(values: Array3<f64>) -> Self {
+        Self { values: Arc::new(values) }
+    }
+}
+
+/// Registers the type with its properties and methods.
+pub fn register(engine: &mut Engine) {
+    engine
+        .register_type_with_name::<FieldView>("field")
+        .register_get("shape", |f: &mut FieldView| {
+            let (k, j, i) = f.values.dim();
+            [i, j, k].map(|n| Dynamic::from(n as i64)).to_vec()
+        })
+        .register_fn("min", |f: &mut FieldView| f.values.iter().copied().fold(f64::INFINITY, f64::min))
+        .register_fn("max", |f: &mut FieldView| f.values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+        .register_fn("sum", |f: &mut FieldView| f.values.sum())
+        .register_fn("mean", |f: &mut FieldView| f.values.sum() / f.values.len() as f64)
+        .register_fn("variance", |f: &mut FieldView| {
+            let mean = f.values.sum() / f.values.len() as f64;
+            f.values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / f.values.len() as f64
+        })
+        .register_fn("at", at);
+}
+
+/// The value of cell (i, j, k).
+fn at(field: &mut FieldView, i: i64, j: i64, k: i64) -> Bound<f64> {
+    let index = [k, j, i].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    field.values.get(index).copied().ok_or_else(|| {
+        let (nz, ny, nx) = field.values.dim();
+        Refusal::error("at", format!("cell ({i}, {j}, {k}) is outside the {nx}×{ny}×{nz} cells"), None)
+    })
+}
+
+/// What a field may take of the bytes that are free: a quarter, as several may be held.
+pub fn grid_limit_mib(free: Option<f64>) -> usize {
+    free.map_or(GRID_LIMIT_MIB, |free| GRID_LIMIT_MIB.min((0.25 * free) as usize >> 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comove_kernels::memory;
+
+    #[test]
+    fn a_field_leaves_room_for_others() {
+        let gib = memory::GIB;
+        let limits = [Some(4.0 * gib), Some(1000.0 * gib), None].map(grid_limit_mib);
+        assert_eq!(limits, [1024, GRID_LIMIT_MIB, GRID_LIMIT_MIB]);
+    }
+}

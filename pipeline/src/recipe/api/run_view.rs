@@ -1,0 +1,67 @@
+//! What a `combine` closure sees of a run: its outputs, each read when it is asked for.
+
+use super::Bound;
+use super::snapshot_view::SnapshotView;
+use crate::moment::{Moment, list};
+use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Refusal;
+use crate::stage::Input;
+use comove_sim::Snapshot;
+use rhai::{Dynamic, Engine};
+use std::sync::Arc;
+
+/// The outputs of a run.
+pub const RUN_OUTPUTS: Type = Type {
+    name: "RunOutputs",
+    text: "What a `combine` closure sees of a run. A snapshot is read when it is asked for.",
+    properties: &[("outputs", "Array", "the redshifts (or times) of its outputs, in the order of time")],
+    methods: &[Function {
+        name: "snapshot",
+        signatures: &["snapshot(run: RunOutputs) -> Snapshot", "snapshot(run: RunOutputs, when: float) -> Snapshot"],
+        usage: "",
+        text: "The last output, or that at a redshift (or time).",
+        options: &[],
+    }],
+};
+
+/// The outputs of a run in a closure, in the order of time.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    outputs: Arc<Vec<Input>>,
+}
+
+impl RunView {
+    /// Of these snapshots.
+    pub fn new(outputs: &[Input]) -> Self {
+        Self { outputs: Arc::new(outputs.to_vec()) }
+    }
+
+    fn moments(&self) -> Vec<Moment> {
+        self.outputs.iter().map(Input::shown).collect()
+    }
+}
+
+/// Registers the type.
+pub fn register(engine: &mut Engine) {
+    engine
+        .register_type_with_name::<RunView>("run's outputs")
+        .register_get("outputs", |run: &mut RunView| {
+            run.moments().iter().map(|moment| Dynamic::from(moment.value())).collect::<rhai::Array>()
+        })
+        .register_fn("snapshot", |run: &mut RunView| snapshot(run.outputs.last()))
+        .register_fn("snapshot", at)
+        .register_fn("snapshot", |run: &mut RunView, when: i64| at(run, when as f64));
+}
+
+fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
+    let moments = run.moments();
+    let found = moments.iter().position(|moment| moment.value() == when);
+    let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
+    snapshot(Some(&run.outputs[found.ok_or_else(missing)?]))
+}
+
+fn snapshot(output: Option<&Input>) -> Bound<SnapshotView> {
+    let input = output.ok_or_else(|| Refusal::error("snapshot", "the run has no output", None))?;
+    let snapshot = Snapshot::read(&input.path).map_err(|e| Refusal::error("snapshot", e, None))?;
+    Ok(SnapshotView::new(Arc::new(snapshot)))
+}

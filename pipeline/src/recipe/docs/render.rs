@@ -1,0 +1,136 @@
+//! The reference as Markdown, and as definitions that editors read.
+
+use super::options::{Row, table};
+use super::{Function, PARTS, Type};
+use comove_analysis::cell_fields::CELL_FIELDS;
+use comove_ic::problems;
+
+/// The reference as Markdown.
+pub fn markdown() -> String {
+    let mut page = String::from(
+        "# What a recipe may say\n\n\
+         This page is made from the program's source by `comove docs recipes`; [Recipes](recipes.md) explains how the \
+         parts work together. Options in bold must be given. A real number may be written as a whole one.\n",
+    );
+    for part in PARTS {
+        page += &format!("\n## {}\n", part.heading);
+        part.functions.iter().for_each(|f| page += &function(f, "###"));
+        part.types.iter().for_each(|t| page += &type_of(t));
+        match part.heading {
+            "Starts from a formula" => page += &problem_tables(),
+            "Analyses" => page += &field_table(),
+            _ => {}
+        }
+    }
+    page
+}
+
+fn function(function: &Function, level: &str) -> String {
+    let mut text = format!("\n{level} `{}`\n", function.name);
+    if !function.signatures.is_empty() {
+        text +=
+            &format!("\n{}\n", function.signatures.iter().map(|s| format!("    {s}")).collect::<Vec<_>>().join("\n"));
+    }
+    text += &format!("\n{}\n", function.text);
+    let rows: Vec<Row> = function.options.iter().flat_map(|name| table(name).1).collect();
+    text.push_str(&option_table(&rows));
+    text
+}
+
+fn option_table(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let line = |row: &Row| {
+        let name = if row.default.is_none() { format!("**`{}`**", row.name) } else { format!("`{}`", row.name) };
+        let default = row.default.as_ref().filter(|d| !d.is_empty()).map_or(String::new(), |d| format!("`{d}`"));
+        let cells = [name, row.written.clone(), default, row.text.clone()].map(|cell| cell.replace('|', "\\|"));
+        format!("| {} |\n", cells.join(" | "))
+    };
+    format!("\n| option | value | default | |\n|---|---|---|---|\n{}", rows.iter().map(line).collect::<String>())
+}
+
+fn type_of(kind: &Type) -> String {
+    let mut text = format!("\n### {}\n\n{}\n", kind.name, kind.text);
+    let property = |(name, value, what): &(&str, &str, &str)| format!("| `{name}` | {value} | {what} |\n");
+    // methods that need no more than a line
+    let (short, long): (Vec<_>, Vec<_>) = kind.methods.iter().partition(|method| method.options.is_empty());
+    let lines: String = kind.properties.iter().map(property).chain(short.into_iter().map(method)).collect();
+    if !lines.is_empty() {
+        text += &format!("\n| | value | |\n|---|---|---|\n{lines}");
+    }
+    long.into_iter().for_each(|method| text += &function(method, "####"));
+    text
+}
+
+/// A method as a line of its type's table: how it is called on a value, what it gives, what that is.
+fn method(method: &Function) -> String {
+    let call = |signature: &&str| {
+        let arguments =
+            signature.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(inside, _)| inside);
+        let names = arguments.split(", ").skip(1).map(|argument| argument.split(':').next().unwrap_or(argument));
+        format!("`{}({})`", method.name, names.collect::<Vec<_>>().join(", "))
+    };
+    let calls = method.signatures.iter().map(call).collect::<Vec<_>>().join(", ");
+    let gives = method.signatures.first().and_then(|s| s.split_once("-> ")).map_or("", |(_, gives)| gives);
+    format!("| {calls} | {gives} | {} |\n", method.text)
+}
+
+fn problem_tables() -> String {
+    let one = |name: &&str| {
+        let structure: String = name.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        let (what, rows) = table(&structure);
+        format!("\n#### `problem(\"{name}\", #{{ … }})`\n\n{what}\n{}", option_table(&rows))
+    };
+    problems::NAMES.iter().map(one).collect()
+}
+
+fn field_table() -> String {
+    let line = |f: &comove_analysis::cell_fields::CellField| format!("| `{}` | {} | {} |\n", f.name, f.unit, f.meaning);
+    let rows: String = CELL_FIELDS.iter().map(line).collect();
+    format!(
+        "\n### Fields\n\nWhat `field` of a slice or a projection, and `field(\"name\")` of a snapshot, may be.\n\n\
+         | field | unit | |\n|---|---|---|\n{rows}"
+    )
+}
+
+/// The functions and types as definitions, for editors that know Rhai.
+pub fn definitions() -> String {
+    let mut text = String::from(
+        "// What a recipe may say, for editors that know Rhai: made from the program's source by\n\
+         // `comove docs recipes --definitions`.\n\nmodule static;\n",
+    );
+    for part in PARTS {
+        text += &format!("\n// {}\n", part.heading);
+        part.functions.iter().for_each(|function| text += &definition(function));
+        for kind in part.types {
+            for (name, value, what) in kind.properties {
+                text += &format!("\n/// {what}\nfn get {name}(of: {}) -> {value};\n", kind.name);
+            }
+            kind.methods.iter().for_each(|method| text += &definition(method));
+        }
+    }
+    text
+}
+
+fn definition(function: &Function) -> String {
+    let option = |row: Row| {
+        let default = match &row.default {
+            None => ", required".to_owned(),
+            Some(default) if default.is_empty() => String::new(),
+            Some(default) => format!(", by default `{default}`"),
+        };
+        format!("* `{}` ({}{default}): {}", row.name, row.written, row.text)
+    };
+    let options: Vec<String> = function.options.iter().flat_map(|name| table(name).1).map(option).collect();
+    let one = |signature: &&str| {
+        let mut comment: Vec<&str> = function.text.lines().collect();
+        if signature.contains("options: Map") && !options.is_empty() {
+            comment.push("");
+            comment.extend(options.iter().map(String::as_str));
+        }
+        let comment: String = comment.iter().map(|line| format!("/// {line}").trim_end().to_owned() + "\n").collect();
+        format!("\n{comment}fn {signature};\n")
+    };
+    function.signatures.iter().map(one).collect()
+}

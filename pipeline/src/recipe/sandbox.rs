@@ -1,0 +1,164 @@
+//! What a script may take: time, memory and lines of text, and how it is stopped.
+//!
+//! A script runs on a thread of its own, and the thread that started it watches. What is over its limit stops at its next
+//! operation: a function of this program that is at work then (`halos`, a large `field`) ends first.
+
+use comove_kernels::memory::{self, GIB};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Lists in lists and closures in closures go as deep as their sizes allow, and are copied and freed by recursion.
+const STACK: usize = 1 << 30;
+
+/// How often the watching thread looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Lines that a script may print.
+const LINES: usize = 1000;
+/// Characters of a line.
+const LINE: usize = 1000;
+
+/// Limits of a script.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    /// Seconds that it may take.
+    pub seconds: f64,
+    /// Bytes by which the process may grow while it runs.
+    pub memory: f64,
+    /// Who asks to stop, if anyone does.
+    pub stop: &'a (dyn Fn() -> Option<String> + Sync),
+}
+
+impl Limits<'_> {
+    /// Of a recipe's evaluation.
+    pub fn recipe() -> Self {
+        Self { seconds: 20.0, memory: half_of_what_is_free().min(2.0 * GIB), stop: &|| None }
+    }
+}
+
+/// Half of the bytes that are free for this process; without limit where the system does not say.
+pub fn half_of_what_is_free() -> f64 {
+    memory::available().map_or(f64::INFINITY, |free| 0.5 * free)
+}
+
+/// Why a script was stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Excess {
+    /// It took longer than so many seconds.
+    Time(f64),
+    /// It took more than so many bytes.
+    Memory(f64),
+    /// Somebody asked for it.
+    Stop(String),
+}
+
+impl std::fmt::Display for Excess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time(seconds) => write!(f, "this computes for longer than {seconds} s: is there an endless loop?"),
+            Self::Memory(bytes) => write!(f, "this takes more than {:.1} GiB of memory", bytes / GIB),
+            Self::Stop(by) => write!(f, "stopped by {by}"),
+        }
+    }
+}
+
+/// What one script has taken so far: an engine asks it at every operation whether to go on.
+#[derive(Debug, Default)]
+pub struct Budget {
+    excess: OnceLock<Excess>,
+    printed: AtomicUsize,
+}
+
+impl Budget {
+    /// Why the script must end, if it must.
+    pub fn excess(&self) -> Option<&Excess> {
+        self.excess.get()
+    }
+
+    /// What a script prints goes to the log, up to a number of lines and no line without end.
+    pub fn print(&self, text: &str) {
+        match self.printed.fetch_add(1, Ordering::Relaxed) {
+            n if n < LINES => tracing::info!("{}", text.chars().take(LINE).collect::<String>()),
+            LINES => tracing::warn!("the recipe has printed {LINES} lines; the rest is left out"),
+            _ => {}
+        }
+    }
+}
+
+/// Runs a script within its limits; `script` gets the budget for its engine.
+///
+/// # Errors
+/// A message if the system has no thread for it.
+pub fn within<T: Send>(limits: Limits<'_>, script: impl FnOnce(&Arc<Budget>) -> T + Send) -> Result<T, String> {
+    let budget = Arc::new(Budget::default());
+    thread::scope(|scope| {
+        let (running, ended) = mpsc::channel::<()>();
+        let work = || {
+            let _running = running;
+            script(&budget)
+        };
+        let builder = thread::Builder::new().name("script".into()).stack_size(STACK);
+        let worker = builder.spawn_scoped(scope, work).map_err(|e| format!("no thread for the script: {e}"))?;
+        watch(limits, &budget, || ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout));
+        worker.join().map_err(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Looks at a script until it has ended, or has to.
+fn watch(limits: Limits<'_>, budget: &Budget, runs: impl Fn() -> bool) {
+    let (began, before) = (Instant::now(), resident());
+    while runs() {
+        let grown = resident().zip(before).map_or(0.0, |(now, before)| now - before);
+        let excess = if began.elapsed().as_secs_f64() > limits.seconds {
+            Some(Excess::Time(limits.seconds))
+        } else if grown > limits.memory {
+            Some(Excess::Memory(limits.memory))
+        } else {
+            (limits.stop)().map(Excess::Stop)
+        };
+        if let Some(excess) = excess {
+            // the first reason stays
+            let _ = budget.excess.set(excess);
+        }
+    }
+}
+
+/// Bytes of memory that this process has in use; `None` where the system does not say.
+fn resident() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok().map(|kib: f64| 1024.0 * kib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Repeats `work` until the budget says why to end.
+    fn until_stopped(limits: Limits<'_>, mut work: impl FnMut() + Send) -> Excess {
+        let script = |budget: &Arc<Budget>| loop {
+            work();
+            if let Some(excess) = budget.excess() {
+                return excess.clone();
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        within(limits, script).unwrap()
+    }
+
+    #[test]
+    fn time_memory_and_requests_end_a_script() {
+        let limits = Limits { seconds: 60.0, memory: 16.0 * GIB, stop: &|| None };
+        assert_eq!(until_stopped(Limits { seconds: 0.2, ..limits }, || ()), Excess::Time(0.2));
+        let mut held = Vec::new();
+        let grow = || held.push(vec![1u8; 1 << 20]);
+        let memory = f64::from(100 << 20);
+        assert_eq!(until_stopped(Limits { memory, ..limits }, grow), Excess::Memory(memory));
+        let asked = || Some("SIGTERM".to_owned());
+        assert_eq!(until_stopped(Limits { stop: &asked, ..limits }, || ()), Excess::Stop("SIGTERM".into()));
+        assert_eq!(within(limits, |budget| budget.excess().cloned()), Ok(None));
+    }
+}

@@ -1,0 +1,129 @@
+//! A closure of the recipe that a stage calls, and what it gives.
+
+use super::Work;
+use super::drawn::Drawn;
+use super::section::Section;
+use crate::error::PipelineError;
+use crate::recipe::options::to_json;
+use crate::recipe::{Place, RecipeError};
+use comove_analysis::table::readable;
+use rhai::{Dynamic, FnPtr};
+use serde_json::{Value, json};
+
+/// A closure with its name, and what decides its results.
+#[derive(Clone, Debug)]
+pub struct Closure {
+    /// The function of the recipe that it was given to.
+    pub function: &'static str,
+    /// The name that the recipe gave the stage.
+    pub name: String,
+    /// The closure, its captured values copied.
+    pub closure: FnPtr,
+    /// Its text and that of the script functions it calls.
+    pub text: String,
+    /// The values it has captured.
+    pub captured: Value,
+    /// Where it stands in the recipe.
+    pub place: Place,
+    /// Seconds that a call may take.
+    pub time_limit_s: f64,
+}
+
+impl Closure {
+    /// What decides its results.
+    pub fn parameters(&self) -> Value {
+        json!({ "closure": self.text, "captured": self.captured })
+    }
+
+    /// What the closure gives for an argument, and what is to be drawn of it.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`] where it fails or gives what cannot be written; [`PipelineError::Interrupted`].
+    pub fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
+        let value =
+            work.call(&self.closure, self.place, self.time_limit_s, (argument.into(),), |value| to_json(&value))?;
+        let value = value.map_err(|(key, what)| {
+            let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
+            format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps")
+        });
+        let drawn = |value: Value| Drawn::of(&value).map(|drawn| (value, drawn));
+        value.and_then(drawn).map_err(|message| {
+            let source = work.program.expect("a campaign from a recipe has its program").source();
+            RecipeError::at(source, self.place, format!("{}: {message}", self.function)).into()
+        })
+    }
+
+    /// Shows what the closure gave as a table of names and values; what is drawn has its own place.
+    pub fn show(&self, caption: &str, result: &Value, section: &mut Section) {
+        let mut rows = Vec::new();
+        match result {
+            Value::Object(map) => {
+                map.iter()
+                    .filter(|(name, _)| !Drawn::holds(name))
+                    .for_each(|(name, value)| shown(name, value, &mut rows));
+            }
+            Value::Null => {}
+            single => shown("", single, &mut rows),
+        }
+        if !rows.is_empty() {
+            let left = rows.len().saturating_sub(SHOWN);
+            rows.truncate(SHOWN);
+            if left > 0 {
+                rows.push(vec!["…".into(), format!("{left} more in {}", super::measure::RESULT)]);
+            }
+            section.table(caption, &["quantity", "value"], rows);
+        }
+    }
+}
+
+/// Rows of a result that the report shows.
+const SHOWN: usize = 60;
+
+/// A result as rows of names and values: maps name by name, lists of numbers on one line.
+fn shown(name: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
+    let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(inner, value)| shown(&below(inner), value, rows)),
+        Value::Array(list) if list.iter().any(|v| v.is_object() || v.is_array()) => {
+            list.iter().enumerate().for_each(|(n, value)| shown(&below(&n.to_string()), value, rows));
+        }
+        Value::Array(list) => {
+            let values: Vec<String> = list.iter().map(plain).collect();
+            rows.push(vec![name.to_owned(), values.join(", ")]);
+        }
+        single => rows.push(vec![if name.is_empty() { "value" } else { name }.to_owned(), plain(single)]),
+    }
+}
+
+/// A number, a text or a truth value for a reader.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => readable(number.as_f64().unwrap_or(f64::NAN)),
+        Value::Null => "–".into(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_shown_without_json() {
+        let mut rows = Vec::new();
+        let result = json!({ "n": 3, "peak": { "place": [1.5, 2.25], "name": "a" }, "halos": [{ "m": 1.5e13 }, null] });
+        shown("", &result, &mut rows);
+        let expected = [
+            ["halos.0.m", "1.500×10¹³"],
+            ["halos.1", "–"],
+            ["n", "3"],
+            ["peak.name", "a"],
+            ["peak.place", "1.500, 2.250"],
+        ];
+        assert_eq!(rows, expected.map(|row| row.map(String::from).to_vec()));
+        rows.clear();
+        shown("", &json!(2.5), &mut rows);
+        assert_eq!(rows, [["value", "2.500"]]);
+    }
+}

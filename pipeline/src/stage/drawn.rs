@@ -1,0 +1,314 @@
+//! Tables and plots in a closure's result: `#{ table: #{ columns, rows }, plot: #{ curves, … } }`.
+
+use super::Work;
+use super::section::Section;
+use crate::error::PipelineError;
+use crate::recipe::options::one_or_several;
+use comove_analysis::figure::lines::{Curve, Mark, Panel, Style, line_figure};
+use comove_analysis::table::{Entry, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What is to be written and drawn of a result.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    tables: Vec<DrawnTable>,
+    plots: Vec<Plot>,
+}
+
+/// What a closure says in `table: #{ … }`, or in a list of such maps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrawnTable {
+    /// Names its file.
+    #[serde(default = "table_name")]
+    pub name: String,
+    /// What it shows.
+    #[serde(default)]
+    pub caption: String,
+    /// Column names, units included.
+    pub columns: Vec<String>,
+    /// Rows: a list of numbers and texts each; `()` leaves an entry empty.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// What a closure says in `plot: #{ … }`, or in a list of such maps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// Names its file.
+    #[serde(default = "plot_name")]
+    pub name: String,
+    /// Its title.
+    #[serde(default)]
+    pub title: String,
+    /// What the lower axis shows, with the unit.
+    #[serde(default)]
+    pub x_label: String,
+    /// What the left axis shows, with the unit.
+    #[serde(default)]
+    pub y_label: String,
+    /// Which axes are logarithmic: `"none"`, `"x"`, `"y"` or `"xy"`.
+    #[serde(default)]
+    pub log: Logarithmic,
+    /// Whether the lower axis runs from large to small, as 1 + z does in time.
+    #[serde(default)]
+    pub x_reversed: bool,
+    /// The curves.
+    pub curves: Vec<PlotCurve>,
+    /// Vertical marks, `#{ x, label }`.
+    #[serde(default)]
+    pub marks: Vec<PlotMark>,
+}
+
+/// A curve of a plot.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotCurve {
+    /// Its name in the legend; without one it is not listed.
+    #[serde(default)]
+    pub name: String,
+    /// Points `[x, y]`; `()` in place of a number interrupts the curve.
+    pub points: Vec<[Option<f64>; 2]>,
+    /// How it is drawn: `"line"`, `"marked"` or `"points"`.
+    #[serde(default)]
+    pub style: PlotStyle,
+    /// Half heights of error bars, one a point.
+    #[serde(default)]
+    pub bars: Vec<f64>,
+}
+
+/// A vertical mark of a plot.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotMark {
+    /// Where on the lower axis.
+    pub x: f64,
+    /// What it says.
+    #[serde(default)]
+    pub label: String,
+}
+
+/// Logarithmic axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Logarithmic {
+    /// Neither.
+    #[default]
+    None,
+    /// The lower one.
+    X,
+    /// The left one.
+    Y,
+    /// Both.
+    Xy,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlotStyle {
+    /// A line.
+    #[default]
+    Line,
+    /// A line with its points marked.
+    Marked,
+    /// The points alone.
+    Points,
+}
+
+/// The names of a result that hold what is drawn.
+const TABLE: &str = "table";
+const PLOT: &str = "plot";
+
+/// Rows of a table that the report shows.
+const SHOWN: usize = 40;
+
+fn table_name() -> String {
+    TABLE.into()
+}
+
+fn plot_name() -> String {
+    PLOT.into()
+}
+
+/// Whether a name becomes a file's or a folder's as it is.
+pub fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+impl Drawn {
+    /// Whether what a result has under this name is drawn.
+    pub fn holds(name: &str) -> bool {
+        name == TABLE || name == PLOT
+    }
+
+    /// What is to be drawn of a result.
+    ///
+    /// # Errors
+    /// What is wrong with a table or a plot.
+    pub fn of(result: &Value) -> Result<Self, String> {
+        let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE)?;
+        let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT)?;
+        tables.iter().try_for_each(DrawnTable::check)?;
+        plots.iter().try_for_each(Plot::check)?;
+        for names in [tables.iter().map(|t| &t.name).collect::<Vec<_>>(), plots.iter().map(|p| &p.name).collect()] {
+            let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
+            if let Some((_, name)) = twice {
+                return Err(format!("two are named \"{name}\": give each a name of its own"));
+            }
+        }
+        Ok(Self { tables, plots })
+    }
+
+    /// Writes the tables as CSV and the plots as PNG, `tag` at the end of their names, and shows them in the section.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`], [`PipelineError::Analysis`].
+    pub fn write(&self, tag: &str, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
+        let mut files = Vec::new();
+        for drawn in &self.tables {
+            let mut table = drawn.table();
+            let file = work.write(&format!("{}{tag}.csv", drawn.name), table.to_csv().as_bytes())?;
+            let mut caption = if drawn.caption.is_empty() { drawn.name.clone() } else { drawn.caption.clone() };
+            if table.rows.len() > SHOWN {
+                caption += &format!(" (the first {SHOWN} of {} rows; all are in {file})", table.rows.len());
+                table.rows.truncate(SHOWN);
+            }
+            section.record(caption, &table);
+            files.push(file);
+        }
+        for plot in &self.plots {
+            let title = if plot.title.is_empty() { &plot.name } else { &plot.title };
+            let figure = line_figure(title, &[plot.panel()], 1);
+            files.push(work.write_figure(&format!("{}{tag}", plot.name), &figure, section)?);
+        }
+        Ok(files)
+    }
+}
+
+impl DrawnTable {
+    fn check(&self) -> Result<(), String> {
+        check_name(TABLE, &self.name)?;
+        if self.columns.is_empty() {
+            return Err(format!("{TABLE}.columns: there are none"));
+        }
+        for (n, row) in self.rows.iter().enumerate() {
+            let (entries, columns) = (row.len(), self.columns.len());
+            if entries != columns {
+                return Err(format!("{TABLE}.rows[{n}]: {entries} entries in a table of {columns} columns"));
+            }
+            if let Some(entry) = row.iter().find(|entry| entry.is_object() || entry.is_array()) {
+                return Err(format!("{TABLE}.rows[{n}]: {entry} is no number and no text"));
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(self.columns.iter().cloned());
+        self.rows.iter().for_each(|row| table.push(row.iter().map(entry).collect()));
+        table
+    }
+}
+
+fn entry(value: &Value) -> Entry {
+    match value {
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => Entry::Integer(whole),
+            None => Entry::Real(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Entry::Text(text.clone()),
+        Value::Null => Entry::Text(String::new()),
+        other => Entry::Text(other.to_string()),
+    }
+}
+
+impl Plot {
+    fn check(&self) -> Result<(), String> {
+        check_name(PLOT, &self.name)?;
+        for (n, curve) in self.curves.iter().enumerate() {
+            let (bars, points) = (curve.bars.len(), curve.points.len());
+            if bars != 0 && bars != points {
+                return Err(format!("{PLOT}.curves[{n}].bars: {bars} error bars for {points} points"));
+            }
+        }
+        let (x_log, y_log) = self.logarithmic();
+        let shows = |value: Option<f64>, log: bool| value.is_some_and(|v| !log || v > 0.0);
+        if !self.curves.iter().flat_map(|c| &c.points).any(|[x, y]| shows(*x, x_log) && shows(*y, y_log)) {
+            let positive = if x_log || y_log { ", positive along logarithmic axes" } else { "" };
+            return Err(format!("{PLOT}.curves: there is no point to draw; give points: [[x, y], …]{positive}"));
+        }
+        Ok(())
+    }
+
+    fn logarithmic(&self) -> (bool, bool) {
+        let xy = self.log == Logarithmic::Xy;
+        (xy || self.log == Logarithmic::X, xy || self.log == Logarithmic::Y)
+    }
+
+    fn panel(&self) -> Panel {
+        let (x_logarithmic, y_logarithmic) = self.logarithmic();
+        let curve = |curve: &PlotCurve| Curve {
+            name: curve.name.clone(),
+            points: curve.points.iter().map(|point| point.map(|v| v.unwrap_or(f64::NAN))).collect(),
+            style: match curve.style {
+                PlotStyle::Line => Style::Line,
+                PlotStyle::Marked => Style::Marked,
+                PlotStyle::Points => Style::Points,
+            },
+            bars: curve.bars.clone(),
+        };
+        Panel {
+            x_label: self.x_label.clone(),
+            y_label: self.y_label.clone(),
+            x_logarithmic,
+            y_logarithmic,
+            x_reversed: self.x_reversed,
+            curves: self.curves.iter().map(curve).collect(),
+            marks: self.marks.iter().map(|m| Mark { x: m.x, label: m.label.clone() }).collect(),
+            ..Panel::default()
+        }
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), String> {
+    let wrong = || format!("{what}.name: \"{name}\" becomes a file's name: use letters, digits, - and _");
+    is_file_name(name).then_some(()).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tables_and_plots_are_checked() {
+        let refused = |result: Value| Drawn::of(&result).unwrap_err();
+        let plot = |more: Value| {
+            let mut plot = json!({ "curves": [{ "points": [[1, 2], [null, 3]] }] });
+            plot.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({ "plot": plot, "other": 1 })
+        };
+        assert!(Drawn::of(&plot(json!({ "log": "x", "title": "T" }))).is_ok());
+        assert!(Drawn::of(&json!(3)).unwrap().plots.is_empty());
+        assert!(refused(plot(json!({ "x_lable": "k" }))).contains("did you mean \"x_label\"?"));
+        assert!(refused(plot(json!({ "log": "z" }))).contains("plot.log: \"z\" is not one of"));
+        assert!(refused(plot(json!({ "name": "../x" }))).contains("\"../x\" becomes a file's name"));
+        assert!(refused(plot(json!({ "curves": [] }))).contains("no point to draw"));
+        assert!(refused(plot(json!({ "curves": [{ "points": [[0, 1]] }], "log": "x" }))).contains("positive"));
+        assert!(refused(plot(json!({ "curves": [{ "points": [[1, 1]], "bars": [1, 2] }] }))).contains("2 error bars"));
+        let row = |row: Value| json!({ "table": { "columns": ["a", "b"], "rows": [[1, 2], row] } });
+        assert!(refused(row(json!([1]))).contains("table.rows[1]: 1 entries in a table of 2 columns"));
+        assert!(refused(row(json!([1, [2]]))).contains("[2] is no number"));
+        let twice = json!({ "table": [{ "columns": ["a"], "rows": [] }, { "columns": ["a"], "rows": [] }] });
+        assert!(refused(twice).contains("two are named \"table\""));
+    }
+
+    #[test]
+    fn a_table_is_written_as_it_was_given() {
+        let result = json!({ "table": { "columns": ["name", "n", "x"], "rows": [["a", 3, 0.1], [null, 4, 1e-30]] } });
+        let csv = Drawn::of(&result).unwrap().tables[0].table().to_csv();
+        assert_eq!(csv, "name,n,x\na,3,0.1\n,4,1e-30\n");
+    }
+}

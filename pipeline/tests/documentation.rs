@@ -1,0 +1,84 @@
+//! The reference of recipes: it is what the program says, and says all that a recipe may call.
+
+use assert_cmd::cargo::cargo_bin;
+use comove::recipe::docs::PARTS;
+use comove::recipe::engine::registered;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+fn made(arguments: &[&str]) -> String {
+    let output = Command::new(cargo_bin("comove")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn checked_in_files_are_what_the_program_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (file, arguments) in [
+        ("docs/recipes-reference.md", &["docs", "recipes"][..]),
+        ("recipes/api.d.rhai", &["docs", "recipes", "--definitions"]),
+    ] {
+        let there = std::fs::read_to_string(root.join(file)).unwrap();
+        assert!(there == made(arguments), "{file} is out of date: comove {} > {file}", arguments.join(" "));
+    }
+}
+
+/// `name` and the number of arguments of a signature `name(a: Type, b: Type) -> Type`.
+fn call(signature: &str) -> (String, usize) {
+    let (name, rest) = signature.split_once('(').unwrap();
+    let arguments = rest.split_once(')').unwrap().0;
+    (name.trim().to_owned(), arguments.split(", ").filter(|a| !a.is_empty()).count())
+}
+
+#[test]
+fn every_function_is_documented_and_is_there() {
+    // not for users: one that refuses, and the way to a value of a result, `PEAK.name`
+    let hidden = |name: &str| name == "sleep" || name.starts_with("index$");
+    let there: BTreeSet<(String, usize)> = registered().iter().map(|s| call(s)).filter(|(n, _)| !hidden(n)).collect();
+    let mut documented = BTreeSet::new();
+    for part in PARTS {
+        let methods = part.types.iter().flat_map(|kind| kind.methods);
+        for function in part.functions.iter().chain(methods) {
+            for signature in function.signatures {
+                assert_eq!(call(signature).0, function.name);
+                documented.insert(call(signature));
+            }
+        }
+        let properties = part.types.iter().flat_map(|kind| kind.properties);
+        documented.extend(properties.map(|(name, ..)| (format!("get${name}"), 1)));
+    }
+    let missing: Vec<_> = there.difference(&documented).collect();
+    let invented: Vec<_> = documented.difference(&there).collect();
+    assert!(missing.is_empty() && invented.is_empty(), "not documented: {missing:?}; not there: {invented:?}");
+}
+
+/// Every option has a sentence, and every link of the pages leads somewhere.
+#[test]
+fn nothing_is_left_empty() {
+    let page = made(&["docs", "recipes"]);
+    for line in page.lines().filter(|line| {
+        line.starts_with("| ")
+            && !line.starts_with("| option")
+            && !line.starts_with("| |")
+            && !line.starts_with("| field")
+    }) {
+        assert!(!line.trim_end_matches('|').trim_end().ends_with('|'), "{line}");
+    }
+    let anchors: BTreeSet<String> = page.lines().filter_map(|l| l.strip_prefix('#')).map(anchor).collect();
+    for link in page.split("](#").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+        assert!(anchors.contains(link), "#{link} is not among {anchors:?}");
+    }
+    assert!(
+        page.contains("| **`seed`** |") && page.contains("`checkpoints.every_minutes`") && page.contains("| `10` |")
+    );
+}
+
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '-' || *c == '_')
+        .collect::<String>()
+        .replace(' ', "-")
+}

@@ -1,0 +1,109 @@
+//! Scripts that loop, allocate, print and recurse: each is stopped, and told where.
+
+use assert_cmd::cargo::cargo_bin;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
+}
+
+fn comove(folder: &Path, recipe: &str, arguments: &[&str]) -> Command {
+    std::fs::write(folder.join("r.rhai"), recipe).unwrap();
+    let mut command = Command::new(cargo_bin("comove"));
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+/// `comove check` refuses the recipe, at this place and with this message.
+fn refused(recipe: &str, place: &str, message: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = comove(folder.path(), recipe, &["check", "r.rhai"]).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains(&format!("r.rhai:{place}: {message}")), "{said}");
+}
+
+#[test]
+fn recipes_that_have_no_end() {
+    refused("loop {}", "1:6", "the recipe computes too long");
+    refused("loop { try { loop {} } catch {} }", "1:19", "the recipe computes too long");
+    refused("fn f(x) { f(x + 1) }\nf(0)", "2:1", "functions call each other too deep");
+    refused("fn f(x) { [x].map(|y| f(y)) }\nf(0)", "1:15", "functions call each other too deep");
+    refused("sleep(1000000);", "1:1", "sleep: a recipe has no clock");
+    // a chain of closures, each in the next, which is freed by recursion
+    refused("let f = |x| x;\nloop { let g = f; f = |x| g.call(x); }", "2:23", "the recipe computes too long");
+}
+
+#[test]
+fn recipes_that_allocate() {
+    refused(
+        "let a = [];\nfor i in 0..100000 { let b = []; b.pad(100000, i); a.push(|| b); }",
+        "2:52",
+        "this takes more",
+    );
+    refused("let s = \"ab\";\nloop { s += s; }", "2:10", "Length of string too large");
+    refused("let a = [];\na.pad(1000000, 0);", "2:3", "Size of array");
+    let deep = "let a = [];\nfor i in 0..100 { a = [a]; }\ncosmology(#{ h: a })";
+    let folder = tempfile::tempdir().unwrap();
+    let said = text(&comove(folder.path(), deep, &["check", "r.rhai"]).output().unwrap());
+    assert!(said.contains("a value more than 32 lists and maps deep"), "{said}");
+}
+
+/// A run of a few steps, and a measurement of it.
+fn measured(options: &str, closure: &str) -> String {
+    format!(
+        "const C = cosmology(#{{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 }});\n\
+         const IC = ic_gaussian(C, #{{ box_mpc_h: 50, cells: 16, z: 49, seed: 7 }});\n\
+         const RUN = evolve(IC, #{{ z_end: 48 }});\n\
+         const M = measure(\"m\", RUN, #{{ {options} }}, |s| {closure});\n\
+         campaign(\"r\", [M])\n"
+    )
+}
+
+#[test]
+fn a_measurement_has_its_time_and_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let run =
+        |options, closure| comove(folder.path(), &measured(options, closure), &["run", "r.rhai"]).output().unwrap();
+    let output = run("time_limit_s: 0.5", "{ let a = [1]; loop { a.map(|x| x); } }");
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("r.rhai:4:") && said.contains("this computes for longer than 0.5 s"), "{said}");
+    // the limit decides no result, and a closure within it may take more operations than a recipe
+    let output = run("time_limit_s: 300", "{ let n = 0; while n < 3_000_000 { n += 1; } n }");
+    assert!(output.status.success(), "{}", text(&output));
+    let output = run("", "{ for i in 0..5000 { print(`line ${i}`); } s.redshift }");
+    assert!(output.status.success(), "{}", text(&output));
+    let log = std::fs::read_to_string(folder.path().join("r/log.txt")).unwrap();
+    assert!(log.contains("line 999") && !log.contains("line 1000"), "{} lines", log.lines().count());
+    assert!(log.contains("the rest is left out"));
+    let output = run("time_limit_s: 0", "1");
+    assert!(text(&output).contains("time_limit_s = 0: must be positive"), "{}", text(&output));
+}
+
+/// SIGTERM ends a closure that computes on at its next operation, not after the seconds of grace.
+#[test]
+fn a_measurement_hears_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = measured("", "{ print(\"begun\"); loop {} }");
+    let mut child = comove(folder.path(), &recipe, &["run", "r.rhai"]).stderr(Stdio::null()).spawn().unwrap();
+    let log = folder.path().join("r/log.txt");
+    wait(&mut child, || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("begun")));
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let asked = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+    assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(!log.contains("cut short"), "{log}");
+}
+
+fn wait(child: &mut Child, mut until: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !until() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        assert!(since.elapsed() < Duration::from_secs(120), "it did not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
