@@ -3,8 +3,7 @@
 //! BLAKE3 over the stage's kind, the name that a recipe has given it, the version of its results, its parameters as
 //! canonical JSON, and the digests of the artefacts it reads: of a snapshot the digest of what it shows, so that neither
 //! the machine that wrote it nor the wording of the recipe counts. What only decides how long a run goes or what it writes
-//! (`z_end`, outputs, checkpoints) is not
-//! among the parameters, so extending a run continues it.
+//! (`z_end`, outputs, checkpoints) is not among the parameters, so extending a run continues it.
 
 use crate::stage::Stage;
 use serde_json::Value;

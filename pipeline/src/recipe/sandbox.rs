@@ -28,6 +28,8 @@ pub struct Limits<'a> {
     pub seconds: f64,
     /// Bytes by which the process may grow while it runs.
     pub memory: f64,
+    /// While so many bytes are free nonetheless, it may be that something else grows: another stage.
+    pub spare: f64,
     /// Who asks to stop, if anyone does.
     pub stop: &'a (dyn Fn() -> Option<String> + Sync),
 }
@@ -35,7 +37,7 @@ pub struct Limits<'a> {
 impl Limits<'_> {
     /// Of a recipe's evaluation.
     pub fn recipe() -> Self {
-        Self { seconds: 20.0, memory: half_of_what_is_free().min(2.0 * GIB), stop: &|| None }
+        Self { seconds: 20.0, memory: half_of_what_is_free().min(2.0 * GIB), spare: f64::INFINITY, stop: &|| None }
     }
 }
 
@@ -96,8 +98,9 @@ pub fn within<T: Send>(limits: Limits<'_>, script: impl FnOnce(&Arc<Budget>) -> 
     let budget = Arc::new(Budget::default());
     thread::scope(|scope| {
         let (running, ended) = mpsc::channel::<()>();
+        let stage = tracing::Span::current();
         let work = || {
-            let _running = running;
+            let (_running, _stage) = (running, stage.entered());
             script(&budget)
         };
         let builder = thread::Builder::new().name("script".into()).stack_size(STACK);
@@ -114,7 +117,7 @@ fn watch(limits: Limits<'_>, budget: &Budget, runs: impl Fn() -> bool) {
         let grown = resident().zip(before).map_or(0.0, |(now, before)| now - before);
         let excess = if began.elapsed().as_secs_f64() > limits.seconds {
             Some(Excess::Time(limits.seconds))
-        } else if grown > limits.memory {
+        } else if grown > limits.memory && memory::available().is_none_or(|free| free < limits.spare) {
             Some(Excess::Memory(limits.memory))
         } else {
             (limits.stop)().map(Excess::Stop)
@@ -151,12 +154,21 @@ mod tests {
 
     #[test]
     fn time_memory_and_requests_end_a_script() {
-        let limits = Limits { seconds: 60.0, memory: 16.0 * GIB, stop: &|| None };
+        let limits = Limits { seconds: 60.0, memory: 16.0 * GIB, spare: f64::INFINITY, stop: &|| None };
         assert_eq!(until_stopped(Limits { seconds: 0.2, ..limits }, || ()), Excess::Time(0.2));
         let mut held = Vec::new();
         let grow = || held.push(vec![1u8; 1 << 20]);
         let memory = f64::from(100 << 20);
         assert_eq!(until_stopped(Limits { memory, ..limits }, grow), Excess::Memory(memory));
+        // what another stage takes meanwhile stops nobody while there is enough
+        let beside = Limits { seconds: 0.5, memory, spare: memory, ..limits };
+        held.clear();
+        assert_eq!(
+            until_stopped(beside, || if held.len() < 200 {
+                held.push(vec![1u8; 1 << 20])
+            }),
+            Excess::Time(0.5)
+        );
         let asked = || Some("SIGTERM".to_owned());
         assert_eq!(until_stopped(Limits { stop: &asked, ..limits }, || ()), Excess::Stop("SIGTERM".into()));
         assert_eq!(within(limits, |budget| budget.excess().cloned()), Ok(None));

@@ -73,7 +73,8 @@ impl Work<'_> {
     ) -> Result<T, PipelineError> {
         let program = self.program.expect("a campaign from a recipe has its program");
         let control = self.control;
-        let limits = Limits { seconds, memory: half_of_what_is_free(), stop: &|| control.stop(Duration::ZERO) };
+        let memory = half_of_what_is_free();
+        let limits = Limits { seconds, memory, spare: 0.5 * memory, stop: &|| control.stop(Duration::ZERO) };
         let value = program.call(limits, closure, place, arguments, read)?;
         value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
     }
