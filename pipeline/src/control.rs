@@ -120,8 +120,8 @@ impl Attention {
 impl Drop for Attention {
     fn drop(&mut self) {
         // a run that has ended has left what it was asked for; a request that cannot be removed is met by the next run
-        let _ = self.dumped();
         self.control.shared().attentive.remove(&self.run);
+        let _ = self.dumped();
     }
 }
 

@@ -27,6 +27,7 @@ pub mod ledger;
 pub mod lock;
 pub mod logging;
 pub mod moment;
+mod probe;
 pub mod progress;
 pub mod recipe;
 pub mod snapshots;

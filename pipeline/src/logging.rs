@@ -76,7 +76,10 @@ pub fn start(file: &Path, progress: &Progress) -> Result<(), PipelineError> {
         .with_ansi(false)
         .with_writer(move || terminal.clone())
         .with_filter(LevelFilter::INFO);
-    let subscriber = tracing_subscriber::registry().with(to_file.with_filter(LevelFilter::DEBUG)).with(to_terminal);
+    let subscriber = tracing_subscriber::registry()
+        .with(to_file.with_filter(LevelFilter::DEBUG))
+        .with(to_terminal)
+        .with(crate::probe::layer());
     // a second start in one process (tests) keeps the first subscriber
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())

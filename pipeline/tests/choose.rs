@@ -155,6 +155,14 @@ fn the_same_stage_is_forced_once() {
     assert_eq!(place.events("stage_forced").len(), 1);
     let begun = place.events("stage_started");
     assert_eq!(begun.iter().filter(|event| event["kind"] == "evolve").count(), 2);
+    // one of the two by its number: the other one's output is made again too
+    place.run(&["--force", "4"]);
+    assert_eq!(place.run(&[]).matches("done before").count(), 4);
+    // nothing is forgotten before it is being done
+    let ledger = std::fs::read_to_string(place.path("ledger.jsonl")).unwrap();
+    let lines: Vec<&str> = ledger.lines().collect();
+    let forced = lines.windows(2).filter(|pair| pair[0].contains("stage_forced"));
+    assert!(forced.map(|pair| pair[1].contains("stage_started")).eq([true, true]));
 }
 
 /// What the recipe does not refer to is listed, deleted on request only, and what it does refer to is never among it.

@@ -25,8 +25,7 @@ impl Choice {
     /// Those that `only` names and what they need, or all if it names none; again those that `force` names.
     ///
     /// # Errors
-    /// [`PipelineError::Usage`] for a name that no stage has, or for one that is forced and not wanted; those of
-    /// [`Walk::look`].
+    /// [`PipelineError::Usage`] for a name that no stage has, or for one that is forced and not wanted.
     pub fn of(
         campaign: &Campaign,
         folder: &Path,
@@ -38,7 +37,7 @@ impl Choice {
         if only.is_empty() && force.is_empty() {
             return Ok(choice);
         }
-        let walk = Walk::through(campaign, folder, history)?;
+        let walk = Walk::where_possible(campaign, folder, history);
         if !only.is_empty() {
             choice.wanted.fill(false);
         }
@@ -57,7 +56,10 @@ impl Choice {
                     let message = format!("--force {name}: nothing that --only names needs it; add it there");
                     return Err(PipelineError::Usage(message));
                 }
-                choice.forced[n] = true;
+                // stages that are the same have one history: what is forgotten of one is forgotten of all
+                for same in walk.positions().filter(|&other| is_same(&walk, n, other)) {
+                    (choice.wanted[same], choice.forced[same]) = (true, true);
+                }
             }
         }
         Ok(choice)
@@ -66,6 +68,16 @@ impl Choice {
     /// Whether every stage is to be done.
     pub fn is_all(&self) -> bool {
         self.wanted.iter().all(|wanted| *wanted)
+    }
+}
+
+/// Whether two stages have one fingerprint.
+fn is_same(walk: &Walk<'_>, n: usize, other: usize) -> bool {
+    let fingerprint = |n: usize| walk.resolved(n).map(|resolved| resolved.fingerprint.as_str());
+    let own = |n: usize| (walk.stage(n).kind(), walk.stage(n).label(), walk.stage(n).parameters());
+    match (fingerprint(n), fingerprint(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => own(n) == own(other) && walk.inputs(n) == walk.inputs(other),
     }
 }
 

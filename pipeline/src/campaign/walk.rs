@@ -82,6 +82,21 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
+    /// A walk that has looked at every stage that can be looked at: what hinders others is for those who need them.
+    pub fn where_possible(campaign: &'a Campaign, folder: &Path, history: &History) -> Self {
+        let mut walk = Self::new(campaign, folder);
+        for n in walk.positions() {
+            // the error is met again where the stage is to be done
+            let _ = walk.look(n, history);
+        }
+        walk
+    }
+
+    /// Leaves stage `n` out of what is done, until it is looked at again.
+    pub fn set_aside(&mut self, n: usize) {
+        self.results[n] = None;
+    }
+
     /// Every stage's position.
     pub fn positions(&self) -> std::ops::Range<usize> {
         0..self.inputs.len()

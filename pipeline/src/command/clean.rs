@@ -4,8 +4,9 @@ use super::{print, stored};
 use crate::campaign::{Campaign, Standing, Walk};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::ledger::{Event, History, Ledger};
+use crate::ledger::{Event, History, Identity, Ledger, StageHistory};
 use crate::lock::Lock;
+use crate::stage::Stage;
 use comove_sim::{Role, complete_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -68,8 +69,12 @@ impl Item {
 /// and what stages read as a file from elsewhere, stays.
 fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Item>, PipelineError> {
     let walk = Walk::through(campaign, dir, history)?;
-    let waiting =
-        |label: &str| walk.positions().any(|n| walk.standing(n) == Standing::Waiting && walk.stage(n).label() == label);
+    let is_like = |n: usize, stage: &StageHistory| match &stage.identity {
+        Some(identity) => walk.stage(n).label() == identity.label,
+        None => walk.stage(n).kind() == stage.kind,
+    };
+    let is_waiting =
+        |stage: &StageHistory| walk.positions().any(|n| walk.standing(n) == Standing::Waiting && is_like(n, stage));
     let read: Vec<PathBuf> =
         walk.positions().flat_map(|n| walk.stage(n).files()).filter_map(|file| file.canonicalize().ok()).collect();
     let is_read = |path: &Path| path.canonicalize().is_ok_and(|path| read.iter().any(|file| file.starts_with(&path)));
@@ -95,9 +100,22 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
             }
             let known: BTreeSet<&str> = stage.snapshots.iter().map(|s| s.file.as_str()).collect();
             found.extend(leftovers(&path, |name| is_snapshot(name) && !known.contains(name), is_read)?);
-        } else if !waiting(stage.identity.as_ref().map_or(&stage.kind, |identity| &identity.label)) && !is_read(&path) {
-            let describes = stage.identity.as_ref().map(|identity| format!(" ({})", identity.describes));
-            let reason = format!("no stage of the recipe{}", describes.unwrap_or_default());
+        } else if !is_waiting(stage) && !is_read(&path) {
+            let reason = match &stage.identity {
+                Some(identity) => {
+                    match walk.positions().find(|&n| is_like(n, stage) && is_outdated(walk.stage(n), identity)) {
+                        Some(n) => {
+                            let (made, now) = (identity.results_version, walk.stage(n).results_version());
+                            format!(
+                                "results of version {made}, which this program makes anew as version {now} ({})",
+                                identity.describes
+                            )
+                        }
+                        None => format!("no stage of the recipe ({})", identity.describes),
+                    }
+                }
+                None => "no stage of the recipe".into(),
+            };
             let event = Event::StageRemoved { fingerprint: fingerprint.into() };
             if path.exists() {
                 found.push(Item::new(path, reason, Some(event))?);
@@ -110,6 +128,11 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
     }
     found.extend(leftovers(dir, |_| false, is_read)?);
     Ok(found)
+}
+
+/// Whether this is the stage as an earlier program made it.
+fn is_outdated(stage: &dyn Stage, made: &Identity) -> bool {
+    made.results_version < stage.results_version() && made.parameters == stage.parameters()
 }
 
 /// Files of a folder that were never finished, and those that `unknown` picks out.

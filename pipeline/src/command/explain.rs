@@ -16,7 +16,7 @@ use std::path::Path;
 /// Prints it.
 pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {
     let (recipe, dir, history) = standing(&arguments.recipe, arguments.parameters, arguments.dir)?;
-    let walk = Walk::through(&recipe.campaign, &dir, &history)?;
+    let walk = Walk::where_possible(&recipe.campaign, &dir, &history);
     let explanation = Explanation { walk: &walk, history: &history, dir: &dir };
     let mut said = Vec::new();
     for n in find(&walk, &arguments.stage)? {

@@ -29,6 +29,12 @@ impl Job {
     pub(super) fn execute(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let resolved = &self.resolved;
         let _span = tracing::info_span!("stage", folder = %resolved.folder).entered();
+        let _phase = match self.node.stage().kind() {
+            "evolve" => tracing::Span::none(),
+            kind if kind.starts_with("ic_") => tracing::trace_span!(target: "comove::phase", "initial"),
+            _ => tracing::trace_span!(target: "comove::phase", "analysis"),
+        }
+        .entered();
         let folder = executor.folder.path().join(&resolved.folder);
         let progress = executor.progress.job(&resolved.folder);
         let mut work = Work {

@@ -13,7 +13,8 @@ pub(super) struct Room {
 
 impl Room {
     /// Holds back `most` bytes for a stage that needs `least` of them, if they are there beside what is being done; alone
-    /// every stage may begin that finds what it needs. `available`: bytes that are free now; `clear` frees what can be.
+    /// every stage may begin that finds what it needs. `available`: bytes that are free now; `clear` frees what can be, for
+    /// a stage alone.
     ///
     /// # Errors
     /// [`PipelineError::Memory`] if there is not even room for this stage alone.
@@ -25,7 +26,7 @@ impl Room {
         clear: impl Fn(),
     ) -> Result<bool, PipelineError> {
         let within = |free: Option<f64>, bytes: f64| free.is_none_or(|free| bytes <= free);
-        if !within(available(), most) {
+        if self.taken.is_empty() && !within(available(), most) {
             clear();
         }
         let now = available();

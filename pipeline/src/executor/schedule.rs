@@ -171,15 +171,18 @@ impl<'a> Schedule<'a> {
         let ledger = self.executor.ledger;
         let standing = self.walk.look(n, &ledger.history())?;
         let Some(resolved) = self.walk.resolved(n) else { return Ok(standing) };
-        if std::mem::replace(&mut self.stages[n].verified, true) || self.touched.contains(&resolved.fingerprint) {
+        if self.touched.contains(&resolved.fingerprint) {
             return Ok(standing);
         }
         if self.stages[n].forced {
-            self.touched.insert(resolved.fingerprint.clone());
-            forget(resolved, self.executor)?;
-        } else {
-            verify(self.walk.stage(n), resolved, self.executor)?;
+            // what it has done is forgotten when it begins
+            self.walk.set_aside(n);
+            return Ok(Standing::ToDo);
         }
+        if std::mem::replace(&mut self.stages[n].verified, true) {
+            return Ok(standing);
+        }
+        verify(self.walk.stage(n), resolved, self.executor)?;
         self.walk.look_again(n, &ledger.history())
     }
 
@@ -210,9 +213,10 @@ impl<'a> Schedule<'a> {
         let node = self.joined(&stages);
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
         let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
-        self.touched.insert(fingerprint.clone());
+        let forgets = self.touched.insert(fingerprint.clone()) && self.stages[n].forced;
         let job = Job { node, resolved, device };
-        if let Err(error) = job.begin(self.executor) {
+        let forgotten = if forgets { forget(&job.resolved, self.executor) } else { Ok(()) };
+        if let Err(error) = forgotten.and_then(|()| job.begin(self.executor)) {
             self.give_back(place, memory);
             return Err(error);
         }

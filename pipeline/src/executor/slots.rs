@@ -9,6 +9,9 @@ use crate::error::PipelineError;
 use crate::stage::Stage;
 use comove_kernels::Device;
 
+/// Stages at once that make sense anywhere: each has a thread, and each share of a GPU a stream.
+const MOST_JOBS: usize = 1024;
+
 /// The devices, and how much may happen at once.
 #[derive(Debug)]
 pub struct Slots {
@@ -68,6 +71,7 @@ impl Slots {
             let message = format!("--device names {twice} twice; for several runs on one device give --jobs");
             return Err(PipelineError::Usage(message));
         }
+        let jobs = jobs.map(|jobs| jobs.min(MOST_JOBS));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if threads == 0 { cores } else { threads };
         let count = names.len().min(jobs.unwrap_or(usize::MAX));

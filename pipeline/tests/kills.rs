@@ -1,0 +1,287 @@
+//! `kill -9` inside every phase of a campaign's work: the same command goes on, to the same results, and loses no more than
+//! what came after the last checkpoint. `COMOVE_KILLS=200 cargo test --release --locked -p comove --test kills -- --nocapture`
+//! kills two hundred times; by default it is twelve.
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// In the order in which a process writes them down.
+const PHASES: [&str; 6] = ["snapshot", "rename", "ledger", "regrid", "initial", "analysis"];
+/// Milliseconds for which a phase is held, so that it is met.
+const DELAY: u64 = 25;
+
+/// Campaigns of less than two seconds: runs that are refined and step by step checkpointed, what they show, and what is made
+/// of that.
+const RECIPES: [&str; 2] = [
+    r#"
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5 });
+const RUN = evolve(IC, #{
+    z_end: 30, max_level: 1, refine: density_above(1.2), regrid_every: 2,
+    outputs: #{ at_z: [40, 35] }, checkpoints: #{ every_minutes: 0, keep: 3 },
+});
+const PEAK = measure("peak", RUN, |s| #{ place: s.densest().position, mean: s.field("density", 0).mean() });
+const SLICE = slice(RUN, #{ center: PEAK.place, pixels: 32 });
+campaign("kills", [SLICE, refinement_ratio(RUN), power_spectrum(RUN, #{ at_z: "all" })])
+"#,
+    r#"
+const RUNS = [1, 2].map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed }), #{
+    z_end: 35, max_level: 1, refine: density_above(1.2), regrid_every: 3, time_steps: "individual",
+    outputs: #{ at_z: [42] }, checkpoints: #{ every_minutes: 0, keep: 2 },
+}));
+const ALL = combine("peaks", RUNS.map(|run| measure("peak", run, |s| #{ peak: s.densest().density })), |results| #{
+    table: #{ name: "peaks", columns: ["peak"], rows: results.map(|one| [one.result.peak]) },
+});
+campaign("kills", [ALL] + RUNS.map(|run| density_pdf(run)))
+"#,
+];
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// A folder with a recipe, and its campaign in `kills`.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(recipe: &str) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        let cosmology = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });\n";
+        std::fs::write(place.file("kills.rhai"), format!("{cosmology}{recipe}")).unwrap();
+        place
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.file("kills/ledger.jsonl")
+    }
+
+    /// The process that does the campaign, or what is left of it; with a phase it is held there.
+    fn start(&self, held: Option<&str>) -> Child {
+        let mut command = Command::new(cargo_bin("comove"));
+        command.current_dir(self.0.path()).args(["run", "kills.rhai", "--threads", "2", "--jobs", "2"]);
+        if let Some(phase) = held {
+            command.env("COMOVE_PHASES", self.file("phases"));
+            command.env("COMOVE_PHASE_DELAY", format!("{phase}:{DELAY}"));
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Does all that is left, and returns what was said.
+    fn finish(&self) -> String {
+        let output = self.start(None).wait_with_output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    }
+
+    /// How many threads are in each phase.
+    fn inside(&self) -> [u8; 6] {
+        let bytes = std::fs::read(self.file("phases")).unwrap_or_default();
+        bytes.try_into().unwrap_or_default()
+    }
+
+    /// Events of the ledger, without a torn last line.
+    fn events(&self) -> Vec<Value> {
+        let ledger = std::fs::read_to_string(self.ledger()).unwrap_or_default();
+        ledger.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The newest checkpoint of each run that has not ended, with its folder.
+    fn newest_checkpoints(&self) -> Vec<(String, String)> {
+        let (mut folders, mut newest) = (BTreeMap::new(), BTreeMap::new());
+        for event in self.events() {
+            let stage = event["fingerprint"].as_str().unwrap_or_default().to_owned();
+            match event["event"].as_str().unwrap() {
+                "stage_started" => _ = folders.insert(stage, event["folder"].as_str().unwrap().to_owned()),
+                "snapshot_written" if event["snapshot"]["role"] == "checkpoint" => {
+                    newest.insert(stage, event["snapshot"]["file"].as_str().unwrap().to_owned());
+                }
+                "stage_finished" => _ = newest.remove(&stage),
+                _ => {}
+            }
+        }
+        newest.into_iter().map(|(stage, file)| (folders[&stage].clone(), file)).collect()
+    }
+
+    /// All that must not depend on kills: digests of what snapshots show, hashes of every step, results, tables and pictures.
+    fn results(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut results = BTreeMap::new();
+        let mut folders = BTreeMap::new();
+        for event in self.events() {
+            let stage = event["fingerprint"].as_str().unwrap_or_default().to_owned();
+            if event["event"] == "stage_started" {
+                folders.insert(stage, event["folder"].as_str().unwrap().to_owned());
+            } else if event["event"] == "snapshot_written" && event["snapshot"]["role"] == "output" {
+                let name = format!("{}/{}", folders[&stage], event["snapshot"]["file"]);
+                results.insert(name, event["snapshot"]["content"].as_str().unwrap().as_bytes().to_vec());
+            }
+        }
+        for folder in folders.values() {
+            for file in std::fs::read_dir(self.file("kills").join(folder)).unwrap().map(|entry| entry.unwrap().path()) {
+                let name = file.file_name().unwrap().to_string_lossy().into_owned();
+                let content = || std::fs::read(&file).unwrap();
+                let content = match file.extension().unwrap().to_str().unwrap() {
+                    "csv" | "png" => content(),
+                    "json" if name == "result.json" => content(),
+                    "jsonl" => hashes(&content()),
+                    _ => continue,
+                };
+                results.insert(format!("{folder}/{name}"), content);
+            }
+        }
+        results
+    }
+}
+
+/// Number and hash of every step.
+fn hashes(steps: &[u8]) -> Vec<u8> {
+    let of_step = |line: &str| {
+        let step: Value = serde_json::from_str(line).unwrap();
+        format!("{} {}\n", step["step"], step["state_hash"])
+    };
+    String::from_utf8_lossy(steps).lines().map(of_step).collect::<String>().into_bytes()
+}
+
+/// Waits until a thread has come to `phase` for the `times`th time, then a part of the time for which it is held, and kills.
+/// Whether the process was there; if not it has ended before.
+fn kill_inside(place: &Place, child: &mut Child, phase: usize, times: u64, dice: &mut Dice) -> bool {
+    let (started, mut met, mut was_there) = (Instant::now(), 0, false);
+    loop {
+        assert!(started.elapsed() < Duration::from_secs(300), "the campaign hangs");
+        let is_there = place.inside()[phase] > 0;
+        met += u64::from(is_there && !was_there);
+        was_there = is_there;
+        if met >= times {
+            std::thread::sleep(Duration::from_millis(dice.below(DELAY - 5)));
+            child.kill().unwrap();
+        }
+        match child.try_wait().unwrap() {
+            Some(_) if met < times => return false,
+            _ if met >= times => {
+                child.wait().unwrap();
+                return true;
+            }
+            _ => std::thread::sleep(Duration::from_micros(500)),
+        }
+    }
+}
+
+/// What else may have happened to the folder until somebody looks: half a line at the ledger's end, a clock that was wrong, a
+/// checkpoint that is not what it was. What it did.
+fn spoil(place: &Place, dice: &mut Dice) -> &'static str {
+    let Ok(ledger) = std::fs::read_to_string(place.ledger()) else { return "nothing yet" };
+    match dice.below(6) {
+        0 => {
+            let line = ledger.lines().last().unwrap_or_default();
+            let mut file = std::fs::OpenOptions::new().append(true).open(place.ledger()).unwrap();
+            file.write_all(&line.as_bytes()[..line.len() / 2]).unwrap();
+            "torn line"
+        }
+        1 => {
+            let year = ["0.0", "4102444800.0"][dice.below(2) as usize];
+            let dated = |line: &str| match line.split_once("\"unix_time_s\":") {
+                Some((before, after)) if line.ends_with('}') => {
+                    let after = after.split_once(',').unwrap().1;
+                    format!("{before}\"unix_time_s\":{year},{after}\n")
+                }
+                _ => line.to_owned(),
+            };
+            std::fs::write(place.ledger(), ledger.lines().map(dated).collect::<String>()).unwrap();
+            "clock"
+        }
+        2 => {
+            let Some((folder, file)) = place.newest_checkpoints().pop() else { return "no checkpoint yet" };
+            let file = place.file("kills").join(folder).join(file);
+            let mut bytes = std::fs::read(&file).unwrap();
+            let at = dice.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << dice.below(8);
+            std::fs::write(&file, bytes).unwrap();
+            "flipped bit"
+        }
+        _ => "nothing",
+    }
+}
+
+/// Files of a campaign that nobody has finished.
+fn leftovers(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let folders = entries(folder).into_iter().filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| entries(&folder));
+    files.filter(|path| path.file_name().unwrap().to_string_lossy().contains(".tmp-")).collect()
+}
+
+#[test]
+fn kills_lose_nothing_wherever_they_fall() {
+    let wanted: u64 = std::env::var("COMOVE_KILLS").map_or(12, |text| text.parse().expect("COMOVE_KILLS: a number"));
+    let references = RECIPES.map(|recipe| {
+        let place = Place::new(recipe);
+        place.finish();
+        place.results()
+    });
+    for (reference, files) in references.iter().zip([13, 12]) {
+        assert!(reference.len() >= files, "{:?}", reference.keys());
+    }
+    let (mut dice, mut killed, mut met, mut spoilt) = (Dice(0x2545_F491_4F6C_DD1D), 0, [0; 6], BTreeMap::new());
+    let mut campaigns = 0;
+    while killed < wanted {
+        let which = campaigns % RECIPES.len();
+        campaigns += 1;
+        let place = Place::new(RECIPES[which]);
+        let mut flipped = BTreeSet::new();
+        // an initial condition is made once, and analyses come last
+        for phase in [4, 0, 1, 2, 3, dice.below(4) as usize, 5, 5].into_iter().take(3 + dice.below(6) as usize) {
+            let _ = std::fs::remove_file(place.file("phases"));
+            let mut child = place.start(Some(PHASES[phase]));
+            let times = if phase < 4 { 1 + dice.below(6) } else { 1 };
+            if !kill_inside(&place, &mut child, phase, times, &mut dice) {
+                break;
+            }
+            killed += 1;
+            for (count, threads) in met.iter_mut().zip(place.inside()) {
+                *count += u32::from(threads > 0);
+            }
+            let checkpoints = place.newest_checkpoints();
+            let what = spoil(&place, &mut dice);
+            if what == "flipped bit" {
+                flipped.extend(checkpoints.last().cloned());
+            }
+            *spoilt.entry(what).or_insert(0) += 1;
+        }
+        let newest = place.newest_checkpoints();
+        let said = place.finish();
+        for checkpoint in newest {
+            let (folder, file) = &checkpoint;
+            let from = format!("{folder}: continuing from {file}");
+            assert!(said.contains(&from) || flipped.contains(&checkpoint), "not {from}:\n{said}");
+        }
+        let results = place.results();
+        let names = |results: &BTreeMap<String, Vec<u8>>| results.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&results), names(&references[which]), "{said}");
+        for (name, content) in &references[which] {
+            assert!(results[name] == *content, "{name} differs after kills");
+        }
+        assert_eq!(leftovers(&place.file("kills")), Vec::<PathBuf>::new());
+    }
+    let counts: Vec<String> = PHASES.iter().zip(met).map(|(phase, count)| format!("{phase} {count}")).collect();
+    println!("{killed} kills in {campaigns} campaigns; inside {}; besides: {spoilt:?}", counts.join(", "));
+    let least = wanted / 20;
+    assert!(met.iter().all(|&count| u64::from(count) >= least), "not every phase was met {least} times: {counts:?}");
+}
