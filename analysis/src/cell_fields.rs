@@ -175,7 +175,7 @@ pub fn field_by_name(name: &str) -> Result<&'static CellField, AnalysisError> {
 ///
 /// # Errors
 /// [`AnalysisError::UnknownField`]; [`AnalysisError::MissingField`] for a potential that was not solved.
-pub(crate) fn field_of(snapshot: &Snapshot, name: &str) -> Result<&'static CellField, AnalysisError> {
+pub fn field_of(snapshot: &Snapshot, name: &str) -> Result<&'static CellField, AnalysisError> {
     let field = field_by_name(name)?;
     if field.name == "potential" && snapshot.state.potential.is_empty() {
         let reason = "it holds no potential; run with gravity, or use a checkpoint or output instead of the initial \

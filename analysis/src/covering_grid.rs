@@ -35,7 +35,8 @@ pub fn grid_within(
 ) -> Result<Array3<f64>, AnalysisError> {
     let field = field_of(snapshot, field)?;
     let root = snapshot.state.tree.cells(0);
-    let cells = root.map(|n| n.saturating_mul(1usize.checked_shl(level as u32).unwrap_or(usize::MAX)));
+    let ratio = u32::try_from(level).ok().and_then(|level| 1usize.checked_shl(level)).unwrap_or(usize::MAX);
+    let cells = root.map(|n| n.saturating_mul(ratio));
     let bytes = cells.into_iter().fold(8, usize::saturating_mul);
     if bytes >> 20 > limit_mib {
         return Err(AnalysisError::GridTooLarge { level, cells, needed_mib: bytes >> 20, limit_mib });
@@ -137,6 +138,16 @@ mod tests {
         for ((k, j, i), &value) in velocity.indexed_iter().step_by(1009) {
             let leaf = leaf_at(&snapshot, [i, j, k].map(|c| (c as f64 + 0.5) * width));
             assert!((value - gas.velocity_km_s(&leaf, 1)).abs() < 1e-12 * value.abs().max(1.0));
+        }
+    }
+
+    /// Whatever the level, what does not fit is refused.
+    #[test]
+    fn levels_beyond_memory_are_refused() {
+        let snapshot = Fixture::blob().build();
+        for level in [20, 62, 63, 64, 1 << 32, usize::MAX] {
+            let refused = grid(&snapshot, "density", level);
+            assert!(matches!(refused, Err(AnalysisError::GridTooLarge { .. })), "level {level}");
         }
     }
 

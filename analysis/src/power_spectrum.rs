@@ -4,7 +4,7 @@
 //! Π sinc(k_i h/2), where cells of that level or finer exist. `deconvolve` divides P by W²; coarser cells are smoother
 //! than that, and aliases from beyond the grid are not removed. A grid field has no shot noise.
 
-use crate::covering_grid::grid;
+use crate::covering_grid::{GRID_LIMIT_MIB, grid_within};
 use crate::error::AnalysisError;
 use crate::fourier::forward;
 use crate::table::{Record, Table};
@@ -73,12 +73,24 @@ pub struct PowerSpectrum {
 /// # Errors
 /// [`AnalysisError::GridTooLarge`]; [`AnalysisError::Option`] for bins out of range or an empty box.
 pub fn power_spectrum(snapshot: &Snapshot, options: &PowerOptions) -> Result<PowerSpectrum, AnalysisError> {
+    power_spectrum_within(snapshot, options, GRID_LIMIT_MIB)
+}
+
+/// [`power_spectrum`] with a memory limit of its own for the grid; its transform takes as much again.
+///
+/// # Errors
+/// As [`power_spectrum`].
+pub fn power_spectrum_within(
+    snapshot: &Snapshot,
+    options: &PowerOptions,
+    limit_mib: usize,
+) -> Result<PowerSpectrum, AnalysisError> {
     if let Bins::PerDecade(n) = options.bins
         && !(1..=200).contains(&n)
     {
         return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
     }
-    let mut density = grid(snapshot, "density", options.level)?;
+    let mut density = grid_within(snapshot, "density", options.level, limit_mib)?;
     let mean = density.sum() / density.len() as f64;
     if !(mean > 0.0 && mean.is_finite()) {
         return Err(AnalysisError::option("density", mean, "its mean must be positive and finite for a contrast"));

@@ -88,6 +88,11 @@ fn options() {
         "             ^",
         "cosmology: h = 70: H0/(100 km/s/Mpc) lies between 0.1 and 2",
     );
+    check(
+        "cosmology(#{ h: 0.7, omega_m: 0.1, omega_lambda: 2.8, omega_b: 0, sigma8: 0.9, n_s: 1 });",
+        "                                   ^",
+        "cosmology: omega_lambda = 2.8: (H/H0)² must be positive from a = 1e-6 on, but is not at a = 0.794: choose less",
+    );
 }
 
 /// Starts from a formula, and the two ways to count time.
@@ -260,6 +265,11 @@ fn names_and_values() {
         "measure(\"a b\", RUN, |s| 1);",
         "^",
         "measure: the name \"a b\" becomes a folder's: use letters, digits, - and _",
+    );
+    check(
+        "campaign(\"x\", [RUN] + halos(RUN));",
+        "                    ^",
+        "no function \"+\" takes a list and an analysis; a list may hold lists: write [A, B] instead of A + B",
     );
     check("let C = 3;", "    ^", "Variable already defined: C");
 }

@@ -24,6 +24,7 @@ const M = measure("m", RUN, |s| {
         all: all, ball: s.statistics("density", ball), totals: s.totals(),
         bins: s.histogram("density", #{ bins: 5 }), inside: s.histogram("density", #{ bins: 3 } + ball),
         plane: [plane.shape, plane.max(), low.at(31, 0, 0)], corner: s.value("density", [49.9, 0.1, 20]),
+        image: s.value("density", [-0.1, 50.1, -30]),
         column: column.mean(), grid: s.field("density", 1).variance(),
         spectrum: s.power_spectrum(#{ level: 1 }),
     }
@@ -64,6 +65,7 @@ fn fields_agree_with_each_other() {
     assert_eq!((cells("bins"), cells("inside")), (number(&result["all"]["cells"]), number(&result["ball"]["cells"])));
     assert_eq!(result["plane"][0], serde_json::json!([32, 32, 1]));
     assert_eq!(result["plane"][2], result["corner"]);
+    assert_eq!(result["image"], result["corner"]);
     // averaging leaves, and interpolation adds, less than the leaves hold
     assert!(number(&result["grid"]) > 0.5 * number(&result["all"]["variance"]));
     assert_eq!(result["spectrum"]["bins"], json(folder.path(), "power_spectrum_z45.json")["bins"]);
@@ -73,8 +75,10 @@ fn fields_agree_with_each_other() {
 fn what_no_snapshot_has_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (what, message) in [
-        ("s.value(\"density\", [60, 1, 1])", "value: 60 lies outside the box along x"),
-        ("s.value(\"density\", [1, 2])", "value: the position is not a list of three numbers"),
+        ("s.value(\"density\", [1, 2])", "value: the position is not a list of three finite numbers"),
+        ("s.value(\"density\", [1, 2, 0.0 / 0.0, 3])", "value: the position is not a list of three finite numbers"),
+        ("s.z", "a snapshot has no property \"z\", did you mean \"redshift\"?"),
+        ("s.power_spectrum(#{ level: 4294967296 })", "choose a coarser level"),
         ("s.statistics(\"densty\")", "statistics: "),
         ("s.statistics(\"density\", #{ radius: 2 })", "give min and max, or center and radius"),
         ("s.histogram(\"density\", #{ bin: 5 })", "histogram: unknown option \"bin\", did you mean \"bins\"?"),

@@ -43,8 +43,15 @@ fn recipes_that_allocate() {
         "2:52",
         "this takes more",
     );
-    refused("let s = \"ab\";\nloop { s += s; }", "2:10", "Length of string too large");
-    refused("let a = [];\na.pad(1000000, 0);", "2:3", "Size of array");
+    refused("let s = \"ab\";\nloop { s += s; }", "2:10", "a text is longer than 1048576 bytes");
+    refused(
+        "let a = [];\na.pad(1000000, 0);",
+        "2:3",
+        "a list or map has too many entries, those of lists and maps in it included: 131072",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let said = text(&comove(folder.path(), "print(\"a line\"); 1", &["check", "r.rhai"]).output().unwrap());
+    assert!(said.starts_with("a line\n"), "{said}");
     let deep = "let a = [];\nfor i in 0..100 { a = [a]; }\ncosmology(#{ h: a })";
     let folder = tempfile::tempdir().unwrap();
     let said = text(&comove(folder.path(), deep, &["check", "r.rhai"]).output().unwrap());
@@ -71,8 +78,12 @@ fn a_measurement_has_its_time_and_its_lines() {
     let said = text(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("r.rhai:4:") && said.contains("this computes for longer than 0.5 s"), "{said}");
+    assert!(said.contains("raise time_limit_s"), "{said}");
     // the limit decides no result, and a closure within it may take more operations than a recipe
-    let output = run("time_limit_s: 300", "{ let n = 0; while n < 3_000_000 { n += 1; } n }");
+    let output = run(
+        "time_limit_s: 300",
+        "{ let n = 0; while n < 3_000_000 { n += 1; } let a = []; a.pad(1_000_000, n); a.len() }",
+    );
     assert!(output.status.success(), "{}", text(&output));
     let output = run("", "{ for i in 0..5000 { print(`line ${i}`); } s.redshift }");
     assert!(output.status.success(), "{}", text(&output));

@@ -6,6 +6,7 @@
 use crate::error::SimError;
 use crate::units::{HUBBLE_LENGTH_MPC_H, HUBBLE_TIME_GYR_H};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// A Friedmann model with matter, curvature, radiation and dark energy w(a) = w0 + wa (1 − a), and the shape of its
 /// initial spectrum.
@@ -105,7 +106,14 @@ impl Cosmology {
         check("wa", self.wa, self.wa.abs() < 5.0 && self.w0 + self.wa < 0.0, "w0 + wa must be negative")?;
         check("sigma8", self.sigma8, self.sigma8 > 0.0 && self.sigma8 < 5.0, "must lie between 0 and 5")?;
         check("n_s", self.n_s, self.n_s > 0.0 && self.n_s < 3.0, "must lie between 0 and 3")?;
-        check("t_cmb_k", self.t_cmb_k, self.t_cmb_k > 0.0 && self.t_cmb_k < 10.0, "must lie between 0 and 10 K")
+        check("t_cmb_k", self.t_cmb_k, self.t_cmb_k > 0.0 && self.t_cmb_k < 10.0, "must lie between 0 and 10 K")?;
+        let mut epochs = (0..=6000).map(|n| 10f64.powf(-1e-3 * f64::from(n)));
+        // also where it is no number
+        let without = epochs.find(|&a| self.expansion_squared(a).partial_cmp(&0.0) != Some(Ordering::Greater));
+        without.map_or(Ok(()), |a| {
+            let reason = format!("(H/H0)² must be positive from a = 1e-6 on, but is not at a = {a:.3}: choose less");
+            check("omega_lambda", self.omega_lambda, false, &reason)
+        })
     }
 
     /// Curvature today: Ω_k = 1 − Ω_m − Ω_Λ − Ω_r.
@@ -191,7 +199,8 @@ impl Cosmology {
         } else if curvature > 0.0 {
             (root * along).sinh() / root
         } else {
-            (root * along).sin() / root
+            // beyond the antipode lengths grow again
+            (root * along).sin().abs() / root
         }
     }
 
@@ -366,6 +375,18 @@ mod tests {
                 close(value, expected, 1e-9, &format!("z = {z}, {c:?}, {n}"));
             }
         }
+    }
+
+    /// A universe that never was as small as a = 1e-6 is refused; one that is nearly so shows what lies beyond the
+    /// antipode.
+    #[test]
+    fn closed_models() {
+        let refused = model(0.7, [0.1, 2.8], [-1.0, 0.0]).check().unwrap_err().to_string();
+        assert!(refused.contains("omega_lambda") && refused.contains("(H/H0)² must be positive"), "{refused}");
+        let closed = model(0.7, [0.3, 1.7], [-1.0, 0.0]);
+        closed.check().unwrap();
+        let along = closed.comoving_distance_mpc_h(1e-3) / HUBBLE_LENGTH_MPC_H;
+        assert!(along > std::f64::consts::PI && closed.transverse_distance_mpc_h(1e-3) > 0.0, "{along}");
     }
 
     /// Growth with curvature and changing dark energy, against the same equation solved by scipy 1.17.1's `solve_ivp`

@@ -31,26 +31,29 @@ impl Scale {
     /// A scale that holds the values (positive ones, if logarithmic) with a margin; of a unit interval if there are
     /// none.
     pub fn around(values: impl IntoIterator<Item = f64>, logarithmic: bool) -> Self {
-        let usable = values.into_iter().filter(|v| v.is_finite() && (!logarithmic || *v > 0.0));
+        let usable = values.into_iter().filter(|v| v.is_finite() && (!logarithmic || *v >= f64::MIN_POSITIVE));
         let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         match (low <= high, logarithmic) {
             (false, true) => Self::new(0.1, 1.0, true),
             (false, false) => Self::new(0.0, 1.0, false),
             (true, true) => {
-                let margin = (high / low).powf(0.05).max(1.15);
-                Self::new(low / margin, high * margin, true)
+                // in logarithms, as high/low may overflow
+                let margin = (0.05 * (high.ln() - low.ln())).max(1.15f64.ln());
+                let end = |logarithm: f64| logarithm.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
+                Self::new(end(low.ln() - margin), end(high.ln() + margin), true)
             }
             (true, false) => {
                 let margin = if high > low { 0.06 * (high - low) } else { 0.5 * high.abs().max(1e-30) };
-                Self::new(low - margin, high + margin, false)
+                Self::new((low - margin).max(f64::MIN), (high + margin).min(f64::MAX), false)
             }
         }
     }
 
-    /// Where a value lies, 0 at the lower end and 1 at the upper.
+    /// Where a value lies, 0 at the lower end and 1 at the upper; not finite where a logarithmic scale cannot show it.
     pub fn place(&self, value: f64) -> f64 {
         if self.logarithmic {
-            (value / self.low).ln() / (self.high / self.low).ln()
+            let shown = if value < f64::MIN_POSITIVE { f64::NAN } else { value };
+            (shown.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
             (value - self.low) / (self.high - self.low)
         }
@@ -67,6 +70,9 @@ impl Scale {
         let rough = (self.high - self.low) / wanted.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|s| s * power >= rough * 0.999).unwrap_or(10.0) * power;
+        if !(step.is_normal() && step > 0.0) {
+            return Vec::new();
+        }
         let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
         let largest = self.low.abs().max(self.high.abs());
         (first..=last)
@@ -76,7 +82,7 @@ impl Scale {
 
     fn decades(&self, wanted: usize) -> Vec<Tick> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().floor() as i32);
-        let decades = (self.high / self.low).log10();
+        let decades = self.high.log10() - self.low.log10();
         if decades < 0.4 {
             return Scale { logarithmic: false, ..*self }.steps(wanted);
         }
@@ -152,5 +158,21 @@ mod tests {
         let flat = Scale::around([2.0, 2.0], false);
         assert!((flat.place(2.0) - 0.5).abs() < 1e-12);
         assert_eq!(Scale::around([], false), Scale::new(0.0, 1.0, false));
+    }
+
+    /// Whatever the range, the ends are finite and ticks few.
+    #[test]
+    fn scales_of_extreme_values_end() {
+        let extremes = [0.0, 5e-324, f64::MIN_POSITIVE, 1e-300, 1.0, 1e10, f64::MAX, -1e300, f64::MIN];
+        for (low, high) in extremes.into_iter().flat_map(|low| extremes.map(|high| (low, high))) {
+            for logarithmic in [false, true] {
+                let scale = Scale::around([low, high], logarithmic);
+                assert!(scale.low.is_finite() && scale.high.is_finite() && scale.low < scale.high, "{scale:?}");
+                assert!(scale.ticks(6).len() <= 100, "{scale:?}");
+            }
+        }
+        let wide = Scale::around([1e10, 1e-300], true);
+        assert!((wide.place(1e-145) - 0.5).abs() < 1e-12 && wide.low < 1e-300 && wide.high > 1e10, "{wide:?}");
+        assert!(labels(wide, 6).len() >= 4);
     }
 }

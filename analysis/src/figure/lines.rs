@@ -105,7 +105,14 @@ impl Frame {
             good(p[0], panel.x_logarithmic) && good(p[1], panel.y_logarithmic)
         };
         let x = Scale::around(points().filter(shown).map(|p| p[0]), panel.x_logarithmic);
-        let y = Scale::around(points().filter(shown).map(|p| p[1]), panel.y_logarithmic);
+        let reach = |(n, p): (usize, &[f64; 2]), bars: &[f64]| {
+            let half = bars.get(n).copied().unwrap_or(0.0);
+            [p[1], p[1] - half, p[1] + half]
+        };
+        let heights = panel.curves.iter().flat_map(|c| {
+            c.points.iter().enumerate().filter(|(_, p)| shown(p)).flat_map(|point| reach(point, &c.bars))
+        });
+        let y = Scale::around(heights, panel.y_logarithmic);
         let y = if panel.y_whole { whole(points().map(|p| p[1])) } else { y };
         Self { low, x, y, reversed: panel.x_reversed, y_whole: panel.y_whole }
     }
@@ -227,6 +234,16 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Error bars count for the scale: those that a logarithmic axis can show.
+    #[test]
+    fn error_bars_fit_into_the_frame() {
+        for (y_logarithmic, low) in [(false, -8.0), (true, 0.9)] {
+            let curve = Curve { points: vec![[1.0, 1.0], [2.0, 2.0]], bars: vec![0.1, 10.0], ..Curve::default() };
+            let frame = Frame::new(&Panel { y_logarithmic, curves: vec![curve], ..Panel::default() }, [0.0; 2]);
+            assert!(frame.y.low < low && frame.y.high > 12.0, "{:?}", frame.y);
+        }
+    }
 
     /// All that is drawn stays inside the figure, and points that a logarithmic axis cannot show interrupt the curve.
     #[test]

@@ -63,11 +63,18 @@ impl Program {
         let called = within(limits, |budget| {
             let mut engine = engine(&self.session, budget);
             engine.set_max_operations(0); // it has a time
+            engine.set_max_array_size(CLOSURE_SIZE).set_max_map_size(CLOSURE_SIZE);
             let value = closure.call(&engine, &self.ast, arguments);
             match (value, budget.excess()) {
                 (Err(_), Some(Excess::Stop(by))) => Ok(Err(by.clone())),
                 (Ok(value), _) => Ok(Ok(read(value))),
-                (Err(error), _) => Err(RecipeError::from_evaluation(source, &error, place)),
+                (Err(error), excess) => {
+                    let mut error = RecipeError::from_evaluation(source, &error, place);
+                    if matches!(excess, Some(Excess::Time(_))) {
+                        error.message += " If not, raise time_limit_s";
+                    }
+                    Err(error)
+                }
             }
         });
         called.unwrap_or_else(|message| Err(RecipeError::at(source, place, message)))
@@ -94,9 +101,14 @@ pub struct Session {
 const OPERATIONS: u64 = 10_000_000;
 
 /// Entries of a list or map, those of lists and maps in it included.
-const SIZE: usize = 1 << 17;
+pub const SIZE: usize = 1 << 17;
+/// The same in a closure of `measure` or `combine`, which has a limit of time and of memory. A list so deep that freeing
+/// it overflows the stack takes longer than that: each list around it is counted through.
+pub const CLOSURE_SIZE: usize = 1 << 22;
 /// The same in a closure for a cell.
-const CELL_SIZE: usize = 1 << 10;
+pub const CELL_SIZE: usize = 1 << 10;
+/// Bytes of a text, or of the texts in a list or map.
+pub const TEXT: usize = 1 << 20;
 
 /// Evaluates a recipe with the values that the command line gives its parameters.
 ///
@@ -166,7 +178,7 @@ fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
         .set_max_operations(OPERATIONS)
         .set_max_call_levels(64)
         .set_max_expr_depths(128, 64)
-        .set_max_string_size(1 << 20)
+        .set_max_string_size(TEXT)
         .set_max_array_size(SIZE)
         .set_max_map_size(SIZE)
         .disable_symbol("eval")

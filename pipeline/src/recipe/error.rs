@@ -1,6 +1,7 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
 use super::docs::{Function, functions, methods, types};
+use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT};
 use super::source::{Place, Source};
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 
@@ -82,6 +83,7 @@ impl RecipeError {
             EvalAltResult::ErrorTooManyOperations(_) => {
                 "the recipe computes too long: is there an endless loop?".into()
             }
+            EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
             EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
             EvalAltResult::ErrorDataRace(..) => {
                 "a closure uses the list or map that it is called on: give it a copy (let copy = list)".into()
@@ -151,10 +153,24 @@ fn unknown_function(signature: &str) -> String {
         };
         return format!("{name}: cannot take {arguments}; it is used as {usage}");
     }
+    if name == "+" && arguments.contains("a list") {
+        return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");
+    }
     match nearest(name, known().map(|function| function.name)) {
         Some(known) => format!("unknown function \"{name}\", did you mean \"{known}\"?"),
         None => format!("no function \"{name}\" takes {arguments}"),
     }
+}
+
+/// A text, list or map that grows beyond its limit.
+fn too_large(what: &str) -> String {
+    if what.contains("string") {
+        return format!("a text is longer than {TEXT} bytes, those of a list or map taken together");
+    }
+    format!(
+        "a list or map has too many entries, those of lists and maps in it included: {SIZE} may be in a recipe, \
+         {CLOSURE_SIZE} in a closure of measure or combine, {CELL_SIZE} in one for a cell"
+    )
 }
 
 /// A property that a value has not: with the nearest name of any type's.
@@ -162,7 +178,9 @@ fn unknown_property(what: &str) -> String {
     let mut quoted = what.split('\'').skip(1).step_by(2);
     let (Some(name), Some(of)) = (quoted.next(), quoted.next()) else { return what.to_owned() };
     let properties = types().flat_map(|kind| kind.properties).map(|(name, ..)| *name);
-    let hint = match nearest(name, properties.chain(methods().map(|method| method.name))) {
+    // what the results of combine call z
+    let wanted = if (name, of) == ("z", "snapshot") { "redshift" } else { name };
+    let hint = match nearest(wanted, properties.chain(methods().map(|method| method.name))) {
         Some(near) if methods().any(|method| method.name == near) => format!(", did you mean \"{near}(…)\"?"),
         Some(near) => format!(", did you mean \"{near}\"?"),
         None => String::new(),

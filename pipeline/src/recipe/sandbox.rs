@@ -80,12 +80,18 @@ impl Budget {
         self.excess.get()
     }
 
-    /// What a script prints goes to the log, up to a number of lines and no line without end.
+    /// What a script prints goes to the log, or to the terminal while there is none, up to a number of lines and no line
+    /// without end.
     pub fn print(&self, text: &str) {
-        match self.printed.fetch_add(1, Ordering::Relaxed) {
-            n if n < LINES => tracing::info!("{}", text.chars().take(LINE).collect::<String>()),
-            LINES => tracing::warn!("the recipe has printed {LINES} lines; the rest is left out"),
-            _ => {}
+        let line = match self.printed.fetch_add(1, Ordering::Relaxed) {
+            n if n < LINES => text.chars().take(LINE).collect(),
+            LINES => format!("the recipe has printed {LINES} lines; the rest is left out"),
+            _ => return,
+        };
+        if tracing::enabled!(tracing::Level::INFO) {
+            tracing::info!("{line}");
+        } else {
+            eprintln!("{line}");
         }
     }
 }

@@ -232,6 +232,9 @@ impl Plot {
             if bars != 0 && bars != points {
                 return Err(format!("{PLOT}.curves[{n}].bars: {bars} error bars for {points} points"));
             }
+            if let Some(bar) = curve.bars.iter().find(|bar| **bar < 0.0) {
+                return Err(format!("{PLOT}.curves[{n}].bars: {bar} is negative; give half heights"));
+            }
         }
         let (x_log, y_log) = self.logarithmic();
         let shows = |value: Option<f64>, log: bool| value.is_some_and(|v| !log || v > 0.0);
@@ -298,6 +301,7 @@ mod tests {
         assert!(refused(plot(json!({ "curves": [] }))).contains("no point to draw"));
         assert!(refused(plot(json!({ "curves": [{ "points": [[0, 1]] }], "log": "x" }))).contains("positive"));
         assert!(refused(plot(json!({ "curves": [{ "points": [[1, 1]], "bars": [1, 2] }] }))).contains("2 error bars"));
+        assert!(refused(plot(json!({ "curves": [{ "points": [[1, 1]], "bars": [-1] }] }))).contains("-1 is negative"));
         let row = |row: Value| json!({ "table": { "columns": ["a", "b"], "rows": [[1, 2], row] } });
         assert!(refused(row(json!([1]))).contains("table.rows[1]: 1 entries in a table of 2 columns"));
         assert!(refused(row(json!([1, [2]]))).contains("[2] is no number"));

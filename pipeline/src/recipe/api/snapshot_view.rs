@@ -6,13 +6,13 @@ use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode, decode_with, from_json, take};
 use comove_analysis::AnalysisError;
-use comove_analysis::cell_fields::{Gas, field_by_name};
+use comove_analysis::cell_fields::{Gas, field_of};
 use comove_analysis::cells::{self, sum_over_leaves};
 use comove_analysis::covering_grid::grid_within;
 use comove_analysis::halo_finder::{Halo, HaloOptions, find_halos};
 use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
 use comove_analysis::map::{self, MapOptions};
-use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
+use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};
 use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
 use comove_kernels::memory;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
@@ -84,7 +84,7 @@ pub const SNAPSHOT: Type = Type {
             name: "value",
             signatures: &["value(snapshot: Snapshot, name: String, position: Array) -> float"],
             usage: "",
-            text: "A field in the leaf cell at a position `[x, y, z]`.",
+            text: "A field in the leaf cell at a position `[x, y, z]`, beyond periodic faces too.",
             options: &[],
         },
         Function {
@@ -245,15 +245,16 @@ fn field(snapshot: &Snapshot, name: &str, level: i64) -> Bound<FieldView> {
 /// The value of a field in the leaf cell at a position.
 fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bound<f64> {
     let refuse = |error: &dyn std::fmt::Display| Refusal::error("value", error, None);
-    let field = field_by_name(&name).map_err(|e| refuse(&e))?;
+    let field = field_of(&view.snapshot, &name).map_err(|e| refuse(&e))?;
     let number = |value: &Dynamic| value.as_float().or_else(|_| value.as_int().map(|n| n as f64)).ok();
-    let position: Option<Vec<f64>> = position.iter().map(number).filter(|n| n.is_none_or(f64::is_finite)).collect();
+    let position: Option<Vec<f64>> = position.iter().map(|entry| number(entry).filter(|n| n.is_finite())).collect();
     let position = position.and_then(|p| <[f64; 3]>::try_from(p).ok());
-    let position = position.ok_or_else(|| refuse(&"the position is not a list of three numbers"))?;
+    let position = position.ok_or_else(|| refuse(&"the position is not a list of three finite numbers"))?;
     let length = view.snapshot.header.box_length;
-    let root = view.snapshot.state.tree.cells(0);
+    let (root, periodic) = (view.snapshot.state.tree.cells(0), view.snapshot.state.tree.periodic());
     // a box that does not repeat itself ends at its faces
-    let outside = (0..3).find(|&a| !(0.0..length * root[a] as f64 / root[0] as f64).contains(&position[a]));
+    let inside = |a: usize| (0.0..length * root[a] as f64 / root[0] as f64).contains(&position[a]);
+    let outside = (0..3).find(|&a| !periodic[a] && !inside(a));
     if let Some(axis) = outside {
         return Err(refuse(&format!("{} lies outside the box along {}", position[axis], ["x", "y", "z"][axis])));
     }
@@ -275,7 +276,10 @@ fn distribution(view: &SnapshotView, name: &str, mut options: Map) -> Bound<Arra
 
 fn power(snapshot: &Snapshot, options: Map) -> Bound<Dynamic> {
     let options: PowerOptions = decode("power_spectrum", options)?;
-    let spectrum = power_spectrum(snapshot, &options).map_err(|e| Refusal::error("power_spectrum", e, None))?;
+    // the transform takes as much again as the grid
+    let limit_mib = grid_limit_mib(memory::available()) / 2;
+    let spectrum =
+        power_spectrum_within(snapshot, &options, limit_mib).map_err(|e| Refusal::error("power_spectrum", e, None))?;
     Ok(dynamic(&spectrum))
 }
 
