@@ -171,6 +171,21 @@ fn a_run_that_outgrows_its_share_goes_on_alone() {
     assert_eq!(place.events("stage_failed").len(), 0);
 }
 
+/// Of two runs that are one, the shorter is done though the longer fails, and so is what looks at it.
+#[test]
+fn a_shorter_run_does_not_fail_with_the_longer() {
+    let place = Place::new("campaign(\"jobs\", [47, 25].map(|z_end| slice(RUN.call(32, 1, z_end), #{ pixels: 32 })))");
+    let short = ["--memory", "0.02", "--keep-going"];
+    for text in [place.ends(&short, 8), place.ends(&short, 8)] {
+        assert!(text.contains("is not done, as it needs stage"), "{text}");
+        assert_eq!(place.stages("slice").len(), 1, "{text}");
+    }
+    place.ends(&[], 0);
+    assert_eq!(place.stages("slice").len(), 2);
+    // where all is done there is nothing to stop
+    place.ends(&["--walltime", "1s"], 0);
+}
+
 /// What does not need the stage that fails is done, by `--keep-going`; without, what runs ends with a checkpoint, and the
 /// same command goes on.
 #[test]

@@ -75,6 +75,10 @@ struct Running {
     place: Option<Place>,
     /// Bytes of the host that it may take.
     memory: f64,
+    /// Whether nothing may be done beside it.
+    alone: bool,
+    /// Whether something else was being done meanwhile.
+    beside: bool,
 }
 
 impl<'a> Schedule<'a> {
@@ -101,7 +105,10 @@ impl<'a> Schedule<'a> {
 
     /// The next stage to be done now, entered into the ledger as begun; its number tells who has ended.
     pub(super) fn next(&mut self) -> Option<(usize, Job)> {
-        if self.is_closed() || !(self.allows(true) || self.allows(false)) {
+        if self.is_closed()
+            || !(self.allows(true) || self.allows(false))
+            || self.running.values().any(|running| running.alone)
+        {
             return None;
         }
         for n in self.walk.positions() {
@@ -128,15 +135,23 @@ impl<'a> Schedule<'a> {
     /// Whether nothing may begin now, for good or during a pause.
     fn is_closed(&mut self) -> bool {
         let control = self.executor.control;
-        if !self.closed && control.pause() && self.running.is_empty() {
+        if !self.closed && control.pause() && self.running.is_empty() && self.is_something_left() {
             control.wait();
         }
         if !self.closed
             && let Some(by) = control.stop(Duration::ZERO)
+            && self.is_something_left()
         {
             self.interrupted(by);
         }
         self.closed || control.pause()
+    }
+
+    /// Whether there is anything to stop; what turns out to be done already is noted.
+    fn is_something_left(&mut self) -> bool {
+        let is_left = |stage: &Course| stage.state == State::Left;
+        !self.running.is_empty()
+            || self.walk.positions().any(|n| is_left(&self.stages[n]) && (self.is_to_do(n) || is_left(&self.stages[n])))
     }
 
     /// Whether everything that stage `n` reads is there and something of it is left to do; what is done already is noted.
@@ -194,7 +209,7 @@ impl<'a> Schedule<'a> {
         }
         let stage = self.walk.stage(n);
         let is_run = stage.as_run().is_some();
-        if !self.allows(is_run) {
+        if !self.allows(is_run) || (alone && !self.running.is_empty()) {
             return Ok(None);
         }
         let place = if is_run { self.slots.take(stage, alone) } else { None };
@@ -221,7 +236,9 @@ impl<'a> Schedule<'a> {
             return Err(error);
         }
         stages.iter().for_each(|&n| self.stages[n].state = State::Running);
-        self.running.insert(n, Running { stages, fingerprint, folder, place, memory });
+        let beside = !self.running.is_empty();
+        self.running.values_mut().for_each(|running| running.beside = true);
+        self.running.insert(n, Running { stages, fingerprint, folder, place, memory, alone, beside });
         self.total.running(self.running.len());
         Ok(Some(job))
     }
@@ -246,17 +263,25 @@ impl<'a> Schedule<'a> {
         self.slots.allow(is_run, runs, self.running.len() - runs)
     }
 
-    /// The stages that are left to do and the same as `n`.
+    /// The stages that are left to do and the same as `n`; runs whose outputs are all there are not held up by others.
     fn same(&mut self, n: usize) -> Vec<usize> {
         let fingerprint = self.walk.resolved(n).expect("it is to do").fingerprint.clone();
-        let positions = self.walk.positions();
+        let (positions, has_outputs) = (self.walk.positions(), self.has_its_outputs(n));
         let mut is_same = |other: usize| {
             self.stages[other].state == State::Left
                 && self.is_ready(other)
                 && matches!(self.look(other), Ok(Standing::ToDo))
                 && self.walk.resolved(other).is_some_and(|resolved| resolved.fingerprint == fingerprint)
+                && self.has_its_outputs(other) == has_outputs
         };
         positions.filter(|&other| is_same(other)).collect()
+    }
+
+    /// Whether stage `n` is a run that has written all its outputs.
+    fn has_its_outputs(&self, n: usize) -> bool {
+        let history = self.executor.ledger.history();
+        let written = self.walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
+        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.missing(history).is_empty())
     }
 
     /// What does all of these, which are the same: of runs one that ends where the last of them does, with the outputs of all.
@@ -268,7 +293,7 @@ impl<'a> Schedule<'a> {
 
     /// Takes in how a job has ended.
     pub(super) fn ended(&mut self, number: usize, outcome: Result<(), PipelineError>) {
-        let Running { stages, fingerprint, folder, place, memory } =
+        let Running { stages, fingerprint, folder, place, memory, beside, .. } =
             self.running.remove(&number).expect("it was begun");
         self.total.running(self.running.len());
         let whole = place.as_ref().is_none_or(|place| place.whole);
@@ -290,12 +315,19 @@ impl<'a> Schedule<'a> {
                     self.interrupted(by);
                 }
             }
-            Err(PipelineError::NoRoom { source, .. }) if !whole => {
+            Err(PipelineError::NoRoom { source, .. }) if !whole || beside => {
                 tracing::warn!("{folder}: {source}; it goes on when it has the device for itself");
                 self.again(&stages);
                 stages.iter().for_each(|&n| self.stages[n].alone = true);
             }
-            Err(error) => self.attempted(&stages, fingerprint, &folder, error),
+            Err(error) => {
+                let (there, lacking): (Vec<_>, Vec<_>) = stages.iter().partition(|&&n| self.has_its_outputs(n));
+                if lacking.is_empty() {
+                    return self.attempted(&stages, fingerprint, &folder, error);
+                }
+                self.again(&there);
+                self.attempted(&lacking, fingerprint, &folder, error);
+            }
         }
     }
 
