@@ -174,8 +174,13 @@ fn a_run_that_outgrows_its_share_goes_on_alone() {
 /// Of two runs that are one, the shorter is done though the longer fails, and so is what looks at it.
 #[test]
 fn a_shorter_run_does_not_fail_with_the_longer() {
-    let place = Place::new("campaign(\"jobs\", [47, 25].map(|z_end| slice(RUN.call(32, 1, z_end), #{ pixels: 32 })))");
-    let short = ["--memory", "0.02", "--keep-going"];
+    let recipe = r#"
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 32, z: 49, seed: 1 });
+const TO = |z_end| evolve(IC, #{ z_end: z_end, max_level: 1, refine: density_above(2.0) });
+campaign("jobs", [43, 20].map(|z_end| slice(TO.call(z_end), #{ pixels: 32 })))
+"#;
+    let place = Place::new(recipe);
+    let short = ["--memory", "0.008", "--keep-going"];
     for text in [place.ends(&short, 8), place.ends(&short, 8)] {
         assert!(text.contains("is not done, as it needs stage"), "{text}");
         assert_eq!(place.stages("slice").len(), 1, "{text}");
