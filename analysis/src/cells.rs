@@ -68,13 +68,33 @@ pub fn leaf_at(snapshot: &Snapshot, position: [f64; 3]) -> LeafCell {
     read_cell(snapshot, group, cell(i, j, k), centre, level, width)
 }
 
-/// Σ f over all leaf cells: patches in parallel, their partial sums added in key order, so that the bits do not depend
-/// on the number of threads.
-pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell) -> [f64; N] + Sync) -> [f64; N] {
+/// Sums over all leaf cells, whatever a sum is: each patch's on its own and in parallel, added in key order, so that the
+/// bits do not depend on the number of threads.
+pub fn fold_leaves<T: Send>(
+    snapshot: &Snapshot,
+    empty: impl Fn() -> T + Sync,
+    add_cell: impl Fn(&mut T, &LeafCell) + Sync,
+    add: impl Fn(&mut T, T),
+) -> T {
+    let of_patch = |&patch: &LeafPatch| {
+        let mut sums = empty();
+        patch_cells(snapshot, patch).for_each(|cell| add_cell(&mut sums, &cell));
+        sums
+    };
     let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
-    let partial: Vec<[f64; N]> =
-        patches.par_iter().map(|&patch| add_all(patch_cells(snapshot, patch).map(|c| f(&c)))).collect();
-    add_all(partial.into_iter())
+    let mut total = empty();
+    // a few at a time: a histogram's sums are as many as its bins
+    for patches in patches.chunks(1024) {
+        let partial: Vec<T> = patches.par_iter().map(of_patch).collect();
+        partial.into_iter().for_each(|sums| add(&mut total, sums));
+    }
+    total
+}
+
+/// Σ f over all leaf cells, as [`fold_leaves`] sums.
+pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell) -> [f64; N] + Sync) -> [f64; N] {
+    let add = |sum: &mut [f64; N], term: [f64; N]| sum.iter_mut().zip(term).for_each(|(sum, term)| *sum += term);
+    fold_leaves(snapshot, || [0.0; N], |sum, cell| add(sum, f(cell)), add)
 }
 
 /// The densest leaf cell; of equally dense ones the first in key order.
@@ -90,10 +110,6 @@ pub fn densest(snapshot: &Snapshot) -> LeafCell {
 pub fn mean_density(snapshot: &Snapshot) -> f64 {
     let [mass, volume] = sum_over_leaves(snapshot, |c| [c.mass(), c.volume()]);
     mass / volume
-}
-
-fn add_all<const N: usize>(terms: impl Iterator<Item = [f64; N]>) -> [f64; N] {
-    terms.fold([0.0; N], |sum, term| std::array::from_fn(|n| sum[n] + term[n]))
 }
 
 /// Group (in key order), cell in the group, level, and cell on the level's lattice that hold a position.

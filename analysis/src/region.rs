@@ -1,12 +1,10 @@
 //! A field over a part of the box: statistics and histograms of its leaf cells.
 
 use crate::cell_fields::{Average, CellField, Gas, field_of};
-use crate::cells::{LeafCell, patch_cells};
+use crate::cells::{LeafCell, fold_leaves};
 use crate::error::AnalysisError;
 use crate::sphere::separation;
 use comove_sim::Snapshot;
-use comove_sim::octree::tree::LeafPatch;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// A box or a ball, in Mpc/h, in plain coordinates in code units; all of the box by default. Cells are in it by their
@@ -128,43 +126,27 @@ struct Reader<'a> {
     field: &'static CellField,
     gas: Gas,
     region: Region,
-    patches: Vec<LeafPatch>,
 }
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a Snapshot, field: &str, region: &RegionOptions) -> Result<Self, AnalysisError> {
         let (field, region) = (field_of(snapshot, field)?, Region::new(region)?);
-        Ok(Self {
-            snapshot,
-            field,
-            gas: Gas::new(snapshot),
-            region,
-            patches: snapshot.state.tree.leaf_patches().collect(),
-        })
+        Ok(Self { snapshot, field, gas: Gas::new(snapshot), region })
     }
 
-    /// Sums over the region: each patch's on its own, added in key order, so that the bits do not depend on the number of
-    /// threads.
+    /// Sums over the region ([`fold_leaves`]).
     fn sum<T: Send>(
         &self,
         empty: impl Fn() -> T + Sync,
         add_cell: impl Fn(&mut T, &LeafCell, f64) + Sync,
         add: impl Fn(&mut T, T),
     ) -> T {
-        let of_patch = |patch: &LeafPatch| {
-            let mut sums = empty();
-            for cell in patch_cells(self.snapshot, *patch).filter(|cell| self.region.holds(self.snapshot, cell)) {
-                add_cell(&mut sums, &cell, self.field.value(&self.gas, &cell));
+        let add_if_inside = |sums: &mut T, cell: &LeafCell| {
+            if self.region.holds(self.snapshot, cell) {
+                add_cell(sums, cell, self.field.value(&self.gas, cell));
             }
-            sums
         };
-        let mut total = empty();
-        // a few at a time: a histogram's sums are as many as its bins
-        for patches in self.patches.chunks(1024) {
-            let partial: Vec<T> = patches.par_iter().map(of_patch).collect();
-            partial.into_iter().for_each(|sums| add(&mut total, sums));
-        }
-        total
+        fold_leaves(self.snapshot, empty, add_if_inside, add)
     }
 
     fn weight(&self, cell: &LeafCell) -> f64 {

@@ -1,10 +1,11 @@
 //! Tells tests that kill where a process is in its work (`tests/kills.rs`).
 //!
-//! Phases are spans of the target [`TARGET`], which nobody listens to unless the environment asks:
+//! Phases are spans of the target [`PHASE`], which nobody listens to unless the environment asks:
 //!
 //! * `COMOVE_PHASES=FILE`: the file holds, for each of [`PHASES`], one byte with the number of threads inside it now
 //! * `COMOVE_PHASE_DELAY=rename:20`: who enters this phase waits 20 ms there, so that short ones are met
 
+use comove_sim::PHASE;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +16,6 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
-
-/// The target of spans that are phases; also in `comove_sim`.
-const TARGET: &str = "comove::phase";
 
 /// The phases, in the order of the file's bytes.
 const PHASES: [&str; 6] = ["snapshot", "rename", "ledger", "regrid", "initial", "analysis"];
@@ -40,7 +38,7 @@ pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> Option<impl Lay
         (phase.to_owned(), Duration::from_millis(milliseconds.parse().expect("whole milliseconds")))
     });
     let probe = Probe { file, inside: Mutex::default(), delay };
-    Some(probe.with_filter(filter_fn(|span: &Metadata<'_>| span.target() == TARGET)))
+    Some(probe.with_filter(filter_fn(|span: &Metadata<'_>| span.target() == PHASE)))
 }
 
 impl Probe {

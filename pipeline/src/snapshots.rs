@@ -13,11 +13,13 @@ const SHARE: f64 = 0.25;
 /// Bytes that they may take where the system does not say what is free.
 const UNKNOWN: f64 = 4.0 * memory::GIB;
 
-/// Snapshots in memory.
-#[derive(Debug, Default)]
+/// What is in memory, by the digests of the files, the one used last at the end.
+type Held = Vec<(String, Arc<Snapshot>)>;
+
+/// Snapshots in memory; clones share them.
+#[derive(Clone, Debug, Default)]
 pub struct Snapshots {
-    /// By the digests of their files, the one used last at the end.
-    held: Mutex<Vec<(String, Arc<Snapshot>)>>,
+    held: Arc<Mutex<Held>>,
 }
 
 impl Snapshots {
@@ -76,7 +78,7 @@ impl Snapshots {
         Some(snapshot)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(String, Arc<Snapshot>)>> {
+    fn lock(&self) -> MutexGuard<'_, Held> {
         // no holder of the lock leaves the list half changed
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

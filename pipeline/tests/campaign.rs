@@ -1,6 +1,9 @@
 //! Whole campaigns through the command line: small, but real runs.
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
+use common::text;
 use comove_sim::{Role, Snapshot};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -68,10 +71,6 @@ impl Place {
     fn last_checkpoint(&self) -> PathBuf {
         snapshots(&self.stage("evolve"), "checkpoint_").pop().expect("a checkpoint")
     }
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
 }
 
 /// Files of a folder whose names start so, sorted.

@@ -112,6 +112,15 @@ fn explain_says_why() {
     assert!(text.contains("no stage \"measure-paek\", did you mean \"measure-peak\"?"), "{text}");
 }
 
+/// What another stage lacks is no matter of those asked for.
+#[test]
+fn a_missing_input_hinders_only_those_who_read_it() {
+    let place = Place::of(&RECIPE.replace("slice(RUN,", "slice(from_snapshot(\"none.h5\"),"));
+    place.run(&["--only", "peak"]);
+    assert!(place.explain("peak", &[]).contains("done, and all its files are as they were written"));
+    assert!(place.ends(&["explain", "choose.rhai", "slice"], 4).contains("none.h5: no such file"));
+}
+
 #[test]
 fn only_what_is_asked_for() {
     let place = Place::new();

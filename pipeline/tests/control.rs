@@ -1,10 +1,13 @@
 //! What a running campaign can be asked for: signals, files in its folder, a wall-clock limit.
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
+use common::{said, until};
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A run that takes long enough to be asked for something.
@@ -69,21 +72,6 @@ impl Place {
     fn last_checkpoint(&self) -> Snapshot {
         let name = format!("checkpoint_{:06}.h5", self.checkpoint());
         Snapshot::read(&self.run_folder().unwrap().join(name)).unwrap()
-    }
-}
-
-fn said(output: &Output, code: i32) -> String {
-    let text = String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    text
-}
-
-fn until(what: &str, child: &mut Child, condition: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < Duration::from_secs(120), "it takes too long until {what}");
-        assert!(child.try_wait().unwrap().is_none(), "it ended before {what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -1,12 +1,15 @@
 //! Runs that are asked for more than before, or for less: what comes out is what a run gives that was asked for it from the
 //! start.
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
+use common::text;
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What every recipe begins with.
@@ -122,10 +125,6 @@ impl Place {
     fn summary(&self) -> Value {
         json(&self.evolve().join("summary.json"))
     }
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
 }
 
 fn base(path: &Path) -> String {

@@ -1,12 +1,15 @@
 //! Several stages at the same time: the same bits, and what happens to the others when one fails or somebody asks to stop.
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
+use common::{said, until};
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const START: &str = r#"
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
@@ -118,21 +121,6 @@ impl Place {
             steps.max().unwrap_or(0)
         };
         self.stages("evolve-").into_iter().map(|run| (run.clone(), step(&run))).collect()
-    }
-}
-
-fn said(output: &Output, code: i32) -> String {
-    let text = String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    text
-}
-
-fn until(what: &str, child: &mut Child, condition: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < Duration::from_secs(120), "it takes too long until {what}");
-        assert!(child.try_wait().unwrap().is_none(), "it ended before {what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -1,6 +1,9 @@
 //! Runs that come up against the memory they may take.
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
+use common::text;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,10 +19,6 @@ campaign("growing", [evolve(IC, #{
 
 fn comove(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(cargo_bin("comove")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
 }
 
 /// A folder with the recipe, whose run has these options too.

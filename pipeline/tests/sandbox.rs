@@ -1,13 +1,12 @@
 //! Scripts that loop, allocate, print and recurse: each is stopped, and told where.
 
-use assert_cmd::cargo::cargo_bin;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+mod common;
 
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
-}
+use assert_cmd::cargo::cargo_bin;
+use common::text;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn comove(folder: &Path, recipe: &str, arguments: &[&str]) -> Command {
     std::fs::write(folder.join("r.rhai"), recipe).unwrap();

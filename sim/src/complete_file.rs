@@ -41,7 +41,7 @@ impl Temporary {
     /// # Errors
     /// The system's; an older file of that name is then untouched.
     pub fn rename(self, path: &Path) -> io::Result<()> {
-        let _phase = tracing::trace_span!(target: "comove::phase", "rename").entered();
+        let _phase = tracing::trace_span!(target: crate::PHASE, "rename").entered();
         File::open(&self.path)?.sync_all()?;
         fs::rename(&self.path, path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -47,6 +47,9 @@ pub mod step;
 pub mod time_step;
 pub mod units;
 
+/// The target of `tracing` spans that mark phases of the work in which a process may be killed; nobody listens but tests.
+pub const PHASE: &str = "comove::phase";
+
 pub use boundary::{Boundaries, Boundary, FixedGas, GravityBoundary};
 pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;

@@ -42,7 +42,7 @@ pub fn regrid<T: Real>(
     level: usize,
     book: &mut Book,
 ) -> Result<bool, SimError> {
-    let _phase = tracing::trace_span!(target: "comove::phase", "regrid").entered();
+    let _phase = tracing::trace_span!(target: crate::PHASE, "regrid").entered();
     let started = Instant::now();
     state.steps_since_regrid[level..].fill(0);
     let wanted = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);

@@ -34,9 +34,6 @@ impl Choice {
         force: &[String],
     ) -> Result<Self, PipelineError> {
         let mut choice = Self::all(campaign);
-        if only.is_empty() && force.is_empty() {
-            return Ok(choice);
-        }
         let walk = Walk::where_possible(campaign, folder, history);
         if !only.is_empty() {
             choice.wanted.fill(false);

@@ -92,7 +92,8 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Leaves stage `n` out of what is done, until it is looked at again.
+    /// Takes stage `n`, which has been looked at, out of what is done until it is looked at again: its files may have been
+    /// refused, or are to be made again.
     pub fn set_aside(&mut self, n: usize) {
         self.results[n] = None;
     }
@@ -167,17 +168,6 @@ impl<'a> Walk<'a> {
             snapshots: stage.snapshots(done),
         });
         Ok(Standing::Done)
-    }
-
-    /// The same after files of stage `n` may have been refused, so that what was done need not be.
-    ///
-    /// # Errors
-    /// As [`Walk::look`].
-    pub fn look_again(&mut self, n: usize, history: &History) -> Result<Standing, PipelineError> {
-        if self.resolved[n].is_some() {
-            self.results[n] = None;
-        }
-        self.look(n, history)
     }
 
     /// What stage `n` reads among the results of those before it; `None` if not all of them are there.

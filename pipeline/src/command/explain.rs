@@ -17,33 +17,35 @@ use std::path::Path;
 pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {
     let (recipe, dir, history) = standing(&arguments.recipe, arguments.parameters, arguments.dir)?;
     let walk = Walk::where_possible(&recipe.campaign, &dir, &history);
-    let explanation = Explanation { walk: &walk, history: &history, dir: &dir };
+    let stages = find(&walk, &arguments.stage)?;
+    let mut explanation = Explanation { walk, history: &history, dir: &dir };
     let mut said = Vec::new();
-    for n in find(&walk, &arguments.stage)? {
-        explanation.stage(n, &mut said);
-    }
-    Ok(())
+    stages.into_iter().try_for_each(|n| explanation.stage(n, &mut said))
 }
 
 struct Explanation<'a> {
-    walk: &'a Walk<'a>,
+    walk: Walk<'a>,
     history: &'a History,
     dir: &'a Path,
 }
 
 impl Explanation<'_> {
     /// Prints what there is to say of stage `n`, and then of what it waits for; each stage once.
-    fn stage(&self, n: usize, said: &mut Vec<usize>) {
+    ///
+    /// # Errors
+    /// What hindered looking at one of these.
+    fn stage(&mut self, n: usize, said: &mut Vec<usize>) -> Result<(), PipelineError> {
         if said.contains(&n) {
-            return;
+            return Ok(());
         }
         said.push(n);
+        self.walk.look(n, self.history)?;
         let stage = self.walk.stage(n);
         let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
         print(&format!("{:>3}  {}{folder}: {}", n + 1, stage.kind(), stage.describe()));
         let (lines, causes) = self.reasons(n);
         lines.iter().for_each(|line| print(&format!("     {line}")));
-        causes.into_iter().for_each(|cause| self.stage(cause, said));
+        causes.into_iter().try_for_each(|cause| self.stage(cause, said))
     }
 
     /// Why stage `n` is where it is, and the stages that this comes from.

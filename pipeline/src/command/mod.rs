@@ -76,15 +76,20 @@ fn stored(folder: &CampaignFolder) -> Result<(Recipe, Manifest), PipelineError> 
     Ok((recipe::evaluate(source, manifest.parameters.clone())?, manifest))
 }
 
+/// Evaluates the recipe in a file, whose path becomes absolute, so that a later `resume` finds the files that it names.
+fn evaluated(path: &Path, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
+    let mut source = read(path)?;
+    source.path = std::path::absolute(path).map_err(PipelineError::io(path))?;
+    recipe::evaluate(source, given)
+}
+
 /// A recipe's campaign as it stands: what it evaluates to, its folder, and what has happened there, if anything has.
 fn standing(
     path: &Path,
     parameters: Vec<(String, String)>,
     dir: Option<PathBuf>,
 ) -> Result<(Recipe, PathBuf, History), PipelineError> {
-    let mut source = read(path)?;
-    source.path = std::path::absolute(path).map_err(PipelineError::io(path))?;
-    let recipe = recipe::evaluate(source, given(parameters)?)?;
+    let recipe = evaluated(path, given(parameters)?)?;
     let dir = directory(dir, path);
     let history = happened(&dir)?;
     Ok((recipe, dir, history))

@@ -1,6 +1,6 @@
 //! `comove run` and `comove resume`.
 
-use super::{directory, given, happened, print, read, report, stored};
+use super::{directory, evaluated, given, happened, print, read, report, stored};
 use crate::campaign::select::Choice;
 use crate::cli::{self, Cli, Machine};
 use crate::control::{Control, Walltime};
@@ -29,13 +29,14 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let walltime = arguments.machine.walltime.map(Walltime::from_now);
     let path = arguments.recipe.expect("clap asks for a recipe");
     let parameters = given(arguments.parameters)?;
-    let mut source = read(&path)?;
-    // absolute, so that a later `resume` finds the files that the recipe names
-    source.path = std::path::absolute(&path).map_err(PipelineError::io(&path))?;
-    let recipe = recipe::evaluate(source, parameters.clone())?;
+    let recipe = evaluated(&path, parameters.clone())?;
     let slots = slots(&arguments.machine)?;
     let dir = directory(arguments.dir, &path);
-    let choice = Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?;
+    let choice = if arguments.only.is_empty() && arguments.force.is_empty() {
+        Choice::all(&recipe.campaign)
+    } else {
+        Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?
+    };
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;

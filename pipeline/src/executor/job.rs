@@ -31,8 +31,8 @@ impl Job {
         let _span = tracing::info_span!("stage", folder = %resolved.folder).entered();
         let _phase = match self.node.stage().kind() {
             "evolve" => tracing::Span::none(),
-            kind if kind.starts_with("ic_") => tracing::trace_span!(target: "comove::phase", "initial"),
-            _ => tracing::trace_span!(target: "comove::phase", "analysis"),
+            kind if kind.starts_with("ic_") => tracing::trace_span!(target: comove_sim::PHASE, "initial"),
+            _ => tracing::trace_span!(target: comove_sim::PHASE, "analysis"),
         }
         .entered();
         let folder = executor.folder.path().join(&resolved.folder);

@@ -27,8 +27,8 @@ pub(super) struct Schedule<'a> {
     walk: Walk<'a>,
     slots: Slots,
     stages: Vec<Course>,
-    /// What was begun or forgotten in this process, by fingerprint: neither is to be done to a stage that is the same.
-    touched: BTreeSet<String>,
+    /// What was begun in this process, by fingerprint: the same is not forgotten or verified again.
+    begun: BTreeSet<String>,
     running: BTreeMap<usize, Running>,
     room: Room,
     errors: Vec<PipelineError>,
@@ -94,8 +94,8 @@ impl<'a> Schedule<'a> {
         };
         let stages: Vec<Course> = walk.positions().map(course).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
-        let (touched, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
-        Self { executor, walk, slots, stages, touched, running, room: Room::default(), errors, closed: false, total }
+        let (begun, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
+        Self { executor, walk, slots, stages, begun, running, room: Room::default(), errors, closed: false, total }
     }
 
     /// Whether nothing is being done, nor will be.
@@ -186,7 +186,7 @@ impl<'a> Schedule<'a> {
         let ledger = self.executor.ledger;
         let standing = self.walk.look(n, &ledger.history())?;
         let Some(resolved) = self.walk.resolved(n) else { return Ok(standing) };
-        if self.touched.contains(&resolved.fingerprint) {
+        if self.begun.contains(&resolved.fingerprint) {
             return Ok(standing);
         }
         if self.stages[n].forced {
@@ -198,7 +198,8 @@ impl<'a> Schedule<'a> {
             return Ok(standing);
         }
         verify(self.walk.stage(n), resolved, self.executor)?;
-        self.walk.look_again(n, &ledger.history())
+        self.walk.set_aside(n);
+        self.walk.look(n, &ledger.history())
     }
 
     /// Begins stage `n`, together with all that are the same and ready, if there is room for it.
@@ -228,7 +229,7 @@ impl<'a> Schedule<'a> {
         let node = self.joined(&stages);
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
         let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
-        let forgets = self.touched.insert(fingerprint.clone()) && self.stages[n].forced;
+        let forgets = self.begun.insert(fingerprint.clone()) && self.stages[n].forced;
         let job = Job { node, resolved, device };
         let forgotten = if forgets { forget(&job.resolved, self.executor) } else { Ok(()) };
         if let Err(error) = forgotten.and_then(|()| job.begin(self.executor)) {

@@ -66,7 +66,7 @@ impl Ledger {
 
 impl State {
     fn append(&mut self, line: &[u8], path: &Path) -> io::Result<()> {
-        let _phase = tracing::trace_span!(target: "comove::phase", "ledger").entered();
+        let _phase = tracing::trace_span!(target: comove_sim::PHASE, "ledger").entered();
         self.drop_torn_line(path)?;
         self.file.write_all(line)?;
         self.file.sync_data()?;

@@ -2,6 +2,7 @@
 
 use super::closure::Closure;
 use super::measure::RESULT;
+use super::result::read_json;
 use super::section::{self, Section};
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -43,7 +44,7 @@ impl Stage for Combine {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let entries = work.inputs.iter().map(|inputs| entry(inputs)).collect::<Result<Array, _>>()?;
+        let entries = work.inputs.iter().map(|inputs| entry(inputs, work)).collect::<Result<Array, _>>()?;
         let (result, drawn) = self.closure.call(entries, work)?;
         let mut section = Section::new(format!("Combined: {}", self.closure.name), String::new());
         self.closure.show("Result", &result, &mut section);
@@ -56,15 +57,13 @@ impl Stage for Combine {
 
 /// What the closure sees of a stage: a run's outputs, a measurement's results, or what an analysis has left as JSON, by
 /// the files' names.
-fn entry(inputs: &[Input]) -> Result<Dynamic, PipelineError> {
+fn entry(inputs: &[Input], work: &Work<'_>) -> Result<Dynamic, PipelineError> {
     if inputs.iter().any(|input| input.moment.is_some()) {
-        return Ok(Dynamic::from(RunView::new(inputs)));
+        return Ok(Dynamic::from(RunView::new(inputs, work.snapshots)));
     }
     let mut map = Map::new();
     for input in inputs {
-        let text = std::fs::read(&input.path).map_err(PipelineError::io(&input.path))?;
-        let value: Value = serde_json::from_slice(&text)
-            .map_err(|e| PipelineError::input(&input.path, format!("not a result: {e}")))?;
+        let value: Value = read_json(&input.path)?;
         if input.name() == RESULT {
             // a measurement: the last moment's result, with its z or t, and those of all moments
             let last = value.as_array().and_then(|all| all.last()).and_then(Value::as_object);

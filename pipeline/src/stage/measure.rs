@@ -1,6 +1,7 @@
 //! `measure`: what a closure of the recipe computes from a snapshot.
 
 use super::closure::Closure;
+use super::result::read_json;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::campaign::Node;
@@ -29,9 +30,7 @@ impl Measured {
     /// # Errors
     /// [`PipelineError::Io`]; [`PipelineError::Input`] if the result holds no such value or one of another type.
     pub fn read<T: DeserializeOwned>(&self, file: &Path) -> Result<T, PipelineError> {
-        let text = std::fs::read(file).map_err(PipelineError::io(file))?;
-        let results: Vec<Value> =
-            serde_json::from_slice(&text).map_err(|e| PipelineError::input(file, format!("not a result: {e}")))?;
+        let results: Vec<Value> = read_json(file)?;
         let result = results.last().map(|entry| &entry["result"]);
         let value = self.path.iter().fold(result, |value, name| value.and_then(|v| v.get(name)));
         let wrong = |what: String| PipelineError::input(file, format!("{}: {what}", self.path.join(".")));

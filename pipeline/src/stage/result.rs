@@ -5,7 +5,17 @@ use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
 use comove_sim::snapshot::file_digest;
 use comove_sim::{Role, SimError};
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
+
+/// What a stage has left as JSON in `file`.
+///
+/// # Errors
+/// [`PipelineError::Io`]; [`PipelineError::Input`] if the file holds something else.
+pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, PipelineError> {
+    let text = std::fs::read(file).map_err(PipelineError::io(file))?;
+    serde_json::from_slice(&text).map_err(|e| PipelineError::input(file, format!("not a result: {e}")))
+}
 
 /// What a finished stage has left.
 #[derive(Clone, Debug)]

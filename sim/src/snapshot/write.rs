@@ -20,7 +20,7 @@ const CHUNK_PATCHES: usize = 128;
 
 /// Writes a snapshot; see [`Snapshot::write`].
 pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError> {
-    let _phase = tracing::trace_span!(target: "comove::phase", "snapshot").entered();
+    let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
     let groups = snapshot.state.tree.group_count();
     assert_eq!(snapshot.state.fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
     let potential = !snapshot.state.potential.is_empty();

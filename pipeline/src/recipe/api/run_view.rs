@@ -5,8 +5,8 @@ use super::snapshot_view::SnapshotView;
 use crate::moment::{Moment, list};
 use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::Refusal;
+use crate::snapshots::Snapshots;
 use crate::stage::Input;
-use comove_sim::Snapshot;
 use rhai::{Dynamic, Engine};
 use std::sync::Arc;
 
@@ -28,12 +28,13 @@ pub const RUN_OUTPUTS: Type = Type {
 #[derive(Clone, Debug)]
 pub struct RunView {
     outputs: Arc<Vec<Input>>,
+    snapshots: Snapshots,
 }
 
 impl RunView {
-    /// Of these snapshots.
-    pub fn new(outputs: &[Input]) -> Self {
-        Self { outputs: Arc::new(outputs.to_vec()) }
+    /// Of these outputs, which are read as the campaign's stages read them.
+    pub fn new(outputs: &[Input], snapshots: &Snapshots) -> Self {
+        Self { outputs: Arc::new(outputs.to_vec()), snapshots: snapshots.clone() }
     }
 
     fn moments(&self) -> Vec<Moment> {
@@ -48,7 +49,7 @@ pub fn register(engine: &mut Engine) {
         .register_get("outputs", |run: &mut RunView| {
             run.moments().iter().map(|moment| Dynamic::from(moment.value())).collect::<rhai::Array>()
         })
-        .register_fn("snapshot", |run: &mut RunView| snapshot(run.outputs.last()))
+        .register_fn("snapshot", |run: &mut RunView| snapshot(run, run.outputs.last()))
         .register_fn("snapshot", at)
         .register_fn("snapshot", |run: &mut RunView, when: i64| at(run, when as f64));
 }
@@ -57,11 +58,11 @@ fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
     let moments = run.moments();
     let found = moments.iter().position(|moment| moment.value() == when);
     let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
-    snapshot(Some(&run.outputs[found.ok_or_else(missing)?]))
+    snapshot(run, Some(&run.outputs[found.ok_or_else(missing)?]))
 }
 
-fn snapshot(output: Option<&Input>) -> Bound<SnapshotView> {
+fn snapshot(run: &RunView, output: Option<&Input>) -> Bound<SnapshotView> {
     let input = output.ok_or_else(|| Refusal::error("snapshot", "the run has no output", None))?;
-    let snapshot = Snapshot::read(&input.path).map_err(|e| Refusal::error("snapshot", e, None))?;
-    Ok(SnapshotView::new(Arc::new(snapshot)))
+    let snapshot = run.snapshots.read(input).map_err(|e| Refusal::error("snapshot", e, None))?;
+    Ok(SnapshotView::new(snapshot))
 }
