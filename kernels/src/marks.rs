@@ -137,7 +137,7 @@ pub(crate) fn reach(rows: &[u16]) -> u32 {
 }
 
 /// A cube of bits, `[24, 24]` rows: bit and row `n` are cell `n − 4` of the group.
-type Bits = [u32; WIDTH * WIDTH];
+pub(crate) type Bits = [u32; WIDTH * WIDTH];
 
 /// The cells of a group's block whose faces are swept at first order, pass by pass.
 pub(crate) struct FirstOrderCells {

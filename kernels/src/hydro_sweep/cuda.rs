@@ -7,6 +7,7 @@ use crate::cuda::level::Level;
 use crate::cuda::{CudaDevice, launch};
 use crate::ghosts::{Earlier, cuda::EarlierPointers};
 use crate::layout::{FIELDS, GROUP, HYDRO_GHOSTS};
+use crate::marks::Bits;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::report::GroupReport;
@@ -28,11 +29,15 @@ struct Sweep<T> {
     reports: Pointer<GroupReport>,
     marked: Pointer<u32>,
     shells: Pointer<T>,
+    redos: Pointer<Redo>,
     groups: u32,
     dt_over_dx: T,
     axes: [i32; 3],
     eos: Eos<T>,
 }
+
+/// `Redo` of `sweep.cuh`: the rows of three cubes of marks.
+type Redo = [Bits; 3];
 
 /// A part of a group that one block sweeps: 16 × y × z cells.
 struct Tile {
@@ -83,26 +88,30 @@ pub(super) fn hydro_sweep<T: Real>(
 ) -> Swept {
     let swept = redo.map_or(tables.len(), <[u32]>::len);
     let fits = device.shared_bytes_per_block() >= WHOLE.shared_bytes::<T>() as usize + STATIC;
-    // where the groups do not fill the GPU, more and smaller blocks finish earlier
-    let fills = swept >= device.multiprocessors() as usize;
+    let multiprocessors = device.multiprocessors() as usize;
     let order = match parameters.axes {
         [0, 1, 2] => "_xyz",
         [2, 1, 0] => "_zyx",
         _ => "",
     };
-    let (tile, kernel) = match (redo.is_some(), device.exact()) {
-        (true, false) => (QUARTER, "hydro_redo".into()),
-        (true, true) => (QUARTER, "hydro_redo_exact".into()),
-        (false, true) => (QUARTER, "hydro_sweep_exact".into()),
-        (false, false) if T::BYTES == 4 && fits && fills && !order.is_empty() => {
-            (WHOLE, format!("hydro_sweep_group{order}"))
-        }
+    let (what, enough) = match redo {
+        // half as many groups as multiprocessors: their quarters would be two to a multiprocessor and no faster
+        Some(_) => ("redo", multiprocessors / 2),
+        None => ("sweep", multiprocessors),
+    };
+    // where the groups do not fill the GPU, more and smaller blocks finish earlier
+    let whole = T::BYTES == 4 && fits && swept >= enough && !order.is_empty();
+    let (tile, kernel) = match (device.exact(), whole) {
+        (true, _) => (QUARTER, format!("hydro_{what}_exact")),
+        (false, true) => (WHOLE, format!("hydro_{what}_group{order}")),
+        (false, false) if redo.is_some() => (QUARTER, "hydro_redo_quarter".into()),
         (false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
     };
     let tiles = swept * tile.per_group();
     // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another
-    let blocks = tiles.min(device.multiprocessors() as usize * if tile.threads == 512 { 1 } else { 2 });
+    let blocks = tiles.min(multiprocessors * if tile.threads == 512 { 1 } else { 2 });
     let shells = Array::<T>::room(device, blocks * tile.shell_values()).expect("room for ghost cells");
+    let redos = Array::<Redo>::room(device, if redo.is_some() { blocks } else { 0 }).expect("room for marks");
     let list = redo.map(|groups| Array::of(device, groups).expect("room for a list"));
     let reports = Array::<GroupReport>::room(device, tiles).expect("room for reports");
     let marked = Array::<u32>::zeros(device, 1).expect("room for a number");
@@ -119,6 +128,7 @@ pub(super) fn hydro_sweep<T: Real>(
         reports: reports.pointer(),
         marked: marked.pointer(),
         shells: shells.pointer(),
+        redos: redos.pointer(),
         groups: swept as u32,
         dt_over_dx: parameters.dt_over_dx,
         axes: parameters.axes.map(|axis| axis as i32),

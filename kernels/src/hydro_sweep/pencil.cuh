@@ -16,16 +16,18 @@ template <typename A, bool REDO, typename T, typename Load, typename Again, type
 __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
                                              Again again, Face face, Store store, Survey survey) {
     const T half_step = dt_over_dx * T(0.25), step = dt_over_dx * T(0.5);
-    // of the cell before the present one: itself, its F^R, the first-order flux through its low face (and those
-    // of the two before it)
-    T u1[FIELDS], right1[FIELDS], upwind1[FIELDS], upwind2[FIELDS], upwind3[FIELDS];
+    // of the cell before the present one: itself, its F^R, the first-order flux through its low face
+    T u1[FIELDS], right1[FIELDS], upwind1[FIELDS];
+    // first-order fluxes that faces will take, by the last two bits of the face's number: in memory, so that a redo has
+    // as many registers as a sweep
+    T upwind_of_face[REDO ? 4 : 1][FIELDS];
     // at half time, of the second cell before: F^R and F^L, and their changes from the third
     T right_2[FIELDS], right_change[FIELDS], left_2[FIELDS], left_change[FIELDS];
     // what moves right through the low face of the second cell before; the flux through that of the third
     T moving_right[FIELDS], flux_before[FIELDS];
 #pragma unroll
     for (int f = 0; f < FIELDS; f++) {
-        u1[f] = right1[f] = upwind1[f] = upwind2[f] = upwind3[f] = T(0.0);
+        u1[f] = right1[f] = upwind1[f] = T(0.0);
         right_2[f] = right_change[f] = left_2[f] = left_change[f] = moving_right[f] = flux_before[f] = T(0.0);
     }
     // fetched while the cell before it is worked on
@@ -53,13 +55,13 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
         for (int f = 0; f < FIELDS; f++) {
             const T upwind = upwind_flux(right1[f], left[f]);
             half[f] = updated<A>(u1[f], half_step, upwind1[f], upwind);
-            if (REDO) {
-                upwind3[f] = upwind2[f];
-                upwind2[f] = upwind1[f];
-            }
             upwind1[f] = upwind;
             right1[f] = right[f];
             u1[f] = u[f];
+        }
+        if (REDO && first_order >> n & 1) {
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) upwind_of_face[n & 3][f] = upwind1[f];
         }
         if (n < 2) continue;
         survey(n - 1, seen);
@@ -78,7 +80,7 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
         if (n < 5) continue;
         if (REDO && first_order >> (n - 2) & 1) {
 #pragma unroll
-            for (int f = 0; f < FIELDS; f++) flux[f] = upwind3[f];
+            for (int f = 0; f < FIELDS; f++) flux[f] = upwind_of_face[(n - 2) & 3][f];
         }
         face(n - 2, flux);
         if (n >= 6) {

@@ -10,6 +10,11 @@
 #include "hydro_sweep/pencil.cuh"
 #include "marks.cuh"
 
+/// The cells whose faces are swept at first order, pass by pass.
+struct Redo {
+    MarkBits passes[3];
+};
+
 /// What a sweep gets, as hydro_sweep/cuda.rs passes it.
 template <typename T> struct Sweep {
     Level level;
@@ -24,6 +29,7 @@ template <typename T> struct Sweep {
     GroupReport *reports;  // [groups swept, tiles]
     uint32_t *marked;      // their sum of newly marked cells
     T *shells;             // room of a Shell for each block
+    Redo *redos;           // for a redo, the same
     uint32_t groups;       // to sweep
     T dt_over_dx;
     int axes[3];
@@ -224,11 +230,6 @@ template <typename T> struct Permuted {
     }
 };
 
-/// Rows of first-order cells, pass by pass, and how they are counted.
-struct Redo {
-    MarkBits passes[3];
-};
-
 /// The low faces of a pencil's cells that take the first-order flux, bit n for cell n of the pencil; the pencil begins at
 /// cell `first` of the block of 22 cells and stands at (a, b) of that block on the other axes.
 __device__ inline uint32_t first_order_faces(const MarkBits &bits, int axis, int first, int a, int b) {
@@ -259,8 +260,8 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     __shared__ Surrounded around;
     __shared__ uint32_t marked, reach, redone, first_redone, redone_faces;
     __shared__ uint16_t rows[Y * Z];
-    __shared__ typename std::conditional<REDO, Redo, char>::type redo;
 
+    Redo &redo = sweep.redos[REDO ? blockIdx.x : 0];
     T *shell = sweep.shells + size_t(blockIdx.x) * FIELDS * Shell<Y, Z>::CELLS;
     for (uint32_t unit = blockIdx.x; unit < sweep.groups * Shape::TILES; unit += gridDim.x) {
     __syncthreads();

@@ -9,7 +9,7 @@ use comove_kernels::{Device, isa};
 pub(super) fn doctor() {
     let found = gpus();
     let mut lines = vec![("comove", env!("CARGO_PKG_VERSION").into()), ("CPU", cpu())];
-    lines.extend(gpu_lines(&found, |gpu| Device::cuda(gpu.ordinal, 1).err().map(|e| e.to_string())));
+    lines.extend(gpu_lines(&found, free_memory));
     lines.push(("HDF5", format!("{}, built in", comove_sim::snapshot::hdf5_version())));
     lines.push(("MPI", "built without: a run has one process, on one machine".into()));
     lines.iter().for_each(|(what, text)| print(&format!("{what:<7} {text}")));
@@ -25,8 +25,14 @@ fn cpu() -> String {
     format!("{cores} cores, instructions {}{slow}, {free} free", isa::name())
 }
 
-/// Of the GPUs and what belongs to them; `unusable` says why one cannot be opened.
-fn gpu_lines(found: &Result<Gpus, String>, unusable: impl Fn(&Gpu) -> Option<String>) -> Vec<(&'static str, String)> {
+/// Bytes that a GPU has free for a run, or why it cannot be opened.
+fn free_memory(gpu: &Gpu) -> Result<f64, String> {
+    let device = Device::cuda(gpu.ordinal, 1).map_err(|e| e.to_string())?;
+    device.free_bytes().map(|bytes| bytes as f64).ok_or_else(|| "its free memory is unknown".into())
+}
+
+/// Of the GPUs and what belongs to them; `free` tells the bytes that are free on one, or why it cannot be opened.
+fn gpu_lines(found: &Result<Gpus, String>, free: impl Fn(&Gpu) -> Result<f64, String>) -> Vec<(&'static str, String)> {
     let found = match found {
         Ok(found) => found,
         Err(reason) => return vec![("GPU", format!("none: {reason}; {}", remedy(reason)))],
@@ -36,9 +42,9 @@ fn gpu_lines(found: &Result<Gpus, String>, unusable: impl Fn(&Gpu) -> Option<Str
     lines.extend(found.gpus.iter().map(|gpu| {
         let [major, minor] = gpu.capability;
         let memory = gpu.memory as f64 / GIB;
-        let state = match unusable(gpu) {
-            None => "ready".into(),
-            Some(reason) => format!(
+        let state = match free(gpu) {
+            Ok(free) => format!("ready, {:.1} GiB free", free / GIB),
+            Err(reason) => format!(
                 "cannot be used: {reason}; its kernels need compute capability 8.0 and a driver for the CUDA that \
                  built them: update the driver, or compute with --device cpu"
             ),
@@ -76,18 +82,18 @@ mod tests {
     /// The lines with nothing, with a GPU that works beside one that is too old, and with cuFFT missing.
     #[test]
     fn every_finding_has_a_remedy() {
-        let none = gpu_lines(&Err("this program was built without CUDA".into()), |_| None);
+        let none = gpu_lines(&Err("this program was built without CUDA".into()), |_| Ok(GIB));
         assert_eq!(none.len(), 1);
         assert!(none[0].1.contains("--features cuda"), "{none:?}");
-        let none = gpu_lines(&Err("no NVIDIA driver or GPU was found on this machine".into()), |_| None);
+        let none = gpu_lines(&Err("no NVIDIA driver or GPU was found on this machine".into()), |_| Ok(GIB));
         assert!(none[0].1.contains("install NVIDIA's driver"), "{none:?}");
 
         let gpu = |ordinal, capability| Gpu { ordinal, name: "H200".into(), memory: 3 << 29, capability };
         let mut found = Gpus { cuda_version: [13, 0], gpus: vec![gpu(0, [9, 0]), gpu(1, [7, 5])], cufft: None };
-        let too_old = |gpu: &Gpu| (gpu.capability[0] < 8).then(|| "no kernel image".into());
+        let too_old = |gpu: &Gpu| if gpu.capability[0] < 8 { Err("no kernel image".into()) } else { Ok(GIB) };
         let lines = gpu_lines(&Ok(found.clone()), too_old);
         assert_eq!(lines.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["driver", "GPU", "GPU", "cuFFT"]);
-        assert_eq!(lines[1].1, "cuda:0, H200, 1.5 GiB, compute capability 9.0: ready");
+        assert_eq!(lines[1].1, "cuda:0, H200, 1.5 GiB, compute capability 9.0: ready, 1.0 GiB free");
         assert!(lines[2].1.contains("cannot be used: no kernel image; its kernels need"), "{lines:?}");
         assert!(lines[3].1.contains("libcufft.so.12"), "{lines:?}");
         (found.cufft, found.gpus) = (Some("12.0.0".into()), Vec::new());
