@@ -63,6 +63,24 @@ pub enum Command {
     Docs(Docs),
     /// Say what this machine and this program can compute with, what is missing, and what would help
     Doctor,
+    /// Read a file in the place of the process that asks, which a damaged one might crash
+    #[command(hide = true, subcommand)]
+    Trial(Trial),
+}
+
+/// What is read on trial.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Trial {
+    /// A snapshot
+    Snapshot {
+        /// The file
+        file: PathBuf,
+    },
+    /// The mesh of an initial condition
+    Mesh {
+        /// What to load, as JSON
+        ic: String,
+    },
 }
 
 /// What a running campaign can be asked for.

@@ -8,6 +8,7 @@
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
+//! | [`trial`] | files that nobody vouches for, read by a child process first |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
 //! | [`progress`], [`logging`], [`control`] | the terminal, the log file, what is asked for from outside |
 //! | [`moment`] | redshift or time: where a run is |
@@ -32,5 +33,6 @@ pub mod progress;
 pub mod recipe;
 pub mod snapshots;
 pub mod stage;
+pub mod trial;
 
 pub use error::PipelineError;

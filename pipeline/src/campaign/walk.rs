@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
     pub fn look(&mut self, n: usize, history: &History) -> Result<Standing, PipelineError> {
         let stage = self.stage(n);
         if self.results[n].is_none()
-            && let Some(given) = stage.given()
+            && let Some(given) = stage.given(history)
         {
             self.results[n] = Some(given?);
         }

@@ -3,25 +3,26 @@
 use super::print;
 use crate::error::PipelineError;
 use crate::moment::Moment;
+use crate::trial;
 use comove_sim::{Coordinates, Precision, Snapshot};
 use std::path::Path;
 
-/// Reads a snapshot, which checks its digests, and prints what it says of itself.
+/// Has a snapshot read, which checks its digests, and prints what it says of itself.
 pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
-    let snapshot = Snapshot::read(file)?;
-    let header = &snapshot.header;
-    let tree = &snapshot.state.tree;
+    trial::snapshot(file)?;
+    let (header, tree) = Snapshot::read_tree(file)?;
     print(&format!("{}: {}, every digest matches", file.display(), header.role.name()));
     let (moment, length) = match header.coordinates {
-        Coordinates::Comoving => (format!("{}, a = {}", Moment::of(header), header.a), "Mpc/h"),
-        Coordinates::Plain => (Moment::of(header).to_string(), "in code units"),
+        Coordinates::Comoving => (format!("{}, a = {}", Moment::of(&header), header.a), "Mpc/h"),
+        Coordinates::Plain => (Moment::of(&header).to_string(), "in code units"),
     };
     print(&format!("  {moment}, step {}", header.step));
     let precision = match header.precision {
         Precision::Single => "single",
         Precision::Double => "double",
     };
-    let [x, y, z] = snapshot.box_lengths();
+    let width = |level: usize| header.box_length / tree.cells(level)[0] as f64;
+    let [x, y, z] = tree.cells(0).map(|n| n as f64 * width(0));
     let lengths = if x == y && y == z { x.to_string() } else { format!("{x} × {y} × {z}") };
     print(&format!("  box {lengths} {length}, {precision} precision"));
     if let Some(c) = header.cosmology {
@@ -33,7 +34,7 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
     }
     let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
     for (level, (fraction, leaves)) in shares {
-        let width = snapshot.cell_width(level);
+        let width = width(level);
         print(&format!("  level {level}: cells of {width} {length}, {:.4} of the box, {leaves} leaf cells", fraction));
     }
     for (name, value) in header.provenance.as_object().into_iter().flatten() {

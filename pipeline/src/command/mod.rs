@@ -16,6 +16,7 @@ use crate::error::PipelineError;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{History, history};
 use crate::recipe::{self, Recipe, Source};
+use crate::trial;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,7 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
             doctor::doctor();
             Ok(())
         }
+        Command::Trial(file) => trial::read(file),
     }
 }
 

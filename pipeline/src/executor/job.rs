@@ -42,6 +42,7 @@ impl Job {
             folder: folder.clone(),
             fingerprint: &resolved.fingerprint,
             inputs: resolved.inputs.clone(),
+            files: &resolved.files,
             snapshots: &executor.snapshots,
             device: &self.device,
             ledger: executor.ledger,

@@ -6,7 +6,7 @@ use super::room::Room;
 use super::slots::{Place, Slots};
 use crate::campaign::{Node, Resolved, Standing, Walk};
 use crate::error::PipelineError;
-use crate::ledger::Event;
+use crate::ledger::{Artefact, Event};
 use crate::progress::Total;
 use crate::stage::evolve::Evolve;
 use crate::stage::{Memory, StageResult};
@@ -185,7 +185,10 @@ impl<'a> Schedule<'a> {
     fn look(&mut self, n: usize) -> Result<Standing, PipelineError> {
         let ledger = self.executor.ledger;
         let standing = self.walk.look(n, &ledger.history())?;
-        let Some(resolved) = self.walk.resolved(n) else { return Ok(standing) };
+        let Some(resolved) = self.walk.resolved(n) else {
+            self.note_trials(n)?;
+            return Ok(standing);
+        };
         if self.begun.contains(&resolved.fingerprint) {
             return Ok(standing);
         }
@@ -200,6 +203,18 @@ impl<'a> Schedule<'a> {
         verify(self.walk.stage(n), resolved, self.executor)?;
         self.walk.set_aside(n);
         self.walk.look(n, &ledger.history())
+    }
+
+    /// Enters into the ledger that the snapshots of stage `n`, which were given, have been read on trial.
+    fn note_trials(&self, n: usize) -> Result<(), PipelineError> {
+        let ledger = self.executor.ledger;
+        let Some(given) = self.walk.result(n) else { return Ok(()) };
+        for snapshot in given.snapshots.iter().filter(|snapshot| !ledger.history().vouches_for(&snapshot.digest)) {
+            let file = given.folder.join(&snapshot.file).display().to_string();
+            let digest = snapshot.digest.clone();
+            ledger.append(Event::InputTried { file: Artefact { file, digest } })?;
+        }
+        Ok(())
     }
 
     /// Begins stage `n`, together with all that are the same and ready, if there is room for it.

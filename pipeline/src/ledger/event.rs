@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of this format. A program refuses a ledger with a higher one.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -173,6 +173,11 @@ pub enum Event {
     StageRemoved {
         /// Its fingerprint.
         fingerprint: String,
+    },
+    /// A file from outside, which HDF5 reads, was read to its end on trial: the same is not tried again.
+    InputTried {
+        /// The file.
+        file: Artefact,
     },
     /// The process was asked to stop; everything is saved.
     CampaignInterrupted {

@@ -44,6 +44,8 @@ pub struct History {
     /// The folders of all stages.
     folders: BTreeSet<String>,
     begun: usize,
+    /// Digests of all files that were made here, or read on trial.
+    known: BTreeSet<String>,
 }
 
 impl History {
@@ -55,6 +57,11 @@ impl History {
     /// All stages that were ever begun, by fingerprint.
     pub fn stages(&self) -> impl Iterator<Item = (&str, &StageHistory)> {
         self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
+    }
+
+    /// Whether a file with this digest was made here, or read to its end on trial: then HDF5 opens it without harm.
+    pub fn vouches_for(&self, digest: &str) -> bool {
+        self.known.contains(digest)
     }
 
     /// The name of a stage's folder: the one it has, or its label and as many digits of its fingerprint, six or more, as
@@ -88,6 +95,7 @@ impl History {
             }
             Event::RunContinued { .. } => {}
             Event::SnapshotWritten { fingerprint, snapshot } => {
+                self.known.insert(snapshot.digest.clone());
                 let stage = self.of(fingerprint);
                 stage.refused.retain(|(file, _)| *file != snapshot.file);
                 let snapshots = &mut stage.snapshots;
@@ -107,6 +115,7 @@ impl History {
                 }
             }
             Event::StageFinished { fingerprint, artefacts } => {
+                self.known.extend(artefacts.iter().map(|file| file.digest.clone()));
                 let stage = self.of(fingerprint);
                 stage.artefacts = Some(artefacts.clone());
                 stage.failure = None;
@@ -120,6 +129,7 @@ impl History {
                 stage.snapshots.clear();
                 stage.forced = true;
             }
+            Event::InputTried { file } => _ = self.known.insert(file.digest.clone()),
             Event::StageRemoved { fingerprint } => {
                 if let Some(stage) = self.stages.remove(fingerprint) {
                     self.folders.remove(&stage.folder);
@@ -181,6 +191,27 @@ mod tests {
         assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");
         assert_eq!(history.folder_of("halos", &"a".repeat(64)), "slice-aaaaaa");
         assert_eq!(history.folder_of("halos", &"b".repeat(64)), "halos-bbbbbb");
+    }
+
+    /// What was made here or read on trial is known, whatever has become of it since.
+    #[test]
+    fn known_files_are_vouched_for() {
+        let mut history = History::default();
+        let file = |digest: &str| Artefact { file: "x.h5".into(), digest: digest.into() };
+        let fingerprint = "f".to_owned();
+        let snapshot =
+            r#"{"file":"c.h5","digest":"snapshot","role":"checkpoint","a":0.3,"z":2.0,"step":9,"lasting":false}"#;
+        let snapshot: SnapshotFile = serde_json::from_str(snapshot).unwrap();
+        for event in [
+            Event::InputTried { file: file("tried") },
+            Event::SnapshotWritten { fingerprint: fingerprint.clone(), snapshot },
+            Event::StageFinished { fingerprint: fingerprint.clone(), artefacts: vec![file("mesh")] },
+            Event::StageRemoved { fingerprint },
+        ] {
+            history.add(&event);
+        }
+        assert!(["tried", "snapshot", "mesh"].into_iter().all(|digest| history.vouches_for(digest)));
+        assert!(!history.vouches_for("other"));
     }
 
     /// Ledgers of before stages told what they are.

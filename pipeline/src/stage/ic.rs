@@ -7,6 +7,7 @@ use super::extents::Extents;
 use super::section::Section;
 use super::{Input, Memory, Stage, Work};
 use crate::error::PipelineError;
+use crate::trial;
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
 use comove_kernels::Device;
@@ -158,7 +159,14 @@ impl Stage for InitialCondition {
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             match self {
                 Self::Gaussian(ic) => ic.generate(&report)?,
-                Self::Load(ic) => ic.load(&report)?,
+                Self::Load(ic) => {
+                    let history = work.ledger.history();
+                    let is_known = work.files.iter().all(|file| history.vouches_for(&file.digest));
+                    if ic.format == LoadFormat::ComoveIc && !is_known {
+                        trial::mesh(ic)?;
+                    }
+                    ic.load(&report)?
+                }
             }
         };
         mesh_file::write(&work.path(MESH), &mesh, &self.header())?;

@@ -34,7 +34,7 @@ pub mod section;
 pub mod work;
 
 use crate::error::PipelineError;
-use crate::ledger::{SnapshotFile, StageHistory};
+use crate::ledger::{History, SnapshotFile, StageHistory};
 use comove_kernels::Device;
 use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
@@ -90,8 +90,9 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
         Selection::All.of(input)
     }
 
-    /// A result that is there already, without any work; `None` for all stages but [`saved`].
-    fn given(&self) -> Option<Result<StageResult, PipelineError>> {
+    /// A result that is there already, without any work; `None` for all stages but [`saved`]. Files that the history does
+    /// not vouch for are read on trial first.
+    fn given(&self, _history: &History) -> Option<Result<StageResult, PipelineError>> {
         None
     }
 

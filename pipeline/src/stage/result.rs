@@ -6,6 +6,7 @@ use crate::moment::{Moment, list};
 use comove_sim::snapshot::file_digest;
 use comove_sim::{Role, SimError};
 use serde::de::DeserializeOwned;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 /// What a stage has left as JSON in `file`.
@@ -153,16 +154,24 @@ pub fn digest_of(path: &Path) -> Result<String, PipelineError> {
 /// # Errors
 /// [`PipelineError::Input`] if it is not there or no regular file, which might never end; [`PipelineError::Io`].
 pub fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
-    if path.metadata().is_ok_and(|found| !found.is_file()) {
-        let reason = "not a regular file: give a file, not a folder, a device or a pipe";
-        return Err(PipelineError::input(path, reason));
-    }
-    digest_of(path).map_err(|error| match error {
+    regular_file(path).and_then(|_| digest_of(path)).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
         }
         other => other,
     })
+}
+
+/// What the system says of a file whose reading ends.
+///
+/// # Errors
+/// [`PipelineError::Input`] if it is no regular file, [`PipelineError::Io`] if it is not there.
+pub fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
+    let found = path.metadata().map_err(PipelineError::io(path))?;
+    if found.is_file() {
+        return Ok(found);
+    }
+    Err(PipelineError::input(path, "not a regular file: give a file, not a folder, a device or a pipe"))
 }
 
 #[cfg(test)]

@@ -3,17 +3,47 @@
 use super::result::{StageResult, digest_of_input};
 use super::{Stage, Work};
 use crate::error::PipelineError;
-use crate::ledger::SnapshotFile;
+use crate::ledger::{History, SnapshotFile};
 use crate::moment::Moment;
+use crate::trial;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// A snapshot file that is there already.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Saved {
     /// The file.
     pub path: PathBuf,
+    /// The digest of what was read on trial last, and why it could not be.
+    trial: Mutex<Option<(String, Option<String>)>>,
+}
+
+impl Saved {
+    /// The snapshot in this file.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, trial: Mutex::default() }
+    }
+
+    /// Reads the file, whose digest this is, on trial; once in the life of a process.
+    fn tried(&self, digest: &str) -> Result<(), PipelineError> {
+        let mut trial = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*trial {
+            Some((tried, None)) if tried == digest => return Ok(()),
+            Some((tried, Some(reason))) if tried == digest => return Err(PipelineError::input(&self.path, reason)),
+            _ => {}
+        }
+        let outcome = trial::snapshot(&self.path);
+        let refusal = match &outcome {
+            Ok(()) => None,
+            Err(PipelineError::Input { reason, .. }) => Some(reason.clone()),
+            // it may pass
+            Err(_) => return outcome,
+        };
+        *trial = Some((digest.to_owned(), refusal));
+        outcome
+    }
 }
 
 impl Stage for Saved {
@@ -33,9 +63,12 @@ impl Stage for Saved {
         vec![self.path.clone()]
     }
 
-    fn given(&self) -> Option<Result<StageResult, PipelineError>> {
+    fn given(&self, history: &History) -> Option<Result<StageResult, PipelineError>> {
         let result = || {
             let digest = digest_of_input(&self.path)?;
+            if !history.vouches_for(&digest) {
+                self.tried(&digest)?;
+            }
             let header = Snapshot::read_header(&self.path)?;
             let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
             let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -4,7 +4,7 @@ use super::result::Input;
 use super::section::{self, Section};
 use crate::control::Control;
 use crate::error::PipelineError;
-use crate::ledger::{Event, Ledger, StageHistory};
+use crate::ledger::{Artefact, Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::recipe::{Place, Program};
@@ -28,6 +28,8 @@ pub struct Work<'a> {
     pub fingerprint: &'a str,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
+    /// The files from outside that it reads, with their digests.
+    pub files: &'a [Artefact],
     /// The snapshots in memory.
     pub snapshots: &'a Snapshots,
     /// Where it computes.

@@ -1,6 +1,8 @@
 //! What a program said, and waiting for what it does.
 #![allow(dead_code)]
 
+pub(crate) mod fuzz;
+
 use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 

@@ -81,6 +81,14 @@ impl Snapshot {
         read::read(path)
     }
 
+    /// Reads everything of a file and verifies every dataset's digest, as [`Snapshot::read`] does, and keeps nothing.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn verify(path: &Path) -> Result<(), SimError> {
+        read::verify(path, path)
+    }
+
     /// Reads the header alone (digests verified).
     ///
     /// # Errors

@@ -53,7 +53,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
     let shared = session.clone();
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Run {
-        let node = Node::new(Saved { path: input_path(&shared, &file) }, Vec::new());
+        let node = Node::new(Saved::new(input_path(&shared, &file)), Vec::new());
         Run { node, outputs: None, problem: None }
     });
 }

@@ -1,0 +1,158 @@
+//! Files that nobody vouches for: HDF5's C library can crash on a damaged one, or never come back, so a child process
+//! reads it first, and only what it has read to the end is opened here.
+//!
+//! A trial costs the start of a process and one reading of the file. A file whose digest the ledger knows needs none.
+
+use crate::cli::Trial;
+use crate::error::PipelineError;
+use crate::stage::result::regular_file;
+use comove_ic::LoadIc;
+use comove_sim::Snapshot;
+use signal_hook::consts::{SIGKILL, SIGTERM};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Seconds that a trial may take of a small file.
+const PATIENCE: f64 = 60.0;
+/// Bytes per second that a file is read with at the least.
+const RATE: f64 = 2e7;
+/// The longest pause before it is looked whether a trial has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Has a child process read all of a snapshot and check its digests.
+///
+/// # Errors
+/// [`PipelineError::Input`] with what the child says, or how it ended, if it could not; [`PipelineError::Io`].
+pub fn snapshot(file: &Path) -> Result<(), PipelineError> {
+    of(file, "snapshot", file.as_os_str())
+}
+
+/// Has a child process load an initial condition.
+///
+/// # Errors
+/// As [`snapshot`].
+pub fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
+    let json = serde_json::to_string(ic).expect("numbers and names");
+    of(&ic.path, "mesh", json.as_ref())
+}
+
+/// What the child process does.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn read(trial: Trial) -> Result<(), PipelineError> {
+    // the other end is closed when the parent is gone, whatever ended it: nobody waits for this any more
+    thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        signal_hook::low_level::exit(1)
+    });
+    match trial {
+        Trial::Snapshot { file } => Ok(Snapshot::verify(&file)?),
+        Trial::Mesh { ic } => {
+            let ic: LoadIc = serde_json::from_str(&ic).map_err(|e| PipelineError::Usage(e.to_string()))?;
+            ic.load(&|_, _| ())?;
+            Ok(())
+        }
+    }
+}
+
+fn of(file: &Path, kind: &str, what: &OsStr) -> Result<(), PipelineError> {
+    let seconds = PATIENCE + regular_file(file)?.len() as f64 / RATE;
+    let mut command = Command::new(this_program()?);
+    command.args(["trial", kind, "--"]).arg(what);
+    supervise(command, file, Duration::from_secs_f64(seconds))
+}
+
+/// This program, also where its file has been replaced since it began.
+fn this_program() -> Result<PathBuf, PipelineError> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.into()) } else { std::env::current_exe().map_err(PipelineError::io(running)) }
+}
+
+/// Runs `command`, which reads `file`, and says what is wrong with the file if it does not end well within `limit`.
+fn supervise(mut command: Command, file: &Path, limit: Duration) -> Result<(), PipelineError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.process_group(0); // a signal from the terminal is for the parent, and is no crash
+    let mut child = command.spawn().map_err(PipelineError::io(Path::new(command.get_program())))?;
+    let mut messages = child.stderr.take().expect("it is piped");
+    let messages = thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = messages.read_to_end(&mut said);
+        String::from_utf8_lossy(&said).trim().to_owned()
+    });
+    let ended = wait(&mut child, limit).map_err(PipelineError::io(file))?;
+    let said = messages.join().expect("it only reads");
+    let remedy = "the file is damaged: take another copy of it, or an earlier one";
+    let reason = match ended {
+        None => format!("HDF5 did not come back from it within {:.0} s; {remedy}", limit.as_secs_f64()),
+        Some(status) if status.success() => return Ok(()),
+        Some(status) => match (status.signal(), status.code()) {
+            (Some(signal @ (SIGKILL | SIGTERM)), _) => {
+                let why = format!("the process that read it was ended by signal {signal}: is there enough memory?");
+                return Err(PipelineError::io(file)(std::io::Error::other(why)));
+            }
+            (Some(signal), _) => format!("HDF5 crashed on it (signal {signal}); {remedy}"),
+            (_, Some(101)) => format!("reading it is a bug in comove, please report it with the file: {said}"),
+            // the child names the file as well
+            _ => said.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&said).to_owned(),
+        },
+    };
+    Err(PipelineError::input(file, reason))
+}
+
+/// Waits for a process until it ends; `None` if it had to be ended.
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if began.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of `file.h5` if the child process does this.
+    fn verdict(script: &str) -> Result<(), String> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let began = Instant::now();
+        let verdict = supervise(command, Path::new("file.h5"), Duration::from_secs(2)).map_err(|error| {
+            assert_eq!(error.exit_code(), if script.contains("KILL") { 6 } else { 4 });
+            error.to_string()
+        });
+        assert!(began.elapsed() < Duration::from_secs(20), "{script}");
+        verdict
+    }
+
+    #[test]
+    fn however_a_child_ends_the_file_is_named() {
+        assert_eq!(verdict("exit 0"), Ok(()));
+        let damaged = "the file is damaged: take another copy of it, or an earlier one";
+        assert_eq!(verdict("kill -SEGV $$"), Err(format!("file.h5: HDF5 crashed on it (signal 11); {damaged}")));
+        assert_eq!(
+            verdict("exec sleep 100"),
+            Err(format!("file.h5: HDF5 did not come back from it within 2 s; {damaged}"))
+        );
+        assert_eq!(verdict("echo file.h5: it is empty >&2; exit 4"), Err("file.h5: it is empty".into()));
+        assert!(verdict("echo panicked >&2; exit 101").unwrap_err().starts_with("file.h5: reading it is a bug"));
+        // for want of memory, as a rule: that may pass
+        assert!(verdict("kill -KILL $$").unwrap_err().contains("ended by signal 9"));
+        // more than a pipe holds
+        assert!(verdict("yes | head -c 1000000 >&2; exit 4").is_err());
+    }
+}
