@@ -1,10 +1,9 @@
 //! The command line.
 
-use crate::control::parse_walltime;
+use crate::control::{TimeLimit, parse_walltime};
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Runs cosmological campaigns described by recipes.
 #[derive(Debug, Parser)]
@@ -101,9 +100,10 @@ pub struct Machine {
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
     /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and
-    /// leave with exit code 75
+    /// leave with exit code 75; `none`: take as long as it takes [default: until SLURM_JOB_END_TIME, which Slurm sets in its
+    /// jobs; else none]
     #[arg(long, value_name = "TIME", value_parser = parse_walltime)]
-    pub walltime: Option<Duration>,
+    pub walltime: Option<TimeLimit>,
 }
 
 /// `comove run`.
