@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 const START: &str = r#"
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
 const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7 });
-const RUN = |z_end, at_z, minutes| evolve(IC, #{
+const RUN = |z_end, at_z, checkpoints| evolve(IC, #{
     z_end: z_end, max_level: 1, refine: density_above(1.3), outputs: #{ at_z: at_z },
-    checkpoints: #{ every_minutes: minutes, keep: 2 },
+    checkpoints: checkpoints + #{ keep: 2 },
 });
 const LAST = |name, run| measure(name, run, |s| #{ z: s.redshift, peak: s.densest().density });
 const ALL = |name, run| measure(name, run, #{ at_z: "all" }, |s| #{ z: s.redshift, step: s.step });
@@ -27,13 +27,17 @@ const ALL = |name, run| measure(name, run, #{ at_z: "all" }, |s| #{ z: s.redshif
 /// A run to `z_end` with outputs at these redshifts, and what is measured of its last output and of all. A checkpoint every
 /// so many minutes.
 fn one(z_end: f64, at_z: &str, minutes: &str) -> String {
-    let run = format!("const R = RUN.call({z_end:.1}, [{at_z}], {minutes});");
+    with_checkpoints(z_end, at_z, &format!("every_minutes: {minutes}"))
+}
+
+fn with_checkpoints(z_end: f64, at_z: &str, checkpoints: &str) -> String {
+    let run = format!("const R = RUN.call({z_end:.1}, [{at_z}], #{{ {checkpoints} }});");
     format!("{START}{run}\ncampaign(\"extend\", [LAST.call(\"last\", R), ALL.call(\"all\", R)])\n")
 }
 
 /// Two runs that differ in where they end.
 fn twins(first: f64, second: f64) -> String {
-    let runs = [first, second].map(|z| format!("RUN.call({z:.1}, [], 10)"));
+    let runs = [first, second].map(|z| format!("RUN.call({z:.1}, [], #{{ every_minutes: 10 }})"));
     let stages = [("x", &runs[0]), ("y", &runs[1])].map(|(name, run)| format!("LAST.call(\"{name}\", {run})"));
     format!("{START}campaign(\"extend\", [{}])\n", stages.join(", "))
 }
@@ -319,6 +323,23 @@ fn an_output_made_again_is_the_same() {
     assert!(std::fs::read(&output).unwrap() != file_before, "the file names the recipe");
     assert_eq!(content(&output), content_before);
     assert_eq!(text(&said).matches("done before").count(), 3, "{}", text(&said));
+/// Checkpoints by number of step: at the same steps in one go as after a kill, besides those before an output.
+#[test]
+fn checkpoints_every_so_many_steps() {
+    let recipe = with_checkpoints(30.0, "", "every_steps: 4");
+    let place = Place::new();
+    let reached = place.killed(&recipe, 1);
+    assert!(place.run(&recipe).contains(&format!("continuing from {reached}")));
+    let written = place.events("snapshot_written");
+    let steps = written.iter().filter(|event| event["snapshot"]["role"] == "checkpoint");
+    let steps: Vec<u64> = steps.map(|event| event["snapshot"]["step"].as_u64().unwrap()).collect();
+    let last = steps[steps.len() - 1];
+    let expected = (1..=last).filter(|step| step % 4 == 0 || *step == last);
+    assert_eq!(steps, expected.collect::<Vec<_>>());
+    assert!(steps.len() > 3, "{steps:?}");
+    assert_eq!(place.checkpoints().len(), 2, "keep: 2");
+}
+
     assert_eq!(measured(&place), stages);
 
     // the same from a copy of either file
