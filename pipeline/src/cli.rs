@@ -93,6 +93,10 @@ pub struct Machine {
     /// end with a checkpoint
     #[arg(long)]
     pub keep_going: bool,
+    /// Continue runs that an earlier version of `evolve` has made (CHANGELOG, Results changed) instead of starting them
+    /// anew; the ledger and the report say so
+    #[arg(long)]
+    pub accept_version: bool,
     /// Threads of the CPU, which all jobs share (0: one per core)
     #[arg(long, default_value_t = 0)]
     pub threads: usize,

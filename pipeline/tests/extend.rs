@@ -5,12 +5,35 @@ mod common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::text;
+use comove::campaign::fingerprint::fingerprint;
+use comove::error::PipelineError;
+use comove::ledger::Identity;
+use comove::stage::{Stage, Work};
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+/// A run as the ledger tells of it.
+#[derive(Debug)]
+struct Told(Value);
+
+impl Stage for Told {
+    fn kind(&self) -> &'static str {
+        "evolve"
+    }
+    fn describe(&self) -> String {
+        String::new()
+    }
+    fn parameters(&self) -> Value {
+        self.0.clone()
+    }
+    fn execute(&self, _: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        unreachable!("nothing is run here")
+    }
+}
 
 /// What every recipe begins with.
 const START: &str = r#"
@@ -97,6 +120,28 @@ impl Place {
         let ledger = std::fs::read_to_string(self.0.path().join("extend/ledger.jsonl")).unwrap_or_default();
         let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         events.filter(|event| event["event"] == kind).collect()
+    }
+
+    /// Makes the run one of an earlier version, as its ledger tells; returns that version.
+    fn made_by_an_earlier_version(&self) -> u64 {
+        let begun = self.events("stage_started");
+        let run = begun.iter().find(|event| event["kind"] == "evolve").unwrap();
+        let identity: Identity = serde_json::from_value(run["identity"].clone()).unwrap();
+        let version = identity.results_version - 1;
+        let stage = Told(identity.parameters);
+        let made = fingerprint(&stage, version, identity.inputs.iter().map(|file| file.digest.as_str()));
+        let ledger = self.0.path().join("extend/ledger.jsonl");
+        let text = std::fs::read_to_string(&ledger).unwrap();
+        std::fs::write(&ledger, text.replace(run["fingerprint"].as_str().unwrap(), &made)).unwrap();
+        u64::from(version)
+    }
+
+    /// Another folder with the same recipe and campaign.
+    fn copy(&self) -> Self {
+        let copy = Self::new();
+        let from = format!("{}/.", self.0.path().display());
+        assert!(Command::new("cp").args(["-a", &from]).arg(copy.0.path()).status().unwrap().success());
+        copy
     }
 
     /// The folders of stages whose names start so.
@@ -278,51 +323,6 @@ fn a_kill_on_the_way_on_is_no_damage() {
     assert!(!said.contains("damaged"), "{said}");
 }
 
-/// A checkpoint that is to be deleted and is gone already is no failure.
-#[test]
-fn a_checkpoint_that_is_gone_is_not_deleted() {
-    let place = Place::of(&one(35.0, "", "0"));
-    let checkpoints = place.checkpoints();
-    assert_eq!(checkpoints.len(), 2, "keep: 2");
-    std::fs::remove_file(&checkpoints[0]).unwrap();
-    place.run(&one(33.0, "", "0"));
-}
-
-/// The plan names the checkpoint from which the run then goes on, none where it starts anew, and believes no file that is
-/// not what was written.
-#[test]
-fn a_plan_says_where_a_run_goes_on() {
-    let place = Place::of(&one(30.0, "", "0"));
-    let checkpoints = place.checkpoints();
-    let plan = place.ok("plan", &one(30.0, "45", "0"));
-    assert!(plan.contains("done in part, starts anew"), "{plan}");
-    let plan = place.ok("plan", &one(28.0, "", "0"));
-    assert!(plan.contains(&format!("continues from {} at z = 30", base(&checkpoints[1]))), "{plan}");
-    let mut bytes = std::fs::read(&checkpoints[1]).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(&checkpoints[1], bytes).unwrap();
-    let plan = place.ok("plan", &one(28.0, "", "0"));
-    assert!(plan.contains(&format!("continues from {} at", base(&checkpoints[0]))), "{plan}");
-    let said = place.run(&one(28.0, "", "0"));
-    assert!(said.contains(&format!("continuing from {}", base(&checkpoints[0]))), "{said}");
-}
-
-/// What a snapshot says of the recipe and of where it was written decides nothing: an output that is made again under
-/// another wording, by other threads, is the one that was measured.
-#[test]
-fn an_output_made_again_is_the_same() {
-    let recipe = one(30.0, "", "10");
-    let place = Place::of(&recipe);
-    let (stages, output) = (measured(&place), place.evolve().join("output_z30.h5"));
-    let (content_before, file_before) = (content(&output), std::fs::read(&output).unwrap());
-    std::fs::remove_file(&output).unwrap();
-    let worded = format!("// a comment\n{recipe}");
-    let said = place.command("run", &worded).args(["--threads", "1"]).output().unwrap();
-    assert!(said.status.success() && text(&said).contains("wrote output_z30.h5"), "{}", text(&said));
-    assert!(std::fs::read(&output).unwrap() != file_before, "the file names the recipe");
-    assert_eq!(content(&output), content_before);
-    assert_eq!(text(&said).matches("done before").count(), 3, "{}", text(&said));
 /// Checkpoints by number of step: at the same steps in one go as after a kill, besides those before an output.
 #[test]
 fn checkpoints_every_so_many_steps() {
@@ -340,6 +340,99 @@ fn checkpoints_every_so_many_steps() {
     assert_eq!(place.checkpoints().len(), 2, "keep: 2");
 }
 
+/// A checkpoint that is to be deleted and is gone already is no failure.
+#[test]
+fn a_checkpoint_that_is_gone_is_not_deleted() {
+    let place = Place::of(&one(35.0, "", "0"));
+    let checkpoints = place.checkpoints();
+    assert_eq!(checkpoints.len(), 2, "keep: 2");
+    std::fs::remove_file(&checkpoints[0]).unwrap();
+    place.run(&one(33.0, "", "0"));
+}
+
+/// The plan names the checkpoint from which the run then goes on, none where it starts anew, and believes no file that is
+/// not what was written.
+#[test]
+fn a_plan_says_where_a_run_goes_on() {
+    let place = Place::of(&one(30.0, "", "0"));
+    let checkpoints = place.checkpoints();
+    let plan = place.ok("plan", &one(30.0, "45", "0"));
+    assert!(plan.contains("done in part, starts anew: no checkpoint lies before z = 45 ("), "{plan}");
+    // an output that lies before is none of the steps of the run
+    let back = Place::of(&one(30.0, "48", "10"));
+    let plan = back.ok("plan", &one(45.0, "48", "10"));
+    let why =
+        "no checkpoint lies before z = 45, and output_z48.h5 is a side branch, from which none continues (evolve-";
+    assert!(plan.contains(&format!("starts anew: {why}")), "{plan}");
+    let before = measured(&back);
+    back.run(&one(45.0, "48", "10"));
+    assert_as_from_the_start(&back, 45.0, "48", &before);
+    let plan = place.ok("plan", &one(28.0, "", "0"));
+    assert!(plan.contains(&format!("continues from {} at z = 30", base(&checkpoints[1]))), "{plan}");
+    let mut bytes = std::fs::read(&checkpoints[1]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&checkpoints[1], bytes).unwrap();
+    let plan = place.ok("plan", &one(28.0, "", "0"));
+    assert!(plan.contains(&format!("continues from {} at", base(&checkpoints[0]))), "{plan}");
+    let said = place.run(&one(28.0, "", "0"));
+    assert!(said.contains(&format!("continuing from {}", base(&checkpoints[0]))), "{said}");
+}
+
+/// A run that an earlier version of `evolve` has made is another stage, which the plan names; it is continued only where
+/// somebody says so, and then by everyone, as the ledger and the report say.
+#[test]
+fn a_run_of_an_earlier_version_is_continued_on_request() {
+    let (before, now) = (one(30.0, "", "10"), one(26.0, "", "10"));
+    let place = Place::of(&before);
+    let version = place.made_by_an_earlier_version();
+    let folder = base(&place.evolve());
+    let advice = format!("{folder} was made by version {version} of evolve; --accept-version continues it");
+    let plan = place.ok("plan", &now);
+    assert!(plan.contains(&advice), "{plan}");
+    let output = place.command("explain", &now).arg("evolve").output().unwrap();
+    assert!(text(&output).contains(&advice), "{}", text(&output));
+
+    let copy = place.copy();
+    let said = copy.run(&now);
+    assert!(said.contains(&advice) && !said.contains("continuing from"), "{said}");
+    assert_eq!(copy.stages("evolve-").len(), 2, "it starts anew, beside the other");
+    assert!(!copy.ok("plan", &now).contains("--accept-version"), "which is behind now");
+
+    let accepted = place.command("run", &now).arg("--accept-version").output().unwrap();
+    let said = text(&accepted);
+    assert!(accepted.status.success() && said.contains("continuing from checkpoint_"), "{said}");
+    let events = place.events("version_accepted");
+    assert_eq!(events.len(), 1);
+    assert_eq!((events[0]["made_by"].as_u64(), events[0]["continued_by"].as_u64()), (Some(version), Some(version + 1)));
+    let words = format!("Begun with version {version}, continued with version {}", version + 1);
+    assert!(place.report().contains(&words), "{}", place.report());
+    assert!(content(&place.evolve().join("output_z26.h5")) == content(&Place::of(&now).evolve().join("output_z26.h5")));
+    // once is enough
+    let said = place.run(&now);
+    assert!(said.matches("done before").count() == 4 && place.events("version_accepted").len() == 1, "{said}");
+    // done again, it is of this version
+    let forced = place.command("run", &now).args(["--force", "evolve"]).output().unwrap();
+    assert!(forced.status.success() && !text(&forced).contains("continuing from"), "{}", text(&forced));
+    assert_eq!(place.stages("evolve-").len(), 2);
+    assert_eq!(place.run(&now).matches("done before").count(), 4);
+}
+
+/// What a snapshot says of the recipe and of where it was written decides nothing: an output that is made again under
+/// another wording, by other threads, is the one that was measured.
+#[test]
+fn an_output_made_again_is_the_same() {
+    let recipe = one(30.0, "", "10");
+    let place = Place::of(&recipe);
+    let (stages, output) = (measured(&place), place.evolve().join("output_z30.h5"));
+    let (content_before, file_before) = (content(&output), std::fs::read(&output).unwrap());
+    std::fs::remove_file(&output).unwrap();
+    let worded = format!("// a comment\n{recipe}");
+    let said = place.command("run", &worded).args(["--threads", "1"]).output().unwrap();
+    assert!(said.status.success() && text(&said).contains("wrote output_z30.h5"), "{}", text(&said));
+    assert!(std::fs::read(&output).unwrap() != file_before, "the file names the recipe");
+    assert_eq!(content(&output), content_before);
+    assert_eq!(text(&said).matches("done before").count(), 3, "{}", text(&said));
     assert_eq!(measured(&place), stages);
 
     // the same from a copy of either file

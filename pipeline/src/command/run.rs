@@ -101,6 +101,7 @@ fn campaign(
         choice,
         keep_going: machine.keep_going,
     };
+        accept_version: machine.accept_version,
     let outcome = executor.run(slots);
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
