@@ -72,6 +72,8 @@ fn campaign(
 ) -> Result<(), PipelineError> {
     let progress = Progress::on_terminal();
     logging::start(&folder.log(), &progress)?;
+    // on the terminal it is already
+    recipe.printed.iter().for_each(|line| tracing::debug!("{line}"));
     let job_end = std::env::var(Walltime::JOB_END).ok();
     let walltime = Walltime::of(machine.walltime, began, job_end.as_deref()).unwrap_or_else(|what| {
         tracing::warn!("{what}");
@@ -99,9 +101,9 @@ fn campaign(
         control: &control,
         recipe: &recipe.source.text,
         choice,
+        accept_version: machine.accept_version,
         keep_going: machine.keep_going,
     };
-        accept_version: machine.accept_version,
     let outcome = executor.run(slots);
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
