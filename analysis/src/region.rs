@@ -6,6 +6,7 @@ use crate::error::AnalysisError;
 use crate::sphere::separation;
 use comove_sim::Snapshot;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A box or a ball, in Mpc/h, in plain coordinates in code units; all of the box by default. Cells are in it by their
 /// centres, across periodic faces too.
@@ -228,11 +229,12 @@ pub fn histogram(
     if !(1..=10_000).contains(&options.bins) {
         return Err(AnalysisError::option("bins", options.bins, "between 1 and 10000"));
     }
-    let logarithmic = options.logarithmic.unwrap_or(reader.field.logarithmic);
     let [low, high] = match options.range {
         Some(range) => range,
         None => reader.statistics().map(|of_all| [of_all.min, of_all.max])?,
     };
+    // a field that is zero everywhere has no logarithm
+    let logarithmic = options.logarithmic.unwrap_or(reader.field.logarithmic && high > 0.0);
     // the one value of a uniform field has a bin about it
     let [low, high] = if low == high && options.range.is_none() { widened(low, logarithmic) } else { [low, high] };
     let scale = |value: f64| if logarithmic { value.ln() } else { value };
@@ -248,17 +250,20 @@ pub fn histogram(
         n => first + width * n as f64,
     };
     let bin = |n| HistogramBin { low: edge(n), high: edge(n + 1), cells: 0, volume: 0.0, mass: 0.0 };
-    let empty: Vec<HistogramBin> = (0..options.bins).map(bin).collect();
-    let add_cell = |bins: &mut Vec<HistogramBin>, cell: &LeafCell, value: f64| {
+    // a patch fills few of many bins, so the sums of all patches take no more memory than their cells
+    let add_cell = |bins: &mut BTreeMap<usize, HistogramBin>, cell: &LeafCell, value: f64| {
         if (low..=high).contains(&value) {
             let n = (((scale(value) - first) / width) as usize).min(options.bins - 1);
-            bins[n].add(1, cell.volume(), cell.mass());
+            bins.entry(n).or_insert_with(|| bin(n)).add(1, cell.volume(), cell.mass());
         }
     };
-    let add = |bins: &mut Vec<HistogramBin>, part: Vec<HistogramBin>| {
-        bins.iter_mut().zip(part).for_each(|(bin, part)| bin.add(part.cells, part.volume, part.mass));
+    let add = |bins: &mut BTreeMap<usize, HistogramBin>, part: BTreeMap<usize, HistogramBin>| {
+        for (n, part) in part {
+            bins.entry(n).or_insert_with(|| bin(n)).add(part.cells, part.volume, part.mass);
+        }
     };
-    Ok(reader.sum(|| empty.clone(), add_cell, add))
+    let mut filled = reader.sum(BTreeMap::new, add_cell, add);
+    Ok((0..options.bins).map(|n| filled.remove(&n).unwrap_or_else(|| bin(n))).collect())
 }
 
 impl HistogramBin {
@@ -270,7 +275,9 @@ impl HistogramBin {
 }
 
 fn widened(value: f64, logarithmic: bool) -> [f64; 2] {
-    if logarithmic { [0.5 * value, 2.0 * value] } else { [value - 0.5, value + 0.5] }
+    // half a unit, or as much as a large value takes note of
+    let half = 0.5f64.max(1e-6 * value.abs());
+    if logarithmic { [0.5 * value, 2.0 * value] } else { [value - half, value + half] }
 }
 
 #[cfg(test)]
@@ -348,6 +355,41 @@ mod tests {
             &HistogramOptions::default(),
         );
         assert_eq!(uniform.unwrap().iter().filter(|bin| bin.cells > 0).count(), 1);
+    }
+
+    /// A field that is zero everywhere has one bin that is filled, though its pictures are logarithmic; so has one whose
+    /// value is so large that half a unit is nothing.
+    #[test]
+    fn a_field_of_one_value_is_in_one_bin() {
+        for value in [0.0, 1e30] {
+            let snapshot = Fixture::uniform(value).build();
+            for logarithmic in [None, Some(false)] {
+                let options = HistogramOptions { bins: 5, logarithmic, ..HistogramOptions::default() };
+                let bins = histogram(&snapshot, "density", &RegionOptions::default(), &options).unwrap();
+                let filled: Vec<_> = bins.iter().filter(|bin| bin.cells > 0).collect();
+                assert!(filled.len() == 1 && filled[0].low <= value && value <= filled[0].high, "{bins:?}");
+            }
+        }
+        let negative = HistogramOptions { logarithmic: Some(true), range: Some([-1.0, 1.0]), ..Default::default() };
+        let snapshot = Fixture::blob().build();
+        assert!(histogram(&snapshot, "density", &RegionOptions::default(), &negative).is_err());
+    }
+
+    /// As many bins as there may be hold what fewer hold.
+    #[test]
+    fn fine_bins_add_up_to_coarse_ones() {
+        let snapshot = Fixture::blob().build();
+        let of = |bins: usize| {
+            let options = HistogramOptions { bins, range: Some([0.125, 1024.0]), logarithmic: Some(true) };
+            histogram(&snapshot, "density", &RegionOptions::default(), &options).unwrap()
+        };
+        let (coarse, fine) = (of(10), of(10_000));
+        assert!(coarse.iter().filter(|bin| bin.cells > 0).count() > 1, "{coarse:?}");
+        for (bin, parts) in coarse.iter().zip(fine.chunks(1000)) {
+            let mass: f64 = parts.iter().map(|part| part.mass).sum();
+            assert_eq!(parts.iter().map(|part| part.cells).sum::<u64>(), bin.cells);
+            assert!((mass - bin.mass).abs() <= 1e-12 * bin.mass, "{mass} {bin:?}");
+        }
     }
 
     #[test]

@@ -105,6 +105,17 @@ impl Device {
         }
     }
 
+    /// Whether both are the same piece of hardware.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Cpu(_), Self::Cpu(_)) => true,
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(one), Self::Cuda(other)) => one == other,
+            #[cfg(feature = "cuda")]
+            _ => false,
+        }
+    }
+
     /// Threads of the host that work for this device.
     pub fn threads(&self) -> usize {
         self.host().pool.current_num_threads()

@@ -1,10 +1,9 @@
 //! The command line.
 
-use crate::control::parse_walltime;
+use crate::control::{TimeLimit, parse_walltime};
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Runs cosmological campaigns described by recipes.
 #[derive(Debug, Parser)]
@@ -112,6 +111,10 @@ pub struct Machine {
     /// end with a checkpoint
     #[arg(long)]
     pub keep_going: bool,
+    /// Continue runs that an earlier version of `evolve` has made (CHANGELOG, Results changed) instead of starting them
+    /// anew; the ledger and the report say so
+    #[arg(long)]
+    pub accept_version: bool,
     /// Threads of the CPU, which all jobs share (0: one per core)
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
@@ -119,9 +122,10 @@ pub struct Machine {
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
     /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and
-    /// leave with exit code 75
+    /// leave with exit code 75; `none`: take as long as it takes [default: until SLURM_JOB_END_TIME, which Slurm sets in its
+    /// jobs; else none]
     #[arg(long, value_name = "TIME", value_parser = parse_walltime)]
-    pub walltime: Option<Duration>,
+    pub walltime: Option<TimeLimit>,
 }
 
 /// `comove run`.

@@ -5,7 +5,7 @@
 //! | SIGINT, SIGTERM, SIGUSR1, a file `stop` | the step in progress ends, a checkpoint is written, and the process leaves with the exit code "resumable" |
 //! | a file `dump` | a checkpoint after the step in progress; the file goes once those of all runs are on disk |
 //! | a file `pause` | the same, and the campaign waits until the file is gone |
-//! | the wall-clock limit | as a signal, as soon as the next step and a checkpoint might not end in time |
+//! | the wall-clock limit, or the end of the Slurm job | as a signal, as soon as the next step and a checkpoint might not end in time |
 //!
 //! Steps and stages end before a request is looked at. What goes on all the same, as an initial condition or an analysis
 //! does, is left in the middle: all files are complete or absent, and that stage is done again.
@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The exit code "resumable".
 pub const RESUMABLE: u8 = 75;
@@ -37,28 +37,74 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// How often is looked whether a pause is over, and whether what is asked for happens.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// What `--walltime` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// From the start of the process.
+    Within(Duration),
+    /// However long it takes, in a Slurm job too.
+    None,
+}
+
 /// The time that a process may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Walltime {
     end: Instant,
-    limit: Duration,
+    source: Source,
+}
+
+/// Where a limit comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Option(Duration),
+    SlurmJob,
 }
 
 impl Walltime {
-    /// From now on.
-    pub fn from_now(limit: Duration) -> Self {
-        Self { end: Instant::now() + limit, limit }
+    /// The variable in which Slurm tells a job when it ends, in seconds since 1970.
+    pub const JOB_END: &str = "SLURM_JOB_END_TIME";
+
+    /// The limit of a process that began at `began`: what `--walltime` says, or else the end of the Slurm job that it is
+    /// part of, as [`Walltime::JOB_END`] gives it.
+    ///
+    /// # Errors
+    /// What is wrong with `job_end`, which then limits nothing.
+    pub fn of(option: Option<TimeLimit>, began: Instant, job_end: Option<&str>) -> Result<Option<Self>, String> {
+        match (option, job_end) {
+            (Some(TimeLimit::None), _) | (None, None) => Ok(None),
+            (Some(TimeLimit::Within(limit)), _) => Ok(Some(Self { end: began + limit, source: Source::Option(limit) })),
+            (None, Some(text)) => {
+                let wrong = |what: &str| format!("{} = {text:?} {what}: it is not heeded", Self::JOB_END);
+                let seconds: u64 = text.trim().parse().map_err(|_| wrong("is no time in seconds since 1970"))?;
+                let end = UNIX_EPOCH + Duration::from_secs(seconds.min(u64::from(u32::MAX)));
+                let left = end.duration_since(SystemTime::now()).map_err(|_| wrong("has passed"))?;
+                Ok(Some(Self { end: Instant::now() + left, source: Source::SlurmJob }))
+            }
+        }
     }
 
     /// What is left of it.
     fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
+
+    /// The limit as the first line of a campaign says it.
+    pub fn announced(&self) -> String {
+        match self.source {
+            Source::Option(limit) => format!("within {}", in_words(limit)),
+            Source::SlurmJob => {
+                format!("within {}, the end of the Slurm job ({})", in_words(self.left()), Self::JOB_END)
+            }
+        }
+    }
 }
 
 impl fmt::Display for Walltime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the wall time of {}", in_words(self.limit))
+        match self.source {
+            Source::Option(limit) => write!(f, "the wall time of {}", in_words(limit)),
+            Source::SlurmJob => write!(f, "the end of the Slurm job ({})", Self::JOB_END),
+        }
     }
 }
 
@@ -263,12 +309,15 @@ impl Control {
     }
 }
 
-/// A time as it is given on the command line: `11h50m`.
+/// A limit as it is given on the command line: `11h50m`, or `none`.
 ///
 /// # Errors
 /// What is expected.
-pub fn parse_walltime(text: &str) -> Result<Duration, String> {
-    let wrong = || "expected a time such as 11h50m, 1d, 30m or 90s".to_owned();
+pub fn parse_walltime(text: &str) -> Result<TimeLimit, String> {
+    if text == "none" {
+        return Ok(TimeLimit::None);
+    }
+    let wrong = || "expected a time such as 11h50m, 1d, 30m or 90s, or none".to_owned();
     let (mut rest, mut seconds, mut largest) = (text, 0, u64::MAX);
     while let Some(digits) = rest.find(|c: char| !c.is_ascii_digit()) {
         let unit = match rest.as_bytes()[digits] {
@@ -284,7 +333,7 @@ pub fn parse_walltime(text: &str) -> Result<Duration, String> {
         (rest, largest) = (&rest[digits + 1..], unit);
     }
     if rest.is_empty() && (1..=MAX_WALLTIME_S).contains(&seconds) {
-        Ok(Duration::from_secs(seconds))
+        Ok(TimeLimit::Within(Duration::from_secs(seconds)))
     } else {
         Err(wrong())
     }
@@ -307,8 +356,9 @@ mod tests {
     #[test]
     fn times_are_read_and_written() {
         for (text, seconds) in [("11h50m", 42600), ("90s", 90), ("1d2h3m4s", 93784), ("36h", 129_600)] {
-            assert_eq!(parse_walltime(text), Ok(Duration::from_secs(seconds)), "{text}");
+            assert_eq!(parse_walltime(text), Ok(TimeLimit::Within(Duration::from_secs(seconds))), "{text}");
         }
+        assert_eq!(parse_walltime("none"), Ok(TimeLimit::None));
         assert_eq!(in_words(Duration::from_secs(93784)), "1d2h3m4s");
         for text in ["", "3600", "11:50:00", "0s", "5m1h", "1h1h", "h", "-1h", "1.5h", "99999999999999999999s", "1é"] {
             assert!(parse_walltime(text).is_err(), "{text}");
@@ -318,7 +368,8 @@ mod tests {
     #[test]
     fn the_next_thing_has_to_end_in_time() {
         let folder = tempfile::tempdir().unwrap();
-        let walltime = Some(Walltime::from_now(Duration::from_secs(3600)));
+        let hour = TimeLimit::Within(Duration::from_secs(3600));
+        let walltime = Walltime::of(Some(hour), Instant::now(), None).unwrap();
         let control = Control::new(folder.path(), walltime);
         assert_eq!(control.stop(Duration::from_secs(3500)), None);
         assert_eq!(control.stop(Duration::from_secs(3599)).as_deref(), Some("the wall time of 1h"));
@@ -326,6 +377,27 @@ mod tests {
         assert!(control.stop(Duration::ZERO).unwrap().ends_with("/stop"));
         control.signal.store(SIGUSR1 as usize, Ordering::Relaxed);
         assert_eq!(control.stop(Duration::ZERO).as_deref(), Some("SIGUSR1"));
+    }
+
+    /// The end of the job counts where the command line says nothing; an end that has passed is of another job.
+    #[test]
+    fn a_slurm_job_ends_a_run_that_has_no_limit_of_its_own() {
+        let hour = TimeLimit::Within(Duration::from_secs(3600));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let limit = |option, end: &str| Walltime::of(option, Instant::now(), Some(end));
+        let ends = |option, end: &str| limit(option, end).unwrap().map(|walltime| walltime.to_string());
+        let job = (now + 90).to_string();
+        assert_eq!(ends(None, &job).as_deref(), Some("the end of the Slurm job (SLURM_JOB_END_TIME)"));
+        let left = limit(None, &job).unwrap().unwrap().left().as_secs_f64();
+        assert!((85.0..=90.0).contains(&left), "{left}");
+        assert_eq!(ends(Some(hour), &job).as_deref(), Some("the wall time of 1h"));
+        assert_eq!(ends(Some(TimeLimit::None), &job), None);
+        // a job without a limit
+        assert!(limit(None, "18446744073709551615").unwrap().is_some());
+        for (end, what) in [((now - 90).to_string(), "has passed"), ("soon".into(), "is no time")] {
+            let error = limit(None, &end).unwrap_err();
+            assert!(error.contains(what) && error.contains(&end), "{error}");
+        }
     }
 
     /// One of two runs must not answer for the other; a run that ends has nothing left to write.

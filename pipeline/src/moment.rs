@@ -80,6 +80,18 @@ impl Moment {
         format!("{}{}", self.symbol(), self.value())
     }
 
+    /// The moment whose [`Moment::tag`] this is.
+    pub fn from_tag(text: &str) -> Option<Self> {
+        let (symbol, number) = text.split_at_checked(1)?;
+        let is_number = number.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let value = number.parse().ok().filter(|_| is_number)?;
+        match symbol {
+            "z" => Some(Self::Redshift(value)),
+            "t" => Some(Self::Time(value)),
+            _ => None,
+        }
+    }
+
     /// In a narrow space: `z 9.123` or `t 12.5`.
     pub fn brief(self) -> String {
         match self {
@@ -119,6 +131,10 @@ mod tests {
         let (z, t) = (Moment::Redshift(1.500_049), Moment::Time(1.234_567_8e-5));
         assert_eq!((z.rounded().to_string(), z.rounded().tag()), ("z = 1.5".into(), "z1.5".into()));
         assert_eq!(t.rounded().to_string(), "t = 0.0000123457");
+        for moment in [z, t, Moment::Redshift(-0.25)] {
+            assert_eq!(Moment::from_tag(&moment.tag()), Some(moment));
+        }
+        assert_eq!(["", "z", "zinf", "halo1", "é1"].map(Moment::from_tag), [None; 5]);
         assert!(Moment::Redshift(1.0).now() > Moment::Redshift(2.0).now() && Moment::Time(2.0).now() == 2.0);
         assert!((Moment::Redshift(0.0).fraction(0.01, 0.1) - 0.5).abs() < 1e-14);
         assert_eq!(Moment::Time(4.0).fraction(2.0, 3.0), 0.5);

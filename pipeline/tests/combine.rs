@@ -25,7 +25,7 @@ const GROWTH = combine("growth", [PEAKS, RUNS, power_spectrum(RUNS[0])], |all| {
     let run = all[3];
     #{
         first: all[0].all[0].result.density, runs: [run.outputs, run.snapshot().redshift, run.snapshot(48.5).redshift],
-        bins: all[4].power_spectrum_z48.bins.len(), growth: C.growth_factor(48),
+        bins: all[4].result.bins.len(), growth: C.growth_factor(48),
         table: #{ columns: ["z", "density"], rows: rows },
         plot: #{ title: "Peaks", log: "y", x_label: "z", curves: [#{ name: "all", points: rows, style: "points" }] },
     }
@@ -82,6 +82,41 @@ fn several_stages_make_one_table_and_one_plot() {
     let output = run(folder.path(), &recipe.replace("one.z,", "one.z + 1,"));
     let said = said(&output);
     assert_eq!((said.matches("done before").count(), stages(folder.path(), "combine-growth").len()), (7, 2), "{said}");
+}
+
+/// Every analysis has the same shape: its last result with its moment, and those of all moments.
+#[test]
+fn every_analysis_has_its_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let closure = r#"
+const SHAPE = combine("shape", [
+    halos(RUNS[0], #{ at_z: "all", delta: 1.02, min_cells: 1, profiles: 2 }), power_spectrum(RUNS[0], #{ at_z: "all" }),
+    density_pdf(RUNS[0], #{ at_z: "all" }), slice(RUNS[0], #{ at_z: "all" }), projection(RUNS[0], #{ pixels: 16 }),
+    refinement_ratio(RUNS), force_test(#{ root: 16, levels: 1, pairs: 2 }),
+    combine("peak", PEAKS, |peaks| #{ peak: peaks[0].result.density }),
+], |all| #{
+    z: all.map(|one| if "z" in one { one.z } else { -1 }),
+    counts: all.map(|one| one.all.len()),
+    halos: [all[0].result.halos.len(), all[0].result.profiles.len()],
+    keys: all.map(|one| one.result.keys()),
+    slice: [all[3].result.columns.len(), all[3].result.rows.len(), all[3].result.rows[0].len()],
+    projection: [all[4].result.rows.len(), all[4].result.rows[0].len()],
+});
+campaign("r", [SHAPE])
+"#;
+    let output = run(folder.path(), &format!("{RUNS}{closure}"));
+    assert!(output.status.success(), "{}", said(&output));
+    let [combined] = stages(folder.path(), "combine-shape").try_into().unwrap();
+    let result: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(combined.join("result.json")).unwrap()).unwrap();
+    let result = &result[0]["result"];
+    assert_eq!(result["z"], serde_json::json!([48.0, 48.0, 48.0, 48.0, 48.0, -1, -1, -1]));
+    assert_eq!(result["counts"], serde_json::json!([2, 2, 2, 2, 1, 2, 1, 1]));
+    assert_eq!(result["slice"], serde_json::json!([6, 256, 6]), "the cells of a level of 16³");
+    assert_eq!(result["projection"], serde_json::json!([16, 17]), "a height and the pixels of its row");
+    let found = |n: usize| result["halos"][n].as_u64().unwrap();
+    assert!(found(0) > 0 && found(1) == found(0).min(2), "{result}");
+    assert!(result["keys"].as_array().unwrap().iter().all(|keys| !keys.as_array().unwrap().is_empty()), "{result}");
 }
 
 /// What cannot be drawn is told at the closure.

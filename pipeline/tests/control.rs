@@ -8,7 +8,7 @@ use comove_sim::Snapshot;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A run that takes long enough to be asked for something.
 const RECIPE: &str = r#"
@@ -134,6 +134,31 @@ fn a_run_stops_before_its_wall_time_is_over() {
     }
     assert_eq!(place.events("run_continued").len(), 1);
     assert!(place.ends(&["run", "asked.rhai", "--walltime", "1x"], 2).contains("11h50m"));
+}
+
+/// The end of the Slurm job that it is part of limits a run, unless the command line says otherwise.
+#[test]
+fn a_run_stops_before_its_slurm_job_ends() {
+    let place = Place::new(RECIPE);
+    let within = |seconds: u64, arguments: &[&str], code: i32| {
+        let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + seconds;
+        let mut command = place.command(arguments);
+        said(&command.env("SLURM_JOB_END_TIME", end.to_string()).output().unwrap(), code)
+    };
+    let started = Instant::now();
+    let text = within(10, &["run", "asked.rhai"], 75);
+    assert!(started.elapsed() < Duration::from_secs(10));
+    for part in ["s, the end of the Slurm job (SLURM_JOB_END_TIME)", "stopped by the end of the Slurm job"] {
+        assert!(text.contains(part), "not {part:?}: {text}");
+    }
+    assert!(place.steps() > 0 && place.checkpoint() == place.steps());
+    // three seconds are too few to begin anything
+    let short = ["run", "asked.rhai", "-p", "z_end=47"];
+    assert!(within(3, &short, 75).contains("stopped by the end of the Slurm job"));
+    let text = within(3, &[&short[..], &["--walltime", "none"]].concat(), 0);
+    assert!(!text.contains("Slurm"), "{text}");
+    let text = within(3, &[&short[..], &["--walltime", "1h"]].concat(), 0);
+    assert!(text.contains(", within 1h\n"), "{text}");
 }
 
 /// A stage that saves nothing is cut short, by a signal as by the wall time, with the same exit code.

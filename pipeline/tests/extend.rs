@@ -5,6 +5,10 @@ mod common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::text;
+use comove::campaign::fingerprint::fingerprint;
+use comove::error::PipelineError;
+use comove::ledger::Identity;
+use comove::stage::{Stage, Work};
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,13 +16,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// A run as the ledger tells of it.
+#[derive(Debug)]
+struct Told(Value);
+
+impl Stage for Told {
+    fn kind(&self) -> &'static str {
+        "evolve"
+    }
+    fn describe(&self) -> String {
+        String::new()
+    }
+    fn parameters(&self) -> Value {
+        self.0.clone()
+    }
+    fn execute(&self, _: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
+        unreachable!("nothing is run here")
+    }
+}
+
 /// What every recipe begins with.
 const START: &str = r#"
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
 const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7 });
-const RUN = |z_end, at_z, minutes| evolve(IC, #{
+const RUN = |z_end, at_z, checkpoints| evolve(IC, #{
     z_end: z_end, max_level: 1, refine: density_above(1.3), outputs: #{ at_z: at_z },
-    checkpoints: #{ every_minutes: minutes, keep: 2 },
+    checkpoints: checkpoints + #{ keep: 2 },
 });
 const LAST = |name, run| measure(name, run, |s| #{ z: s.redshift, peak: s.densest().density });
 const ALL = |name, run| measure(name, run, #{ at_z: "all" }, |s| #{ z: s.redshift, step: s.step });
@@ -27,13 +50,17 @@ const ALL = |name, run| measure(name, run, #{ at_z: "all" }, |s| #{ z: s.redshif
 /// A run to `z_end` with outputs at these redshifts, and what is measured of its last output and of all. A checkpoint every
 /// so many minutes.
 fn one(z_end: f64, at_z: &str, minutes: &str) -> String {
-    let run = format!("const R = RUN.call({z_end:.1}, [{at_z}], {minutes});");
+    with_checkpoints(z_end, at_z, &format!("every_minutes: {minutes}"))
+}
+
+fn with_checkpoints(z_end: f64, at_z: &str, checkpoints: &str) -> String {
+    let run = format!("const R = RUN.call({z_end:.1}, [{at_z}], #{{ {checkpoints} }});");
     format!("{START}{run}\ncampaign(\"extend\", [LAST.call(\"last\", R), ALL.call(\"all\", R)])\n")
 }
 
 /// Two runs that differ in where they end.
 fn twins(first: f64, second: f64) -> String {
-    let runs = [first, second].map(|z| format!("RUN.call({z:.1}, [], 10)"));
+    let runs = [first, second].map(|z| format!("RUN.call({z:.1}, [], #{{ every_minutes: 10 }})"));
     let stages = [("x", &runs[0]), ("y", &runs[1])].map(|(name, run)| format!("LAST.call(\"{name}\", {run})"));
     format!("{START}campaign(\"extend\", [{}])\n", stages.join(", "))
 }
@@ -93,6 +120,28 @@ impl Place {
         let ledger = std::fs::read_to_string(self.0.path().join("extend/ledger.jsonl")).unwrap_or_default();
         let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         events.filter(|event| event["event"] == kind).collect()
+    }
+
+    /// Makes the run one of an earlier version, as its ledger tells; returns that version.
+    fn made_by_an_earlier_version(&self) -> u64 {
+        let begun = self.events("stage_started");
+        let run = begun.iter().find(|event| event["kind"] == "evolve").unwrap();
+        let identity: Identity = serde_json::from_value(run["identity"].clone()).unwrap();
+        let version = identity.results_version - 1;
+        let stage = Told(identity.parameters);
+        let made = fingerprint(&stage, version, identity.inputs.iter().map(|file| file.digest.as_str()));
+        let ledger = self.0.path().join("extend/ledger.jsonl");
+        let text = std::fs::read_to_string(&ledger).unwrap();
+        std::fs::write(&ledger, text.replace(run["fingerprint"].as_str().unwrap(), &made)).unwrap();
+        u64::from(version)
+    }
+
+    /// Another folder with the same recipe and campaign.
+    fn copy(&self) -> Self {
+        let copy = Self::new();
+        let from = format!("{}/.", self.0.path().display());
+        assert!(Command::new("cp").args(["-a", &from]).arg(copy.0.path()).status().unwrap().success());
+        copy
     }
 
     /// The folders of stages whose names start so.
@@ -274,6 +323,23 @@ fn a_kill_on_the_way_on_is_no_damage() {
     assert!(!said.contains("damaged"), "{said}");
 }
 
+/// Checkpoints by number of step: at the same steps in one go as after a kill, besides those before an output.
+#[test]
+fn checkpoints_every_so_many_steps() {
+    let recipe = with_checkpoints(30.0, "", "every_steps: 4");
+    let place = Place::new();
+    let reached = place.killed(&recipe, 1);
+    assert!(place.run(&recipe).contains(&format!("continuing from {reached}")));
+    let written = place.events("snapshot_written");
+    let steps = written.iter().filter(|event| event["snapshot"]["role"] == "checkpoint");
+    let steps: Vec<u64> = steps.map(|event| event["snapshot"]["step"].as_u64().unwrap()).collect();
+    let last = steps[steps.len() - 1];
+    let expected = (1..=last).filter(|step| step % 4 == 0 || *step == last);
+    assert_eq!(steps, expected.collect::<Vec<_>>());
+    assert!(steps.len() > 3, "{steps:?}");
+    assert_eq!(place.checkpoints().len(), 2, "keep: 2");
+}
+
 /// A checkpoint that is to be deleted and is gone already is no failure.
 #[test]
 fn a_checkpoint_that_is_gone_is_not_deleted() {
@@ -291,7 +357,16 @@ fn a_plan_says_where_a_run_goes_on() {
     let place = Place::of(&one(30.0, "", "0"));
     let checkpoints = place.checkpoints();
     let plan = place.ok("plan", &one(30.0, "45", "0"));
-    assert!(plan.contains("done in part, starts anew"), "{plan}");
+    assert!(plan.contains("done in part, starts anew: no checkpoint lies before z = 45 ("), "{plan}");
+    // an output that lies before is none of the steps of the run
+    let back = Place::of(&one(30.0, "48", "10"));
+    let plan = back.ok("plan", &one(45.0, "48", "10"));
+    let why =
+        "no checkpoint lies before z = 45, and output_z48.h5 is a side branch, from which none continues (evolve-";
+    assert!(plan.contains(&format!("starts anew: {why}")), "{plan}");
+    let before = measured(&back);
+    back.run(&one(45.0, "48", "10"));
+    assert_as_from_the_start(&back, 45.0, "48", &before);
     let plan = place.ok("plan", &one(28.0, "", "0"));
     assert!(plan.contains(&format!("continues from {} at z = 30", base(&checkpoints[1]))), "{plan}");
     let mut bytes = std::fs::read(&checkpoints[1]).unwrap();
@@ -302,6 +377,45 @@ fn a_plan_says_where_a_run_goes_on() {
     assert!(plan.contains(&format!("continues from {} at", base(&checkpoints[0]))), "{plan}");
     let said = place.run(&one(28.0, "", "0"));
     assert!(said.contains(&format!("continuing from {}", base(&checkpoints[0]))), "{said}");
+}
+
+/// A run that an earlier version of `evolve` has made is another stage, which the plan names; it is continued only where
+/// somebody says so, and then by everyone, as the ledger and the report say.
+#[test]
+fn a_run_of_an_earlier_version_is_continued_on_request() {
+    let (before, now) = (one(30.0, "", "10"), one(26.0, "", "10"));
+    let place = Place::of(&before);
+    let version = place.made_by_an_earlier_version();
+    let folder = base(&place.evolve());
+    let advice = format!("{folder} was made by version {version} of evolve; --accept-version continues it");
+    let plan = place.ok("plan", &now);
+    assert!(plan.contains(&advice), "{plan}");
+    let output = place.command("explain", &now).arg("evolve").output().unwrap();
+    assert!(text(&output).contains(&advice), "{}", text(&output));
+
+    let copy = place.copy();
+    let said = copy.run(&now);
+    assert!(said.contains(&advice) && !said.contains("continuing from"), "{said}");
+    assert_eq!(copy.stages("evolve-").len(), 2, "it starts anew, beside the other");
+    assert!(!copy.ok("plan", &now).contains("--accept-version"), "which is behind now");
+
+    let accepted = place.command("run", &now).arg("--accept-version").output().unwrap();
+    let said = text(&accepted);
+    assert!(accepted.status.success() && said.contains("continuing from checkpoint_"), "{said}");
+    let events = place.events("version_accepted");
+    assert_eq!(events.len(), 1);
+    assert_eq!((events[0]["made_by"].as_u64(), events[0]["continued_by"].as_u64()), (Some(version), Some(version + 1)));
+    let words = format!("Begun with version {version}, continued with version {}", version + 1);
+    assert!(place.report().contains(&words), "{}", place.report());
+    assert!(content(&place.evolve().join("output_z26.h5")) == content(&Place::of(&now).evolve().join("output_z26.h5")));
+    // once is enough
+    let said = place.run(&now);
+    assert!(said.matches("done before").count() == 4 && place.events("version_accepted").len() == 1, "{said}");
+    // done again, it is of this version
+    let forced = place.command("run", &now).args(["--force", "evolve"]).output().unwrap();
+    assert!(forced.status.success() && !text(&forced).contains("continuing from"), "{}", text(&forced));
+    assert_eq!(place.stages("evolve-").len(), 2);
+    assert_eq!(place.run(&now).matches("done before").count(), 4);
 }
 
 /// What a snapshot says of the recipe and of where it was written decides nothing: an output that is made again under

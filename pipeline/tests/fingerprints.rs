@@ -9,7 +9,8 @@ use comove::stage::Input;
 fn of(text: &str) -> String {
     let source = Source { path: "r.rhai".into(), text: text.into() };
     let campaign = evaluate(source, Default::default()).unwrap_or_else(|e| panic!("{e}")).campaign;
-    fingerprint(campaign.stages.last().unwrap().stage(), ["d1"])
+    let stage = campaign.stages.last().unwrap().stage();
+    fingerprint(stage, stage.results_version(), ["d1"])
 }
 
 const RUN: &str = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });

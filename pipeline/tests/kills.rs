@@ -1,6 +1,6 @@
 //! `kill -9` inside every phase of a campaign's work: the same command goes on, to the same results, and loses no more than
 //! what came after the last checkpoint. `COMOVE_KILLS=200 cargo test --release --locked -p comove --test kills -- --nocapture`
-//! kills two hundred times; by default it is twelve.
+//! kills two hundred times; by default it is twelve. The same where the disk is full.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -226,6 +226,60 @@ fn leftovers(folder: &Path) -> Vec<PathBuf> {
     let folders = entries(folder).into_iter().filter(|path| path.is_dir());
     let files = folders.flat_map(|folder| entries(&folder));
     files.filter(|path| path.file_name().unwrap().to_string_lossy().contains(".tmp-")).collect()
+}
+
+/// Runs the campaign in a file system of its own, of 100 kB at first and 150 kB more after every try that ends for want of
+/// room, and leaves what it has made in `kept`. Says size and exit code of every try.
+const GROWING_DISK: &str = r#"
+mkdir kills && mount -t tmpfs -o size=100k tmpfs kills || exit 99
+size=100
+until [ $size -gt 20000 ]; do
+    mount -o remount,size=${size}k kills || exit 99
+    "$COMOVE" run kills.rhai --threads 2 --jobs 2 >said 2>&1
+    code=$?
+    echo "$size $code $(tail -n 1 said)"
+    [ $code -eq 6 ] || break
+    size=$((size + 150))
+done
+cp -a kills kept
+umount kills
+"#;
+
+/// The campaign fills the disk again and again, wherever it is then; the same command goes on when there is more room.
+#[test]
+fn a_full_disk_loses_nothing() {
+    for recipe in RECIPES {
+        let place = Place::new(recipe);
+        let shell = |program: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(arguments).args(["-c", GROWING_DISK]).current_dir(place.0.path());
+            command.env("COMOVE", cargo_bin("comove")).output().ok()
+        };
+        // as root in a name space of mounts, else in one where this user is root
+        let ways = [("unshare", &["-m", "sh"][..]), ("unshare", &["-Urm", "sh"])];
+        let mut tried = ways.into_iter().filter_map(|(program, arguments)| {
+            let _ = std::fs::remove_dir(place.file("kills"));
+            shell(program, arguments)
+        });
+        let Some(output) = tried.find(|output| output.status.success()) else {
+            println!("skipped: this system lets nobody mount a tmpfs, neither with unshare -m nor -Urm");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let codes: Vec<&str> = said.lines().map(|line| line.split(' ').nth(1).unwrap()).collect();
+        let (last, before) = codes.split_last().unwrap();
+        assert!(*last == "0" && before.len() >= 5 && before.iter().all(|code| *code == "6"), "{said}");
+        std::fs::remove_dir(place.file("kills")).unwrap();
+        std::fs::rename(place.file("kept"), place.file("kills")).unwrap();
+        let reference = Place::new(recipe);
+        reference.finish();
+        let (found, expected) = (place.results(), reference.results());
+        assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{said}");
+        for (name, content) in &expected {
+            assert!(found[name] == *content, "{name} differs after a full disk: {said}");
+        }
+        println!("done at the {}th try, after {} on a full disk", codes.len(), before.len());
+    }
 }
 
 #[test]

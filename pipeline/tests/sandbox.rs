@@ -68,6 +68,21 @@ fn measured(options: &str, closure: &str) -> String {
     )
 }
 
+/// What a recipe prints is on the terminal at once, and once in the log of the campaign.
+#[test]
+fn what_a_recipe_prints_is_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe =
+        measured("", "{ print(\"in the closure\"); 1.0 }").replace("const RUN", "print(\"on top\");\nconst RUN");
+    let output = comove(folder.path(), &recipe, &["run", "r.rhai"]).output().unwrap();
+    let said = text(&output);
+    let log = std::fs::read_to_string(folder.path().join("r/log.txt")).unwrap();
+    for line in ["on top", "in the closure"] {
+        assert_eq!((said.matches(line).count(), log.matches(line).count()), (1, 1), "{line}: {said}\n{log}");
+    }
+    assert!(log.find("on top") < log.find("campaign \"r\""), "{log}");
+}
+
 #[test]
 fn a_measurement_has_its_time_and_its_lines() {
     let folder = tempfile::tempdir().unwrap();

@@ -67,10 +67,12 @@ pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> 
 fn title(map: &Map, field: &CellField) -> String {
     let across = ["x", "y", "z"][map.axis.frame()[2]];
     let meaning = field.meaning;
+    let outside = if map.values.iter().flatten().any(|v| v.is_nan()) { "; grey: outside the box" } else { "" };
     if map.is_slice() {
-        format!("{meaning}, slice at {across} = {} Mpc/h", length(map.depth_mpc_h[0]))
+        format!("{meaning}, slice at {across} = {} Mpc/h{outside}", length(map.depth_mpc_h[0]))
     } else {
-        format!("{meaning}, mean over {} Mpc/h along {across}", length(map.depth_mpc_h[1] - map.depth_mpc_h[0]))
+        let depth = length(map.depth_mpc_h[1] - map.depth_mpc_h[0]);
+        format!("{meaning}, mean over {depth} Mpc/h along {across}{outside}")
     }
 }
 
@@ -223,8 +225,12 @@ mod tests {
     #[test]
     fn one_value_and_no_value_are_drawn() {
         let map = slice(&Fixture::uniform(1.0).build(), &MapOptions { pixels: 16, ..MapOptions::default() }).unwrap();
-        assert!(map_figure(&map, &MapStyle::default()).unwrap().png().is_ok());
+        let figure = map_figure(&map, &MapStyle::default()).unwrap();
+        assert!(figure.png().is_ok() && !figure.title().contains("grey"), "{}", figure.title());
         let empty = Map { values: vec![vec![f64::NAN; 4]; 4], ..map };
-        assert!(map_figure(&empty, &MapStyle::default()).unwrap().png().is_ok());
+        let figure = map_figure(&empty, &MapStyle::default()).unwrap();
+        assert!(figure.png().is_ok() && figure.title().ends_with("; grey: outside the box"), "{}", figure.title());
+        let Shape::Image { rgb, .. } = &figure.shapes[0] else { panic!("the picture comes first") };
+        assert!(rgb.iter().all(|&c| c == rgb[0]), "grey");
     }
 }

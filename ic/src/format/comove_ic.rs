@@ -13,7 +13,7 @@
 
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
-use comove_sim::snapshot::system_error;
+use comove_sim::snapshot::{at_once, system_error};
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
 use ndarray::ArrayView3;
@@ -132,7 +132,10 @@ pub fn write(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), IcE
 
 fn write_file(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), hdf5::Error> {
     // without times, so that the same mesh makes the same file
-    let file = File::with_options().with_fcpl(|fcpl| fcpl.obj_track_times(false)).create(path)?;
+    let file = File::with_options()
+        .with_fapl(|fapl| at_once(fapl))
+        .with_fcpl(|fcpl| fcpl.obj_track_times(false))
+        .create(path)?;
     let format: VarLenUnicode = FORMAT.parse().expect("a string without zero bytes");
     file.new_attr::<VarLenUnicode>().create("format")?.write_scalar(&format)?;
     for (name, value, _) in header.attributes() {

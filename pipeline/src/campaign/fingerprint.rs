@@ -8,8 +8,12 @@
 use crate::stage::Stage;
 use serde_json::Value;
 
-/// The fingerprint, 64 hexadecimal digits, of `stage` reading inputs with these digests.
-pub fn fingerprint<'a>(stage: &dyn Stage, input_digests: impl IntoIterator<Item = &'a str>) -> String {
+/// The fingerprint, 64 hexadecimal digits, of `stage` with this version of its results reading inputs with these digests.
+pub fn fingerprint<'a>(
+    stage: &dyn Stage,
+    results_version: u32,
+    input_digests: impl IntoIterator<Item = &'a str>,
+) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut field = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
@@ -21,7 +25,7 @@ pub fn fingerprint<'a>(stage: &dyn Stage, input_digests: impl IntoIterator<Item 
     if stage.label() != stage.kind() {
         field(&stage.label());
     }
-    field(&stage.results_version().to_string());
+    field(&results_version.to_string());
     field(&canonical(&stage.parameters()));
     for digest in input_digests {
         field(digest);

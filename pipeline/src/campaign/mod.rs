@@ -7,7 +7,7 @@ pub mod walk;
 use crate::recipe::Program;
 use crate::stage::Stage;
 use std::sync::Arc;
-pub use walk::{Resolved, Standing, Walk};
+pub use walk::{Older, Resolved, Standing, Walk};
 
 /// A stage in the graph: shared, so that two analyses of one run name the same node.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use super::Campaign;
 use super::fingerprint::fingerprint;
 use crate::error::PipelineError;
-use crate::ledger::{Artefact, History, Identity};
+use crate::ledger::{Artefact, History, Identity, StageHistory};
 use crate::stage::result::digest_of_input;
 use crate::stage::{Input, Stage, StageResult};
 use std::path::{Path, PathBuf};
@@ -27,12 +27,33 @@ pub enum Standing {
 pub struct Resolved {
     /// Its fingerprint.
     pub fingerprint: String,
+    /// The version of its results: the program's, or an earlier one that it continues.
+    pub version: u32,
+    /// What an earlier version of a run has made, further than this one, and may be continued on request.
+    pub older: Option<Older>,
     /// The name of its folder.
     pub folder: String,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
     /// What it reads from outside.
     pub files: Vec<Artefact>,
+}
+
+/// A run that an earlier version of its stage has made.
+#[derive(Clone, Debug)]
+pub struct Older {
+    /// That version.
+    pub version: u32,
+    /// Its folder.
+    pub folder: String,
+}
+
+impl Older {
+    /// What may be done with it.
+    pub fn advice(&self, stage: &dyn Stage) -> String {
+        let Self { version, folder } = self;
+        format!("{folder} was made by version {version} of {}; --accept-version continues it", stage.kind())
+    }
 }
 
 impl Resolved {
@@ -44,7 +65,7 @@ impl Resolved {
         Identity {
             label: stage.label(),
             describes: stage.describe(),
-            results_version: stage.results_version(),
+            results_version: self.version,
             parameters: stage.parameters(),
             extent: stage.extent(),
             inputs: self.files.iter().cloned().chain(made).collect(),
@@ -60,6 +81,8 @@ pub struct Walk<'a> {
     inputs: Vec<Vec<usize>>,
     resolved: Vec<Option<Resolved>>,
     results: Vec<Option<StageResult>>,
+    /// Whether runs that an earlier version has made are continued, though nobody has said so before.
+    accept_older: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -67,7 +90,13 @@ impl<'a> Walk<'a> {
     pub fn new(campaign: &'a Campaign, folder: &Path) -> Self {
         let inputs: Vec<_> = campaign.stages.iter().map(|node| campaign.inputs_of(node)).collect();
         let nothing = inputs.len();
-        Self { campaign, folder: folder.into(), inputs, resolved: vec![None; nothing], results: vec![None; nothing] }
+        let (resolved, results) = (vec![None; nothing], vec![None; nothing]);
+        Self { campaign, folder: folder.into(), inputs, resolved, results, accept_older: false }
+    }
+
+    /// The same, in which runs that an earlier version has made are continued: `--accept-version`.
+    pub fn accepting_older(self, accept_older: bool) -> Self {
+        Self { accept_older, ..self }
     }
 
     /// A walk that has looked at every stage.
@@ -96,6 +125,11 @@ impl<'a> Walk<'a> {
     /// refused, or are to be made again.
     pub fn set_aside(&mut self, n: usize) {
         self.results[n] = None;
+    }
+
+    /// Finds out anew what stage `n` is: what an earlier version has made of it was forgotten.
+    pub fn resolve_again(&mut self, n: usize) {
+        (self.resolved[n], self.results[n]) = (None, None);
     }
 
     /// Every stage's position.
@@ -153,7 +187,7 @@ impl<'a> Walk<'a> {
             return Ok(self.standing(n));
         }
         if self.resolved[n].is_none() {
-            let Some(resolved) = self.resolve(n)? else { return Ok(Standing::Waiting) };
+            let Some(resolved) = self.resolve(n, history)? else { return Ok(Standing::Waiting) };
             self.resolved[n] = Some(resolved);
         }
         let resolved = self.resolved[n].as_mut().expect("just made");
@@ -171,7 +205,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What stage `n` reads among the results of those before it; `None` if not all of them are there.
-    fn resolve(&self, n: usize) -> Result<Option<Resolved>, PipelineError> {
+    fn resolve(&self, n: usize, history: &History) -> Result<Option<Resolved>, PipelineError> {
         let stage = self.stage(n);
         let results: Option<Vec<&StageResult>> = self.inputs[n].iter().map(|&input| self.result(input)).collect();
         let Some(results) = results else { return Ok(None) };
@@ -179,7 +213,23 @@ impl<'a> Walk<'a> {
         let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });
         let files = stage.files().into_iter().map(file).collect::<Result<Vec<_>, PipelineError>>()?;
         let read = inputs.iter().flatten().map(|input| input.content.as_str());
-        let fingerprint = fingerprint(stage, files.iter().map(|file| file.digest.as_str()).chain(read));
-        Ok(Some(Resolved { fingerprint, folder: String::new(), inputs, files }))
+        let digests: Vec<&str> = files.iter().map(|file| file.digest.as_str()).chain(read).collect();
+        let of_version = |version: u32| fingerprint(stage, version, digests.iter().copied());
+        let (mut version, mut older) = (stage.results_version(), None);
+        let mut fingerprint = of_version(version);
+        let reached = |fingerprint: &str| history.stage(fingerprint).and_then(StageHistory::reached);
+        // only a run has an inside that can be continued: the latest version that got further than this one, if that is not done
+        let is_done = history.stage(&fingerprint).is_some_and(|known| stage.is_done(known));
+        let is_open = stage.as_run().is_some() && !is_done;
+        let earlier = (1..version).rev().filter(|_| is_open).map(|version| (version, of_version(version)));
+        if let Some((made_by, made)) = earlier.into_iter().find(|(_, made)| reached(made) > reached(&fingerprint)) {
+            let known = history.stage(&made).expect("it has got somewhere");
+            if self.accept_older || known.continued_by.contains(&version) {
+                (version, fingerprint) = (made_by, made);
+            } else {
+                older = Some(Older { version: made_by, folder: known.folder.clone() });
+            }
+        }
+        Ok(Some(Resolved { fingerprint, version, older, folder: String::new(), inputs, files }))
     }
 }

@@ -88,7 +88,7 @@ impl Explanation<'_> {
 
     /// Of a stage that is known, and not done.
     fn begun(&self, stage: &dyn Stage, resolved: &Resolved, known: &StageHistory) -> Vec<String> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = resolved.older.iter().map(|older| older.advice(stage)).collect();
         if known.forced {
             lines.push("to do again: `run --force` has asked for it".to_owned());
         }
@@ -104,7 +104,7 @@ impl Explanation<'_> {
             let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
             match candidates.into_iter().find(|input| input.is_whole().unwrap_or(false)) {
                 Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),
-                None => lines.push("no checkpoint lies before that: it starts anew".into()),
+                None => lines.extend(run.why_anew(known).map(|why| format!("{why}: it starts anew"))),
             }
         }
         if lines.is_empty() {
@@ -115,6 +115,9 @@ impl Explanation<'_> {
 
     /// Of a stage that was never begun: how it differs from the most similar one that the recipe does not have any more.
     fn unknown(&self, stage: &dyn Stage, resolved: &Resolved) -> Vec<String> {
+        if let Some(older) = &resolved.older {
+            return vec![format!("to do: {}", older.advice(stage))];
+        }
         let now = resolved.identity(stage, self.dir);
         let in_recipe = |fingerprint: &str| {
             let mut resolved = self.walk.positions().filter_map(|n| self.walk.resolved(n));

@@ -44,9 +44,10 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
                 let own = folder.join(&resolved.folder);
                 let from =
                     if standing == Standing::Done { None } else { goes_on_from(stage, &own, known, &resolved.inputs) };
-                let state = state_of(known, standing, from.as_ref());
+                let state = state_of(stage, known, standing, from.as_ref());
                 begun = from.and_then(octree);
-                format!("{state} ({})", resolved.folder)
+                let older = resolved.older.as_ref().map(|older| format!("; {}", older.advice(stage)));
+                format!("{state} ({}){}", resolved.folder, older.unwrap_or_default())
             }
             (Standing::Given, None) => "given".to_owned(),
             (_, None) => {
@@ -90,7 +91,7 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 }
 
 /// What there is of a stage, in words.
-fn state_of(history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
+fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
     if standing == Standing::Done {
         return "done".into();
@@ -98,7 +99,10 @@ fn state_of(history: Option<&StageHistory>, standing: Standing, from: Option<&In
     match (from, &history.failure) {
         (Some(snapshot), _) => format!("begun, continues from {} at {}", snapshot.name(), snapshot.shown()),
         (None, Some(failure)) => format!("failed: {failure}"),
-        (None, None) if history.artefacts.is_some() => "done in part, starts anew".into(),
+        (None, None) if history.artefacts.is_some() => {
+            let why = stage.as_run().and_then(|run| run.why_anew(history)).map(|why| format!(": {why}"));
+            format!("done in part, starts anew{}", why.unwrap_or_default())
+        }
         (None, None) => "begun".into(),
     }
 }

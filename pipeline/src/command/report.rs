@@ -1,7 +1,7 @@
 //! `comove report`: the HTML page, from what the stages have left.
 
 use super::{print, stored};
-use crate::campaign::Walk;
+use crate::campaign::{Resolved, Walk};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, history};
@@ -40,7 +40,11 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
         // runs that differ in where they end share a folder, and its section
         let section = walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
         if let Some(result) = section.filter(|result| !shown.contains(&result.folder)) {
-            sections.push(read(&result.folder).unwrap_or_else(|error| left_out(&result.folder, &error)));
+            let mut section = read(&result.folder).unwrap_or_else(|error| left_out(&result.folder, &error));
+            if let Some(versions) = walk.resolved(n).and_then(|resolved| versions(resolved, history)) {
+                section.text += &format!(". {versions}: CHANGELOG says what they differ in.");
+            }
+            sections.push(section);
             shown.push(result.folder.clone());
         }
     }
@@ -48,6 +52,14 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
     let page = Report { title: campaign.name.clone(), recipe_text: recipe.source.text.clone(), sections, provenance };
     page.write(&folder.report())?;
     Ok(folder.report())
+}
+
+/// The versions that have made a stage's results, if there are several.
+fn versions(resolved: &Resolved, history: &History) -> Option<String> {
+    let continued_by = &history.stage(&resolved.fingerprint)?.continued_by;
+    let others: Vec<String> = continued_by.iter().map(u32::to_string).collect();
+    let list = others.join(" and ");
+    (!others.is_empty()).then(|| format!("Begun with version {}, continued with version {list}", resolved.version))
 }
 
 /// What made the results: program, device, recipe, and the digests of the snapshots and of everything the stages rest on.

@@ -20,13 +20,14 @@ use comove_sim::Role;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Runs a recipe's campaign.
 pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     if arguments.help {
         return help(arguments);
     }
-    let walltime = arguments.machine.walltime.map(Walltime::from_now);
+    let began = Instant::now();
     let path = arguments.recipe.expect("clap asks for a recipe");
     let parameters = given(arguments.parameters)?;
     let recipe = evaluated(&path, parameters.clone())?;
@@ -40,17 +41,17 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, choice, slots, &arguments.machine, walltime, lock)
+    campaign(&recipe, &folder, choice, slots, &arguments.machine, began, lock)
 }
 
 /// Goes on with the campaign in a folder.
 pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError> {
-    let walltime = machine.walltime.map(Walltime::from_now);
+    let began = Instant::now();
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
     let choice = Choice::all(&recipe.campaign);
-    campaign(&recipe, &folder, choice, slots(machine)?, machine, walltime, lock)
+    campaign(&recipe, &folder, choice, slots(machine)?, machine, began, lock)
 }
 
 fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
@@ -66,13 +67,22 @@ fn campaign(
     choice: Choice,
     slots: Slots,
     machine: &Machine,
-    walltime: Option<Walltime>,
+    began: Instant,
     _lock: Lock,
 ) -> Result<(), PipelineError> {
     let progress = Progress::on_terminal();
     logging::start(&folder.log(), &progress)?;
+    // on the terminal it is already
+    recipe.printed.iter().for_each(|line| tracing::debug!("{line}"));
+    let job_end = std::env::var(Walltime::JOB_END).ok();
+    let walltime = Walltime::of(machine.walltime, began, job_end.as_deref()).unwrap_or_else(|what| {
+        tracing::warn!("{what}");
+        None
+    });
     let control = Control::listen(folder.path(), walltime)?;
-    tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), slots.describe());
+    let within = walltime.map(|walltime| format!(", {}", walltime.announced())).unwrap_or_default();
+    let (name, dir) = (&recipe.campaign.name, folder.path().display());
+    tracing::info!("campaign \"{name}\" in {dir} on {}{within}", slots.describe());
     let ledger = Arc::new(Ledger::open(&folder.ledger())?);
     control.enforce(&ledger)?;
     ledger.append(Event::CampaignStarted {
@@ -91,6 +101,7 @@ fn campaign(
         control: &control,
         recipe: &recipe.source.text,
         choice,
+        accept_version: machine.accept_version,
         keep_going: machine.keep_going,
     };
     let outcome = executor.run(slots);

@@ -65,6 +65,9 @@ impl Job {
         let (stage, resolved) = (self.node.stage(), &self.resolved);
         let folder = executor.folder.path().join(&resolved.folder);
         tracing::info!("{}: {}", resolved.folder, stage.describe());
+        if let Some(older) = &resolved.older {
+            tracing::warn!("{}: {}; this one does not", resolved.folder, older.advice(stage));
+        }
         std::fs::create_dir_all(&folder)
             .and_then(|()| complete_file::remove_leftovers(&folder))
             .map_err(PipelineError::io(&folder))?;

@@ -52,6 +52,8 @@ pub struct Executor<'a> {
     pub recipe: &'a str,
     /// Which stages are to be done, and which of them again.
     pub choice: Choice,
+    /// Whether runs that an earlier version of their stage has made are continued.
+    pub accept_version: bool,
     /// Whether a stage that fails leaves those alone that do not need it.
     pub keep_going: bool,
 }

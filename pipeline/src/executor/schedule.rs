@@ -83,7 +83,7 @@ struct Running {
 
 impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
-        let walk = Walk::new(executor.campaign, executor.folder.path());
+        let walk = Walk::new(executor.campaign, executor.folder.path()).accepting_older(executor.accept_version);
         let course = |n: usize| Course {
             state: if executor.choice.wanted[n] { State::Left } else { State::Unwanted },
             forced: executor.choice.forced[n],
@@ -192,6 +192,17 @@ impl<'a> Schedule<'a> {
         if self.begun.contains(&resolved.fingerprint) {
             return Ok(standing);
         }
+        let now = self.walk.stage(n).results_version();
+        if resolved.version != now && self.stages[n].forced {
+            // done again, it is of this version
+            forget(resolved, self.executor)?;
+            self.walk.resolve_again(n);
+            return self.look(n);
+        }
+        if resolved.version != now {
+            self.accept(n)?;
+        }
+        let resolved = self.walk.resolved(n).expect("it was there");
         if self.stages[n].forced {
             // what it has done is forgotten when it begins
             self.walk.set_aside(n);
@@ -215,6 +226,24 @@ impl<'a> Schedule<'a> {
             ledger.append(Event::InputTried { file: Artefact { file, digest } })?;
         }
         Ok(())
+    }
+
+    /// Enters into the ledger, once, that what an earlier version of stage `n` has made is continued.
+    fn accept(&self, n: usize) -> Result<(), PipelineError> {
+        let (ledger, stage) = (self.executor.ledger, self.walk.stage(n));
+        let resolved = self.walk.resolved(n).expect("it was looked at");
+        let (made_by, continued_by) = (resolved.version, stage.results_version());
+        let known =
+            ledger.history().stage(&resolved.fingerprint).is_some_and(|h| h.continued_by.contains(&continued_by));
+        if known {
+            return Ok(());
+        }
+        tracing::warn!(
+            "{}: made by version {made_by} of {}, continued by version {continued_by}; CHANGELOG says what they differ in",
+            resolved.folder,
+            stage.kind(),
+        );
+        ledger.append(Event::VersionAccepted { fingerprint: resolved.fingerprint.clone(), made_by, continued_by })
     }
 
     /// Begins stage `n`, together with all that are the same and ready, if there is room for it.

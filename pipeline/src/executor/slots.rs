@@ -60,17 +60,14 @@ impl Slots {
     /// else a run on each device and another stage beside each. `limit`: bytes of each device's memory for its runs.
     ///
     /// # Errors
-    /// [`PipelineError::Device`]; [`PipelineError::Usage`] for devices whose bits differ, or one that is named twice.
+    /// [`PipelineError::Device`]; [`PipelineError::Usage`] for devices whose bits differ, or one that is named twice, as
+    /// `cuda` and `cuda:0` do.
     pub fn new(
         names: &[String],
         threads: usize,
         jobs: Option<usize>,
         limit: Option<u64>,
     ) -> Result<Self, PipelineError> {
-        if let Some(twice) = names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name)) {
-            let message = format!("--device names {twice} twice; for several runs on one device give --jobs");
-            return Err(PipelineError::Usage(message));
-        }
         let jobs = jobs.map(|jobs| jobs.min(MOST_JOBS));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if threads == 0 { cores } else { threads };
@@ -78,7 +75,13 @@ impl Slots {
         let mut devices = Vec::new();
         for (n, name) in names.iter().take(count).enumerate() {
             let shares = jobs.map_or(1, |jobs| jobs / count + usize::from(n < jobs % count));
-            devices.push(Shared::new(name, (threads / count).max(1), shares, limit)?);
+            let shared = Shared::new(name, (threads / count).max(1), shares, limit)?;
+            let is_same = |other: &Shared| other.free[0].is_same(&shared.free[0]);
+            if let Some(other) = devices.iter().position(is_same) {
+                let both = format!("--device: {} and {name} are the same device", names[other]);
+                return Err(PipelineError::Usage(format!("{both}; for several runs on one device give --jobs")));
+            }
+            devices.push(shared);
         }
         let any = devices[0].free[0].clone();
         if let Some(other) = devices.iter().map(|shared| shared.free[0].class()).find(|class| *class != any.class()) {
@@ -210,8 +213,11 @@ mod tests {
 
     #[test]
     fn devices_are_named_once() {
-        let names = ["cpu".to_owned(), "cpu".to_owned()];
-        let error = Slots::new(&names, 1, None, None).unwrap_err();
-        assert_eq!(error.exit_code(), 2, "{error}");
+        // without a GPU, auto is the processor
+        for names in [["cpu", "cpu"], ["auto", "auto"]] {
+            let error = Slots::new(&names.map(String::from), 1, None, None).unwrap_err();
+            let said = format!("{} and {} are the same device", names[0], names[1]);
+            assert!(error.exit_code() == 2 && error.to_string().contains(&said), "{error}");
+        }
     }
 }

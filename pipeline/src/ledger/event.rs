@@ -169,6 +169,15 @@ pub enum Event {
         /// Its fingerprint.
         fingerprint: String,
     },
+    /// What an earlier version of a stage has made is continued by a later one: `run --accept-version`.
+    VersionAccepted {
+        /// Its fingerprint, with the earlier version.
+        fingerprint: String,
+        /// The version of its results that it was begun with.
+        made_by: u32,
+        /// The version of the program that goes on.
+        continued_by: u32,
+    },
     /// A stage that the recipe no longer has is forgotten, and its folder deleted: `clean`.
     StageRemoved {
         /// Its fingerprint.

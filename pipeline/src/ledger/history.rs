@@ -27,8 +27,17 @@ pub struct StageHistory {
     pub refused: Vec<(String, String)>,
     /// Whether it is to be done again on request.
     pub forced: bool,
+    /// The later versions of its results that were allowed to continue it.
+    pub continued_by: BTreeSet<u32>,
     /// Its place in the order in which stages were begun last.
     pub begun: usize,
+}
+
+impl StageHistory {
+    /// How far its snapshots go, as [`crate::moment::Moment::now`] counts; `None` without one.
+    pub fn reached(&self) -> Option<f64> {
+        self.snapshots.last().map(|snapshot| snapshot.moment().now())
+    }
 }
 
 /// Everything that has happened in a campaign folder.
@@ -127,9 +136,13 @@ impl History {
                 let stage = self.of(fingerprint);
                 stage.artefacts = None;
                 stage.snapshots.clear();
+                stage.continued_by.clear();
                 stage.forced = true;
             }
             Event::InputTried { file } => _ = self.known.insert(file.digest.clone()),
+            Event::VersionAccepted { fingerprint, continued_by, .. } => {
+                self.of(fingerprint).continued_by.insert(*continued_by);
+            }
             Event::StageRemoved { fingerprint } => {
                 if let Some(stage) = self.stages.remove(fingerprint) {
                     self.folders.remove(&stage.folder);

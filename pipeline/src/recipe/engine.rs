@@ -23,6 +23,8 @@ pub struct Recipe {
     pub campaign: Campaign,
     /// Its parameters, as declared and given.
     pub parameters: Parameters,
+    /// What it has printed before there was a log.
+    pub printed: Vec<String>,
 }
 
 /// What a closure of the recipe needs to be called later.
@@ -70,7 +72,7 @@ impl Program {
                 (Ok(value), _) => Ok(Ok(read(value))),
                 (Err(error), excess) => {
                     let mut error = RecipeError::from_evaluation(source, &error, place);
-                    if matches!(excess, Some(Excess::Time(_))) {
+                    if matches!(excess, Some(Excess::Time(_) | Excess::Clock(_))) {
                         error.message += " If not, raise time_limit_s";
                     }
                     Err(error)
@@ -116,26 +118,31 @@ pub const TEXT: usize = 1 << 20;
 /// [`PipelineError::Recipe`], also if the recipe's value is not a campaign; [`PipelineError::Usage`] if a given
 /// parameter is not declared.
 pub fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
-    let (session, result) = attempt(source, given);
+    let (session, result, printed) = attempt(source, given);
     let campaign = result?;
     let parameters = session.parameters.lock().expect("no binding panics").clone();
     parameters.check().map_err(PipelineError::Usage)?;
-    Ok(Recipe { source: session.source.clone(), campaign, parameters })
+    Ok(Recipe { source: session.source.clone(), campaign, parameters, printed })
 }
 
 /// The parameters that a recipe declares, as far as it could be evaluated, and its error if it has one.
 pub fn parameters_of(source: Source, given: BTreeMap<String, String>) -> (Parameters, Option<Box<RecipeError>>) {
-    let (session, result) = attempt(source, given);
+    let (session, result, _) = attempt(source, given);
     let parameters = session.parameters.lock().expect("no binding panics").clone();
     (parameters, result.err())
 }
 
-fn attempt(source: Source, given: BTreeMap<String, String>) -> (Arc<Session>, Result<Campaign, Box<RecipeError>>) {
+/// Evaluates a recipe; with what it has printed before there was a log.
+fn attempt(
+    source: Source,
+    given: BTreeMap<String, String>,
+) -> (Arc<Session>, Result<Campaign, Box<RecipeError>>, Vec<String>) {
     let parameters = Mutex::new(Parameters { given, ..Parameters::default() });
     let session = Arc::new(Session { source, parameters });
-    let result = within(Limits::recipe(), |budget| campaign_of(&session, budget));
-    let result = result.unwrap_or_else(|m| Err(RecipeError::at(&session.source, session.source.last_place(), m)));
-    (session, result)
+    let result = within(Limits::recipe(), |budget| (campaign_of(&session, budget), budget.unlogged()));
+    let refused = |message| Err(RecipeError::at(&session.source, session.source.last_place(), message));
+    let (result, printed) = result.unwrap_or_else(|message| (refused(message), Vec::new()));
+    (session, result, printed)
 }
 
 fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign, Box<RecipeError>> {
@@ -185,7 +192,7 @@ fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
         .disable_symbol("import")
         .disable_symbol("export");
     let (shared, log) = (Arc::clone(budget), Arc::clone(budget));
-    engine.on_progress(move |_| shared.excess().map(|excess| excess.to_string().into()));
+    engine.on_progress(move |_| shared.step().map(|excess| excess.to_string().into()));
     engine.on_print(move |text| log.print(text));
     let log = Arc::clone(budget);
     engine.on_debug(move |text, _, position| log.print(&format!("{position:?}: {text}")));

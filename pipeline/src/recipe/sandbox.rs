@@ -1,12 +1,14 @@
 //! What a script may take: time, memory and lines of text, and how it is stopped.
 //!
 //! A script runs on a thread of its own, and the thread that started it watches. What is over its limit stops at its next
-//! operation: a function of this program that is at work then (`halos`, a large `field`) ends first.
+//! operation: a function of this program that is at work then (`halos`, a large `field`) ends first. The limit of time is
+//! of what its thread computes, so that neighbours do not count; ten times that may pass on the clock.
 
 use comove_kernels::memory::{self, GIB};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,10 @@ const STACK: usize = 1 << 30;
 /// How often the watching thread looks.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What may pass on the clock for a second that a script may compute: it may wait for busy processors, and for the threads
+/// on which functions of this program work.
+const CLOCK: f64 = 10.0;
+
 /// Lines that a script may print.
 const LINES: usize = 1000;
 /// Characters of a line.
@@ -24,7 +30,7 @@ const LINE: usize = 1000;
 /// Limits of a script.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
-    /// Seconds that it may take.
+    /// Seconds that it may compute.
     pub seconds: f64,
     /// Bytes by which the process may grow while it runs.
     pub memory: f64,
@@ -49,8 +55,10 @@ pub fn half_of_what_is_free() -> f64 {
 /// Why a script was stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Excess {
-    /// It took longer than so many seconds.
+    /// It computed for longer than so many seconds.
     Time(f64),
+    /// So many seconds have passed.
+    Clock(f64),
     /// It took more than so many bytes.
     Memory(f64),
     /// Somebody asked for it.
@@ -61,6 +69,9 @@ impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Time(seconds) => write!(f, "this computes for longer than {seconds} s: is there an endless loop?"),
+            Self::Clock(seconds) => {
+                write!(f, "this is not done after {seconds} s, {CLOCK} times what it may compute: is the machine busy?")
+            }
             Self::Memory(bytes) => write!(f, "this takes more than {:.1} GiB of memory", bytes / GIB),
             Self::Stop(by) => write!(f, "stopped by {by}"),
         }
@@ -72,6 +83,12 @@ impl std::fmt::Display for Excess {
 pub struct Budget {
     excess: OnceLock<Excess>,
     printed: AtomicUsize,
+    /// What was printed before there was a log.
+    unlogged: Mutex<Vec<String>>,
+    /// Whether the watching thread wants to know the time that the script has computed.
+    asked: AtomicBool,
+    /// That time, in nanoseconds.
+    computed: AtomicU64,
 }
 
 impl Budget {
@@ -92,7 +109,29 @@ impl Budget {
             tracing::info!("{line}");
         } else {
             eprintln!("{line}");
+            self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
+    }
+
+    /// What was printed before there was a log, for the log.
+    pub fn unlogged(&self) -> Vec<String> {
+        std::mem::take(&mut self.unlogged.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Why the script must end, if it must: asked on its own thread, at every operation.
+    pub fn step(&self) -> Option<&Excess> {
+        if self.asked.load(Ordering::Relaxed) {
+            self.asked.store(false, Ordering::Relaxed);
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            self.computed.store(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, Ordering::Relaxed);
+        }
+        self.excess()
+    }
+
+    /// Seconds that the script has computed, as far as it has said.
+    fn computed(&self) -> f64 {
+        self.asked.store(true, Ordering::Relaxed);
+        1e-9 * self.computed.load(Ordering::Relaxed) as f64
     }
 }
 
@@ -121,8 +160,10 @@ fn watch(limits: Limits<'_>, budget: &Budget, runs: impl Fn() -> bool) {
     let (began, before) = (Instant::now(), resident());
     while runs() {
         let grown = resident().zip(before).map_or(0.0, |(now, before)| now - before);
-        let excess = if began.elapsed().as_secs_f64() > limits.seconds {
+        let excess = if budget.computed() > limits.seconds {
             Some(Excess::Time(limits.seconds))
+        } else if began.elapsed().as_secs_f64() > CLOCK * limits.seconds {
+            Some(Excess::Clock(CLOCK * limits.seconds))
         } else if grown > limits.memory && memory::available().is_none_or(|free| free < limits.spare) {
             Some(Excess::Memory(limits.memory))
         } else {
@@ -150,7 +191,7 @@ mod tests {
     fn until_stopped(limits: Limits<'_>, mut work: impl FnMut() + Send) -> Excess {
         let script = |budget: &Arc<Budget>| loop {
             work();
-            if let Some(excess) = budget.excess() {
+            if let Some(excess) = budget.step() {
                 return excess.clone();
             }
             thread::sleep(Duration::from_millis(1));
@@ -161,19 +202,28 @@ mod tests {
     #[test]
     fn time_memory_and_requests_end_a_script() {
         let limits = Limits { seconds: 60.0, memory: 16.0 * GIB, spare: f64::INFINITY, stop: &|| None };
-        assert_eq!(until_stopped(Limits { seconds: 0.2, ..limits }, || ()), Excess::Time(0.2));
+        let compute = || {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(20) {}
+        };
+        assert_eq!(until_stopped(Limits { seconds: 0.2, ..limits }, compute), Excess::Time(0.2));
+        // what others compute meanwhile is not its own
+        let began = Instant::now();
+        let wait = || thread::sleep(Duration::from_millis(20));
+        assert_eq!(until_stopped(Limits { seconds: 0.2, ..limits }, wait), Excess::Clock(2.0));
+        assert!(began.elapsed() >= Duration::from_secs(2));
         let mut held = Vec::new();
         let grow = || held.push(vec![1u8; 1 << 20]);
         let memory = f64::from(100 << 20);
         assert_eq!(until_stopped(Limits { memory, ..limits }, grow), Excess::Memory(memory));
         // what another stage takes meanwhile stops nobody while there is enough
-        let beside = Limits { seconds: 0.5, memory, spare: memory, ..limits };
+        let beside = Limits { seconds: 0.05, memory, spare: memory, ..limits };
         held.clear();
         assert_eq!(
             until_stopped(beside, || if held.len() < 200 {
                 held.push(vec![1u8; 1 << 20])
             }),
-            Excess::Time(0.5)
+            Excess::Clock(0.5)
         );
         let asked = || Some("SIGTERM".to_owned());
         assert_eq!(until_stopped(Limits { stop: &asked, ..limits }, || ()), Excess::Stop("SIGTERM".into()));

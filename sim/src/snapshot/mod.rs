@@ -28,7 +28,7 @@ mod write;
 
 pub use digest::file_digest;
 pub use header::{Role, SnapshotHeader};
-pub use write::system_error;
+pub use write::{at_once, system_error};
 
 /// The version of the HDF5 library that snapshots are read and written with.
 pub fn hdf5_version() -> String {
@@ -62,8 +62,8 @@ impl Snapshot {
     /// Fields are rounded to the header's precision, which is exact for the state of a run.
     ///
     /// # Errors
-    /// [`SimError::Parameter`] for a header or tree that no file can hold, [`SimError::Io`], [`SimError::Hdf5`] and
-    /// [`SimError::Damaged`] when the file does not read back as written. The temporary file is then gone and the file
+    /// [`SimError::Parameter`] for a header or tree that no file can hold, [`SimError::Hdf5`], and [`SimError::Io`],
+    /// also when the file does not read back as written. The temporary file is then gone and the file
     /// of that name, if any, untouched.
     ///
     /// # Panics

@@ -11,6 +11,7 @@ use crate::parameters::Precision;
 use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
 use comove_kernels::point::dual_energy;
 use comove_kernels::{Eos, Real};
+use hdf5::file::FileAccessBuilder;
 use hdf5::types::FixedAscii;
 use std::fs::File;
 use std::path::Path;
@@ -41,10 +42,20 @@ pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError
         (syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), verified, whole)
     });
     synced.map_err(io)?;
-    verified?;
+    verified.map_err(|error| unwritten(path, &error))?;
     let whole = whole?;
     temporary.rename(path).map_err(io)?;
     Ok(whole)
+}
+
+/// What was just written does not read back.
+fn unwritten(path: &Path, error: &SimError) -> SimError {
+    let what = match error {
+        SimError::Damaged { dataset, .. } => dataset.clone(),
+        other => other.to_string(),
+    };
+    let message = format!("it does not read back as it was written ({what}): the disk is full, or it is failing");
+    SimError::Io { path: path.into(), source: std::io::Error::other(message) }
 }
 
 fn failure(path: &Path, source: hdf5::Error) -> SimError {
@@ -61,12 +72,18 @@ pub fn system_error(error: &hdf5::Error) -> Option<std::io::Error> {
     rest.split(',').next()?.parse().ok().map(std::io::Error::from_raw_os_error)
 }
 
+/// Has HDF5 write data when it is told to, so that it is the writing that fails on a full disk. What it keeps back it writes
+/// when a dataset is closed, where a failure is lost, and crashes the next time that the file is flushed.
+pub fn at_once(fapl: &mut FileAccessBuilder) -> &mut FileAccessBuilder {
+    fapl.sieve_buf_size(0).chunk_cache(1, 0, 1.0)
+}
+
 /// Writes and closes the HDF5 file.
 fn write_hdf5(snapshot: &Snapshot, document: &Document, path: &Path) -> hdf5::Result<()> {
     // No locks: parallel file systems may have none, and no other process knows the temporary name.
     // No times: the same state is the same file, byte for byte, whenever it is written.
     let file = hdf5::File::with_options()
-        .with_fapl(|fapl| fapl.file_locking(false))
+        .with_fapl(|fapl| at_once(fapl).file_locking(false))
         .with_fcpl(|fcpl| fcpl.obj_track_times(false))
         .create(path)?;
     let written = match snapshot.header.precision {

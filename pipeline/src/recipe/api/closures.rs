@@ -36,9 +36,11 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "combine(\"name\", [RUNS and MEASUREMENTS], |results| …)",
         text: "What a closure returns of several stages: see [Results](#results). Its argument is a list with one \
                entry a stage, lists in the list of stages flattened. Of a run it is its [outputs](#runoutputs). Of a \
-               measurement it is a map with the last output's `result` and its `z` (or `t`), and with `all`, the list \
-               of such maps of every output that was looked at. Of any other analysis it is a map of what it has left \
-               as JSON, by the files' names: `one.power_spectrum_z0.bins`.",
+               measurement or an analysis it is a map with the last output's `result` and its `z` (or `t`), and with \
+               `all`, the list of such maps of every output that was looked at. The result of a measurement is what \
+               its closure gave; of `halos` the catalogue with `profiles`, of `slice` and `projection` their table as \
+               `#{ columns, rows }`, of the others what their JSON file holds: `one.result.bins` of a power spectrum. \
+               `refinement_ratio` has one entry a run, without `z`.",
         options: &["ClosureOptions"],
     },
 ];

@@ -83,6 +83,15 @@ impl Evolve {
         self.outputs.iter().copied().filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
     }
 
+    /// Why a run with these files has nothing to continue: checkpoints lie after what it lacks, and outputs, which may lie
+    /// before, are no part of its way.
+    pub fn why_anew(&self, history: &StageHistory) -> Option<String> {
+        let first = *self.missing(history).first()?;
+        let before = history.snapshots.iter().rfind(|s| s.role == Role::Output && s.moment().now() < first.now());
+        let output = before.map(|s| format!(", and {} is a side branch, from which none continues", s.file));
+        Some(format!("no checkpoint lies before {}{}", first.rounded(), output.unwrap_or_default()))
+    }
+
     /// The run that does what all of these do, which differ in where they end and what they write.
     ///
     /// # Panics

@@ -3,6 +3,7 @@
 use crate::moment::Moment;
 use comove_sim::{RunParameters, SimError};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 
 /// The options that only decide how long a run goes and what it writes: outside the fingerprint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,8 @@ pub struct Outputs {
 pub struct Checkpoints {
     /// After so many minutes of computing.
     pub every_minutes: f64,
+    /// Also at the end of every root step whose number is a multiple of this.
+    pub every_steps: Option<NonZeroU32>,
     /// At the end of the first step past each of these redshifts; these stay for good.
     pub at_z: Vec<f64>,
     /// The same of times.
@@ -53,7 +56,7 @@ pub struct Checkpoints {
 
 impl Default for Checkpoints {
     fn default() -> Self {
-        Self { every_minutes: 10.0, at_z: Vec::new(), at_t: Vec::new(), keep: 2 }
+        Self { every_minutes: 10.0, every_steps: None, at_z: Vec::new(), at_t: Vec::new(), keep: 2 }
     }
 }
 
@@ -61,9 +64,15 @@ impl Checkpoints {
     /// All that any of these ask for.
     pub fn joined<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let every_minutes = all.clone().map(|one| one.every_minutes).fold(f64::INFINITY, f64::min);
+        let every_steps = all.clone().filter_map(|one| one.every_steps).min();
         let moments = |of: fn(&Self) -> &[f64]| all.clone().flat_map(of).copied().collect();
         let (at_z, at_t) = (moments(|one| &one.at_z), moments(|one| &one.at_t));
-        Self { every_minutes, at_z, at_t, keep: all.map(|one| one.keep).max().unwrap_or(1) }
+        Self { every_minutes, every_steps, at_z, at_t, keep: all.map(|one| one.keep).max().unwrap_or(1) }
+    }
+
+    /// Whether one is due at the end of this root step, whatever time it is.
+    pub fn at_step(&self, step: u64) -> bool {
+        self.every_steps.is_some_and(|every| step.is_multiple_of(u64::from(every.get())))
     }
 
     /// The moments past which one is written that stays.

@@ -146,7 +146,8 @@ impl Voyage<'_, '_> {
         let interval = Duration::try_from_secs_f64(policy.every_minutes * 60.0).unwrap_or(Duration::MAX);
         // what writing takes has to be known before time is short
         let unknown = self.work.control.has_walltime() && !self.pace.has_written() && self.writing.is_none();
-        let due = lasting || unknown || self.written_at.elapsed() >= interval;
+        let at_step = policy.at_step(simulation.step_number());
+        let due = lasting || at_step || unknown || self.written_at.elapsed() >= interval;
         if due { self.checkpoint(simulation, lasting) } else { Ok(()) }
     }
 
