@@ -101,6 +101,12 @@ impl Explanation<'_> {
             if !missing.is_empty() {
                 lines.push(format!("to do: the outputs at {} are not there", list(&missing)));
             }
+            if !run.is_ruled(known) {
+                lines.push(match run.stop(known) {
+                    Some(stop) => format!("to do: its stop rule ends it {stop}, and the output there is missing"),
+                    None => "to do: its stop rule was not asked of all its steps".into(),
+                });
+            }
             let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
             match candidates.into_iter().find(|input| input.is_whole().unwrap_or(false)) {
                 Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),

@@ -44,7 +44,7 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
                 let own = folder.join(&resolved.folder);
                 let from =
                     if standing == Standing::Done { None } else { goes_on_from(stage, &own, known, &resolved.inputs) };
-                let state = state_of(known, standing, from.as_ref());
+                let state = state_of(stage, known, standing, from.as_ref());
                 begun = from.and_then(octree);
                 format!("{state} ({})", resolved.folder)
             }
@@ -90,10 +90,14 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 }
 
 /// What there is of a stage, in words.
-fn state_of(history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
+fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
     if standing == Standing::Done {
-        return "done".into();
+        let stop = stage.as_run().and_then(|run| run.stop(history));
+        return stop.map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"));
+    }
+    if stage.as_run().is_some_and(|run| run.missing(history).is_empty() && !run.is_ruled(history)) {
+        return "done but for its stop rule, which is asked of its steps".into();
     }
     match (from, &history.failure) {
         (Some(snapshot), _) => format!("begun, continues from {} at {}", snapshot.name(), snapshot.shown()),

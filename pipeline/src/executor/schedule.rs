@@ -274,15 +274,24 @@ impl<'a> Schedule<'a> {
                 && matches!(self.look(other), Ok(Standing::ToDo))
                 && self.walk.resolved(other).is_some_and(|resolved| resolved.fingerprint == fingerprint)
                 && self.has_its_outputs(other) == has_outputs
+                && self.is_joined_with(n, other)
         };
         positions.filter(|&other| is_same(other)).collect()
+    }
+
+    /// Whether two stages that are the same can be done together: runs, if they are asked the same after every step.
+    fn is_joined_with(&self, n: usize, other: usize) -> bool {
+        match (self.walk.stage(n).as_run(), self.walk.stage(other).as_run()) {
+            (Some(one), Some(other)) => one.hooks.extent() == other.hooks.extent(),
+            _ => true,
+        }
     }
 
     /// Whether stage `n` is a run that has written all its outputs.
     fn has_its_outputs(&self, n: usize) -> bool {
         let history = self.executor.ledger.history();
         let written = self.walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
-        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.missing(history).is_empty())
+        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.has_all(history))
     }
 
     /// What does all of these, which are the same: of runs one that ends where the last of them does, with the outputs of all.

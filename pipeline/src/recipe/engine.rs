@@ -71,7 +71,8 @@ impl Program {
                 (Err(error), excess) => {
                     let mut error = RecipeError::from_evaluation(source, &error, place);
                     if matches!(excess, Some(Excess::Time(_))) {
-                        error.message += " If not, raise time_limit_s";
+                        error.message += &format!(" If not, raise {}", limits.option);
+                        error.is_late = true;
                     }
                     Err(error)
                 }

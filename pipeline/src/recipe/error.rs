@@ -16,6 +16,8 @@ pub struct RecipeError {
     pub message: String,
     /// The line concerned.
     pub line: String,
+    /// Whether a closure has taken longer than it may.
+    pub is_late: bool,
 }
 
 impl std::fmt::Display for RecipeError {
@@ -54,7 +56,7 @@ impl RecipeError {
     /// An error at a place.
     pub fn at(source: &Source, place: Place, message: impl Into<String>) -> Box<Self> {
         let line = source.line(place.line).to_owned();
-        Box::new(Self { file: source.name(), place, message: message.into(), line })
+        Box::new(Self { file: source.name(), place, message: message.into(), line, is_late: false })
     }
 
     /// What the parser says.

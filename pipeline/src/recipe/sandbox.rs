@@ -26,6 +26,8 @@ const LINE: usize = 1000;
 pub struct Limits<'a> {
     /// Seconds that it may take.
     pub seconds: f64,
+    /// The option of a recipe that says so.
+    pub option: &'a str,
     /// Bytes by which the process may grow while it runs.
     pub memory: f64,
     /// While so many bytes are free nonetheless, it may be that something else grows: another stage.
@@ -37,7 +39,7 @@ pub struct Limits<'a> {
 impl Limits<'_> {
     /// Of a recipe's evaluation.
     pub fn recipe() -> Self {
-        Self { seconds: 20.0, memory: half_of_what_is_free().min(2.0 * GIB), spare: f64::INFINITY, stop: &|| None }
+        Self { seconds: 20.0, option: "", memory: half_of_what_is_free().min(2.0 * GIB), spare: f64::INFINITY, stop: &|| None }
     }
 }
 
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn time_memory_and_requests_end_a_script() {
-        let limits = Limits { seconds: 60.0, memory: 16.0 * GIB, spare: f64::INFINITY, stop: &|| None };
+        let limits = Limits { seconds: 60.0, option: "", memory: 16.0 * GIB, spare: f64::INFINITY, stop: &|| None };
         assert_eq!(until_stopped(Limits { seconds: 0.2, ..limits }, || ()), Excess::Time(0.2));
         let mut held = Vec::new();
         let grow = || held.push(vec![1u8; 1 << 20]);

@@ -6,7 +6,7 @@
 //! | [`background`] | `cosmology` |
 //! | [`initial`] | `ic_gaussian`, `ic_load` |
 //! | [`formula`] | `problem`, `ic_function` |
-//! | [`runs`] | `evolve`, `from_snapshot` |
+//! | [`runs`], [`hooks`] | `evolve`, `from_snapshot`; the closures of a run |
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
 //! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
 //! | [`closures`] | `measure`, `combine` |
@@ -22,6 +22,7 @@ pub mod closures;
 pub mod criteria;
 pub mod field_view;
 pub mod formula;
+pub mod hooks;
 pub mod initial;
 pub mod run_view;
 pub mod runs;
@@ -128,18 +129,44 @@ impl Captured {
         function: &str,
         session: &Session,
         context: &NativeCallContext<'_>,
-        mut closure: FnPtr,
+        closure: FnPtr,
     ) -> Bound<Self> {
-        let position = context.call_position();
-        let call = Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) };
+        let call = place_of(context);
         let lost = || Refusal::error(function, "the closure's text is not where the call is", None);
         let text = session.source.closure_text(call).ok_or_else(lost)?;
         let place = session.source.last_argument(call).unwrap_or(call);
+        Self::at(function, session, closure, text, place)
+    }
+
+    /// Of the closure that is an option of a call of `function`.
+    pub(super) fn option(
+        function: &str,
+        session: &Session,
+        context: &NativeCallContext<'_>,
+        key: &str,
+        closure: FnPtr,
+    ) -> Bound<Self> {
+        let call = place_of(context);
+        let lost = || {
+            let message = format!("{key}: the closure's text is not where the call is: write it there");
+            Refusal::error(function, message, None)
+        };
+        let (text, place) = session.source.option_text(call, key).ok_or_else(lost)?;
+        Self::at(function, session, closure, text, place)
+    }
+
+    fn at(function: &str, session: &Session, mut closure: FnPtr, text: String, place: Place) -> Bound<Self> {
         closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
         let values =
             closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
         Ok(Self { closure, text, values, place })
     }
+}
+
+/// Where a function was called.
+pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
+    let position = context.call_position();
+    Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) }
 }
 
 /// A captured value for the fingerprint: plain data and a cosmology as they are, a stage by what it does and all that it

@@ -1,5 +1,6 @@
 //! `evolve` and `from_snapshot`.
 
+use super::hooks::{HOOKS, hooks};
 use super::{Bound, Initial, Run, input_path};
 use crate::campaign::Node;
 use crate::moment::Moment;
@@ -8,11 +9,11 @@ use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode_with, from_json, take};
 use crate::stage::evolve::options::{EXTENT, Extent, check};
-use crate::stage::evolve::{Evolve, Origin};
+use crate::stage::evolve::{Evolve, Hooks, Origin};
 use crate::stage::formula::Formula;
 use crate::stage::saved::Saved;
 use comove_sim::RunParameters;
-use rhai::{Array, Engine, ImmutableString, Map};
+use rhai::{Array, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 /// Both.
@@ -27,7 +28,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })",
         text: "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
                unless it starts from a problem.",
-        options: &["Extent", "RunParameters"],
+        options: &["Extent", "HookOptions", "RunParameters"],
     },
     Function {
         name: "from_snapshot",
@@ -41,16 +42,23 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
-    engine.register_fn("evolve", |start: Initial| from_initial(start, Map::new()));
-    engine.register_fn("evolve", from_initial);
-    engine.register_fn("evolve", |saved: Run, options: Map| -> Bound<Run> {
+    engine.register_fn("evolve", |start: Initial| from_initial(start, Hooks::default(), Map::new()));
+    let shared = session.clone();
+    engine.register_fn("evolve", move |context: NativeCallContext, start: Initial, mut options: Map| {
+        let hooks = hooks(&shared, &context, &mut options)?;
+        from_initial(start, hooks, options)
+    });
+    let shared = session.clone();
+    let evolve_saved = move |context: NativeCallContext, saved: Run, mut options: Map| -> Bound<Run> {
         if saved.outputs.is_some() {
             let message = "a run cannot start from another run of the same recipe: extend its end, or start from \
                            one of its files with from_snapshot(\"file\")";
             return Err(Refusal::error("evolve", message, None));
         }
-        run(vec![saved.node], Origin::Saved { branch: false }, options)
-    });
+        let hooks = hooks(&shared, &context, &mut options)?;
+        run(vec![saved.node], Origin::Saved { branch: false }, hooks, options)
+    };
+    engine.register_fn("evolve", evolve_saved);
     let shared = session.clone();
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Run {
         let node = Node::new(Saved { path: input_path(&shared, &file) }, Vec::new());
@@ -58,14 +66,14 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
 }
 
-fn from_initial(start: Initial, options: Map) -> Bound<Run> {
+fn from_initial(start: Initial, hooks: Hooks, options: Map) -> Bound<Run> {
     match start {
-        Initial::Mesh { node, facts } => run(vec![node], Origin::Initial(facts), options),
-        Initial::Formula(formula) => run(Vec::new(), Origin::Formula(formula), options),
+        Initial::Mesh { node, facts } => run(vec![node], Origin::Initial(facts), hooks, options),
+        Initial::Formula(formula) => run(Vec::new(), Origin::Formula(formula), hooks, options),
     }
 }
 
-fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
+fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bound<Run> {
     let extent: Extent = decode_with("evolve", take(&mut options, &EXTENT), &[])?;
     let refuse =
         |(key, message): (&str, String)| Refusal::error("evolve", message, Some(key).filter(|key| !key.is_empty()));
@@ -75,11 +83,12 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
     };
     let outputs = extent.outputs(origin.start(), formula.as_ref().and_then(|f| f.end())).map_err(refuse)?;
     let end = *outputs.last().expect("there is always an output at the end");
+    let others = [&EXTENT[..], &HOOKS].concat();
     // one criterion needs no list
     if let Some(criterion) = options.get_mut("refine").filter(|v| v.is_map()) {
         *criterion = Array::from([std::mem::take(criterion)]).into();
     }
-    let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &EXTENT)?;
+    let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     check(&parameters).map_err(refuse)?;
     if parameters.coordinates != end.coordinates() {
         let message = format!("the run counts {}, so they are another kind", end.symbol());
@@ -98,7 +107,7 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
         initial => initial,
     };
     let problem = formula.and_then(|formula| formula.problem().cloned());
-    let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints };
+    let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints, hooks };
     Ok(Run { node: Node::new(stage, inputs), outputs: Some(outputs), problem })
 }
 
