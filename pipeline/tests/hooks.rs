@@ -79,11 +79,9 @@ impl Place {
 
     /// What was measured last.
     fn measured(&self) -> Value {
-        let finished = self.events("stage_finished");
         let begun = self.events("stage_started");
-        let last = &finished.last().unwrap()["fingerprint"];
-        let folder = begun.iter().rfind(|event| event["fingerprint"] == *last).unwrap()["folder"].as_str().unwrap();
-        let file = self.0.path().join("r").join(folder).join("result.json");
+        let last = begun.iter().rfind(|event| event["kind"] == "measure").unwrap();
+        let file = self.0.path().join("r").join(last["folder"].as_str().unwrap()).join("result.json");
         serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
     }
 }
@@ -111,7 +109,10 @@ fn a_run_with_hooks_goes_on_after_a_kill_as_if_nothing_had_been() {
     assert!(limits > 10, "{limits}");
     let last = whole.steps().len() as u64;
     let [met] = whole.events("stop_rule_met").try_into().expect("it is met once");
-    assert_eq!((met["step"].as_u64(), met["rule"].as_str().map(|r| r.contains("step . z < 25"))), (Some(last), Some(true)));
+    assert_eq!(
+        (met["step"].as_u64(), met["rule"].as_str().map(|r| r.contains("step . z < 25"))),
+        (Some(last), Some(true))
+    );
     let observed = whole.lines("observed.jsonl");
     let of = |hook: &str| observed.iter().filter(|line| line["hook"] == hook).cloned().collect::<Vec<_>>();
     let numbers: Vec<u64> = of("on_step").iter().map(|line| line["step"].as_u64().unwrap()).collect();
@@ -138,7 +139,10 @@ fn a_stop_rule_may_be_changed() {
     for verb in ["plan", "explain"] {
         let mut command = place.command(&rule(35), verb);
         let told = said(&if verb == "plan" { &mut command } else { command.arg("evolve") }.output().unwrap(), 0);
-        assert!(told.contains(if verb == "plan" { "done, ended by its stop rule after step" } else { "done, and all" }), "{told}");
+        assert!(
+            told.contains(if verb == "plan" { "done, ended by its stop rule after step" } else { "done, and all" }),
+            "{told}"
+        );
     }
     let status = Command::new(cargo_bin("comove")).current_dir(place.0.path()).args(["status", "r"]).output().unwrap();
     assert!(said(&status, 0).contains("ended by its stop rule after step"));
@@ -202,9 +206,15 @@ fn a_rule_or_steering_that_fails_ends_the_run() {
     for (hooks, message) in [
         ("stop_when: |step| if step.step < 6 { false } else { loop {} },", "raise hook_time_limit_s"),
         ("stop_when: |step| if step.step < 6 { false } else { throw \"six\" },", "six"),
-        ("stop_when: |step| if step.step < 6 { false } else { \"no\" },", "stop_when: the closure gave \"no\"; give true or false"),
+        (
+            "stop_when: |step| if step.step < 6 { false } else { \"no\" },",
+            "stop_when: the closure gave \"no\"; give true or false",
+        ),
         ("steer: |step| if step.step == 6 { loop {} },", "raise hook_time_limit_s"),
-        ("steer: |step| if step.step == 6 { #{ max_level: 2 } },", "steer: max_level = 2: a run is not steered beyond its own max_level = 1"),
+        (
+            "steer: |step| if step.step == 6 { #{ max_level: 2 } },",
+            "steer: max_level = 2: a run is not steered beyond its own max_level = 1",
+        ),
         ("steer: |step| if step.step == 6 { #{ dt_mx: 1.0 } },", "unknown option \"dt_mx\", did you mean \"dt_max\"?"),
     ] {
         let place = Place::new();

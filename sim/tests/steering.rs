@@ -29,8 +29,7 @@ fn run(from: &Snapshot, parameters: &RunParameters, steps: u64) -> (Vec<StepReco
 }
 
 fn steered(time_steps: TimeSteps) {
-    let parameters =
-        RunParameters { time_steps, regrid_every: 2, ..cosmological_parameters(Precision::Single) };
+    let parameters = RunParameters { time_steps, regrid_every: 2, ..cosmological_parameters(Precision::Single) };
     let (records, end) = run(&cosmological(1), &parameters, 14);
     let levels = |step: usize| records[step - 1].groups.len();
     assert!(levels(4) == 3 && levels(6) == 1 && levels(10) == 3, "the finer levels go and come back");

@@ -71,7 +71,9 @@ impl Program {
                 (Err(error), excess) => {
                     let mut error = RecipeError::from_evaluation(source, &error, place);
                     if matches!(excess, Some(Excess::Time(_))) {
-                        error.message += &format!(" If not, raise {}", limits.option);
+                        if !limits.option.is_empty() {
+                            error.message += &format!(" If not, raise {}", limits.option);
+                        }
                         error.is_late = true;
                     }
                     Err(error)

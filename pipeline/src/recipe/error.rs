@@ -155,6 +155,12 @@ fn unknown_function(signature: &str) -> String {
         };
         return format!("{name}: cannot take {arguments}; it is used as {usage}");
     }
+    if arguments.contains("a measured value") {
+        return format!(
+            "{name}: a measured value is known later, and is an option as it is: let the measurement compute what is \
+             needed, or write it in then(MEASUREMENT, |result| …)"
+        );
+    }
     if name == "+" && arguments.contains("a list") {
         return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");
     }

@@ -39,7 +39,13 @@ pub struct Limits<'a> {
 impl Limits<'_> {
     /// Of a recipe's evaluation.
     pub fn recipe() -> Self {
-        Self { seconds: 20.0, option: "", memory: half_of_what_is_free().min(2.0 * GIB), spare: f64::INFINITY, stop: &|| None }
+        Self {
+            seconds: 20.0,
+            option: "",
+            memory: half_of_what_is_free().min(2.0 * GIB),
+            spare: f64::INFINITY,
+            stop: &|| None,
+        }
     }
 }
 

@@ -291,7 +291,7 @@ mod tests {
         let option = |key| source.option_text(Place { line: 2, column: 1 }, key);
         let at = |column| Place { line: 2, column };
         assert_eq!(option("stop"), Some(("| s , t | s . a > 1 | | s . b".into(), at(21))));
-        assert_eq!(option("on"), Some(("| x | # { a : [ x , 1 ] }".into(), at(53))));
+        assert_eq!(option("on"), Some(("| x | # { a : [ x , 1 ] }".into(), at(54))));
         assert!(option("r").unwrap().0.ends_with("R = | s | s . z < 3"));
         assert_eq!(option("none"), None);
     }

@@ -9,6 +9,9 @@ use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// Its kind.
+pub const KIND: &str = "from_snapshot";
+
 /// A snapshot file that is there already.
 #[derive(Clone, Debug)]
 pub struct Saved {
@@ -18,7 +21,7 @@ pub struct Saved {
 
 impl Stage for Saved {
     fn kind(&self) -> &'static str {
-        "from_snapshot"
+        KIND
     }
 
     fn describe(&self) -> String {

@@ -88,11 +88,7 @@ const STRUCTURES: &[Structure] = &[
     Structure { name: "Extent", source: EVOLVE, default: || default_of::<Extent>(json!({})) },
     Structure { name: "Outputs", source: EVOLVE, default: INSIDE },
     Structure { name: "Checkpoints", source: EVOLVE, default: INSIDE },
-    Structure {
-        name: "HookOptions",
-        source: HOOKS,
-        default: || default_of::<hooks::HookOptions>(json!({})),
-    },
+    Structure { name: "HookOptions", source: HOOKS, default: || default_of::<hooks::HookOptions>(json!({})) },
     Structure { name: "ObserveOptions", source: HOOKS, default: INSIDE },
     Structure {
         name: "Steering",

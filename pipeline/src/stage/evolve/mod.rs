@@ -244,8 +244,7 @@ impl Stage for Evolve {
         let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output);
         let last = self.stop(history).map(|stop| stop_file(stop.step));
         let asked = |s: &&SnapshotFile| {
-            last.as_ref() == Some(&s.file)
-                || (self.outputs.contains(&s.moment()) && self.reaches(s.moment(), history))
+            last.as_ref() == Some(&s.file) || (self.outputs.contains(&s.moment()) && self.reaches(s.moment(), history))
         };
         outputs.filter(asked).cloned().collect()
     }

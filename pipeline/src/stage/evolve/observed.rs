@@ -302,7 +302,7 @@ mod tests {
             line(2, 4.0, json!({ "peak": { "density": 3 }, "at": [1, 2] })),
         ];
         let csv = table(&lines).unwrap().to_csv();
-        assert_eq!(csv, "step,z,peak.density,at.0,at.1\n1,9,2.5,,\n2,4,3,1,2\n");
+        assert_eq!(csv, "step,z,peak.density,at.0,at.1\n1,9.0,2.5,,\n2,4.0,3.0,1.0,2.0\n");
         let panels = panels(&lines);
         assert_eq!((panels.len(), panels[0].curves[0].points[1]), (3, [5.0, 3.0]));
         assert!(table(&[line(1, 9.0, json!("text"))]).is_none());

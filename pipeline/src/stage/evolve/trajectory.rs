@@ -1,8 +1,8 @@
 //! The loop over steps: outputs as side branches, checkpoints, records, requests to stop.
 
-use super::pace::Pace;
 use super::hooks::stop_file;
 use super::observed::Observed;
+use super::pace::Pace;
 use super::snapshots::{SnapshotWriter, checkpoint_name, output_name};
 use super::steps::Steps;
 use super::{Evolve, Leg, Work};
