@@ -2,10 +2,12 @@
 
 use comove_sim::records::StepRecord;
 use comove_sim::{Coordinates, SnapshotHeader};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A redshift, or a time in plain coordinates. Shown as `z = 9` or `t = 110`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Moment {
     /// Redshift.
     Redshift(f64),

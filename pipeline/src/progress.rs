@@ -89,6 +89,11 @@ impl Total {
         self.line.0.inc(1);
     }
 
+    /// There are so many more.
+    pub fn more(&self, count: u64) {
+        self.line.0.inc_length(count);
+    }
+
     /// So many are being done.
     pub fn running(&self, count: usize) {
         self.line.0.set_message(format!("{count} being done"));

@@ -54,6 +54,61 @@ fn every_function_is_documented_and_is_there() {
     assert!(missing.is_empty() && invented.is_empty(), "not documented: {missing:?}; not there: {invented:?}");
 }
 
+/// What the examples of docs/recipes.md take for granted, small.
+const BEFORE: &str = "const COSMO = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });\n\
+    const IC = ic_gaussian(COSMO, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7 });\n";
+const RUN: &str = "const RUN = evolve(IC, #{ z_end: 44, outputs: #{ at_z: [46] } });\n";
+
+/// The examples of a section: its indented lines, block by block.
+fn examples(heading: &str) -> Vec<String> {
+    let page = include_str!("../../docs/recipes.md");
+    let section = page.split(&format!("\n### {heading}\n")).nth(1).expect("the section is there");
+    let section = section.split("\n##").next().unwrap();
+    let blocks = section.split("\n\n").filter(|block| block.starts_with("    "));
+    blocks.map(|block| block.lines().map(|line| format!("{}\n", &line[4..])).collect()).collect()
+}
+
+/// The examples of hooks and decisions are recipes that run, shrunk to a few steps.
+#[test]
+fn examples_of_hooks_and_decisions_run() {
+    let [hooks] = examples("Closures that a run asks").try_into().unwrap();
+    let decisions = examples("Decisions");
+    assert_eq!(decisions.len(), 2);
+    let (before, after) = (BEFORE.to_owned(), format!("{BEFORE}{RUN}"));
+    let all = [(&before, &hooks), (&after, &decisions[0]), (&after, &decisions[1])];
+    let left = [
+        &["evolve/observed.jsonl"][..],
+        &["measure-peak/result.json", "slice/"],
+        &["measure-check/result.json", "slice/"],
+    ];
+    for ((before, example), left) in all.into_iter().zip(left) {
+        let names = example.lines().filter_map(|line| line.strip_prefix("const ")?.split_whitespace().next());
+        let names: Vec<&str> = names.collect();
+        let recipe = format!(
+            "{before}{}campaign(\"doc\", [{}])\n",
+            example.replace("z_end: 0,", "z_end: 44,"),
+            names.join(", ")
+        );
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("doc.rhai"), &recipe).unwrap();
+        let output =
+            Command::new(cargo_bin("comove")).current_dir(folder.path()).args(["run", "doc.rhai"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("WARN"), "{said}");
+        let stages = std::fs::read_dir(folder.path().join("doc")).unwrap().map(|entry| entry.unwrap().path());
+        let stages: Vec<_> = stages.filter(|path| path.is_dir()).collect();
+        for file in left {
+            let (stage, file) = file.split_once('/').unwrap();
+            let of = |path: &&std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(stage);
+            let found = stages.iter().filter(of).find(|path| path.join(file).exists());
+            let found = found.unwrap_or_else(|| panic!("{stage}/{file} is missing: {said}"));
+            assert!(
+                !file.ends_with("jsonl") || std::fs::read_to_string(found.join(file)).unwrap().contains("on_output")
+            );
+        }
+    }
+}
+
 /// Every option has a sentence, and every link of the pages leads somewhere.
 #[test]
 fn nothing_is_left_empty() {

@@ -12,7 +12,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 10] = [
+const ALL: [Shrunk; 11] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -50,6 +50,18 @@ const ALL: [Shrunk; 10] = [
             "measure-rms-32-seed2/result.json",
             "combine-growth/rms.csv",
             "combine-growth/growth.png",
+        ],
+    },
+    Shrunk {
+        recipe: "zoom.rhai",
+        parameters: &["root=16", "levels=1", "z_end=9", "stop_density=5"],
+        files: &[
+            "measure-peak/result.json",
+            "evolve/observed.jsonl",
+            "evolve/observed_steps.png",
+            "measure-gain/result.json",
+            "slice/slice_density_z9.png",
+            "refinement_ratio/refinement_ratio.csv",
         ],
     },
     Shrunk {

@@ -154,6 +154,18 @@ impl Criterion {
         }
     }
 
+    /// Raises its thresholds by a factor: less is refined, or more where it is below 1.
+    pub fn raise(&mut self, factor: f64) {
+        match self {
+            Self::DensityAbove { thresholds }
+            | Self::OverdensityAbove { thresholds }
+            | Self::GradientAbove { thresholds, .. }
+            | Self::LohnerAbove { thresholds, .. } => thresholds.iter_mut().for_each(|t| *t *= factor),
+            Self::JeansCellsBelow { thresholds } => thresholds.iter_mut().for_each(|t| *t /= factor),
+            Self::InsideBox { .. } | Self::InsideBall { .. } | Self::Where { .. } => {}
+        }
+    }
+
     /// Checks the numbers; `gravity`: whether the run has any.
     ///
     /// # Errors

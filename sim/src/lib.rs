@@ -10,6 +10,7 @@
 //! | [`criterion`], [`refinement`] | what asks for finer cells, and the tree that follows |
 //! | [`gravity`] | the multi-level Poisson solve |
 //! | [`memory`], [`saved_state`] | what the arrays will take, before they do; the state to come back to |
+//! | [`steering`] | what a run may be told from step to step |
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
 //! | [`snapshot`] | the HDF5 file of checkpoints and outputs |
@@ -43,6 +44,7 @@ pub mod saved_state;
 pub mod simulation;
 pub mod snapshot;
 pub mod state;
+pub mod steering;
 pub mod step;
 pub mod time_step;
 pub mod units;
@@ -60,4 +62,5 @@ pub use octree::{Key, Octree};
 pub use parameters::{Coordinates, Precision, RunParameters};
 pub use simulation::Simulation;
 pub use snapshot::{Role, Snapshot, SnapshotHeader};
+pub use steering::Steering;
 pub use units::Units;

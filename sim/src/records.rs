@@ -1,5 +1,6 @@
 //! What every step leaves in the records, one JSON line a step.
 
+use crate::steering::Steering;
 use serde::{Deserialize, Serialize};
 
 /// Which limit set a step.
@@ -33,6 +34,8 @@ pub enum StepLimit {
     },
     /// Expansion: Δa/a.
     Expansion,
+    /// What the run is steered by.
+    Steered,
 }
 
 /// A cell of the octree.
@@ -247,6 +250,9 @@ pub struct StepRecord {
     /// What `max_cells` did to the tree, as it is now; left out where it has done nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<Raised>,
+    /// What the run was steered by in the step; left out where it was by nothing.
+    #[serde(default, skip_serializing_if = "Steering::is_none")]
+    pub steering: Steering,
     /// Seconds by part.
     pub timing: Timing,
     /// Bytes of all device arrays.

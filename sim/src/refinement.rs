@@ -23,9 +23,10 @@ use std::time::Instant;
 const RUNGS_PER_OCTAVE: f64 = 16.0;
 const RUNGS: u32 = 512;
 
-/// The coarsest level from `from` on that has taken `regrid_every` steps since the levels finer than it were decided.
+/// The coarsest level from `from` on, of those that may be refined or are, that has taken `regrid_every` steps since the levels finer than it were decided.
 pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Option<usize> {
-    let refined = state.level_count().min(usize::from(parameters.max_level));
+    // a run that is steered to fewer levels than it has loses the others
+    let refined = usize::from(parameters.max_level).max(state.level_count() - 1).min(state.level_count());
     (from..refined).find(|&level| state.steps_since_regrid[level] >= parameters.regrid_every)
 }
 
@@ -68,7 +69,8 @@ pub struct Wanted {
 
 /// Flags `from` and all finer levels and derives the tree they ask for, within `max_cells`.
 pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, from: usize) -> Wanted {
-    let max_level = usize::from(surroundings.parameters.max_level);
+    // what is coarser stays as it is, also where a run is steered to fewer levels
+    let max_level = usize::from(surroundings.parameters.max_level).max(from);
     let flagged = |level: usize, factor: f64| match level {
         level if level < from => Vec::new(),
         level => {

@@ -4,12 +4,13 @@ use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
-use crate::parameters::{MAX_COURANT, TimeSteps};
+use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
 use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
 use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
+use crate::steering::Steering;
 use crate::step::{Physics, step};
 use crate::time_step;
 use comove_kernels::layout::GROUP_CELLS;
@@ -30,6 +31,8 @@ struct Restart {
     patience: Patience,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     raised: Option<Raised>,
+    #[serde(default, skip_serializing_if = "Steering::is_none")]
+    steering: Steering,
 }
 
 /// A root step that has been taken.
@@ -45,7 +48,10 @@ struct Advance {
 /// A run on a device.
 pub(crate) struct Run<T> {
     state: State<T>,
+    /// With the parameters that hold for the next step.
     physics: Physics<T>,
+    /// The parameters of a run that nothing steers.
+    asked: RunParameters,
     clock: Clock,
     step: u64,
     restart: Restart,
@@ -80,9 +86,12 @@ impl<T: Real> Run<T> {
             timing: Timing::default(),
             cell_updates: 0,
             state,
+            asked: physics.parameters.clone(),
             physics,
         };
-        if !continues {
+        if continues {
+            run.steer(run.restart.steering)?;
+        } else {
             run.begin()?;
         }
         Ok(run)
@@ -144,10 +153,30 @@ impl<T: Real> Run<T> {
     fn choose(&mut self) -> (f64, StepLimit) {
         if self.chosen.is_none() {
             let started = Instant::now();
-            self.chosen = Some(time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration));
+            let free = time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration);
+            let steered = self.restart.steering.dt_max.filter(|dt_max| *dt_max < free.0);
+            self.chosen = Some(steered.map_or(free, |dt_max| (dt_max, StepLimit::Steered)));
             self.choosing = started.elapsed().as_secs_f64();
         }
         self.chosen.clone().expect("just chosen")
+    }
+
+    /// See [`crate::Simulation::steer`].
+    pub(crate) fn steer(&mut self, steering: Steering) -> Result<(), SimError> {
+        self.physics.parameters = steering.on(&self.asked)?;
+        if let Some(dt_max) = steering.dt_max {
+            let dt = dt_max.min(self.clock.expansion_limit(self.asked.max_delta_a));
+            let advances = self.clock.interval(dt).end.now() > self.now();
+            SimError::require("dt_max", &dt_max, advances, "a step so short would not advance the time")?;
+        }
+        self.restart.steering = steering;
+        self.chosen = None;
+        Ok(())
+    }
+
+    /// See [`crate::Simulation::steering`].
+    pub(crate) fn steering(&self) -> Steering {
+        self.restart.steering
     }
 
     /// See [`crate::Simulation::next`].
@@ -220,6 +249,7 @@ impl<T: Real> Run<T> {
             density_max: self.sums.density[1],
             regridded: book.regridded,
             raised: self.state.raised,
+            steering: self.restart.steering,
             level_steps: book.level_steps,
             timing: book.timing,
             device_bytes: self.state.device_bytes() as u64,

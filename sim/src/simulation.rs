@@ -5,6 +5,7 @@ use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
 use crate::snapshot::Snapshot;
+use crate::steering::Steering;
 use crate::step::Physics;
 use comove_kernels::{Device, Real};
 
@@ -66,6 +67,19 @@ impl Simulation {
     /// bits that it would have had.
     pub fn step(&mut self) -> Result<StepRecord, SimError> {
         each!(&mut self.0, run => run.step())
+    }
+
+    /// What holds from the next step on, in place of what held before.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] for more than the run's parameters allow; it then goes on as before.
+    pub fn steer(&mut self, steering: Steering) -> Result<(), SimError> {
+        each!(&mut self.0, run => run.steer(steering))
+    }
+
+    /// What holds for the next step.
+    pub fn steering(&self) -> Steering {
+        each!(&self.0, run => run.steering())
     }
 
     /// The state at exactly `target`, between now and [`Simulation::next_stop`], as a side branch: the trajectory goes on

@@ -1,11 +1,14 @@
-//! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet.
+//! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet. Some of its stages
+//! may be known once others are done ([`deferred`]): a [`Walk`] over it finds them.
 
+pub mod deferred;
 pub mod fingerprint;
 pub mod select;
 pub mod walk;
 
 use crate::recipe::Program;
 use crate::stage::Stage;
+use deferred::{Deferred, Undecided};
 use std::sync::Arc;
 pub use walk::{Older, Resolved, Standing, Walk};
 
@@ -17,12 +20,23 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     stage: Box<dyn Stage>,
     inputs: Vec<Node>,
+    deferred: Option<(Undecided, Deferred)>,
 }
 
 impl Node {
     /// A stage that reads the results of `inputs`.
     pub fn new(stage: impl Stage + 'static, inputs: Vec<Self>) -> Self {
-        Self(Arc::new(Inner { stage: Box::new(stage), inputs }))
+        Self(Arc::new(Inner { stage: Box::new(stage), inputs, deferred: None }))
+    }
+
+    /// What is decided once the results of `inputs` are there.
+    pub fn deferred(undecided: Undecided, inputs: Vec<Self>, deferred: Deferred) -> Self {
+        Self(Arc::new(Inner { stage: Box::new(undecided.clone()), inputs, deferred: Some((undecided, deferred)) }))
+    }
+
+    /// How it is decided, if its stage is not known yet.
+    pub fn decision(&self) -> Option<&(Undecided, Deferred)> {
+        self.0.deferred.as_ref()
     }
 
     /// What is to be done.
@@ -63,16 +77,10 @@ impl Campaign {
         }
         Self { name: name.into(), stages, attempts: 1, program: None }
     }
-
-    /// The positions in `stages` of what a stage needs.
-    pub fn inputs_of(&self, node: &Node) -> Vec<usize> {
-        let position = |input: &Node| self.stages.iter().position(|s| s.is(input)).expect("inputs come first");
-        node.inputs().iter().map(position).collect()
-    }
 }
 
 /// Appends what `node` needs, then `node`, each once. A graph built from values cannot have cycles.
-fn visit(node: &Node, stages: &mut Vec<Node>) {
+pub fn visit(node: &Node, stages: &mut Vec<Node>) {
     if stages.iter().any(|s| s.is(node)) {
         return;
     }

@@ -1,25 +1,40 @@
 //! Stages that the command line names.
 
+use super::walk::Path;
 use super::{Campaign, Walk};
 use crate::error::PipelineError;
 use crate::ledger::History;
 use crate::recipe::error::nearest;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::Path as FilePath;
 
-/// Which stages of a campaign are to be done, by their positions.
-#[derive(Clone, Debug)]
+/// Which stages of a campaign are to be done, by where they come from.
+#[derive(Clone, Debug, Default)]
 pub struct Choice {
+    /// Whether all are.
+    all: bool,
     /// Those that are to be done if they are not.
-    pub wanted: Vec<bool>,
+    wanted: BTreeSet<Path>,
+    /// Those whose further stages are wanted too, whatever they will be.
+    followed: BTreeSet<Path>,
     /// Those that are to be done again if they are.
-    pub forced: Vec<bool>,
+    forced: BTreeSet<Path>,
 }
 
 impl Choice {
     /// All, each if it is not done.
-    pub fn all(campaign: &Campaign) -> Self {
-        let count = campaign.stages.len();
-        Self { wanted: vec![true; count], forced: vec![false; count] }
+    pub fn all() -> Self {
+        Self { all: true, ..Self::default() }
+    }
+
+    /// Whether the stage that comes from there is to be done.
+    pub fn wants(&self, path: &Path) -> bool {
+        self.all || self.wanted.contains(path) || (1..path.len()).any(|n| self.followed.contains(&path[..n]))
+    }
+
+    /// Whether it is to be done again if it is done.
+    pub fn forces(&self, path: &Path) -> bool {
+        self.forced.contains(path)
     }
 
     /// Those that `only` names and what they need, or all if it names none; again those that `force` names.
@@ -28,34 +43,36 @@ impl Choice {
     /// [`PipelineError::Usage`] for a name that no stage has, or for one that is forced and not wanted.
     pub fn of(
         campaign: &Campaign,
-        folder: &Path,
+        folder: &FilePath,
         history: &History,
         only: &[String],
         force: &[String],
     ) -> Result<Self, PipelineError> {
-        let mut choice = Self::all(campaign);
+        let mut choice = Self { all: only.is_empty(), ..Self::default() };
         let walk = Walk::where_possible(campaign, folder, history);
-        if !only.is_empty() {
-            choice.wanted.fill(false);
-        }
         for name in only {
-            find(&walk, name)?.into_iter().for_each(|n| choice.wanted[n] = true);
+            for n in find(&walk, name)? {
+                choice.wanted.insert(walk.path(n).clone());
+                choice.followed.insert(walk.path(n).clone());
+            }
         }
-        // inputs come before what needs them
-        for n in walk.positions().rev().filter(|_| !only.is_empty()) {
-            if choice.wanted[n] {
-                walk.inputs(n).iter().for_each(|&input| choice.wanted[input] = true);
+        // what is needed comes before what needs it
+        for n in walk.positions().rev().filter(|_| !choice.all) {
+            if choice.wants(walk.path(n)) {
+                let needed = walk.needs(n).into_iter().map(|needed| walk.path(needed).clone());
+                choice.wanted.extend(needed);
             }
         }
         for name in force {
             for n in find(&walk, name)? {
-                if !choice.wanted[n] {
+                if !choice.wants(walk.path(n)) {
                     let message = format!("--force {name}: nothing that --only names needs it; add it there");
                     return Err(PipelineError::Usage(message));
                 }
                 // stages that are the same have one history: what is forgotten of one is forgotten of all
                 for same in walk.positions().filter(|&other| is_same(&walk, n, other)) {
-                    (choice.wanted[same], choice.forced[same]) = (true, true);
+                    choice.wanted.insert(walk.path(same).clone());
+                    choice.forced.insert(walk.path(same).clone());
                 }
             }
         }
@@ -64,7 +81,7 @@ impl Choice {
 
     /// Whether every stage is to be done.
     pub fn is_all(&self) -> bool {
-        self.wanted.iter().all(|wanted| *wanted)
+        self.all
     }
 }
 

@@ -1,13 +1,23 @@
 //! One walk over a campaign, stage by stage: what each reads, its fingerprint, its history, and what it has left. Whatever
 //! asks how far a campaign is, or takes it further, goes this way.
 
-use super::Campaign;
+use super::deferred::Deferred;
 use super::fingerprint::fingerprint;
+use super::{Campaign, Node, visit};
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};
+use crate::recipe::RecipeError;
 use crate::stage::result::digest_of_input;
 use crate::stage::{Input, Stage, StageResult};
-use std::path::{Path, PathBuf};
+use std::path::{Path as FilePath, PathBuf};
+
+/// Where a stage comes from: its place in the campaign; of one that is decided on later the path of that decision and its
+/// place there. The same in every walk.
+pub type Path = Vec<usize>;
+
+/// Stages that a campaign may have, and decisions one after another.
+const MOST: usize = 20_000;
+const DEEPEST: usize = 64;
 
 /// Where a stage stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +26,8 @@ pub enum Standing {
     Given,
     /// Something that it reads is not there yet.
     Waiting,
+    /// It has said which further stages there are: `then`.
+    Decided,
     /// Everything that it reads is there, and something of it is left to do.
     ToDo,
     /// There is nothing left to do.
@@ -58,8 +70,8 @@ impl Older {
 
 impl Resolved {
     /// What `stage` is, in the campaign folder `campaign`: for the ledger.
-    pub fn identity(&self, stage: &dyn Stage, campaign: &Path) -> Identity {
-        let name = |path: &Path| path.strip_prefix(campaign).unwrap_or(path).display().to_string();
+    pub fn identity(&self, stage: &dyn Stage, campaign: &FilePath) -> Identity {
+        let name = |path: &FilePath| path.strip_prefix(campaign).unwrap_or(path).display().to_string();
         let made = self.inputs.iter().flatten();
         let made = made.map(|input| Artefact { file: name(&input.path), digest: input.content.clone() });
         Identity {
@@ -74,10 +86,20 @@ impl Resolved {
 }
 
 /// What is known of the stages of a campaign, by their positions in it.
+///
+/// Stages that are decided on the way follow after those that were there before.
 #[derive(Debug)]
 pub struct Walk<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,
+    /// The stages as the recipe has them.
+    nodes: Vec<Node>,
+    /// What stages have become that had to wait for a value.
+    made: Vec<Option<Node>>,
+    /// Where each comes from.
+    paths: Vec<Path>,
+    /// The further stages of those that are decided.
+    further: Vec<Option<Vec<usize>>>,
     inputs: Vec<Vec<usize>>,
     resolved: Vec<Option<Resolved>>,
     results: Vec<Option<StageResult>>,
@@ -87,11 +109,23 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A walk over `campaign` in its folder, which need not be there.
-    pub fn new(campaign: &'a Campaign, folder: &Path) -> Self {
-        let inputs: Vec<_> = campaign.stages.iter().map(|node| campaign.inputs_of(node)).collect();
-        let nothing = inputs.len();
-        let (resolved, results) = (vec![None; nothing], vec![None; nothing]);
-        Self { campaign, folder: folder.into(), inputs, resolved, results, accept_older: false }
+    pub fn new(campaign: &'a Campaign, folder: &FilePath) -> Self {
+        let mut walk = Self {
+            campaign,
+            folder: folder.into(),
+            nodes: Vec::new(),
+            made: Vec::new(),
+            paths: Vec::new(),
+            further: Vec::new(),
+            inputs: Vec::new(),
+            resolved: Vec::new(),
+            results: Vec::new(),
+            accept_older: false,
+        };
+        for (n, node) in campaign.stages.iter().enumerate() {
+            walk.push(node.clone(), vec![n]);
+        }
+        walk
     }
 
     /// The same, in which runs that an earlier version has made are continued: `--accept-version`.
@@ -99,24 +133,40 @@ impl<'a> Walk<'a> {
         Self { accept_older, ..self }
     }
 
+    /// Takes in a stage whose inputs are there.
+    fn push(&mut self, node: Node, path: Path) {
+        let position = |input: &Node| self.nodes.iter().position(|s| s.is(input)).expect("inputs come first");
+        self.inputs.push(node.inputs().iter().map(position).collect());
+        self.nodes.push(node);
+        self.made.push(None);
+        self.paths.push(path);
+        self.further.push(None);
+        self.resolved.push(None);
+        self.results.push(None);
+    }
+
     /// A walk that has looked at every stage.
     ///
     /// # Errors
     /// As [`Walk::look`].
-    pub fn through(campaign: &'a Campaign, folder: &Path, history: &History) -> Result<Self, PipelineError> {
+    pub fn through(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Result<Self, PipelineError> {
         let mut walk = Self::new(campaign, folder);
-        for n in walk.positions() {
+        let mut n = 0;
+        while n < walk.positions().end {
             walk.look(n, history)?;
+            n += 1;
         }
         Ok(walk)
     }
 
     /// A walk that has looked at every stage that can be looked at: what hinders others is for those who need them.
-    pub fn where_possible(campaign: &'a Campaign, folder: &Path, history: &History) -> Self {
+    pub fn where_possible(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Self {
         let mut walk = Self::new(campaign, folder);
-        for n in walk.positions() {
+        let mut n = 0;
+        while n < walk.positions().end {
             // the error is met again where the stage is to be done
             let _ = walk.look(n, history);
+            n += 1;
         }
         walk
     }
@@ -132,19 +182,46 @@ impl<'a> Walk<'a> {
         (self.resolved[n], self.results[n]) = (None, None);
     }
 
-    /// Every stage's position.
+    /// Every stage's position; there may be more after one was looked at.
     pub fn positions(&self) -> std::ops::Range<usize> {
         0..self.inputs.len()
     }
 
-    /// The stage at position `n`.
-    pub fn stage(&self, n: usize) -> &'a dyn Stage {
-        self.campaign.stages[n].stage()
+    /// The stage at position `n`, as far as it is known.
+    pub fn node(&self, n: usize) -> &Node {
+        self.made[n].as_ref().unwrap_or(&self.nodes[n])
+    }
+
+    /// The same.
+    pub fn stage(&self, n: usize) -> &dyn Stage {
+        self.node(n).stage()
+    }
+
+    /// Where it comes from.
+    pub fn path(&self, n: usize) -> &Path {
+        &self.paths[n]
+    }
+
+    /// Whether it is not known yet what stage, or which stages, this will be.
+    pub fn is_undecided(&self, n: usize) -> bool {
+        self.node(n).decision().is_some() && self.further[n].is_none()
+    }
+
+    /// The positions of the further stages that it has decided on.
+    pub fn further(&self, n: usize) -> Option<&[usize]> {
+        self.further[n].as_deref()
     }
 
     /// The positions of what it needs.
     pub fn inputs(&self, n: usize) -> &[usize] {
         &self.inputs[n]
+    }
+
+    /// What there has to be so that there is this stage, or its result: its inputs, and the stage that has decided on it.
+    pub fn needs(&self, n: usize) -> Vec<usize> {
+        let path = &self.paths[n];
+        let parent = self.paths.iter().position(|other| !path.is_empty() && *other == path[..path.len() - 1]);
+        self.inputs[n].iter().copied().chain(parent).collect()
     }
 
     /// What it reads and where it lies, once it has been looked at with its inputs there.
@@ -159,6 +236,9 @@ impl<'a> Walk<'a> {
 
     /// Where it stood when it was looked at.
     pub fn standing(&self, n: usize) -> Standing {
+        if self.further[n].is_some() {
+            return Standing::Decided;
+        }
         match (&self.results[n], &self.resolved[n]) {
             (Some(_), None) => Standing::Given,
             (Some(_), Some(_)) => Standing::Done,
@@ -172,12 +252,21 @@ impl<'a> Walk<'a> {
         self.results.iter().flatten()
     }
 
-    /// Where stage `n` stands with this history. Files are read once, for their digests; what is done stays done.
+    /// Where stage `n` stands with this history. Files are read once, for their digests; what is done stays done, and what
+    /// is decided stays decided.
     ///
     /// # Errors
-    /// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read.
+    /// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read,
+    /// [`PipelineError::Recipe`] where the recipe fails with a result.
     pub fn look(&mut self, n: usize, history: &History) -> Result<Standing, PipelineError> {
-        let stage = self.stage(n);
+        if self.is_undecided(n) && !self.decide(n)? {
+            return Ok(Standing::Waiting);
+        }
+        if self.further[n].is_some() {
+            return Ok(Standing::Decided);
+        }
+        let node = self.node(n).clone();
+        let stage = node.stage();
         if self.results[n].is_none()
             && let Some(given) = stage.given(history)
         {
@@ -204,10 +293,49 @@ impl<'a> Walk<'a> {
         Ok(Standing::Done)
     }
 
+    /// Decides stage `n`; whether that was possible.
+    fn decide(&mut self, n: usize) -> Result<bool, PipelineError> {
+        let node = self.nodes[n].clone();
+        let (undecided, deferred) = node.decision().expect("it is undecided");
+        let campaign = self.campaign;
+        let program = campaign.program.as_deref().expect("a campaign from a recipe has its program");
+        let results: Option<Vec<&StageResult>> = self.inputs[n].iter().map(|&input| self.result(input)).collect();
+        let Some(results) = results else { return Ok(false) };
+        match deferred {
+            Deferred::Stage { needs, make, .. } => {
+                self.made[n] = Some(undecided.stage((needs, &**make), node.inputs(), &results, program)?);
+            }
+            Deferred::Then(closure) => {
+                // what the input is by now has the kind and the label that it had before
+                let wanted = undecided.further(closure, &node.inputs()[0], results[0], program)?;
+                let before = self.nodes.len();
+                let mut nodes = self.nodes.clone();
+                wanted.iter().for_each(|node| visit(node, &mut nodes));
+                let depth = self.paths[n].len();
+                if nodes.len() > MOST || depth > DEEPEST {
+                    let message =
+                        format!("then: more than {MOST} stages, or {DEEPEST} one after another: is there an end?");
+                    return Err(RecipeError::at(program.source(), undecided.place, message).into());
+                }
+                for (k, node) in nodes.split_off(before).into_iter().enumerate() {
+                    self.push(node, self.paths[n].iter().copied().chain([k]).collect());
+                }
+                let position = |wanted: &Node| self.nodes.iter().position(|node| node.is(wanted)).expect("just pushed");
+                self.further[n] = Some(wanted.iter().map(position).collect());
+            }
+        }
+        Ok(true)
+    }
+
     /// What stage `n` reads among the results of those before it; `None` if not all of them are there.
     fn resolve(&self, n: usize, history: &History) -> Result<Option<Resolved>, PipelineError> {
         let stage = self.stage(n);
-        let results: Option<Vec<&StageResult>> = self.inputs[n].iter().map(|&input| self.result(input)).collect();
+        let own = match self.nodes[n].decision() {
+            Some((_, Deferred::Stage { own, .. })) => *own,
+            _ => self.inputs[n].len(),
+        };
+        let results: Option<Vec<&StageResult>> =
+            self.inputs[n][..own].iter().map(|&input| self.result(input)).collect();
         let Some(results) = results else { return Ok(None) };
         let inputs = results.into_iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
         let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });

@@ -1,6 +1,7 @@
 //! `comove clean`: what lies in a campaign folder that its recipe does not refer to.
 
 use super::{print, stored};
+use crate::campaign::deferred::THEN;
 use crate::campaign::{Campaign, Standing, Walk};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -73,8 +74,10 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
         Some(identity) => walk.stage(n).label() == identity.label,
         None => walk.stage(n).kind() == stage.kind,
     };
-    let is_waiting =
-        |stage: &StageHistory| walk.positions().any(|n| walk.standing(n) == Standing::Waiting && is_like(n, stage));
+    let is_waiting = |stage: &StageHistory| {
+        let may_be = |n: usize| walk.stage(n).kind() == THEN || is_like(n, stage);
+        walk.positions().any(|n| walk.standing(n) == Standing::Waiting && may_be(n))
+    };
     let read: Vec<PathBuf> =
         walk.positions().flat_map(|n| walk.stage(n).files()).filter_map(|file| file.canonicalize().ok()).collect();
     let is_read = |path: &Path| path.canonicalize().is_ok_and(|path| read.iter().any(|file| file.starts_with(&path)));

@@ -1,6 +1,6 @@
 //! `comove explain`: why a stage would be done, or done again.
 
-use super::{print, standing};
+use super::{plan, print, standing};
 use crate::campaign::select::find;
 use crate::campaign::{Resolved, Standing, Walk};
 use crate::cli;
@@ -53,11 +53,18 @@ impl Explanation<'_> {
         let stage = self.walk.stage(n);
         match (self.walk.standing(n), self.walk.resolved(n)) {
             (Standing::Given, _) => (vec!["given: nothing is done".into()], vec![]),
+            (Standing::Decided, _) => {
+                let further = self.walk.further(n).unwrap_or_default().to_vec();
+                (vec![format!("decided, from its results: {} stages", further.len())], further)
+            }
             (_, None) => {
                 let missing: Vec<usize> =
                     self.walk.inputs(n).iter().copied().filter(|&input| self.walk.result(input).is_none()).collect();
                 let numbers: Vec<String> = missing.iter().map(|input| (input + 1).to_string()).collect();
-                let waits = format!("to do, if the results of stage {} ask for it:", numbers.join(" and "));
+                let waits = match self.walk.is_undecided(n) {
+                    true => format!("decided after {}:", plan::missing(&self.walk, n)),
+                    false => format!("to do, if the results of stage {} ask for it:", numbers.join(" and ")),
+                };
                 (vec![waits], missing)
             }
             (standing, Some(resolved)) => {
@@ -100,6 +107,12 @@ impl Explanation<'_> {
             let missing = run.missing(known);
             if !missing.is_empty() {
                 lines.push(format!("to do: the outputs at {} are not there", list(&missing)));
+            }
+            if !run.is_ruled(known) {
+                lines.push(match run.stop(known) {
+                    Some(stop) => format!("to do: its stop rule ends it {stop}, and the output there is missing"),
+                    None => "to do: its stop rule was not asked of all its steps".into(),
+                });
             }
             let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
             match candidates.into_iter().find(|input| input.is_whole().unwrap_or(false)) {

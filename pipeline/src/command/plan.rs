@@ -1,6 +1,7 @@
 //! `comove plan`: what `run` would do, without doing it.
 
 use super::{print, standing};
+use crate::campaign::deferred::own_name;
 use crate::campaign::{Standing, Walk};
 use crate::cli;
 use crate::error::PipelineError;
@@ -34,10 +35,11 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
     let device = Device::cpu(1)?;
     let mut walk = Walk::new(&recipe.campaign, folder);
     let mut lines = Vec::new();
-    for n in walk.positions() {
-        let stage = walk.stage(n);
+    let mut at = 0..;
+    while let Some(n) = at.next().filter(|n| *n < walk.positions().end) {
         let mut begun = None;
         let standing = walk.look(n, history)?;
+        let stage = walk.stage(n);
         let state = match (standing, walk.resolved(n)) {
             (_, Some(resolved)) => {
                 let known = history.stage(&resolved.fingerprint);
@@ -50,17 +52,32 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
                 format!("{state} ({}){}", resolved.folder, older.unwrap_or_default())
             }
             (Standing::Given, None) => "given".to_owned(),
+            (Standing::Decided, None) => match walk.further(n) {
+                Some([]) | None => "decided: nothing further".to_owned(),
+                Some(further) => {
+                    let numbers: Vec<String> = further.iter().map(|n| (n + 1).to_string()).collect();
+                    format!("decided: stage {}", numbers.join(" and "))
+                }
+            },
+            (_, None) if walk.is_undecided(n) => format!("decided after {}", missing(&walk, n)),
             (_, None) => {
                 let after: Vec<String> = walk.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
                 format!("to do, after {}", after.join(" and "))
             }
         };
-        let done = walk.result(n).is_some();
+        let done = walk.result(n).is_some() || standing == Standing::Decided;
         let memory = if done { String::new() } else { memory_of(stage, &device, begun.as_ref()) };
         let text = format!("{:>3}  {:<16} {state}\n     {}{memory}", n + 1, stage.kind(), stage.describe());
         lines.push(Line { text, done });
     }
     Ok(lines)
+}
+
+/// What a stage that is undecided waits for, by the names that the recipe gives.
+pub(super) fn missing(walk: &Walk<'_>, n: usize) -> String {
+    let missing = walk.inputs(n).iter().filter(|&&input| walk.result(input).is_none());
+    let names: Vec<String> = missing.map(|&input| format!("{} ({})", own_name(walk.stage(input)), input + 1)).collect();
+    names.join(" and ")
 }
 
 /// The snapshot that a run in the folder `own` would go on from: the first that is whole, as when it runs.
@@ -94,7 +111,11 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
     if standing == Standing::Done {
-        return "done".into();
+        let stop = stage.as_run().and_then(|run| run.stop(history));
+        return stop.map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"));
+    }
+    if stage.as_run().is_some_and(|run| run.missing(history).is_empty() && !run.is_ruled(history)) {
+        return "done but for its stop rule, which is asked of its steps".into();
     }
     match (from, &history.failure) {
         (Some(snapshot), _) => format!("begun, continues from {} at {}", snapshot.name(), snapshot.shown()),

@@ -33,7 +33,8 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
     let mut walk = Walk::new(campaign, folder.path());
     let mut shown: Vec<PathBuf> = Vec::new();
     let mut sections = Vec::new();
-    for n in walk.positions() {
+    let mut at = 0..;
+    while let Some(n) = at.next().filter(|n| *n < walk.positions().end) {
         if let Err(error) = walk.look(n, history) {
             sections.push(left_out(Path::new(&walk.stage(n).label()), &error));
         }

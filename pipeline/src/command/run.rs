@@ -34,7 +34,7 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let slots = slots(&arguments.machine)?;
     let dir = directory(arguments.dir, &path);
     let choice = if arguments.only.is_empty() && arguments.force.is_empty() {
-        Choice::all(&recipe.campaign)
+        Choice::all()
     } else {
         Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?
     };
@@ -50,7 +50,7 @@ pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError>
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    let choice = Choice::all(&recipe.campaign);
+    let choice = Choice::all();
     campaign(&recipe, &folder, choice, slots(machine)?, machine, began, lock)
 }
 

@@ -4,7 +4,7 @@ use super::Executor;
 use crate::campaign::{Node, Resolved};
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event};
-use crate::stage::evolve::{section, steps};
+use crate::stage::evolve::{observed, section, steps};
 use crate::stage::result::digest_of;
 use crate::stage::{Stage, Work};
 use comove_kernels::Device;
@@ -114,7 +114,7 @@ pub(super) fn forget(resolved: &Resolved, executor: &Executor<'_>) -> Result<(),
         return Ok(());
     }
     executor.ledger.append(Event::StageForced { fingerprint: resolved.fingerprint.clone() })?;
-    for file in [steps::FILE, section::SUMMARY] {
+    for file in [steps::FILE, section::SUMMARY, observed::FILE] {
         let path = executor.folder.path().join(&resolved.folder).join(file);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),

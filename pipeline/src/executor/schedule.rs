@@ -4,6 +4,7 @@ use super::Executor;
 use super::job::{Job, forget, verify};
 use super::room::Room;
 use super::slots::{Place, Slots};
+use crate::campaign::walk::Path;
 use crate::campaign::{Node, Resolved, Standing, Walk};
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event};
@@ -65,6 +66,19 @@ enum State {
     Failed,
 }
 
+impl Course {
+    fn new(executor: &Executor<'_>, path: &Path) -> Self {
+        Self {
+            state: if executor.choice.wants(path) { State::Left } else { State::Unwanted },
+            forced: executor.choice.forces(path),
+            verified: false,
+            failures: 0,
+            from: None,
+            alone: false,
+        }
+    }
+}
+
 /// A job being done.
 struct Running {
     /// The stages that are done by it, the same by their fingerprint.
@@ -84,15 +98,7 @@ struct Running {
 impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
         let walk = Walk::new(executor.campaign, executor.folder.path()).accepting_older(executor.accept_version);
-        let course = |n: usize| Course {
-            state: if executor.choice.wanted[n] { State::Left } else { State::Unwanted },
-            forced: executor.choice.forced[n],
-            verified: false,
-            failures: 0,
-            from: None,
-            alone: false,
-        };
-        let stages: Vec<Course> = walk.positions().map(course).collect();
+        let stages: Vec<Course> = walk.positions().map(|n| Course::new(executor, walk.path(n))).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
         let (begun, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
         Self { executor, walk, slots, stages, begun, running, room: Room::default(), errors, closed: false, total }
@@ -111,10 +117,8 @@ impl<'a> Schedule<'a> {
         {
             return None;
         }
-        for n in self.walk.positions() {
-            if self.closed {
-                break;
-            }
+        let mut at = 0..;
+        while let Some(n) = at.next().filter(|n| *n < self.stages.len() && !self.closed) {
             let Course { state, from, alone, .. } = self.stages[n];
             if state != State::Left || from.is_some_and(|from| from > Instant::now()) || !self.is_to_do(n) {
                 continue;
@@ -162,6 +166,10 @@ impl<'a> Schedule<'a> {
         match self.look(n) {
             Ok(Standing::ToDo) => true,
             Ok(Standing::Waiting) => false,
+            Ok(Standing::Decided) => {
+                self.decided(n);
+                false
+            }
             Ok(standing) => {
                 if let (Standing::Done, Some(resolved)) = (standing, self.walk.resolved(n)) {
                     tracing::info!("{}: done before", resolved.folder);
@@ -173,6 +181,17 @@ impl<'a> Schedule<'a> {
                 self.failed(&[n], error);
                 false
             }
+        }
+    }
+
+    /// Stage `n` has decided on further stages, which are left to do.
+    fn decided(&mut self, n: usize) {
+        self.done(n);
+        let further = self.stages.len()..self.walk.positions().end;
+        tracing::info!("{} decided on {} further stages", self.walk.stage(n).label(), further.len());
+        for n in further {
+            self.stages.push(Course::new(self.executor, self.walk.path(n)));
+            self.total.more(u64::from(self.stages[n].state == State::Left));
         }
     }
 
@@ -318,22 +337,30 @@ impl<'a> Schedule<'a> {
                 && matches!(self.look(other), Ok(Standing::ToDo))
                 && self.walk.resolved(other).is_some_and(|resolved| resolved.fingerprint == fingerprint)
                 && self.has_its_outputs(other) == has_outputs
+                && self.is_joined_with(n, other)
         };
         positions.filter(|&other| is_same(other)).collect()
+    }
+
+    /// Whether two stages that are the same can be done together: runs, if they are asked the same after every step.
+    fn is_joined_with(&self, n: usize, other: usize) -> bool {
+        match (self.walk.stage(n).as_run(), self.walk.stage(other).as_run()) {
+            (Some(one), Some(other)) => one.hooks.extent() == other.hooks.extent(),
+            _ => true,
+        }
     }
 
     /// Whether stage `n` is a run that has written all its outputs.
     fn has_its_outputs(&self, n: usize) -> bool {
         let history = self.executor.ledger.history();
         let written = self.walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
-        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.missing(history).is_empty())
+        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.has_all(history))
     }
 
     /// What does all of these, which are the same: of runs one that ends where the last of them does, with the outputs of all.
     fn joined(&self, stages: &[usize]) -> Node {
-        let nodes = &self.executor.campaign.stages;
-        let runs: Vec<&Evolve> = stages.iter().filter_map(|&n| nodes[n].stage().as_run()).collect();
-        if runs.len() > 1 { Node::new(Evolve::joined(&runs), Vec::new()) } else { nodes[stages[0]].clone() }
+        let runs: Vec<&Evolve> = stages.iter().filter_map(|&n| self.walk.stage(n).as_run()).collect();
+        if runs.len() > 1 { Node::new(Evolve::joined(&runs), Vec::new()) } else { self.walk.node(stages[0]).clone() }
     }
 
     /// Takes in how a job has ended.

@@ -150,6 +150,26 @@ pub enum Event {
         /// What is wrong with it.
         reason: String,
     },
+    /// A run's stop rule was met by a step: the run ends there as long as its recipe has that rule.
+    StopRuleMet {
+        /// The stage's fingerprint.
+        fingerprint: String,
+        /// The rule: its text and the values that it has captured.
+        rule: String,
+        /// The step.
+        step: u64,
+        /// The end of the step.
+        moment: Moment,
+    },
+    /// A run's stop rule was met by none of its steps up to this one.
+    StopRulePassed {
+        /// The stage's fingerprint.
+        fingerprint: String,
+        /// The rule.
+        rule: String,
+        /// The last step that it was asked of.
+        step: u64,
+    },
     /// A stage was done.
     StageFinished {
         /// Its fingerprint.

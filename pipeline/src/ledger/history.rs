@@ -2,6 +2,7 @@
 
 use super::event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
 use crate::error::PipelineError;
+use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -21,6 +22,8 @@ pub struct StageHistory {
     pub artefacts: Option<Vec<Artefact>>,
     /// The snapshots of a run that should be there, oldest first.
     pub snapshots: Vec<SnapshotFile>,
+    /// What was found by the stop rules that a run has had, by their texts.
+    pub rulings: BTreeMap<String, Ruling>,
     /// Why it failed last time.
     pub failure: Option<String>,
     /// Files that were refused since it was done, and why.
@@ -38,6 +41,23 @@ impl StageHistory {
     pub fn reached(&self) -> Option<f64> {
         self.snapshots.last().map(|snapshot| snapshot.moment().now())
     }
+}
+
+/// What a stop rule has said of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ruling {
+    /// It was met by this step, which ends at this moment.
+    Met {
+        /// The step.
+        step: u64,
+        /// Its end.
+        moment: Moment,
+    },
+    /// It was met by none of the steps up to this one.
+    Passed {
+        /// The step.
+        step: u64,
+    },
 }
 
 /// Everything that has happened in a campaign folder.
@@ -131,12 +151,19 @@ impl History {
                 stage.refused.clear();
                 stage.forced = false;
             }
+            Event::StopRuleMet { fingerprint, rule, step, moment } => {
+                self.of(fingerprint).rulings.insert(rule.clone(), Ruling::Met { step: *step, moment: *moment });
+            }
+            Event::StopRulePassed { fingerprint, rule, step } => {
+                self.of(fingerprint).rulings.insert(rule.clone(), Ruling::Passed { step: *step });
+            }
             Event::StageFailed { fingerprint, reason } => self.of(fingerprint).failure = Some(reason.clone()),
             Event::StageForced { fingerprint } => {
                 let stage = self.of(fingerprint);
                 stage.artefacts = None;
                 stage.snapshots.clear();
                 stage.continued_by.clear();
+                stage.rulings.clear();
                 stage.forced = true;
             }
             Event::InputTried { file } => _ = self.known.insert(file.digest.clone()),

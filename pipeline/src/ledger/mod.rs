@@ -11,5 +11,5 @@ pub mod history;
 pub mod writer;
 
 pub use event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
-pub use history::{History, StageHistory};
+pub use history::{History, Ruling, StageHistory};
 pub use writer::Ledger;

@@ -73,7 +73,10 @@ impl Program {
                 (Err(error), excess) => {
                     let mut error = RecipeError::from_evaluation(source, &error, place);
                     if matches!(excess, Some(Excess::Time(_) | Excess::Clock(_))) {
-                        error.message += " If not, raise time_limit_s";
+                        if !limits.option.is_empty() {
+                            error.message += &format!(" If not, raise {}", limits.option);
+                        }
+                        error.is_late = true;
                     }
                     Err(error)
                 }

@@ -16,6 +16,8 @@ pub struct RecipeError {
     pub message: String,
     /// The line concerned.
     pub line: String,
+    /// Whether a closure has taken longer than it may.
+    pub is_late: bool,
 }
 
 impl std::fmt::Display for RecipeError {
@@ -54,7 +56,7 @@ impl RecipeError {
     /// An error at a place.
     pub fn at(source: &Source, place: Place, message: impl Into<String>) -> Box<Self> {
         let line = source.line(place.line).to_owned();
-        Box::new(Self { file: source.name(), place, message: message.into(), line })
+        Box::new(Self { file: source.name(), place, message: message.into(), line, is_late: false })
     }
 
     /// What the parser says.
@@ -152,6 +154,12 @@ fn unknown_function(signature: &str) -> String {
             Function { usage, .. } => (*usage).to_owned(),
         };
         return format!("{name}: cannot take {arguments}; it is used as {usage}");
+    }
+    if arguments.contains("a measured value") {
+        return format!(
+            "{name}: a measured value is known later, and is an option as it is: let the measurement compute what is \
+             needed, or write it in then(MEASUREMENT, |result| …)"
+        );
     }
     if name == "+" && arguments.contains("a list") {
         return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");

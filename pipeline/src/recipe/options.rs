@@ -43,21 +43,26 @@ pub fn decode_with<T: DeserializeOwned>(
 /// # Errors
 /// What is wrong, and where.
 pub fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> Result<Vec<T>, String> {
-    let one = |value: &Value, place: String| {
-        serde_path_to_error::deserialize(value).map_err(|error| {
-            let path = error.path().to_string();
-            let path = if path == "." { place.clone() } else { join(&place, &path) };
-            let (message, _) = explain(&path, &error.inner().to_string(), &[]);
-            if message.starts_with(&place) { message } else { format!("{place}: {message}") }
-        })
-    };
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(several)) => {
-            several.iter().enumerate().map(|(n, value)| one(value, format!("{key}[{n}]"))).collect()
+            several.iter().enumerate().map(|(n, value)| one(value, &format!("{key}[{n}]"))).collect()
         }
-        Some(value) => Ok(vec![one(value, key.to_owned())?]),
+        Some(value) => Ok(vec![one(value, key)?]),
     }
+}
+
+/// Decodes what stands at `place` in a result.
+///
+/// # Errors
+/// As [`one_or_several`].
+pub fn one<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let path = if path == "." { place.to_owned() } else { join(place, &path) };
+        let (message, _) = explain(&path, &error.inner().to_string(), &[]);
+        if message.starts_with(place) { message } else { format!("{place}: {message}") }
+    })
 }
 
 /// What a function says of an option that serde refuses, `path` and `message` being serde's.

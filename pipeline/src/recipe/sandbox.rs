@@ -32,6 +32,8 @@ const LINE: usize = 1000;
 pub struct Limits<'a> {
     /// Seconds that it may compute.
     pub seconds: f64,
+    /// The option of a recipe that says so.
+    pub option: &'a str,
     /// Bytes by which the process may grow while it runs.
     pub memory: f64,
     /// While so many bytes are free nonetheless, it may be that something else grows: another stage.
@@ -43,7 +45,13 @@ pub struct Limits<'a> {
 impl Limits<'_> {
     /// Of a recipe's evaluation.
     pub fn recipe() -> Self {
-        Self { seconds: 20.0, memory: half_of_what_is_free().min(2.0 * GIB), spare: f64::INFINITY, stop: &|| None }
+        Self {
+            seconds: 20.0,
+            option: "",
+            memory: half_of_what_is_free().min(2.0 * GIB),
+            spare: f64::INFINITY,
+            stop: &|| None,
+        }
     }
 }
 
@@ -201,7 +209,7 @@ mod tests {
 
     #[test]
     fn time_memory_and_requests_end_a_script() {
-        let limits = Limits { seconds: 60.0, memory: 16.0 * GIB, spare: f64::INFINITY, stop: &|| None };
+        let limits = Limits { seconds: 60.0, option: "", memory: 16.0 * GIB, spare: f64::INFINITY, stop: &|| None };
         let compute = || {
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(20) {}

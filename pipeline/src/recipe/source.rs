@@ -85,8 +85,32 @@ impl Source {
     pub fn closure_text(&self, call: Place) -> Option<String> {
         let tokens = self.tokens();
         let last = self.arguments(&tokens, call)?.pop()?;
-        let inline = matches!(self.symbol(&tokens, last.start), Some("|"));
-        let mut pieces = vec![last];
+        self.text_of(&tokens, last)
+    }
+
+    /// The same of the closure that is the option `key` of the call at `call`, and where it begins.
+    pub fn option_text(&self, call: Place, key: &str) -> Option<(String, Place)> {
+        let tokens = self.tokens();
+        let at = self.find_key(call, key)?;
+        let start = tokens.iter().position(|token| self.place(token.bytes.start) == at)? + 2;
+        let (mut depth, mut in_parameters) = (0, false);
+        let end = (start..tokens.len()).find(|&n| {
+            let end = depth == 0 && !in_parameters && matches!(self.symbol(&tokens, n), Some("," | "}" | ")"));
+            match self.symbol(&tokens, n) {
+                Some("(" | "[" | "{") => depth += 1,
+                Some(")" | "]" | "}") => depth -= 1,
+                Some("|") if depth == 0 => in_parameters = !in_parameters,
+                _ => {}
+            }
+            end
+        })?;
+        Some((self.text_of(&tokens, start..end)?, self.place(tokens[start].bytes.start)))
+    }
+
+    /// The text of a closure, and of what it names.
+    fn text_of(&self, tokens: &[Token], closure: Range<usize>) -> Option<String> {
+        let inline = matches!(self.symbol(tokens, closure.start), Some("|"));
+        let mut pieces = vec![closure];
         let mut done = 0;
         while done < pieces.len() {
             for n in pieces[done].clone() {
@@ -94,9 +118,9 @@ impl Source {
                 if tokens[n].kind == Kind::Symbol {
                     continue;
                 }
-                let definition = self.function(&tokens, &name).or_else(|| {
+                let definition = self.function(tokens, &name).or_else(|| {
                     let by_name = done == 0 && !inline;
-                    if by_name { self.constant(&tokens, &name) } else { None }
+                    if by_name { self.constant(tokens, &name) } else { None }
                 });
                 if let Some(definition) = definition.filter(|d| !pieces.contains(d)) {
                     pieces.push(definition);
@@ -258,6 +282,18 @@ mod tests {
         let source = source("// bins: 1\nconst A = f(#{ bins: 2 });\nconst B = g(X, #{ a: \"bins: 3)\", bins: 4 });\n");
         assert_eq!(source.find_key(Place { line: 3, column: 11 }, "bins"), Some(Place { line: 3, column: 34 }));
         assert_eq!(source.find_key(Place { line: 2, column: 11 }, "a"), None);
+    }
+
+    #[test]
+    fn a_closure_among_options_is_found() {
+        let text = "const R = |s| s.z < 3;\nevolve(IC, #{ stop: |s, t| s.a > 1 || s.b, o: #{ on: |x| #{ a: [x, 1] } }, r: R });";
+        let source = source(text);
+        let option = |key| source.option_text(Place { line: 2, column: 1 }, key);
+        let at = |column| Place { line: 2, column };
+        assert_eq!(option("stop"), Some(("| s , t | s . a > 1 | | s . b".into(), at(21))));
+        assert_eq!(option("on"), Some(("| x | # { a : [ x , 1 ] }".into(), at(54))));
+        assert!(option("r").unwrap().0.ends_with("R = | s | s . z < 3"));
+        assert_eq!(option("none"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::Work;
 use super::drawn::Drawn;
 use super::section::Section;
+use crate::campaign::fingerprint::canonical;
 use crate::error::PipelineError;
 use crate::recipe::options::to_json;
 use crate::recipe::{Place, RecipeError};
@@ -33,6 +34,11 @@ impl Closure {
     /// What decides its results.
     pub fn parameters(&self) -> Value {
         json!({ "closure": self.text, "captured": self.captured })
+    }
+
+    /// The same as a text, to be compared.
+    pub fn identity(&self) -> String {
+        canonical(&self.parameters())
     }
 
     /// What the closure gives for an argument, and what is to be drawn of it.

@@ -1,6 +1,5 @@
 //! `slice` and `projection`: a field on a rectangle, as a picture and as a table.
 
-use super::measure::{self, Measured};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -19,8 +18,6 @@ pub struct Maps {
     pub outputs: Selection,
     /// What is shown.
     pub options: MapOptions,
-    /// A measurement that says where the centre is: the second input.
-    pub center: Option<Measured>,
     /// How it is coloured.
     pub style: MapStyle,
 }
@@ -52,15 +49,11 @@ impl Stage for Maps {
     }
 
     fn parameters(&self) -> Value {
-        let center = self.center.as_ref().map(|measured| &measured.path);
-        json!({ "map": self.options, "style": self.style, "center": center })
+        json!({ "map": self.options, "style": self.style })
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        match input.artefact(measure::RESULT) {
-            Some(result) => Ok(vec![result]),
-            None => self.outputs.of(input),
-        }
+        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
@@ -70,20 +63,17 @@ impl Stage for Maps {
         };
         let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
         let (mut files, mut figures) = (Vec::new(), Vec::new());
-        let mut options = self.options.clone();
-        if let Some(measured) = &self.center {
-            options.center = Some(measured.read(&work.inputs[1][0].path)?);
-        }
+        let options = &self.options;
         for input in &work.inputs[0] {
             let snapshot = work.snapshots.read(input)?;
             let map = match self.view {
-                View::Slice => slice(&snapshot, &options)?,
-                View::Projection => projection(&snapshot, &options)?,
+                View::Slice => slice(&snapshot, options)?,
+                View::Projection => projection(&snapshot, options)?,
             };
             let name = format!("{}_{}_{}", self.kind(), self.options.field, input.shown().tag());
             let table = match self.view {
                 View::Slice => map.table(),
-                View::Projection => match resolving_pixels(&snapshot, &options)? {
+                View::Projection => match resolving_pixels(&snapshot, options)? {
                     pixels if pixels == options.pixels => map.table(),
                     pixels => projection(&snapshot, &MapOptions { pixels, ..options.clone() })?.table(),
                 },

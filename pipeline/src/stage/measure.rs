@@ -1,43 +1,15 @@
 //! `measure`: what a closure of the recipe computes from a snapshot.
 
 use super::closure::Closure;
-use super::result::read_json;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
-use crate::campaign::Node;
 use crate::error::PipelineError;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use rhai::Dynamic;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// The file with the results.
 pub const RESULT: &str = "result.json";
-
-/// A value in a measurement's result that another stage reads: known once the measurement is done.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// The measurement.
-    pub node: Node,
-    /// Where the value is in its result, name by name.
-    pub path: Vec<String>,
-}
-
-impl Measured {
-    /// The value in a result file; of several snapshots' results the last one's.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`]; [`PipelineError::Input`] if the result holds no such value or one of another type.
-    pub fn read<T: DeserializeOwned>(&self, file: &Path) -> Result<T, PipelineError> {
-        let results: Vec<Value> = read_json(file)?;
-        let result = results.last().map(|entry| &entry["result"]);
-        let value = self.path.iter().fold(result, |value, name| value.and_then(|v| v.get(name)));
-        let wrong = |what: String| PipelineError::input(file, format!("{}: {what}", self.path.join(".")));
-        let value = value.ok_or_else(|| wrong("the closure returned no such value".into()))?;
-        T::deserialize(value).map_err(|e| wrong(e.to_string()))
-    }
-}
 
 /// A closure and the outputs it looks at.
 #[derive(Clone, Debug)]

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+/// Its kind.
+pub const KIND: &str = "from_snapshot";
+
 /// A snapshot file that is there already.
 #[derive(Debug)]
 pub struct Saved {
@@ -48,7 +51,7 @@ impl Saved {
 
 impl Stage for Saved {
     fn kind(&self) -> &'static str {
-        "from_snapshot"
+        KIND
     }
 
     fn describe(&self) -> String {

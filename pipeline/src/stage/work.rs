@@ -73,12 +73,42 @@ impl Work<'_> {
         arguments: impl FuncArgs + Send,
         read: impl FnOnce(Dynamic) -> T + Send,
     ) -> Result<T, PipelineError> {
-        let program = self.program.expect("a campaign from a recipe has its program");
-        let control = self.control;
-        let memory = half_of_what_is_free();
-        let limits = Limits { seconds, memory, spare: 0.5 * memory, stop: &|| control.stop(Duration::ZERO) };
-        let value = program.call(limits, closure, place, arguments, read)?;
+        let stop = || self.control.stop(Duration::ZERO);
+        let value = self.call_within(("time_limit_s", seconds), &stop, closure, place, arguments, read)?;
         value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
+    }
+
+    /// The same of a closure that is asked between two steps of a run: requests from outside wait for it, so that it is asked
+    /// after every step, wherever the run is stopped.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`], at the place in the recipe.
+    pub fn ask<T: Send>(
+        &self,
+        closure: &FnPtr,
+        place: Place,
+        seconds: f64,
+        arguments: impl FuncArgs + Send,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<T, PipelineError> {
+        let limit = ("hook_time_limit_s", seconds);
+        let value = self.call_within(limit, &|| None, closure, place, arguments, read)?;
+        Ok(value.unwrap_or_else(|by| unreachable!("nobody may stop it, and {by} did")))
+    }
+
+    fn call_within<T: Send>(
+        &self,
+        (option, seconds): (&str, f64),
+        stop: &(dyn Fn() -> Option<String> + Sync),
+        closure: &FnPtr,
+        place: Place,
+        arguments: impl FuncArgs + Send,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<Result<T, String>, PipelineError> {
+        let program = self.program.expect("a campaign from a recipe has its program");
+        let memory = half_of_what_is_free();
+        let limits = Limits { seconds, option, memory, spare: 0.5 * memory, stop };
+        Ok(program.call(limits, closure, place, arguments, read)?)
     }
 
     /// The path of a file in the stage's folder.

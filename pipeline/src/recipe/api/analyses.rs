@@ -1,7 +1,9 @@
 //! Analyses of a run's outputs.
 
+use super::later::Call;
 use super::{Analysis, Bound, Run};
 use crate::campaign::Node;
+use crate::campaign::deferred::Known;
 use crate::moment::Moment;
 use crate::recipe::docs::Function;
 use crate::recipe::error::{Refusal, plain};
@@ -11,13 +13,12 @@ use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
 use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::maps::{Maps, STYLE, View};
-use crate::stage::measure::Measured;
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Engine, Map};
+use rhai::{Array, Engine, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ pub const FUNCTIONS: &[Function] = &[
         signatures: &["slice(run: Run) -> Analysis", "slice(run: Run, options: Map) -> Analysis"],
         usage: "slice(RUN, #{ … })",
         text: "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
-               value. `center` may be a value of a measurement's result.",
+               value.",
         options: &["Common", "MapOptions", "MapStyle"],
     },
     Function {
@@ -57,7 +58,7 @@ pub const FUNCTIONS: &[Function] = &[
         signatures: &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
         usage: "projection(RUN, #{ … })",
         text: "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
-               than resolve the finest cells. `center` may be a value of a measurement's result.",
+               than resolve the finest cells.",
         options: &["Common", "MapOptions", "MapStyle"],
     },
     Function {
@@ -114,20 +115,12 @@ pub fn register(engine: &mut Engine) {
         Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
-        let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
-            let outputs = selection(name, &run, &mut options)?;
-            let center = options.get("center").and_then(|value| value.clone().try_cast::<Measured>());
-            if center.is_some() {
-                options.remove("center");
-            }
+        with_options(engine, name, move |name, mut options, outputs| {
             let style = decode(name, take(&mut options, &STYLE))?;
             let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0], COMMON[1]])?;
             field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
-            let inputs = std::iter::once(run.node).chain(center.iter().map(|c| c.node.clone())).collect();
-            Ok(analysis(Maps { view, outputs, options, center, style }, inputs))
-        };
-        engine.register_fn(name, move |run: Run| make(run, Map::new()));
-        engine.register_fn(name, make);
+            Ok(Maps { view, outputs, options, style })
+        });
     }
     with_options(engine, "power_spectrum", |name, options, outputs| {
         Ok(PowerSpectra { outputs, options: decode_with(name, options, &COMMON)? })
@@ -135,17 +128,30 @@ pub fn register(engine: &mut Engine) {
     with_options(engine, "density_pdf", |name, options, outputs| {
         Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
     });
-    engine.register_fn("compare", |run: Run| compare(run, Map::new()));
-    engine.register_fn("compare", compare);
-    engine.register_fn("force_test", |mut options: Map| -> Bound<Analysis> {
-        let masses = decode("force_test", take(&mut options, &MASSES))?;
-        let options = decode_with("force_test", options, &MASSES)?;
-        Ok(analysis(ForceTest { masses, options }, Vec::new()))
+    engine.register_fn("compare", |context: NativeCallContext, run: Run| compare(&context, run, Map::new()));
+    engine.register_fn("compare", |context: NativeCallContext, run: Run, options: Map| compare(&context, run, options));
+    engine.register_fn("force_test", |context: NativeCallContext, options: Map| -> Bound<Analysis> {
+        let call = Call::new("force_test", Vec::new(), options);
+        let make = |mut options: Map, _: &Known| {
+            let masses = decode("force_test", take(&mut options, &MASSES))?;
+            let options = decode_with("force_test", options, &MASSES)?;
+            Ok(Node::new(ForceTest { masses, options }, Vec::new()))
+        };
+        Ok(Analysis { node: call.stage(&context, make)? })
     });
 }
 
-fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
-    let outputs = selection("compare", &run, &mut options)?;
+fn compare(context: &NativeCallContext<'_>, run: Run, options: Map) -> Bound<Analysis> {
+    if run.node.decision().is_some() {
+        let message = "options of the run are known later, and with them its solution: call compare in then(…)";
+        return Err(Refusal::error("compare", message, None));
+    }
+    let call = Call::new("compare", vec![run.node.clone()], options);
+    Ok(Analysis { node: call.stage(context, move |options, _| compared(&run, options))? })
+}
+
+fn compared(run: &Run, mut options: Map) -> Bound<Node> {
+    let outputs = selection("compare", run, &mut options)?;
     if !options.is_empty() {
         decode_with::<Common>("compare", options, &[])?;
     }
@@ -154,7 +160,7 @@ fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
         Refusal::error("compare", message, None)
     })?;
     let parameters = run.node.stage().parameters()["run"].clone();
-    Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node]))
+    Ok(Node::new(Compare { outputs, problem, run: parameters }, vec![run.node.clone()]))
 }
 
 pub(super) fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
@@ -167,12 +173,17 @@ fn with_options<S: Stage + 'static>(
     name: &'static str,
     build: impl Fn(&str, Map, Selection) -> Bound<S> + Clone + Send + Sync + 'static,
 ) {
-    let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
-        let outputs = selection(name, &run, &mut options)?;
-        Ok(analysis(build(name, options, outputs)?, vec![run.node]))
+    let make = move |context: NativeCallContext, run: Run, options: Map| -> Bound<Analysis> {
+        let call = Call::new(name, vec![run.node.clone()], options);
+        let build = build.clone();
+        let node = call.stage(&context, move |mut options, _| {
+            let outputs = selection(name, &run, &mut options)?;
+            Ok(Node::new(build(name, options, outputs)?, vec![run.node.clone()]))
+        })?;
+        Ok(Analysis { node })
     };
     let plain = make.clone();
-    engine.register_fn(name, move |run: Run| plain(run, Map::new()));
+    engine.register_fn(name, move |context: NativeCallContext, run: Run| plain(context, run, Map::new()));
     engine.register_fn(name, make);
 }
 

@@ -175,6 +175,7 @@ fn at_redshift(name: &str, function: AtRedshift, cosmology: &Cosmology, z: f64) 
 }
 
 fn cosmology(options: Map) -> Bound<Cosmology> {
+    super::later::refuse("cosmology", &options)?;
     let o: CosmologyOptions = decode("cosmology", options)?;
     let flat = Cosmology::flat(o.h, o.omega_m, o.omega_b, o.sigma8, o.n_s);
     let cosmology = Cosmology {

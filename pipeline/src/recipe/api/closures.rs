@@ -1,7 +1,10 @@
-//! `measure` and `combine`: stages that call a closure of the recipe.
+//! `measure` and `combine`: stages that call a closure of the recipe; `then`: a closure that decides on stages.
 
-use super::analyses::{COMMON, analysis, selection};
-use super::{Analysis, Bound, Captured, Run, stages_of};
+use super::analyses::{COMMON, selection};
+use super::later::Call;
+use super::{Analysis, Bound, Captured, Further, Run, place_of, stages_of};
+use crate::campaign::Node;
+use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
 use crate::recipe::docs::{Function, Type};
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
@@ -9,12 +12,13 @@ use crate::recipe::options::decode_with;
 use crate::stage::closure::Closure;
 use crate::stage::combine::Combine;
 use crate::stage::drawn::is_file_name;
-use crate::stage::measure::{Measure, Measured};
+use crate::stage::measure::Measure;
 use rhai::{Array, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 
-/// Both.
+/// They.
 pub const FUNCTIONS: &[Function] = &[
     Function {
         name: "measure",
@@ -43,6 +47,17 @@ pub const FUNCTIONS: &[Function] = &[
                `refinement_ratio` has one entry a run, without `z`.",
         options: &["ClosureOptions"],
     },
+    Function {
+        name: "then",
+        signatures: &["then(stage: Analysis, closure: Fn) -> Decision"],
+        usage: "then(MEASUREMENT, |result| [STAGES])",
+        text: "Further stages of the campaign, which a closure returns once the stage is done: a list of them, one, or \
+               `()`. Of a measurement its argument is the result (the last output's, if there are several), of another \
+               analysis a map of what it has left as JSON, by the files' names. It is called whenever the campaign is \
+               looked at, by `plan` too, and stores nothing, so it should not compute for long: 20 seconds at most. The \
+               stages that it returns may be decided on further, and are stages as all others.",
+        options: &[],
+    },
 ];
 
 /// What their closures return.
@@ -50,8 +65,9 @@ pub const RESULT: Type = Type {
     name: "Results",
     text: "A closure returns a map of finite numbers, texts, lists and maps, which becomes `result.json` and a table \
            of the report. What it calls `table`, a map or a list of maps, becomes CSV files, and what it calls `plot` \
-           PNG files; the report shows both. `MEASUREMENT.name` is a value of the result, which the `center` of a \
-           slice or projection may be before it is known.",
+           PNG files; the report shows both. `MEASUREMENT.name` is a value of the result, which any option may \
+           be before it is known, also within lists and maps and in a refinement criterion: what is called with it is \
+           a stage once the measurement is done.",
     properties: &[],
     methods: &[
         Function {
@@ -85,7 +101,7 @@ impl Default for ClosureOptions {
     }
 }
 
-/// Registers both, each with and without options, and the values of their results.
+/// Registers them, each with and without options, and the values of their results.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine
         .register_type_with_name::<Measured>("measured value")
@@ -96,10 +112,16 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         });
     let shared = session.clone();
     let measure_some =
-        move |context: NativeCallContext, name: ImmutableString, run: Run, mut options: Map, closure: FnPtr| {
-            let outputs = selection("measure", &run, &mut options)?;
-            let closure = closure_of("measure", &shared, &context, &name, options, closure)?;
-            Ok::<_, Box<EvalAltResult>>(analysis(Measure { closure, outputs }, vec![run.node]))
+        move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {
+            let closure = closure_of("measure", &shared, &context, &name, closure)?;
+            let call = Call::new("measure", vec![run.node.clone()], options);
+            let call = Call { label: format!("measure-{name}"), ..call };
+            let node = call.stage(&context, move |mut options, _| {
+                let outputs = selection("measure", &run, &mut options)?;
+                let closure = within_limits("measure", &closure, options)?;
+                Ok(Node::new(Measure { closure, outputs }, vec![run.node.clone()]))
+            })?;
+            Ok::<_, Box<EvalAltResult>>(Analysis { node })
         };
     let measure = measure_some.clone();
     engine.register_fn(
@@ -113,8 +135,14 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let combine_some =
         move |context: NativeCallContext, name: ImmutableString, stages: Array, options: Map, closure: FnPtr| {
             let inputs = stages_of("combine", &stages)?;
-            let closure = closure_of("combine", &shared, &context, &name, options, closure)?;
-            Ok::<_, Box<EvalAltResult>>(analysis(Combine { closure }, inputs))
+            let closure = closure_of("combine", &shared, &context, &name, closure)?;
+            let call = Call::new("combine", inputs.clone(), options);
+            let call = Call { label: format!("combine-{name}"), ..call };
+            let node = call.stage(&context, move |options, _| {
+                let closure = within_limits("combine", &closure, options)?;
+                Ok(Node::new(Combine { closure }, inputs.clone()))
+            })?;
+            Ok::<_, Box<EvalAltResult>>(Analysis { node })
         };
     let combine = combine_some.clone();
     engine.register_fn(
@@ -124,6 +152,25 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         },
     );
     engine.register_fn("combine", combine_some);
+    engine.register_fn("then", then);
+    engine.register_fn("then", |_: Run, _: FnPtr| -> Bound<Further> {
+        let message = "a run has snapshots and no result to decide on: measure it, and decide on the measurement";
+        Err(Refusal::error("then", message, None))
+    });
+}
+
+fn then(context: NativeCallContext<'_>, analysis: Analysis, mut closure: FnPtr) -> Bound<Further> {
+    // what it captures is copied, so that it says the same whenever it is asked
+    closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
+    let name = own_name(analysis.node.stage());
+    let undecided = Undecided {
+        function: THEN,
+        label: format!("{THEN}({name})"),
+        describes: format!("further stages, from the result of {name}"),
+        parameters: Value::Null,
+        place: place_of(&context),
+    };
+    Ok(Further { node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(closure)) })
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.
@@ -140,19 +187,23 @@ fn closure_of(
     session: &Session,
     context: &NativeCallContext,
     name: &str,
-    options: Map,
     closure: FnPtr,
 ) -> Bound<Closure> {
+    if !is_file_name(name) {
+        let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
+        return Err(Refusal::error(function, message, None));
+    }
+    let Captured { closure, text, values: captured, place } = Captured::new(function, session, context, closure)?;
+    Ok(Closure { function, name: name.into(), closure, text, captured, place, time_limit_s: 0.0 })
+}
+
+/// A closure with the limits that the options set.
+fn within_limits(function: &'static str, closure: &Closure, options: Map) -> Bound<Closure> {
     let others: &[&str] = if function == "measure" { &COMMON } else { &[] };
     let ClosureOptions { time_limit_s } = decode_with(function, options, others)?;
     if time_limit_s <= 0.0 {
         let message = format!("time_limit_s = {time_limit_s}: must be positive");
         return Err(Refusal::error(function, message, Some("time_limit_s")));
     }
-    if !is_file_name(name) {
-        let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
-        return Err(Refusal::error(function, message, None));
-    }
-    let Captured { closure, text, values: captured, place } = Captured::new(function, session, context, closure)?;
-    Ok(Closure { function, name: name.into(), closure, text, captured, place, time_limit_s })
+    Ok(Closure { time_limit_s, ..closure.clone() })
 }

@@ -1,6 +1,7 @@
 //! Refinement criteria: each function gives the map that a run's parameters are decoded from.
 
 use super::Bound;
+use super::later::{Later, refuse};
 use crate::recipe::docs::Function;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::expression::compile;
@@ -77,28 +78,28 @@ const LEVELS: i64 = 16;
 /// Registers them.
 pub fn register(engine: &mut Engine) {
     engine.register_fn("density_above", |context: NativeCallContext, threshold: Dynamic| {
-        criterion(&Criterion::DensityAbove { thresholds: thresholds(&context, &threshold)? })
+        of_thresholds(&context, threshold, |thresholds| criterion(&Criterion::DensityAbove { thresholds }))
     });
     engine.register_fn("overdensity_above", |context: NativeCallContext, threshold: Dynamic| {
-        criterion(&Criterion::OverdensityAbove { thresholds: thresholds(&context, &threshold)? })
+        of_thresholds(&context, threshold, |thresholds| criterion(&Criterion::OverdensityAbove { thresholds }))
     });
     engine.register_fn("jeans_cells_below", |context: NativeCallContext, cells: Dynamic| {
-        criterion(&Criterion::JeansCellsBelow { thresholds: thresholds(&context, &cells)? })
+        of_thresholds(&context, cells, |thresholds| criterion(&Criterion::JeansCellsBelow { thresholds }))
     });
     engine.register_fn("gradient_above", |context: NativeCallContext, of: ImmutableString, threshold: Dynamic| {
         let of = quantity(&context, &of)?;
-        criterion(&Criterion::GradientAbove { of, thresholds: thresholds(&context, &threshold)? })
+        of_thresholds(&context, threshold, move |thresholds| criterion(&Criterion::GradientAbove { of, thresholds }))
     });
     engine.register_fn("lohner_above", |context: NativeCallContext, of: ImmutableString, threshold: Dynamic| {
-        lohner_above(&context, &of, &threshold, Map::new())
+        lohner_above(&context, &of, threshold, Map::new())
     });
     engine.register_fn(
         "lohner_above",
         |context: NativeCallContext, of: ImmutableString, threshold: Dynamic, options: Map| {
-            lohner_above(&context, &of, &threshold, options)
+            lohner_above(&context, &of, threshold, options)
         },
     );
-    engine.register_fn("region", region);
+    engine.register_fn("region", |options: Map| Later::or_now(options.into(), |options| region(options.cast())));
     engine.register_fn("refine_where", |context: NativeCallContext, closure: FnPtr| {
         let program = Program(compile(&context, context.fn_name(), &closure)?);
         criterion(&Criterion::Where { program })
@@ -110,18 +111,30 @@ fn criterion(criterion: &Criterion) -> Bound<Dynamic> {
     Ok(from_json(&serde_json::to_value(criterion).expect("numbers and names")))
 }
 
-/// Thresholds per level: a number for all of them, a list, or a closure of the level.
-fn thresholds(context: &NativeCallContext<'_>, given: &Dynamic) -> Bound<Vec<f64>> {
-    let function = context.fn_name();
+/// A criterion of thresholds per level: a number for all of them, a list, or a closure of the level, which is called now.
+fn of_thresholds(
+    context: &NativeCallContext<'_>,
+    given: Dynamic,
+    make: impl Fn(Vec<f64>) -> Bound<Dynamic> + Send + Sync + 'static,
+) -> Bound<Dynamic> {
+    let given = match given.clone().try_cast::<FnPtr>() {
+        Some(rule) => {
+            let at = |level: i64| rule.call_within_context::<Dynamic>(context, (level,));
+            (0..LEVELS).map(at).collect::<Bound<Array>>()?.into()
+        }
+        None => given,
+    };
+    let function = context.fn_name().to_owned();
+    Later::or_now(given, move |given| make(thresholds(&function, &given)?))
+}
+
+fn thresholds(function: &str, given: &Dynamic) -> Bound<Vec<f64>> {
     let number = |value: &Dynamic| {
         value.as_float().or_else(|_| value.as_int().map(|whole| whole as f64)).map_err(|found| {
             Refusal::error(function, format!("a threshold is {}, expected a number", plain(found)), None)
         })
     };
-    let thresholds = if let Some(rule) = given.clone().try_cast::<FnPtr>() {
-        let at = |level: i64| number(&rule.call_within_context::<Dynamic>(context, (level,))?);
-        (0..LEVELS).map(at).collect::<Bound<Vec<f64>>>()?
-    } else if let Some(list) = given.read_lock::<Array>() {
+    let thresholds = if let Some(list) = given.read_lock::<Array>() {
         list.iter().map(number).collect::<Bound<_>>()?
     } else {
         vec![number(given)?; LEVELS as usize]
@@ -158,11 +171,11 @@ impl Default for LohnerOptions {
     }
 }
 
-fn lohner_above(context: &NativeCallContext<'_>, of: &str, threshold: &Dynamic, options: Map) -> Bound<Dynamic> {
+fn lohner_above(context: &NativeCallContext<'_>, of: &str, threshold: Dynamic, options: Map) -> Bound<Dynamic> {
     let of = quantity(context, of)?;
-    let thresholds = thresholds(context, threshold)?;
+    refuse(context.fn_name(), &options)?;
     let LohnerOptions { filter } = decode(context.fn_name(), options)?;
-    criterion(&Criterion::LohnerAbove { of, thresholds, filter })
+    of_thresholds(context, threshold, move |thresholds| criterion(&Criterion::LohnerAbove { of, thresholds, filter }))
 }
 
 #[derive(Deserialize)]

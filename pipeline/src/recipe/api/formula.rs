@@ -1,6 +1,8 @@
 //! `problem` and `ic_function`: starting states that a run evaluates itself.
 
+use super::later::{needs_of_any, substituted};
 use super::{Bound, Captured, Initial};
+use crate::campaign::deferred::Known;
 use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, nearest};
@@ -67,16 +69,32 @@ const NEUTRAL: f64 = 1.22;
 /// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("problem", |name: ImmutableString| problem(&name, Map::new()));
-    engine.register_fn("problem", |name: ImmutableString, options: Map| problem(&name, options));
+    engine.register_fn("problem", |name: ImmutableString, options: Map| {
+        later_or_now(options, move |options| problem(&name, options))
+    });
     let shared = session.clone();
     let function = move |context: NativeCallContext, options: Map, closure: FnPtr| -> Bound<Initial> {
         let Captured { closure, text, values: captured, place } =
             Captured::new("ic_function", &shared, &context, closure)?;
-        let source = FormulaSource::Closure(GasClosure { closure, text, captured, place });
-        let (setup, mean_molecular_weight) = setup(options)?;
-        Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight })))
+        let gas = GasClosure { closure, text, captured, place };
+        later_or_now(options, move |options| {
+            let (setup, mean_molecular_weight) = setup(options)?;
+            let source = FormulaSource::Closure(gas.clone());
+            Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight })))
+        })
     };
     engine.register_fn("ic_function", function);
+}
+
+/// The formula that `make` makes of the options, now or once they are known.
+fn later_or_now(options: Map, make: impl Fn(Map) -> Bound<Initial> + Send + Sync + 'static) -> Bound<Initial> {
+    let needs = needs_of_any(&options);
+    if needs.is_empty() {
+        return make(options);
+    }
+    let options = Dynamic::from(options);
+    let make = move |known: &Known| make(substituted(&options, known)?.cast());
+    Ok(Initial::Later { node: None, needs, make: Arc::new(make) })
 }
 
 fn problem(name: &str, options: Map) -> Bound<Initial> {

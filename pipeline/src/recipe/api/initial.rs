@@ -1,7 +1,9 @@
 //! `ic_gaussian` and `ic_load`.
 
+use super::later::{Call, needs_of_any, substituted};
 use super::{Bound, Initial, input_path};
 use crate::campaign::Node;
+use crate::campaign::deferred::Known;
 use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
@@ -9,7 +11,7 @@ use crate::recipe::options::decode;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions};
 use comove_ic::PowerSource;
 use comove_sim::Cosmology;
-use rhai::{Engine, ImmutableString, Map};
+use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 /// Both.
@@ -33,21 +35,53 @@ pub const FUNCTIONS: &[Function] = &[
 /// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
-    engine.register_fn("ic_gaussian", move |cosmology: Cosmology, options: Map| -> Bound<Initial> {
-        let mut options: GaussianOptions = decode("ic_gaussian", options)?;
-        if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
-            *path = input_path(&shared, &path.to_string_lossy());
-        }
-        let (ic, root) = options.build(cosmology);
-        handle("ic_gaussian", ic, root)
-    });
+    let gaussian = move |context: NativeCallContext, cosmology: Cosmology, options: Map| -> Bound<Initial> {
+        let shared = shared.clone();
+        later_or_now("ic_gaussian", &context, options, move |options| {
+            let mut options: GaussianOptions = decode("ic_gaussian", options)?;
+            if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
+                *path = input_path(&shared, &path.to_string_lossy());
+            }
+            let (ic, root) = options.build(cosmology);
+            handle("ic_gaussian", ic, root)
+        })
+    };
+    engine.register_fn("ic_gaussian", gaussian);
     let shared = session.clone();
-    let load = move |cosmology: Cosmology, file: ImmutableString, options: Map| -> Bound<Initial> {
-        let options: LoadOptions = decode("ic_load", options)?;
-        let (ic, root) = options.build(cosmology, input_path(&shared, &file));
-        handle("ic_load", ic, root)
+    let load = move |context: NativeCallContext,
+                     cosmology: Cosmology,
+                     file: ImmutableString,
+                     options: Map|
+          -> Bound<Initial> {
+        let path = input_path(&shared, &file);
+        later_or_now("ic_load", &context, options, move |options| {
+            let options: LoadOptions = decode("ic_load", options)?;
+            let (ic, root) = options.build(cosmology, path.clone());
+            handle("ic_load", ic, root)
+        })
     };
     engine.register_fn("ic_load", load);
+}
+
+/// The mesh that `make` makes of the options, now or once they are known.
+fn later_or_now(
+    function: &'static str,
+    context: &NativeCallContext<'_>,
+    options: Map,
+    make: impl Fn(Map) -> Bound<Initial> + Send + Sync + 'static,
+) -> Bound<Initial> {
+    let needs = needs_of_any(&options);
+    if needs.is_empty() {
+        return make(options);
+    }
+    let make = Arc::new(make);
+    let (shared, map) = (Arc::clone(&make), Dynamic::from(options.clone()));
+    let node = Call::new(function, Vec::new(), options).stage(context, move |options, _| match shared(options)? {
+        Initial::Mesh { node, .. } => Ok(node),
+        other => unreachable!("{function} gave {other:?}"),
+    })?;
+    let make = move |known: &Known| make(substituted(&map, known)?.cast());
+    Ok(Initial::Later { node: Some(node), needs, make: Arc::new(make) })
 }
 
 fn handle(function: &str, ic: InitialCondition, root: [usize; 3]) -> Bound<Initial> {

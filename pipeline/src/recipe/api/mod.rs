@@ -6,10 +6,11 @@
 //! | [`background`] | `cosmology` |
 //! | [`initial`] | `ic_gaussian`, `ic_load` |
 //! | [`formula`] | `problem`, `ic_function` |
-//! | [`runs`] | `evolve`, `from_snapshot` |
+//! | [`runs`], [`hooks`] | `evolve`, `from_snapshot`; the closures of a run |
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
 //! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
-//! | [`closures`] | `measure`, `combine` |
+//! | [`closures`] | `measure`, `combine`, `then` |
+//! | [`later`] | options that are values of results |
 //! | [`snapshot_view`], [`field_view`], [`run_view`] | what their closures see |
 //!
 //! `param` and `campaign` are here.
@@ -22,7 +23,9 @@ pub mod closures;
 pub mod criteria;
 pub mod field_view;
 pub mod formula;
+pub mod hooks;
 pub mod initial;
+pub mod later;
 pub mod run_view;
 pub mod runs;
 pub mod snapshot_view;
@@ -32,6 +35,7 @@ use super::engine::Session;
 use super::error::{Refusal, plain};
 use super::options::{decode, to_json};
 use super::source::Place;
+use crate::campaign::deferred::{Known, Measured, THEN};
 use crate::campaign::{Campaign, Node};
 use crate::moment::Moment;
 use crate::stage::formula::Formula;
@@ -72,7 +76,7 @@ pub const FUNCTIONS: &[Function] = &[
 pub type Bound<T> = Result<T, Box<EvalAltResult>>;
 
 /// The handle of an initial condition in a recipe.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Initial {
     /// A mesh.
     Mesh {
@@ -83,6 +87,28 @@ pub enum Initial {
     },
     /// A formula, which a run evaluates itself.
     Formula(Arc<Formula>),
+    /// One with values of results among its options.
+    Later {
+        /// The stage that makes it, if it is a mesh.
+        node: Option<Node>,
+        /// The values that it waits for.
+        needs: Vec<Measured>,
+        /// Makes it of them.
+        make: Arc<MakeInitial>,
+    },
+}
+
+/// Makes an initial condition of the values that it waited for.
+pub type MakeInitial = dyn Fn(&Known) -> Bound<Initial> + Send + Sync;
+
+impl std::fmt::Debug for Initial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Mesh { node, facts } => f.debug_struct("Mesh").field("node", node).field("facts", facts).finish(),
+            Self::Formula(formula) => f.debug_tuple("Formula").field(formula).finish(),
+            Self::Later { needs, .. } => f.debug_tuple("Later").field(needs).finish(),
+        }
+    }
 }
 
 /// The handle of a run, or of a snapshot from elsewhere.
@@ -108,9 +134,18 @@ pub fn node_of(value: &Dynamic) -> Option<Node> {
     let mesh = value.clone().try_cast::<Initial>().and_then(|initial| match initial {
         Initial::Mesh { node, .. } => Some(node),
         Initial::Formula(_) => None,
+        Initial::Later { node, .. } => node,
     });
     mesh.or_else(|| value.clone().try_cast::<Run>().map(|h| h.node))
         .or_else(|| value.clone().try_cast::<Analysis>().map(|h| h.node))
+        .or_else(|| value.clone().try_cast::<Further>().map(|h| h.node))
+}
+
+/// The handle of what `then` decides on.
+#[derive(Clone, Debug)]
+pub struct Further {
+    /// What stands for it.
+    pub node: Node,
 }
 
 /// The text of a closure that is the last argument of a call, the values it captures and where it stands; its captured
@@ -128,18 +163,44 @@ impl Captured {
         function: &str,
         session: &Session,
         context: &NativeCallContext<'_>,
-        mut closure: FnPtr,
+        closure: FnPtr,
     ) -> Bound<Self> {
-        let position = context.call_position();
-        let call = Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) };
+        let call = place_of(context);
         let lost = || Refusal::error(function, "the closure's text is not where the call is", None);
         let text = session.source.closure_text(call).ok_or_else(lost)?;
         let place = session.source.last_argument(call).unwrap_or(call);
+        Self::at(function, session, closure, text, place)
+    }
+
+    /// Of the closure that is an option of a call of `function`.
+    pub(super) fn option(
+        function: &str,
+        session: &Session,
+        context: &NativeCallContext<'_>,
+        key: &str,
+        closure: FnPtr,
+    ) -> Bound<Self> {
+        let call = place_of(context);
+        let lost = || {
+            let message = format!("{key}: the closure's text is not where the call is: write it there");
+            Refusal::error(function, message, None)
+        };
+        let (text, place) = session.source.option_text(call, key).ok_or_else(lost)?;
+        Self::at(function, session, closure, text, place)
+    }
+
+    fn at(function: &str, session: &Session, mut closure: FnPtr, text: String, place: Place) -> Bound<Self> {
         closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
         let values =
             closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
         Ok(Self { closure, text, values, place })
     }
+}
+
+/// Where a function was called.
+pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
+    let position = context.call_position();
+    Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) }
 }
 
 /// A captured value for the fingerprint: plain data and a cosmology as they are, a stage by what it does and all that it
@@ -171,6 +232,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         .register_type_with_name::<Initial>("initial condition")
         .register_type_with_name::<Run>("run")
         .register_type_with_name::<Analysis>("analysis")
+        .register_type_with_name::<Further>("decision")
         .register_type_with_name::<Campaign>("campaign");
     register_param(engine, session);
     background::register(engine);
@@ -185,6 +247,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     run_view::register(engine);
     engine.register_fn("campaign", campaign);
     engine.register_fn("campaign", |name: ImmutableString, stages: Array, options: Map| -> Bound<Campaign> {
+        later::refuse("campaign", &options)?;
         let CampaignOptions { attempts } = decode("campaign", options)?;
         Ok(Campaign { attempts: attempts.get(), ..campaign(name, stages)? })
     });
@@ -223,6 +286,26 @@ pub(super) fn stages_of(function: &str, stages: &Array) -> Bound<Vec<Node>> {
     collect(function, stages, &mut nodes)?;
     if nodes.is_empty() {
         return Err(Refusal::error(function, "there are no stages in the list", None));
+    }
+    let further = nodes.iter().find(|node| function != "campaign" && node.stage().kind() == THEN);
+    match further {
+        Some(_) => Err(Refusal::error(function, "what then decides on has no result of its own to read", None)),
+        None => Ok(nodes),
+    }
+}
+
+/// The stages that a closure returns: one, a list, also of lists, or nothing.
+///
+/// # Errors
+/// A [`Refusal`] for anything else.
+pub fn nodes_of(function: &str, value: &Dynamic) -> Bound<Vec<Node>> {
+    let mut nodes = Vec::new();
+    if let Some(list) = value.read_lock::<Array>() {
+        collect(function, &list, &mut nodes)?;
+    } else if !value.is_unit() {
+        let what = plain(value.type_name());
+        let none = || Refusal::error(function, format!("the closure gave {what}; give a list of stages"), None);
+        nodes.push(node_of(value).ok_or_else(none)?);
     }
     Ok(nodes)
 }

@@ -1,18 +1,21 @@
 //! `evolve` and `from_snapshot`.
 
+use super::hooks::{HOOKS, hooks};
+use super::later::{Call, needs_of_any};
 use super::{Bound, Initial, Run, input_path};
 use crate::campaign::Node;
+use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
 use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode_with, from_json, take};
 use crate::stage::evolve::options::{EXTENT, Extent, check};
-use crate::stage::evolve::{Evolve, Origin};
+use crate::stage::evolve::{Evolve, Hooks, Origin};
 use crate::stage::formula::Formula;
-use crate::stage::saved::Saved;
+use crate::stage::saved::{KIND as SAVED, Saved};
 use comove_sim::RunParameters;
-use rhai::{Array, Engine, ImmutableString, Map};
+use rhai::{Array, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 /// Both.
@@ -27,7 +30,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })",
         text: "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
                unless it starts from a problem.",
-        options: &["Extent", "RunParameters"],
+        options: &["Extent", "HookOptions", "RunParameters"],
     },
     Function {
         name: "from_snapshot",
@@ -41,16 +44,27 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// Registers both.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
-    engine.register_fn("evolve", |start: Initial| from_initial(start, Map::new()));
-    engine.register_fn("evolve", from_initial);
-    engine.register_fn("evolve", |saved: Run, options: Map| -> Bound<Run> {
-        if saved.outputs.is_some() {
+    engine.register_fn("evolve", |context: NativeCallContext, start: Initial| {
+        from_initial(&context, start, Hooks::default(), Map::new())
+    });
+    let shared = session.clone();
+    engine.register_fn("evolve", move |context: NativeCallContext, start: Initial, mut options: Map| {
+        let hooks = hooks(&shared, &context, &mut options)?;
+        from_initial(&context, start, hooks, options)
+    });
+    let shared = session.clone();
+    let evolve_saved = move |context: NativeCallContext, saved: Run, mut options: Map| -> Bound<Run> {
+        if saved.node.stage().kind() != SAVED {
             let message = "a run cannot start from another run of the same recipe: extend its end, or start from \
                            one of its files with from_snapshot(\"file\")";
             return Err(Refusal::error("evolve", message, None));
         }
-        run(vec![saved.node], Origin::Saved { branch: false }, options)
-    });
+        let hooks = hooks(&shared, &context, &mut options)?;
+        later_or_now(&context, vec![saved.node], Vec::new(), options, move |inputs, options, _| {
+            run(inputs, Origin::Saved { branch: false }, hooks.clone(), options)
+        })
+    };
+    engine.register_fn("evolve", evolve_saved);
     let shared = session.clone();
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Run {
         let node = Node::new(Saved::new(input_path(&shared, &file)), Vec::new());
@@ -58,14 +72,44 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
 }
 
-fn from_initial(start: Initial, options: Map) -> Bound<Run> {
-    match start {
-        Initial::Mesh { node, facts } => run(vec![node], Origin::Initial(facts), options),
-        Initial::Formula(formula) => run(Vec::new(), Origin::Formula(formula), options),
-    }
+fn from_initial(context: &NativeCallContext<'_>, start: Initial, hooks: Hooks, options: Map) -> Bound<Run> {
+    let (node, needs) = match &start {
+        Initial::Mesh { node, .. } => (Some(node.clone()), Vec::new()),
+        Initial::Formula(_) => (None, Vec::new()),
+        Initial::Later { node, needs, .. } => (node.clone(), needs.clone()),
+    };
+    let make = move |inputs: Vec<Node>, options: Map, known: &Known| {
+        let start = match &start {
+            Initial::Later { make, .. } => make(known)?,
+            start => start.clone(),
+        };
+        let origin = match start {
+            Initial::Mesh { facts, .. } => Origin::Initial(facts),
+            Initial::Formula(formula) => Origin::Formula(formula),
+            Initial::Later { .. } => unreachable!("it has just been made"),
+        };
+        run(inputs, origin, hooks.clone(), options)
+    };
+    later_or_now(context, node.into_iter().collect(), needs, options, make)
 }
 
-fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
+/// The run that `make` makes of its inputs and options, now or once these and `needs` are known.
+fn later_or_now(
+    context: &NativeCallContext<'_>,
+    inputs: Vec<Node>,
+    needs: Vec<Measured>,
+    options: Map,
+    make: impl Fn(Vec<Node>, Map, &Known) -> Bound<Run> + Send + Sync + 'static,
+) -> Bound<Run> {
+    if needs.is_empty() && needs_of_any(&options).is_empty() {
+        return make(inputs, options, &Known::default());
+    }
+    let call = Call { needs, ..Call::new("evolve", inputs.clone(), options) };
+    let node = call.stage(context, move |options, known| Ok(make(inputs.clone(), options, known)?.node))?;
+    Ok(Run { node, outputs: None, problem: None })
+}
+
+fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bound<Run> {
     let extent: Extent = decode_with("evolve", take(&mut options, &EXTENT), &[])?;
     let refuse =
         |(key, message): (&str, String)| Refusal::error("evolve", message, Some(key).filter(|key| !key.is_empty()));
@@ -75,11 +119,12 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
     };
     let outputs = extent.outputs(origin.start(), formula.as_ref().and_then(|f| f.end())).map_err(refuse)?;
     let end = *outputs.last().expect("there is always an output at the end");
+    let others = [&EXTENT[..], &HOOKS].concat();
     // one criterion needs no list
     if let Some(criterion) = options.get_mut("refine").filter(|v| v.is_map()) {
         *criterion = Array::from([std::mem::take(criterion)]).into();
     }
-    let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &EXTENT)?;
+    let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     check(&parameters).map_err(refuse)?;
     if parameters.coordinates != end.coordinates() {
         let message = format!("the run counts {}, so they are another kind", end.symbol());
@@ -98,7 +143,7 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
         initial => initial,
     };
     let problem = formula.and_then(|formula| formula.problem().cloned());
-    let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints };
+    let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints, hooks };
     Ok(Run { node: Node::new(stage, inputs), outputs: Some(outputs), problem })
 }
 

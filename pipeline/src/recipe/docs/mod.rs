@@ -14,7 +14,7 @@ pub mod render;
 pub mod structures;
 
 use super::api::{
-    analyses, background, closures, criteria, field_view, formula, initial, run_view, runs, snapshot_view,
+    analyses, background, closures, criteria, field_view, formula, hooks, initial, run_view, runs, snapshot_view,
 };
 
 /// A function of a recipe, or a method of one of its types.
@@ -62,7 +62,7 @@ pub const PARTS: &[Part] = &[
     Part { heading: "Cosmology", functions: background::FUNCTIONS, types: &[background::COSMOLOGY] },
     Part { heading: "Initial conditions", functions: initial::FUNCTIONS, types: &[] },
     Part { heading: "Starts from a formula", functions: formula::FUNCTIONS, types: &[] },
-    Part { heading: "Runs", functions: runs::FUNCTIONS, types: &[] },
+    Part { heading: "Runs", functions: runs::FUNCTIONS, types: &[hooks::STEP] },
     Part { heading: "Refinement criteria", functions: criteria::FUNCTIONS, types: &[] },
     Part { heading: "Analyses", functions: analyses::FUNCTIONS, types: &[] },
     Part {

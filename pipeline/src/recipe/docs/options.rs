@@ -1,7 +1,7 @@
 //! Options: where their structures are, what their types are called in a recipe, and tables of them.
 
 use super::structures::{Item, Member, item};
-use crate::recipe::api::{CampaignOptions, analyses, background, closures, criteria, formula};
+use crate::recipe::api::{CampaignOptions, analyses, background, closures, criteria, formula, hooks};
 use crate::stage::density_pdf::PdfOptions;
 use crate::stage::evolve::options::Extent;
 use crate::stage::force_test::SolverOptions;
@@ -36,6 +36,7 @@ fn default_of<T: Serialize + DeserializeOwned>(required: Value) -> Value {
 const INSIDE: fn() -> Value = || Value::Null;
 const DRAWN: &str = include_str!("../../stage/drawn.rs");
 const EVOLVE: &str = include_str!("../../stage/evolve/options.rs");
+const HOOKS: &str = include_str!("../api/hooks.rs");
 const CRITERIA: &str = include_str!("../api/criteria.rs");
 const INITIAL: &str = include_str!("../../stage/ic.rs");
 const PROFILE: &str = include_str!("../../../../analysis/src/halo_profile.rs");
@@ -87,6 +88,13 @@ const STRUCTURES: &[Structure] = &[
     Structure { name: "Extent", source: EVOLVE, default: || default_of::<Extent>(json!({})) },
     Structure { name: "Outputs", source: EVOLVE, default: INSIDE },
     Structure { name: "Checkpoints", source: EVOLVE, default: INSIDE },
+    Structure { name: "HookOptions", source: HOOKS, default: || default_of::<hooks::HookOptions>(json!({})) },
+    Structure { name: "ObserveOptions", source: HOOKS, default: INSIDE },
+    Structure {
+        name: "Steering",
+        source: include_str!("../../../../sim/src/steering.rs"),
+        default: || default_of::<comove_sim::Steering>(json!({})),
+    },
     Structure { name: "RunParameters", source: PARAMETERS, default: || default_of::<RunParameters>(json!({})) },
     Structure { name: "FixedGas", source: BOUNDARY, default: INSIDE },
     Structure { name: "LohnerOptions", source: CRITERIA, default: || default_of::<criteria::LohnerOptions>(json!({})) },
@@ -176,6 +184,7 @@ const ENUMERATIONS: &[(&str, &str)] = &[
 /// What a recipe writes for types that are decoded in a way of their own.
 const WRITTEN: &[(&str, &str)] = &[
     ("f64", "number"),
+    ("Option<ClosureText>", "closure"),
     ("bool", "`true` or `false`"),
     ("String", "text"),
     ("PathBuf", "file"),
@@ -256,7 +265,7 @@ fn written(kind: &str) -> String {
     if let Some((_, words)) = WRITTEN.iter().find(|(known, _)| *known == kind) {
         return (*words).to_owned();
     }
-    if ["u8", "u16", "u32", "NonZeroU32", "u64", "usize", "i32", "i64"].contains(&kind) {
+    if ["u8", "u16", "u32", "NonZeroU32", "NonZeroU64", "u64", "usize", "i32", "i64"].contains(&kind) {
         return "whole number".into();
     }
     if let Some(inner) = kind.strip_prefix("Option<").and_then(|k| k.strip_suffix('>')) {

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`options`] | what a recipe may say |
+//! | [`hooks`], [`observed`] | closures that are asked after its steps, and what they have noted |
 //! | [`start`] | the state to begin or to continue from |
 //! | [`trajectory`] | the loop over steps |
 //! | [`snapshots`] | writing checkpoints and outputs beside the next steps, and deleting old ones |
@@ -12,8 +13,11 @@
 //!
 //! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory,
 //! so asking for one that lies in the past steps again from a checkpoint before it (or from the start) and gets the
-//! same bits; what comes after it goes on from the newest checkpoint there is.
+//! same bits; what comes after it goes on from the newest checkpoint there is. A stop rule says where the run ends: it is
+//! asked of the records of steps that were taken before the recipe had it, so the run ends where it would have ended.
 
+pub mod hooks;
+pub mod observed;
 pub mod options;
 pub mod pace;
 pub mod section;
@@ -31,6 +35,8 @@ use crate::moment::{Moment, list};
 use comove_kernels::Device;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::{Octree, Role, RunParameters, memory};
+pub use hooks::Hooks;
+use hooks::{StopPoint, stop_file};
 pub use options::Checkpoints;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -49,6 +55,23 @@ pub struct Evolve {
     pub outputs: Vec<Moment>,
     /// When checkpoints are written.
     pub checkpoints: Checkpoints,
+    /// What is asked of the recipe after its steps.
+    pub hooks: Hooks,
+}
+
+/// A way that a run steps without going back.
+struct Leg {
+    /// The outputs on it, in the order of time.
+    outputs: Vec<Moment>,
+    /// Where it ends, if not at the last of these.
+    stop: Option<StopPoint>,
+}
+
+impl Leg {
+    /// The first output on it.
+    fn first(&self) -> Moment {
+        self.outputs.first().copied().or(self.stop.map(|stop| stop.moment)).expect("a leg leads somewhere")
+    }
 }
 
 /// What a run starts from.
@@ -77,10 +100,21 @@ impl Origin {
 }
 
 impl Evolve {
-    /// The outputs that a history lacks, in the order of time: what is left to do.
+    /// The outputs that a history lacks, in the order of time, up to where the stop rule has ended the run.
     pub fn missing(&self, history: &StageHistory) -> Vec<Moment> {
         let there = self.snapshots(history);
-        self.outputs.iter().copied().filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
+        let wanted = self.outputs.iter().copied().filter(|moment| self.reaches(*moment, history));
+        wanted.filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
+    }
+
+    /// Whether a history has all outputs, and what the stop rule asks for.
+    pub fn has_all(&self, history: &StageHistory) -> bool {
+        self.missing(history).is_empty() && self.is_ruled(history)
+    }
+
+    /// Whether a moment does not lie beyond where the stop rule has ended the run.
+    fn reaches(&self, moment: Moment, history: &StageHistory) -> bool {
+        self.stop(history).is_none_or(|stop| moment.now() <= stop.moment.now())
     }
 
     /// Why a run with these files has nothing to continue: checkpoints lie after what it lacks, and outputs, which may lie
@@ -105,11 +139,19 @@ impl Evolve {
         Self { outputs, checkpoints, ..(*last).clone() }
     }
 
-    /// What is left to do, in parts: each goes to the last output before a checkpoint, from which the next goes on.
-    fn parts(&self, history: &StageHistory) -> Vec<Vec<Moment>> {
+    /// What is left to do, leg by leg: each goes to the last output before a checkpoint, from which the next goes on.
+    fn legs(&self, history: &StageHistory) -> Vec<Leg> {
         let between = |x: f64, y: f64| checkpoints(history).any(|c| x < c.moment().now() && c.moment().now() <= y);
         let missing = self.missing(history);
-        missing.chunk_by(|x, y| !between(x.now(), y.now())).map(<[Moment]>::to_vec).collect()
+        let legs = missing.chunk_by(|x, y| !between(x.now(), y.now()));
+        let mut legs: Vec<Leg> = legs.map(|outputs| Leg { outputs: outputs.to_vec(), stop: None }).collect();
+        if let Some(stop) = self.stop(history).filter(|_| !self.is_ruled(history)) {
+            match legs.last_mut() {
+                Some(last) if !between(last.first().now(), stop.moment.now()) => last.stop = Some(stop),
+                _ => legs.push(Leg { outputs: Vec::new(), stop: Some(stop) }),
+            }
+        }
+        legs
     }
 }
 
@@ -149,7 +191,7 @@ impl Stage for Evolve {
             1 => "1 refinement level".into(),
             n => format!("{n} refinement levels"),
         };
-        format!("{start}, {levels}, {precision} precision, outputs at {}", list(&self.outputs))
+        format!("{start}, {levels}, {precision} precision, outputs at {}{}", list(&self.outputs), self.hooks.describe())
     }
 
     fn parameters(&self) -> Value {
@@ -158,12 +200,16 @@ impl Stage for Evolve {
             Origin::Formula(formula) => formula.parameters(),
             Origin::Saved { branch } => json!({ "branch": branch }),
         };
-        json!({ "run": self.parameters, "origin": origin })
+        match &self.hooks.steer {
+            Some(steer) => json!({ "run": self.parameters, "origin": origin, "steer": steer.parameters() }),
+            None => json!({ "run": self.parameters, "origin": origin }),
+        }
     }
 
     fn extent(&self) -> Value {
         let outputs: Vec<String> = self.outputs.iter().map(Moment::to_string).collect();
-        json!({ "end": self.end.to_string(), "outputs": outputs, "checkpoints": self.checkpoints })
+        let hooks = self.hooks.extent();
+        json!({ "end": self.end.to_string(), "outputs": outputs, "checkpoints": self.checkpoints, "hooks": hooks })
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
@@ -200,38 +246,48 @@ impl Stage for Evolve {
     }
 
     fn is_done(&self, history: &StageHistory) -> bool {
-        history.artefacts.is_some() && self.missing(history).is_empty()
+        history.artefacts.is_some() && self.has_all(history)
     }
 
     fn snapshots(&self, history: &StageHistory) -> Vec<SnapshotFile> {
         let outputs = history.snapshots.iter().filter(|s| s.role == Role::Output);
-        outputs.filter(|s| self.outputs.contains(&s.moment())).cloned().collect()
+        let last = self.stop(history).map(|stop| stop_file(stop.step));
+        let asked = |s: &&SnapshotFile| {
+            last.as_ref() == Some(&s.file) || (self.outputs.contains(&s.moment()) && self.reaches(s.moment(), history))
+        };
+        outputs.filter(asked).cloned().collect()
     }
 
     fn goes_on_from(&self, folder: &Path, history: &StageHistory, inputs: &[Vec<Input>]) -> Vec<Input> {
-        let Some(&first) = self.missing(history).first() else { return Vec::new() };
+        let Some(first) = self.legs(history).first().map(Leg::first) else { return Vec::new() };
         let saved = matches!(self.origin, Origin::Saved { .. }).then(|| inputs[0][0].clone());
         checkpoints_before(history, first).map(|s| Input::snapshot(folder, s)).chain(saved).collect()
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let parts = self.parts(&work.history());
-        if parts.is_empty() {
+        let asked = self.rule_on_records(work)?;
+        let legs = self.legs(&work.history());
+        if legs.is_empty() {
             // damaged records do not make the results doubtful: what can be read of them stays
             steps::Steps::open(&work.folder, None)?;
         }
-        for outputs in parts {
-            let mut simulation = start::start(self, work, outputs[0]).map_err(PipelineError::before_start)?;
-            let summary = trajectory::follow(&mut simulation, self, work, &outputs)?;
+        for leg in legs {
+            let mut simulation = start::start(self, work, leg.first()).map_err(PipelineError::before_start)?;
+            let summary = trajectory::follow(&mut simulation, self, work, &leg, asked)?;
             section::write_summary(work, &summary)?;
+            if self.stop(&work.history()).is_some_and(|stop| stop.step == summary.steps) {
+                break;
+            }
         }
-        let mut files: Vec<String> = Vec::new();
-        for file in [steps::FILE, section::SUMMARY, start::AUDIT] {
+        self.rule_passed(asked, work)?;
+        let mut section = section::section(work, self)?;
+        let mut files = observed::show(&self.hooks, work, &mut section)?;
+        for file in [steps::FILE, section::SUMMARY, start::AUDIT, observed::FILE] {
             if work.path(file).exists() {
                 files.push(file.into());
             }
         }
-        files.push(work.write_section(&section::section(work, self)?)?);
+        files.push(work.write_section(&section)?);
         Ok(files)
     }
 }

@@ -22,6 +22,9 @@ pub const SUMMARY: &str = "summary.json";
 /// [`PipelineError::Io`]; [`PipelineError::Input`] for a file that is damaged.
 pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> {
     let mut section = Section::new("The run", run.describe());
+    if let Some(stop) = run.stop(&work.history()) {
+        section.text += &format!(". Its stop rule ended it {stop}.");
+    }
     let summary: Option<RunSummary> = read(&work.path(SUMMARY))?;
     if let Some(summary) = summary {
         // without the records of its steps the run's totals stand, but not what it took

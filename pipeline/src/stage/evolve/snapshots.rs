@@ -49,12 +49,18 @@ impl SnapshotWriter {
         self.begin(work, snapshot, file)
     }
 
-    /// Writes the output that the recipe asked for at `moment`.
+    /// Writes an output that shows the run at `moment`.
     ///
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
-    pub fn output(&mut self, work: &mut Work<'_>, snapshot: Snapshot, moment: Moment) -> Result<(), PipelineError> {
-        let file = SnapshotFile::new(format!("output_{}.h5", moment.tag()), &snapshot.header, moment, true);
+    pub fn output(
+        &mut self,
+        work: &mut Work<'_>,
+        snapshot: Snapshot,
+        moment: Moment,
+        name: String,
+    ) -> Result<(), PipelineError> {
+        let file = SnapshotFile::new(name, &snapshot.header, moment, true);
         self.begin(work, snapshot, file)
     }
 
@@ -140,6 +146,11 @@ pub fn provenance(work: &Work<'_>) -> Value {
         "host": lock::host(),
         "stage": work.fingerprint,
     })
+}
+
+/// The file of the output that a recipe asks for at a moment.
+pub fn output_name(moment: Moment) -> String {
+    format!("output_{}.h5", moment.tag())
 }
 
 /// The file of the checkpoint at the end of a root step.

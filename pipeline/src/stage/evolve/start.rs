@@ -56,7 +56,10 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started
         }
         Origin::Saved { branch } => {
             let input = work.inputs[0][0].clone();
-            let snapshot = saved(&input, *branch, first, run.parameters.max_level)?;
+            let mut snapshot = saved(&input, *branch, first, run.parameters.max_level)?;
+            if (*branch || run.hooks.steer.is_none()) && snapshot.header.unsteer() {
+                tracing::warn!("{}: the run was steered; this one goes on unsteered", input.path.display());
+            }
             begin(run, work, &snapshot, &input.path.display().to_string())
         }
     }

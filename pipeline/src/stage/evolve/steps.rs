@@ -6,6 +6,7 @@
 use crate::error::PipelineError;
 use comove_sim::records::{Ladder, Raised, StepRecord, Timing};
 use serde::Deserialize;
+use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,21 @@ impl Steps {
     pub fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
+}
+
+/// The records in `folder` that are whole, in their order; none if there is no file.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub fn records(folder: &Path) -> Result<Vec<Value>, PipelineError> {
+    let path = folder.join(FILE);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(PipelineError::io(&path)(error)),
+    };
+    let lines = bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n"));
+    Ok(lines.map_while(|line| serde_json::from_slice(line).ok()).collect())
 }
 
 /// Sums over the records of a run, of all processes that worked on it.

@@ -1,15 +1,18 @@
 //! The loop over steps: outputs as side branches, checkpoints, records, requests to stop.
 
+use super::hooks::stop_file;
+use super::observed::Observed;
 use super::pace::Pace;
-use super::snapshots::{SnapshotWriter, checkpoint_name};
+use super::snapshots::{SnapshotWriter, checkpoint_name, output_name};
 use super::steps::Steps;
-use super::{Evolve, Work};
+use super::{Evolve, Leg, Work};
 use crate::control::Attention;
 use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
 use comove_sim::records::{Raised, RunSummary, StepRecord};
 use comove_sim::{SimError, Simulation};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What surrounds the loop.
@@ -28,20 +31,27 @@ struct Voyage<'a, 'w> {
     writing: Option<(Instant, usize)>,
     /// What `max_cells` did to the tree, as was said last.
     raised: Option<Raised>,
+    observed: Option<Observed>,
+    /// The last step that the stop rule was asked of.
+    asked: u64,
 }
 
-/// Steps `simulation` until every output of `missing` (in order of time) is written.
+/// Steps `simulation` until every output of `leg` is written, or the stop rule is met; that was asked of the steps up to
+/// `asked` before.
 ///
 /// # Errors
-/// [`PipelineError::Sim`], [`PipelineError::Io`]; after a checkpoint [`PipelineError::Interrupted`] if somebody asked,
-/// [`PipelineError::NoRoom`] where the next step does not fit the memory.
-pub fn follow(
+/// [`PipelineError::Sim`], [`PipelineError::Io`], [`PipelineError::Recipe`] of a stop rule or of what steers; after a
+/// checkpoint [`PipelineError::Interrupted`] if somebody asked, [`PipelineError::NoRoom`] where the next step does not fit
+/// the memory.
+pub(super) fn follow(
     simulation: &mut super::start::Started,
     run: &Evolve,
     work: &mut Work<'_>,
-    missing: &[Moment],
+    leg: &Leg,
+    asked: u64,
 ) -> Result<RunSummary, PipelineError> {
     let steps = Steps::open(&work.folder, simulation.other_device_class.take())?;
+    let observed = Observed::open(&run.hooks, work)?;
     let folder = work.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut voyage = Voyage {
         run,
@@ -54,9 +64,11 @@ pub fn follow(
         pace: Pace::default(),
         writing: None,
         raised: None,
+        observed,
+        asked,
         work,
     };
-    let result = match voyage.sail(&mut simulation.simulation, missing) {
+    let result = match voyage.sail(&mut simulation.simulation, leg) {
         Err(PipelineError::Sim(error)) if error.lacks_room() => Err(voyage.strand(&mut simulation.simulation, error)),
         result => result,
     };
@@ -66,17 +78,20 @@ pub fn follow(
 }
 
 impl Voyage<'_, '_> {
-    fn sail(&mut self, simulation: &mut Simulation, missing: &[Moment]) -> Result<RunSummary, PipelineError> {
+    fn sail(&mut self, simulation: &mut Simulation, leg: &Leg) -> Result<RunSummary, PipelineError> {
         let start = simulation.now();
-        let mut targets = missing;
+        let mut targets = leg.outputs.as_slice();
         loop {
             let due;
             (due, targets) = targets.split_at(outputs_before(simulation.next_stop(), targets));
             for moment in due {
                 self.output(simulation, *moment)?;
             }
-            if targets.is_empty() {
-                self.steps.sync()?;
+            if leg.stop.is_some_and(|stop| stop.step == simulation.step_number()) {
+                return self.stop(simulation);
+            }
+            if targets.is_empty() && leg.stop.is_none() {
+                self.sync()?;
                 return Ok(simulation.summary());
             }
             let (before, began) = (simulation.now(), Instant::now());
@@ -86,6 +101,10 @@ impl Voyage<'_, '_> {
             self.say_what_is_raised(&record);
             tracing::debug!("{}", step_line(&record));
             self.progress.step(&record, self.run.end.fraction(start, simulation.now()));
+            if self.asks(simulation, &record)? {
+                self.run.rule_met(&record, self.work)?;
+                return self.stop(simulation);
+            }
             self.writer.collect(self.work)?;
             self.note_writing();
             self.checkpoint_if_due(simulation, before)?;
@@ -114,16 +133,71 @@ impl Voyage<'_, '_> {
         Err(PipelineError::Interrupted { folder: self.work.campaign.into(), by })
     }
 
+    /// Asks the closures of the recipe after a step: what steers the next ones, what is noted, and whether this was the last.
+    fn asks(&mut self, simulation: &mut Simulation, record: &StepRecord) -> Result<bool, PipelineError> {
+        let hooks = &self.run.hooks;
+        let seen = serde_json::to_value(record).expect("a record is plain data");
+        // a checkpoint of this step would go on unsteered
+        hooks.steer(simulation, &seen, self.work).inspect_err(|_| self.say_last_checkpoint())?;
+        if let Some(observed) = &mut self.observed {
+            observed.step(hooks, record, &seen, self.work)?;
+        }
+        if record.step <= self.asked {
+            return Ok(false);
+        }
+        match hooks.stops(&seen, self.work) {
+            Ok(met) => Ok(met && simulation.now() < self.run.end.now()),
+            Err(error) => {
+                // the rule is asked of the records when the run goes on
+                self.save(simulation)?;
+                self.say_last_checkpoint();
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the run after a step that its stop rule is met by: with a checkpoint, and an output of the state as it is.
+    fn stop(&mut self, simulation: &mut Simulation) -> Result<RunSummary, PipelineError> {
+        self.checkpoint(simulation, false)?;
+        let name = stop_file(simulation.step_number());
+        self.write_output(simulation, simulation.now(), None, name)?;
+        self.sync()?;
+        Ok(simulation.summary())
+    }
+
     /// Writes the output that the recipe asks for at `moment`; at the end of the run a checkpoint before it.
     fn output(&mut self, simulation: &mut Simulation, moment: Moment) -> Result<(), PipelineError> {
         if moment == self.run.end {
             self.checkpoint(simulation, false)?;
         }
+        self.write_output(simulation, moment.now(), Some(moment), output_name(moment))
+    }
+
+    /// Writes the state at `now`, which the recipe calls `moment` if it asks for it.
+    fn write_output(
+        &mut self,
+        simulation: &mut Simulation,
+        now: f64,
+        moment: Option<Moment>,
+        name: String,
+    ) -> Result<(), PipelineError> {
         // one snapshot in memory at a time
         self.finish_writing()?;
-        let output = simulation.output_at(moment.now())?;
+        let mut output = simulation.output_at(now)?;
+        let moment = moment.unwrap_or_else(|| Moment::of(&output.header));
+        if let Some(observed) = &mut self.observed {
+            let shared = Arc::new(output);
+            observed.output(&self.run.hooks, &shared, moment, self.work)?;
+            output = Arc::unwrap_or_clone(shared);
+        }
         self.writing = Some((Instant::now(), output.state.tree.group_count()));
-        self.writer.output(self.work, output, moment)
+        self.writer.output(self.work, output, moment, name)
+    }
+
+    /// Brings the records and what was noted to disk.
+    fn sync(&self) -> Result<(), PipelineError> {
+        self.steps.sync()?;
+        self.observed.as_ref().map_or(Ok(()), Observed::sync)
     }
 
     /// Warns where `max_cells` begins or ceases to decide on a level.
@@ -156,7 +230,7 @@ impl Voyage<'_, '_> {
         if self.checkpointed == Some(simulation.step_number()) && !lasting {
             return Ok(());
         }
-        self.steps.sync()?;
+        self.sync()?;
         self.finish_writing()?;
         let began = Instant::now();
         let snapshot = simulation.checkpoint()?;
@@ -201,9 +275,12 @@ impl Voyage<'_, '_> {
     /// A step that fails has spoilt the state, unless it was not begun for lack of room: say what the run can be continued
     /// from.
     fn name_last_checkpoint(&self, error: &SimError) {
-        if error.lacks_room() {
-            return;
+        if !error.lacks_room() {
+            self.say_last_checkpoint();
         }
+    }
+
+    fn say_last_checkpoint(&self) {
         match self.checkpointed {
             Some(step) => tracing::error!("the last good checkpoint is {}", checkpoint_name(step)),
             None => tracing::error!("no checkpoint was written before"),

@@ -1,0 +1,212 @@
+//! Closures of the recipe that a run asks after its steps: its stop rule, its observers, and what steers it.
+//!
+//! All see a step as its record says it, without what depends on the machine or the process. So a stop rule may be asked
+//! again of the records of steps that were taken before it was there, and says the same.
+
+use super::{Evolve, Work, steps};
+use crate::error::PipelineError;
+use crate::ledger::{Event, Ruling, StageHistory};
+use crate::moment::Moment;
+use crate::recipe::RecipeError;
+use crate::recipe::options::{from_json, one, to_json};
+use crate::stage::closure::Closure;
+use comove_sim::records::StepRecord;
+use comove_sim::{Simulation, Steering};
+use rhai::Dynamic;
+use serde_json::{Value, json};
+
+/// The closures of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// Whether the run is to end after a step.
+    pub stop_when: Option<Closure>,
+    /// What a step decides for the next ones.
+    pub steer: Option<Closure>,
+    /// A look at every so many steps; never 0.
+    pub every_steps: u64,
+    /// What is to be noted of a step.
+    pub on_step: Option<Closure>,
+    /// What is to be noted of an output.
+    pub on_output: Option<Closure>,
+}
+
+/// Parts of a record that closures do not see: they differ between machines or processes.
+const HIDDEN: [&str; 5] =
+    ["timing", "cell_updates_per_second", "device_bytes", "state_hash", "continued_from_device_class"];
+
+/// Parts that a record leaves out where there is nothing to say.
+const EMPTY: [&str; 2] = ["raised", "steering"];
+
+impl Hooks {
+    /// The stop rule as the ledger knows it: its text and the values that it has captured.
+    pub fn rule(&self) -> Option<String> {
+        self.stop_when.as_ref().map(Closure::identity)
+    }
+
+    /// What is told of them outside the fingerprint.
+    pub fn extent(&self) -> Value {
+        let told = |hook: &Option<Closure>| hook.as_ref().map(Closure::parameters);
+        let (stop_when, on_step, on_output) = (told(&self.stop_when), told(&self.on_step), told(&self.on_output));
+        json!({ "stop_when": stop_when, "every_steps": self.every_steps, "on_step": on_step, "on_output": on_output })
+    }
+
+    /// What there is of them, for `plan`.
+    pub fn describe(&self) -> String {
+        let told = [
+            (self.stop_when.is_some(), ", or until its stop rule is met"),
+            (self.steer.is_some(), ", steered"),
+            (self.on_step.is_some() || self.on_output.is_some(), ", observed"),
+        ];
+        told.into_iter().filter(|(there, _)| *there).map(|(_, text)| text).collect()
+    }
+
+    /// Whether the stop rule is met by a step, as its record says it.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`].
+    pub fn stops(&self, record: &Value, work: &Work<'_>) -> Result<bool, PipelineError> {
+        let Some(rule) = &self.stop_when else { return Ok(false) };
+        match ask(rule, step(record), work)? {
+            Value::Bool(met) => Ok(met),
+            other => Err(refused(rule, format!("the closure gave {other}; give true or false"), work)),
+        }
+    }
+
+    /// Steers a run after a step.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`], also for more than the run's parameters allow.
+    pub fn steer(&self, simulation: &mut Simulation, record: &Value, work: &Work<'_>) -> Result<(), PipelineError> {
+        let Some(hook) = &self.steer else { return Ok(()) };
+        let value = ask(hook, step(record), work)?;
+        let decoded = if value.is_null() { Ok(Steering::default()) } else { one(&value, "result") };
+        let steered = decoded.and_then(|steering| simulation.steer(steering).map_err(|error| error.to_string()));
+        steered.map_err(|message| refused(hook, message, work))
+    }
+}
+
+/// What a closure gives for an argument.
+///
+/// # Errors
+/// [`PipelineError::Recipe`] where it fails or gives what cannot be written.
+pub fn ask(hook: &Closure, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
+    let value = work.ask(&hook.closure, hook.place, hook.time_limit_s, (argument,), |value| to_json(&value))?;
+    value.map_err(|(key, what)| {
+        let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
+        refused(hook, format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps"), work)
+    })
+}
+
+fn refused(hook: &Closure, message: String, work: &Work<'_>) -> PipelineError {
+    let source = work.program.expect("a campaign from a recipe has its program").source();
+    RecipeError::at(source, hook.place, format!("{}: {message}", hook.function)).into()
+}
+
+/// A step as closures see it.
+pub fn step(record: &Value) -> Dynamic {
+    let mut seen = record.clone();
+    if let Some(fields) = seen.as_object_mut() {
+        HIDDEN.iter().for_each(|name| _ = fields.remove(*name));
+        EMPTY.iter().for_each(|name| _ = fields.entry(*name).or_insert(Value::Null));
+    }
+    from_json(&seen)
+}
+
+/// The output of the state that a stop rule has found at a step.
+pub fn stop_file(step: u64) -> String {
+    format!("output_step_{step:06}.h5")
+}
+
+/// Where a run stops: after this step, which ends at this moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StopPoint {
+    /// The step.
+    pub step: u64,
+    /// Its end.
+    pub moment: Moment,
+}
+
+impl std::fmt::Display for StopPoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "after step {} at {}", self.step, self.moment.rounded())
+    }
+}
+
+impl Evolve {
+    /// Where the run's stop rule ends it, if that is known and lies before its end.
+    pub fn stop(&self, history: &StageHistory) -> Option<StopPoint> {
+        match history.rulings.get(&self.hooks.rule()?)? {
+            Ruling::Met { step, moment } if moment.now() < self.end.now() => {
+                Some(StopPoint { step: *step, moment: *moment })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the stop rule, if there is one, has been asked of every step up to the end, and its output is there if it was
+    /// met.
+    pub fn is_ruled(&self, history: &StageHistory) -> bool {
+        let Some(rule) = self.hooks.rule() else { return true };
+        match history.rulings.get(&rule) {
+            None => false,
+            Some(Ruling::Met { .. }) => match self.stop(history) {
+                Some(point) => history.snapshots.iter().any(|s| s.file == stop_file(point.step)),
+                None => true,
+            },
+            Some(Ruling::Passed { step }) => {
+                let end = history.snapshots.iter().find(|s| s.moment() == self.end);
+                end.is_some_and(|end| end.step <= *step)
+            }
+        }
+    }
+
+    /// Asks the stop rule, if there is one, of the steps that were taken before; the last of them that has been asked.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records.
+    pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
+        let Some(rule) = self.hooks.rule() else { return Ok(0) };
+        let mut asked = match work.history().rulings.get(&rule) {
+            Some(Ruling::Met { step, .. }) => return Ok(*step),
+            Some(Ruling::Passed { step }) => *step,
+            None => 0,
+        };
+        for record in steps::records(&work.folder)? {
+            let number = record["step"].as_u64().unwrap_or_default();
+            if number <= asked {
+                continue;
+            }
+            if self.hooks.stops(&record, work)? {
+                let ended: StepRecord = serde_json::from_value(record)
+                    .map_err(|e| PipelineError::input(&work.path(steps::FILE), format!("step {number}: {e}")))?;
+                self.rule_met(&ended, work)?;
+                return Ok(number);
+            }
+            asked = number;
+        }
+        Ok(asked)
+    }
+
+    /// Enters into the ledger that a run that has come to its end was not ended by its stop rule, if it has one; `asked`: the
+    /// last of the steps taken before that it was asked of.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn rule_passed(&self, asked: u64, work: &Work<'_>) -> Result<(), PipelineError> {
+        let history = work.history();
+        let Some(rule) = self.hooks.rule().filter(|_| !self.is_ruled(&history)) else { return Ok(()) };
+        let end = history.snapshots.iter().find(|s| s.moment() == self.end).map_or(0, |end| end.step);
+        work.record(Event::StopRulePassed { fingerprint: work.fingerprint.into(), rule, step: end.max(asked) })
+    }
+
+    /// Enters into the ledger that the stop rule is met by a step.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn rule_met(&self, record: &StepRecord, work: &Work<'_>) -> Result<(), PipelineError> {
+        let moment = Moment::after(record);
+        tracing::info!("the stop rule is met at step {} ({})", record.step, moment.rounded());
+        let rule = self.hooks.rule().expect("it is met");
+        work.record(Event::StopRuleMet { fingerprint: work.fingerprint.into(), rule, step: record.step, moment })
+    }
+}

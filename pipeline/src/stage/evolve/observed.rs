@@ -1,0 +1,310 @@
+//! `observed.jsonl`: what the observers of a run have noted, one JSON object a line: the option of the recipe, which closure
+//! it was, the step, the redshift or time, and what the closure gave.
+//!
+//! A run that goes back to a checkpoint meets steps again that were noted: they are not noted again. Lines of other
+//! closures, which the recipe had before, stay and are not shown.
+
+use super::Work;
+use super::hooks::{Hooks, ask, step};
+use crate::error::PipelineError;
+use crate::moment::Moment;
+use crate::recipe::api::snapshot_view::SnapshotView;
+use crate::stage::closure::Closure;
+use crate::stage::section::Section;
+use comove_analysis::figure::lines::{Curve, Panel, Style, line_figure};
+use comove_analysis::table::{Entry, Table};
+use comove_sim::Snapshot;
+use comove_sim::records::StepRecord;
+use rhai::Dynamic;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The file's name.
+pub const FILE: &str = "observed.jsonl";
+
+/// Rows of a table that the report shows.
+const SHOWN: usize = 40;
+/// Panels of a figure.
+const PANELS: usize = 6;
+/// Hexadecimal digits of a closure's digest.
+const DIGITS: usize = 16;
+
+/// The open file, and what is in it.
+#[derive(Debug)]
+pub struct Observed {
+    path: PathBuf,
+    file: File,
+    there: BTreeSet<String>,
+    /// Closures that have failed in this process, by their option, and whether they are still asked.
+    failed: Vec<(&'static str, bool)>,
+}
+
+impl Observed {
+    /// Opens or creates the file, if the run is observed; a torn last line is cut off.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn open(hooks: &Hooks, work: &Work<'_>) -> Result<Option<Self>, PipelineError> {
+        if hooks.on_step.is_none() && hooks.on_output.is_none() {
+            return Ok(None);
+        }
+        let path = work.path(FILE);
+        let (lines, whole) = read(work)?;
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(PipelineError::io(&path))?;
+        if whole < file.metadata().map_err(PipelineError::io(&path))?.len() {
+            tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
+        }
+        file.set_len(whole).map_err(PipelineError::io(&path))?;
+        let there = lines.iter().map(key).collect();
+        Ok(Some(Self { path, file, there, failed: Vec::new() }))
+    }
+
+    /// Asks the observer of steps, if this step is one of its.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`]; what the closure has to say against it is a warning.
+    pub fn step(
+        &mut self,
+        hooks: &Hooks,
+        record: &StepRecord,
+        seen: &Value,
+        work: &Work<'_>,
+    ) -> Result<(), PipelineError> {
+        match &hooks.on_step {
+            Some(hook) if record.step.is_multiple_of(hooks.every_steps) => {
+                self.note(hook, record.step, Moment::after(record), || step(seen), work)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the observer of outputs.
+    ///
+    /// # Errors
+    /// As [`Observed::step`].
+    pub fn output(
+        &mut self,
+        hooks: &Hooks,
+        output: &Arc<Snapshot>,
+        moment: Moment,
+        work: &Work<'_>,
+    ) -> Result<(), PipelineError> {
+        let Some(hook) = &hooks.on_output else { return Ok(()) };
+        let view = || Dynamic::from(SnapshotView::new(Arc::clone(output)));
+        self.note(hook, output.header.step, moment, view, work)?;
+        // before the ledger has the output, which is then not looked at again
+        self.sync()
+    }
+
+    /// Brings the lines to disk.
+    ///
+    /// # Errors
+    /// [`PipelineError::Io`].
+    pub fn sync(&self) -> Result<(), PipelineError> {
+        self.file.sync_data().map_err(PipelineError::io(&self.path))
+    }
+
+    fn note(
+        &mut self,
+        hook: &Closure,
+        step: u64,
+        moment: Moment,
+        argument: impl FnOnce() -> Dynamic,
+        work: &Work<'_>,
+    ) -> Result<(), PipelineError> {
+        let mut line = json!({
+            "hook": hook.function, "by": digest(hook), "step": step, moment.symbol(): moment.value(), "value": null,
+        });
+        let silent = self.failed.contains(&(hook.function, false));
+        if silent || self.there.contains(&key(&line)) {
+            return Ok(());
+        }
+        match ask(hook, argument(), work) {
+            Ok(value) => {
+                line["value"] = value;
+                self.there.insert(key(&line));
+                let text = format!("{line}\n");
+                self.file.write_all(text.as_bytes()).map_err(PipelineError::io(&self.path))
+            }
+            Err(PipelineError::Recipe(error)) => {
+                let late = error.is_late;
+                if self.failed.iter().all(|(option, _)| *option != hook.function) {
+                    let rest = if late { "it is not asked again" } else { "further failures are in the log as debug" };
+                    tracing::warn!("step {step} is not observed; {rest}:\n{error}");
+                } else {
+                    tracing::debug!("step {step} is not observed: {}", error.message);
+                }
+                self.failed.push((hook.function, !late));
+                Ok(())
+            }
+            Err(other) => Err(other),
+        }
+    }
+}
+
+/// Shows what the observers of a run have noted: numbers as a table and as curves.
+///
+/// # Errors
+/// [`PipelineError::Io`], [`PipelineError::Analysis`].
+pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
+    let mut files = Vec::new();
+    let hooks = [(&hooks.on_step, "steps"), (&hooks.on_output, "outputs")];
+    for (hook, what) in hooks.into_iter().filter_map(|(hook, what)| Some((hook.as_ref()?, what))) {
+        let by = digest(hook);
+        let mut lines: Vec<Value> = read(work)?.0.into_iter().filter(|line| line["by"] == by.as_str()).collect();
+        lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
+        let Some(table) = table(&lines) else { continue };
+        let mut shown = table.clone();
+        let mut caption = format!("Observed of {what}");
+        if table.rows.len() > SHOWN {
+            let every = table.rows.len().div_ceil(SHOWN);
+            shown.rows = table.rows.into_iter().step_by(every).collect();
+            caption += &format!(" (one of {every}; all are in {FILE})");
+        }
+        section.record(caption, &shown);
+        let panels = panels(&lines);
+        if !panels.is_empty() {
+            let columns = panels.len().min(2);
+            let figure = line_figure(&format!("Observed of {what}"), &panels, columns);
+            files.push(work.write_figure(&format!("observed_{what}"), &figure, section)?);
+        }
+    }
+    Ok(files)
+}
+
+/// The lines that are whole, and their bytes; nothing if there is no file.
+fn read(work: &Work<'_>) -> Result<(Vec<Value>, u64), PipelineError> {
+    let path = work.path(FILE);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(PipelineError::io(&path)(error)),
+    };
+    let (mut lines, mut whole) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n")) {
+        let Ok(value) = serde_json::from_slice(line) else { break };
+        whole += line.len() as u64;
+        lines.push(value);
+    }
+    Ok((lines, whole))
+}
+
+/// What tells a closure from another one of the same option.
+fn digest(hook: &Closure) -> String {
+    let mut hex = blake3::hash(format!("{} {}", hook.function, hook.identity()).as_bytes()).to_hex().to_string();
+    hex.truncate(DIGITS);
+    hex
+}
+
+/// What a line is of: no two lines of a file have the same.
+fn key(line: &Value) -> String {
+    format!("{} {} {} {}", line["by"], line["step"], line["z"], line["t"])
+}
+
+/// What grows from line to line.
+fn now(line: &Value) -> f64 {
+    line["t"].as_f64().or(line["z"].as_f64().map(|z| -z)).unwrap_or(0.0)
+}
+
+/// `z` or `t`.
+fn symbol(lines: &[Value]) -> &'static str {
+    if lines.iter().any(|line| line.get("z").is_some()) { "z" } else { "t" }
+}
+
+/// The numbers of the lines by name; nothing if there are none.
+fn numbers(lines: &[Value]) -> Vec<(String, Vec<Option<f64>>)> {
+    let mut names: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for line in lines {
+        let mut row = Vec::new();
+        leaves("", &line["value"], &mut row);
+        for (name, _) in &row {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        rows.push(row);
+    }
+    let column = |name: String| {
+        let of = |row: &Vec<(String, f64)>| row.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+        let values = rows.iter().map(of).collect();
+        (name, values)
+    };
+    names.into_iter().map(column).collect()
+}
+
+/// The numbers in a value, by their names joined with dots.
+fn leaves(name: &str, value: &Value, found: &mut Vec<(String, f64)>) {
+    let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(inner, value)| leaves(&below(inner), value, found)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(n, value)| leaves(&below(&n.to_string()), value, found));
+        }
+        Value::Number(number) => {
+            let name = if name.is_empty() { "value" } else { name };
+            found.extend(number.as_f64().map(|number| (name.to_owned(), number)));
+        }
+        _ => {}
+    }
+}
+
+fn table(lines: &[Value]) -> Option<Table> {
+    let columns = numbers(lines);
+    if columns.is_empty() {
+        return None;
+    }
+    let symbol = symbol(lines);
+    let names = ["step", symbol].into_iter().map(String::from).chain(columns.iter().map(|(name, _)| name.clone()));
+    let mut table = Table::new(names);
+    for (n, line) in lines.iter().enumerate() {
+        let step = Entry::Integer(line["step"].as_i64().unwrap_or_default());
+        let when = Entry::Real(line[symbol].as_f64().unwrap_or(f64::NAN));
+        let values = columns.iter().map(|(_, values)| values[n].map_or(Entry::Text(String::new()), Entry::Real));
+        table.push([step, when].into_iter().chain(values).collect());
+    }
+    Some(table)
+}
+
+/// A panel a name, over 1 + z or t; of one line there is no curve.
+fn panels(lines: &[Value]) -> Vec<Panel> {
+    let columns = if lines.len() > 1 { numbers(lines) } else { Vec::new() };
+    let comoving = symbol(lines) == "z";
+    let panel = |(name, values): (String, Vec<Option<f64>>)| {
+        let when = |line: &Value| if comoving { 1.0 - now(line) } else { now(line) };
+        let points = lines.iter().zip(&values).map(|(line, value)| [when(line), value.unwrap_or(f64::NAN)]);
+        let style = if lines.len() > SHOWN { Style::Line } else { Style::Marked };
+        Panel {
+            x_label: if comoving { "1 + z".into() } else { "t".into() },
+            y_label: name,
+            x_logarithmic: comoving,
+            x_reversed: comoving,
+            curves: vec![Curve { points: points.collect(), style, ..Curve::default() }],
+            ..Panel::default()
+        }
+    };
+    columns.into_iter().take(PANELS).map(panel).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_columns_and_curves() {
+        let line = |step: u64, z: f64, value: Value| json!({ "step": step, "z": z, "value": value });
+        let lines = [
+            line(1, 9.0, json!({ "peak": { "density": 2.5 }, "name": "a" })),
+            line(2, 4.0, json!({ "peak": { "density": 3 }, "at": [1, 2] })),
+        ];
+        let csv = table(&lines).unwrap().to_csv();
+        assert_eq!(csv, "step,z,peak.density,at.0,at.1\n1,9.0,2.5,,\n2,4.0,3.0,1.0,2.0\n");
+        let panels = panels(&lines);
+        assert_eq!((panels.len(), panels[0].curves[0].points[1]), (3, [5.0, 3.0]));
+        assert!(table(&[line(1, 9.0, json!("text"))]).is_none());
+    }
+}
