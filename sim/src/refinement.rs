@@ -23,7 +23,8 @@ use std::time::Instant;
 const RUNGS_PER_OCTAVE: f64 = 16.0;
 const RUNGS: u32 = 512;
 
-/// The coarsest level from `from` on, of those that may be refined or are, that has taken `regrid_every` steps since the levels finer than it were decided.
+/// The coarsest level from `from` on, of those that may be refined or are, that has taken `regrid_every` steps since the
+/// levels finer than it were decided.
 pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Option<usize> {
     // a run that is steered to fewer levels than it has loses the others
     let refined = usize::from(parameters.max_level).max(state.level_count() - 1).min(state.level_count());
