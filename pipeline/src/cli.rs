@@ -118,11 +118,12 @@ pub struct Run {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
-    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them
-    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them; several with commas
+    /// between them
+    #[arg(long, value_name = "STAGE")]
     pub only: Vec<String>,
     /// Do these stages again, though they may be done
-    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    #[arg(long, value_name = "STAGE")]
     pub force: Vec<String>,
     /// Where to compute, and for how long
     #[command(flatten)]

@@ -1,5 +1,5 @@
 //! The log: everything to `log.txt`, the gist of it to the terminal above the progress lines. What a stage says begins with
-//! its folder's name.
+//! its name.
 
 use crate::error::PipelineError;
 use crate::progress::Progress;

@@ -1,6 +1,7 @@
 //! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet.
 
 pub mod fingerprint;
+pub mod names;
 pub mod select;
 pub mod walk;
 
@@ -17,12 +18,23 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     stage: Box<dyn Stage>,
     inputs: Vec<Node>,
+    name: Option<String>,
 }
 
 impl Node {
     /// A stage that reads the results of `inputs`.
     pub fn new(stage: impl Stage + 'static, inputs: Vec<Self>) -> Self {
-        Self(Arc::new(Inner { stage: Box::new(stage), inputs }))
+        Self::named(stage, inputs, None)
+    }
+
+    /// The same with the name that the recipe gives it, if it does. A name decides nothing.
+    pub fn named(stage: impl Stage + 'static, inputs: Vec<Self>, name: Option<String>) -> Self {
+        Self(Arc::new(Inner { stage: Box::new(stage), inputs, name }))
+    }
+
+    /// What the recipe calls it, if it does; [`names`](names::names) has a name for every stage.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
     }
 
     /// What is to be done.

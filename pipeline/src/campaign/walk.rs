@@ -3,6 +3,7 @@
 
 use super::Campaign;
 use super::fingerprint::fingerprint;
+use super::names::names;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity};
 use crate::stage::result::digest_of_input;
@@ -57,6 +58,7 @@ impl Resolved {
 pub struct Walk<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,
+    names: Vec<String>,
     inputs: Vec<Vec<usize>>,
     resolved: Vec<Option<Resolved>>,
     results: Vec<Option<StageResult>>,
@@ -67,7 +69,8 @@ impl<'a> Walk<'a> {
     pub fn new(campaign: &'a Campaign, folder: &Path) -> Self {
         let inputs: Vec<_> = campaign.stages.iter().map(|node| campaign.inputs_of(node)).collect();
         let nothing = inputs.len();
-        Self { campaign, folder: folder.into(), inputs, resolved: vec![None; nothing], results: vec![None; nothing] }
+        let (names, folder) = (names(campaign), folder.into());
+        Self { campaign, folder, names, inputs, resolved: vec![None; nothing], results: vec![None; nothing] }
     }
 
     /// A walk that has looked at every stage.
@@ -106,6 +109,11 @@ impl<'a> Walk<'a> {
     /// The stage at position `n`.
     pub fn stage(&self, n: usize) -> &'a dyn Stage {
         self.campaign.stages[n].stage()
+    }
+
+    /// What it is called for a reader.
+    pub fn name(&self, n: usize) -> &str {
+        &self.names[n]
     }
 
     /// The positions of what it needs.

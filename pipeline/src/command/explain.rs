@@ -1,6 +1,7 @@
 //! `comove explain`: why a stage would be done, or done again.
 
 use super::{print, standing};
+use crate::campaign::names::leaves;
 use crate::campaign::select::find;
 use crate::campaign::{Resolved, Standing, Walk};
 use crate::cli;
@@ -10,7 +11,6 @@ use crate::moment::list;
 use crate::stage::Stage;
 use crate::stage::result::digest_of;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Prints it.
@@ -42,7 +42,7 @@ impl Explanation<'_> {
         self.walk.look(n, self.history)?;
         let stage = self.walk.stage(n);
         let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
-        print(&format!("{:>3}  {}{folder}: {}", n + 1, stage.kind(), stage.describe()));
+        print(&format!("{:>3}  {}{folder}\n     {}: {}", n + 1, stage.kind(), self.walk.name(n), stage.describe()));
         let (lines, causes) = self.reasons(n);
         lines.iter().for_each(|line| print(&format!("     {line}")));
         causes.into_iter().try_for_each(|cause| self.stage(cause, said))
@@ -168,22 +168,6 @@ fn differences(before: &Identity, now: &Identity) -> Vec<String> {
         });
     }
     lines
-}
-
-/// The values of a tree of maps, by their names joined with dots.
-fn leaves(value: &Value) -> BTreeMap<String, Value> {
-    fn visit(name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>) {
-        match value {
-            Value::Object(map) => {
-                let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-                map.iter().for_each(|(inner, value)| visit(&below(inner), value, leaves));
-            }
-            value => _ = leaves.insert(name.to_owned(), value.clone()),
-        }
-    }
-    let mut found = BTreeMap::new();
-    visit("", value, &mut found);
-    found
 }
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
         };
         let done = walk.result(n).is_some();
         let memory = if done { String::new() } else { memory_of(stage, &device, begun.as_ref()) };
-        let text = format!("{:>3}  {:<16} {state}\n     {}{memory}", n + 1, stage.kind(), stage.describe());
+        let text =
+            format!("{:>3}  {:<16} {state}\n     {}: {}{memory}", n + 1, stage.kind(), walk.name(n), stage.describe());
         lines.push(Line { text, done });
     }
     Ok(lines)

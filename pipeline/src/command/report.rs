@@ -35,12 +35,12 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
     let mut sections = Vec::new();
     for n in walk.positions() {
         if let Err(error) = walk.look(n, history) {
-            sections.push(left_out(Path::new(&walk.stage(n).label()), &error));
+            sections.push(left_out(walk.name(n), &error));
         }
         // runs that differ in where they end share a folder, and its section
         let section = walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
         if let Some(result) = section.filter(|result| !shown.contains(&result.folder)) {
-            sections.push(read(&result.folder).unwrap_or_else(|error| left_out(&result.folder, &error)));
+            sections.push(read(walk.name(n), &result.folder).unwrap_or_else(|error| left_out(walk.name(n), &error)));
             shown.push(result.folder.clone());
         }
     }
@@ -76,8 +76,8 @@ fn provenance<'a>(
     facts
 }
 
-/// A stage's section with its pictures.
-fn read(folder: &Path) -> Result<report::Section, PipelineError> {
+/// The section of the stage of this name, with its pictures.
+fn read(name: &str, folder: &Path) -> Result<report::Section, PipelineError> {
     let path = folder.join(section::FILE);
     let text = std::fs::read(&path).map_err(PipelineError::io(&path))?;
     let section: Section = serde_json::from_slice(&text)
@@ -93,7 +93,7 @@ fn read(folder: &Path) -> Result<report::Section, PipelineError> {
         (table.caption, shown)
     };
     Ok(report::Section {
-        heading: section.heading,
+        heading: name.into(),
         text: section.text,
         tables: section.tables.into_iter().map(table).collect(),
         images: section.images.into_iter().map(image).collect::<Result<_, PipelineError>>()?,
@@ -101,8 +101,7 @@ fn read(folder: &Path) -> Result<report::Section, PipelineError> {
 }
 
 /// What stands in the report in place of a section that cannot be read.
-fn left_out(folder: &Path, error: &PipelineError) -> report::Section {
-    let heading = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+fn left_out(name: &str, error: &PipelineError) -> report::Section {
     let text = format!("This section is left out: {error}. `comove resume` makes it again.");
-    report::Section { heading, text, tables: Vec::new(), images: Vec::new() }
+    report::Section { heading: name.into(), text, tables: Vec::new(), images: Vec::new() }
 }

@@ -15,6 +15,8 @@ use std::io::ErrorKind;
 pub(super) struct Job {
     /// What is to be done.
     pub(super) node: Node,
+    /// What it is called.
+    pub(super) name: String,
     /// Where, and with which inputs.
     pub(super) resolved: Resolved,
     /// Where a run computes.
@@ -28,7 +30,7 @@ impl Job {
     /// [`PipelineError`].
     pub(super) fn execute(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let resolved = &self.resolved;
-        let _span = tracing::info_span!("stage", folder = %resolved.folder).entered();
+        let _span = tracing::info_span!("stage", name = %self.name).entered();
         let _phase = match self.node.stage().kind() {
             "evolve" => tracing::Span::none(),
             kind if kind.starts_with("ic_") => tracing::trace_span!(target: comove_sim::PHASE, "initial"),
@@ -36,7 +38,7 @@ impl Job {
         }
         .entered();
         let folder = executor.folder.path().join(&resolved.folder);
-        let progress = executor.progress.job(&resolved.folder);
+        let progress = executor.progress.job(&self.name);
         let mut work = Work {
             campaign: executor.folder.path(),
             folder: folder.clone(),
@@ -63,7 +65,7 @@ impl Job {
     pub(super) fn begin(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let (stage, resolved) = (self.node.stage(), &self.resolved);
         let folder = executor.folder.path().join(&resolved.folder);
-        tracing::info!("{}: {}", resolved.folder, stage.describe());
+        tracing::info!("{} ({}): {}", self.name, resolved.folder, stage.describe());
         std::fs::create_dir_all(&folder)
             .and_then(|()| complete_file::remove_leftovers(&folder))
             .map_err(PipelineError::io(&folder))?;

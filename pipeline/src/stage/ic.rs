@@ -97,6 +97,10 @@ impl Stage for InitialCondition {
         }
     }
 
+    fn title(&self) -> String {
+        "Initial condition".into()
+    }
+
     fn describe(&self) -> String {
         match self {
             Self::Gaussian(ic) => {
@@ -162,7 +166,7 @@ impl Stage for InitialCondition {
             }
         };
         mesh_file::write(&work.path(MESH), &mesh, &self.header())?;
-        let mut section = Section::new("Initial condition", self.describe());
+        let mut section = Section::new(self.describe());
         section.table("Its mesh", &["quantity", "value"], mesh_rows(&mesh));
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }

@@ -45,6 +45,14 @@ impl Stage for Maps {
         }
     }
 
+    fn title(&self) -> String {
+        let view = match self.view {
+            View::Slice => "Slice",
+            View::Projection => "Projection",
+        };
+        format!("{view}: {}", self.options.field)
+    }
+
     fn describe(&self) -> String {
         let axis = format!("{:?}", self.options.axis).to_lowercase();
         let patches = if self.options.patches { ", with the patches" } else { "" };
@@ -64,11 +72,7 @@ impl Stage for Maps {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let heading = match self.view {
-            View::Slice => "Slice",
-            View::Projection => "Projection",
-        };
-        let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
+        let mut section = Section::default();
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         let mut options = self.options.clone();
         if let Some(measured) = &self.center {

@@ -56,6 +56,14 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// Its kind, the function's name in a recipe.
     fn kind(&self) -> &'static str;
 
+    /// What it makes, in a few words that begin with a capital: a heading of the report. Stages of one title are told apart
+    /// by their parameters.
+    fn title(&self) -> String {
+        let mut words = self.kind().replace('_', " ");
+        words[..1].make_ascii_uppercase();
+        words
+    }
+
     /// What its folder is called, before the first digits of its fingerprint.
     fn label(&self) -> String {
         self.kind().to_owned()

@@ -17,6 +17,10 @@ impl Stage for RefinementRatios {
         "refinement_ratio"
     }
 
+    fn title(&self) -> String {
+        "Refinement".into()
+    }
+
     fn describe(&self) -> String {
         "volume fraction and cells per level at every output".into()
     }
@@ -30,10 +34,8 @@ impl Stage for RefinementRatios {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new(
-            "Refinement",
-            "The share of the box that each level covers, refined further or not, and its cells.",
-        );
+        let mut section =
+            Section::new("The share of the box that each level covers, refined further or not, and its cells.");
         let mut files = Vec::new();
         let runs = work.inputs.len();
         for (n, inputs) in work.inputs.iter().enumerate() {

@@ -21,6 +21,10 @@ impl Stage for Saved {
         "from_snapshot"
     }
 
+    fn title(&self) -> String {
+        "Snapshot".into()
+    }
+
     fn describe(&self) -> String {
         self.path.display().to_string()
     }

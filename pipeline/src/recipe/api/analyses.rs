@@ -1,6 +1,6 @@
 //! Analyses of a run's outputs.
 
-use super::{Analysis, Bound, Run};
+use super::{Analysis, Bound, NAME, Naming, Run, name_of};
 use crate::campaign::Node;
 use crate::moment::Moment;
 use crate::recipe::docs::Function;
@@ -17,7 +17,7 @@ use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Engine, Map};
+use rhai::{Array, Dynamic, Engine, Map};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,24 +25,29 @@ use serde_json::Value;
 pub const FUNCTIONS: &[Function] = &[
     Function {
         name: "refinement_ratio",
-        signatures: &["refinement_ratio(run: Run) -> Analysis", "refinement_ratio(runs: Array) -> Analysis"],
+        signatures: &[
+            "refinement_ratio(run: Run) -> Analysis",
+            "refinement_ratio(run: Run, options: Map) -> Analysis",
+            "refinement_ratio(runs: Array) -> Analysis",
+            "refinement_ratio(runs: Array, options: Map) -> Analysis",
+        ],
         usage: "refinement_ratio(RUN) or refinement_ratio([RUN, …])",
         text: "Volume fraction and cells of every level at every output, of one run or several.",
-        options: &[],
+        options: &["Naming"],
     },
     Function {
         name: "halos",
         signatures: &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
         usage: "halos(RUN, #{ … })",
         text: "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
-        options: &["Common", "HaloOptions", "ProfileChoice"],
+        options: &["Common", "HaloOptions", "ProfileChoice", "Naming"],
     },
     Function {
         name: "power_spectrum",
         signatures: &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
         usage: "power_spectrum(RUN, #{ … })",
         text: "P(k) of the density contrast on the uniform grid of a level.",
-        options: &["Common", "PowerOptions"],
+        options: &["Common", "PowerOptions", "Naming"],
     },
     Function {
         name: "slice",
@@ -50,7 +55,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "slice(RUN, #{ … })",
         text: "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
                value. `center` may be a value of a measurement's result.",
-        options: &["Common", "MapOptions", "MapStyle"],
+        options: &["Common", "MapOptions", "MapStyle", "Naming"],
     },
     Function {
         name: "projection",
@@ -58,28 +63,28 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "projection(RUN, #{ … })",
         text: "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
                than resolve the finest cells. `center` may be a value of a measurement's result.",
-        options: &["Common", "MapOptions", "MapStyle"],
+        options: &["Common", "MapOptions", "MapStyle", "Naming"],
     },
     Function {
         name: "density_pdf",
         signatures: &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
         usage: "density_pdf(RUN, #{ … })",
         text: "How volume and mass are distributed over density.",
-        options: &["Common", "PdfOptions"],
+        options: &["Common", "PdfOptions", "Naming"],
     },
     Function {
         name: "compare",
         signatures: &["compare(run: Run) -> Analysis", "compare(run: Run, options: Map) -> Analysis"],
         usage: "compare(RUN, #{ … }), where RUN starts from a problem",
         text: "Outputs against the solution of the problem that the run starts from, with a figure.",
-        options: &["Common"],
+        options: &["Common", "Naming"],
     },
     Function {
         name: "force_test",
         signatures: &["force_test(options: Map) -> Analysis"],
         usage: "force_test(#{ levels, pairs, … })",
         text: "Forces between point masses on refined meshes over the root level's; no run.",
-        options: &["PointMasses", "SolverOptions"],
+        options: &["PointMasses", "SolverOptions", "Naming"],
     },
 ];
 
@@ -93,38 +98,34 @@ pub(crate) struct Common {
     at_t: Option<Value>,
 }
 
-/// The names of [`Common`]'s options.
-pub(super) const COMMON: [&str; 2] = ["at_z", "at_t"];
+/// The names of [`Common`]'s options, and that of a stage's name.
+pub(super) const COMMON: [&str; 3] = ["at_z", "at_t", NAME];
 
 /// Registers them, each with and without options.
 pub fn register(engine: &mut Engine) {
-    engine.register_fn("refinement_ratio", |run: Run| analysis(RefinementRatios, vec![run.node]));
-    engine.register_fn("refinement_ratio", |runs: Array| -> Bound<Analysis> {
-        let runs = runs.into_iter().map(|value| {
-            let what = plain(value.type_name());
-            let run = value.try_cast::<Run>();
-            run.map(|r| r.node)
-                .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds {what}, not a run"), None))
-        });
-        Ok(analysis(RefinementRatios, runs.collect::<Bound<_>>()?))
-    });
+    engine.register_fn("refinement_ratio", |run: Run| refinement_ratio(vec![Dynamic::from(run)], Map::new()));
+    engine
+        .register_fn("refinement_ratio", |run: Run, options: Map| refinement_ratio(vec![Dynamic::from(run)], options));
+    engine.register_fn("refinement_ratio", |runs: Array| refinement_ratio(runs, Map::new()));
+    engine.register_fn("refinement_ratio", refinement_ratio);
     with_options(engine, "halos", |name, mut options, outputs| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
-        let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0], COMMON[1]])?;
+        let finder = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
         Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
+            let title = name_of(name, &mut options)?;
             let outputs = selection(name, &run, &mut options)?;
             let center = options.get("center").and_then(|value| value.clone().try_cast::<Measured>());
             if center.is_some() {
                 options.remove("center");
             }
             let style = decode(name, take(&mut options, &STYLE))?;
-            let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0], COMMON[1]])?;
+            let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
             field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
             let inputs = std::iter::once(run.node).chain(center.iter().map(|c| c.node.clone())).collect();
-            Ok(analysis(Maps { view, outputs, options, center, style }, inputs))
+            Ok(analysis(Maps { view, outputs, options, center, style }, inputs, title))
         };
         engine.register_fn(name, move |run: Run| make(run, Map::new()));
         engine.register_fn(name, make);
@@ -138,27 +139,41 @@ pub fn register(engine: &mut Engine) {
     engine.register_fn("compare", |run: Run| compare(run, Map::new()));
     engine.register_fn("compare", compare);
     engine.register_fn("force_test", |mut options: Map| -> Bound<Analysis> {
+        let name = name_of("force_test", &mut options)?;
         let masses = decode("force_test", take(&mut options, &MASSES))?;
-        let options = decode_with("force_test", options, &MASSES)?;
-        Ok(analysis(ForceTest { masses, options }, Vec::new()))
+        let options = decode_with("force_test", options, &[&MASSES[..], &[NAME]].concat())?;
+        Ok(analysis(ForceTest { masses, options }, Vec::new(), name))
     });
 }
 
+fn refinement_ratio(runs: Array, mut options: Map) -> Bound<Analysis> {
+    let name = name_of("refinement_ratio", &mut options)?;
+    decode_with::<Naming>("refinement_ratio", options, &[])?;
+    let runs = runs.into_iter().map(|value| {
+        let what = plain(value.type_name());
+        let run = value.try_cast::<Run>();
+        run.map(|r| r.node)
+            .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds {what}, not a run"), None))
+    });
+    Ok(analysis(RefinementRatios, runs.collect::<Bound<_>>()?, name))
+}
+
 fn compare(run: Run, mut options: Map) -> Bound<Analysis> {
+    let name = name_of("compare", &mut options)?;
     let outputs = selection("compare", &run, &mut options)?;
     if !options.is_empty() {
-        decode_with::<Common>("compare", options, &[])?;
+        decode_with::<Common>("compare", options, &[NAME])?;
     }
     let problem = run.problem.clone().ok_or_else(|| {
         let message = "the run has no solution to compare with: it does not start from problem(\"name\", #{ … })";
         Refusal::error("compare", message, None)
     })?;
     let parameters = run.node.stage().parameters()["run"].clone();
-    Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node]))
+    Ok(analysis(Compare { outputs, problem, run: parameters }, vec![run.node], name))
 }
 
-pub(super) fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
-    Analysis { node: Node::new(stage, inputs) }
+pub(super) fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>, name: Option<String>) -> Analysis {
+    Analysis { node: Node::named(stage, inputs, name) }
 }
 
 /// Registers `name(RUN)` and `name(RUN, #{ … })`.
@@ -168,8 +183,9 @@ fn with_options<S: Stage + 'static>(
     build: impl Fn(&str, Map, Selection) -> Bound<S> + Clone + Send + Sync + 'static,
 ) {
     let make = move |run: Run, mut options: Map| -> Bound<Analysis> {
+        let title = name_of(name, &mut options)?;
         let outputs = selection(name, &run, &mut options)?;
-        Ok(analysis(build(name, options, outputs)?, vec![run.node]))
+        Ok(analysis(build(name, options, outputs)?, vec![run.node], title))
     };
     let plain = make.clone();
     engine.register_fn(name, move |run: Run| plain(run, Map::new()));

@@ -1,7 +1,7 @@
 //! `measure` and `combine`: stages that call a closure of the recipe.
 
 use super::analyses::{COMMON, analysis, selection};
-use super::{Analysis, Bound, Captured, Run, stages_of};
+use super::{Analysis, Bound, Captured, NAME, Run, name_of, stages_of};
 use crate::recipe::docs::{Function, Type};
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
@@ -25,7 +25,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)",
         text: "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
                output that is looked at.",
-        options: &["Common", "ClosureOptions"],
+        options: &["Common", "ClosureOptions", "Naming"],
     },
     Function {
         name: "combine",
@@ -39,7 +39,7 @@ pub const FUNCTIONS: &[Function] = &[
                measurement it is a map with the last output's `result` and its `z` (or `t`), and with `all`, the list \
                of such maps of every output that was looked at. Of any other analysis it is a map of what it has left \
                as JSON, by the files' names: `one.power_spectrum_z0.bins`.",
-        options: &["ClosureOptions"],
+        options: &["ClosureOptions", "Naming"],
     },
 ];
 
@@ -95,9 +95,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     let measure_some =
         move |context: NativeCallContext, name: ImmutableString, run: Run, mut options: Map, closure: FnPtr| {
+            let title = name_of("measure", &mut options)?;
             let outputs = selection("measure", &run, &mut options)?;
             let closure = closure_of("measure", &shared, &context, &name, options, closure)?;
-            Ok::<_, Box<EvalAltResult>>(analysis(Measure { closure, outputs }, vec![run.node]))
+            Ok::<_, Box<EvalAltResult>>(analysis(Measure { closure, outputs }, vec![run.node], title))
         };
     let measure = measure_some.clone();
     engine.register_fn(
@@ -109,10 +110,11 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("measure", measure_some);
     let shared = session.clone();
     let combine_some =
-        move |context: NativeCallContext, name: ImmutableString, stages: Array, options: Map, closure: FnPtr| {
+        move |context: NativeCallContext, name: ImmutableString, stages: Array, mut options: Map, closure: FnPtr| {
+            let title = name_of("combine", &mut options)?;
             let inputs = stages_of("combine", &stages)?;
             let closure = closure_of("combine", &shared, &context, &name, options, closure)?;
-            Ok::<_, Box<EvalAltResult>>(analysis(Combine { closure }, inputs))
+            Ok::<_, Box<EvalAltResult>>(analysis(Combine { closure }, inputs, title))
         };
     let combine = combine_some.clone();
     engine.register_fn(
@@ -141,7 +143,7 @@ fn closure_of(
     options: Map,
     closure: FnPtr,
 ) -> Bound<Closure> {
-    let others: &[&str] = if function == "measure" { &COMMON } else { &[] };
+    let others: &[&str] = if function == "measure" { &COMMON } else { &[NAME] };
     let ClosureOptions { time_limit_s } = decode_with(function, options, others)?;
     if time_limit_s <= 0.0 {
         let message = format!("time_limit_s = {time_limit_s}: must be positive");

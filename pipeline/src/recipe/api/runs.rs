@@ -1,6 +1,6 @@
 //! `evolve` and `from_snapshot`.
 
-use super::{Bound, Initial, Run, input_path};
+use super::{Bound, Initial, NAME, Run, input_path, name_of};
 use crate::campaign::Node;
 use crate::moment::Moment;
 use crate::recipe::docs::Function;
@@ -27,7 +27,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })",
         text: "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
                unless it starts from a problem.",
-        options: &["Extent", "RunParameters"],
+        options: &["Extent", "RunParameters", "Naming"],
     },
     Function {
         name: "from_snapshot",
@@ -66,6 +66,7 @@ fn from_initial(start: Initial, options: Map) -> Bound<Run> {
 }
 
 fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
+    let name = name_of("evolve", &mut options)?;
     let extent: Extent = decode_with("evolve", take(&mut options, &EXTENT), &[])?;
     let refuse =
         |(key, message): (&str, String)| Refusal::error("evolve", message, Some(key).filter(|key| !key.is_empty()));
@@ -79,7 +80,8 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
     if let Some(criterion) = options.get_mut("refine").filter(|v| v.is_map()) {
         *criterion = Array::from([std::mem::take(criterion)]).into();
     }
-    let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &EXTENT)?;
+    let mut parameters: RunParameters =
+        decode_with("evolve", standard(formula.as_deref(), end, options), &[&EXTENT[..], &[NAME]].concat())?;
     check(&parameters).map_err(refuse)?;
     if parameters.coordinates != end.coordinates() {
         let message = format!("the run counts {}, so they are another kind", end.symbol());
@@ -99,7 +101,7 @@ fn run(inputs: Vec<Node>, origin: Origin, mut options: Map) -> Bound<Run> {
     };
     let problem = formula.and_then(|formula| formula.problem().cloned());
     let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints };
-    Ok(Run { node: Node::new(stage, inputs), outputs: Some(outputs), problem })
+    Ok(Run { node: Node::named(stage, inputs, name), outputs: Some(outputs), problem })
 }
 
 /// The options of a run on top of those of the standard run that its start belongs to.

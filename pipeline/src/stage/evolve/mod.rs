@@ -123,6 +123,10 @@ impl Stage for Evolve {
         5
     }
 
+    fn title(&self) -> String {
+        "The run".into()
+    }
+
     fn describe(&self) -> String {
         let start = match &self.origin {
             Origin::Initial(facts) => {
