@@ -178,6 +178,21 @@ pub struct Explain {
     pub dir: Option<PathBuf>,
 }
 
+impl Machine {
+    /// What the command line has said of where to compute, to be said again; a wall-clock limit was for once.
+    pub fn arguments(&self) -> Vec<String> {
+        let device = (self.device != ["auto"]).then(|| ["--device".to_owned(), self.device.join(",")]);
+        let number = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
+        let numbers = [
+            number("--jobs", self.jobs.map(|jobs| jobs.to_string())),
+            number("--threads", (self.threads > 0).then(|| self.threads.to_string())),
+            number("--memory", self.memory.map(|gib| gib.to_string())),
+        ];
+        let flags = self.keep_going.then(|| "--keep-going".to_owned());
+        device.into_iter().chain(numbers.into_iter().flatten()).flatten().chain(flags).collect()
+    }
+}
+
 fn gibibytes(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|gib: &f64| *gib > 0.0 && gib.is_finite()).ok_or_else(|| "expected a number of GiB".into())
 }

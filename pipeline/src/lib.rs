@@ -10,6 +10,7 @@
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
 //! | [`progress`], [`logging`], [`control`] | the terminal, the log file, what is asked for from outside |
+//! | [`machine`] | what a process runs on, for provenance |
 //! | [`moment`] | redshift or time: where a run is |
 //! | [`cli`], [`command`] | the command line |
 //! | [`error`] | what can go wrong, and the exit code of each |
@@ -26,6 +27,7 @@ pub mod folder;
 pub mod ledger;
 pub mod lock;
 pub mod logging;
+pub mod machine;
 pub mod moment;
 mod probe;
 pub mod progress;

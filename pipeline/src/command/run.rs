@@ -1,6 +1,7 @@
 //! `comove run` and `comove resume`.
 
-use super::{directory, evaluated, given, happened, print, read, report, stored};
+use super::report::Writer;
+use super::{directory, evaluated, given, happened, print, read, stored};
 use crate::campaign::select::Choice;
 use crate::cli::{self, Cli, Machine};
 use crate::control::{Control, Walltime};
@@ -10,6 +11,7 @@ use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
 use crate::logging;
+use crate::machine::Host;
 use crate::progress::Progress;
 use crate::recipe::{self, Recipe};
 use crate::snapshots::Snapshots;
@@ -40,7 +42,7 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, choice, slots, &arguments.machine, walltime, lock)
+    campaign(recipe, folder, choice, slots, &arguments.machine, walltime, lock)
 }
 
 /// Goes on with the campaign in a folder.
@@ -50,7 +52,7 @@ pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError>
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
     let choice = Choice::all(&recipe.campaign);
-    campaign(&recipe, &folder, choice, slots(machine)?, machine, walltime, lock)
+    campaign(recipe, folder, choice, slots(machine)?, machine, walltime, lock)
 }
 
 fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
@@ -61,8 +63,8 @@ fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
 }
 
 fn campaign(
-    recipe: &Recipe,
-    folder: &CampaignFolder,
+    recipe: Recipe,
+    folder: CampaignFolder,
     choice: Choice,
     slots: Slots,
     machine: &Machine,
@@ -74,13 +76,18 @@ fn campaign(
     let control = Control::listen(folder.path(), walltime)?;
     tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), slots.describe());
     let ledger = Arc::new(Ledger::open(&folder.ledger())?);
-    control.enforce(&ledger)?;
+    let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger)));
+    let (recipe, folder) = (&writer.recipe, &writer.folder);
+    let last = Arc::clone(&writer);
+    control.enforce(&ledger, move || _ = last.write_or_say())?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
         program: concat!("comove ", env!("CARGO_PKG_VERSION")).into(),
         device: format!("{}; {}", slots.describe(), slots.any().class()),
         process: process(),
+        machine: Some(Host::this()),
+        options: machine.arguments(),
     })?;
     let executor = Executor {
         campaign: &recipe.campaign,
@@ -97,15 +104,16 @@ fn campaign(
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
-    let page = match report::write(recipe, folder, &ledger.history()) {
-        Ok(page) => format!("; the report is {}", page.display()),
+    let page = writer.write_or_say();
+    let page = page.map(|page| format!("the report is {}", page.display()));
+    let results = match outcome {
+        Ok(results) => results,
         Err(error) => {
-            tracing::warn!("there is no report: {error}; `comove report {}` writes it", folder.path().display());
-            String::new()
+            page.into_iter().for_each(|page| tracing::info!("{page}"));
+            return Err(error);
         }
     };
-    let results = outcome?;
-    tracing::info!("done{page}");
+    tracing::info!("done{}", page.map(|page| format!("; {page}")).unwrap_or_default());
     for line in whereabouts(folder.path(), &results) {
         tracing::info!("{line}");
     }

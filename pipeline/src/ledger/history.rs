@@ -37,6 +37,8 @@ pub struct History {
     stages: BTreeMap<String, StageHistory>,
     /// How the last process began: program, device, host.
     pub start: Option<Event>,
+    /// How those before it began.
+    pub earlier: Vec<Event>,
     /// How the last process ended: `None` while it runs or if it was killed.
     pub ending: Option<Event>,
     /// Folders that were to be deleted, in case they are still there.
@@ -70,7 +72,10 @@ impl History {
     /// Takes an event in.
     pub fn add(&mut self, event: &Event) {
         match event {
-            Event::CampaignStarted { .. } => (self.start, self.ending) = (Some(event.clone()), None),
+            Event::CampaignStarted { .. } => {
+                self.earlier.extend(self.start.replace(event.clone()));
+                self.ending = None;
+            }
             Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
             Event::StageStarted { fingerprint, folder, kind, identity } => {
                 self.begun += 1;

@@ -1,42 +1,79 @@
 //! `comove report`: the HTML page, from what the stages have left.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`state`] | how far the campaign is, what failed, how it goes on |
+//! | [`provenance`] | what made the results, and the digests of all they rest on |
+
+mod provenance;
+mod state;
 
 use super::{print, stored};
 use crate::campaign::Walk;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::ledger::{Event, History, history};
+use crate::ledger::{History, Ledger, history};
+use crate::lock::Lock;
 use crate::recipe::Recipe;
-use crate::stage::StageResult;
 use crate::stage::section::{self, Section};
 use comove_analysis::Table;
 use comove_analysis::report::{self, Image, Report};
-use comove_sim::Role;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Writes the report of the campaign in a folder.
 pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (recipe, _) = stored(&folder)?;
     let (history, _) = history::read(&folder.ledger())?;
-    let page = write(&recipe, &folder, &history)?;
+    let page = write(&recipe, &folder, &history, Lock::holder(folder.path()))?;
     print(&page.display().to_string());
     Ok(())
 }
 
-/// Writes the report of a recipe's campaign: the sections of the stages that are done, in the campaign's order. One that
-/// cannot be read is left out, and the page says why.
-///
-/// # Errors
-/// [`PipelineError::Io`], [`PipelineError::Input`], [`PipelineError::Analysis`].
-pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History) -> Result<PathBuf, PipelineError> {
-    let campaign = &recipe.campaign;
-    let mut walk = Walk::new(campaign, folder.path());
+/// Writes the report of the campaign that this process works on, when it ends.
+pub(super) struct Writer {
+    /// The recipe.
+    pub(super) recipe: Recipe,
+    /// The campaign's folder.
+    pub(super) folder: CampaignFolder,
+    ledger: Arc<Ledger>,
+    /// Held while the page is written: the work may end while the process is made to leave.
+    writing: Mutex<()>,
+}
+
+impl Writer {
+    pub(super) fn new(recipe: Recipe, folder: CampaignFolder, ledger: Arc<Ledger>) -> Self {
+        Self { recipe, folder, ledger, writing: Mutex::new(()) }
+    }
+
+    /// Writes the page, or warns why there is none.
+    pub(super) fn write_or_say(&self) -> Option<PathBuf> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        match write(&self.recipe, &self.folder, &self.ledger.history(), None) {
+            Ok(page) => Some(page),
+            Err(error) => {
+                let folder = self.folder.path().display();
+                tracing::warn!("there is no report: {error}; `comove report {folder}` writes it");
+                None
+            }
+        }
+    }
+}
+
+/// Writes the report of a recipe's campaign: how far it is, and the sections of the stages that are done, in the campaign's
+/// order. One that cannot be read is left out, and the page says why. `holder`: who works on the campaign.
+fn write(
+    recipe: &Recipe,
+    folder: &CampaignFolder,
+    history: &History,
+    holder: Option<String>,
+) -> Result<PathBuf, PipelineError> {
+    let mut walk = Walk::new(&recipe.campaign, folder.path());
+    let hindrances: Vec<Option<PipelineError>> = walk.positions().map(|n| walk.look(n, history).err()).collect();
     let mut shown: Vec<PathBuf> = Vec::new();
     let mut sections = Vec::new();
     for n in walk.positions() {
-        if let Err(error) = walk.look(n, history) {
-            sections.push(left_out(walk.name(n), &error));
-        }
         // runs that differ in where they end share a folder, and its section
         let section = walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
         if let Some(result) = section.filter(|result| !shown.contains(&result.folder)) {
@@ -44,36 +81,16 @@ pub(super) fn write(recipe: &Recipe, folder: &CampaignFolder, history: &History)
             shown.push(result.folder.clone());
         }
     }
-    let provenance = provenance(recipe, folder, history, walk.results());
-    let page = Report { title: campaign.name.clone(), recipe_text: recipe.source.text.clone(), sections, provenance };
+    let page = Report {
+        title: recipe.campaign.name.clone(),
+        state: state::State { recipe, folder: folder.path(), history, walk: &walk, hindrances }.now(holder),
+        recipe_text: recipe.source.text.clone(),
+        sections,
+        provenance: provenance::facts(recipe, history),
+        digests: provenance::digests(&walk, folder.path(), history),
+    };
     page.write(&folder.report())?;
     Ok(folder.report())
-}
-
-/// What made the results: program, device, recipe, and the digests of the snapshots and of everything the stages rest on.
-fn provenance<'a>(
-    recipe: &Recipe,
-    folder: &CampaignFolder,
-    history: &History,
-    results: impl Iterator<Item = &'a StageResult>,
-) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
-    if let Some(Event::CampaignStarted { program, device, process, .. }) = &history.start {
-        facts.push(("program".to_owned(), program.clone()));
-        facts.push(("device and its class of reproducible bits".into(), device.clone()));
-        facts.push(("last run by".into(), process.clone()));
-    }
-    facts.push(("recipe, BLAKE3".into(), blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string()));
-    facts.extend(recipe.parameters.given.iter().map(|(name, value)| (format!("-p {name}"), value.clone())));
-    for result in results {
-        let name = result.folder.strip_prefix(folder.path()).unwrap_or(&result.folder).display().to_string();
-        if let Some((fingerprint, _)) = history.stages().find(|(_, stage)| stage.folder == name) {
-            facts.push((format!("{name}, fingerprint"), fingerprint.to_owned()));
-        }
-        let outputs = result.snapshots.iter().filter(|s| s.role == Role::Output);
-        facts.extend(outputs.map(|s| (format!("{name}/{}, BLAKE3", s.file), s.digest.clone())));
-    }
-    facts
 }
 
 /// The section of the stage of this name, with its pictures.
