@@ -33,11 +33,18 @@ pub enum Command {
         /// Where to compute, and for how long
         #[command(flatten)]
         machine: Machine,
+        /// What is shown meanwhile
+        #[command(flatten)]
+        terminal: Terminal,
     },
     /// Say how far the campaign in a folder is
     Status {
         /// The campaign folder
         dir: PathBuf,
+        /// Say it anew every two seconds until the campaign ends: what is being done, and of runs their step, redshift (or
+        /// time), speed, and the time that is left if they go on as in their last steps
+        #[arg(short, long)]
+        watch: bool,
     },
     /// Write the report of the campaign in a folder again
     Report {
@@ -106,6 +113,18 @@ pub struct Machine {
     pub walltime: Option<Duration>,
 }
 
+/// What is shown of a campaign that runs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Terminal {
+    /// Show warnings and errors only; everything is in log.txt
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print what happens to the standard output, as JSON, one object a line: the events of ledger.jsonl and the record of
+    /// every step
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `comove run`.
 #[derive(Debug, Args)]
 pub struct Run {
@@ -128,6 +147,9 @@ pub struct Run {
     /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
+    /// What is shown meanwhile
+    #[command(flatten)]
+    pub terminal: Terminal,
     /// Print help, and the parameters of the recipe if one is given
     #[arg(short, long)]
     pub help: bool,

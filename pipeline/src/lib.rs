@@ -9,7 +9,7 @@
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
-//! | [`progress`], [`logging`], [`control`] | the terminal, the log file, what is asked for from outside |
+//! | [`progress`], [`logging`], [`feed`], [`control`] | the terminal, the log file, what other programs are told, what is asked for from outside |
 //! | [`machine`] | what a process runs on, for provenance |
 //! | [`moment`] | redshift or time: where a run is |
 //! | [`cli`], [`command`] | the command line |
@@ -23,6 +23,7 @@ pub mod command;
 pub mod control;
 pub mod error;
 pub mod executor;
+pub mod feed;
 pub mod folder;
 pub mod ledger;
 pub mod lock;

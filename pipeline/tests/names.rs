@@ -67,7 +67,8 @@ fn a_name_decides_nothing_and_is_understood() {
         assert!(place.report().contains(&format!("<h2>{name}</h2>")), "{name}");
     }
     assert!(place.ends(&["explain", "sweep.rhai", "seed 1, 16³"], 0).contains("done, and all its files"));
-    let forced = place.ends(&["run", "sweep.rhai", "--only", "seed 1, 16³", "--force", "seed 1, 16³,1"], 0);
+    let forced =
+        place.ends(&["run", "sweep.rhai", "--only", "seed 1, 16³", "--force", "seed 1, 16³", "--force", "1,2"], 0);
     assert_eq!(forced.matches("wrote output_z40.h5").count(), 1, "{forced}");
     let wrong = place.ends(&["run", "sweep.rhai", "--only", "seed 1, 17³"], 2);
     assert!(wrong.contains("no stage"), "{wrong}");

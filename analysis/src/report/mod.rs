@@ -108,6 +108,9 @@ const ROWS: usize = 40;
 /// Rows beyond which a table is folded up.
 const OPEN_ROWS: usize = 15;
 
+/// Sections beyond which the list of them is folded up.
+const LISTED_SECTIONS: usize = 8;
+
 const TEMPLATE: &str = include_str!("report.html");
 
 impl Report {
@@ -123,6 +126,7 @@ impl Report {
                 title => self.title.as_str(),
                 recipe => self.recipe_text.as_str(),
                 state => self.state.values(),
+                many_sections => sections.len() > LISTED_SECTIONS,
                 sections => sections,
                 provenance => pairs(&self.provenance),
                 digests => pairs(&self.digests),
@@ -237,7 +241,7 @@ mod tests {
         }
         assert!(page.contains("data:image/png;base64,iVBORw0KGgo") && page.contains("An &lt;empty&gt; figure"));
         for part in
-            ["class=\"state failed\"", "Peak &lt;1&gt;", "    | ^</pre>", "comove resume &#x27;/a &amp; b&#x27;"]
+            ["class=\"state failed\"", "Peak &lt;1&gt;", "    | ^</pre>", "comove resume &#x27;&#x2f;a &amp; b&#x27;"]
         {
             assert!(page.contains(part), "{part}: {page}");
         }

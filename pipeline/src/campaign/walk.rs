@@ -6,6 +6,7 @@ use super::fingerprint::fingerprint;
 use super::names::names;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity};
+use crate::progress::Progress;
 use crate::stage::result::digest_of_input;
 use crate::stage::{Input, Stage, StageResult};
 use std::path::{Path, PathBuf};
@@ -59,6 +60,7 @@ pub struct Walk<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,
     names: Vec<String>,
+    progress: Progress,
     inputs: Vec<Vec<usize>>,
     resolved: Vec<Option<Resolved>>,
     results: Vec<Option<StageResult>>,
@@ -69,8 +71,14 @@ impl<'a> Walk<'a> {
     pub fn new(campaign: &'a Campaign, folder: &Path) -> Self {
         let inputs: Vec<_> = campaign.stages.iter().map(|node| campaign.inputs_of(node)).collect();
         let nothing = inputs.len();
-        let (names, folder) = (names(campaign), folder.into());
-        Self { campaign, folder, names, inputs, resolved: vec![None; nothing], results: vec![None; nothing] }
+        let (names, folder, progress) = (names(campaign), folder.into(), Progress::default());
+        Self { campaign, folder, names, progress, inputs, resolved: vec![None; nothing], results: vec![None; nothing] }
+    }
+
+    /// The same, which shows at `progress` what it reads.
+    #[must_use]
+    pub fn shown(self, progress: &Progress) -> Self {
+        Self { progress: progress.clone(), ..self }
     }
 
     /// A walk that has looked at every stage.
@@ -78,7 +86,7 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// As [`Walk::look`].
     pub fn through(campaign: &'a Campaign, folder: &Path, history: &History) -> Result<Self, PipelineError> {
-        let mut walk = Self::new(campaign, folder);
+        let mut walk = Self::new(campaign, folder).shown(&Progress::on_terminal());
         for n in walk.positions() {
             walk.look(n, history)?;
         }
@@ -87,7 +95,7 @@ impl<'a> Walk<'a> {
 
     /// A walk that has looked at every stage that can be looked at: what hinders others is for those who need them.
     pub fn where_possible(campaign: &'a Campaign, folder: &Path, history: &History) -> Self {
-        let mut walk = Self::new(campaign, folder);
+        let mut walk = Self::new(campaign, folder).shown(&Progress::on_terminal());
         for n in walk.positions() {
             // the error is met again where the stage is to be done
             let _ = walk.look(n, history);
@@ -99,6 +107,11 @@ impl<'a> Walk<'a> {
     /// refused, or are to be made again.
     pub fn set_aside(&mut self, n: usize) {
         self.results[n] = None;
+    }
+
+    /// The campaign's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Every stage's position.
@@ -153,7 +166,7 @@ impl<'a> Walk<'a> {
     pub fn look(&mut self, n: usize, history: &History) -> Result<Standing, PipelineError> {
         let stage = self.stage(n);
         if self.results[n].is_none()
-            && let Some(given) = stage.given()
+            && let Some(given) = stage.given(&self.progress)
         {
             self.results[n] = Some(given?);
         }
@@ -184,7 +197,9 @@ impl<'a> Walk<'a> {
         let results: Option<Vec<&StageResult>> = self.inputs[n].iter().map(|&input| self.result(input)).collect();
         let Some(results) = results else { return Ok(None) };
         let inputs = results.into_iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
-        let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });
+        let file = |path: PathBuf| {
+            Ok(Artefact { digest: digest_of_input(&path, &self.progress)?, file: path.display().to_string() })
+        };
         let files = stage.files().into_iter().map(file).collect::<Result<Vec<_>, PipelineError>>()?;
         let read = inputs.iter().flatten().map(|input| input.content.as_str());
         let fingerprint = fingerprint(stage, files.iter().map(|file| file.digest.as_str()).chain(read));

@@ -8,6 +8,7 @@ use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};
 use crate::moment::list;
+use crate::progress::Progress;
 use crate::stage::Stage;
 use crate::stage::result::digest_of;
 use serde_json::Value;
@@ -77,11 +78,12 @@ impl Explanation<'_> {
         let made = known.artefacts.iter().flatten().map(|made| (made.file.clone(), made.digest.clone()));
         let made = made.chain(stage.snapshots(known).into_iter().map(|s| (s.file, s.digest)));
         let folder = self.dir.join(&resolved.folder);
-        let damaged = made.filter_map(|(file, digest)| match digest_of(&folder.join(&file)) {
-            Ok(found) if found == digest => None,
-            Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
-            Err(error) => Some(format!("would be done again: {error}")),
-        });
+        let damaged =
+            made.filter_map(|(file, digest)| match digest_of(&folder.join(&file), &Progress::on_terminal()) {
+                Ok(found) if found == digest => None,
+                Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
+                Err(error) => Some(format!("would be done again: {error}")),
+            });
         let damaged: Vec<String> = damaged.collect();
         if damaged.is_empty() { vec!["done, and all its files are as they were written".into()] } else { damaged }
     }
@@ -102,7 +104,7 @@ impl Explanation<'_> {
                 lines.push(format!("to do: the outputs at {} are not there", list(&missing)));
             }
             let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
-            match candidates.into_iter().find(|input| input.is_whole().unwrap_or(false)) {
+            match candidates.into_iter().find(|input| input.is_whole(&Progress::on_terminal()).unwrap_or(false)) {
                 Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),
                 None => lines.push("no checkpoint lies before that: it starts anew".into()),
             }

@@ -5,6 +5,7 @@ use crate::campaign::{Standing, Walk};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{History, StageHistory};
+use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::stage::{Input, Memory, Stage};
 use comove_kernels::Device;
@@ -32,7 +33,8 @@ pub(super) struct Line {
 /// One entry a stage of the campaign in `folder`, which need not be there.
 pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result<Vec<Line>, PipelineError> {
     let device = Device::cpu(1)?;
-    let mut walk = Walk::new(&recipe.campaign, folder);
+    let progress = Progress::on_terminal();
+    let mut walk = Walk::new(&recipe.campaign, folder).shown(&progress);
     let mut lines = Vec::new();
     for n in walk.positions() {
         let stage = walk.stage(n);
@@ -42,8 +44,11 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
             (_, Some(resolved)) => {
                 let known = history.stage(&resolved.fingerprint);
                 let own = folder.join(&resolved.folder);
-                let from =
-                    if standing == Standing::Done { None } else { goes_on_from(stage, &own, known, &resolved.inputs) };
+                let from = if standing == Standing::Done {
+                    None
+                } else {
+                    goes_on_from(stage, &own, known, &resolved.inputs, &progress)
+                };
                 let state = state_of(known, standing, from.as_ref());
                 begun = from.and_then(octree);
                 format!("{state} ({})", resolved.folder)
@@ -64,9 +69,15 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
 }
 
 /// The snapshot that a run in the folder `own` would go on from: the first that is whole, as when it runs.
-fn goes_on_from(stage: &dyn Stage, own: &Path, history: Option<&StageHistory>, inputs: &[Vec<Input>]) -> Option<Input> {
+fn goes_on_from(
+    stage: &dyn Stage,
+    own: &Path,
+    history: Option<&StageHistory>,
+    inputs: &[Vec<Input>],
+    progress: &Progress,
+) -> Option<Input> {
     let candidates = stage.goes_on_from(own, history.unwrap_or(&StageHistory::default()), inputs);
-    candidates.into_iter().find(|input| input.is_whole().unwrap_or(false))
+    candidates.into_iter().find(|input| input.is_whole(progress).unwrap_or(false))
 }
 
 /// The octree of a snapshot, and its file's name.

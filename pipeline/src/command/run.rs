@@ -3,10 +3,11 @@
 use super::report::Writer;
 use super::{directory, evaluated, given, happened, print, read, stored};
 use crate::campaign::select::Choice;
-use crate::cli::{self, Cli, Machine};
+use crate::cli::{self, Cli, Machine, Terminal};
 use crate::control::{Control, Walltime};
 use crate::error::PipelineError;
 use crate::executor::{Executor, Slots};
+use crate::feed::Feed;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
@@ -22,6 +23,16 @@ use comove_sim::Role;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What a process is to do, in the folder that it has locked.
+struct Task {
+    recipe: Recipe,
+    folder: CampaignFolder,
+    choice: Choice,
+    slots: Slots,
+    walltime: Option<Walltime>,
+    _lock: Lock,
+}
 
 /// Runs a recipe's campaign.
 pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
@@ -42,17 +53,19 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(recipe, folder, choice, slots, &arguments.machine, walltime, lock)
+    let task = Task { recipe, folder, choice, slots, walltime, _lock: lock };
+    campaign(task, &arguments.machine, arguments.terminal)
 }
 
 /// Goes on with the campaign in a folder.
-pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError> {
+pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal) -> Result<(), PipelineError> {
     let walltime = machine.walltime.map(Walltime::from_now);
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
     let choice = Choice::all(&recipe.campaign);
-    campaign(recipe, folder, choice, slots(machine)?, machine, walltime, lock)
+    let task = Task { recipe, folder, choice, slots: slots(machine)?, walltime, _lock: lock };
+    campaign(task, machine, terminal)
 }
 
 fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
@@ -62,21 +75,14 @@ fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
     Slots::new(&machine.device, machine.threads, machine.jobs.map(NonZeroUsize::get), limit)
 }
 
-fn campaign(
-    recipe: Recipe,
-    folder: CampaignFolder,
-    choice: Choice,
-    slots: Slots,
-    machine: &Machine,
-    walltime: Option<Walltime>,
-    _lock: Lock,
-) -> Result<(), PipelineError> {
-    let progress = Progress::on_terminal();
-    logging::start(&folder.log(), &progress)?;
+fn campaign(task: Task, machine: &Machine, terminal: Terminal) -> Result<(), PipelineError> {
+    let Task { recipe, folder, choice, slots, walltime, _lock } = task;
+    let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
+    logging::start(&folder.log(), &progress, terminal.quiet)?;
     let control = Control::listen(folder.path(), walltime)?;
     tracing::info!("campaign \"{}\" in {} on {}", recipe.campaign.name, folder.path().display(), slots.describe());
-    let ledger = Arc::new(Ledger::open(&folder.ledger())?);
-    let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger)));
+    let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(Feed { is_on: terminal.json }));
+    let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
     let (recipe, folder) = (&writer.recipe, &writer.folder);
     let last = Arc::clone(&writer);
     control.enforce(&ledger, move || _ = last.write_or_say())?;
@@ -93,7 +99,7 @@ fn campaign(
         campaign: &recipe.campaign,
         folder,
         ledger: &ledger,
-        snapshots: Snapshots::default(),
+        snapshots: Snapshots::new(&progress),
         progress: &progress,
         control: &control,
         recipe: &recipe.source.text,

@@ -53,7 +53,7 @@ impl Job {
             recipe: executor.recipe,
         };
         let files = self.node.stage().execute(&mut work)?;
-        let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file))?, file });
+        let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file), executor.progress)?, file });
         let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
         executor.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
     }
@@ -73,6 +73,7 @@ impl Job {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
             kind: stage.kind().into(),
+            name: self.name.clone(),
             identity: Some(resolved.identity(stage, executor.folder.path())),
         })
     }
@@ -90,7 +91,7 @@ pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor
     let snapshots = snapshots.iter().map(|s| (&s.file, &s.digest));
     let artefacts = history.artefacts.iter().flatten().map(|a| (&a.file, &a.digest));
     for (file, digest) in snapshots.chain(artefacts) {
-        let reason = match digest_of(&folder.join(file)) {
+        let reason = match digest_of(&folder.join(file), executor.progress) {
             Ok(found) if found == *digest => continue,
             Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
             Err(PipelineError::Io { source, .. }) => source.to_string(),

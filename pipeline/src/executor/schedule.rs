@@ -84,7 +84,7 @@ struct Running {
 
 impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
-        let walk = Walk::new(executor.campaign, executor.folder.path());
+        let walk = Walk::new(executor.campaign, executor.folder.path()).shown(executor.progress);
         let course = |n: usize| Course {
             state: if executor.choice.wanted[n] { State::Left } else { State::Unwanted },
             forced: executor.choice.forced[n],

@@ -121,6 +121,9 @@ pub enum Event {
         folder: String,
         /// Its kind.
         kind: String,
+        /// What it is called; ledgers of older programs do not say.
+        #[serde(default)]
+        name: String,
         /// What it was; ledgers of older programs do not say.
         #[serde(default)]
         identity: Option<Identity>,

@@ -41,6 +41,8 @@ pub struct History {
     pub earlier: Vec<Event>,
     /// How the last process ended: `None` while it runs or if it was killed.
     pub ending: Option<Event>,
+    /// The fingerprints of the stages that the last process has begun and not ended.
+    pub at_work: BTreeSet<String>,
     /// Folders that were to be deleted, in case they are still there.
     pub removed: BTreeSet<String>,
     /// The folders of all stages.
@@ -75,9 +77,14 @@ impl History {
             Event::CampaignStarted { .. } => {
                 self.earlier.extend(self.start.replace(event.clone()));
                 self.ending = None;
+                self.at_work.clear();
             }
-            Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
-            Event::StageStarted { fingerprint, folder, kind, identity } => {
+            Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => {
+                self.ending = Some(event.clone());
+                self.at_work.clear();
+            }
+            Event::StageStarted { fingerprint, folder, kind, identity, name: _ } => {
+                self.at_work.insert(fingerprint.clone());
                 self.begun += 1;
                 self.removed.remove(folder);
                 self.folders.insert(folder.clone());
@@ -112,13 +119,17 @@ impl History {
                 }
             }
             Event::StageFinished { fingerprint, artefacts } => {
+                self.at_work.remove(fingerprint);
                 let stage = self.of(fingerprint);
                 stage.artefacts = Some(artefacts.clone());
                 stage.failure = None;
                 stage.refused.clear();
                 stage.forced = false;
             }
-            Event::StageFailed { fingerprint, reason } => self.of(fingerprint).failure = Some(reason.clone()),
+            Event::StageFailed { fingerprint, reason } => {
+                self.at_work.remove(fingerprint);
+                self.of(fingerprint).failure = Some(reason.clone());
+            }
             Event::StageForced { fingerprint } => {
                 let stage = self.of(fingerprint);
                 stage.artefacts = None;
@@ -180,7 +191,13 @@ mod tests {
         for fingerprint in &fingerprints {
             let folder = history.folder_of("slice", fingerprint);
             let kind = "slice".into();
-            history.add(&Event::StageStarted { fingerprint: fingerprint.clone(), folder, kind, identity: None });
+            history.add(&Event::StageStarted {
+                fingerprint: fingerprint.clone(),
+                folder,
+                kind,
+                name: String::new(),
+                identity: None,
+            });
         }
         let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
         assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");

@@ -121,8 +121,8 @@ impl Stage for ForceTest {
             ..RunParameters::default()
         };
         let table: ForceTable = {
-            let line = work.progress.stage(self.kind());
-            line.at("pairs", 0.0);
+            let line = work.progress.stage();
+            line.doing("pairs");
             self.masses.force_test(levels, &parameters)?
         };
         let record =

@@ -158,7 +158,7 @@ impl Stage for InitialCondition {
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let mesh = {
-            let line = work.progress.stage(self.kind());
+            let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             match self {
                 Self::Gaussian(ic) => ic.generate(&report)?,
@@ -212,8 +212,9 @@ pub fn place(
     work: &Work<'_>,
 ) -> Result<(Snapshot, Audit), PipelineError> {
     let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
+    let line = work.progress.stage();
+    line.doing("reading the mesh");
     let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
-    let line = work.progress.stage("restriction");
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
     let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
     let (state, audit) = comove_ic::restrict(mesh, facts.level, facts.box_mpc_h, &clock, parameters, &report)?;

@@ -78,7 +78,7 @@ impl Stage for Maps {
         if let Some(measured) = &self.center {
             options.center = Some(measured.read(&work.inputs[1][0].path)?);
         }
-        for input in &work.inputs[0] {
+        for input in work.looking_at(&work.inputs[0]) {
             let snapshot = work.snapshots.read(input)?;
             let map = match self.view {
                 View::Slice => slice(&snapshot, &options)?,

@@ -35,6 +35,7 @@ pub mod work;
 
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
+use crate::progress::Progress;
 use comove_kernels::Device;
 use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
@@ -99,7 +100,7 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     }
 
     /// A result that is there already, without any work; `None` for all stages but [`saved`].
-    fn given(&self) -> Option<Result<StageResult, PipelineError>> {
+    fn given(&self, _progress: &Progress) -> Option<Result<StageResult, PipelineError>> {
         None
     }
 

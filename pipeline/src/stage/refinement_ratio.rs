@@ -40,7 +40,7 @@ impl Stage for RefinementRatios {
         let runs = work.inputs.len();
         for (n, inputs) in work.inputs.iter().enumerate() {
             let row = |input| work.snapshots.read_tree(input).map(|(header, tree)| RefinementRow::of(&header, &tree));
-            let ratio = RefinementRatio::from_rows(inputs.iter().map(row).collect::<Result<_, _>>()?);
+            let ratio = RefinementRatio::from_rows(work.looking_at(inputs).map(row).collect::<Result<_, _>>()?);
             let name = if runs == 1 { "refinement_ratio".into() } else { format!("refinement_ratio_run{}", n + 1) };
             files.extend(work.write_record(&name, &ratio)?);
             let caption = if runs == 1 { "Levels against redshift".into() } else { format!("Run {}", n + 1) };

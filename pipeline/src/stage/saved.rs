@@ -5,6 +5,7 @@ use super::{Stage, Work};
 use crate::error::PipelineError;
 use crate::ledger::SnapshotFile;
 use crate::moment::Moment;
+use crate::progress::Progress;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -37,9 +38,9 @@ impl Stage for Saved {
         vec![self.path.clone()]
     }
 
-    fn given(&self) -> Option<Result<StageResult, PipelineError>> {
+    fn given(&self, progress: &Progress) -> Option<Result<StageResult, PipelineError>> {
         let result = || {
-            let digest = digest_of_input(&self.path)?;
+            let digest = digest_of_input(&self.path, progress)?;
             let header = Snapshot::read_header(&self.path)?;
             let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
             let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -14,6 +14,7 @@ use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, Ledger, history};
 use crate::lock::Lock;
+use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::stage::section::{self, Section};
 use comove_analysis::Table;
@@ -26,7 +27,8 @@ pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (recipe, _) = stored(&folder)?;
     let (history, _) = history::read(&folder.ledger())?;
-    let page = write(&recipe, &folder, &history, Lock::holder(folder.path()))?;
+    let holder = Lock::holder(folder.path());
+    let page = write(&recipe, &folder, &history, holder, &Progress::on_terminal())?;
     print(&page.display().to_string());
     Ok(())
 }
@@ -38,19 +40,20 @@ pub(super) struct Writer {
     /// The campaign's folder.
     pub(super) folder: CampaignFolder,
     ledger: Arc<Ledger>,
+    progress: Progress,
     /// Held while the page is written: the work may end while the process is made to leave.
     writing: Mutex<()>,
 }
 
 impl Writer {
-    pub(super) fn new(recipe: Recipe, folder: CampaignFolder, ledger: Arc<Ledger>) -> Self {
-        Self { recipe, folder, ledger, writing: Mutex::new(()) }
+    pub(super) fn new(recipe: Recipe, folder: CampaignFolder, ledger: Arc<Ledger>, progress: Progress) -> Self {
+        Self { recipe, folder, ledger, progress, writing: Mutex::new(()) }
     }
 
     /// Writes the page, or warns why there is none.
     pub(super) fn write_or_say(&self) -> Option<PathBuf> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        match write(&self.recipe, &self.folder, &self.ledger.history(), None) {
+        match write(&self.recipe, &self.folder, &self.ledger.history(), None, &self.progress) {
             Ok(page) => Some(page),
             Err(error) => {
                 let folder = self.folder.path().display();
@@ -68,8 +71,9 @@ fn write(
     folder: &CampaignFolder,
     history: &History,
     holder: Option<String>,
+    progress: &Progress,
 ) -> Result<PathBuf, PipelineError> {
-    let mut walk = Walk::new(&recipe.campaign, folder.path());
+    let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(progress);
     let hindrances: Vec<Option<PipelineError>> = walk.positions().map(|n| walk.look(n, history).err()).collect();
     let mut shown: Vec<PathBuf> = Vec::new();
     let mut sections = Vec::new();

@@ -108,7 +108,7 @@ impl State<'_> {
         };
         match kind {
             StateKind::Finished => Vec::new(),
-            StateKind::Running => vec![("To see how far it is".into(), line(["comove", "status", &folder]))],
+            StateKind::Running => vec![("To see how far it is".into(), line(["comove", "status", &folder, "--watch"]))],
             StateKind::Stopped => vec![("To go on".into(), resume())],
             StateKind::Failed => {
                 vec![("To go on".into(), resume()), ("To go on with a changed recipe".into(), run())]
