@@ -32,11 +32,18 @@ pub enum Command {
         /// Where to compute, and for how long
         #[command(flatten)]
         machine: Machine,
+        /// What is shown meanwhile
+        #[command(flatten)]
+        terminal: Terminal,
     },
     /// Say how far the campaign in a folder is
     Status {
         /// The campaign folder
         dir: PathBuf,
+        /// Say it anew every two seconds until the campaign ends: what is being done, and of runs their step, redshift (or
+        /// time), speed, and the time that is left if they go on as in their last steps
+        #[arg(short, long)]
+        watch: bool,
     },
     /// Write the report of the campaign in a folder again
     Report {
@@ -128,6 +135,18 @@ pub struct Machine {
     pub walltime: Option<TimeLimit>,
 }
 
+/// What is shown of a campaign that runs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Terminal {
+    /// Show warnings and errors only; everything is in log.txt
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print what happens to the standard output, as JSON, one object a line: the events of ledger.jsonl and the record of
+    /// every step
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `comove run`.
 #[derive(Debug, Args)]
 pub struct Run {
@@ -140,15 +159,19 @@ pub struct Run {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
-    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them
-    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them; several with commas
+    /// between them
+    #[arg(long, value_name = "STAGE")]
     pub only: Vec<String>,
     /// Do these stages again, though they may be done
-    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    #[arg(long, value_name = "STAGE")]
     pub force: Vec<String>,
     /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
+    /// What is shown meanwhile
+    #[command(flatten)]
+    pub terminal: Terminal,
     /// Print help, and the parameters of the recipe if one is given
     #[arg(short, long)]
     pub help: bool,
@@ -197,6 +220,22 @@ pub struct Explain {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+}
+
+impl Machine {
+    /// What the command line has said of where to compute, to be said again; a wall-clock limit was for once.
+    pub fn arguments(&self) -> Vec<String> {
+        let device = (self.device != ["auto"]).then(|| ["--device".to_owned(), self.device.join(",")]);
+        let number = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
+        let numbers = [
+            number("--jobs", self.jobs.map(|jobs| jobs.to_string())),
+            number("--threads", (self.threads > 0).then(|| self.threads.to_string())),
+            number("--memory", self.memory.map(|gib| gib.to_string())),
+        ];
+        let flags = [(self.keep_going, "--keep-going"), (self.accept_version, "--accept-version")];
+        let flags = flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
+        device.into_iter().chain(numbers.into_iter().flatten()).flatten().chain(flags).collect()
+    }
 }
 
 fn gibibytes(text: &str) -> Result<f64, String> {

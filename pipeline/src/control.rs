@@ -19,7 +19,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The exit code "resumable".
@@ -199,14 +199,15 @@ impl Control {
         Ok(control)
     }
 
-    /// Has the process leave, whatever it is doing then, where a request finds no attention or the time is over.
+    /// Has the process leave, whatever it is doing then, where a request finds no attention or the time is over. `last`:
+    /// what it does before that, if it ends in time.
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses a thread.
-    pub fn enforce(&self, ledger: &Arc<Ledger>) -> Result<(), PipelineError> {
+    pub fn enforce(&self, ledger: &Arc<Ledger>, last: impl FnOnce() + Send + 'static) -> Result<(), PipelineError> {
         let (control, ledger) = (self.clone(), Arc::clone(ledger));
         let thread = std::thread::Builder::new().name("control".into());
-        thread.spawn(move || control.leave_when_overdue(&ledger)).map_err(PipelineError::io(&self.folder))?;
+        thread.spawn(move || control.leave_when_overdue(&ledger, last)).map_err(PipelineError::io(&self.folder))?;
         Ok(())
     }
 
@@ -229,7 +230,7 @@ impl Control {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave_when_overdue(&self, ledger: &Ledger) {
+    fn leave_when_overdue(&self, ledger: &Ledger, last: impl FnOnce() + Send + 'static) {
         let mut unheard_since = None;
         let by = loop {
             std::thread::sleep(LOOK);
@@ -247,6 +248,12 @@ impl Control {
         if let Err(error) = ledger.append(Event::CampaignInterrupted { by: by.clone() }) {
             tracing::error!("{error}");
         }
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            last();
+            let _ = ended.send(()); // nobody waits any more if it took too long
+        });
+        let _ = end.recv_timeout(self.walltime.map_or(LEAVING, |walltime| LEAVING.min(walltime.left().mul_f64(0.8))));
         tracing::error!("{}", PipelineError::Interrupted { folder: self.folder.clone(), by });
         low_level::exit(i32::from(RESUMABLE));
     }

@@ -77,7 +77,7 @@ pub enum PipelineError {
     /// One stage of the campaign failed.
     #[error("{stage}: {source}")]
     Stage {
-        /// Its folder's name.
+        /// Its name, and its folder's.
         stage: String,
         /// Why.
         source: Box<PipelineError>,

@@ -10,7 +10,8 @@
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`trial`] | files that nobody vouches for, read by a child process first |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
-//! | [`progress`], [`logging`], [`control`] | the terminal, the log file, what is asked for from outside |
+//! | [`progress`], [`logging`], [`feed`], [`control`] | the terminal, the log file, what other programs are told, what is asked for from outside |
+//! | [`machine`] | what a process runs on, for provenance |
 //! | [`moment`] | redshift or time: where a run is |
 //! | [`cli`], [`command`] | the command line |
 //! | [`error`] | what can go wrong, and the exit code of each |
@@ -23,10 +24,12 @@ pub mod command;
 pub mod control;
 pub mod error;
 pub mod executor;
+pub mod feed;
 pub mod folder;
 pub mod ledger;
 pub mod lock;
 pub mod logging;
+pub mod machine;
 pub mod moment;
 mod probe;
 pub mod progress;

@@ -1,5 +1,5 @@
 //! The log: everything to `log.txt`, the gist of it to the terminal above the progress lines. What a stage says begins with
-//! its folder's name.
+//! its name.
 
 use crate::error::PipelineError;
 use crate::progress::Progress;
@@ -61,11 +61,11 @@ impl Write for Terminal {
     }
 }
 
-/// Starts logging for this process: to `file`, appended, and briefly to the terminal.
+/// Starts logging for this process: to `file`, appended, and briefly to the terminal; if `quiet`, warnings and errors only.
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn start(file: &Path, progress: &Progress) -> Result<(), PipelineError> {
+pub fn start(file: &Path, progress: &Progress, quiet: bool) -> Result<(), PipelineError> {
     let log = OpenOptions::new().create(true).append(true).open(file).map_err(PipelineError::io(file))?;
     let values = || fmt::format::debug_fn(|line, _, value| write!(line, "{value:?}"));
     let to_file = fmt::layer().event_format(Line { dated: true }).fmt_fields(values()).with_writer(Mutex::new(log));
@@ -75,7 +75,7 @@ pub fn start(file: &Path, progress: &Progress) -> Result<(), PipelineError> {
         .fmt_fields(values())
         .with_ansi(false)
         .with_writer(move || terminal.clone())
-        .with_filter(LevelFilter::INFO);
+        .with_filter(if quiet { LevelFilter::WARN } else { LevelFilter::INFO });
     let subscriber = tracing_subscriber::registry()
         .with(to_file.with_filter(LevelFilter::DEBUG))
         .with(to_terminal)

@@ -3,6 +3,7 @@
 //! A run leaves its outputs here as it writes them. What is held takes at most a quarter of the memory that is there
 //! for it; beyond that, what has not been used for longest goes and is read again when it is asked for.
 
+use crate::progress::Progress;
 use crate::stage::Input;
 use comove_kernels::memory;
 use comove_sim::{Octree, SimError, Snapshot, SnapshotHeader};
@@ -20,9 +21,16 @@ type Held = Vec<(String, Arc<Snapshot>)>;
 #[derive(Clone, Debug, Default)]
 pub struct Snapshots {
     held: Arc<Mutex<Held>>,
+    /// Where reading a file is shown.
+    progress: Progress,
 }
 
 impl Snapshots {
+    /// None yet; reading them is shown at `progress`.
+    pub fn new(progress: &Progress) -> Self {
+        Self { held: Arc::default(), progress: progress.clone() }
+    }
+
     /// The snapshot in a file: as it is held, or read.
     ///
     /// # Errors
@@ -31,7 +39,8 @@ impl Snapshots {
         if let Some(snapshot) = self.held_under(&input.digest) {
             return Ok(snapshot);
         }
-        let snapshot = Arc::new(Snapshot::read(&input.path)?);
+        let line = self.progress.file("reading", &input.path);
+        let snapshot = Arc::new(Snapshot::read_reporting(&input.path, &|fraction| line.fraction(fraction))?);
         self.hold(&input.digest, &snapshot);
         Ok(snapshot)
     }

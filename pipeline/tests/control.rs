@@ -170,6 +170,8 @@ fn a_stage_with_nothing_to_save_is_cut_short() {
     assert!((6.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
     assert!(text.contains("cut short") && text.contains("stopped by the wall time of 10s; `comove resume"), "{text}");
     assert!(place.ends(&["status", "asked"], 0).contains("stopped by the wall time of 10s"));
+    let page = || std::fs::read_to_string(place.path("report.html")).unwrap();
+    assert!(page().contains("Stopped by the wall time of 10s") && page().contains("comove resume "), "{}", page());
 
     let mut slow = place.command(&["resume", "asked"]).spawn().unwrap();
     until("it computes", &mut slow, || place.events("stage_started").len() == 2);
@@ -178,4 +180,5 @@ fn a_stage_with_nothing_to_save_is_cut_short() {
     let text = said(&slow.wait_with_output().unwrap(), 75);
     assert!((4.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
     assert!(text.contains("stopped by SIGTERM; `comove resume asked` continues"), "{text}");
+    assert!(page().contains("Stopped by SIGTERM"), "{}", page());
 }

@@ -14,12 +14,59 @@ use std::path::Path;
 pub struct Report {
     /// Name of the campaign.
     pub title: String,
+    /// How far it is: stands before everything else.
+    pub state: State,
     /// The recipe as it was run; shown folded up.
     pub recipe_text: String,
     /// In reading order.
     pub sections: Vec<Section>,
-    /// Names and values: program version, host, time, digests.
+    /// Names and values: program, device, machine.
     pub provenance: Vec<(String, String)>,
+    /// Names and digests of everything the results rest on; shown folded up.
+    pub digests: Vec<(String, String)>,
+}
+
+/// How far a campaign is, and what can be done about it.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Its kind, by which it is coloured.
+    pub kind: StateKind,
+    /// In a few words.
+    pub headline: String,
+    /// In a sentence or two; may be empty.
+    pub text: String,
+    /// Names of the stages that failed, and what they said.
+    pub failures: Vec<(String, String)>,
+    /// What commands are for, and the commands.
+    pub commands: Vec<(String, String)>,
+    /// Names of all stages, and where they stand; folded up where nothing is left to do.
+    pub stages: Vec<(String, String)>,
+}
+
+/// Kinds of states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateKind {
+    /// Everything is done.
+    #[default]
+    Finished,
+    /// Something is left to do, and nothing is being done.
+    Stopped,
+    /// Something has failed.
+    Failed,
+    /// Somebody works on it.
+    Running,
+}
+
+impl StateKind {
+    /// Its class in the page.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+            Self::Running => "running",
+        }
+    }
 }
 
 /// A part of a report.
@@ -61,6 +108,9 @@ const ROWS: usize = 40;
 /// Rows beyond which a table is folded up.
 const OPEN_ROWS: usize = 15;
 
+/// Sections beyond which the list of them is folded up.
+const LISTED_SECTIONS: usize = 8;
+
 const TEMPLATE: &str = include_str!("report.html");
 
 impl Report {
@@ -70,18 +120,16 @@ impl Report {
     /// [`AnalysisError::Report`].
     pub fn html(&self) -> Result<String, AnalysisError> {
         let sections: Vec<Value> = self.sections.iter().map(section_values).collect();
-        let provenance: Vec<Value> = self
-            .provenance
-            .iter()
-            .map(|(name, value)| context! { name => name.as_str(), value => value.as_str() })
-            .collect();
         let mut environment = Environment::new();
         let page = environment.add_template("report.html", TEMPLATE).and_then(|()| {
             environment.get_template("report.html")?.render(context! {
                 title => self.title.as_str(),
                 recipe => self.recipe_text.as_str(),
+                state => self.state.values(),
+                many_sections => sections.len() > LISTED_SECTIONS,
                 sections => sections,
-                provenance => provenance,
+                provenance => pairs(&self.provenance),
+                digests => pairs(&self.digests),
             })
         });
         page.map_err(|source| AnalysisError::Report { title: self.title.clone(), source })
@@ -94,6 +142,29 @@ impl Report {
     pub fn write(&self, path: &Path) -> Result<(), AnalysisError> {
         write_file(path, self.html()?.as_bytes())
     }
+}
+
+impl State {
+    /// What the template shows of it.
+    fn values(&self) -> Value {
+        context! {
+            class => self.kind.class(),
+            open => self.kind != StateKind::Finished,
+            headline => self.headline.as_str(),
+            text => self.text.as_str(),
+            failures => pairs(&self.failures),
+            commands => pairs(&self.commands),
+            stages => pairs(&self.stages),
+        }
+    }
+}
+
+/// Names and values for the template; a value of several lines keeps them.
+fn pairs(pairs: &[(String, String)]) -> Vec<Value> {
+    let pair = |(name, value): &(String, String)| {
+        context! { name => name.as_str(), value => value.as_str(), lines => value.trim().contains('\n') }
+    };
+    pairs.iter().map(pair).collect()
 }
 
 /// What the template shows of a section.
@@ -146,7 +217,16 @@ mod tests {
                 tables: vec![("The heaviest".into(), table)],
                 images: vec![Image::new(&figure).unwrap()],
             }],
+            state: State {
+                kind: StateKind::Failed,
+                headline: "Failed at z = 3".into(),
+                failures: vec![("Peak <1>".into(), "a.rhai:1:2: no\n  1 | x\n    | ^".into())],
+                commands: vec![("To go on".into(), "comove resume '/a & b'".into())],
+                stages: vec![("The run".into(), "done".into())],
+                ..State::default()
+            },
             provenance: vec![("program".into(), "comove 0.1.0".into())],
+            digests: vec![("evolve-abcdef/output_z0.h5".into(), "0123456789abcdef".repeat(4))],
         }
     }
 
@@ -160,8 +240,13 @@ mod tests {
             assert!(page.contains(part), "{part}");
         }
         assert!(page.contains("data:image/png;base64,iVBORw0KGgo") && page.contains("An &lt;empty&gt; figure"));
-        assert!(page.matches("</pre>").count() == 1 && !page.contains("http") && !page.contains("<script"));
-        assert_eq!(page.matches("<tr>").count(), 1 + 40 + 1);
+        for part in
+            ["class=\"state failed\"", "Peak &lt;1&gt;", "    | ^</pre>", "comove resume &#x27;&#x2f;a &amp; b&#x27;"]
+        {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(page.matches("</pre>").count() == 3 && !page.contains("http") && !page.contains("<script"));
+        assert_eq!(page.matches("<tr>").count(), 1 + 40 + 3);
         if let Some(folder) = std::env::var_os("COMOVE_GALLERY") {
             sample().write(&Path::new(&folder).join("report.html")).unwrap();
         }

@@ -106,6 +106,8 @@ pub struct Undecided {
     pub function: &'static str,
     /// What its folder will be called.
     pub label: String,
+    /// What it will make, in a few words.
+    pub title: String,
     /// What it waits for.
     pub describes: String,
     /// Its options, values that are not known by their names.
@@ -121,6 +123,10 @@ impl Stage for Undecided {
 
     fn label(&self) -> String {
         self.label.clone()
+    }
+
+    fn title(&self) -> String {
+        self.title.clone()
     }
 
     fn describe(&self) -> String {

@@ -3,6 +3,7 @@
 
 pub mod deferred;
 pub mod fingerprint;
+pub mod names;
 pub mod select;
 pub mod walk;
 
@@ -20,18 +21,35 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     stage: Box<dyn Stage>,
     inputs: Vec<Node>,
+    name: Option<String>,
     deferred: Option<(Undecided, Deferred)>,
 }
 
 impl Node {
     /// A stage that reads the results of `inputs`.
     pub fn new(stage: impl Stage + 'static, inputs: Vec<Self>) -> Self {
-        Self(Arc::new(Inner { stage: Box::new(stage), inputs, deferred: None }))
+        Self(Arc::new(Inner { stage: Box::new(stage), inputs, name: None, deferred: None }))
     }
 
     /// What is decided once the results of `inputs` are there.
     pub fn deferred(undecided: Undecided, inputs: Vec<Self>, deferred: Deferred) -> Self {
-        Self(Arc::new(Inner { stage: Box::new(undecided.clone()), inputs, deferred: Some((undecided, deferred)) }))
+        let stage = Box::new(undecided.clone());
+        Self(Arc::new(Inner { stage, inputs, name: None, deferred: Some((undecided, deferred)) }))
+    }
+
+    /// The same with the name that the recipe gives it, if it does. A name decides nothing.
+    ///
+    /// # Panics
+    /// If somebody has the stage already, who would know it without its name.
+    #[must_use]
+    pub fn named(self, name: Option<String>) -> Self {
+        let inner = Arc::into_inner(self.0).expect("a stage is named when it is made");
+        Self(Arc::new(Inner { name, ..inner }))
+    }
+
+    /// What the recipe calls it, if it does; a [`Walk`] has a name for every stage.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
     }
 
     /// How it is decided, if its stage is not known yet.

@@ -51,7 +51,7 @@ impl Choice {
         let mut choice = Self { all: only.is_empty(), ..Self::default() };
         let walk = Walk::where_possible(campaign, folder, history);
         for name in only {
-            for n in find(&walk, name)? {
+            for n in several(&walk, name)? {
                 choice.wanted.insert(walk.path(n).clone());
                 choice.followed.insert(walk.path(n).clone());
             }
@@ -64,7 +64,7 @@ impl Choice {
             }
         }
         for name in force {
-            for n in find(&walk, name)? {
+            for n in several(&walk, name)? {
                 if !choice.wants(walk.path(n)) {
                     let message = format!("--force {name}: nothing that --only names needs it; add it there");
                     return Err(PipelineError::Usage(message));
@@ -95,8 +95,20 @@ fn is_same(walk: &Walk<'_>, n: usize, other: usize) -> bool {
     }
 }
 
-/// The positions of the stages that `text` names: by their number in the plan, their folder, their label (`measure-peak`, or
-/// `peak` alone) or their kind.
+/// The positions of the stages that `text` names, which may be several texts with commas between them; a name of a stage may
+/// hold commas itself.
+fn several(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
+    match find(walk, text) {
+        Err(_) if text.contains(',') => {
+            let parts = text.split(',').map(|part| find(walk, part.trim())).collect::<Result<Vec<_>, _>>()?;
+            Ok(parts.concat())
+        }
+        found => found,
+    }
+}
+
+/// The positions of the stages that `text` names: by their number in the plan, their folder, their name, their label
+/// (`measure-peak`, or `peak` alone) or their kind.
 ///
 /// # Errors
 /// [`PipelineError::Usage`] if there is none, with the nearest name.
@@ -107,7 +119,8 @@ pub fn find(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
         let own = label.strip_prefix(stage.kind()).and_then(|rest| rest.strip_prefix('-')).map(String::from);
         let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
         let number = (n + 1).to_string();
-        [Some(number), folder, own, Some(label), Some(stage.kind().to_owned())].into_iter().flatten()
+        let name = Some(walk.name(n).to_owned());
+        [Some(number), folder, name, own, Some(label), Some(stage.kind().to_owned())].into_iter().flatten()
     };
     let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
     if !found.is_empty() {
@@ -115,6 +128,6 @@ pub fn find(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     }
     let known: Vec<String> = walk.positions().flat_map(names).collect();
     let meant = nearest(text, known.iter().map(String::as_str)).map(|name| format!(", did you mean \"{name}\"?"));
-    let help = meant.unwrap_or_else(|| "; `comove plan` shows their numbers, kinds and folders".into());
+    let help = meant.unwrap_or_else(|| "; `comove plan` shows their numbers, kinds, folders and names".into());
     Err(PipelineError::Usage(format!("no stage \"{text}\"{help}")))
 }

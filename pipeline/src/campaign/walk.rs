@@ -3,12 +3,15 @@
 
 use super::deferred::Deferred;
 use super::fingerprint::fingerprint;
+use super::names::names;
 use super::{Campaign, Node, visit};
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};
+use crate::progress::Progress;
 use crate::recipe::RecipeError;
 use crate::stage::result::digest_of_input;
 use crate::stage::{Input, Stage, StageResult};
+use std::cell::OnceCell;
 use std::path::{Path as FilePath, PathBuf};
 
 /// Where a stage comes from: its place in the campaign; of one that is decided on later the path of that decision and its
@@ -92,6 +95,7 @@ impl Resolved {
 pub struct Walk<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,
+    progress: Progress,
     /// The stages as the recipe has them.
     nodes: Vec<Node>,
     /// What stages have become that had to wait for a value.
@@ -100,6 +104,8 @@ pub struct Walk<'a> {
     paths: Vec<Path>,
     /// The further stages of those that are decided.
     further: Vec<Option<Vec<usize>>>,
+    /// What they are called, until there are more of them or more is known of one.
+    names: OnceCell<Vec<String>>,
     inputs: Vec<Vec<usize>>,
     resolved: Vec<Option<Resolved>>,
     results: Vec<Option<StageResult>>,
@@ -113,10 +119,12 @@ impl<'a> Walk<'a> {
         let mut walk = Self {
             campaign,
             folder: folder.into(),
+            progress: Progress::default(),
             nodes: Vec::new(),
             made: Vec::new(),
             paths: Vec::new(),
             further: Vec::new(),
+            names: OnceCell::new(),
             inputs: Vec::new(),
             resolved: Vec::new(),
             results: Vec::new(),
@@ -128,7 +136,14 @@ impl<'a> Walk<'a> {
         walk
     }
 
+    /// The same, which shows at `progress` what it reads.
+    #[must_use]
+    pub fn shown(self, progress: &Progress) -> Self {
+        Self { progress: progress.clone(), ..self }
+    }
+
     /// The same, in which runs that an earlier version has made are continued: `--accept-version`.
+    #[must_use]
     pub fn accepting_older(self, accept_older: bool) -> Self {
         Self { accept_older, ..self }
     }
@@ -150,7 +165,7 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// As [`Walk::look`].
     pub fn through(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Result<Self, PipelineError> {
-        let mut walk = Self::new(campaign, folder);
+        let mut walk = Self::new(campaign, folder).shown(&Progress::on_terminal());
         let mut n = 0;
         while n < walk.positions().end {
             walk.look(n, history)?;
@@ -159,15 +174,21 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
+    /// Looks at every stage, those that are decided on the way among them; by stage what hinders looking at it, if anything
+    /// does.
+    pub fn look_at_all(&mut self, history: &History) -> Vec<Option<PipelineError>> {
+        let mut hindrances = Vec::new();
+        while hindrances.len() < self.positions().end {
+            hindrances.push(self.look(hindrances.len(), history).err());
+        }
+        hindrances
+    }
+
     /// A walk that has looked at every stage that can be looked at: what hinders others is for those who need them.
     pub fn where_possible(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Self {
-        let mut walk = Self::new(campaign, folder);
-        let mut n = 0;
-        while n < walk.positions().end {
-            // the error is met again where the stage is to be done
-            let _ = walk.look(n, history);
-            n += 1;
-        }
+        let mut walk = Self::new(campaign, folder).shown(&Progress::on_terminal());
+        // the errors are met again where the stages are to be done
+        let _ = walk.look_at_all(history);
         walk
     }
 
@@ -180,6 +201,11 @@ impl<'a> Walk<'a> {
     /// Finds out anew what stage `n` is: what an earlier version has made of it was forgotten.
     pub fn resolve_again(&mut self, n: usize) {
         (self.resolved[n], self.results[n]) = (None, None);
+    }
+
+    /// The campaign's folder.
+    pub fn folder(&self) -> &FilePath {
+        &self.folder
     }
 
     /// Every stage's position; there may be more after one was looked at.
@@ -212,9 +238,26 @@ impl<'a> Walk<'a> {
         self.further[n].as_deref()
     }
 
+    /// What it is called for a reader, among the stages that are known by now.
+    pub fn name(&self, n: usize) -> &str {
+        let named = || {
+            let stages: Vec<_> = self.positions().map(|n| (self.node(n), self.reads(n))).collect();
+            names(&stages)
+        };
+        &self.names.get_or_init(named)[n]
+    }
+
     /// The positions of what it needs.
     pub fn inputs(&self, n: usize) -> &[usize] {
         &self.inputs[n]
+    }
+
+    /// The positions of those among them whose results it reads; for the others it has waited to be decided.
+    fn reads(&self, n: usize) -> &[usize] {
+        match self.nodes[n].decision() {
+            Some((_, Deferred::Stage { own, .. })) => &self.inputs[n][..*own],
+            _ => &self.inputs[n],
+        }
     }
 
     /// What there has to be so that there is this stage, or its result: its inputs, and the stage that has decided on it.
@@ -232,6 +275,11 @@ impl<'a> Walk<'a> {
     /// What it has left, once it has been seen to be done.
     pub fn result(&self, n: usize) -> Option<&StageResult> {
         self.results[n].as_ref()
+    }
+
+    /// Whether there was nothing left to do of it when it was looked at.
+    pub fn is_done(&self, n: usize) -> bool {
+        matches!(self.standing(n), Standing::Given | Standing::Decided | Standing::Done)
     }
 
     /// Where it stood when it was looked at.
@@ -268,7 +316,7 @@ impl<'a> Walk<'a> {
         let node = self.node(n).clone();
         let stage = node.stage();
         if self.results[n].is_none()
-            && let Some(given) = stage.given(history)
+            && let Some(given) = stage.given(history, &self.progress)
         {
             self.results[n] = Some(given?);
         }
@@ -324,21 +372,19 @@ impl<'a> Walk<'a> {
                 self.further[n] = Some(wanted.iter().map(position).collect());
             }
         }
+        self.names.take();
         Ok(true)
     }
 
     /// What stage `n` reads among the results of those before it; `None` if not all of them are there.
     fn resolve(&self, n: usize, history: &History) -> Result<Option<Resolved>, PipelineError> {
         let stage = self.stage(n);
-        let own = match self.nodes[n].decision() {
-            Some((_, Deferred::Stage { own, .. })) => *own,
-            _ => self.inputs[n].len(),
-        };
-        let results: Option<Vec<&StageResult>> =
-            self.inputs[n][..own].iter().map(|&input| self.result(input)).collect();
+        let results: Option<Vec<&StageResult>> = self.reads(n).iter().map(|&input| self.result(input)).collect();
         let Some(results) = results else { return Ok(None) };
         let inputs = results.into_iter().map(|result| stage.reads(result)).collect::<Result<Vec<_>, _>>()?;
-        let file = |path: PathBuf| Ok(Artefact { digest: digest_of_input(&path)?, file: path.display().to_string() });
+        let file = |path: PathBuf| {
+            Ok(Artefact { digest: digest_of_input(&path, &self.progress)?, file: path.display().to_string() })
+        };
         let files = stage.files().into_iter().map(file).collect::<Result<Vec<_>, PipelineError>>()?;
         let read = inputs.iter().flatten().map(|input| input.content.as_str());
         let digests: Vec<&str> = files.iter().map(|file| file.digest.as_str()).chain(read).collect();

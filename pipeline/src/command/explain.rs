@@ -1,16 +1,17 @@
 //! `comove explain`: why a stage would be done, or done again.
 
 use super::{plan, print, standing};
+use crate::campaign::names::leaves;
 use crate::campaign::select::find;
 use crate::campaign::{Resolved, Standing, Walk};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};
 use crate::moment::list;
+use crate::progress::Progress;
 use crate::stage::Stage;
 use crate::stage::result::digest_of;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Prints it.
@@ -42,7 +43,7 @@ impl Explanation<'_> {
         self.walk.look(n, self.history)?;
         let stage = self.walk.stage(n);
         let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
-        print(&format!("{:>3}  {}{folder}: {}", n + 1, stage.kind(), stage.describe()));
+        print(&format!("{:>3}  {}{folder}\n     {}: {}", n + 1, stage.kind(), self.walk.name(n), stage.describe()));
         let (lines, causes) = self.reasons(n);
         lines.iter().for_each(|line| print(&format!("     {line}")));
         causes.into_iter().try_for_each(|cause| self.stage(cause, said))
@@ -84,11 +85,12 @@ impl Explanation<'_> {
         let made = known.artefacts.iter().flatten().map(|made| (made.file.clone(), made.digest.clone()));
         let made = made.chain(stage.snapshots(known).into_iter().map(|s| (s.file, s.digest)));
         let folder = self.dir.join(&resolved.folder);
-        let damaged = made.filter_map(|(file, digest)| match digest_of(&folder.join(&file)) {
-            Ok(found) if found == digest => None,
-            Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
-            Err(error) => Some(format!("would be done again: {error}")),
-        });
+        let damaged =
+            made.filter_map(|(file, digest)| match digest_of(&folder.join(&file), &Progress::on_terminal()) {
+                Ok(found) if found == digest => None,
+                Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
+                Err(error) => Some(format!("would be done again: {error}")),
+            });
         let damaged: Vec<String> = damaged.collect();
         if damaged.is_empty() { vec!["done, and all its files are as they were written".into()] } else { damaged }
     }
@@ -115,7 +117,7 @@ impl Explanation<'_> {
                 });
             }
             let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
-            match candidates.into_iter().find(|input| input.is_whole().unwrap_or(false)) {
+            match candidates.into_iter().find(|input| input.is_whole(&Progress::on_terminal()).unwrap_or(false)) {
                 Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),
                 None => lines.extend(run.why_anew(known).map(|why| format!("{why}: it starts anew"))),
             }
@@ -184,22 +186,6 @@ fn differences(before: &Identity, now: &Identity) -> Vec<String> {
         });
     }
     lines
-}
-
-/// The values of a tree of maps, by their names joined with dots.
-fn leaves(value: &Value) -> BTreeMap<String, Value> {
-    fn visit(name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>) {
-        match value {
-            Value::Object(map) => {
-                let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-                map.iter().for_each(|(inner, value)| visit(&below(inner), value, leaves));
-            }
-            value => _ = leaves.insert(name.to_owned(), value.clone()),
-        }
-    }
-    let mut found = BTreeMap::new();
-    visit("", value, &mut found);
-    found
 }
 
 #[cfg(test)]

@@ -27,11 +27,12 @@ use std::path::{Path, PathBuf};
 pub fn execute(cli: Cli) -> Result<(), PipelineError> {
     match cli.command {
         Command::Run(arguments) => run::run(arguments),
-        Command::Resume { dir, machine } => run::resume(&dir, &machine),
+        Command::Resume { dir, machine, terminal } => run::resume(&dir, &machine, terminal),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Clean { dir, yes } => clean::clean(&dir, yes),
-        Command::Status { dir } => status::status(&dir),
+        Command::Status { dir, watch: false } => status::status(&dir),
+        Command::Status { dir, watch: true } => status::watch(&dir),
         Command::Report { dir } => report::report(&dir),
         Command::Inspect { file } => inspect::inspect(&file),
         Command::Check(arguments) => check::check(arguments),

@@ -6,6 +6,7 @@ use crate::campaign::{Standing, Walk};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{History, StageHistory};
+use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::stage::{Input, Memory, Stage};
 use comove_kernels::Device;
@@ -32,45 +33,52 @@ pub(super) struct Line {
 
 /// One entry a stage of the campaign in `folder`, which need not be there.
 pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result<Vec<Line>, PipelineError> {
-    let device = Device::cpu(1)?;
-    let mut walk = Walk::new(&recipe.campaign, folder);
-    let mut lines = Vec::new();
-    let mut at = 0..;
-    while let Some(n) = at.next().filter(|n| *n < walk.positions().end) {
+    let (device, progress) = (Device::cpu(1)?, Progress::on_terminal());
+    // names are known once all stages are
+    let walk = Walk::through(&recipe.campaign, folder, history)?;
+    let line = |n: usize| {
+        let (stage, standing) = (walk.stage(n), walk.standing(n));
         let mut begun = None;
-        let standing = walk.look(n, history)?;
-        let stage = walk.stage(n);
         let state = match (standing, walk.resolved(n)) {
             (_, Some(resolved)) => {
                 let known = history.stage(&resolved.fingerprint);
                 let own = folder.join(&resolved.folder);
-                let from =
-                    if standing == Standing::Done { None } else { goes_on_from(stage, &own, known, &resolved.inputs) };
+                let from = if standing == Standing::Done {
+                    None
+                } else {
+                    goes_on_from(stage, &own, known, &resolved.inputs, &progress)
+                };
                 let state = state_of(stage, known, standing, from.as_ref());
                 begun = from.and_then(octree);
                 let older = resolved.older.as_ref().map(|older| format!("; {}", older.advice(stage)));
                 format!("{state} ({}){}", resolved.folder, older.unwrap_or_default())
             }
             (Standing::Given, None) => "given".to_owned(),
-            (Standing::Decided, None) => match walk.further(n) {
-                Some([]) | None => "decided: nothing further".to_owned(),
-                Some(further) => {
-                    let numbers: Vec<String> = further.iter().map(|n| (n + 1).to_string()).collect();
-                    format!("decided: stage {}", numbers.join(" and "))
-                }
-            },
+            (Standing::Decided, None) => decided(&walk, n),
             (_, None) if walk.is_undecided(n) => format!("decided after {}", missing(&walk, n)),
             (_, None) => {
                 let after: Vec<String> = walk.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
                 format!("to do, after {}", after.join(" and "))
             }
         };
-        let done = walk.result(n).is_some() || standing == Standing::Decided;
+        let done = walk.is_done(n);
         let memory = if done { String::new() } else { memory_of(stage, &device, begun.as_ref()) };
-        let text = format!("{:>3}  {:<16} {state}\n     {}{memory}", n + 1, stage.kind(), stage.describe());
-        lines.push(Line { text, done });
+        let text =
+            format!("{:>3}  {:<16} {state}\n     {}: {}{memory}", n + 1, stage.kind(), walk.name(n), stage.describe());
+        Line { text, done }
+    };
+    Ok(walk.positions().map(line).collect())
+}
+
+/// What a stage has decided on, by the numbers of the further stages.
+pub(super) fn decided(walk: &Walk<'_>, n: usize) -> String {
+    match walk.further(n) {
+        Some([]) | None => "decided: nothing further".to_owned(),
+        Some(further) => {
+            let numbers: Vec<String> = further.iter().map(|n| (n + 1).to_string()).collect();
+            format!("decided: stage {}", numbers.join(" and "))
+        }
     }
-    Ok(lines)
 }
 
 /// What a stage that is undecided waits for, by the names that the recipe gives.
@@ -81,9 +89,15 @@ pub(super) fn missing(walk: &Walk<'_>, n: usize) -> String {
 }
 
 /// The snapshot that a run in the folder `own` would go on from: the first that is whole, as when it runs.
-fn goes_on_from(stage: &dyn Stage, own: &Path, history: Option<&StageHistory>, inputs: &[Vec<Input>]) -> Option<Input> {
+fn goes_on_from(
+    stage: &dyn Stage,
+    own: &Path,
+    history: Option<&StageHistory>,
+    inputs: &[Vec<Input>],
+    progress: &Progress,
+) -> Option<Input> {
     let candidates = stage.goes_on_from(own, history.unwrap_or(&StageHistory::default()), inputs);
-    candidates.into_iter().find(|input| input.is_whole().unwrap_or(false))
+    candidates.into_iter().find(|input| input.is_whole(progress).unwrap_or(false))
 }
 
 /// The octree of a snapshot, and its file's name.

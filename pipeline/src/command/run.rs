@@ -1,15 +1,18 @@
 //! `comove run` and `comove resume`.
 
-use super::{directory, evaluated, given, happened, print, read, report, stored};
+use super::report::Writer;
+use super::{directory, evaluated, given, happened, print, read, stored};
 use crate::campaign::select::Choice;
-use crate::cli::{self, Cli, Machine};
+use crate::cli::{self, Cli, Machine, Terminal};
 use crate::control::{Control, Walltime};
 use crate::error::PipelineError;
 use crate::executor::{Executor, Slots};
+use crate::feed::Feed;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
 use crate::logging;
+use crate::machine::Host;
 use crate::progress::Progress;
 use crate::recipe::{self, Recipe};
 use crate::snapshots::Snapshots;
@@ -21,6 +24,17 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What a process is to do, in the folder that it has locked.
+struct Task {
+    recipe: Recipe,
+    folder: CampaignFolder,
+    choice: Choice,
+    slots: Slots,
+    /// When the process did.
+    began: Instant,
+    _lock: Lock,
+}
 
 /// Runs a recipe's campaign.
 pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
@@ -41,17 +55,18 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    campaign(&recipe, &folder, choice, slots, &arguments.machine, began, lock)
+    let task = Task { recipe, folder, choice, slots, began, _lock: lock };
+    campaign(task, &arguments.machine, arguments.terminal)
 }
 
 /// Goes on with the campaign in a folder.
-pub(super) fn resume(dir: &Path, machine: &Machine) -> Result<(), PipelineError> {
+pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal) -> Result<(), PipelineError> {
     let began = Instant::now();
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    let choice = Choice::all();
-    campaign(&recipe, &folder, choice, slots(machine)?, machine, began, lock)
+    let task = Task { recipe, folder, choice: Choice::all(), slots: slots(machine)?, began, _lock: lock };
+    campaign(task, machine, terminal)
 }
 
 fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
@@ -61,17 +76,10 @@ fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
     Slots::new(&machine.device, machine.threads, machine.jobs.map(NonZeroUsize::get), limit)
 }
 
-fn campaign(
-    recipe: &Recipe,
-    folder: &CampaignFolder,
-    choice: Choice,
-    slots: Slots,
-    machine: &Machine,
-    began: Instant,
-    _lock: Lock,
-) -> Result<(), PipelineError> {
-    let progress = Progress::on_terminal();
-    logging::start(&folder.log(), &progress)?;
+fn campaign(task: Task, machine: &Machine, terminal: Terminal) -> Result<(), PipelineError> {
+    let Task { recipe, folder, choice, slots, began, _lock } = task;
+    let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
+    logging::start(&folder.log(), &progress, terminal.quiet)?;
     // on the terminal it is already
     recipe.printed.iter().for_each(|line| tracing::debug!("{line}"));
     let job_end = std::env::var(Walltime::JOB_END).ok();
@@ -83,20 +91,25 @@ fn campaign(
     let within = walltime.map(|walltime| format!(", {}", walltime.announced())).unwrap_or_default();
     let (name, dir) = (&recipe.campaign.name, folder.path().display());
     tracing::info!("campaign \"{name}\" in {dir} on {}{within}", slots.describe());
-    let ledger = Arc::new(Ledger::open(&folder.ledger())?);
-    control.enforce(&ledger)?;
+    let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(Feed { is_on: terminal.json }));
+    let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
+    let (recipe, folder) = (&writer.recipe, &writer.folder);
+    let last = Arc::clone(&writer);
+    control.enforce(&ledger, move || _ = last.write_or_say())?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
         program: concat!("comove ", env!("CARGO_PKG_VERSION")).into(),
         device: format!("{}; {}", slots.describe(), slots.any().class()),
         process: process(),
+        machine: Some(Host::this()),
+        options: machine.arguments(),
     })?;
     let executor = Executor {
         campaign: &recipe.campaign,
         folder,
         ledger: &ledger,
-        snapshots: Snapshots::default(),
+        snapshots: Snapshots::new(&progress),
         progress: &progress,
         control: &control,
         recipe: &recipe.source.text,
@@ -108,15 +121,16 @@ fn campaign(
     if let Err(error) = &outcome {
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
-    let page = match report::write(recipe, folder, &ledger.history()) {
-        Ok(page) => format!("; the report is {}", page.display()),
+    let page = writer.write_or_say();
+    let page = page.map(|page| format!("the report is {}", page.display()));
+    let results = match outcome {
+        Ok(results) => results,
         Err(error) => {
-            tracing::warn!("there is no report: {error}; `comove report {}` writes it", folder.path().display());
-            String::new()
+            page.into_iter().for_each(|page| tracing::info!("{page}"));
+            return Err(error);
         }
     };
-    let results = outcome?;
-    tracing::info!("done{page}");
+    tracing::info!("done{}", page.map(|page| format!("; {page}")).unwrap_or_default());
     for line in whereabouts(folder.path(), &results) {
         tracing::info!("{line}");
     }

@@ -1,11 +1,24 @@
-//! `comove status`: how far a campaign is.
+//! `comove status`: how far a campaign is, once or as long as somebody works on it.
 
 use super::{plan, print, stored};
+use crate::campaign::{Standing, Walk};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::ledger::{Event, history};
+use crate::ledger::{Event, History, history};
 use crate::lock::Lock;
+use crate::moment::Moment;
+use crate::progress::{Progress, rate};
+use crate::stage::evolve::{Evolve, steps};
+use indicatif::HumanDuration;
+use std::io::{IsTerminal, Write, stdout};
 use std::path::Path;
+use std::time::Duration;
+
+/// How often `--watch` looks.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Clears a terminal.
+const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
 
 /// Prints it.
 pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
@@ -14,18 +27,117 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let (recipe, _) = stored(&folder)?;
     let lines = plan::lines(&recipe, &history, folder.path())?;
     let to_do = lines.iter().filter(|line| !line.done).count();
-    let now = match (Lock::holder(folder.path()), &history.ending) {
-        (Some(holder), _) => format!("running: {holder}"),
-        (None, _) if to_do == 0 => "finished".into(),
-        (None, Some(Event::CampaignFinished {})) => format!(
-            "finished once, but {to_do} of {} stages are to do with this program and these input files; `comove resume` \
-             does them",
-            lines.len()
-        ),
-        (None, Some(Event::CampaignInterrupted { by })) => format!("stopped by {by}; `comove resume` goes on"),
-        (None, _) => "not running and not finished; `comove resume` goes on".into(),
-    };
+    let now = state(Lock::holder(folder.path()), &history, lines.len(), to_do);
     print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
     lines.iter().for_each(|line| print(&line.text));
     Ok(())
+}
+
+/// The state of a campaign of so many stages, of which so many are to do.
+fn state(holder: Option<String>, history: &History, stages: usize, to_do: usize) -> String {
+    match (holder, &history.ending) {
+        (Some(holder), _) => format!("running: {holder}"),
+        (None, _) if to_do == 0 => "finished".into(),
+        (None, Some(Event::CampaignFinished {})) => format!(
+            "finished once, but {to_do} of {stages} stages are to do with this program and these input files; `comove \
+             resume` does them"
+        ),
+        (None, Some(Event::CampaignInterrupted { by })) => format!("stopped by {by}; `comove resume` goes on"),
+        (None, _) => "not running and not finished; `comove resume` goes on".into(),
+    }
+}
+
+/// Prints it every two seconds, until nobody works on the campaign. What is read from outside is read once.
+pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
+    let folder = CampaignFolder::open(dir)?;
+    let (recipe, _) = stored(&folder)?;
+    let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(&Progress::on_terminal());
+    loop {
+        // in this order what the last process has written last is seen
+        let holder = Lock::holder(folder.path());
+        let (history, _) = history::read(&folder.ledger())?;
+        let hindrances = walk.look_at_all(&history);
+        let lines: Vec<String> = walk.positions().map(|n| line(&walk, n, &hindrances[n], &history)).collect();
+        let (stages, to_do) = (lines.len(), walk.positions().filter(|&n| !walk.is_done(n)).count());
+        let is_over = holder.is_none();
+        let now = state(holder, &history, stages, to_do);
+        let done = stages - to_do;
+        let head =
+            format!("campaign \"{}\" in {}: {now}; {done} of {stages} stages", recipe.campaign.name, dir.display());
+        let clear = if stdout().is_terminal() { CLEAR } else { "" };
+        let text = format!("{clear}{head}\n{}\n", lines.join("\n"));
+        // a reader that has gone away has seen enough
+        if writeln!(stdout(), "{text}").is_err() || is_over {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// A stage in a line: its number and name, and what it is at.
+fn line(walk: &Walk<'_>, n: usize, hindrance: &Option<PipelineError>, history: &History) -> String {
+    let known = walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
+    let state = match (hindrance, walk.standing(n)) {
+        (Some(error), _) => error.to_string(),
+        (None, Standing::Given) => "given".into(),
+        (None, Standing::Done) => match walk.stage(n).as_run().zip(known).and_then(|(run, known)| run.stop(known)) {
+            Some(stop) => format!("done, ended by its stop rule {stop}"),
+            None => "done".into(),
+        },
+        (None, Standing::Decided) => plan::decided(walk, n),
+        (None, Standing::Waiting) if walk.is_undecided(n) => format!("decided after {}", plan::missing(walk, n)),
+        (None, Standing::Waiting) => "waits".into(),
+        (None, Standing::ToDo) => {
+            let resolved = walk.resolved(n).expect("it is to do");
+            let is_at_work = history.at_work.contains(&resolved.fingerprint);
+            let way = walk.stage(n).as_run();
+            let way = way.and_then(|run| way_of(&walk.folder().join(&resolved.folder), run, is_at_work));
+            let failure = known.and_then(|known| known.failure.as_ref());
+            match (way, is_at_work, failure) {
+                (Some(way), true, _) => way,
+                (None, true, _) => "being done".into(),
+                (_, false, Some(failure)) => format!("failed: {failure}"),
+                (Some(way), false, None) => format!("begun: {way}"),
+                (None, false, None) => "to do".into(),
+            }
+        }
+    };
+    format!("{:>3}  {}: {state}", n + 1, walk.name(n))
+}
+
+/// How far the records of a run in `folder` go: step, redshift or time, speed, and while it steps the time that is left,
+/// which a stop rule may shorten.
+fn way_of(folder: &Path, run: &Evolve, is_at_work: bool) -> Option<String> {
+    let records = steps::last(folder);
+    let last = records.last()?;
+    let here = format!("step {}, {}, {}", last.step, Moment::after(last).brief(), rate(last));
+    let steps: Vec<_> = records.iter().map(|record| (Moment::after(record), record.timing.total())).collect();
+    match time_left(&steps, run.end).filter(|_| is_at_work) {
+        Some(left) if run.hooks.stop_when.is_some() => Some(format!("{here}, at most {} left", HumanDuration(left))),
+        Some(left) => Some(format!("{here}, {} left", HumanDuration(left))),
+        None => Some(here),
+    }
+}
+
+/// The time that a run takes to its end if it goes on as in these steps: where each led, and its seconds.
+fn time_left(steps: &[(Moment, f64)], end: Moment) -> Option<Duration> {
+    let [(first, _), .., (last, _)] = steps else { return None };
+    let fraction = end.fraction(first.now(), last.now());
+    let seconds: f64 = steps[1..].iter().map(|(_, seconds)| seconds).sum();
+    Duration::try_from_secs_f64(seconds * (1.0 - fraction).max(0.0) / fraction).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From z = 3 to z = 1 the expansion is by a factor of two, from there to z = 0 by another one.
+    #[test]
+    fn the_time_left_is_that_of_the_last_steps() {
+        let steps = [3.0, 2.0, 1.0].map(|z| (Moment::Redshift(z), 10.0));
+        let left = |steps: &[_], z| time_left(steps, Moment::Redshift(z));
+        assert!((left(&steps, 0.0).unwrap().as_secs_f64() - 20.0).abs() < 1e-9);
+        assert_eq!((left(&steps[..1], 0.0), left(&steps, 1.0)), (None, Some(Duration::ZERO)));
+        assert_eq!(left(&[steps[2], steps[2]], 0.0), None, "who does not move never arrives");
+    }
 }

@@ -15,6 +15,8 @@ use std::io::ErrorKind;
 pub(super) struct Job {
     /// What is to be done.
     pub(super) node: Node,
+    /// What it is called.
+    pub(super) name: String,
     /// Where, and with which inputs.
     pub(super) resolved: Resolved,
     /// Where a run computes.
@@ -28,7 +30,7 @@ impl Job {
     /// [`PipelineError`].
     pub(super) fn execute(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let resolved = &self.resolved;
-        let _span = tracing::info_span!("stage", folder = %resolved.folder).entered();
+        let _span = tracing::info_span!("stage", name = %self.name).entered();
         let _phase = match self.node.stage().kind() {
             "evolve" => tracing::Span::none(),
             kind if kind.starts_with("ic_") => tracing::trace_span!(target: comove_sim::PHASE, "initial"),
@@ -36,7 +38,7 @@ impl Job {
         }
         .entered();
         let folder = executor.folder.path().join(&resolved.folder);
-        let progress = executor.progress.job(&resolved.folder);
+        let progress = executor.progress.job(&self.name);
         let mut work = Work {
             campaign: executor.folder.path(),
             folder: folder.clone(),
@@ -52,7 +54,7 @@ impl Job {
             recipe: executor.recipe,
         };
         let files = self.node.stage().execute(&mut work)?;
-        let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file))?, file });
+        let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file), executor.progress)?, file });
         let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
         executor.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
     }
@@ -64,9 +66,9 @@ impl Job {
     pub(super) fn begin(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let (stage, resolved) = (self.node.stage(), &self.resolved);
         let folder = executor.folder.path().join(&resolved.folder);
-        tracing::info!("{}: {}", resolved.folder, stage.describe());
+        tracing::info!("{} ({}): {}", self.name, resolved.folder, stage.describe());
         if let Some(older) = &resolved.older {
-            tracing::warn!("{}: {}; this one does not", resolved.folder, older.advice(stage));
+            tracing::warn!("{} ({}): {}; this one does not", self.name, resolved.folder, older.advice(stage));
         }
         std::fs::create_dir_all(&folder)
             .and_then(|()| complete_file::remove_leftovers(&folder))
@@ -75,6 +77,7 @@ impl Job {
             fingerprint: resolved.fingerprint.clone(),
             folder: resolved.folder.clone(),
             kind: stage.kind().into(),
+            name: self.name.clone(),
             identity: Some(resolved.identity(stage, executor.folder.path())),
         })
     }
@@ -92,7 +95,7 @@ pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor
     let snapshots = snapshots.iter().map(|s| (&s.file, &s.digest));
     let artefacts = history.artefacts.iter().flatten().map(|a| (&a.file, &a.digest));
     for (file, digest) in snapshots.chain(artefacts) {
-        let reason = match digest_of(&folder.join(file)) {
+        let reason = match digest_of(&folder.join(file), executor.progress) {
             Ok(found) if found == *digest => continue,
             Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
             Err(PipelineError::Io { source, .. }) => source.to_string(),

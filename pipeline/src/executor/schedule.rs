@@ -84,7 +84,8 @@ struct Running {
     /// The stages that are done by it, the same by their fingerprint.
     stages: Vec<usize>,
     fingerprint: String,
-    folder: String,
+    /// Their name and folder.
+    title: String,
     /// What it has of a device, if it is a run.
     place: Option<Place>,
     /// Bytes of the host that it may take.
@@ -97,7 +98,8 @@ struct Running {
 
 impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
-        let walk = Walk::new(executor.campaign, executor.folder.path()).accepting_older(executor.accept_version);
+        let walk = Walk::new(executor.campaign, executor.folder.path()).shown(executor.progress);
+        let walk = walk.accepting_older(executor.accept_version);
         let stages: Vec<Course> = walk.positions().map(|n| Course::new(executor, walk.path(n))).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
         let (begun, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
@@ -128,8 +130,8 @@ impl<'a> Schedule<'a> {
                 Ok(None) => {}
                 Err(error) => {
                     let resolved = self.walk.resolved(n).expect("it is to do");
-                    let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
-                    self.attempted(&[n], fingerprint, &folder, error);
+                    let (fingerprint, title) = (resolved.fingerprint.clone(), self.title(n, resolved));
+                    self.attempted(&[n], fingerprint, &title, error);
                 }
             }
         }
@@ -172,7 +174,7 @@ impl<'a> Schedule<'a> {
             }
             Ok(standing) => {
                 if let (Standing::Done, Some(resolved)) = (standing, self.walk.resolved(n)) {
-                    tracing::info!("{}: done before", resolved.folder);
+                    tracing::info!("{}: done before", self.title(n, resolved));
                 }
                 self.done(n);
                 false
@@ -188,7 +190,7 @@ impl<'a> Schedule<'a> {
     fn decided(&mut self, n: usize) {
         self.done(n);
         let further = self.stages.len()..self.walk.positions().end;
-        tracing::info!("{} decided on {} further stages", self.walk.stage(n).label(), further.len());
+        tracing::info!("{}: {} further stages", self.walk.name(n), further.len());
         for n in further {
             self.stages.push(Course::new(self.executor, self.walk.path(n)));
             self.total.more(u64::from(self.stages[n].state == State::Left));
@@ -259,7 +261,7 @@ impl<'a> Schedule<'a> {
         }
         tracing::warn!(
             "{}: made by version {made_by} of {}, continued by version {continued_by}; CHANGELOG says what they differ in",
-            resolved.folder,
+            self.title(n, resolved),
             stage.kind(),
         );
         ledger.append(Event::VersionAccepted { fingerprint: resolved.fingerprint.clone(), made_by, continued_by })
@@ -291,9 +293,9 @@ impl<'a> Schedule<'a> {
         let stages = self.same(n);
         let node = self.joined(&stages);
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
-        let (fingerprint, folder) = (resolved.fingerprint.clone(), resolved.folder.clone());
+        let (fingerprint, title) = (resolved.fingerprint.clone(), self.title(n, &resolved));
         let forgets = self.begun.insert(fingerprint.clone()) && self.stages[n].forced;
-        let job = Job { node, resolved, device };
+        let job = Job { node, name: self.walk.name(n).into(), resolved, device };
         let forgotten = if forgets { forget(&job.resolved, self.executor) } else { Ok(()) };
         if let Err(error) = forgotten.and_then(|()| job.begin(self.executor)) {
             self.give_back(place, memory);
@@ -302,7 +304,7 @@ impl<'a> Schedule<'a> {
         stages.iter().for_each(|&n| self.stages[n].state = State::Running);
         let beside = !self.running.is_empty();
         self.running.values_mut().for_each(|running| running.beside = true);
-        self.running.insert(n, Running { stages, fingerprint, folder, place, memory, alone, beside });
+        self.running.insert(n, Running { stages, fingerprint, title, place, memory, alone, beside });
         self.total.running(self.running.len());
         Ok(Some(job))
     }
@@ -357,6 +359,11 @@ impl<'a> Schedule<'a> {
         self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.has_all(history))
     }
 
+    /// How stage `n` is named in the log: for a reader, and by its folder.
+    fn title(&self, n: usize, resolved: &Resolved) -> String {
+        format!("{} ({})", self.walk.name(n), resolved.folder)
+    }
+
     /// What does all of these, which are the same: of runs one that ends where the last of them does, with the outputs of all.
     fn joined(&self, stages: &[usize]) -> Node {
         let runs: Vec<&Evolve> = stages.iter().filter_map(|&n| self.walk.stage(n).as_run()).collect();
@@ -365,7 +372,7 @@ impl<'a> Schedule<'a> {
 
     /// Takes in how a job has ended.
     pub(super) fn ended(&mut self, number: usize, outcome: Result<(), PipelineError>) {
-        let Running { stages, fingerprint, folder, place, memory, beside, .. } =
+        let Running { stages, fingerprint, title, place, memory, beside, .. } =
             self.running.remove(&number).expect("it was begun");
         self.total.running(self.running.len());
         let whole = place.as_ref().is_none_or(|place| place.whole);
@@ -375,7 +382,7 @@ impl<'a> Schedule<'a> {
                 for &n in &stages {
                     match self.walk.look(n, &self.executor.ledger.history()) {
                         Ok(Standing::Done) => self.done(n),
-                        Ok(standing) => unreachable!("{folder} has ended and is {standing:?}"),
+                        Ok(standing) => unreachable!("{title} has ended and is {standing:?}"),
                         Err(error) => self.failed(&[n], error),
                     }
                 }
@@ -388,17 +395,17 @@ impl<'a> Schedule<'a> {
                 }
             }
             Err(PipelineError::NoRoom { source, .. }) if !whole || beside => {
-                tracing::warn!("{folder}: {source}; it goes on when it has the device for itself");
+                tracing::warn!("{title}: {source}; it goes on when it has the device for itself");
                 self.again(&stages);
                 stages.iter().for_each(|&n| self.stages[n].alone = true);
             }
             Err(error) => {
                 let (there, lacking): (Vec<_>, Vec<_>) = stages.iter().partition(|&&n| self.has_its_outputs(n));
                 if lacking.is_empty() {
-                    return self.attempted(&stages, fingerprint, &folder, error);
+                    return self.attempted(&stages, fingerprint, &title, error);
                 }
                 self.again(&there);
-                self.attempted(&lacking, fingerprint, &folder, error);
+                self.attempted(&lacking, fingerprint, &title, error);
             }
         }
     }
@@ -407,7 +414,7 @@ impl<'a> Schedule<'a> {
     pub(super) fn panicked(&mut self, number: usize) {
         let running = self.running.remove(&number).expect("it was begun");
         running.stages.iter().for_each(|&n| self.stages[n].state = State::Failed);
-        self.close(format!("a bug in {}", running.folder));
+        self.close(format!("a bug in {}", running.title));
     }
 
     fn give_back(&mut self, place: Option<Place>, memory: f64) {
@@ -421,22 +428,22 @@ impl<'a> Schedule<'a> {
     }
 
     /// A stage has failed after it had a folder: another attempt, if that may help and the recipe allows for one.
-    fn attempted(&mut self, stages: &[usize], fingerprint: String, folder: &str, error: PipelineError) {
+    fn attempted(&mut self, stages: &[usize], fingerprint: String, title: &str, error: PipelineError) {
         let attempts = self.executor.campaign.attempts;
         let failures = self.stages[stages[0]].failures + 1;
         let recorded = self.executor.ledger.append(Event::StageFailed { fingerprint, reason: error.to_string() });
         if failures < attempts && error.may_pass() && recorded.is_ok() && !self.closed {
-            tracing::warn!("{folder}: {error}; attempt {} of {attempts} follows", failures + 1);
+            tracing::warn!("{title}: {error}; attempt {} of {attempts} follows", failures + 1);
             self.again(stages);
             for &n in stages {
                 (self.stages[n].failures, self.stages[n].from) = (failures, Some(Instant::now() + PATIENCE));
             }
             return;
         }
-        self.failed(stages, PipelineError::Stage { stage: folder.into(), source: Box::new(error) });
+        self.failed(stages, PipelineError::Stage { stage: title.into(), source: Box::new(error) });
         if let Err(error) = recorded {
             self.errors.push(error);
-            self.close(format!("the failure of {folder}"));
+            self.close(format!("the failure of {title}"));
         }
     }
 
@@ -455,8 +462,8 @@ impl<'a> Schedule<'a> {
         for n in self.walk.positions() {
             let needed = self.walk.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
             if let Some(needed) = needed.filter(|_| self.stages[n].state == State::Left) {
-                let [stage, needed] = [n, *needed].map(|n| format!("{} ({})", n + 1, self.walk.stage(n).kind()));
-                tracing::warn!("stage {stage} is not done, as it needs stage {needed}");
+                let [stage, needed] = [n, *needed].map(|n| self.walk.name(n));
+                tracing::warn!("{stage} is not done, as it needs {needed}");
                 self.stages[n].state = State::Failed;
             }
         }

@@ -1,5 +1,6 @@
 //! Events of a campaign. One JSON object a line: version, time, and the event's own fields.
 
+use crate::machine::Host;
 use crate::moment::Moment;
 use comove_sim::{Role, SnapshotHeader};
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,12 @@ pub enum Event {
         device: String,
         /// Host and process.
         process: String,
+        /// The machine, and what the program was built with; ledgers of older programs do not say.
+        #[serde(default)]
+        machine: Option<Host>,
+        /// What the command line said of where to compute, as it would say it again.
+        #[serde(default)]
+        options: Vec<String>,
     },
     /// A stage began.
     StageStarted {
@@ -114,6 +121,9 @@ pub enum Event {
         folder: String,
         /// Its kind.
         kind: String,
+        /// What it is called; ledgers of older programs do not say.
+        #[serde(default)]
+        name: String,
         /// What it was; ledgers of older programs do not say.
         #[serde(default)]
         identity: Option<Identity>,

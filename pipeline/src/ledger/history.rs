@@ -66,8 +66,12 @@ pub struct History {
     stages: BTreeMap<String, StageHistory>,
     /// How the last process began: program, device, host.
     pub start: Option<Event>,
+    /// How those before it began.
+    pub earlier: Vec<Event>,
     /// How the last process ended: `None` while it runs or if it was killed.
     pub ending: Option<Event>,
+    /// The fingerprints of the stages that the last process has begun and not ended.
+    pub at_work: BTreeSet<String>,
     /// Folders that were to be deleted, in case they are still there.
     pub removed: BTreeSet<String>,
     /// The folders of all stages.
@@ -106,9 +110,17 @@ impl History {
     /// Takes an event in.
     pub fn add(&mut self, event: &Event) {
         match event {
-            Event::CampaignStarted { .. } => (self.start, self.ending) = (Some(event.clone()), None),
-            Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => self.ending = Some(event.clone()),
-            Event::StageStarted { fingerprint, folder, kind, identity } => {
+            Event::CampaignStarted { .. } => {
+                self.earlier.extend(self.start.replace(event.clone()));
+                self.ending = None;
+                self.at_work.clear();
+            }
+            Event::CampaignInterrupted { .. } | Event::CampaignFinished {} => {
+                self.ending = Some(event.clone());
+                self.at_work.clear();
+            }
+            Event::StageStarted { fingerprint, folder, kind, identity, name: _ } => {
+                self.at_work.insert(fingerprint.clone());
                 self.begun += 1;
                 self.removed.remove(folder);
                 self.folders.insert(folder.clone());
@@ -144,6 +156,7 @@ impl History {
                 }
             }
             Event::StageFinished { fingerprint, artefacts } => {
+                self.at_work.remove(fingerprint);
                 self.known.extend(artefacts.iter().map(|file| file.digest.clone()));
                 let stage = self.of(fingerprint);
                 stage.artefacts = Some(artefacts.clone());
@@ -157,7 +170,10 @@ impl History {
             Event::StopRulePassed { fingerprint, rule, step } => {
                 self.of(fingerprint).rulings.insert(rule.clone(), Ruling::Passed { step: *step });
             }
-            Event::StageFailed { fingerprint, reason } => self.of(fingerprint).failure = Some(reason.clone()),
+            Event::StageFailed { fingerprint, reason } => {
+                self.at_work.remove(fingerprint);
+                self.of(fingerprint).failure = Some(reason.clone());
+            }
             Event::StageForced { fingerprint } => {
                 let stage = self.of(fingerprint);
                 stage.artefacts = None;
@@ -225,7 +241,13 @@ mod tests {
         for fingerprint in &fingerprints {
             let folder = history.folder_of("slice", fingerprint);
             let kind = "slice".into();
-            history.add(&Event::StageStarted { fingerprint: fingerprint.clone(), folder, kind, identity: None });
+            history.add(&Event::StageStarted {
+                fingerprint: fingerprint.clone(),
+                folder,
+                kind,
+                name: String::new(),
+                identity: None,
+            });
         }
         let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
         assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");

@@ -3,6 +3,8 @@
 use super::event::{Entry, Event, VERSION};
 use super::history::{self, History};
 use crate::error::PipelineError;
+use crate::feed::Feed;
+use comove_sim::records::StepRecord;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
+    /// Who else is told what happens.
+    feed: Feed,
     state: Mutex<State>,
 }
 
@@ -35,7 +39,13 @@ impl Ledger {
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
         let state = State { file, length, history: Arc::new(history) };
         state.drop_torn_line(path).map_err(PipelineError::io(path))?;
-        Ok(Self { path: path.into(), state: Mutex::new(state) })
+        Ok(Self { path: path.into(), feed: Feed::default(), state: Mutex::new(state) })
+    }
+
+    /// The same, which tells `feed` what happens.
+    #[must_use]
+    pub fn told_to(self, feed: Feed) -> Self {
+        Self { feed, ..self }
     }
 
     /// What has happened so far.
@@ -48,20 +58,35 @@ impl Ledger {
     /// # Errors
     /// [`PipelineError::Io`].
     pub fn append(&self, event: Event) -> Result<(), PipelineError> {
-        let unix_time_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
-        let entry = Entry { version: VERSION, unix_time_s, event };
+        let entry = Entry { version: VERSION, unix_time_s: now(), event };
         let mut line = serde_json::to_vec(&entry).expect("an event is plain data");
         line.push(b'\n');
         let mut state = self.lock();
         state.append(&line, &self.path).map_err(PipelineError::io(&self.path))?;
         Arc::make_mut(&mut state.history).add(&entry.event);
+        self.feed.line(&line);
         Ok(())
+    }
+
+    /// Tells whoever listens of a step; its record is kept beside the run's snapshots, not here.
+    pub fn stepped(&self, fingerprint: &str, record: &StepRecord) {
+        if !self.feed.is_on {
+            return;
+        }
+        let history = self.history();
+        let folder = history.stage(fingerprint).map_or("", |stage| stage.folder.as_str());
+        self.feed.step(now(), fingerprint, folder, record);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // nobody leaves the state half changed: a line that was not written whole is cut off before the next one
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Seconds since 1970, UTC.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
 impl State {

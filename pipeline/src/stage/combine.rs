@@ -29,6 +29,10 @@ impl Stage for Combine {
         format!("combine-{}", self.closure.name)
     }
 
+    fn title(&self) -> String {
+        format!("Combined: {}", self.closure.name)
+    }
+
     fn describe(&self) -> String {
         format!("\"{}\"", self.closure.name)
     }
@@ -57,7 +61,7 @@ impl Stage for Combine {
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let entries = work.inputs.iter().map(|inputs| entry(inputs, work)).collect::<Result<Array, _>>()?;
         let (result, drawn) = self.closure.call(entries, work)?;
-        let mut section = Section::new(format!("Combined: {}", self.closure.name), String::new());
+        let mut section = Section::default();
         self.closure.show("Result", &result, &mut section);
         let mut files = drawn.write("", work, &mut section)?;
         files.push(work.write_json(RESULT, &[json!({ "result": result })])?);

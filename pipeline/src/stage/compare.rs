@@ -48,6 +48,10 @@ impl Stage for Compare {
         2
     }
 
+    fn title(&self) -> String {
+        format!("Comparison with the solution: {}", self.problem.name())
+    }
+
     fn describe(&self) -> String {
         format!("with the solution of {}", self.problem.name())
     }
@@ -69,7 +73,7 @@ impl Stage for Compare {
         let name = self.problem.name();
         let text = "Density, velocity along the path and pressure of the leaf cells against the solution at their \
                     centres; in shells the means of both, bars show the scatter. Code units.";
-        let mut section = Section::new(format!("Comparison with the solution: {name}"), text);
+        let mut section = Section::new(text);
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let snapshot = work.snapshots.read(input)?;

@@ -37,6 +37,10 @@ impl Stage for DensityPdfs {
         "density_pdf"
     }
 
+    fn title(&self) -> String {
+        "Density distribution".into()
+    }
+
     fn describe(&self) -> String {
         format!("{} bins per decade", self.options.bins_per_decade)
     }
@@ -54,7 +58,7 @@ impl Stage for DensityPdfs {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new("Density distribution", "By volume and by mass, over all leaf cells.");
+        let mut section = Section::new("By volume and by mass, over all leaf cells.");
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
             let pdf = density_pdf(&*work.snapshots.read(input)?, self.options.bins_per_decade)?;

@@ -96,6 +96,10 @@ impl Stage for ForceTest {
         "force_test"
     }
 
+    fn title(&self) -> String {
+        "Forces of point masses".into()
+    }
+
     fn describe(&self) -> String {
         let sheet = if self.options.mass_sheet { "" } else { ", without the mass sheet" };
         format!("{} pairs of point masses on {} levels{sheet}", self.masses.pairs, self.options.levels)
@@ -117,15 +121,18 @@ impl Stage for ForceTest {
             ..RunParameters::default()
         };
         let table: ForceTable = {
-            let line = work.progress.stage(self.kind());
-            line.at("pairs", 0.0);
+            let line = work.progress.stage();
+            line.doing("pairs");
             self.masses.force_test(levels, &parameters)?
         };
         let record =
             Measured { masses: &self.masses, options: &self.options, bins: &table.bins, samples: &table.samples };
-        let text = "Force on a mass of each pair over what the root level alone gives at the same separation in cells: \
-                    the other's pull, and with what the mass does to itself through the mesh. Bars show the scatter.";
-        let mut section = Section::new(format!("Forces of point masses: {}", self.describe()), text);
+        let text = format!(
+            "{}. Force on a mass of each pair over what the root level alone gives at the same separation in cells: the \
+             other's pull, and with what the mass does to itself through the mesh. Bars show the scatter.",
+            self.describe()
+        );
+        let mut section = Section::new(text);
         let mut files: Vec<String> = work.write_record("force_test", &record)?.into();
         let points = |of: fn(&ForceBin) -> Spread| {
             table.bins.iter().map(|bin| [bin.separation, of(bin).mean, of(bin).rms]).collect::<Vec<_>>()

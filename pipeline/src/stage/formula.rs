@@ -105,7 +105,7 @@ impl Formula {
     /// [`PipelineError::Recipe`] where a closure fails or gives no gas, naming the cell; [`PipelineError::Ic`].
     pub fn snapshot(&self, parameters: &RunParameters, work: &Work<'_>) -> Result<Snapshot, PipelineError> {
         let setup = Setup { parameters: parameters.clone(), ..self.setup.clone() };
-        let line = work.progress.stage("start");
+        let line = work.progress.stage();
         let report = |activity: &str, fraction: f64| line.at(activity, fraction);
         let state = match &self.source {
             FormulaSource::Problem(problem) => {

@@ -64,7 +64,7 @@ impl Stage for Halos {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new("Halos", format!("Spheres around density peaks: {}.", self.describe()));
+        let mut section = Section::new(format!("Spheres around density peaks: {}.", self.describe()));
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let snapshot = work.snapshots.read(input)?;

@@ -16,6 +16,9 @@ use comove_sim::{Coordinates, Cosmology, Octree, Role, RunParameters, Snapshot, 
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// What an initial condition is called that the recipe does not name.
+pub const TITLE: &str = "Initial condition";
+
 /// The mesh's file name.
 pub const MESH: &str = "initial_condition.h5";
 
@@ -98,6 +101,10 @@ impl Stage for InitialCondition {
         }
     }
 
+    fn title(&self) -> String {
+        TITLE.into()
+    }
+
     fn describe(&self) -> String {
         match self {
             Self::Gaussian(ic) => {
@@ -155,7 +162,7 @@ impl Stage for InitialCondition {
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let mesh = {
-            let line = work.progress.stage(self.kind());
+            let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             match self {
                 Self::Gaussian(ic) => ic.generate(&report)?,
@@ -170,7 +177,7 @@ impl Stage for InitialCondition {
             }
         };
         mesh_file::write(&work.path(MESH), &mesh, &self.header())?;
-        let mut section = Section::new("Initial condition", self.describe());
+        let mut section = Section::new(self.describe());
         section.table("Its mesh", &["quantity", "value"], mesh_rows(&mesh));
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }
@@ -216,8 +223,9 @@ pub fn place(
     work: &Work<'_>,
 ) -> Result<(Snapshot, Audit), PipelineError> {
     let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
+    let line = work.progress.stage();
+    line.doing("reading the mesh");
     let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
-    let line = work.progress.stage("restriction");
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
     let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
     let (state, audit) = comove_ic::restrict(mesh, facts.level, facts.box_mpc_h, &clock, parameters, &report)?;

@@ -42,6 +42,14 @@ impl Stage for Maps {
         }
     }
 
+    fn title(&self) -> String {
+        let view = match self.view {
+            View::Slice => "Slice",
+            View::Projection => "Projection",
+        };
+        format!("{view}: {}", self.options.field)
+    }
+
     fn describe(&self) -> String {
         let axis = format!("{:?}", self.options.axis).to_lowercase();
         let patches = if self.options.patches { ", with the patches" } else { "" };
@@ -57,14 +65,10 @@ impl Stage for Maps {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let heading = match self.view {
-            View::Slice => "Slice",
-            View::Projection => "Projection",
-        };
-        let mut section = Section::new(format!("{heading}: {}", self.options.field), String::new());
+        let mut section = Section::default();
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         let options = &self.options;
-        for input in &work.inputs[0] {
+        for input in work.looking_at(&work.inputs[0]) {
             let snapshot = work.snapshots.read(input)?;
             let map = match self.view {
                 View::Slice => slice(&snapshot, options)?,

@@ -29,6 +29,10 @@ impl Stage for Measure {
         format!("measure-{}", self.closure.name)
     }
 
+    fn title(&self) -> String {
+        format!("Measured: {}", self.closure.name)
+    }
+
     fn describe(&self) -> String {
         format!("\"{}\"", self.closure.name)
     }
@@ -43,7 +47,7 @@ impl Stage for Measure {
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let (mut results, mut files) = (Vec::new(), Vec::new());
-        let mut section = Section::new(format!("Measured: {}", self.closure.name), String::new());
+        let mut section = Section::default();
         for input in work.all_inputs() {
             let view = SnapshotView::new(work.snapshots.read(input)?);
             let (result, drawn) = self.closure.call(Dynamic::from(view), work)?;

@@ -35,6 +35,7 @@ pub mod work;
 
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};
+use crate::progress::Progress;
 use comove_kernels::Device;
 use comove_sim::Octree;
 pub use result::{Input, Selection, StageResult};
@@ -55,6 +56,12 @@ pub struct Memory {
 pub trait Stage: std::fmt::Debug + Send + Sync {
     /// Its kind, the function's name in a recipe.
     fn kind(&self) -> &'static str;
+
+    /// What it makes, in a few words that begin with a capital: a heading of the report. Stages of one title are told apart
+    /// by their parameters.
+    fn title(&self) -> String {
+        title_of(self.kind())
+    }
 
     /// What its folder is called, before the first digits of its fingerprint.
     fn label(&self) -> String {
@@ -91,8 +98,8 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     }
 
     /// A result that is there already, without any work; `None` for all stages but [`saved`]. Files that the history does
-    /// not vouch for are read on trial first.
-    fn given(&self, _history: &History) -> Option<Result<StageResult, PipelineError>> {
+    /// not vouch for are read on trial first; what is read is shown at `progress`.
+    fn given(&self, _history: &History, _progress: &Progress) -> Option<Result<StageResult, PipelineError>> {
         None
     }
 
@@ -130,4 +137,11 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`PipelineError`].
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError>;
+}
+
+/// The title of a stage that is called as its function is: `Power spectrum` of `power_spectrum`.
+pub fn title_of(function: &str) -> String {
+    let mut words = function.replace('_', " ");
+    words[..1].make_ascii_uppercase();
+    words
 }

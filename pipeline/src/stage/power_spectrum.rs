@@ -42,7 +42,7 @@ impl Stage for PowerSpectra {
         };
         let text =
             format!("P(k) of the density contrast on the uniform grid of level {}, {window}.", self.options.level);
-        let mut section = Section::new("Power spectrum", text);
+        let mut section = Section::new(text);
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {

@@ -17,6 +17,10 @@ impl Stage for RefinementRatios {
         "refinement_ratio"
     }
 
+    fn title(&self) -> String {
+        "Refinement".into()
+    }
+
     fn describe(&self) -> String {
         "volume fraction and cells per level at every output".into()
     }
@@ -30,15 +34,13 @@ impl Stage for RefinementRatios {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new(
-            "Refinement",
-            "The share of the box that each level covers, refined further or not, and its cells.",
-        );
+        let mut section =
+            Section::new("The share of the box that each level covers, refined further or not, and its cells.");
         let mut files = Vec::new();
         let runs = work.inputs.len();
         for (n, inputs) in work.inputs.iter().enumerate() {
             let row = |input| work.snapshots.read_tree(input).map(|(header, tree)| RefinementRow::of(&header, &tree));
-            let ratio = RefinementRatio::from_rows(inputs.iter().map(row).collect::<Result<_, _>>()?);
+            let ratio = RefinementRatio::from_rows(work.looking_at(inputs).map(row).collect::<Result<_, _>>()?);
             let name = if runs == 1 { "refinement_ratio".into() } else { format!("refinement_ratio_run{}", n + 1) };
             files.extend(work.write_record(&name, &ratio)?);
             let caption = if runs == 1 { "Levels against redshift".into() } else { format!("Run {}", n + 1) };

@@ -3,7 +3,8 @@
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
-use comove_sim::snapshot::file_digest;
+use crate::progress::Progress;
+use comove_sim::snapshot::file_digest_reporting;
 use comove_sim::{Role, SimError};
 use serde::de::DeserializeOwned;
 use std::fs::Metadata;
@@ -59,8 +60,8 @@ impl Input {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn is_whole(&self) -> Result<bool, PipelineError> {
-        Ok(digest_of(&self.path)? == self.digest)
+    pub fn is_whole(&self, progress: &Progress) -> Result<bool, PipelineError> {
+        Ok(digest_of(&self.path, progress)? == self.digest)
     }
 
     /// The moment of a snapshot, rounded, for names and captions.
@@ -142,8 +143,9 @@ impl Selection {
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn digest_of(path: &Path) -> Result<String, PipelineError> {
-    file_digest(path).map_err(|error| match error {
+pub fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
+    let line = progress.file("checking", path);
+    file_digest_reporting(path, &|bytes| line.bytes(bytes)).map_err(|error| match error {
         SimError::Io { path, source } => PipelineError::Io { path, source },
         other => other.into(),
     })
@@ -153,8 +155,8 @@ pub fn digest_of(path: &Path) -> Result<String, PipelineError> {
 ///
 /// # Errors
 /// [`PipelineError::Input`] if it is not there or no regular file, which might never end; [`PipelineError::Io`].
-pub fn digest_of_input(path: &Path) -> Result<String, PipelineError> {
-    regular_file(path).and_then(|_| digest_of(path)).map_err(|error| match error {
+pub fn digest_of_input(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
+    regular_file(path).and_then(|_| digest_of(path, progress)).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
         }
@@ -183,10 +185,10 @@ mod tests {
     fn only_regular_files_are_inputs() {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path(), Path::new("/dev/null")] {
-            let error = digest_of_input(path).unwrap_err();
+            let error = digest_of_input(path, &Progress::default()).unwrap_err();
             assert_eq!(error.exit_code(), 4, "{error}");
         }
-        let missing = digest_of_input(&folder.path().join("none.h5")).unwrap_err().to_string();
+        let missing = digest_of_input(&folder.path().join("none.h5"), &Progress::default()).unwrap_err().to_string();
         assert!(missing.contains("no such file"), "{missing}");
     }
 }

@@ -5,6 +5,7 @@ use super::{Stage, Work};
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile};
 use crate::moment::Moment;
+use crate::progress::Progress;
 use crate::trial;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
@@ -54,6 +55,10 @@ impl Stage for Saved {
         KIND
     }
 
+    fn title(&self) -> String {
+        "Snapshot".into()
+    }
+
     fn describe(&self) -> String {
         self.path.display().to_string()
     }
@@ -66,9 +71,9 @@ impl Stage for Saved {
         vec![self.path.clone()]
     }
 
-    fn given(&self, history: &History) -> Option<Result<StageResult, PipelineError>> {
+    fn given(&self, history: &History, progress: &Progress) -> Option<Result<StageResult, PipelineError>> {
         let result = || {
-            let digest = digest_of_input(&self.path)?;
+            let digest = digest_of_input(&self.path, progress)?;
             if !history.vouches_for(&digest) {
                 self.tried(&digest)?;
             }

@@ -1,4 +1,4 @@
-//! A stage's part of the report: `section.json` in its folder.
+//! A stage's part of the report: `section.json` in its folder. Its heading is the stage's name, which may change.
 
 use comove_analysis::table::Table;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,6 @@ pub const FILE: &str = "section.json";
 /// A part of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// Heading.
-    pub heading: String,
     /// A few sentences, plain text.
     pub text: String,
     /// Tables.
@@ -40,9 +38,9 @@ pub struct SectionImage {
 }
 
 impl Section {
-    /// An empty section.
-    pub fn new(heading: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { heading: heading.into(), text: text.into(), ..Self::default() }
+    /// A section with a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// Adds a table.

@@ -116,9 +116,18 @@ impl Work<'_> {
         self.folder.join(file)
     }
 
-    /// Every file it reads, of all inputs.
+    /// Every file it reads, of all inputs; its line says which one is looked at.
     pub fn all_inputs(&self) -> impl Iterator<Item = &Input> {
-        self.inputs.iter().flatten()
+        self.looking_at(self.inputs.iter().flatten().collect::<Vec<_>>())
+    }
+
+    /// These inputs one after the other; its line says which one is looked at.
+    pub fn looking_at<'i>(
+        &self,
+        inputs: impl IntoIterator<Item = &'i Input, IntoIter: ExactSizeIterator>,
+    ) -> impl Iterator<Item = &'i Input> {
+        let name = |input: &Input| input.moment.map_or_else(|| input.name(), |_| input.shown().to_string());
+        self.progress.stage().through(inputs, name)
     }
 
     /// Writes a file of the stage: under a temporary name, on disk, then renamed.

@@ -65,17 +65,28 @@ pub(super) fn digest<T: Stored>(values: &[T]) -> String {
 /// # Errors
 /// [`SimError::Io`].
 pub fn file_digest(path: &Path) -> Result<String, SimError> {
+    file_digest_reporting(path, &|_| ())
+}
+
+/// The same, while `report` is told how many bytes have been read.
+///
+/// # Errors
+/// [`SimError::Io`].
+pub fn file_digest_reporting(path: &Path, report: &dyn Fn(u64)) -> Result<String, SimError> {
     let digest = || {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len().clamp(1, BLOCK as u64);
         let mut block = Vec::with_capacity(length as usize);
         let mut hasher = blake3::Hasher::new();
+        let mut bytes = 0;
         loop {
             block.clear();
             if (&mut file).take(length).read_to_end(&mut block)? == 0 {
                 return Ok(hasher.finalize().to_hex().to_string());
             }
             hasher.update_rayon(&block);
+            bytes += block.len() as u64;
+            report(bytes);
         }
     };
     digest().map_err(|source| SimError::Io { path: path.into(), source })
@@ -95,7 +106,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("values");
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(file_digest(&path).unwrap(), expected);
+        let told = std::cell::Cell::new(0);
+        let report = |bytes| {
+            assert!(bytes > told.get());
+            told.set(bytes);
+        };
+        assert_eq!(file_digest_reporting(&path, &report).unwrap(), expected);
+        assert_eq!((told.get() as usize, file_digest(&path).unwrap()), (values.len() * 8, expected));
         assert_eq!(digest::<f32>(&[]), blake3::hash(&[]).to_hex().to_string());
     }
 }

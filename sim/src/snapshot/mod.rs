@@ -26,7 +26,7 @@ mod read;
 mod source;
 mod write;
 
-pub use digest::file_digest;
+pub use digest::{file_digest, file_digest_reporting};
 pub use header::{Role, SnapshotHeader};
 pub use write::{at_once, system_error};
 
@@ -78,7 +78,15 @@ impl Snapshot {
     /// [`SimError::Io`] where the file cannot be read, [`SimError::NotASnapshot`] where it lacks something,
     /// [`SimError::Damaged`] where it is not what its digests say.
     pub fn read(path: &Path) -> Result<Self, SimError> {
-        read::read(path)
+        Self::read_reporting(path, &|_| ())
+    }
+
+    /// The same, while `report` is told the fraction that is read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn read_reporting(path: &Path, report: &dyn Fn(f64)) -> Result<Self, SimError> {
+        read::read(path, report)
     }
 
     /// Reads everything of a file and verifies every dataset's digest, as [`Snapshot::read`] does, and keeps nothing.

@@ -14,8 +14,8 @@ use crate::parameters::Precision;
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
 use std::path::Path;
 
-/// Reads a snapshot; see [`Snapshot::read`].
-pub(super) fn read(path: &Path) -> Result<Snapshot, SimError> {
+/// Reads a snapshot; see [`Snapshot::read_reporting`].
+pub(super) fn read(path: &Path, report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
     let source = Source::open(path, path)?;
     let (document, header) = header(&source)?;
     let tree = tree(&source, &document)?;
@@ -23,8 +23,8 @@ pub(super) fn read(path: &Path) -> Result<Snapshot, SimError> {
     let potential = vec![0.0; if document.potential { tree.group_count() * GROUP_CELLS } else { 0 }];
     let mut state = HostState { potential, ..HostState::zeros(tree) };
     match header.precision {
-        Precision::Single => fields::<f32>(&source, &document, |field, rows| take(&mut state, field, rows))?,
-        Precision::Double => fields::<f64>(&source, &document, |field, rows| take(&mut state, field, rows))?,
+        Precision::Single => fields::<f32>(&source, &document, report, |field, rows| take(&mut state, field, rows))?,
+        Precision::Double => fields::<f64>(&source, &document, report, |field, rows| take(&mut state, field, rows))?,
     }
     Ok(Snapshot { header, state })
 }
@@ -70,8 +70,8 @@ pub(super) fn verify(path: &Path, name: &Path) -> Result<(), SimError> {
     tree(&source, &document)?;
     info(&source)?;
     match header.precision {
-        Precision::Single => fields::<f32>(&source, &document, |_, _| ()),
-        Precision::Double => fields::<f64>(&source, &document, |_, _| ()),
+        Precision::Single => fields::<f32>(&source, &document, &|_| (), |_, _| ()),
+        Precision::Double => fields::<f64>(&source, &document, &|_| (), |_, _| ()),
     }
 }
 
@@ -121,16 +121,19 @@ fn info(source: &Source) -> Result<(), SimError> {
 }
 
 /// Hands on each field in file order, `[patches, 8, 8, 8]`, verified. The derived pressure is verified and not handed
-/// on.
+/// on. `report` is told the fraction that is read.
 fn fields<T: Stored + Default>(
     source: &Source,
     document: &Document,
+    report: &dyn Fn(f64),
     mut take: impl FnMut(&Field, &[T]),
 ) -> Result<(), SimError> {
     let shape = [document.tree.group_count() * OCTANTS, PATCH, PATCH, PATCH];
     // one field after the other takes this place: fresh memory costs as much as the copy
     let mut rows = Vec::new();
-    for field in contents::stored_fields(document.potential) {
+    let all = contents::stored_fields(document.potential).count() + 1;
+    for (n, field) in contents::stored_fields(document.potential).enumerate() {
+        report(n as f64 / all as f64);
         source.array_into(&contents::dataset(field), &shape, &mut rows)?;
         take(field, &rows);
     }

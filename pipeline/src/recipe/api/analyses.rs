@@ -1,7 +1,7 @@
 //! Analyses of a run's outputs.
 
 use super::later::Call;
-use super::{Analysis, Bound, Run};
+use super::{Analysis, Bound, NAME, Naming, Run};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::moment::Moment;
@@ -18,7 +18,7 @@ use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Engine, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -26,24 +26,29 @@ use serde_json::Value;
 pub const FUNCTIONS: &[Function] = &[
     Function {
         name: "refinement_ratio",
-        signatures: &["refinement_ratio(run: Run) -> Analysis", "refinement_ratio(runs: Array) -> Analysis"],
+        signatures: &[
+            "refinement_ratio(run: Run) -> Analysis",
+            "refinement_ratio(run: Run, options: Map) -> Analysis",
+            "refinement_ratio(runs: Array) -> Analysis",
+            "refinement_ratio(runs: Array, options: Map) -> Analysis",
+        ],
         usage: "refinement_ratio(RUN) or refinement_ratio([RUN, …])",
         text: "Volume fraction and cells of every level at every output, of one run or several.",
-        options: &[],
+        options: &["Naming"],
     },
     Function {
         name: "halos",
         signatures: &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
         usage: "halos(RUN, #{ … })",
         text: "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
-        options: &["Common", "HaloOptions", "ProfileChoice"],
+        options: &["Common", "HaloOptions", "ProfileChoice", "Naming"],
     },
     Function {
         name: "power_spectrum",
         signatures: &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
         usage: "power_spectrum(RUN, #{ … })",
         text: "P(k) of the density contrast on the uniform grid of a level.",
-        options: &["Common", "PowerOptions"],
+        options: &["Common", "PowerOptions", "Naming"],
     },
     Function {
         name: "slice",
@@ -51,7 +56,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "slice(RUN, #{ … })",
         text: "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
                value.",
-        options: &["Common", "MapOptions", "MapStyle"],
+        options: &["Common", "MapOptions", "MapStyle", "Naming"],
     },
     Function {
         name: "projection",
@@ -59,28 +64,28 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "projection(RUN, #{ … })",
         text: "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
                than resolve the finest cells.",
-        options: &["Common", "MapOptions", "MapStyle"],
+        options: &["Common", "MapOptions", "MapStyle", "Naming"],
     },
     Function {
         name: "density_pdf",
         signatures: &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
         usage: "density_pdf(RUN, #{ … })",
         text: "How volume and mass are distributed over density.",
-        options: &["Common", "PdfOptions"],
+        options: &["Common", "PdfOptions", "Naming"],
     },
     Function {
         name: "compare",
         signatures: &["compare(run: Run) -> Analysis", "compare(run: Run, options: Map) -> Analysis"],
         usage: "compare(RUN, #{ … }), where RUN starts from a problem",
         text: "Outputs against the solution of the problem that the run starts from, with a figure.",
-        options: &["Common"],
+        options: &["Common", "Naming"],
     },
     Function {
         name: "force_test",
         signatures: &["force_test(options: Map) -> Analysis"],
         usage: "force_test(#{ levels, pairs, … })",
         text: "Forces between point masses on refined meshes over the root level's; no run.",
-        options: &["PointMasses", "SolverOptions"],
+        options: &["PointMasses", "SolverOptions", "Naming"],
     },
 ];
 
@@ -94,30 +99,32 @@ pub(crate) struct Common {
     at_t: Option<Value>,
 }
 
-/// The names of [`Common`]'s options.
-pub(super) const COMMON: [&str; 2] = ["at_z", "at_t"];
+/// The names of [`Common`]'s options, and that of a stage's name.
+pub(super) const COMMON: [&str; 3] = ["at_z", "at_t", NAME];
 
 /// Registers them, each with and without options.
 pub fn register(engine: &mut Engine) {
-    engine.register_fn("refinement_ratio", |run: Run| analysis(RefinementRatios, vec![run.node]));
-    engine.register_fn("refinement_ratio", |runs: Array| -> Bound<Analysis> {
-        let runs = runs.into_iter().map(|value| {
-            let what = plain(value.type_name());
-            let run = value.try_cast::<Run>();
-            run.map(|r| r.node)
-                .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds {what}, not a run"), None))
-        });
-        Ok(analysis(RefinementRatios, runs.collect::<Bound<_>>()?))
+    engine.register_fn("refinement_ratio", |context: NativeCallContext, run: Run| {
+        refinement_ratio(&context, vec![Dynamic::from(run)], Map::new())
+    });
+    engine.register_fn("refinement_ratio", |context: NativeCallContext, run: Run, options: Map| {
+        refinement_ratio(&context, vec![Dynamic::from(run)], options)
+    });
+    engine.register_fn("refinement_ratio", |context: NativeCallContext, runs: Array| {
+        refinement_ratio(&context, runs, Map::new())
+    });
+    engine.register_fn("refinement_ratio", |context: NativeCallContext, runs: Array, options: Map| {
+        refinement_ratio(&context, runs, options)
     });
     with_options(engine, "halos", |name, mut options, outputs| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
-        let finder = decode_with(name, options, &[PROFILE_CHOICE[0], PROFILE_CHOICE[1], COMMON[0], COMMON[1]])?;
+        let finder = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
         Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         with_options(engine, name, move |name, mut options, outputs| {
             let style = decode(name, take(&mut options, &STYLE))?;
-            let options: MapOptions = decode_with(name, options, &[STYLE[0], STYLE[1], COMMON[0], COMMON[1]])?;
+            let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
             field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
             Ok(Maps { view, outputs, options, style })
         });
@@ -131,14 +138,30 @@ pub fn register(engine: &mut Engine) {
     engine.register_fn("compare", |context: NativeCallContext, run: Run| compare(&context, run, Map::new()));
     engine.register_fn("compare", |context: NativeCallContext, run: Run, options: Map| compare(&context, run, options));
     engine.register_fn("force_test", |context: NativeCallContext, options: Map| -> Bound<Analysis> {
-        let call = Call::new("force_test", Vec::new(), options);
+        let call = Call::new("force_test", Vec::new(), options)?;
         let make = |mut options: Map, _: &Known| {
             let masses = decode("force_test", take(&mut options, &MASSES))?;
-            let options = decode_with("force_test", options, &MASSES)?;
+            let options = decode_with("force_test", options, &[&MASSES[..], &[NAME]].concat())?;
             Ok(Node::new(ForceTest { masses, options }, Vec::new()))
         };
         Ok(Analysis { node: call.stage(&context, make)? })
     });
+}
+
+fn refinement_ratio(context: &NativeCallContext<'_>, runs: Array, options: Map) -> Bound<Analysis> {
+    let runs = runs.into_iter().map(|value| {
+        let what = plain(value.type_name());
+        let run = value.try_cast::<Run>();
+        run.map(|r| r.node)
+            .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds {what}, not a run"), None))
+    });
+    let runs = runs.collect::<Bound<Vec<_>>>()?;
+    let call = Call::new("refinement_ratio", runs.clone(), options)?;
+    let node = call.stage(context, move |options, _| {
+        decode_with::<Naming>("refinement_ratio", options, &[])?;
+        Ok(Node::new(RefinementRatios, runs.clone()))
+    })?;
+    Ok(Analysis { node })
 }
 
 fn compare(context: &NativeCallContext<'_>, run: Run, options: Map) -> Bound<Analysis> {
@@ -146,14 +169,14 @@ fn compare(context: &NativeCallContext<'_>, run: Run, options: Map) -> Bound<Ana
         let message = "options of the run are known later, and with them its solution: call compare in then(…)";
         return Err(Refusal::error("compare", message, None));
     }
-    let call = Call::new("compare", vec![run.node.clone()], options);
+    let call = Call::new("compare", vec![run.node.clone()], options)?;
     Ok(Analysis { node: call.stage(context, move |options, _| compared(&run, options))? })
 }
 
 fn compared(run: &Run, mut options: Map) -> Bound<Node> {
     let outputs = selection("compare", run, &mut options)?;
     if !options.is_empty() {
-        decode_with::<Common>("compare", options, &[])?;
+        decode_with::<Common>("compare", options, &[NAME])?;
     }
     let problem = run.problem.clone().ok_or_else(|| {
         let message = "the run has no solution to compare with: it does not start from problem(\"name\", #{ … })";
@@ -163,10 +186,6 @@ fn compared(run: &Run, mut options: Map) -> Bound<Node> {
     Ok(Node::new(Compare { outputs, problem, run: parameters }, vec![run.node.clone()]))
 }
 
-pub(super) fn analysis(stage: impl Stage + 'static, inputs: Vec<Node>) -> Analysis {
-    Analysis { node: Node::new(stage, inputs) }
-}
-
 /// Registers `name(RUN)` and `name(RUN, #{ … })`.
 fn with_options<S: Stage + 'static>(
     engine: &mut Engine,
@@ -174,7 +193,7 @@ fn with_options<S: Stage + 'static>(
     build: impl Fn(&str, Map, Selection) -> Bound<S> + Clone + Send + Sync + 'static,
 ) {
     let make = move |context: NativeCallContext, run: Run, options: Map| -> Bound<Analysis> {
-        let call = Call::new(name, vec![run.node.clone()], options);
+        let call = Call::new(name, vec![run.node.clone()], options)?;
         let build = build.clone();
         let node = call.stage(&context, move |mut options, _| {
             let outputs = selection(name, &run, &mut options)?;

@@ -2,7 +2,7 @@
 
 use super::analyses::{COMMON, selection};
 use super::later::Call;
-use super::{Analysis, Bound, Captured, Further, Run, place_of, stages_of};
+use super::{Analysis, Bound, Captured, Further, NAME, Naming, Run, name_of, place_of, stages_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
 use crate::recipe::docs::{Function, Type};
@@ -29,7 +29,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)",
         text: "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
                output that is looked at.",
-        options: &["Common", "ClosureOptions"],
+        options: &["Common", "ClosureOptions", "Naming"],
     },
     Function {
         name: "combine",
@@ -45,18 +45,21 @@ pub const FUNCTIONS: &[Function] = &[
                its closure gave; of `halos` the catalogue with `profiles`, of `slice` and `projection` their table as \
                `#{ columns, rows }`, of the others what their JSON file holds: `one.result.bins` of a power spectrum. \
                `refinement_ratio` has one entry a run, without `z`.",
-        options: &["ClosureOptions"],
+        options: &["ClosureOptions", "Naming"],
     },
     Function {
         name: "then",
-        signatures: &["then(stage: Analysis, closure: Fn) -> Decision"],
+        signatures: &[
+            "then(stage: Analysis, closure: Fn) -> Decision",
+            "then(stage: Analysis, options: Map, closure: Fn) -> Decision",
+        ],
         usage: "then(MEASUREMENT, |result| [STAGES])",
         text: "Further stages of the campaign, which a closure returns once the stage is done: a list of them, one, or \
                `()`. Of a measurement its argument is the result (the last output's, if there are several), of another \
                analysis a map of what it has left as JSON, by the files' names. It is called whenever the campaign is \
                looked at, by `plan` too, and stores nothing, so it should not compute for long: 20 seconds at most. The \
                stages that it returns may be decided on further, and are stages as all others.",
-        options: &[],
+        options: &["Naming"],
     },
 ];
 
@@ -114,8 +117,9 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let measure_some =
         move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {
             let closure = closure_of("measure", &shared, &context, &name, closure)?;
-            let call = Call::new("measure", vec![run.node.clone()], options);
-            let call = Call { label: format!("measure-{name}"), ..call };
+            let call = Call::new("measure", vec![run.node.clone()], options)?;
+            let title = format!("Measured: {name}");
+            let call = Call { label: format!("measure-{name}"), title, ..call };
             let node = call.stage(&context, move |mut options, _| {
                 let outputs = selection("measure", &run, &mut options)?;
                 let closure = within_limits("measure", &closure, options)?;
@@ -136,8 +140,9 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         move |context: NativeCallContext, name: ImmutableString, stages: Array, options: Map, closure: FnPtr| {
             let inputs = stages_of("combine", &stages)?;
             let closure = closure_of("combine", &shared, &context, &name, closure)?;
-            let call = Call::new("combine", inputs.clone(), options);
-            let call = Call { label: format!("combine-{name}"), ..call };
+            let call = Call::new("combine", inputs.clone(), options)?;
+            let title = format!("Combined: {name}");
+            let call = Call { label: format!("combine-{name}"), title, ..call };
             let node = call.stage(&context, move |options, _| {
                 let closure = within_limits("combine", &closure, options)?;
                 Ok(Node::new(Combine { closure }, inputs.clone()))
@@ -152,25 +157,35 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         },
     );
     engine.register_fn("combine", combine_some);
-    engine.register_fn("then", then);
-    engine.register_fn("then", |_: Run, _: FnPtr| -> Bound<Further> {
+    engine.register_fn("then", |context: NativeCallContext, analysis: Analysis, closure: FnPtr| {
+        then(&context, analysis, Map::new(), closure)
+    });
+    engine.register_fn("then", |context: NativeCallContext, analysis: Analysis, options: Map, closure: FnPtr| {
+        then(&context, analysis, options, closure)
+    });
+    let refuse = || -> Bound<Further> {
         let message = "a run has snapshots and no result to decide on: measure it, and decide on the measurement";
         Err(Refusal::error("then", message, None))
-    });
+    };
+    engine.register_fn("then", move |_: Run, _: FnPtr| refuse());
+    engine.register_fn("then", move |_: Run, _: Map, _: FnPtr| refuse());
 }
 
-fn then(context: NativeCallContext<'_>, analysis: Analysis, mut closure: FnPtr) -> Bound<Further> {
+fn then(context: &NativeCallContext<'_>, analysis: Analysis, mut options: Map, mut closure: FnPtr) -> Bound<Further> {
+    let title = name_of(THEN, &mut options)?;
+    decode_with::<Naming>(THEN, options, &[])?;
     // what it captures is copied, so that it says the same whenever it is asked
     closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
     let name = own_name(analysis.node.stage());
     let undecided = Undecided {
         function: THEN,
         label: format!("{THEN}({name})"),
+        title: format!("Decision after {name}"),
         describes: format!("further stages, from the result of {name}"),
         parameters: Value::Null,
-        place: place_of(&context),
+        place: place_of(context),
     };
-    Ok(Further { node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(closure)) })
+    Ok(Further { node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(closure)).named(title) })
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.
@@ -199,7 +214,7 @@ fn closure_of(
 
 /// A closure with the limits that the options set.
 fn within_limits(function: &'static str, closure: &Closure, options: Map) -> Bound<Closure> {
-    let others: &[&str] = if function == "measure" { &COMMON } else { &[] };
+    let others: &[&str] = if function == "measure" { &COMMON } else { &[NAME] };
     let ClosureOptions { time_limit_s } = decode_with(function, options, others)?;
     if time_limit_s <= 0.0 {
         let message = format!("time_limit_s = {time_limit_s}: must be positive");

@@ -1,14 +1,14 @@
 //! `ic_gaussian` and `ic_load`.
 
 use super::later::{Call, needs_of_any, substituted};
-use super::{Bound, Initial, input_path};
+use super::{Bound, Initial, input_path, name_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::decode;
-use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions};
+use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
 use comove_ic::PowerSource;
 use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
@@ -21,14 +21,14 @@ pub const FUNCTIONS: &[Function] = &[
         signatures: &["ic_gaussian(cosmology: Cosmology, options: Map) -> InitialCondition"],
         usage: "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })",
         text: "A Gaussian random field with the velocities of the growing mode.",
-        options: &["GaussianOptions"],
+        options: &["GaussianOptions", "Naming"],
     },
     Function {
         name: "ic_load",
         signatures: &["ic_load(cosmology: Cosmology, file: String, options: Map) -> InitialCondition"],
         usage: "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })",
         text: "A uniform mesh from a file, named relative to the recipe's folder.",
-        options: &["LoadOptions"],
+        options: &["LoadOptions", "Naming"],
     },
 ];
 
@@ -67,16 +67,21 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
 fn later_or_now(
     function: &'static str,
     context: &NativeCallContext<'_>,
-    options: Map,
+    mut options: Map,
     make: impl Fn(Map) -> Bound<Initial> + Send + Sync + 'static,
 ) -> Bound<Initial> {
+    let name = name_of(function, &mut options)?;
     let needs = needs_of_any(&options);
     if needs.is_empty() {
-        return make(options);
+        return Ok(match make(options)? {
+            Initial::Mesh { node, facts } => Initial::Mesh { node: node.named(name), facts },
+            other => other,
+        });
     }
     let make = Arc::new(make);
     let (shared, map) = (Arc::clone(&make), Dynamic::from(options.clone()));
-    let node = Call::new(function, Vec::new(), options).stage(context, move |options, _| match shared(options)? {
+    let call = Call { name, title: TITLE.into(), ..Call::new(function, Vec::new(), options)? };
+    let node = call.stage(context, move |options, _| match shared(options)? {
         Initial::Mesh { node, .. } => Ok(node),
         other => unreachable!("{function} gave {other:?}"),
     })?;

@@ -1,10 +1,11 @@
 //! Options that are values of results: what is called with them is made once they are known.
 
-use super::{Bound, place_of};
+use super::{Bound, name_of, place_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Known, Measured, Undecided};
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{from_json, to_json};
+use crate::stage::title_of;
 use rhai::{Array, Dynamic, EvalAltResult, Map, NativeCallContext};
 use std::sync::Arc;
 
@@ -84,18 +85,24 @@ pub(super) struct Call {
     pub(super) function: &'static str,
     /// What its folder is called.
     pub(super) label: String,
+    /// What it makes, in a few words, as far as that is known before its options are.
+    pub(super) title: String,
+    /// What the recipe calls it, if it does.
+    pub(super) name: Option<String>,
     /// What it reads.
     pub(super) inputs: Vec<Node>,
-    /// Its options.
+    /// Its other options.
     pub(super) options: Map,
     /// Values that it waits for besides those among its options.
     pub(super) needs: Vec<Measured>,
 }
 
 impl Call {
-    /// Of a function whose stage is called as the function is.
-    pub(super) fn new(function: &'static str, inputs: Vec<Node>, options: Map) -> Self {
-        Self { function, label: function.into(), inputs, options, needs: Vec::new() }
+    /// Of a function whose stage is called as the function is, unless the options name it.
+    pub(super) fn new(function: &'static str, inputs: Vec<Node>, mut options: Map) -> Bound<Self> {
+        let name = name_of(function, &mut options)?;
+        let (label, title) = (function.into(), title_of(function));
+        Ok(Self { function, label, title, name, inputs, options, needs: Vec::new() })
     }
 
     /// The stage that `make` makes of the options, and of further values: now if they are known, else later.
@@ -104,10 +111,10 @@ impl Call {
         context: &NativeCallContext<'_>,
         make: impl Fn(Map, &Known) -> Bound<Node> + Send + Sync + 'static,
     ) -> Bound<Node> {
-        let Self { function, label, inputs, options, mut needs } = self;
+        let Self { function, label, title, name, inputs, options, mut needs } = self;
         if needs.is_empty() {
             if needs_of_any(&options).is_empty() {
-                return make(options, &Known::default());
+                return Ok(make(options, &Known::default())?.named(name));
             }
             // a name that is wrong is wrong whatever the values will be
             let wrong = trials(&options).into_iter().filter_map(|options| make(options, &Known::default()).err());
@@ -124,6 +131,7 @@ impl Call {
         let undecided = Undecided {
             function,
             label,
+            title,
             describes: format!("with {}", names.join(" and ")),
             // closures and the like are no data; what it is follows once it is decided
             parameters: to_json(&named).unwrap_or_default(),
@@ -136,8 +144,9 @@ impl Call {
                 all.push(need.node.clone());
             }
         }
-        let make = move |known: &Known| make(substituted(&options, known)?.cast(), known);
-        Ok(Node::deferred(undecided, all, Deferred::Stage { own, needs, make: Arc::new(make) }))
+        let made = name.clone();
+        let make = move |known: &Known| Ok(make(substituted(&options, known)?.cast(), known)?.named(made.clone()));
+        Ok(Node::deferred(undecided, all, Deferred::Stage { own, needs, make: Arc::new(make) }).named(name))
     }
 }
 

@@ -33,7 +33,7 @@ pub mod snapshot_view;
 use super::docs::Function;
 use super::engine::Session;
 use super::error::{Refusal, plain};
-use super::options::{decode, to_json};
+use super::options::{decode, take, to_json};
 use super::source::Place;
 use crate::campaign::deferred::{Known, Measured, THEN};
 use crate::campaign::{Campaign, Node};
@@ -273,6 +273,33 @@ pub(crate) struct CampaignOptions {
 impl Default for CampaignOptions {
     fn default() -> Self {
         Self { attempts: NonZeroU32::MIN }
+    }
+}
+
+/// What a stage is called: outside all fingerprints.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Naming {
+    /// What `plan`, the log, `status` and the report call the stage; by default what it makes, with what tells it from others.
+    name: Option<String>,
+}
+
+/// The name of [`Naming`]'s option.
+pub(super) const NAME: &str = "name";
+
+/// Characters that a name may have.
+const NAME_LENGTH: usize = 80;
+
+/// Takes the name of a stage out of its options, if there is one.
+pub(super) fn name_of(function: &str, options: &mut Map) -> Bound<Option<String>> {
+    let Naming { name } = decode(function, take(options, &[NAME]))?;
+    let is_line = |name: &String| !name.trim().is_empty() && !name.chars().any(char::is_control);
+    match name {
+        Some(name) if !is_line(&name) || name.chars().count() > NAME_LENGTH => {
+            let message = format!("name = {name:?}: give one line of up to {NAME_LENGTH} characters");
+            Err(Refusal::error(function, message, Some(NAME)))
+        }
+        name => Ok(name.map(|name| name.trim().to_owned())),
     }
 }
 

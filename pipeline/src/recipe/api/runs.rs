@@ -2,7 +2,7 @@
 
 use super::hooks::{HOOKS, hooks};
 use super::later::{Call, needs_of_any};
-use super::{Bound, Initial, Run, input_path};
+use super::{Bound, Initial, Run, input_path, name_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
@@ -11,7 +11,7 @@ use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode_with, from_json, take};
 use crate::stage::evolve::options::{EXTENT, Extent, check};
-use crate::stage::evolve::{Evolve, Hooks, Origin};
+use crate::stage::evolve::{Evolve, Hooks, Origin, TITLE};
 use crate::stage::formula::Formula;
 use crate::stage::saved::{KIND as SAVED, Saved};
 use comove_sim::RunParameters;
@@ -30,7 +30,7 @@ pub const FUNCTIONS: &[Function] = &[
         usage: "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })",
         text: "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
                unless it starts from a problem.",
-        options: &["Extent", "HookOptions", "RunParameters"],
+        options: &["Extent", "HookOptions", "RunParameters", "Naming"],
     },
     Function {
         name: "from_snapshot",
@@ -98,13 +98,15 @@ fn later_or_now(
     context: &NativeCallContext<'_>,
     inputs: Vec<Node>,
     needs: Vec<Measured>,
-    options: Map,
+    mut options: Map,
     make: impl Fn(Vec<Node>, Map, &Known) -> Bound<Run> + Send + Sync + 'static,
 ) -> Bound<Run> {
     if needs.is_empty() && needs_of_any(&options).is_empty() {
-        return make(inputs, options, &Known::default());
+        let name = name_of("evolve", &mut options)?;
+        let run = make(inputs, options, &Known::default())?;
+        return Ok(Run { node: run.node.named(name), ..run });
     }
-    let call = Call { needs, ..Call::new("evolve", inputs.clone(), options) };
+    let call = Call { needs, title: TITLE.into(), ..Call::new("evolve", inputs.clone(), options)? };
     let node = call.stage(context, move |options, known| Ok(make(inputs.clone(), options, known)?.node))?;
     Ok(Run { node, outputs: None, problem: None })
 }

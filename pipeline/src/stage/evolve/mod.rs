@@ -42,6 +42,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
+/// What a run is called that the recipe does not name.
+pub const TITLE: &str = "The run";
+
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Evolve {
@@ -172,6 +175,10 @@ impl Stage for Evolve {
 
     fn results_version(&self) -> u32 {
         5
+    }
+
+    fn title(&self) -> String {
+        TITLE.into()
     }
 
     fn describe(&self) -> String {

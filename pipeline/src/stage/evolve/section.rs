@@ -21,7 +21,7 @@ pub const SUMMARY: &str = "summary.json";
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] for a file that is damaged.
 pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> {
-    let mut section = Section::new("The run", run.describe());
+    let mut section = Section::new(run.describe());
     if let Some(stop) = run.stop(&work.history()) {
         section.text += &format!(". Its stop rule ended it {stop}.");
     }

@@ -5,6 +5,7 @@ use super::{Evolve, Input, Origin, Work, checkpoints_before};
 use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::moment::Moment;
+use crate::progress::Progress;
 use crate::stage::ic;
 use comove_analysis::table::readable;
 use comove_ic::Audit;
@@ -29,7 +30,7 @@ pub struct Started {
 /// [`PipelineError`].
 pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started, PipelineError> {
     for candidate in checkpoints_before(&work.history(), first) {
-        match read_verified(&Input::snapshot(&work.folder, candidate)) {
+        match read_verified(&Input::snapshot(&work.folder, candidate), work.progress) {
             Ok(snapshot) => {
                 tracing::info!("continuing from {} ({})", candidate.file, Moment::of(&snapshot.header).rounded());
                 return begin(run, work, &snapshot, &candidate.file);
@@ -56,7 +57,7 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started
         }
         Origin::Saved { branch } => {
             let input = work.inputs[0][0].clone();
-            let mut snapshot = saved(&input, *branch, first, run.parameters.max_level)?;
+            let mut snapshot = saved(&input, *branch, first, run.parameters.max_level, work.progress)?;
             if (*branch || run.hooks.steer.is_none()) && snapshot.header.unsteer() {
                 tracing::warn!("{}: the run was steered; this one goes on unsteered", input.path.display());
             }
@@ -66,8 +67,14 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started
 }
 
 /// A snapshot from elsewhere, if it can be started from, without the levels above `max_level`.
-fn saved(input: &Input, branch: bool, first: Moment, max_level: u8) -> Result<Snapshot, PipelineError> {
-    let mut snapshot = read_verified(input)?;
+fn saved(
+    input: &Input,
+    branch: bool,
+    first: Moment,
+    max_level: u8,
+    progress: &Progress,
+) -> Result<Snapshot, PipelineError> {
+    let mut snapshot = read_verified(input, progress)?;
     let now = Moment::of(&snapshot.header);
     if now.coordinates() != first.coordinates() {
         let coordinates = format!("{:?}", now.coordinates()).to_lowercase();
@@ -119,14 +126,15 @@ fn begin(run: &Evolve, work: &mut Work<'_>, snapshot: &Snapshot, from: &str) -> 
 }
 
 /// Reads a snapshot if the whole file is what the ledger says.
-fn read_verified(input: &Input) -> Result<Snapshot, PipelineError> {
-    if !input.is_whole()? {
+fn read_verified(input: &Input, progress: &Progress) -> Result<Snapshot, PipelineError> {
+    if !input.is_whole(progress)? {
         return Err(PipelineError::input(
             &input.path,
             "the file is not the one that was written: it is damaged or was changed",
         ));
     }
-    Ok(Snapshot::read(&input.path)?)
+    let line = progress.file("reading", &input.path);
+    Ok(Snapshot::read_reporting(&input.path, &|fraction| line.fraction(fraction))?)
 }
 
 /// The audit as tables of the report: what the restriction kept of mass, momentum and energy, and of each level.

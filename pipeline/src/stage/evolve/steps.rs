@@ -8,7 +8,7 @@ use comove_sim::records::{Ladder, Raised, StepRecord, Timing};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The file's name.
@@ -91,6 +91,24 @@ pub fn records(folder: &Path) -> Result<Vec<Value>, PipelineError> {
     };
     let lines = bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n"));
     Ok(lines.map_while(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// Bytes at the end of the file that [`last`] looks at: some fifty records.
+const TAIL: u64 = 1 << 16;
+
+/// The last records in `folder`, as far as they can be read: of a run that may be stepping meanwhile.
+pub fn last(folder: &Path) -> Vec<StepRecord> {
+    let tail = || {
+        let mut file = File::open(folder.join(FILE))?;
+        let start = file.metadata()?.len().saturating_sub(TAIL);
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map(|_| bytes)
+    };
+    let tail: std::io::Result<Vec<u8>> = tail();
+    // the first line may begin in the middle, the last one may still be written
+    let lines = tail.unwrap_or_default();
+    lines.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// Sums over the records of a run, of all processes that worked on it.

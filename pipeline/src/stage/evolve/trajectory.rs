@@ -52,12 +52,11 @@ pub(super) fn follow(
 ) -> Result<RunSummary, PipelineError> {
     let steps = Steps::open(&work.folder, simulation.other_device_class.take())?;
     let observed = Observed::open(&run.hooks, work)?;
-    let folder = work.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut voyage = Voyage {
         run,
         writer: SnapshotWriter::new(run.checkpoints.keep),
         steps,
-        progress: work.progress.stage(&folder),
+        progress: work.progress.stage(),
         attention: work.control.attend(),
         checkpointed: simulation.checkpoint_step,
         written_at: Instant::now(),
@@ -98,6 +97,7 @@ impl Voyage<'_, '_> {
             let record = simulation.step().inspect_err(|error| self.name_last_checkpoint(error))?;
             self.pace.stepped(began.elapsed());
             self.steps.append(&record)?;
+            self.work.ledger.stepped(self.work.fingerprint, &record);
             self.say_what_is_raised(&record);
             tracing::debug!("{}", step_line(&record));
             self.progress.step(&record, self.run.end.fraction(start, simulation.now()));

@@ -1,0 +1,163 @@
+//! How far a campaign is, what failed, and the command that goes on with it.
+
+use crate::campaign::{Standing, Walk};
+use crate::error::PipelineError;
+use crate::ledger::{Event, History, StageHistory};
+use crate::moment::Moment;
+use crate::recipe::Recipe;
+use crate::stage::evolve::hooks::StopPoint;
+use comove_analysis::report::{self, StateKind};
+use std::path::Path;
+
+/// What the state follows from.
+pub(super) struct State<'a> {
+    pub(super) recipe: &'a Recipe,
+    pub(super) folder: &'a Path,
+    pub(super) history: &'a History,
+    /// A walk that has looked at every stage.
+    pub(super) walk: &'a Walk<'a>,
+    /// By stage: why it could not be looked at.
+    pub(super) hindrances: Vec<Option<PipelineError>>,
+}
+
+impl State<'_> {
+    /// The state, while `holder` works on the campaign if anybody does.
+    pub(super) fn now(&self, holder: Option<String>) -> report::State {
+        let positions = || self.walk.positions();
+        let failures: Vec<(String, String)> =
+            positions().filter_map(|n| Some((self.walk.name(n).to_owned(), self.failure(n)?))).collect();
+        let (all, done) = (positions().len(), positions().filter(|&n| self.walk.is_done(n)).count());
+        let at = self.reached();
+        let (kind, headline, why) = match (holder, &self.history.ending) {
+            (Some(holder), _) => (StateKind::Running, "Going on".to_owned(), format!("Worked on by {holder}. ")),
+            _ if done == all => (StateKind::Finished, "Finished".into(), String::new()),
+            _ if !failures.is_empty() => (StateKind::Failed, format!("Failed{at}"), String::new()),
+            (_, Some(Event::CampaignInterrupted { by })) => {
+                (StateKind::Stopped, format!("Stopped{at}"), format!("Stopped by {by}, with everything saved. "))
+            }
+            _ => (StateKind::Stopped, format!("Not finished{at}"), "Nothing is being done. ".into()),
+        };
+        let text = match (kind, all) {
+            (StateKind::Finished, 1) => "The only stage is done.".into(),
+            (StateKind::Finished, _) => format!("All {all} stages are done."),
+            _ => format!("{why}{done} of {all} stages are done."),
+        };
+        let stages = positions().map(|n| (self.walk.name(n).to_owned(), self.standing(n))).collect();
+        report::State { kind, headline, text, failures, commands: self.commands(kind), stages }
+    }
+
+    fn known(&self, n: usize) -> Option<&StageHistory> {
+        self.walk.resolved(n).and_then(|resolved| self.history.stage(&resolved.fingerprint))
+    }
+
+    /// Why a stage that is not done has failed.
+    fn failure(&self, n: usize) -> Option<String> {
+        let hindrance = self.hindrances[n].as_ref().map(ToString::to_string);
+        hindrance.or_else(|| self.known(n)?.failure.clone()).filter(|_| !self.walk.is_done(n))
+    }
+
+    /// Where the snapshots of a run end that is not done.
+    fn moment(&self, n: usize) -> Option<Moment> {
+        let newest = self.known(n)?.snapshots.last()?;
+        self.walk.result(n).is_none().then(|| newest.moment().rounded())
+    }
+
+    /// Where the runs are that are not done: ` at z = 4`, or from the one that is furthest behind to the first.
+    fn reached(&self) -> String {
+        let mut moments: Vec<Moment> = self.walk.positions().filter_map(|n| self.moment(n)).collect();
+        moments.sort_by(|x, y| x.now().total_cmp(&y.now()));
+        match (moments.first(), moments.last()) {
+            (Some(first), Some(last)) if first == last => format!(" at {first}"),
+            (Some(first), Some(last)) => format!(" at {first} to {}", last.value()),
+            _ => String::new(),
+        }
+    }
+
+    /// Where a stage stands, in words.
+    fn standing(&self, n: usize) -> String {
+        let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
+        let state = match (self.walk.standing(n), self.moment(n)) {
+            (Standing::Given, _) => "given".into(),
+            (Standing::Done, _) => {
+                self.stop(n).map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"))
+            }
+            (Standing::Decided, _) => return self.decided(n),
+            (_, at) if self.failure(n).is_some() => at.map_or("failed".into(), |at| format!("failed, saved at {at}")),
+            (_, Some(at)) => format!("begun, saved at {at}"),
+            (Standing::ToDo, None) if self.known(n).is_some() => "begun".into(),
+            (Standing::ToDo, None) => return "to do".into(),
+            (Standing::Waiting, _) => {
+                let missing = self.walk.inputs(n).iter().filter(|&&input| self.walk.result(input).is_none());
+                let missing: Vec<&str> = missing.map(|&input| self.walk.name(input)).collect();
+                let waits = if self.walk.is_undecided(n) { "is decided after" } else { "waits for" };
+                return format!("{waits} {}", missing.join(" and "));
+            }
+        };
+        format!("{state}{folder}")
+    }
+
+    /// Where its stop rule has ended a run.
+    fn stop(&self, n: usize) -> Option<StopPoint> {
+        self.walk.stage(n).as_run()?.stop(self.known(n)?)
+    }
+
+    /// What a stage has decided on, by the names of the further stages.
+    fn decided(&self, n: usize) -> String {
+        let further = self.walk.further(n).unwrap_or_default();
+        let names: Vec<&str> = further.iter().map(|&further| self.walk.name(further)).collect();
+        if names.is_empty() { "decided: nothing further".into() } else { format!("decided: {}", names.join("; ")) }
+    }
+
+    /// What goes on with the campaign.
+    fn commands(&self, kind: StateKind) -> Vec<(String, String)> {
+        let folder = std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.into()).display().to_string();
+        let options = match &self.history.start {
+            Some(Event::CampaignStarted { options, .. }) => options.as_slice(),
+            _ => &[],
+        };
+        let resume = || line(["comove", "resume", &folder].into_iter().chain(options.iter().map(String::as_str)));
+        let recipe = self.recipe.source.path.display().to_string();
+        let run = || {
+            let given = self.recipe.parameters.given.iter();
+            let given: Vec<String> = given.flat_map(|(n, v)| ["-p".into(), format!("{n}={v}")]).collect();
+            let words = ["comove", "run", &recipe].into_iter().chain(given.iter().map(String::as_str));
+            line(words.chain(["--dir", &folder]).chain(options.iter().map(String::as_str)))
+        };
+        match kind {
+            StateKind::Finished => Vec::new(),
+            StateKind::Running => vec![("To see how far it is".into(), line(["comove", "status", &folder, "--watch"]))],
+            StateKind::Stopped => vec![("To go on".into(), resume())],
+            StateKind::Failed => {
+                vec![("To go on".into(), resume()), ("To go on with a changed recipe".into(), run())]
+            }
+        }
+    }
+}
+
+/// A line for a shell.
+fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted = |word: &str| {
+        let plain = |c: char| c.is_alphanumeric() || "_-+=:,./@%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.into()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn a_shell_reads_the_words_back() {
+        let words = ["/a/b-c", "it's two", "", "$x;&", "x=1,2"];
+        let shown = line(words);
+        assert_eq!(shown, r"/a/b-c 'it'\''s two' '' '$x;&' x=1,2");
+        let script = format!("printf '%s|' {shown}");
+        let read = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(read.stdout).unwrap(), words.map(|word| format!("{word}|")).concat());
+    }
+}

@@ -1,0 +1,45 @@
+//! What happens, for other programs: one JSON object a line on the standard output.
+//!
+//! These are the events of the ledger as they enter it, with one more that is not kept there: `step`, the record of a step of
+//! the run with this fingerprint and in this folder.
+
+use crate::ledger::VERSION;
+use comove_sim::records::StepRecord;
+use serde::Serialize;
+use std::io::Write;
+
+/// The lines, if they are asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Feed {
+    /// Whether they are.
+    pub is_on: bool,
+}
+
+/// The record of a step, shaped as an event.
+#[derive(Serialize)]
+struct Step<'a> {
+    version: u32,
+    unix_time_s: f64,
+    event: &'static str,
+    fingerprint: &'a str,
+    folder: &'a str,
+    record: &'a StepRecord,
+}
+
+impl Feed {
+    /// Says a line, which ends with a line break. A reader that has gone away is no error.
+    pub fn line(self, line: &[u8]) {
+        if self.is_on {
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(line).and_then(|()| out.flush());
+        }
+    }
+
+    /// Says that a run has made a step.
+    pub fn step(self, unix_time_s: f64, fingerprint: &str, folder: &str, record: &StepRecord) {
+        let step = Step { version: VERSION, unix_time_s, event: "step", fingerprint, folder, record };
+        let mut line = serde_json::to_vec(&step).expect("a record is plain data");
+        line.push(b'\n');
+        self.line(&line);
+    }
+}
