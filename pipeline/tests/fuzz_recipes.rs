@@ -6,12 +6,11 @@
 mod common;
 
 use assert_cmd::cargo::cargo_bin;
-use common::fuzz::{CUT_SHORT, Dice, Ended, in_parallel, mutated, print, run, tokens, wanted};
+use common::fuzz::{CUT_SHORT, Dice, Ended, in_parallel, limited, mutated, print, run, tokens, wanted};
 use comove::recipe::docs::PARTS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ const COSMOLOGY: &str = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0
 const INITIAL: &str = "const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5 });\n";
 
 /// Campaigns of a second or less that use whatever a closure may call: what is changed of them is run.
-const SMALL: [&str; 6] = [
+const SMALL: [&str; 8] = [
     r#"const RUN = evolve(IC, #{
     z_end: 47, max_level: 1, refine: density_above(1.3), regrid_every: 2,
     outputs: #{ at_z: [48] }, checkpoints: #{ every_minutes: 0, keep: 2 },
@@ -97,6 +96,19 @@ campaign("small", [force_test(#{ root: 16, pairs: 2, levels: 1, bins: 1, separat
 const ON = evolve(from_snapshot("snapshot.h5"), #{ z_end: 46.9, branch: true, max_level: 0 });
 campaign("small", [evolve(LOADED, #{ z_end: 48 }), ON, density_pdf(from_snapshot("snapshot.h5"))])
 "#,
+    r#"const SEDOV = evolve(problem("sedov", #{ root: 16, levels: 1, precision: "single", gamma: 1.4, energy: 800000, background: 0.00001, end: 1 }));
+const JEANS = evolve(problem("jeans", #{ root: 16, levels: 1, amplitude: 1e-6, newton: 0.001, box_length: 128, growth: 1.1 }));
+const TUBE = evolve(problem("shock_tube", #{ root: 16, levels: 1, left: #{ density: 1, pressure: 1 }, right: #{ density: 0.125, pressure: 0.1 },
+    interface: 0.5, end: 2 }), #{ time_steps: "uniform" });
+const FLOW = evolve(problem("converging_flow", #{ root: 16, levels: 0, mach: 10, focus: [0.47, 0.52, 0.55] }), #{ t_end: 1e-4 });
+campaign("small", [compare(SEDOV), compare(JEANS), compare(TUBE), refinement_ratio([SEDOV, TUBE]), FLOW, evolve(problem("uniform_flow", #{ root: 16 }), #{ t_end: 0.01 })])
+"#,
+    r#"const PANCAKE = evolve(problem("pancake", #{ root: [32, 16, 16], levels: 1, box_mpc_h: 64, h: 0.5, wave_numbers: [1, 0, 0], z_start: 100,
+    z_caustic: 1, temperature_k: 100, refine_above: 2 }), #{ z_end: 80, outputs: #{ at_z: [90] } });
+const SPHERE = evolve(problem("spherical_collapse", #{ root: 16, levels: 1, box_length: 2048, radius: 160, overdensity: 0.01,
+    a_start: 1e-5, a_end: 1.2e-5, isolated: true }));
+campaign("small", [compare(PANCAKE, #{ at_z: "all" }), compare(SPHERE), slice(PANCAKE, #{ field: "temperature", axis: "y" })])
+"#,
 ];
 
 /// Texts between `r#"` and `"#` of the tests' own sources that have a campaign, or what belongs before one.
@@ -148,7 +160,7 @@ impl Place {
     /// What `comove` makes of a recipe.
     fn comove(&self, command: &str, recipe: &str, arguments: &[&str], limit: Duration) -> (Ended, String) {
         fs::write(self.inner().join("r.rhai"), recipe).unwrap();
-        let mut process = Command::new(cargo_bin("comove"));
+        let mut process = limited(&cargo_bin("comove"));
         run(process.current_dir(self.inner()).args([command, "r.rhai", "--dir", "c"]).args(arguments), limit)
     }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use assert_cmd::cargo::cargo_bin;
-use common::fuzz::{CUT_SHORT, Dice, Ended, in_parallel, mutated, print, run, tokens, wanted};
+use common::fuzz::{CUT_SHORT, Dice, Ended, in_parallel, limited, mutated, print, run, tokens, wanted};
 use comove_sim::{SimError, Snapshot};
 use hdf5::types::{FixedAscii, VarLenUnicode};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ const FILES: &str = "COMOVE_FUZZ_FILES";
 /// Checkpoints and outputs of [`RECIPE`].
 fn valid(folder: &Path) -> Vec<PathBuf> {
     fs::write(folder.join("base.rhai"), RECIPE).unwrap();
-    let mut command = Command::new(cargo_bin("comove"));
+    let mut command = limited(&cargo_bin("comove"));
     let (ended, said) = run(command.current_dir(folder).args(["run", "base.rhai"]), Duration::from_secs(120));
     assert_eq!(ended, Ended::With(0), "{said}");
     let stages = fs::read_dir(folder.join("base")).unwrap().map(|entry| entry.unwrap().path());
@@ -221,24 +221,9 @@ fn rewrite(path: &Path, names: &[String], other: &[Vec<String>], dice: &mut Dice
 
 /// A JSON text with other values in the places of one or two.
 fn with_other_values(text: &[String], dice: &mut Dice) -> String {
-    const VALUES: [&str; 16] = [
-        "0",
-        "-1",
-        "1",
-        "0.5",
-        "-0.0",
-        "1e308",
-        "-1e308",
-        "1e-320",
-        "1e16",
-        "18446744073709551615",
-        "-9223372036854775808",
-        "4294967296",
-        "null",
-        "true",
-        "[]",
-        "\"periodic\"",
-    ];
+    const VALUES: &str = "0 -1 1 0.5 -0.0 1e308 -1e308 1e-320 1e16 18446744073709551615 -9223372036854775808 4294967296 \
+                          null true [] \"periodic\"";
+    let values: Vec<&str> = VALUES.split(' ').collect();
     let mut tokens = text.to_vec();
     let is_value = |n: usize| {
         let is_key = text.get(n + 1).is_some_and(|next| next == ":");
@@ -247,7 +232,7 @@ fn with_other_values(text: &[String], dice: &mut Dice) -> String {
     let places: Vec<usize> = (0..tokens.len()).filter(|&n| is_value(n)).collect();
     for _ in 0..1 + dice.below(2) {
         if !places.is_empty() {
-            tokens[*dice.pick::<usize>(&places)] = (*dice.pick(&VALUES)).to_owned();
+            tokens[*dice.pick::<usize>(&places)] = (*dice.pick::<&str>(&values)).to_owned();
         }
     }
     tokens.concat()
@@ -302,7 +287,7 @@ fn verdict(path: &Path) -> String {
 /// Has a process read files, one line each.
 fn read_by_child(folder: &Path, files: &[u64]) -> (Ended, Vec<String>) {
     let names: Vec<String> = files.iter().map(|n| folder.join(format!("{n}.h5")).display().to_string()).collect();
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = limited(&std::env::current_exe().unwrap());
     command.args(["--exact", "damaged_snapshots_are_refused_or_read", "--nocapture"]).env(FILES, names.join(":"));
     let (ended, said) = run(&mut command, LIMIT);
     if ended == Ended::With(101) {
@@ -405,7 +390,7 @@ fn alone(folder: &Path, n: u64, kept: &Path, outcomes: &Mutex<Outcomes>) -> Stri
         Ended::With(_) => bug(format!("the reader {ended:?}")),
         Ended::BySignal(_) | Ended::NotInTime => {
             keep(folder, n, kept);
-            let mut command = Command::new(cargo_bin("comove"));
+            let mut command = limited(&cargo_bin("comove"));
             let (ended, said) = run(command.arg("inspect").arg(folder.join(format!("{n}.h5"))), TRIAL);
             *outcomes.lock().unwrap().commands.entry(format!("inspect of a crash: {ended:?}")).or_default() += 1;
             if ended != Ended::With(4) {
@@ -430,7 +415,7 @@ fn look_at(folder: &Path, n: u64, kept: &Path, outcomes: &Mutex<Outcomes>) {
         }
         said
     };
-    look("inspect", Command::new(cargo_bin("comove")).arg("inspect").arg(&file), TRIAL, &[0]);
+    look("inspect", limited(&cargo_bin("comove")).arg("inspect").arg(&file), TRIAL, &[0]);
     if n % 8 != 1 {
         return;
     }
@@ -448,7 +433,7 @@ fn look_at(folder: &Path, n: u64, kept: &Path, outcomes: &Mutex<Outcomes>) {
     let name = format!("{n}.rhai");
     fs::write(folder.join(&name), recipe).unwrap();
     let campaign = |walltime, limit| {
-        let mut command = Command::new(cargo_bin("comove"));
+        let mut command = limited(&cargo_bin("comove"));
         let command = command.current_dir(folder).args(["run", &name, "--keep-going", "--walltime", walltime]);
         look("campaign", command, limit, &[0, 3, 4, 7, 8, 75])
     };

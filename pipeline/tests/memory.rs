@@ -126,3 +126,16 @@ fn a_start_without_room_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     }
 }
+
+/// What a force test takes is foreseen: one too large for any machine is refused before it begins.
+#[test]
+fn a_force_test_without_room_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for options in ["root: 65536, pairs: 2", "root: 16, separations: [0.3, 8], pairs: 4294967296"] {
+        let recipe = format!("campaign(\"f\", [force_test(#{{ {options} }})])");
+        std::fs::write(folder.path().join("f.rhai"), recipe).unwrap();
+        let refused = comove(folder.path(), &["run", "f.rhai"]);
+        assert_eq!(refused.status.code(), Some(8), "{}", text(&refused));
+        assert!(text(&refused).contains("GiB of memory"), "{}", text(&refused));
+    }
+}

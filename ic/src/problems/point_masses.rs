@@ -39,6 +39,18 @@ impl Default for PointMasses {
     }
 }
 
+/// Cells along an axis of the finest level that keys can count (see [`comove_sim::Key`]).
+const FINEST: f64 = (GROUP << 21) as f64;
+/// Bins, which are looked at one by one.
+const MOST_BINS: usize = 1000;
+/// Bytes of the fields and buffers of a root cell, for each pair that is measured at the same time. Measured as peak memory
+/// at 128³ and 192³ root cells in double precision: 152 and 153.
+const BYTES_PER_CELL: f64 = 160.0;
+/// The same of a refinement level, around two masses with the widest `flag_buffer`. Measured up to 8 levels: 13 MB.
+const BYTES_PER_LEVEL: f64 = 1.6e7;
+/// Bytes of a pair and its samples, and of what is written of them.
+const BYTES_PER_PAIR: f64 = 1000.0;
+
 /// The force on one mass of a pair, along the line to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForceSample {
@@ -113,7 +125,7 @@ impl PointMasses {
     /// # Errors
     /// [`IcError::Parameter`] for options that make no pairs, [`IcError::Sim`] where the mesh does not fit.
     pub fn force_test(&self, levels: u8, parameters: &RunParameters) -> Result<ForceTable, IcError> {
-        self.check()?;
+        self.check(levels)?;
         parameters.check()?;
         let measure = match parameters.precision {
             Precision::Single => Self::samples::<f32>,
@@ -124,6 +136,12 @@ impl PointMasses {
         Ok(ForceTable { levels, samples, bins })
     }
 
+    /// Bytes that this takes, about.
+    pub fn bytes(&self, levels: u8) -> f64 {
+        let mesh = BYTES_PER_CELL * (self.root as f64).powi(3) + BYTES_PER_LEVEL * f64::from(levels);
+        mesh * cores().min(self.pairs) as f64 + BYTES_PER_PAIR * self.pairs as f64
+    }
+
     /// Both samples of every pair in order, by a thread for each core with a device of its own: a mesh around two masses
     /// is too small to share.
     fn on_all_cores(
@@ -131,27 +149,30 @@ impl PointMasses {
         measure: impl Fn(&Pair, &Device) -> Result<[ForceSample; 2], SimError> + Sync,
     ) -> Result<Vec<ForceSample>, SimError> {
         let pairs = self.draw();
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let share = &|pairs: &[Pair]| {
             let device = Device::cpu(1)?;
             pairs.iter().map(|pair| measure(pair, &device)).collect::<Result<Vec<_>, SimError>>()
         };
         let shares: Result<Vec<_>, SimError> = std::thread::scope(|scope| {
-            let chunks = pairs.chunks(pairs.len().div_ceil(cores));
+            let chunks = pairs.chunks(pairs.len().div_ceil(cores()));
             let threads: Vec<_> = chunks.map(|pairs| scope.spawn(move || share(pairs))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic in a measurement")).collect()
         });
         Ok(shares?.into_iter().flatten().flatten().collect())
     }
 
-    fn check(&self) -> Result<(), IcError> {
+    fn check(&self, levels: u8) -> Result<(), IcError> {
         let check = |name, value: String, good: bool, reason: String| {
             if good { Ok(()) } else { Err(IcError::Parameter { name, value, reason }) }
         };
         let root = self.root > 0 && self.root.is_multiple_of(GROUP);
         check("root", self.root.to_string(), root, format!("must be a multiple of {GROUP} cells"))?;
+        let finest = self.root as f64 * 2f64.powi(levels.into());
+        let reason = format!("with {} root cells the finest level may have {FINEST} along each axis", self.root);
+        check("levels", levels.to_string(), finest <= FINEST, reason)?;
         check("pairs", self.pairs.to_string(), self.pairs > 0, "must be at least 1".into())?;
-        check("bins", self.bins.to_string(), self.bins > 0, "must be at least 1".into())?;
+        let reason = format!("must lie between 1 and {MOST_BINS}");
+        check("bins", self.bins.to_string(), (1..=MOST_BINS).contains(&self.bins), reason)?;
         let [from, to] = self.separations;
         let half = 0.5 * self.root as f64;
         let good = from > 0.0 && from < to && to <= half;
@@ -243,6 +264,11 @@ impl PointMasses {
     }
 }
 
+/// Pairs that are measured at the same time, at most.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,9 +307,17 @@ mod tests {
 
     #[test]
     fn options_that_make_no_pairs_are_refused() {
-        let refusal = |test: PointMasses| test.force_test(1, &RunParameters::default()).unwrap_err().to_string();
+        let with_levels =
+            |test: PointMasses, levels| test.force_test(levels, &RunParameters::default()).unwrap_err().to_string();
+        let refusal = |test| with_levels(test, 1);
         let far = refusal(PointMasses { separations: [0.3, 20.0], ..PointMasses::default() });
         assert_eq!(far, "separations = [0.3, 20.0]: must rise from above 0 to at most 16, half the root level");
         assert!(refusal(PointMasses { root: 24, ..PointMasses::default() }).starts_with("root = 24: "));
+        for levels in [21, 40, 64, 255] {
+            let refused = with_levels(PointMasses::default(), levels);
+            assert!(refused.starts_with(&format!("levels = {levels}: with 32 root cells")), "{refused}");
+        }
+        let bins = refusal(PointMasses { bins: 1 << 32, ..PointMasses::default() });
+        assert_eq!(bins, "bins = 4294967296: must lie between 1 and 1000");
     }
 }

@@ -1,14 +1,15 @@
 //! `force_test`: the forces between two point masses on refined meshes, a test of the Poisson solver without a run.
 
 use super::section::Section;
-use super::{Stage, Work};
+use super::{Memory, Stage, Work};
 use crate::error::PipelineError;
 use comove_analysis::figure::results::force_figure;
 use comove_analysis::{Record, Table};
 use comove_ic::problems::PointMasses;
 use comove_ic::problems::point_masses::{ForceBin, ForceSample, ForceTable, Spread};
+use comove_kernels::Device;
 use comove_sim::parameters::GroupSolver;
-use comove_sim::{Precision, RunParameters};
+use comove_sim::{Octree, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -107,6 +108,10 @@ impl Stage for ForceTest {
 
     fn parameters(&self) -> Value {
         json!({ "masses": self.masses, "options": self.options })
+    }
+
+    fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
+        Memory { host: self.masses.bytes(self.options.levels), device: 0.0 }
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -60,6 +61,13 @@ pub(crate) enum Ended {
     NotInTime,
 }
 
+/// A process that ends for want of memory long before the machine does: 8 GiB, of which scripts set aside some for stacks.
+pub(crate) fn limited(program: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 8388608; exec \"$0\" \"$@\""]).arg(program);
+    command
+}
+
 /// Runs a process for so long at most: how it ended, and all that it said.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> (Ended, String) {
     let mut said = tempfile::tempfile().unwrap();
@@ -93,39 +101,10 @@ pub(crate) fn print(title: &str, counts: &BTreeMap<String, u64>) {
 }
 
 /// What may stand in the place of a number.
-const NUMBERS: [&str; 20] = [
-    "0",
-    "-1",
-    "1",
-    "2",
-    "0.0",
-    "-0.0",
-    "0.5",
-    "-1e308",
-    "1e308",
-    "1e309",
-    "1e-320",
-    "1e16",
-    "9223372036854775807",
-    "9223372036854775808",
-    "-9223372036854775808",
-    "18446744073709551615",
-    "4294967296",
-    "65536",
-    "(0.0/0.0)",
-    "[]",
-];
+const NUMBERS: &str = "0 -1 1 2 0.0 -0.0 0.5 -1e308 1e308 1e309 1e-320 1e16 9223372036854775807 9223372036854775808 \
+                       -9223372036854775808 18446744073709551615 4294967296 1000 255 64 40 (0.0/0.0) []";
 /// What may stand in the place of a text.
-const TEXTS: [&str; 8] = [
-    "\"\"",
-    "\"../outside\"",
-    "\"/dev/zero\"",
-    "\"a/b\"",
-    "\"\\u0000\"",
-    "\"\u{202e}κ\"",
-    "\"all\"",
-    "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"",
-];
+const TEXTS: &str = "\"\" \"../outside\" \"/dev/zero\" \"a/b\" \"\\u0000\" \"\u{202e}κ\" \"all\" \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"";
 /// Words of the language.
 const KEYWORDS: [&str; 12] =
     ["const", "let", "fn", "if", "else", "for", "in", "while", "loop", "return", "true", "false"];
@@ -201,8 +180,8 @@ fn exchange(tokens: &mut [String], other: &[String], dice: &mut Dice) {
     let (role, kind) = (dice.below(3), dice.below(5));
     let (from, with): (Vec<usize>, Vec<String>) = match kind {
         0 | 1 => (words(tokens, role), words(other, role).into_iter().map(|n| other[n].clone()).collect()),
-        2 => (places(tokens, |_, c| c == '"'), TEXTS.map(String::from).into()),
-        _ => (places(tokens, |_, c| c.is_ascii_digit()), NUMBERS.map(String::from).into()),
+        2 => (places(tokens, |_, c| c == '"'), TEXTS.split(' ').map(String::from).collect()),
+        _ => (places(tokens, |_, c| c.is_ascii_digit()), NUMBERS.split(' ').map(String::from).collect()),
     };
     if !from.is_empty() && !with.is_empty() {
         tokens[*dice.pick::<usize>(&from)] = dice.pick::<String>(&with).clone();
