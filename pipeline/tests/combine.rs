@@ -21,7 +21,7 @@ const PEAKS = RUNS.map(|run| measure("peak", run, #{ at_z: "all" }, |s| #{
 
 const COMBINE: &str = r#"
 const GROWTH = combine("growth", [PEAKS, RUNS, power_spectrum(RUNS[0])], |all| {
-    let rows = all.filter(|one| type_of(one) == "map" && "result" in one).map(|one| [one.z, one.result.density]);
+    let rows = all.filter(|one| type_of(one) == "map" && "density" in one.result).map(|one| [one.z, one.result.density]);
     let run = all[3];
     #{
         first: all[0].all[0].result.density, runs: [run.outputs, run.snapshot().redshift, run.snapshot(48.5).redshift],
@@ -92,7 +92,7 @@ fn every_analysis_has_its_result() {
 const SHAPE = combine("shape", [
     halos(RUNS[0], #{ at_z: "all", delta: 1.02, min_cells: 1, profiles: 2 }), power_spectrum(RUNS[0], #{ at_z: "all" }),
     density_pdf(RUNS[0], #{ at_z: "all" }), slice(RUNS[0], #{ at_z: "all" }), projection(RUNS[0], #{ pixels: 16 }),
-    refinement_ratio(RUNS), force_test(#{ root: 16, levels: 1, pairs: 2 }),
+    refinement_ratio(RUNS), force_test(#{ root: 16, levels: 1, pairs: 2, separations: [0.5, 4] }),
     combine("peak", PEAKS, |peaks| #{ peak: peaks[0].result.density }),
 ], |all| #{
     z: all.map(|one| if "z" in one { one.z } else { -1 }),
