@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of this format. A program refuses a ledger with a higher one.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
