@@ -132,6 +132,28 @@ fn decided_stages_are_chosen_explained_and_cleaned() {
     assert!(clean.contains("nothing is left over"), "{clean}");
 }
 
+/// A decision may need what nobody asked for, or what has failed.
+#[test]
+fn a_decision_brings_what_it_needs() {
+    let recipe = |rule: &str| {
+        format!(
+            "{START}\
+             const OTHER = evolve(IC, #{{ z_end: 46, {rule} }});\n\
+             const MORE = then(PEAK, |peak| [power_spectrum(OTHER), slice(RUN, #{{ center: peak.place, pixels: 16 }})]);\n\
+             campaign(\"r\", [halos(OTHER), MORE])\n"
+        )
+    };
+    let place = Place::new();
+    place.ok(&recipe(""), &["run", "r.rhai", "--only", "then(peak)"]);
+    let stages = |start: &str| place.stages(start).len();
+    assert_eq!((stages("evolve-"), stages("power_spectrum-"), stages("slice-"), stages("halos-")), (1, 1, 1, 0));
+    let place = Place::new();
+    let output = place.comove(&recipe("stop_when: |step| throw \"no\""), &["run", "r.rhai", "--keep-going"]);
+    let said = said(&output, 3);
+    assert!(said.contains("(power_spectrum) is not done, as it needs stage"), "{said}");
+    assert_eq!(place.stages("slice-").len(), 1);
+}
+
 /// Options of all kinds of functions that are values of a result.
 fn lazy() -> String {
     format!(

@@ -10,8 +10,8 @@ use comove_sim::{Precision, RunParameters, Simulation, Snapshot, Steering};
 /// What a run is told after a step.
 fn told(record: &StepRecord) -> Steering {
     match record.step {
-        4..7 => Steering { max_level: Some(0), ..Steering::default() },
-        8..12 => Steering { dt_max: Some(0.5 * record.dt), threshold_factor: Some(1.1), ..Steering::default() },
+        4..=6 => Steering { max_level: Some(0), ..Steering::default() },
+        8..=11 => Steering { dt_max: Some(0.5 * record.dt), threshold_factor: Some(1.1), ..Steering::default() },
         _ => Steering::default(),
     }
 }

@@ -169,7 +169,9 @@ impl<'a> Schedule<'a> {
             Ok(Standing::ToDo) => true,
             Ok(Standing::Waiting) => false,
             Ok(Standing::Decided) => {
-                self.decided(n);
+                let further = self.walk.further(n).map_or(0, <[usize]>::len);
+                tracing::info!("{} decided on {further} further stages", self.walk.name(n));
+                self.done(n);
                 false
             }
             Ok(standing) => {
@@ -186,14 +188,43 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Stage `n` has decided on further stages, which are left to do.
-    fn decided(&mut self, n: usize) {
-        self.done(n);
-        let further = self.stages.len()..self.walk.positions().end;
-        tracing::info!("{}: {} further stages", self.walk.name(n), further.len());
-        for n in further {
+    /// Takes in the stages that were decided on.
+    fn grow(&mut self) {
+        let new = self.stages.len()..self.walk.positions().end;
+        if new.is_empty() {
+            return;
+        }
+        for n in new.clone() {
             self.stages.push(Course::new(self.executor, self.walk.path(n)));
             self.total.more(u64::from(self.stages[n].state == State::Left));
+        }
+        for n in new.filter(|&n| self.stages[n].state == State::Left).collect::<Vec<_>>() {
+            self.want_inputs(n);
+        }
+        self.hinder();
+    }
+
+    /// What stage `n` needs is to be done too, though nobody may have asked for it before.
+    fn want_inputs(&mut self, n: usize) {
+        for input in self.walk.inputs(n).to_vec() {
+            if self.stages[input].state == State::Unwanted {
+                self.stages[input].state = State::Left;
+                self.total.more(1);
+                self.want_inputs(input);
+            }
+        }
+    }
+
+    /// What needs something that has failed is not done.
+    fn hinder(&mut self) {
+        // inputs come first, so one pass finds everything
+        for n in 0..self.stages.len() {
+            let needed = self.walk.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
+            if let Some(needed) = needed.filter(|_| self.stages[n].state == State::Left) {
+                let [stage, needed] = [n, *needed].map(|n| self.walk.name(n));
+                tracing::warn!("{stage} is not done, as it needs {needed}");
+                self.stages[n].state = State::Failed;
+            }
         }
     }
 
@@ -206,6 +237,7 @@ impl<'a> Schedule<'a> {
     fn look(&mut self, n: usize) -> Result<Standing, PipelineError> {
         let ledger = self.executor.ledger;
         let standing = self.walk.look(n, &ledger.history())?;
+        self.grow();
         let Some(resolved) = self.walk.resolved(n) else {
             self.note_trials(n)?;
             return Ok(standing);
@@ -458,15 +490,7 @@ impl<'a> Schedule<'a> {
         if !self.executor.keep_going {
             return self.close(because);
         }
-        // inputs come first, so one pass finds everything
-        for n in self.walk.positions() {
-            let needed = self.walk.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
-            if let Some(needed) = needed.filter(|_| self.stages[n].state == State::Left) {
-                let [stage, needed] = [n, *needed].map(|n| self.walk.name(n));
-                tracing::warn!("{stage} is not done, as it needs {needed}");
-                self.stages[n].state = State::Failed;
-            }
-        }
+        self.hinder();
     }
 
     /// Somebody has asked to stop.

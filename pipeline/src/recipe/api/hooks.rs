@@ -1,7 +1,7 @@
 //! The closures that `evolve` takes: a stop rule, observers, and what steers the run.
 
 use super::{Bound, Captured};
-use crate::recipe::docs::Type;
+use crate::recipe::docs::{Function, Type};
 use crate::recipe::engine::Session;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode_with, take};
@@ -24,7 +24,7 @@ pub const STEP: Type = Type {
            `()` where there is nothing to say. What `steer` returns holds from the next step on; `()` lets the run go as \
            its options say.",
     properties: &[],
-    methods: &[super::super::docs::Function {
+    methods: &[Function {
         name: "steer",
         signatures: &[],
         usage: "",

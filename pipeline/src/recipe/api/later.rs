@@ -13,8 +13,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Later {
     needs: Vec<Measured>,
-    make: Arc<dyn Fn(&Known) -> Bound<Dynamic> + Send + Sync>,
+    make: Arc<MakeValue>,
 }
+
+/// Makes a value of those that it waited for.
+type MakeValue = dyn Fn(&Known) -> Bound<Dynamic> + Send + Sync;
 
 impl Later {
     /// What `make` makes of an argument: now if it is known, else later.

@@ -30,6 +30,8 @@ pub const FILE: &str = "observed.jsonl";
 const SHOWN: usize = 40;
 /// Panels of a figure.
 const PANELS: usize = 6;
+/// Positive numbers that span more than this factor are shown on a logarithmic axis.
+const DECADES: f64 = 100.0;
 /// Hexadecimal digits of a closure's digest.
 const DIGITS: usize = 16;
 
@@ -159,7 +161,7 @@ pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec
         lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
         let Some(table) = table(&lines) else { continue };
         let mut shown = table.clone();
-        let mut caption = format!("Observed of {what}");
+        let mut caption = format!("Observed: {what}");
         if table.rows.len() > SHOWN {
             let every = table.rows.len().div_ceil(SHOWN);
             shown.rows = table.rows.into_iter().step_by(every).collect();
@@ -169,7 +171,7 @@ pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec
         let panels = panels(&lines);
         if !panels.is_empty() {
             let columns = panels.len().min(2);
-            let figure = line_figure(&format!("Observed of {what}"), &panels, columns);
+            let figure = line_figure(&format!("Observed: {what}"), &panels, columns);
             files.push(work.write_figure(&format!("observed_{what}"), &figure, section)?);
         }
     }
@@ -278,10 +280,12 @@ fn panels(lines: &[Value]) -> Vec<Panel> {
         let when = |line: &Value| if comoving { 1.0 - now(line) } else { now(line) };
         let points = lines.iter().zip(&values).map(|(line, value)| [when(line), value.unwrap_or(f64::NAN)]);
         let style = if lines.len() > SHOWN { Style::Line } else { Style::Marked };
+        let [low, high] = [f64::min, f64::max].map(|pick| values.iter().flatten().copied().reduce(pick).unwrap_or(1.0));
         Panel {
             x_label: if comoving { "1 + z".into() } else { "t".into() },
             y_label: name,
             x_logarithmic: comoving,
+            y_logarithmic: low > 0.0 && high > DECADES * low,
             x_reversed: comoving,
             curves: vec![Curve { points: points.collect(), style, ..Curve::default() }],
             ..Panel::default()
