@@ -18,6 +18,9 @@ use comove_kernels::{Device, Real, gravity_kick, state_hash};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
+/// Least Δt that a comoving run may be steered to, in what expansion allows: a then still grows by more than its round-off.
+const SHORTEST_STEP: f64 = 1e-9;
+
 /// What a bitwise restart needs besides clock, tree and fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Restart {
@@ -165,8 +168,11 @@ impl<T: Real> Run<T> {
     pub(crate) fn steer(&mut self, steering: Steering) -> Result<(), SimError> {
         self.physics.parameters = steering.on(&self.asked)?;
         if let Some(dt_max) = steering.dt_max {
-            let dt = dt_max.min(self.clock.expansion_limit(self.asked.max_delta_a));
-            let advances = self.clock.interval(dt).end.now() > self.now();
+            let expansion = self.clock.expansion_limit(self.asked.max_delta_a);
+            let advances = match expansion.is_finite() {
+                true => dt_max > SHORTEST_STEP * expansion,
+                false => self.clock.interval(dt_max).end.time > self.clock.time,
+            };
             SimError::require("dt_max", &dt_max, advances, "a step so short would not advance the time")?;
         }
         self.restart.steering = steering;
