@@ -170,7 +170,7 @@ impl<'a> Schedule<'a> {
             Ok(Standing::Waiting) => false,
             Ok(Standing::Decided) => {
                 let further = self.walk.further(n).map_or(0, <[usize]>::len);
-                tracing::info!("{} decided on {further} further stages", self.walk.name(n));
+                tracing::info!("{}: {further} further stages", self.walk.name(n));
                 self.done(n);
                 false
             }
