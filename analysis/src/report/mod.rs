@@ -152,19 +152,27 @@ impl State {
             open => self.kind != StateKind::Finished,
             headline => self.headline.as_str(),
             text => self.text.as_str(),
-            failures => pairs(&self.failures),
-            commands => pairs(&self.commands),
+            failures => self.failures.iter().map(failure).collect::<Vec<_>>(),
+            commands => self.commands.iter().map(command).collect::<Vec<_>>(),
             stages => pairs(&self.stages),
         }
     }
 }
 
-/// Names and values for the template; a value of several lines keeps them.
+/// A failure for the template: its first line, and those below it, which may be the place in a recipe.
+fn failure((name, message): &(String, String)) -> Value {
+    let (first, below) = message.trim_end().split_once('\n').unwrap_or((message, ""));
+    context! { name => name.as_str(), first => first, below => below }
+}
+
+/// A command for the template, word by word: a line breaks between words.
+fn command((name, line): &(String, String)) -> Value {
+    context! { name => name.as_str(), words => line.split(' ').map(String::from).collect::<Vec<_>>() }
+}
+
+/// Names and values for the template.
 fn pairs(pairs: &[(String, String)]) -> Vec<Value> {
-    let pair = |(name, value): &(String, String)| {
-        context! { name => name.as_str(), value => value.as_str(), lines => value.trim().contains('\n') }
-    };
-    pairs.iter().map(pair).collect()
+    pairs.iter().map(|(name, value)| context! { name => name.as_str(), value => value.as_str() }).collect()
 }
 
 /// What the template shows of a section.
@@ -240,9 +248,13 @@ mod tests {
             assert!(page.contains(part), "{part}");
         }
         assert!(page.contains("data:image/png;base64,iVBORw0KGgo") && page.contains("An &lt;empty&gt; figure"));
-        for part in
-            ["class=\"state failed\"", "Peak &lt;1&gt;", "    | ^</pre>", "comove resume &#x27;&#x2f;a &amp; b&#x27;"]
-        {
+        for part in [
+            "class=\"state failed\"",
+            "Peak &lt;1&gt;",
+            "<p>a.rhai:1:2: no</p>",
+            "    | ^</pre>",
+            "<span>resume</span> <span>&#x27;&#x2f;a</span> <span>&amp;</span> <span>b&#x27;</span></pre>",
+        ] {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(page.matches("</pre>").count() == 3 && !page.contains("http") && !page.contains("<script"));

@@ -18,7 +18,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Clears a terminal.
-const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
+const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Prints it.
 pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
@@ -52,6 +52,7 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (recipe, _) = stored(&folder)?;
     let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(&Progress::on_terminal());
+    let mut clear = "";
     loop {
         // in this order what the last process has written last is seen
         let holder = Lock::holder(folder.path());
@@ -64,12 +65,12 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
         let done = stages - to_do;
         let head =
             format!("campaign \"{}\" in {}: {now}; {done} of {stages} stages", recipe.campaign.name, dir.display());
-        let clear = if stdout().is_terminal() { CLEAR } else { "" };
         let text = format!("{clear}{head}\n{}\n", lines.join("\n"));
         // a reader that has gone away has seen enough
         if writeln!(stdout(), "{text}").is_err() || is_over {
             return Ok(());
         }
+        clear = if stdout().is_terminal() { CLEAR } else { "" };
         std::thread::sleep(LOOK);
     }
 }
@@ -96,7 +97,7 @@ fn line(walk: &Walk<'_>, n: usize, hindrance: &Option<PipelineError>, history: &
             match (way, is_at_work, failure) {
                 (Some(way), true, _) => way,
                 (None, true, _) => "being done".into(),
-                (_, false, Some(failure)) => format!("failed: {failure}"),
+                (_, false, Some(failure)) => format!("failed: {}", failure.lines().next().unwrap_or_default()),
                 (Some(way), false, None) => format!("begun: {way}"),
                 (None, false, None) => "to do".into(),
             }

@@ -75,20 +75,25 @@ fn write(
 ) -> Result<PathBuf, PipelineError> {
     let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(progress);
     let hindrances = walk.look_at_all(history);
-    let mut shown: Vec<PathBuf> = Vec::new();
-    let mut sections = Vec::new();
+    // runs that differ in where they end share a folder, and its section
+    let mut shown: Vec<(usize, String)> = Vec::new();
     for n in walk.positions() {
-        // runs that differ in where they end share a folder, and its section
-        let section = walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
-        if let Some(result) = section.filter(|result| !shown.contains(&result.folder)) {
-            let mut section = read(walk.name(n), &result.folder).unwrap_or_else(|error| left_out(walk.name(n), &error));
-            if let Some(versions) = walk.resolved(n).and_then(|resolved| provenance::versions(resolved, history)) {
-                section.text += &format!(". {versions}: CHANGELOG says what they differ in.");
-            }
-            sections.push(section);
-            shown.push(result.folder.clone());
+        let result = |n: usize| walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
+        let Some(found) = result(n) else { continue };
+        match shown.iter_mut().find(|(other, _)| result(*other).is_some_and(|other| other.folder == found.folder)) {
+            Some((_, heading)) => *heading += &format!("; {}", walk.name(n)),
+            None => shown.push((n, walk.name(n).to_owned())),
         }
     }
+    let section = |(n, heading): (usize, String)| {
+        let folder = &walk.result(n).expect("it has a section").folder;
+        let mut section = read(&heading, folder).unwrap_or_else(|error| left_out(&heading, &error));
+        if let Some(versions) = walk.resolved(n).and_then(|resolved| provenance::versions(resolved, history)) {
+            section.text += &format!(". {versions}: CHANGELOG says what they differ in.");
+        }
+        section
+    };
+    let sections = shown.into_iter().map(section).collect();
     let page = Report {
         title: recipe.campaign.name.clone(),
         state: state::State { recipe, folder: folder.path(), history, walk: &walk, hindrances }.now(holder),
@@ -101,7 +106,7 @@ fn write(
     Ok(folder.report())
 }
 
-/// The section of the stage of this name, with its pictures.
+/// The section of the stages of this name, with its pictures.
 fn read(name: &str, folder: &Path) -> Result<report::Section, PipelineError> {
     let path = folder.join(section::FILE);
     let text = std::fs::read(&path).map_err(PipelineError::io(&path))?;

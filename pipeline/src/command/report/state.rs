@@ -28,14 +28,17 @@ impl State<'_> {
             positions().filter_map(|n| Some((self.walk.name(n).to_owned(), self.failure(n)?))).collect();
         let (all, done) = (positions().len(), positions().filter(|&n| self.walk.is_done(n)).count());
         let at = self.reached();
-        let (kind, headline, why) = match (holder, &self.history.ending) {
-            (Some(holder), _) => (StateKind::Running, "Going on".to_owned(), format!("Worked on by {holder}. ")),
-            _ if done == all => (StateKind::Finished, "Finished".into(), String::new()),
-            _ if !failures.is_empty() => (StateKind::Failed, format!("Failed{at}"), String::new()),
-            (_, Some(Event::CampaignInterrupted { by })) => {
-                (StateKind::Stopped, format!("Stopped{at}"), format!("Stopped by {by}, with everything saved. "))
-            }
-            _ => (StateKind::Stopped, format!("Not finished{at}"), "Nothing is being done. ".into()),
+        let by = match &self.history.ending {
+            Some(Event::CampaignInterrupted { by }) => Some(by),
+            _ => None,
+        };
+        let why = by.map_or("Nothing is being done. ".to_owned(), |by| format!("Stopped by {by}. "));
+        let (kind, headline, why) = match holder {
+            Some(holder) => (StateKind::Running, "Going on".to_owned(), format!("Worked on by {holder}. ")),
+            None if done == all => (StateKind::Finished, "Finished".into(), String::new()),
+            None if !failures.is_empty() => (StateKind::Failed, format!("Failed{at}"), why),
+            None if by.is_some() => (StateKind::Stopped, format!("Stopped{at}"), why),
+            None => (StateKind::Stopped, format!("Not finished{at}"), why),
         };
         let text = match (kind, all) {
             (StateKind::Finished, 1) => "The only stage is done.".into(),
