@@ -132,6 +132,7 @@ fn decided_stages_are_chosen_explained_and_cleaned() {
     assert!(clean.contains("nothing is left over"), "{clean}");
 }
 
+<<<<<<< ours
 /// A decision may need what nobody asked for, or what has failed.
 #[test]
 fn a_decision_brings_what_it_needs() {
@@ -152,6 +153,55 @@ fn a_decision_brings_what_it_needs() {
     let said = said(&output, 3);
     assert!(said.contains("(power_spectrum) is not done, as it needs stage"), "{said}");
     assert_eq!(place.stages("slice-").len(), 1);
+=======
+/// What the recipe calls a stage it is called before it is decided and afterwards; stages that are decided on are told apart
+/// as all others.
+#[test]
+fn what_is_decided_later_has_names() {
+    let place = Place::new();
+    let recipe = format!(
+        "{START}\
+         const OTHER = ic_gaussian(C, #{{ box_mpc_h: 20, cells: 16, z: 49, seed: PEAK.seed, name: \"the other seed\" }});\n\
+         const FINE = evolve(OTHER, #{{ z_end: 47, name: \"its run\" }});\n\
+         const SLICE = slice(RUN, #{{ center: PEAK.place, pixels: 16, name: \"the peak\" }});\n\
+         const ZOOM = then(PEAK, #{{ name: \"zoom\" }}, |peak| [4, 8].map(|width|\n\
+             projection(FINE, #{{ center: peak.place, width_mpc_h: width, pixels: 16 }})));\n\
+         const NONE = then(PEAK, |peak| ());\n\
+         campaign(\"r\", [SLICE, FINE, ZOOM, NONE, refinement_ratio(FINE, #{{ name: \"levels\" }})])\n"
+    );
+    let named = ["the other seed: ", "its run: ", "the peak: ", "zoom: ", "Decision after peak: ", "levels: "];
+    let all = |text: &str, names: &[&str]| {
+        names.iter().for_each(|name| assert!(text.contains(&format!("     {name}")), "{name} in {text}"));
+    };
+    let plan = place.ok(&recipe, &["plan", "r.rhai"]);
+    all(&plan, &named);
+    assert!(plan.contains("the peak: with peak.place"), "{plan}");
+    let begun = place.ok(&recipe, &["run", "r.rhai", "--only", "ic_gaussian"]);
+    assert!(begun.contains("the other seed (ic_gaussian-"), "{begun}");
+    let open = std::fs::read_to_string(place.0.path().join("r/report.html")).unwrap();
+    assert!(open.contains("<td>waits for ") || open.contains("<td>to do"), "{open}");
+    let run = place.ok(&recipe, &["run", "r.rhai"]);
+    let found = ["Projection: density, its run, width_mpc_h 4", "Projection: density, its run, width_mpc_h 8"];
+    for name in ["its run (evolve-", "the peak (slice-", "zoom: 2 further stages", "Decision after peak: 0 further"] {
+        assert!(run.contains(name), "{name} in {run}");
+    }
+    assert!(found.iter().all(|name| run.contains(&format!("{name} (projection-"))), "{run}");
+    all(&place.ok(&recipe, &["plan", "r.rhai"]), &[&named[..], &found].concat());
+    let watched = said(&place.comove(&recipe, &["status", "r", "--watch"]), 0);
+    assert!(watched.contains("finished; 12 of 12 stages") && watched.contains("zoom: decided: stage 11 and 12"));
+    let page = std::fs::read_to_string(place.0.path().join("r/report.html")).unwrap();
+    let decided = format!("<td>zoom</td><td>decided: {}</td>", found.join("; "));
+    for text in ["All 12 stages are done.", "<h2>the peak</h2>", &decided, "<td>decided: nothing further</td>"] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let only = place.ok(&recipe, &["run", "r.rhai", "--only", "zoom", "--force", found[0]]);
+    assert_eq!(only.matches("wrote ").count(), 0, "{only}");
+    assert!(only.contains(&format!("{} (projection-", found[0])), "{only}");
+    // a name that is known later is none
+    let lazy = recipe.replace("name: \"the peak\"", "name: PEAK.name");
+    let told = said(&place.comove(&lazy, &["check", "r.rhai"]), 3);
+    assert!(told.contains("r.rhai:7:") && told.contains("name"), "{told}");
+>>>>>>> theirs
 }
 
 /// Options of all kinds of functions that are values of a result.

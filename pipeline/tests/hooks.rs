@@ -144,10 +144,14 @@ fn a_stop_rule_may_be_changed() {
             "{told}"
         );
     }
-    let status = Command::new(cargo_bin("comove")).current_dir(place.0.path()).args(["status", "r"]).output().unwrap();
-    assert!(said(&status, 0).contains("ended by its stop rule after step"));
+    for options in [&["status", "r"][..], &["status", "r", "--watch"]] {
+        let status = Command::new(cargo_bin("comove")).current_dir(place.0.path()).args(options).output().unwrap();
+        assert!(said(&status, 0).contains("done, ended by its stop rule after step"), "{options:?}");
+    }
     let page = std::fs::read_to_string(place.0.path().join("r/report.html")).unwrap();
-    assert!(page.contains("Its stop rule ended it after step"));
+    for text in ["Its stop rule ended it after step", "<td>done, ended by its stop rule after step"] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
     assert_eq!(said(&place.run(&rule(35)), 0).matches("done before").count(), 3);
     // later, and on
     said(&place.run(&rule(28)), 0);

@@ -1,13 +1,13 @@
 //! `ic_gaussian` and `ic_load`.
 
 use super::later::{Call, needs_of_any, substituted};
-use super::{Bound, Initial, input_path, name_of};
+use super::{Bound, Initial, NAME, input_path, name_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::recipe::docs::Function;
 use crate::recipe::engine::Session;
 use crate::recipe::error::Refusal;
-use crate::recipe::options::decode;
+use crate::recipe::options::decode_with;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
 use comove_ic::PowerSource;
 use comove_sim::Cosmology;
@@ -38,7 +38,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let gaussian = move |context: NativeCallContext, cosmology: Cosmology, options: Map| -> Bound<Initial> {
         let shared = shared.clone();
         later_or_now("ic_gaussian", &context, options, move |options| {
-            let mut options: GaussianOptions = decode("ic_gaussian", options)?;
+            let mut options: GaussianOptions = decode_with("ic_gaussian", options, &[NAME])?;
             if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
                 *path = input_path(&shared, &path.to_string_lossy());
             }
@@ -55,7 +55,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
           -> Bound<Initial> {
         let path = input_path(&shared, &file);
         later_or_now("ic_load", &context, options, move |options| {
-            let options: LoadOptions = decode("ic_load", options)?;
+            let options: LoadOptions = decode_with("ic_load", options, &[NAME])?;
             let (ic, root) = options.build(cosmology, path.clone());
             handle("ic_load", ic, root)
         })

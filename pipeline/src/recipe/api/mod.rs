@@ -292,7 +292,9 @@ const NAME_LENGTH: usize = 80;
 
 /// Takes the name of a stage out of its options, if there is one.
 pub(super) fn name_of(function: &str, options: &mut Map) -> Bound<Option<String>> {
-    let Naming { name } = decode(function, take(options, &[NAME]))?;
+    let given = take(options, &[NAME]);
+    later::refuse(function, &given)?;
+    let Naming { name } = decode(function, given)?;
     let is_line = |name: &String| !name.trim().is_empty() && !name.chars().any(char::is_control);
     match name {
         Some(name) if !is_line(&name) || name.chars().count() > NAME_LENGTH => {

@@ -2,7 +2,7 @@
 
 use super::hooks::{HOOKS, hooks};
 use super::later::{Call, needs_of_any};
-use super::{Bound, Initial, Run, input_path, name_of};
+use super::{Bound, Initial, NAME, Run, input_path, name_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
@@ -121,7 +121,7 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     };
     let outputs = extent.outputs(origin.start(), formula.as_ref().and_then(|f| f.end())).map_err(refuse)?;
     let end = *outputs.last().expect("there is always an output at the end");
-    let others = [&EXTENT[..], &HOOKS].concat();
+    let others = [&EXTENT[..], &HOOKS, &[NAME]].concat();
     // one criterion needs no list
     if let Some(criterion) = options.get_mut("refine").filter(|v| v.is_map()) {
         *criterion = Array::from([std::mem::take(criterion)]).into();
