@@ -42,6 +42,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
+/// The version of a run's results.
+pub const RESULTS_VERSION: u32 = 5;
+
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Evolve {
@@ -171,7 +174,7 @@ impl Stage for Evolve {
     }
 
     fn results_version(&self) -> u32 {
-        5
+        RESULTS_VERSION
     }
 
     fn describe(&self) -> String {
