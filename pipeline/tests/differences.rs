@@ -12,17 +12,21 @@ use std::process::{Command, Output};
 /// A run that keeps all its checkpoints.
 const RECIPE: &str = r#"
 const THRESHOLD = param("threshold", 2.5, "overdensity that is refined");
-const COURANT = param("courant", 0.5, "Courant number");
+const DELTA_A = param("delta_a", 0.01, "largest relative change of a in a step");
 const Z_END = param("z_end", 12.0, "redshift at which the run ends");
 const STEERED = param("steered", false, "whether the run is steered");
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
 const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 32, z: 49, seed: 7 });
 const OPTIONS = #{
-    z_end: Z_END, max_level: 1, refine: density_above(THRESHOLD), courant: COURANT, outputs: #{ at_z: [20] },
+    z_end: Z_END, max_level: 1, refine: density_above(THRESHOLD), max_delta_a: DELTA_A, outputs: #{ at_z: [20] },
     checkpoints: #{ every_steps: 4, keep: 1000 },
 };
-const STEER = #{ steer: |step| if step.step == 6 { #{ dt_max: 0.7 * step.dt } } else { #{} } };
-campaign("differences", [evolve(IC, if STEERED { OPTIONS + STEER } else { OPTIONS })])
+const RUN = if STEERED {
+    evolve(IC, OPTIONS + #{ steer: |step| if step.step == 6 { #{ dt_max: 0.7 * step.dt } } else { #{} } })
+} else {
+    evolve(IC, OPTIONS)
+};
+campaign("differences", [RUN])
 "#;
 
 /// A folder with campaigns.
@@ -193,9 +197,9 @@ fn runs_are_compared_step_by_step() {
     has(&text, &["that both have agree; B goes on to step ", ", z = 11.5"]);
     has(&place.diff(&["longer", "x"], 0), &["agree; A goes on to step "]);
 
-    place.run("courant", &["courant=0.4"]);
-    let text = place.diff(&["x", "courant"], 1);
-    has(&text, &["run.courant: 0.5 → 0.4", "steps: 0 agree; step 1 is the first", "  z = ", "  dt: ", " → "]);
+    place.run("delta", &["delta_a=0.008"]);
+    let text = place.diff(&["x", "delta"], 1);
+    has(&text, &["run.max_delta_a: 0.01 → 0.008", "steps: 0 agree; step 1 is the first", "  z = ", "  dt: ", " → "]);
     has(&text, &["groups: not compared, neither run has a checkpoint before it", "the runs differ from step 1 on"]);
 
     // one refines before the other does
@@ -249,10 +253,7 @@ fn what_is_to_be_compared_is_said_clearly() {
     has(&place.diff(&["x", run, "--stage", "evolve"], 0), &["no difference"]);
     has(&place.diff(&["x", "x", "--stage", "evolv"], 2), &["did you mean \"evolve\""]);
     has(&place.diff(&["x", "x", "--stage", "ic_gaussian"], 4), &["no run of this campaign has begun"]);
-    let two = RECIPE.replace(
-        "[evolve(IC, if STEERED { OPTIONS + STEER } else { OPTIONS })]",
-        "[evolve(IC, OPTIONS), evolve(IC, OPTIONS + #{ courant: 0.3 })]",
-    );
+    let two = RECIPE.replace("[RUN]", "[RUN, evolve(IC, OPTIONS + #{ max_delta_a: 0.009 })]");
     std::fs::write(place.0.path().join("recipe.rhai"), two).unwrap();
     place.run("two", &["z_end=20"]);
     has(&place.diff(&["two", "x"], 2), &["there are several runs, choose one with --stage: evolve-"]);
@@ -267,7 +268,7 @@ fn what_is_to_be_compared_is_said_clearly() {
 #[test]
 fn snapshots_are_compared_field_by_field() {
     let place = Place::new();
-    let (x, y) = (place.run("x", &[]), place.run("y", &["courant=0.4"]));
+    let (x, y) = (place.run("x", &[]), place.run("y", &["delta_a=0.008"]));
     let compare = |a: &Path, b: &Path, options: &[&str], code: i32| {
         place.diff(&[&[a.to_str().unwrap(), b.to_str().unwrap()], options].concat(), code)
     };
