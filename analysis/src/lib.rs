@@ -6,6 +6,7 @@
 //! | [`covering_grid`] | a field on a uniform grid of one level |
 //! | [`region`] | statistics and histograms of a field over a part of the box |
 //! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
+//! | [`field_difference`] | two snapshots cell by cell |
 //! | [`comparison`] | a snapshot against the solution of its problem |
 //! | [`halo_finder`], [`halo_profile`] | spherical-overdensity halos and their radial profiles |
 //! | [`power_spectrum`] | P(k) of the density |
@@ -24,6 +25,7 @@ pub mod comparison;
 pub mod covering_grid;
 pub mod density_pdf;
 pub mod error;
+pub mod field_difference;
 pub mod figure;
 #[cfg(test)]
 mod fixture;

@@ -2,7 +2,7 @@
 
 use crate::control::{TimeLimit, parse_walltime};
 use clap::{Args, Parser, Subcommand};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 /// Runs cosmological campaigns described by recipes.
@@ -63,6 +63,11 @@ pub enum Command {
         /// The snapshot file
         file: PathBuf,
     },
+    /// Say where two runs, or two snapshots, differ; exit code 1 if they do
+    Diff(Diff),
+    /// Continue a checkpoint for some steps in memory, and compare them with those that its run has recorded; exit code 1
+    /// if they differ
+    VerifyRestart(VerifyRestart),
     /// Evaluate a recipe and list its stages; nothing is run
     Check(Recipe),
     /// Print the reference of what the program understands
@@ -236,6 +241,54 @@ impl Machine {
         let flags = flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
         device.into_iter().chain(numbers.into_iter().flatten()).flatten().chain(flags).collect()
     }
+}
+
+/// `comove diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// A run: its folder in a campaign, or a campaign folder with one run; or a snapshot file
+    pub a: PathBuf,
+    /// What it is compared with, of the same kind; values are shown as A → B
+    pub b: PathBuf,
+    /// The run of a campaign folder that has several: its number, folder or kind, as `plan` shows them
+    #[arg(long)]
+    pub stage: Option<String>,
+    /// Of two snapshots: how far apart each field is in the leaf cells that both have
+    #[arg(long)]
+    pub fields: bool,
+    /// Of two snapshots: the power spectra of their densities on the root grid
+    #[arg(long)]
+    pub power: bool,
+    /// Print the findings as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Where runs that differ are replayed from a checkpoint, to find the groups that differ first
+    #[command(flatten)]
+    pub device: OneDevice,
+}
+
+/// `comove verify-restart`.
+#[derive(Debug, Args)]
+pub struct VerifyRestart {
+    /// The checkpoint, in its run's folder
+    pub snapshot: PathBuf,
+    /// Steps that are taken and compared
+    #[arg(long, value_name = "K", default_value = "3")]
+    pub steps: NonZeroU64,
+    /// Where to compute
+    #[command(flatten)]
+    pub device: OneDevice,
+}
+
+/// A device.
+#[derive(Clone, Debug, Args)]
+pub struct OneDevice {
+    /// cpu, cuda:N, or auto: one like that which wrote the checkpoint
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU (0: one per core)
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
 }
 
 fn gibibytes(text: &str) -> Result<f64, String> {

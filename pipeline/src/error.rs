@@ -85,6 +85,9 @@ pub enum PipelineError {
     /// Several stages failed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<PipelineError>),
+    /// What was compared is not equal.
+    #[error("{0}")]
+    Different(String),
     /// Stopped on request, with everything saved.
     #[error("stopped by {by}; `comove resume {folder}` continues", folder = .folder.display())]
     Interrupted {
@@ -186,6 +189,7 @@ impl PipelineError {
     /// The process's exit code; docs/exit-codes.md lists them.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Different(_) => 1,
             Self::Usage(_) => 2,
             Self::Recipe(_) => 3,
             Self::Ic(IcError::Hdf5 { .. }) | Self::Analysis(AnalysisError::Io { .. }) => 6,

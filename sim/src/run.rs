@@ -4,6 +4,7 @@ use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
+use crate::octree::Key;
 use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
 use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
@@ -379,18 +380,23 @@ impl<T: Real> Run<T> {
         (self.sums.sums.mass - self.restart.initial.mass - self.restart.ledger.floor_mass) / self.restart.initial.mass
     }
 
-    /// Group hashes mixed with their keys and added, in any order.
-    fn state_hash(&self) -> u64 {
-        let mut total = 0u64;
+    /// See [`crate::Simulation::group_hashes`].
+    pub(crate) fn group_hashes(&self) -> Vec<(Key, u64)> {
+        let mut groups = Vec::with_capacity(self.state.tree.group_count());
         for level in 0..self.state.level_count() {
             let mut hashes = vec![0; self.state.tables[level].len()];
             state_hash::state_hash(&self.state.device, &self.state.tables[level], &self.state.fluid, &mut hashes);
-            for (key, hash) in self.state.tree.level(level).iter().zip(hashes) {
-                let key = key.morton() << 5 | u64::from(key.level);
-                total = total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1));
-            }
+            groups.extend(self.state.tree.level(level).iter().copied().zip(hashes));
         }
-        total
+        groups
+    }
+
+    /// Group hashes mixed with their keys and added, in any order.
+    pub(crate) fn state_hash(&self) -> u64 {
+        self.group_hashes().into_iter().fold(0, |total: u64, (key, hash)| {
+            let key = key.morton() << 5 | u64::from(key.level);
+            total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1))
+        })
     }
 
     /// See [`crate::Simulation::checkpoint`].

@@ -1,6 +1,7 @@
 //! A run from outside: start, step, side branches, checkpoints.
 
 use crate::error::SimError;
+use crate::octree::Key;
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
@@ -102,6 +103,16 @@ impl Simulation {
     /// Groups of each level.
     pub fn groups(&self) -> Vec<usize> {
         each!(&self.0, run => run.groups())
+    }
+
+    /// The hash of each group's fluid, in key order: equal groups have equal hashes.
+    pub fn group_hashes(&self) -> Vec<(Key, u64)> {
+        each!(&self.0, run => run.group_hashes())
+    }
+
+    /// The hash of all fields and keys as [`StepRecord::state_hash`] has it.
+    pub fn state_hash(&self) -> String {
+        format!("{:016x}", each!(&self.0, run => run.state_hash()))
     }
 
     /// What the run has done so far.

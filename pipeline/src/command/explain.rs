@@ -12,6 +12,7 @@ use crate::progress::Progress;
 use crate::stage::Stage;
 use crate::stage::result::digest_of;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Prints it.
@@ -155,21 +156,13 @@ impl Explanation<'_> {
 }
 
 /// What makes one stage another one, a line each.
-fn differences(before: &Identity, now: &Identity) -> Vec<String> {
+pub(super) fn differences(before: &Identity, now: &Identity) -> Vec<String> {
     let mut lines = Vec::new();
     if before.results_version != now.results_version {
         let (before, now) = (before.results_version, now.results_version);
         lines.push(format!("the version of its results: {before} → {now}; CHANGELOG says what they differ in"));
     }
-    let (old, new) = (leaves(&before.parameters), leaves(&now.parameters));
-    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let shown = |value: Option<&Value>| value.map_or_else(|| "not set".into(), Value::to_string);
-    for name in names {
-        let (old, new) = (old.get(name), new.get(name));
-        if old != new {
-            lines.push(format!("{name}: {} → {}", shown(old), shown(new)));
-        }
-    }
+    lines.extend(changes(&before.parameters, &now.parameters));
     let only_in = |here: &[Artefact], there: &[Artefact]| -> Vec<String> {
         let missing = here.iter().filter(|file| there.iter().all(|other| other.digest != file.digest));
         missing.map(|file| file.file.clone()).collect()
@@ -186,6 +179,16 @@ fn differences(before: &Identity, now: &Identity) -> Vec<String> {
         });
     }
     lines
+}
+
+/// The values that differ between two trees of maps, a line each.
+pub(super) fn changes(before: &Value, now: &Value) -> Vec<String> {
+    let (old, new) = (leaves(before), leaves(now));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let shown = |value: Option<&Value>| value.map_or_else(|| "not set".into(), Value::to_string);
+    let values = names.into_iter().map(|name| (name, old.get(name), new.get(name)));
+    let changed = values.filter(|(_, old, new)| old != new);
+    changed.map(|(name, old, new)| format!("{name}: {} → {}", shown(old), shown(new))).collect()
 }
 
 #[cfg(test)]

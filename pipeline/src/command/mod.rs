@@ -2,14 +2,17 @@
 
 mod check;
 mod clean;
+mod diff;
 mod docs;
 mod doctor;
 mod explain;
 mod inspect;
 mod plan;
+mod recorded;
 mod report;
 mod run;
 mod status;
+mod verify_restart;
 
 use crate::cli::{Cli, Command};
 use crate::error::PipelineError;
@@ -34,6 +37,8 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
         Command::Status { dir, watch: false } => status::status(&dir),
         Command::Status { dir, watch: true } => status::watch(&dir),
         Command::Report { dir } => report::report(&dir),
+        Command::Diff(arguments) => diff::diff(&arguments),
+        Command::VerifyRestart(arguments) => verify_restart::verify_restart(&arguments),
         Command::Inspect { file } => inspect::inspect(&file),
         Command::Check(arguments) => check::check(arguments),
         Command::Docs(arguments) => {

@@ -31,7 +31,7 @@ pub struct Hooks {
 }
 
 /// Parts of a record that closures do not see: they differ between machines or processes.
-const HIDDEN: [&str; 5] =
+pub const HIDDEN: [&str; 5] =
     ["timing", "cell_updates_per_second", "device_bytes", "state_hash", "continued_from_device_class"];
 
 /// Parts that a record leaves out where there is nothing to say.

@@ -45,6 +45,9 @@ use std::sync::Arc;
 /// What a run is called that the recipe does not name.
 pub const TITLE: &str = "The run";
 
+/// The version of a run's results.
+pub const RESULTS_VERSION: u32 = 5;
+
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Evolve {
@@ -174,7 +177,7 @@ impl Stage for Evolve {
     }
 
     fn results_version(&self) -> u32 {
-        5
+        RESULTS_VERSION
     }
 
     fn title(&self) -> String {

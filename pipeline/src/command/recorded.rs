@@ -1,0 +1,195 @@
+//! A run as its folder tells of it: what the ledger knows of it, the record of every step, and its way again from a
+//! checkpoint. Nothing is written.
+
+use crate::cli::OneDevice;
+use crate::error::PipelineError;
+use crate::folder::CampaignFolder;
+use crate::ledger::{History, StageHistory, history};
+use crate::progress::Progress;
+use crate::stage::evolve::steps;
+use crate::stage::result::digest_of;
+use crate::trial;
+use comove_kernels::Device;
+use comove_sim::records::StepRecord;
+use comove_sim::{RunParameters, Simulation, Snapshot, SnapshotHeader, Steering};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A run that has taken steps.
+pub(super) struct RecordedRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What the ledger knows of it.
+    pub known: StageHistory,
+    /// The records of its steps, by their numbers.
+    pub records: BTreeMap<u64, Recorded>,
+    /// Everything that the ledger knows.
+    pub history: History,
+}
+
+/// The record of a step.
+pub(super) struct Recorded {
+    /// What counts here.
+    pub step: Counted,
+    /// All of it.
+    pub value: Value,
+}
+
+/// What two ways through a step are compared by, and what the run was steered by in it.
+#[derive(Deserialize)]
+pub(super) struct Counted {
+    /// Its number.
+    pub step: u64,
+    /// Hash of all fields and keys after the step.
+    pub state_hash: String,
+    #[serde(default)]
+    steering: Steering,
+    /// The class of device that the run came from, if its process was on another one.
+    pub continued_from_device_class: Option<String>,
+}
+
+impl RecordedRun {
+    /// The run in this folder of a campaign.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] if no run has this folder, or for a record that is damaged; [`PipelineError::Io`].
+    pub(super) fn open(folder: &Path) -> Result<Self, PipelineError> {
+        let real = folder.canonicalize().map_err(PipelineError::io(folder))?;
+        let not = |reason: &str| PipelineError::input(folder, reason);
+        let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
+            return Err(not("the folder of no run: give one in a campaign folder"));
+        };
+        let campaign = CampaignFolder::open(above)
+            .map_err(|_| not("the folder of no run: there is no campaign.json in the folder above"))?;
+        let (history, _) = history::read(&campaign.ledger())?;
+        let name = name.to_string_lossy();
+        let known = history.stages().find(|(_, stage)| stage.folder == name).map(|(_, stage)| stage.clone());
+        let known = known.ok_or_else(|| not("the ledger of the campaign knows no stage with this folder"))?;
+        if known.kind != "evolve" {
+            return Err(not(&format!("the folder of a stage of the kind {}, not of a run (evolve)", known.kind)));
+        }
+        Ok(Self { records: records(folder)?, folder: folder.into(), known, history })
+    }
+
+    /// The numbers that decide its results, from the ledger.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] where a ledger of another version does not have them.
+    pub(super) fn parameters(&self) -> Result<RunParameters, PipelineError> {
+        let unknown = |why: String| {
+            PipelineError::input(&self.folder, format!("the ledger does not say what the run's parameters are: {why}"))
+        };
+        let identity = self.known.identity.as_ref();
+        let identity = identity.ok_or_else(|| unknown("an older program began it".into()))?;
+        RunParameters::deserialize(&identity.parameters["run"])
+            .map_err(|e| unknown(format!("another version of comove began it ({e})")))
+    }
+
+    /// The snapshot in a file of its folder.
+    ///
+    /// # Errors
+    /// As [`RecordedRun::whole`]; [`PipelineError::Sim`].
+    pub(super) fn snapshot(&self, file: &str) -> Result<Snapshot, PipelineError> {
+        Ok(Snapshot::read(&self.whole(file)?)?)
+    }
+
+    /// The path of a snapshot in its folder, if the whole file is what was written; one that the ledger does not know is
+    /// read on trial.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] for one that is damaged; [`PipelineError::Io`].
+    pub(super) fn whole(&self, file: &str) -> Result<PathBuf, PipelineError> {
+        let path = self.folder.join(file);
+        let digest = digest_of(&path, &Progress::on_terminal())?;
+        match self.known.snapshots.iter().find(|snapshot| snapshot.file == file) {
+            Some(written) if written.digest != digest => {
+                let reason = "the file is not the one that was written: it is damaged or was changed; take another one";
+                return Err(PipelineError::input(&path, reason));
+            }
+            None if !self.history.vouches_for(&digest) => trial::snapshot(&path)?,
+            _ => {}
+        }
+        Ok(path)
+    }
+
+    /// The number of its last recorded step; 0 without one.
+    pub(super) fn last(&self) -> u64 {
+        self.records.keys().next_back().copied().unwrap_or(0)
+    }
+}
+
+/// The records in a run's folder; a last line that is torn is left out.
+fn records(folder: &Path) -> Result<BTreeMap<u64, Recorded>, PipelineError> {
+    let path = folder.join(steps::FILE);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(PipelineError::io(&path)(error)),
+    };
+    let lines = bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n"));
+    let record = |(n, line): (usize, &[u8])| {
+        let read = || {
+            let value: Value = serde_json::from_slice(line)?;
+            Ok((Counted::deserialize(&value)?, value))
+        };
+        let (step, value) = read().map_err(|e: serde_json::Error| {
+            PipelineError::input(&path, format!("line {} is not the record of a step ({e})", n + 1))
+        })?;
+        Ok((step.step, Recorded { step, value }))
+    };
+    lines.enumerate().map(record).collect()
+}
+
+/// A run on its way again, from a checkpoint.
+pub(super) struct Replay<'a> {
+    /// The run now.
+    pub simulation: Simulation,
+    records: &'a BTreeMap<u64, Recorded>,
+}
+
+impl<'a> Replay<'a> {
+    /// From this snapshot, with the run's own parameters.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] as [`RecordedRun::parameters`], [`PipelineError::Sim`], [`PipelineError::NoRoom`].
+    pub(super) fn start(run: &'a RecordedRun, snapshot: &Snapshot, device: &Device) -> Result<Self, PipelineError> {
+        let started = Simulation::start(device.clone(), snapshot, run.parameters()?);
+        let simulation = started.map_err(|error| PipelineError::from(error).before_start())?;
+        Ok(Self { simulation, records: &run.records })
+    }
+
+    /// Takes the next step, steered as the record of it says.
+    ///
+    /// # Errors
+    /// [`PipelineError::Sim`].
+    pub(super) fn step(&mut self) -> Result<StepRecord, PipelineError> {
+        let next = self.simulation.step_number() + 1;
+        let steering = self.records.get(&next).map(|record| record.step.steering).unwrap_or_default();
+        if self.simulation.steering() != steering {
+            self.simulation.steer(steering)?;
+        }
+        Ok(self.simulation.step()?)
+    }
+}
+
+/// The class of the device that a snapshot was written on.
+pub(super) fn class_of(header: &SnapshotHeader) -> &str {
+    header.provenance["device_class"].as_str().unwrap_or("an unknown device")
+}
+
+impl OneDevice {
+    /// The device that is asked for; of `auto` one of this class if there is one.
+    ///
+    /// # Errors
+    /// [`PipelineError::Device`].
+    pub(super) fn open(&self, class: &str) -> Result<Device, PipelineError> {
+        let device = Device::from_name(&self.device, self.threads)?;
+        if self.device == "auto" && device.class() != class {
+            let cpu = Device::cpu(self.threads)?;
+            return Ok(if cpu.class() == class { cpu } else { device });
+        }
+        Ok(device)
+    }
+}
