@@ -44,7 +44,11 @@ pub fn names(stages: &[(&Node, &[usize])]) -> Vec<String> {
 /// What may tell a stage from others: its parameters and those of what it reads, by their names, in the order in which a
 /// name shows them. What the recipe has named goes by that name, under the key "".
 #[derive(Debug, Default)]
-struct Marks(Vec<(String, Vec<String>)>);
+struct Marks {
+    values: Vec<(String, Vec<String>)>,
+    /// The keys of what decides no result: a name holds it only where it needs it.
+    outside: BTreeSet<String>,
+}
 
 impl Marks {
     fn of<'a>(node: &Node, inputs: impl Iterator<Item = (&'a Node, &'a Self)>) -> Self {
@@ -60,18 +64,22 @@ impl Marks {
         for value in [stage.parameters(), stage.extent()] {
             leaves(&value).iter().for_each(|(key, value)| marks.add(key, &shown(value)));
         }
+        marks.outside.extend(leaves(&stage.extent()).into_keys());
         for file in stage.files() {
             marks.add("file", &file.file_name().unwrap_or(file.as_os_str()).to_string_lossy());
         }
-        for (key, values) in others.into_iter().flat_map(|theirs| &theirs.0) {
-            values.iter().for_each(|value| marks.add(key, value));
+        for theirs in others {
+            for (key, values) in &theirs.values {
+                values.iter().for_each(|value| marks.add(key, value));
+            }
+            marks.outside.extend(theirs.outside.iter().cloned());
         }
         marks
     }
 
     fn add(&mut self, key: &str, value: &str) {
-        match self.0.iter_mut().find(|(known, _)| known == key) {
-            None => self.0.push((key.into(), vec![value.into()])),
+        match self.values.iter_mut().find(|(known, _)| known == key) {
+            None => self.values.push((key.into(), vec![value.into()])),
             Some((_, values)) if values.iter().any(|known| known == value) => {}
             Some((_, values)) => values.push(value.into()),
         }
@@ -79,7 +87,7 @@ impl Marks {
 
     /// The value under a key, several joined; empty if there is none.
     fn value(&self, key: &str) -> String {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, values)| values.join(" and ")).unwrap_or_default()
+        self.values.iter().find(|(known, _)| known == key).map(|(_, values)| values.join(" and ")).unwrap_or_default()
     }
 }
 
@@ -87,7 +95,7 @@ impl Marks {
 /// one, and parameters.
 fn distinguish(group: &[&Marks]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let keys = group.iter().flat_map(|marks| marks.0.iter().map(|(key, _)| key));
+    let keys = group.iter().flat_map(|marks| marks.values.iter().map(|(key, _)| key));
     let keys = keys.filter(|key| seen.insert(key.as_str()));
     // the values of all stages under a key; parameters that all have in common say nothing
     let columns = keys.map(|key| (key, group.iter().map(|marks| marks.value(key)).collect::<Vec<_>>()));
@@ -100,7 +108,8 @@ fn distinguish(group: &[&Marks]) -> Vec<String> {
         let says_more = chosen.iter().all(|(_, known)| *known != values);
         let is_name = key.is_empty();
         let tells_apart = count(&chosen, Some(&values)) > count(&chosen, None);
-        if is_name || tells_apart || (says_more && is_short(&values) && chosen.len() < SHOWN) {
+        let decides = group.iter().all(|marks| !marks.outside.contains(key));
+        if is_name || tells_apart || (says_more && decides && is_short(&values) && chosen.len() < SHOWN) {
             chosen.push((key, values));
         }
     }
