@@ -15,13 +15,18 @@ fn comove(folder: &Path, recipe: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// `comove check` refuses the recipe, at this place and with this message.
+/// `comove check` refuses the recipe, at this place (line and column, or the line alone, where any of its calls may be
+/// the one) and with this message.
 fn refused(recipe: &str, place: &str, message: &str) {
     let folder = tempfile::tempdir().unwrap();
     let output = comove(folder.path(), recipe, &["check", "r.rhai"]).output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains(&format!("r.rhai:{place}: {message}")), "{said}");
+    let found = said.lines().any(|line| {
+        let rest = line.strip_prefix("r.rhai:").and_then(|rest| rest.strip_prefix(place));
+        rest.is_some_and(|rest| rest.starts_with(':') && rest.contains(&format!(": {message}")))
+    });
+    assert!(found, "{said}");
 }
 
 #[test]
@@ -39,7 +44,7 @@ fn recipes_that_have_no_end() {
 fn recipes_that_allocate() {
     refused(
         "let a = [];\nfor i in 0..100000 { let b = []; b.pad(100000, i); a.push(|| b); }",
-        "2:52",
+        "2",
         "this takes more",
     );
     refused("let s = \"ab\";\nloop { s += s; }", "2:10", "a text is longer than 1048576 bytes");

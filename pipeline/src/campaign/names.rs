@@ -61,10 +61,9 @@ impl Marks {
             }
         }
         named.into_iter().for_each(|name| marks.add("", name));
-        for value in [stage.parameters(), stage.extent()] {
-            leaves(&value).iter().for_each(|(key, value)| marks.add(key, &shown(value)));
-        }
-        marks.outside.extend(leaves(&stage.extent()).into_keys());
+        let outside = leaves(&stage.extent());
+        leaves(&stage.parameters()).iter().chain(&outside).for_each(|(key, value)| marks.add(key, &shown(value)));
+        marks.outside.extend(outside.into_keys());
         for file in stage.files() {
             marks.add("file", &file.file_name().unwrap_or(file.as_os_str()).to_string_lossy());
         }

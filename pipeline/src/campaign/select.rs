@@ -1,5 +1,6 @@
 //! Stages that the command line names.
 
+use super::deferred::own_name;
 use super::walk::Path;
 use super::{Campaign, Walk};
 use crate::error::PipelineError;
@@ -116,11 +117,12 @@ pub fn find(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     let names = |n: usize| {
         let stage = walk.stage(n);
         let label = stage.label();
-        let own = label.strip_prefix(stage.kind()).and_then(|rest| rest.strip_prefix('-')).map(String::from);
         let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
         let number = (n + 1).to_string();
         let name = Some(walk.name(n).to_owned());
-        [Some(number), folder, name, own, Some(label), Some(stage.kind().to_owned())].into_iter().flatten()
+        [Some(number), folder, name, Some(own_name(stage)), Some(label), Some(stage.kind().to_owned())]
+            .into_iter()
+            .flatten()
     };
     let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
     if !found.is_empty() {

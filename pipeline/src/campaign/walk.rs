@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
     /// What there has to be so that there is this stage, or its result: its inputs, and the stage that has decided on it.
     pub fn needs(&self, n: usize) -> Vec<usize> {
         let path = &self.paths[n];
-        let parent = self.paths.iter().position(|other| !path.is_empty() && *other == path[..path.len() - 1]);
+        let parent = self.paths.iter().position(|other| *other == path[..path.len() - 1]);
         self.inputs[n].iter().copied().chain(parent).collect()
     }
 

@@ -86,12 +86,12 @@ impl Explanation<'_> {
         let made = known.artefacts.iter().flatten().map(|made| (made.file.clone(), made.digest.clone()));
         let made = made.chain(stage.snapshots(known).into_iter().map(|s| (s.file, s.digest)));
         let folder = self.dir.join(&resolved.folder);
-        let damaged =
-            made.filter_map(|(file, digest)| match digest_of(&folder.join(&file), &Progress::on_terminal()) {
-                Ok(found) if found == digest => None,
-                Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
-                Err(error) => Some(format!("would be done again: {error}")),
-            });
+        let progress = Progress::on_terminal();
+        let damaged = made.filter_map(|(file, digest)| match digest_of(&folder.join(&file), &progress) {
+            Ok(found) if found == digest => None,
+            Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
+            Err(error) => Some(format!("would be done again: {error}")),
+        });
         let damaged: Vec<String> = damaged.collect();
         if damaged.is_empty() { vec!["done, and all its files are as they were written".into()] } else { damaged }
     }
@@ -117,8 +117,8 @@ impl Explanation<'_> {
                     None => "to do: its stop rule was not asked of all its steps".into(),
                 });
             }
-            let candidates = stage.goes_on_from(&self.dir.join(&resolved.folder), known, &resolved.inputs);
-            match candidates.into_iter().find(|input| input.is_whole(&Progress::on_terminal()).unwrap_or(false)) {
+            let own = self.dir.join(&resolved.folder);
+            match plan::goes_on_from(stage, &own, Some(known), &resolved.inputs, &Progress::on_terminal()) {
                 Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),
                 None => lines.extend(run.why_anew(known).map(|why| format!("{why}: it starts anew"))),
             }

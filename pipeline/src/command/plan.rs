@@ -89,7 +89,7 @@ pub(super) fn missing(walk: &Walk<'_>, n: usize) -> String {
 }
 
 /// The snapshot that a run in the folder `own` would go on from: the first that is whole, as when it runs.
-fn goes_on_from(
+pub(super) fn goes_on_from(
     stage: &dyn Stage,
     own: &Path,
     history: Option<&StageHistory>,

@@ -23,11 +23,13 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Prints it.
 pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
+    // in this order what the last process has written last is seen
+    let holder = Lock::holder(folder.path());
     let (history, _) = history::read(&folder.ledger())?;
     let (recipe, _) = stored(&folder)?;
     let lines = plan::lines(&recipe, &history, folder.path())?;
     let to_do = lines.iter().filter(|line| !line.done).count();
-    let now = state(Lock::holder(folder.path()), &history, lines.len(), to_do);
+    let now = state(holder, &history, lines.len(), to_do);
     print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
     lines.iter().for_each(|line| print(&line.text));
     Ok(())
@@ -54,9 +56,12 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
     let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(&Progress::on_terminal());
     let mut clear = "";
     loop {
-        // in this order what the last process has written last is seen
+        // as above
         let holder = Lock::holder(folder.path());
         let (history, _) = history::read(&folder.ledger())?;
+        // what was done may have been refused meanwhile, or asked for again
+        let done = walk.positions().filter(|&n| walk.standing(n) == Standing::Done).collect::<Vec<_>>();
+        done.into_iter().for_each(|n| walk.set_aside(n));
         let hindrances = walk.look_at_all(&history);
         let lines: Vec<String> = walk.positions().map(|n| line(&walk, n, &hindrances[n], &history)).collect();
         let (stages, to_do) = (lines.len(), walk.positions().filter(|&n| !walk.is_done(n)).count());

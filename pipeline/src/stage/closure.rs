@@ -46,17 +46,31 @@ impl Closure {
     /// # Errors
     /// [`PipelineError::Recipe`] where it fails or gives what cannot be written; [`PipelineError::Interrupted`].
     pub fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
-        let value =
-            work.call(&self.closure, self.place, self.time_limit_s, (argument.into(),), |value| to_json(&value))?;
-        let value = value.map_err(|(key, what)| {
+        let value = self.written(work.call(self, argument.into(), |value| to_json(&value))?, work)?;
+        let drawn = Drawn::of(&value).map_err(|message| self.refused(message, work))?;
+        Ok((value, drawn))
+    }
+
+    /// What the closure gives for an argument when a run asks it after a step.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`] where it fails or gives what cannot be written.
+    pub fn ask(&self, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
+        self.written(work.ask(self, argument, |value| to_json(&value))?, work)
+    }
+
+    /// What the closure gave, unless it holds what cannot be written: where, and what.
+    fn written(&self, value: Result<Value, (String, String)>, work: &Work<'_>) -> Result<Value, PipelineError> {
+        value.map_err(|(key, what)| {
             let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
-            format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps")
-        });
-        let drawn = |value: Value| Drawn::of(&value).map(|drawn| (value, drawn));
-        value.and_then(drawn).map_err(|message| {
-            let source = work.program.expect("a campaign from a recipe has its program").source();
-            RecipeError::at(source, self.place, format!("{}: {message}", self.function)).into()
+            self.refused(format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps"), work)
         })
+    }
+
+    /// The error, at its place in the recipe, for a closure that gave what cannot be used.
+    pub fn refused(&self, message: String, work: &Work<'_>) -> PipelineError {
+        let source = work.program.expect("a campaign from a recipe has its program").source();
+        RecipeError::at(source, self.place, format!("{}: {message}", self.function)).into()
     }
 
     /// Shows what the closure gave as a table of names and values; what is drawn has its own place.

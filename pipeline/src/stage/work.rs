@@ -1,19 +1,20 @@
 //! What a stage is given to work with.
 
+use super::closure::Closure;
 use super::result::Input;
 use super::section::{self, Section};
 use crate::control::Control;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event, Ledger, StageHistory};
 use crate::progress::Progress;
+use crate::recipe::Program;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
-use crate::recipe::{Place, Program};
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::complete_file;
 use rayon::prelude::*;
-use rhai::{Dynamic, FnPtr, FuncArgs};
+use rhai::Dynamic;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,21 +61,18 @@ impl Work<'_> {
         self.ledger.history().stage(self.fingerprint).cloned().unwrap_or_default()
     }
 
-    /// Calls a closure, which stands at `place` in the recipe and may take so many seconds and half of the memory that is
-    /// free, and reads its value.
+    /// Calls a closure, which may take the seconds that it has and half of the memory that is free, and reads its value.
     ///
     /// # Errors
     /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
     pub fn call<T: Send>(
         &self,
-        closure: &FnPtr,
-        place: Place,
-        seconds: f64,
-        arguments: impl FuncArgs + Send,
+        closure: &Closure,
+        argument: Dynamic,
         read: impl FnOnce(Dynamic) -> T + Send,
     ) -> Result<T, PipelineError> {
         let stop = || self.control.stop(Duration::ZERO);
-        let value = self.call_within(("time_limit_s", seconds), &stop, closure, place, arguments, read)?;
+        let value = self.call_within("time_limit_s", &stop, closure, argument, read)?;
         value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
     }
 
@@ -85,30 +83,26 @@ impl Work<'_> {
     /// [`PipelineError::Recipe`], at the place in the recipe.
     pub fn ask<T: Send>(
         &self,
-        closure: &FnPtr,
-        place: Place,
-        seconds: f64,
-        arguments: impl FuncArgs + Send,
+        closure: &Closure,
+        argument: Dynamic,
         read: impl FnOnce(Dynamic) -> T + Send,
     ) -> Result<T, PipelineError> {
-        let limit = ("hook_time_limit_s", seconds);
-        let value = self.call_within(limit, &|| None, closure, place, arguments, read)?;
+        let value = self.call_within("hook_time_limit_s", &|| None, closure, argument, read)?;
         Ok(value.unwrap_or_else(|by| unreachable!("nobody may stop it, and {by} did")))
     }
 
     fn call_within<T: Send>(
         &self,
-        (option, seconds): (&str, f64),
+        option: &str,
         stop: &(dyn Fn() -> Option<String> + Sync),
-        closure: &FnPtr,
-        place: Place,
-        arguments: impl FuncArgs + Send,
+        closure: &Closure,
+        argument: Dynamic,
         read: impl FnOnce(Dynamic) -> T + Send,
     ) -> Result<Result<T, String>, PipelineError> {
         let program = self.program.expect("a campaign from a recipe has its program");
         let memory = half_of_what_is_free();
-        let limits = Limits { seconds, option, memory, spare: 0.5 * memory, stop };
-        Ok(program.call(limits, closure, place, arguments, read)?)
+        let limits = Limits { seconds: closure.time_limit_s, option, memory, spare: 0.5 * memory, stop };
+        Ok(program.call(limits, &closure.closure, closure.place, (argument,), read)?)
     }
 
     /// The path of a file in the stage's folder.

@@ -26,8 +26,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (recipe, _) = stored(&folder)?;
-    let (history, _) = history::read(&folder.ledger())?;
+    // in this order what the last process has written last is seen
     let holder = Lock::holder(folder.path());
+    let (history, _) = history::read(&folder.ledger())?;
     let page = write(&recipe, &folder, &history, holder, &Progress::on_terminal())?;
     print(&page.display().to_string());
     Ok(())

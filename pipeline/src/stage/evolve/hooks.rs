@@ -7,8 +7,7 @@ use super::{Evolve, Work, steps};
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
 use crate::moment::Moment;
-use crate::recipe::RecipeError;
-use crate::recipe::options::{from_json, one, to_json};
+use crate::recipe::options::{from_json, one};
 use crate::stage::closure::Closure;
 use comove_sim::records::StepRecord;
 use comove_sim::{Simulation, Steering};
@@ -66,9 +65,9 @@ impl Hooks {
     /// [`PipelineError::Recipe`].
     pub fn stops(&self, record: &Value, work: &Work<'_>) -> Result<bool, PipelineError> {
         let Some(rule) = &self.stop_when else { return Ok(false) };
-        match ask(rule, step(record), work)? {
+        match rule.ask(step(record), work)? {
             Value::Bool(met) => Ok(met),
-            other => Err(refused(rule, format!("the closure gave {other}; give true or false"), work)),
+            other => Err(rule.refused(format!("the closure gave {other}; give true or false"), work)),
         }
     }
 
@@ -78,28 +77,11 @@ impl Hooks {
     /// [`PipelineError::Recipe`], also for more than the run's parameters allow.
     pub fn steer(&self, simulation: &mut Simulation, record: &Value, work: &Work<'_>) -> Result<(), PipelineError> {
         let Some(hook) = &self.steer else { return Ok(()) };
-        let value = ask(hook, step(record), work)?;
+        let value = hook.ask(step(record), work)?;
         let decoded = if value.is_null() { Ok(Steering::default()) } else { one(&value, "result") };
         let steered = decoded.and_then(|steering| simulation.steer(steering).map_err(|error| error.to_string()));
-        steered.map_err(|message| refused(hook, message, work))
+        steered.map_err(|message| hook.refused(message, work))
     }
-}
-
-/// What a closure gives for an argument.
-///
-/// # Errors
-/// [`PipelineError::Recipe`] where it fails or gives what cannot be written.
-pub fn ask(hook: &Closure, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
-    let value = work.ask(&hook.closure, hook.place, hook.time_limit_s, (argument,), |value| to_json(&value))?;
-    value.map_err(|(key, what)| {
-        let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
-        refused(hook, format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps"), work)
-    })
-}
-
-fn refused(hook: &Closure, message: String, work: &Work<'_>) -> PipelineError {
-    let source = work.program.expect("a campaign from a recipe has its program").source();
-    RecipeError::at(source, hook.place, format!("{}: {message}", hook.function)).into()
 }
 
 /// A step as closures see it.

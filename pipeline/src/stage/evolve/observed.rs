@@ -5,7 +5,7 @@
 //! closures, which the recipe had before, stay and are not shown.
 
 use super::Work;
-use super::hooks::{Hooks, ask, step};
+use super::hooks::{Hooks, step};
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::api::snapshot_view::SnapshotView;
@@ -125,7 +125,7 @@ impl Observed {
         if silent || self.there.contains(&key(&line)) {
             return Ok(());
         }
-        match ask(hook, argument(), work) {
+        match hook.ask(argument(), work) {
             Ok(value) => {
                 line["value"] = value;
                 self.there.insert(key(&line));
