@@ -6,6 +6,7 @@
 //! | [`campaign`] | what a recipe evaluates to: a graph of stages, and their content fingerprints |
 //! | [`stage`] | one file per kind of stage: its options and what it does |
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
+//! | [`lines`] | files of one JSON object a line: the records of steps, what observers note |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`trial`] | files that nobody vouches for, read by a child process first |
@@ -27,6 +28,7 @@ pub mod executor;
 pub mod feed;
 pub mod folder;
 pub mod ledger;
+pub mod lines;
 pub mod lock;
 pub mod logging;
 pub mod machine;

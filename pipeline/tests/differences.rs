@@ -237,7 +237,7 @@ fn runs_are_compared_step_by_step() {
     let damaged = format!("{}{{\"step\": 5}}\n", std::fs::read_to_string(y.join("steps.jsonl")).unwrap());
     let line = damaged.lines().count();
     std::fs::write(y.join("steps.jsonl"), damaged).unwrap();
-    has(&place.diff(&["x", "y"], 4), &[&format!("line {line} is not the record of a step")]);
+    has(&place.diff(&["x", "y"], 4), &[&format!("line {line} is damaged")]);
 }
 
 #[test]

@@ -174,6 +174,22 @@ fn a_stop_rule_may_be_changed() {
     assert_eq!(place.stages("evolve-").len(), 1);
 }
 
+/// What a damaged record says is not known: neither is whether the rule is met by it.
+#[test]
+fn a_stop_rule_is_not_taken_to_have_passed_a_damaged_record() {
+    let place = Place::new();
+    said(&place.run("stop_when: |step| step.step == 9,"), 0);
+    let path = place.evolve().join("steps.jsonl");
+    let mut lines: Vec<String> = place.read("steps.jsonl").lines().map(|line| format!("{line}\n")).collect();
+    lines[2].replace_range(..10, "");
+    std::fs::write(&path, lines.concat()).unwrap();
+    let refused = said(&place.run("stop_when: |step| step.step == 3 || step.step == 9,"), 4);
+    assert!(refused.contains("steps.jsonl: line 3 is damaged") && refused.contains("--force"), "{refused}");
+    assert_eq!(place.read("steps.jsonl"), lines.concat(), "it may still be mended");
+    // what was found before stands, and so do the results
+    said(&place.run("stop_when: |step| step.step == 9,"), 0);
+}
+
 #[test]
 fn what_steers_is_part_of_the_fingerprint() {
     let place = Place::new();

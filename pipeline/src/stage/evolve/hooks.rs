@@ -6,6 +6,7 @@
 use super::{Evolve, Work, steps};
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
+use crate::lines;
 use crate::moment::Moment;
 use crate::recipe::options::{from_json, one};
 use crate::stage::closure::Closure;
@@ -145,15 +146,18 @@ impl Evolve {
     /// Asks the stop rule, if there is one, of the steps that were taken before; the last of them that has been asked.
     ///
     /// # Errors
-    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records.
+    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records, [`PipelineError::Input`] for a record
+    /// that is damaged.
     pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
         let Some(rule) = self.hooks.rule() else { return Ok(0) };
-        let mut asked = match work.history().rulings.get(&rule) {
+        let history = work.history();
+        let mut asked = match history.rulings.get(&rule) {
             Some(Ruling::Met { step, .. }) => return Ok(*step),
+            Some(Ruling::Passed { step }) if self.is_ruled(&history) => return Ok(*step),
             Some(Ruling::Passed { step }) => *step,
             None => 0,
         };
-        for record in steps::records(&work.folder)? {
+        for record in lines::read::<Value>(&work.path(steps::FILE))? {
             let number = record["step"].as_u64().unwrap_or_default();
             if number <= asked {
                 continue;
