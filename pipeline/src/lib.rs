@@ -5,6 +5,7 @@
 //! | [`recipe`] | the Rhai surface: engine, parameters, options, errors with a line and a caret |
 //! | [`campaign`] | what a recipe evaluates to: a graph of stages, and their content fingerprints |
 //! | [`stage`] | one file per kind of stage: its options and what it does |
+//! | [`cost`] | what stages will take: cells, memory, disk, time |
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
 //! | [`lines`] | files of one JSON object a line: the records of steps, what observers note |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
@@ -23,6 +24,7 @@ pub mod campaign;
 pub mod cli;
 pub mod command;
 pub mod control;
+pub mod cost;
 pub mod error;
 pub mod executor;
 pub mod feed;

@@ -1,0 +1,189 @@
+//! What the stages of a campaign will take: cells, memory, disk and time.
+//!
+//! A run is predicted from records: its own so far, those of runs like it, and last the program's reference. What came of a
+//! prediction is in docs/prediction.md, written by `scripts/check-predictions`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`records`] | campaigns that have run: their runs' records, and how long their stages took |
+//! | [`way`] | where a run's steps lead and how much of the box it refines, from the records of another |
+//! | [`reference`] | the same of the program's own runs, and the speeds of its reference machines |
+//! | [`run`] | what a run takes on such ways |
+//! | [`speed`] | how fast this machine is, against those of the reference |
+
+pub mod records;
+pub mod reference;
+pub mod run;
+pub mod speed;
+pub mod way;
+
+use crate::ledger::{History, SnapshotFile};
+use crate::moment::Moment;
+use crate::stage::evolve::Evolve;
+use crate::stage::{Input, Stage, StageResult};
+use comove_kernels::Device;
+use comove_sim::Role;
+use records::Records;
+use run::{Beginning, RunCost};
+use serde::Serialize;
+use speed::Speed;
+use std::path::Path;
+
+/// Bytes of a snapshot for each of its cells in single precision: seven fields of the fluid and the potential, and a little
+/// for the octree. Twice as many in double precision.
+const SNAPSHOT_BYTES_PER_CELL: f64 = 32.85;
+
+/// What a stage will take.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Root steps of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<f64>,
+    /// Most cells that a run's octree has, all levels together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<f64>,
+    /// Most bytes on the device of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_bytes: Option<f64>,
+    /// Bytes of the files that it leaves, without tables and pictures.
+    pub disk_bytes: f64,
+    /// Seconds; `None` where nothing is known of it.
+    pub seconds: Option<f64>,
+    /// What a run is predicted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Whether that is no record of a run like it.
+    pub is_guess: bool,
+}
+
+/// Predicts the stages of a campaign, each after those that it reads.
+#[derive(Debug)]
+pub struct Predictor<'a> {
+    device: &'a Device,
+    records: Records,
+    speed: Speed,
+}
+
+/// A stage and what is known of it, for a prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    /// The stage.
+    pub stage: &'a dyn Stage,
+    /// Its folder in the campaign's, once its inputs are there.
+    pub folder: Option<&'a Path>,
+    /// The snapshot that a run goes on from.
+    pub from: Option<&'a Input>,
+    /// Its outputs that are there.
+    pub there: &'a [SnapshotFile],
+    /// What it reads, stage by stage: [`Left`] of each, if known.
+    pub inputs: &'a [Option<&'a Left>],
+}
+
+/// What a stage has left, or will have left.
+#[derive(Clone, Debug)]
+pub struct Left {
+    result: StageResult,
+    /// Bytes of each snapshot.
+    bytes: Vec<f64>,
+    /// Bytes of its mesh.
+    mesh: f64,
+}
+
+impl Left {
+    /// What there is of a stage that is done.
+    pub fn of(result: &StageResult) -> Self {
+        let size = |file: &str| std::fs::metadata(result.folder.join(file)).map_or(0.0, |file| file.len() as f64);
+        let mesh = if result.artefact(crate::stage::ic::MESH).is_some() { size(crate::stage::ic::MESH) } else { 0.0 };
+        let bytes = result.snapshots.iter().map(|snapshot| size(&snapshot.file)).collect();
+        Self { result: result.clone(), bytes, mesh }
+    }
+}
+
+impl<'a> Predictor<'a> {
+    /// One for the campaign in `folder`, with this history: from its records, from those of the campaigns beside it, and of
+    /// the one in `like`.
+    pub fn new(folder: &Path, history: &History, like: Option<&Path>, device: &'a Device) -> Self {
+        let records = Records::around(folder, history, like);
+        let speed = Speed::of(device, &records);
+        Self { device, records, speed }
+    }
+
+    /// What a stage takes that is not done, and what it leaves.
+    pub fn stage(&mut self, planned: &Planned<'_>) -> (Cost, Option<Left>) {
+        match planned.stage.as_run() {
+            Some(run) => self.run(run, planned),
+            None => (self.other(planned), self.mesh_of(planned.stage)),
+        }
+    }
+
+    /// A run.
+    fn run(&mut self, run: &Evolve, planned: &Planned<'_>) -> (Cost, Option<Left>) {
+        let beginning = Beginning { folder: planned.folder, from: planned.from, there: planned.there };
+        let Some(RunCost { steps, cells, device_bytes, disk_bytes, seconds, snapshots, from, is_guess }) =
+            run::cost(run, &beginning, &self.records, self.device, &mut self.speed)
+        else {
+            return (Cost::default(), None);
+        };
+        let scale = run.parameters.precision.bytes() as f64 / 4.0 * SNAPSHOT_BYTES_PER_CELL;
+        let bytes = snapshots.iter().map(|(_, cells)| scale * cells).collect();
+        let file = |(n, (moment, _)): (usize, &(Moment, f64))| snapshot_at(n, *moment);
+        let result = StageResult {
+            folder: planned.folder.map(Path::to_owned).unwrap_or_default(),
+            artefacts: Vec::new(),
+            snapshots: snapshots.iter().enumerate().map(file).collect(),
+        };
+        let cost = Cost {
+            steps: Some(steps),
+            cells: Some(cells),
+            device_bytes: Some(device_bytes),
+            disk_bytes,
+            seconds: Some(seconds),
+            from: Some(from),
+            is_guess,
+        };
+        (cost, Some(Left { result, bytes, mesh: 0.0 }))
+    }
+
+    /// An initial condition or an analysis, by what it reads and makes.
+    fn other(&self, planned: &Planned<'_>) -> Cost {
+        let made = planned.stage.mesh_bytes();
+        let read = || {
+            let mut files = Vec::new();
+            for input in planned.inputs {
+                let left = (*input)?;
+                for file in planned.stage.reads(&left.result).ok()? {
+                    let n = left.result.snapshots.iter().position(|s| file.path.ends_with(&s.file));
+                    files.push(n.map_or(left.mesh, |n| left.bytes[n]));
+                }
+            }
+            Some(files)
+        };
+        let seconds = read().map(|files| self.speed.other(planned.stage.kind(), files.len(), files.iter().sum::<f64>() + made));
+        Cost { disk_bytes: made, seconds: seconds.flatten(), ..Cost::default() }
+    }
+
+    /// The mesh that an initial condition leaves.
+    fn mesh_of(&self, stage: &dyn Stage) -> Option<Left> {
+        let result = StageResult { folder: Default::default(), artefacts: Vec::new(), snapshots: Vec::new() };
+        Some(Left { result, bytes: Vec::new(), mesh: stage.mesh_bytes() })
+    }
+}
+
+/// A snapshot that a run will have written: its moment counts, and a name for each.
+fn snapshot_at(n: usize, moment: Moment) -> SnapshotFile {
+    let (z, time) = match moment {
+        Moment::Redshift(z) => (z, None),
+        Moment::Time(t) => (0.0, Some(t)),
+    };
+    SnapshotFile {
+        file: format!("{n}.h5"),
+        digest: String::new(),
+        content: None,
+        role: Role::Output,
+        a: 1.0 / (1.0 + z),
+        z,
+        time,
+        step: 0,
+        lasting: true,
+    }
+}

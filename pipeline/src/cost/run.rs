@@ -1,0 +1,199 @@
+//! What a run takes: its way, step by step.
+
+use super::records::Records;
+use super::speed::{Speed, step_seconds};
+use super::way::{Mesh, Record, Recorded, State, Ways};
+use super::SNAPSHOT_BYTES_PER_CELL;
+use crate::ledger::SnapshotFile;
+use crate::moment::Moment;
+use crate::stage::evolve::{Evolve, Origin};
+use crate::stage::{Input, ic};
+use comove_kernels::Device;
+use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::{Coordinates, TimeSteps, memory};
+use std::path::Path;
+
+/// Parts of the way for which steps are counted.
+const PARTS: usize = 400;
+
+/// Runs like it whose records are read.
+const MOST: usize = 4;
+
+/// Bytes of the record of a step.
+const RECORD_BYTES: f64 = 1300.0;
+
+/// Where a run begins that is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginning<'a> {
+    /// Its folder, if it has one.
+    pub folder: Option<&'a Path>,
+    /// What it goes on from.
+    pub from: Option<&'a Input>,
+    /// Its outputs that are there.
+    pub there: &'a [SnapshotFile],
+}
+
+/// What a run takes from here on.
+#[derive(Clone, Debug)]
+pub struct RunCost {
+    /// Root steps.
+    pub steps: f64,
+    /// Most cells of its octree.
+    pub cells: f64,
+    /// Most bytes on the device.
+    pub device_bytes: f64,
+    /// Bytes of the snapshots that it leaves besides those that are there.
+    pub disk_bytes: f64,
+    /// Seconds.
+    pub seconds: f64,
+    /// All its outputs, those included that are there: moments, and cells of each.
+    pub snapshots: Vec<(Moment, f64)>,
+    /// Whose records say so.
+    pub from: String,
+    /// Whether they are of no run like it.
+    pub is_guess: bool,
+}
+
+/// What a run takes; `None` where neither records nor the reference tell of it.
+pub fn cost(run: &Evolve, begins: &Beginning<'_>, records: &Records, device: &Device, speed: &mut Speed) -> Option<RunCost> {
+    let mesh = mesh_of(run)?;
+    let like = like(run, &mesh, begins.folder, records);
+    let recorded: Vec<&Recorded> = like.iter().map(|(_, _, way)| way).collect();
+    let ways = Ways { mesh: &mesh, recorded };
+    let start = begins.from.and_then(|input| input.moment).or(run.origin.start())?;
+    let (start, end) = (mesh.place(start.now()), mesh.place(run.end.now()));
+    let mut sums = Sums::default();
+    let part = (end - start) / PARTS as f64;
+    let mut used = vec![0; ways.recorded.len() + 1];
+    for n in 0..PARTS {
+        let (way, state) = ways.at(start + (n as f64 + 0.5) * part)?;
+        let length = state.gas.min(mesh.expansion());
+        // plain coordinates and gas of which nothing is known
+        if !length.is_finite() {
+            return None;
+        }
+        used[way] += 1;
+        sums.take(&state, &mesh, part / length);
+    }
+    let cells_at = |place: f64| ways.at(place).map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum());
+    let at = |moment: &Moment| cells_at(mesh.place(moment.now()));
+    let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, at(moment))).collect();
+    let is_there = |moment: &Moment| begins.there.iter().any(|file| file.moment() == *moment);
+    let outputs: f64 = snapshots.iter().filter(|(moment, _)| !is_there(moment)).map(|(_, cells)| cells).sum();
+
+    let own: Vec<&(String, Vec<Record>, Recorded)> = like.iter().filter(|(_, records, _)| !records.is_empty()).collect();
+    let device_bytes = device_bytes(&mesh, &sums, run, device, own.first().map(|(_, records, way)| (&records[..], &way.mesh)));
+    let factor = speed.of_run(like.iter().map(|(folder, records, _)| (folder.as_str(), &records[..])), records);
+    let stepping = factor * sums.seconds(device);
+    let scale = run.parameters.precision.bytes() as f64 / 4.0 * SNAPSHOT_BYTES_PER_CELL;
+    let last = snapshots.last().map_or(sums.cells, |(_, cells)| *cells);
+    let lasting: f64 = run.checkpoints.moments().map(|moment| mesh.place(moment.now())).filter(|x| *x > start).map(cells_at).sum();
+    let due = (stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3))).floor();
+    let due = 1.0 + due + run.checkpoints.every_steps.map_or(0.0, |every| (sums.steps / f64::from(every.get())).floor());
+    let kept = due.min(run.checkpoints.keep as f64);
+    let written = scale * (outputs + lasting + due * 0.5 * (last + sums.cells / 2.0));
+    let disk_bytes = scale * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps;
+    let main = (0..used.len()).max_by_key(|n| used[*n]).expect("there is always the reference");
+    let from = like.get(main).map_or("the program's reference".into(), |(folder, ..)| folder.clone());
+    Some(RunCost {
+        steps: sums.steps,
+        cells: sums.cells,
+        device_bytes,
+        disk_bytes,
+        seconds: stepping + speed.writing(written),
+        snapshots,
+        from,
+        is_guess: main == ways.recorded.len(),
+    })
+}
+
+/// What a run's way depends on; `None` of one from a snapshot, whose mesh is in that.
+fn mesh_of(run: &Evolve) -> Option<Mesh> {
+    let (root, width, is_cosmic) = match &run.origin {
+        Origin::Initial(facts) => (facts.root, facts.box_mpc_h / facts.root[0] as f64, true),
+        Origin::Formula(formula) => (formula.setup.root, formula.setup.box_length / formula.setup.root[0] as f64, false),
+        Origin::Saved { .. } => return None,
+    };
+    let parameters = run.parameters.clone();
+    Some(Mesh { root_cells: ic::volume(root), width: Some(width).filter(|_| is_cosmic), is_cosmic, parameters })
+}
+
+/// Runs that tell of this one, the likest first: its own records, then others'.
+fn like(run: &Evolve, mesh: &Mesh, own: Option<&Path>, records: &Records) -> Vec<(String, Vec<Record>, Recorded)> {
+    let rank = |other: &super::records::RecordedRun| {
+        let unlike = other.unlike(run, mesh)?;
+        Some(if own == Some(other.folder.as_path()) { -1.0 } else { unlike })
+    };
+    let mut ranked: Vec<_> = records.runs.iter().filter_map(|other| Some((rank(other)?, other))).collect();
+    ranked.sort_by(|x, y| x.0.total_cmp(&y.0));
+    let read = |(_, other): (f64, &super::records::RecordedRun)| {
+        let steps = other.records();
+        let way = other.way(&steps)?;
+        Some((other.folder.display().to_string(), steps, way))
+    };
+    ranked.into_iter().take(MOST).filter_map(read).collect()
+}
+
+/// Cells of each level in a state.
+fn cells(state: &State, mesh: &Mesh) -> Vec<f64> {
+    let of_level = |(level, fraction): (usize, &f64)| fraction * mesh.root_cells * 8f64.powi(level as i32);
+    // less than half a group is none
+    let cells = state.fractions.iter().enumerate().map(of_level).take_while(|cells| *cells > 0.5 * GROUP_CELLS as f64);
+    let cells: Vec<f64> = cells.collect();
+    let total: f64 = cells.iter().sum();
+    match mesh.parameters.max_cells {
+        Some(most) if total > most as f64 => cells.iter().map(|cells| cells * most as f64 / total).collect(),
+        _ => cells,
+    }
+}
+
+/// What a run adds up to.
+#[derive(Debug, Default)]
+struct Sums {
+    steps: f64,
+    level_steps: f64,
+    root_updates: f64,
+    refined_updates: f64,
+    cells: f64,
+}
+
+impl Sums {
+    /// So many steps in this state.
+    fn take(&mut self, state: &State, mesh: &Mesh, steps: f64) {
+        let cells = cells(state, mesh);
+        let of = |level: usize| mesh.parameters.time_steps.per_root_step(level);
+        self.steps += steps;
+        self.level_steps += steps * (0..cells.len()).map(of).sum::<f64>();
+        self.root_updates += steps * cells[0];
+        self.refined_updates += steps * (1..cells.len()).map(|level| of(level) * cells[level]).sum::<f64>();
+        self.cells = self.cells.max(cells.iter().sum());
+    }
+
+    /// Seconds on the reference machine of this kind of device.
+    fn seconds(&self, device: &Device) -> f64 {
+        step_seconds(device, self.level_steps, self.root_updates, self.refined_updates)
+    }
+}
+
+/// Most bytes on the device, as those of the records were if there are any: refined cells take more than the root's.
+fn device_bytes(mesh: &Mesh, sums: &Sums, run: &Evolve, device: &Device, like: Option<(&[Record], &Mesh)>) -> f64 {
+    let root = |mesh: &Mesh| {
+        let n = mesh.root_cells.cbrt().round() as usize;
+        memory::root_device_bytes(device, [n.next_multiple_of(16); 3], &mesh.parameters)
+    };
+    let own_root = match &run.origin {
+        Origin::Initial(facts) => memory::root_device_bytes(device, facts.root, &run.parameters),
+        Origin::Formula(formula) => memory::root_device_bytes(device, formula.setup.root, &run.parameters),
+        Origin::Saved { .. } => root(mesh),
+    };
+    let of_records = like.and_then(|(records, mesh)| {
+        let fullest = records.iter().max_by_key(|record| record.device_bytes)?;
+        let refined = (fullest.groups[1..].iter().sum::<usize>() * GROUP_CELLS) as f64;
+        (refined > 0.0).then(|| (fullest.device_bytes as f64 - root(mesh)) / refined)
+    });
+    let individual = usize::from(mesh.parameters.time_steps == TimeSteps::Individual);
+    let factor = super::reference::REFERENCE.refined_bytes[individual];
+    let a_refined_cell = of_records.filter(|bytes| *bytes > 0.0).unwrap_or(factor * own_root / mesh.root_cells);
+    debug_assert!(mesh.parameters.coordinates == Coordinates::Plain || sums.cells >= 0.0);
+    own_root + (sums.cells - mesh.root_cells).max(0.0) * a_refined_cell
+}
