@@ -46,9 +46,7 @@ impl Place {
     }
 
     fn events(&self, kind: &str) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.path("ledger.jsonl")).unwrap_or_default();
-        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.filter(|event| event["event"] == kind).collect()
+        common::events(&self.path(""), kind)
     }
 
     /// The step of the newest checkpoint in the ledger.
@@ -65,8 +63,7 @@ impl Place {
 
     /// Steps that the run has recorded.
     fn steps(&self) -> u64 {
-        let records = self.run_folder().and_then(|run| std::fs::read_to_string(run.join("steps.jsonl")).ok());
-        records.unwrap_or_default().matches('\n').count() as u64
+        self.run_folder().map_or(0, |run| common::records(&run).len() as u64)
     }
 
     fn last_checkpoint(&self) -> Snapshot {

@@ -62,7 +62,7 @@ impl Place {
 
     /// The lines of a file of the run.
     fn lines(&self, file: &str) -> Vec<Value> {
-        self.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        common::lines(&self.evolve().join(file))
     }
 
     /// Number, steering and bits of every step.
@@ -72,9 +72,7 @@ impl Place {
     }
 
     fn events(&self, kind: &str) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.0.path().join("r/ledger.jsonl")).unwrap_or_default();
-        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.filter(|event| event["event"] == kind).collect()
+        common::events(&self.0.path().join("r"), kind)
     }
 
     /// What was measured last.

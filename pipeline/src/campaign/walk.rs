@@ -277,6 +277,16 @@ impl<'a> Walk<'a> {
         self.results[n].as_ref()
     }
 
+    /// The positions of what it needs that was not seen to be done.
+    pub fn missing(&self, n: usize) -> impl Iterator<Item = usize> {
+        self.inputs[n].iter().copied().filter(|&input| self.results[input].is_none())
+    }
+
+    /// What `history` knows of it, once it has been looked at with its inputs there.
+    pub fn known<'h>(&self, n: usize, history: &'h History) -> Option<&'h StageHistory> {
+        self.resolved[n].as_ref().and_then(|resolved| history.stage(&resolved.fingerprint))
+    }
+
     /// Whether there was nothing left to do of it when it was looked at.
     pub fn is_done(&self, n: usize) -> bool {
         matches!(self.standing(n), Standing::Given | Standing::Decided | Standing::Done)

@@ -1,6 +1,6 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{print, standing};
+use super::{done, print, standing};
 use crate::campaign::deferred::own_name;
 use crate::campaign::{Standing, Walk};
 use crate::cli;
@@ -83,8 +83,8 @@ pub(super) fn decided(walk: &Walk<'_>, n: usize) -> String {
 
 /// What a stage that is undecided waits for, by the names that the recipe gives.
 pub(super) fn missing(walk: &Walk<'_>, n: usize) -> String {
-    let missing = walk.inputs(n).iter().filter(|&&input| walk.result(input).is_none());
-    let names: Vec<String> = missing.map(|&input| format!("{} ({})", own_name(walk.stage(input)), input + 1)).collect();
+    let missing = walk.missing(n);
+    let names: Vec<String> = missing.map(|input| format!("{} ({})", own_name(walk.stage(input)), input + 1)).collect();
     names.join(" and ")
 }
 
@@ -125,8 +125,7 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
     if standing == Standing::Done {
-        let stop = stage.as_run().and_then(|run| run.stop(history));
-        return stop.map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"));
+        return done(stage, Some(history));
     }
     if stage.as_run().is_some_and(|run| run.missing(history).is_empty() && !run.is_ruled(history)) {
         return "done but for its stop rule, which is asked of its steps".into();

@@ -387,8 +387,7 @@ impl<'a> Schedule<'a> {
     /// Whether stage `n` is a run that has written all its outputs.
     fn has_its_outputs(&self, n: usize) -> bool {
         let history = self.executor.ledger.history();
-        let written = self.walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
-        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.has_all(history))
+        self.walk.stage(n).as_run().zip(self.walk.known(n, &history)).is_some_and(|(run, history)| run.has_all(history))
     }
 
     /// How stage `n` is named in the log: for a reader, and by its folder.

@@ -38,6 +38,11 @@ pub const HIDDEN: [&str; 5] =
 const EMPTY: [&str; 2] = ["raised", "steering"];
 
 impl Hooks {
+    /// Whether anything is asked of steps.
+    pub fn see_steps(&self) -> bool {
+        [&self.stop_when, &self.steer, &self.on_step].into_iter().any(Option::is_some)
+    }
+
     /// The stop rule as the ledger knows it: its text and the values that it has captured.
     pub fn rule(&self) -> Option<String> {
         self.stop_when.as_ref().map(Closure::identity)
