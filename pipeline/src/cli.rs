@@ -226,6 +226,18 @@ pub struct Plan {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// A campaign folder whose records tell what this one will take, besides its own and those beside it
+    #[arg(long, value_name = "DIR")]
+    pub like: Option<PathBuf>,
+    /// Where it is to run: auto, cpu or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU (0: one per core)
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Print the plan as one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `comove explain`.

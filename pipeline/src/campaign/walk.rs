@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The positions of those among them whose results it reads; for the others it has waited to be decided.
-    fn reads(&self, n: usize) -> &[usize] {
+    pub fn reads(&self, n: usize) -> &[usize] {
         match self.nodes[n].decision() {
             Some((_, Deferred::Stage { own, .. })) => &self.inputs[n][..*own],
             _ => &self.inputs[n],

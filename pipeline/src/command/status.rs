@@ -27,11 +27,11 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let holder = Lock::holder(folder.path());
     let (history, _) = history::read(&folder.ledger())?;
     let (recipe, _) = stored(&folder)?;
-    let lines = plan::lines(&recipe, &history, folder.path())?;
+    let lines = plan::lines(&recipe, &history, folder.path(), None)?;
     let to_do = lines.iter().filter(|line| !line.done).count();
     let now = state(holder, &history, lines.len(), to_do);
     print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
-    lines.iter().for_each(|line| print(&line.text));
+    lines.iter().for_each(|line| print(&line.text()));
     Ok(())
 }
 

@@ -17,17 +17,21 @@ pub mod run;
 pub mod speed;
 pub mod way;
 
+use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile};
 use crate::moment::Moment;
 use crate::stage::evolve::Evolve;
 use crate::stage::{Input, Stage, StageResult};
 use comove_kernels::Device;
-use comove_sim::Role;
+use comove_kernels::memory::GIB;
+use comove_sim::{Octree, Role};
+use indicatif::{DecimalBytes, HumanDuration};
 use records::Records;
 use run::{Beginning, RunCost};
 use serde::Serialize;
 use speed::Speed;
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes of a snapshot for each of its cells in single precision: seven fields of the fluid and the potential, and a little
 /// for the octree. Twice as many in double precision.
@@ -56,6 +60,49 @@ pub struct Cost {
     pub is_guess: bool,
 }
 
+impl Cost {
+    /// Whether it is not worth a word: nothing is known, or it is a second at most and leaves no large file.
+    pub fn is_little(&self) -> bool {
+        self.steps.is_none() && self.disk_bytes < 1e6 && self.seconds.is_none_or(|seconds| seconds < 1.0)
+    }
+}
+
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.steps.map(|steps| format!("{} steps", steps.ceil())));
+        parts.extend(self.cells.map(|cells| format!("up to {}", million(cells))));
+        parts.extend(self.device_bytes.map(|bytes| format!("{:.2} GiB of the device's memory", bytes / GIB)));
+        parts.extend(Some(self.disk_bytes).filter(|bytes| *bytes > 0.0).map(|disk| format!("{} on disk", bytes(disk))));
+        parts.extend(self.seconds.map(time));
+        let from = match (&self.from, self.is_guess) {
+            (Some(from), false) => format!(", by the records of {from}"),
+            (Some(from), true) => format!(", a first guess by {from}"),
+            (None, _) => String::new(),
+        };
+        write!(f, "{}{from}", parts.join(", "))
+    }
+}
+
+/// A number of cells in words.
+fn million(cells: f64) -> String {
+    if cells < 1e5 { format!("{cells:.0} cells") } else { format!("{:.1} million cells", cells / 1e6) }
+}
+
+/// A time in words.
+pub fn time(seconds: f64) -> String {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if seconds >= 1.0 => HumanDuration(time).to_string(),
+        Ok(_) => "less than a second".into(),
+        Err(_) => "longer than anything".into(),
+    }
+}
+
+/// A size of files in words.
+pub fn bytes(bytes: f64) -> String {
+    DecimalBytes(bytes as u64).to_string()
+}
+
 /// Predicts the stages of a campaign, each after those that it reads.
 #[derive(Debug)]
 pub struct Predictor<'a> {
@@ -73,6 +120,8 @@ pub struct Planned<'a> {
     pub folder: Option<&'a Path>,
     /// The snapshot that a run goes on from.
     pub from: Option<&'a Input>,
+    /// The octree of that.
+    pub tree: Option<&'a Octree>,
     /// Its outputs that are there.
     pub there: &'a [SnapshotFile],
     /// What it reads, stage by stage: [`Left`] of each, if known.
@@ -102,10 +151,18 @@ impl Left {
 impl<'a> Predictor<'a> {
     /// One for the campaign in `folder`, with this history: from its records, from those of the campaigns beside it, and of
     /// the one in `like`.
-    pub fn new(folder: &Path, history: &History, like: Option<&Path>, device: &'a Device) -> Self {
-        let records = Records::around(folder, history, like);
+    ///
+    /// # Errors
+    /// [`PipelineError`] if `like` is no campaign folder or its ledger cannot be read.
+    pub fn new(
+        folder: &Path,
+        history: &History,
+        like: Option<&Path>,
+        device: &'a Device,
+    ) -> Result<Self, PipelineError> {
+        let records = Records::around(folder, history, like)?;
         let speed = Speed::of(device, &records);
-        Self { device, records, speed }
+        Ok(Self { device, records, speed })
     }
 
     /// What a stage takes that is not done, and what it leaves.
@@ -118,7 +175,8 @@ impl<'a> Predictor<'a> {
 
     /// A run.
     fn run(&mut self, run: &Evolve, planned: &Planned<'_>) -> (Cost, Option<Left>) {
-        let beginning = Beginning { folder: planned.folder, from: planned.from, there: planned.there };
+        let beginning =
+            Beginning { folder: planned.folder, from: planned.from, tree: planned.tree, there: planned.there };
         let Some(RunCost { steps, cells, device_bytes, disk_bytes, seconds, snapshots, from, is_guess }) =
             run::cost(run, &beginning, &self.records, self.device, &mut self.speed)
         else {
@@ -158,7 +216,8 @@ impl<'a> Predictor<'a> {
             }
             Some(files)
         };
-        let seconds = read().map(|files| self.speed.other(planned.stage.kind(), files.len(), files.iter().sum::<f64>() + made));
+        let seconds =
+            read().map(|files| self.speed.other(planned.stage.kind(), files.len(), files.iter().sum::<f64>() + made));
         Cost { disk_bytes: made, seconds: seconds.flatten(), ..Cost::default() }
     }
 

@@ -1,6 +1,7 @@
 //! Campaigns that have run, as far as their folders tell: their runs, and how long their other stages took.
 
 use super::way::{Mesh, Record, Recorded};
+use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, StageHistory, history};
 use crate::lines;
@@ -56,19 +57,23 @@ pub struct Records {
 }
 
 impl Records {
-    /// Those of a campaign, of the campaigns in folders beside its own, and of another one. What cannot be read tells
-    /// nothing.
-    pub fn around(folder: &Path, history: &History, like: Option<&Path>) -> Self {
+    /// Those of a campaign, of another one, and of the campaigns in folders beside the first, where what cannot be read
+    /// tells nothing.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the other one is no campaign folder or its ledger cannot be read.
+    pub fn around(folder: &Path, history: &History, like: Option<&Path>) -> Result<Self, PipelineError> {
+        let read = |folder: &Path| Ok::<_, PipelineError>(history::read(&CampaignFolder::open(folder)?.ledger())?.0);
         let mut records = Self::default();
         records.take(folder, history);
-        let others = like.map(Path::to_owned).into_iter().chain(beside(folder));
-        for folder in others {
-            let campaign = CampaignFolder::open(&folder).ok().and_then(|folder| history::read(&folder.ledger()).ok());
-            if let Some((history, _)) = campaign {
-                records.take(&folder, &history);
-            }
+        if let Some(like) = like {
+            records.take(like, &read(like)?);
         }
-        records
+        let like = like.and_then(|like| std::path::absolute(like).ok());
+        for other in beside(folder).into_iter().filter(|other| Some(other) != like.as_ref()) {
+            read(&other).into_iter().for_each(|history| records.take(&other, &history));
+        }
+        Ok(records)
     }
 
     /// Those of one campaign.
@@ -96,7 +101,8 @@ impl Records {
             } else if let Some(seconds) = stage.seconds {
                 let campaign = folder.parent().expect("a stage's folder lies in its campaign's");
                 let size = |path: PathBuf| path.metadata().map(|file| file.len() as f64);
-                let read: Result<Vec<f64>, _> = identity.inputs.iter().map(|file| size(campaign.join(&file.file))).collect();
+                let read: Result<Vec<f64>, _> =
+                    identity.inputs.iter().map(|file| size(campaign.join(&file.file))).collect();
                 // what has been deleted since cannot be weighed
                 let Ok(read) = read else { continue };
                 let bytes = read.iter().sum::<f64>() + size(folder.join(MESH)).unwrap_or(0.0);

@@ -2,7 +2,7 @@
 //! machines that they ran on. `scripts/cost-reference` writes `reference.json` from their campaigns.
 
 use super::way::{Mesh, State};
-use comove_sim::TimeSteps;
+use comove_sim::parameters::TimeSteps;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -69,7 +69,9 @@ pub fn state(mesh: &Mesh, place: f64) -> Option<State> {
     let per_width = ((gas / wide.width).ln() * (1.0 - part) + (more_gas / narrow.width).ln() * part).exp();
     let finest = match mesh.parameters.time_steps {
         TimeSteps::Individual => 1.0,
-        TimeSteps::Uniform => (1u64 << fractions[1..].iter().filter(|fraction| **fraction > 0.0).count().min(60)) as f64,
+        TimeSteps::Uniform => {
+            (1u64 << fractions[1..].iter().filter(|fraction| **fraction > 0.0).count().min(60)) as f64
+        }
     };
     Some(State { fractions, gas: per_width * width * mesh.parameters.courant / REFERENCE.courant / finest })
 }

@@ -1,16 +1,18 @@
 //! What a run takes: its way, step by step.
 
-use super::records::Records;
+use super::SNAPSHOT_BYTES_PER_CELL;
+use super::records::{RecordedRun, Records};
+use super::reference::REFERENCE;
 use super::speed::{Speed, step_seconds};
 use super::way::{Mesh, Record, Recorded, State, Ways};
-use super::SNAPSHOT_BYTES_PER_CELL;
 use crate::ledger::SnapshotFile;
 use crate::moment::Moment;
 use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::{Input, ic};
 use comove_kernels::Device;
-use comove_kernels::layout::GROUP_CELLS;
-use comove_sim::{Coordinates, TimeSteps, memory};
+use comove_kernels::layout::{GROUP, GROUP_CELLS};
+use comove_sim::parameters::TimeSteps;
+use comove_sim::{Octree, memory};
 use std::path::Path;
 
 /// Parts of the way for which steps are counted.
@@ -29,6 +31,8 @@ pub struct Beginning<'a> {
     pub folder: Option<&'a Path>,
     /// What it goes on from.
     pub from: Option<&'a Input>,
+    /// The octree of that.
+    pub tree: Option<&'a Octree>,
     /// Its outputs that are there.
     pub there: &'a [SnapshotFile],
 }
@@ -55,8 +59,14 @@ pub struct RunCost {
 }
 
 /// What a run takes; `None` where neither records nor the reference tell of it.
-pub fn cost(run: &Evolve, begins: &Beginning<'_>, records: &Records, device: &Device, speed: &mut Speed) -> Option<RunCost> {
-    let mesh = mesh_of(run)?;
+pub fn cost(
+    run: &Evolve,
+    begins: &Beginning<'_>,
+    records: &Records,
+    device: &Device,
+    speed: &mut Speed,
+) -> Option<RunCost> {
+    let (root, mesh) = mesh_of(run, begins.tree)?;
     let like = like(run, &mesh, begins.folder, records);
     let recorded: Vec<&Recorded> = like.iter().map(|(_, _, way)| way).collect();
     let ways = Ways { mesh: &mesh, recorded };
@@ -81,15 +91,17 @@ pub fn cost(run: &Evolve, begins: &Beginning<'_>, records: &Records, device: &De
     let is_there = |moment: &Moment| begins.there.iter().any(|file| file.moment() == *moment);
     let outputs: f64 = snapshots.iter().filter(|(moment, _)| !is_there(moment)).map(|(_, cells)| cells).sum();
 
-    let own: Vec<&(String, Vec<Record>, Recorded)> = like.iter().filter(|(_, records, _)| !records.is_empty()).collect();
-    let device_bytes = device_bytes(&mesh, &sums, run, device, own.first().map(|(_, records, way)| (&records[..], &way.mesh)));
+    let likest = like.first().map(|(_, records, way)| (&records[..], &way.mesh));
+    let device_bytes = device_bytes(root, &mesh, &sums, device, likest);
     let factor = speed.of_run(like.iter().map(|(folder, records, _)| (folder.as_str(), &records[..])), records);
     let stepping = factor * sums.seconds(device);
     let scale = run.parameters.precision.bytes() as f64 / 4.0 * SNAPSHOT_BYTES_PER_CELL;
     let last = snapshots.last().map_or(sums.cells, |(_, cells)| *cells);
-    let lasting: f64 = run.checkpoints.moments().map(|moment| mesh.place(moment.now())).filter(|x| *x > start).map(cells_at).sum();
+    let lasting: f64 =
+        run.checkpoints.moments().map(|moment| mesh.place(moment.now())).filter(|x| *x > start).map(cells_at).sum();
     let due = (stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3))).floor();
-    let due = 1.0 + due + run.checkpoints.every_steps.map_or(0.0, |every| (sums.steps / f64::from(every.get())).floor());
+    let due =
+        1.0 + due + run.checkpoints.every_steps.map_or(0.0, |every| (sums.steps / f64::from(every.get())).floor());
     let kept = due.min(run.checkpoints.keep as f64);
     let written = scale * (outputs + lasting + due * 0.5 * (last + sums.cells / 2.0));
     let disk_bytes = scale * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps;
@@ -107,26 +119,26 @@ pub fn cost(run: &Evolve, begins: &Beginning<'_>, records: &Records, device: &De
     })
 }
 
-/// What a run's way depends on; `None` of one from a snapshot, whose mesh is in that.
-fn mesh_of(run: &Evolve) -> Option<Mesh> {
-    let (root, width, is_cosmic) = match &run.origin {
-        Origin::Initial(facts) => (facts.root, facts.box_mpc_h / facts.root[0] as f64, true),
-        Origin::Formula(formula) => (formula.setup.root, formula.setup.box_length / formula.setup.root[0] as f64, false),
-        Origin::Saved { .. } => return None,
+/// Cells of a run's root, and what its way depends on; `None` of one from a snapshot that is not there yet.
+fn mesh_of(run: &Evolve, tree: Option<&Octree>) -> Option<([usize; 3], Mesh)> {
+    let (root, width) = match &run.origin {
+        Origin::Initial(facts) => (facts.root, Some(facts.box_mpc_h / facts.root[0] as f64)),
+        Origin::Formula(formula) => (formula.setup.root, None),
+        Origin::Saved { .. } => (tree?.root_groups().map(|n| n as usize * GROUP), None),
     };
     let parameters = run.parameters.clone();
-    Some(Mesh { root_cells: ic::volume(root), width: Some(width).filter(|_| is_cosmic), is_cosmic, parameters })
+    Some((root, Mesh { root_cells: ic::volume(root), width, is_cosmic: width.is_some(), parameters }))
 }
 
 /// Runs that tell of this one, the likest first: its own records, then others'.
 fn like(run: &Evolve, mesh: &Mesh, own: Option<&Path>, records: &Records) -> Vec<(String, Vec<Record>, Recorded)> {
-    let rank = |other: &super::records::RecordedRun| {
+    let rank = |other: &RecordedRun| {
         let unlike = other.unlike(run, mesh)?;
         Some(if own == Some(other.folder.as_path()) { -1.0 } else { unlike })
     };
     let mut ranked: Vec<_> = records.runs.iter().filter_map(|other| Some((rank(other)?, other))).collect();
     ranked.sort_by(|x, y| x.0.total_cmp(&y.0));
-    let read = |(_, other): (f64, &super::records::RecordedRun)| {
+    let read = |(_, other): (f64, &RecordedRun)| {
         let steps = other.records();
         let way = other.way(&steps)?;
         Some((other.folder.display().to_string(), steps, way))
@@ -176,24 +188,17 @@ impl Sums {
 }
 
 /// Most bytes on the device, as those of the records were if there are any: refined cells take more than the root's.
-fn device_bytes(mesh: &Mesh, sums: &Sums, run: &Evolve, device: &Device, like: Option<(&[Record], &Mesh)>) -> f64 {
-    let root = |mesh: &Mesh| {
-        let n = mesh.root_cells.cbrt().round() as usize;
-        memory::root_device_bytes(device, [n.next_multiple_of(16); 3], &mesh.parameters)
-    };
-    let own_root = match &run.origin {
-        Origin::Initial(facts) => memory::root_device_bytes(device, facts.root, &run.parameters),
-        Origin::Formula(formula) => memory::root_device_bytes(device, formula.setup.root, &run.parameters),
-        Origin::Saved { .. } => root(mesh),
-    };
+fn device_bytes(root: [usize; 3], mesh: &Mesh, sums: &Sums, device: &Device, like: Option<(&[Record], &Mesh)>) -> f64 {
+    let of_root = memory::root_device_bytes(device, root, &mesh.parameters);
     let of_records = like.and_then(|(records, mesh)| {
         let fullest = records.iter().max_by_key(|record| record.device_bytes)?;
         let refined = (fullest.groups[1..].iter().sum::<usize>() * GROUP_CELLS) as f64;
-        (refined > 0.0).then(|| (fullest.device_bytes as f64 - root(mesh)) / refined)
+        let axis = (mesh.root_cells.cbrt().round() as usize).next_multiple_of(GROUP);
+        let of_root = memory::root_device_bytes(device, [axis; 3], &mesh.parameters);
+        (refined > 0.0).then(|| (fullest.device_bytes as f64 - of_root) / refined)
     });
     let individual = usize::from(mesh.parameters.time_steps == TimeSteps::Individual);
-    let factor = super::reference::REFERENCE.refined_bytes[individual];
-    let a_refined_cell = of_records.filter(|bytes| *bytes > 0.0).unwrap_or(factor * own_root / mesh.root_cells);
-    debug_assert!(mesh.parameters.coordinates == Coordinates::Plain || sums.cells >= 0.0);
-    own_root + (sums.cells - mesh.root_cells).max(0.0) * a_refined_cell
+    let usual = REFERENCE.refined_bytes[individual] * of_root / mesh.root_cells;
+    let a_refined_cell = of_records.filter(|bytes| *bytes > 0.0).unwrap_or(usual);
+    of_root + (sums.cells - mesh.root_cells).max(0.0) * a_refined_cell
 }

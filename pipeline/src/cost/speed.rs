@@ -4,18 +4,19 @@
 use super::records::Records;
 use super::reference::{REFERENCE, Speeds};
 use super::way::Record;
+use crate::error::PipelineError;
 use crate::machine::Host;
 use comove_ic::function_state;
 use comove_ic::problems::{Jeans, Problem};
-use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::Device;
-use comove_sim::{Simulation, Snapshot, SnapshotHeader};
+use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::{Precision, Simulation, Snapshot, SnapshotHeader};
 use std::collections::BTreeMap;
 
 /// A step that took so many times as long as half of them was held up by something else.
 const HELD_UP: f64 = 3.0;
 
-/// Cells per axis, and steps, of the trial.
+/// Cells of the root per axis, and steps, of the trial.
 const TRIAL: (usize, usize) = (32, 4);
 
 /// This machine's speed.
@@ -54,7 +55,8 @@ impl Speed {
                 (sum[0], sum[1]) = (sum[0] + stage.seconds, sum[1] + expected);
             }
         }
-        let others: BTreeMap<String, f64> = sums.into_iter().map(|(kind, [took, expected])| (kind, took / expected)).collect();
+        let others: BTreeMap<String, f64> =
+            sums.into_iter().map(|(kind, [took, expected])| (kind, took / expected)).collect();
         let other = REFERENCE.cpu.threads / device.threads() as f64;
         Self { device: device.clone(), any: None, others, other }
     }
@@ -122,13 +124,12 @@ fn factor(device: &Device, records: &[Record]) -> Option<f64> {
     Some(took / total).filter(|factor| *factor > 0.0)
 }
 
-/// The same of a few steps of a wave on the root alone.
+/// The same of a few steps of a wave on a root and a level that covers it.
 fn trial(device: &Device) -> Option<f64> {
-    let mut setup = Jeans::default().setup();
-    setup.root = [TRIAL.0; 3];
-    setup.parameters.max_level = 0;
-    let problem = Jeans::default();
-    let state = function_state(&|x, h| Ok::<_, crate::error::PipelineError>(problem.initial(x, h)), &setup, device, &|_, _| ()).ok()?;
+    let problem = Jeans { root: TRIAL.0, levels: 1, precision: Precision::Single, ..Jeans::default() };
+    let setup = problem.setup();
+    let gas = |x, h| Ok::<_, PipelineError>(problem.initial(x, h));
+    let state = function_state(&gas, &setup, device, &|_, _| ()).ok()?;
     let header = SnapshotHeader {
         box_length: setup.box_length,
         gamma: setup.parameters.gamma,
@@ -137,9 +138,37 @@ fn trial(device: &Device) -> Option<f64> {
         ..SnapshotHeader::initial(setup.parameters.coordinates)
     };
     let mut simulation = Simulation::start(device.clone(), &Snapshot { header, state }, setup.parameters).ok()?;
+    let records: Option<Vec<Record>> = (0..=TRIAL.1).map(|_| Some(simulation.step().ok()?.into())).collect();
     // the first step finds nothing in the caches
-    let steps = (0..=TRIAL.1).map(|_| simulation.step().ok().map(|record| record.timing.total()));
-    let took: Option<Vec<f64>> = steps.collect();
-    let fastest = took?[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    Some(fastest / step_seconds(device, 1.0, (TRIAL.0 as f64).powi(3), 0.0))
+    factor(device, &records?[1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of a root alone, which took so many times the reference's seconds.
+    fn records(factors: &[f64]) -> Vec<Record> {
+        let device = Device::cpu(1).unwrap();
+        let record = |factor: &f64| {
+            let seconds = factor * step_seconds(&device, 1.0, 8.0 * GROUP_CELLS as f64, 0.0);
+            let json = serde_json::json!({
+                "a": 1.0, "time": 0.0, "dt": 1.0, "limit": { "by": "expansion" }, "groups": [8],
+                "volume_fractions": [1.0], "level_steps": [1], "timing": { "hydro": seconds }, "device_bytes": 0,
+            });
+            serde_json::from_value(json).unwrap()
+        };
+        factors.iter().map(record).collect()
+    }
+
+    #[test]
+    fn a_machine_is_as_fast_as_its_steps_were() {
+        let device = Device::cpu(1).unwrap();
+        let of = |factors: &[f64]| factor(&device, &records(factors)).unwrap();
+        assert!((of(&[2.0, 3.0, 4.0]) - 3.0).abs() < 1e-9);
+        // one that was held up for an hour counts like a slow one
+        assert!((of(&[2.0, 2.0, 1e6, 2.0]) - 3.0).abs() < 1e-9);
+        assert_eq!(factor(&device, &[]), None);
+        assert!(trial(&device).is_some_and(|factor| (1e-2..1e3).contains(&factor)), "it is some machine");
+    }
 }

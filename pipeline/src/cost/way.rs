@@ -1,8 +1,9 @@
 //! Where the steps of a run lead and how much of the box it refines: from the records of another, put onto its own mesh.
 
 use super::reference;
-use comove_sim::{Coordinates, RunParameters, TimeSteps};
-use comove_sim::records::{Ladder, StepLimit, Timing};
+use comove_sim::parameters::TimeSteps;
+use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
+use comove_sim::{Coordinates, RunParameters};
 use serde::Deserialize;
 
 /// Share of a level's cells, at least, that makes a factor between two ways meaningful.
@@ -98,6 +99,14 @@ pub struct Record {
     pub timing: Timing,
     /// Bytes on the device.
     pub device_bytes: u64,
+}
+
+impl From<StepRecord> for Record {
+    fn from(record: StepRecord) -> Self {
+        let StepRecord { a, time, dt, gas_dt, limit, groups, volume_fractions, level_steps, .. } = record;
+        let StepRecord { ladder, timing, device_bytes, .. } = record;
+        Self { a, time, dt, gas_dt, limit, groups, volume_fractions, level_steps, ladder, timing, device_bytes }
+    }
 }
 
 impl Record {
@@ -243,5 +252,72 @@ impl State {
         let fractions = self.fractions.iter().enumerate().map(fraction).collect();
         let gas = if theirs.gas.is_finite() && ours.gas.is_finite() { within(theirs.gas / ours.gas) } else { 1.0 };
         Self { fractions, gas: self.gas * gas }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mesh(root: f64, max_level: u8) -> Mesh {
+        let parameters = RunParameters { max_level, ..RunParameters::default() };
+        Mesh { root_cells: root.powi(3), width: Some(100.0 / root), is_cosmic: true, parameters }
+    }
+
+    /// Records of steps of one percent from a = 0.1 on, half of what the gas would allow, with so much refined at each end.
+    fn recorded(mesh: Mesh, refined: impl Fn(f64) -> f64, steps: i32) -> Recorded {
+        let record = |n: i32| {
+            let a = 0.1 * 1.01f64.powi(n);
+            let json = serde_json::json!({
+                "a": a, "time": 0.0, "dt": 1.0, "gas_dt": 2.0, "limit": { "by": "expansion" }, "groups": [1],
+                "volume_fractions": [1.0, refined(a)], "level_steps": [1], "timing": {}, "device_bytes": 0,
+            });
+            serde_json::from_value(json).unwrap()
+        };
+        Recorded::new(mesh, &(1..=steps).map(record).collect::<Vec<Record>>()).unwrap()
+    }
+
+    #[test]
+    fn a_run_like_another_goes_its_way() {
+        let (mesh, expansion) = (mesh(64.0, 1), 0.01f64.ln_1p());
+        let way = recorded(mesh.clone(), |a| a, 100);
+        let ways = Ways { mesh: &mesh, recorded: vec![&way] };
+        let (n, state) = ways.at(0.2f64.ln()).unwrap();
+        assert_eq!(n, 0);
+        assert!((state.fractions[1] - 0.2).abs() < 0.003, "{state:?}");
+        assert!((state.gas / expansion - 2.0).abs() < 1e-6, "{state:?}");
+        assert!((mesh.expansion() - expansion).abs() < 1e-9);
+        // cells twice as wide let the gas take steps twice as long
+        let wider =
+            Mesh { root_cells: mesh.root_cells / 8.0, width: mesh.width.map(|width| 2.0 * width), ..mesh.clone() };
+        let ways = Ways { mesh: &wider, recorded: vec![&way] };
+        let (_, state) = ways.at(0.2f64.ln()).unwrap();
+        assert!((state.gas / expansion - 4.0).abs() < 1e-6, "{state:?}");
+    }
+
+    /// Where the first way ends, the second one goes on from there: with twice as much refined if the first had that.
+    #[test]
+    fn ways_join() {
+        let mesh = mesh(64.0, 1);
+        let (first, second) = (recorded(mesh.clone(), |_| 0.2, 100), recorded(mesh.clone(), |_| 0.1, 200));
+        let ways = Ways { mesh: &mesh, recorded: vec![&first, &second] };
+        for (place, n) in [(0.2f64, 0), (0.5, 1)] {
+            let (way, state) = ways.at(place.ln()).unwrap();
+            assert_eq!(way, n);
+            assert!((state.fractions[1] - 0.2).abs() < 1e-9, "{state:?}");
+        }
+        // the reference knows where nobody has been, but nothing of another physics
+        assert_eq!(ways.at(0.9f64.ln()).unwrap().0, 2);
+        let other = Mesh { is_cosmic: false, ..mesh.clone() };
+        assert_eq!(Ways { mesh: &other, recorded: Vec::new() }.at(0.9f64.ln()), None);
+    }
+
+    /// Uniform steps are those of the finest level.
+    #[test]
+    fn uniform_steps_are_shorter() {
+        let individual = RunParameters { time_steps: TimeSteps::Individual, ..RunParameters::default() };
+        let (uniform, individual) = (mesh(64.0, 0), Mesh { parameters: individual, ..mesh(64.0, 0) });
+        assert_eq!((uniform.steps_over(&individual, 3), individual.steps_over(&uniform, 3)), (0.125, 8.0));
+        assert_eq!(uniform.steps_over(&uniform, 3), 1.0);
     }
 }

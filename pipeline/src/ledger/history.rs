@@ -247,13 +247,16 @@ mod tests {
         for fingerprint in &fingerprints {
             let folder = history.folder_of("slice", fingerprint);
             let kind = "slice".into();
-            history.add(&Event::StageStarted {
-                fingerprint: fingerprint.clone(),
-                folder,
-                kind,
-                name: String::new(),
-                identity: None,
-            }, 0.0);
+            history.add(
+                &Event::StageStarted {
+                    fingerprint: fingerprint.clone(),
+                    folder,
+                    kind,
+                    name: String::new(),
+                    identity: None,
+                },
+                0.0,
+            );
         }
         let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
         assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");

@@ -94,15 +94,18 @@ mod tests {
     fn a_place_that_was_left_and_come_back_to_is_told_once() {
         let mut history = History::default();
         for device in ["cpu", "gpu", "cpu", "gpu"] {
-            history.add(&Event::CampaignStarted {
-                name: String::new(),
-                recipe_digest: String::new(),
-                program: "comove".into(),
-                device: device.into(),
-                process: String::new(),
-                machine: None,
-                options: Vec::new(),
-            });
+            history.add(
+                &Event::CampaignStarted {
+                    name: String::new(),
+                    recipe_digest: String::new(),
+                    program: "comove".into(),
+                    device: device.into(),
+                    process: String::new(),
+                    machine: None,
+                    options: Vec::new(),
+                },
+                0.0,
+            );
         }
         assert_eq!(earlier_places(&history), ["comove; cpu", "comove; gpu"]);
     }
