@@ -21,21 +21,17 @@ use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile};
 use crate::moment::Moment;
 use crate::stage::evolve::Evolve;
+use crate::stage::ic::MESH;
 use crate::stage::{Input, Stage, StageResult};
 use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::{Octree, Role};
 use indicatif::{DecimalBytes, HumanDuration};
 use records::Records;
-use run::{Beginning, RunCost};
 use serde::Serialize;
 use speed::Speed;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Bytes of a snapshot for each of its cells in single precision: seven fields of the fluid and the potential, and a little
-/// for the octree. Twice as many in double precision.
-const SNAPSHOT_BYTES_PER_CELL: f64 = 32.85;
 
 /// What a stage will take.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -142,7 +138,7 @@ impl Left {
     /// What there is of a stage that is done.
     pub fn of(result: &StageResult) -> Self {
         let size = |file: &str| std::fs::metadata(result.folder.join(file)).map_or(0.0, |file| file.len() as f64);
-        let mesh = if result.artefact(crate::stage::ic::MESH).is_some() { size(crate::stage::ic::MESH) } else { 0.0 };
+        let mesh = result.artefact(MESH).map_or(0.0, |_| size(MESH));
         let bytes = result.snapshots.iter().map(|snapshot| size(&snapshot.file)).collect();
         Self { result: result.clone(), bytes, mesh }
     }
@@ -167,39 +163,21 @@ impl<'a> Predictor<'a> {
 
     /// What a stage takes that is not done, and what it leaves.
     pub fn stage(&mut self, planned: &Planned<'_>) -> (Cost, Option<Left>) {
-        match planned.stage.as_run() {
-            Some(run) => self.run(run, planned),
-            None => (self.other(planned), self.mesh_of(planned.stage)),
+        if let Some(run) = planned.stage.as_run() {
+            return self.run(run, planned);
         }
+        let left = Left { result: nothing(), bytes: Vec::new(), mesh: planned.stage.mesh_bytes() };
+        (self.other(planned), Some(left))
     }
 
     /// A run.
     fn run(&mut self, run: &Evolve, planned: &Planned<'_>) -> (Cost, Option<Left>) {
-        let beginning =
-            Beginning { folder: planned.folder, from: planned.from, tree: planned.tree, there: planned.there };
-        let Some(RunCost { steps, cells, device_bytes, disk_bytes, seconds, snapshots, from, is_guess }) =
-            run::cost(run, &beginning, &self.records, self.device, &mut self.speed)
-        else {
+        let Some((cost, outputs)) = run::cost(run, planned, &self.records, self.device, &mut self.speed) else {
             return (Cost::default(), None);
         };
-        let scale = run.parameters.precision.bytes() as f64 / 4.0 * SNAPSHOT_BYTES_PER_CELL;
-        let bytes = snapshots.iter().map(|(_, cells)| scale * cells).collect();
-        let file = |(n, (moment, _)): (usize, &(Moment, f64))| snapshot_at(n, *moment);
-        let result = StageResult {
-            folder: planned.folder.map(Path::to_owned).unwrap_or_default(),
-            artefacts: Vec::new(),
-            snapshots: snapshots.iter().enumerate().map(file).collect(),
-        };
-        let cost = Cost {
-            steps: Some(steps),
-            cells: Some(cells),
-            device_bytes: Some(device_bytes),
-            disk_bytes,
-            seconds: Some(seconds),
-            from: Some(from),
-            is_guess,
-        };
-        (cost, Some(Left { result, bytes, mesh: 0.0 }))
+        let snapshots = outputs.iter().enumerate().map(|(n, (moment, _))| snapshot_at(n, *moment)).collect();
+        let bytes = outputs.into_iter().map(|(_, bytes)| bytes).collect();
+        (cost, Some(Left { result: StageResult { snapshots, ..nothing() }, bytes, mesh: 0.0 }))
     }
 
     /// An initial condition or an analysis, by what it reads and makes.
@@ -220,12 +198,11 @@ impl<'a> Predictor<'a> {
             read().map(|files| self.speed.other(planned.stage.kind(), files.len(), files.iter().sum::<f64>() + made));
         Cost { disk_bytes: made, seconds: seconds.flatten(), ..Cost::default() }
     }
+}
 
-    /// The mesh that an initial condition leaves.
-    fn mesh_of(&self, stage: &dyn Stage) -> Option<Left> {
-        let result = StageResult { folder: Default::default(), artefacts: Vec::new(), snapshots: Vec::new() };
-        Some(Left { result, bytes: Vec::new(), mesh: stage.mesh_bytes() })
-    }
+/// What a stage leaves that is not there.
+fn nothing() -> StageResult {
+    StageResult { folder: PathBuf::new(), artefacts: Vec::new(), snapshots: Vec::new() }
 }
 
 /// A snapshot that a run will have written: its moment counts, and a name for each.

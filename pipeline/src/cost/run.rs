@@ -1,14 +1,13 @@
 //! What a run takes: its way, step by step.
 
-use super::SNAPSHOT_BYTES_PER_CELL;
 use super::records::{RecordedRun, Records};
 use super::reference::REFERENCE;
 use super::speed::{Speed, step_seconds};
 use super::way::{Mesh, Record, Recorded, State, Ways};
-use crate::ledger::SnapshotFile;
+use super::{Cost, Planned};
 use crate::moment::Moment;
 use crate::stage::evolve::{Evolve, Origin};
-use crate::stage::{Input, ic};
+use crate::stage::ic;
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS};
 use comove_sim::parameters::TimeSteps;
@@ -21,102 +20,80 @@ const PARTS: usize = 400;
 /// Runs like it whose records are read.
 const MOST: usize = 4;
 
+/// Bytes of a snapshot for each of its cells in single precision: its fields, and a little for the octree. Twice as many in
+/// double precision.
+const SNAPSHOT_BYTES_PER_CELL: f64 = 32.85;
+
 /// Bytes of the record of a step.
 const RECORD_BYTES: f64 = 1300.0;
 
-/// Where a run begins that is to be done.
-#[derive(Clone, Copy, Debug)]
-pub struct Beginning<'a> {
-    /// Its folder, if it has one.
-    pub folder: Option<&'a Path>,
-    /// What it goes on from.
-    pub from: Option<&'a Input>,
-    /// The octree of that.
-    pub tree: Option<&'a Octree>,
-    /// Its outputs that are there.
-    pub there: &'a [SnapshotFile],
-}
-
-/// What a run takes from here on.
-#[derive(Clone, Debug)]
-pub struct RunCost {
-    /// Root steps.
-    pub steps: f64,
-    /// Most cells of its octree.
-    pub cells: f64,
-    /// Most bytes on the device.
-    pub device_bytes: f64,
-    /// Bytes of the snapshots that it leaves besides those that are there.
-    pub disk_bytes: f64,
-    /// Seconds.
-    pub seconds: f64,
-    /// All its outputs, those included that are there: moments, and cells of each.
-    pub snapshots: Vec<(Moment, f64)>,
-    /// Whose records say so.
-    pub from: String,
-    /// Whether they are of no run like it.
-    pub is_guess: bool,
-}
-
-/// What a run takes; `None` where neither records nor the reference tell of it.
+/// What a run takes from here on, and its outputs, those included that are there: moments, and bytes of each. `None` where
+/// neither records nor the reference tell of it.
 pub fn cost(
     run: &Evolve,
-    begins: &Beginning<'_>,
+    planned: &Planned<'_>,
     records: &Records,
     device: &Device,
     speed: &mut Speed,
-) -> Option<RunCost> {
-    let (root, mesh) = mesh_of(run, begins.tree)?;
-    let like = like(run, &mesh, begins.folder, records);
-    let recorded: Vec<&Recorded> = like.iter().map(|(_, _, way)| way).collect();
-    let ways = Ways { mesh: &mesh, recorded };
-    let start = begins.from.and_then(|input| input.moment).or(run.origin.start())?;
+) -> Option<(Cost, Vec<(Moment, f64)>)> {
+    let (root, mesh) = mesh_of(run, planned.tree)?;
+    let like = like(run, &mesh, planned.folder, records);
+    let ways = Ways { mesh: &mesh, recorded: like.iter().map(|(_, _, way)| way).collect() };
+    let start = planned.from.and_then(|input| input.moment).or(run.origin.start())?;
     let (start, end) = (mesh.place(start.now()), mesh.place(run.end.now()));
+    let (sums, main) = along(&ways, start, end)?;
+    let likest = like.first().map(|(_, records, way)| (&records[..], &way.mesh));
+    let factor = speed.of_run(like.iter().map(|(folder, records, _)| (folder.as_str(), &records[..])), records);
+    let stepping = factor * step_seconds(device, sums.level_steps, sums.root_updates, sums.refined_updates);
+
+    let cells_at = |moment: Moment| {
+        let state = ways.at(mesh.place(moment.now()));
+        state.map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum())
+    };
+    let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, cells_at(*moment))).collect();
+    let is_there = |moment: &Moment| planned.there.iter().any(|file| file.moment() == *moment);
+    let outputs: f64 = snapshots.iter().filter(|(moment, _)| !is_there(moment)).map(|(_, cells)| cells).sum();
+    let lasting = run.checkpoints.moments().filter(|moment| mesh.place(moment.now()) > start);
+    let lasting: f64 = lasting.map(cells_at).sum();
+    // one before the last step, and those that are due on the way
+    let last = cells_at(run.end);
+    let minutes = stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3));
+    let due = minutes + run.checkpoints.every_steps.map_or(0.0, |every| sums.steps / f64::from(every.get()));
+    let kept = (1.0 + due.floor()).min(run.checkpoints.keep as f64);
+    let cell = snapshot_bytes_per_cell(&mesh);
+    let cost = Cost {
+        steps: Some(sums.steps),
+        cells: Some(sums.cells),
+        device_bytes: Some(device_bytes(root, &mesh, &sums, device, likest)),
+        disk_bytes: cell * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps,
+        seconds: Some(stepping + speed.writing(cell * (outputs + lasting + last + due.floor() * 0.5 * sums.cells))),
+        from: Some(like.get(main).map_or("the program's reference".into(), |(folder, ..)| folder.clone())),
+        is_guess: main == like.len(),
+    };
+    Some((cost, snapshots.into_iter().map(|(moment, cells)| (moment, cell * cells)).collect()))
+}
+
+/// What a run adds up to from `start` to `end`, and the number of the way that says most of it; `None` where none does, or
+/// nothing limits its steps.
+fn along(ways: &Ways<'_>, start: f64, end: f64) -> Option<(Sums, usize)> {
     let mut sums = Sums::default();
-    let part = (end - start) / PARTS as f64;
     let mut used = vec![0; ways.recorded.len() + 1];
+    let part = (end - start) / PARTS as f64;
     for n in 0..PARTS {
         let (way, state) = ways.at(start + (n as f64 + 0.5) * part)?;
-        let length = state.gas.min(mesh.expansion());
-        // plain coordinates and gas of which nothing is known
+        let length = state.gas.min(ways.mesh.expansion());
         if !length.is_finite() {
             return None;
         }
         used[way] += 1;
-        sums.take(&state, &mesh, part / length);
+        sums.take(&state, ways.mesh, part / length);
     }
-    let cells_at = |place: f64| ways.at(place).map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum());
-    let at = |moment: &Moment| cells_at(mesh.place(moment.now()));
-    let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, at(moment))).collect();
-    let is_there = |moment: &Moment| begins.there.iter().any(|file| file.moment() == *moment);
-    let outputs: f64 = snapshots.iter().filter(|(moment, _)| !is_there(moment)).map(|(_, cells)| cells).sum();
+    Some((sums, (0..used.len()).max_by_key(|n| used[*n])?))
+}
 
-    let likest = like.first().map(|(_, records, way)| (&records[..], &way.mesh));
-    let device_bytes = device_bytes(root, &mesh, &sums, device, likest);
-    let factor = speed.of_run(like.iter().map(|(folder, records, _)| (folder.as_str(), &records[..])), records);
-    let stepping = factor * sums.seconds(device);
-    let scale = run.parameters.precision.bytes() as f64 / 4.0 * SNAPSHOT_BYTES_PER_CELL;
-    let last = snapshots.last().map_or(sums.cells, |(_, cells)| *cells);
-    let lasting: f64 =
-        run.checkpoints.moments().map(|moment| mesh.place(moment.now())).filter(|x| *x > start).map(cells_at).sum();
-    let due = (stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3))).floor();
-    let due =
-        1.0 + due + run.checkpoints.every_steps.map_or(0.0, |every| (sums.steps / f64::from(every.get())).floor());
-    let kept = due.min(run.checkpoints.keep as f64);
-    let written = scale * (outputs + lasting + due * 0.5 * (last + sums.cells / 2.0));
-    let disk_bytes = scale * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps;
-    let main = (0..used.len()).max_by_key(|n| used[*n]).expect("there is always the reference");
-    let from = like.get(main).map_or("the program's reference".into(), |(folder, ..)| folder.clone());
-    Some(RunCost {
-        steps: sums.steps,
-        cells: sums.cells,
-        device_bytes,
-        disk_bytes,
-        seconds: stepping + speed.writing(written),
-        snapshots,
-        from,
-        is_guess: main == ways.recorded.len(),
-    })
+/// Bytes of a snapshot for each of its cells.
+fn snapshot_bytes_per_cell(mesh: &Mesh) -> f64 {
+    SNAPSHOT_BYTES_PER_CELL * mesh.parameters.precision.bytes() as f64 / size_of::<f32>() as f64
 }
 
 /// Cells of a run's root, and what its way depends on; `None` of one from a snapshot that is not there yet.
@@ -179,11 +156,6 @@ impl Sums {
         self.root_updates += steps * cells[0];
         self.refined_updates += steps * (1..cells.len()).map(|level| of(level) * cells[level]).sum::<f64>();
         self.cells = self.cells.max(cells.iter().sum());
-    }
-
-    /// Seconds on the reference machine of this kind of device.
-    fn seconds(&self, device: &Device) -> f64 {
-        step_seconds(device, self.level_steps, self.root_updates, self.refined_updates)
     }
 }
 
