@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
         let (mut walk, mut lacking) = (Self::new(campaign, folder).shown(&progress), BTreeMap::new());
         let (line, mut n) = (progress.stage(), 0);
         while n < walk.positions().end {
-            line.doing(&format!("{} ({} of {})", own_name(walk.stage(n)), n + 1, walk.positions().end));
+            line.doing(&format!("looking at {} ({} of {})", own_name(walk.stage(n)), n + 1, walk.positions().end));
             match walk.look(n, history) {
                 Err(error @ PipelineError::Input { .. }) if !walk.reads(n).is_empty() => _ = lacking.insert(n, error),
                 looked => _ = looked?,
