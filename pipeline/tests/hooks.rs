@@ -188,6 +188,31 @@ fn a_stop_rule_is_not_taken_to_have_passed_a_damaged_record() {
     said(&place.run("stop_when: |step| step.step == 9,"), 0);
 }
 
+/// An analysis of an output that the run does not come to any more is shown with the reason, and so are the others.
+#[test]
+fn an_output_beyond_the_stop_rule_is_lacking() {
+    let place = Place::new();
+    said(&place.run("stop_when: |step| step.z < 35,"), 0);
+    let beyond = "stop_when: |step| step.z < 35 }); const EARLY = measure(\"early\", RUN, #{ at_z: 40 }, |s| s.redshift); \
+                  const LATE = measure(\"late\", RUN, #{ at_z: 30 }, |s| s.redshift); #{";
+    let text = recipe(beyond).replace("#{\ncheckpoints: #{ every_minutes: 0, keep: 2 } });", "#{};");
+    let text = text.replace("campaign(\"r\", [", "campaign(\"r\", [EARLY, LATE, ");
+    std::fs::write(place.0.path().join("r.rhai"), text).unwrap();
+    let comove = |verb: &str| {
+        let mut command = Command::new(cargo_bin("comove"));
+        command.current_dir(place.0.path()).args([verb, "r.rhai"]).output().unwrap()
+    };
+    let plan = said(&comove("plan"), 0);
+    let late = "cannot be done: r/evolve-";
+    let reason = "no output at z = 30; there are ";
+    for part in
+        [late, reason, "; stage 2 was ended by its stop rule after step", "Measured: early: ", "Measured: all: "]
+    {
+        assert!(plan.contains(part), "not {part:?}: {plan}");
+    }
+    assert!(said(&comove("run"), 4).contains("no output at z = 30"));
+}
+
 #[test]
 fn what_steers_is_part_of_the_fingerprint() {
     let place = Place::new();

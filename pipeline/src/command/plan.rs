@@ -120,7 +120,7 @@ pub(super) fn lines(
 ) -> Result<Vec<Line>, PipelineError> {
     let (device, progress) = (Device::cpu(1)?, Progress::on_terminal());
     // names are known once all stages are
-    let walk = Walk::through(&recipe.campaign, folder, history)?;
+    let (walk, lacking) = Walk::through(&recipe.campaign, folder, history)?;
     let mut left: Vec<Option<Left>> = walk.positions().map(|n| walk.result(n).map(Left::of)).collect();
     let mut lines = Vec::new();
     for n in walk.positions() {
@@ -140,6 +140,7 @@ pub(super) fn lines(
             }
             (Standing::Given, None) => "given".to_owned(),
             (Standing::Decided, None) => decided(&walk, n),
+            (_, None) if lacking.contains_key(&n) => cannot(&walk, n, &lacking[&n], history),
             (_, None) if walk.is_undecided(n) => format!("decided after {}", missing(&walk, n)),
             (_, None) => {
                 let after: Vec<String> = walk.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
@@ -177,6 +178,15 @@ pub(super) fn decided(walk: &Walk<'_>, n: usize) -> String {
             format!("decided: stage {}", numbers.join(" and "))
         }
     }
+}
+
+/// Why a stage cannot be done, though what it reads is there: a run may have ended before.
+fn cannot(walk: &Walk<'_>, n: usize, error: &PipelineError, history: &History) -> String {
+    let ended = walk.reads(n).iter().filter_map(|&run| {
+        let stop = walk.stage(run).as_run()?.stop(walk.known(run, history)?)?;
+        Some(format!("; stage {} was ended by its stop rule {stop}", run + 1))
+    });
+    format!("cannot be done: {error}{}", ended.collect::<String>())
 }
 
 /// What a stage that is undecided waits for, by the names that the recipe gives.

@@ -76,6 +76,8 @@ pub struct History {
     pub ending: Option<Event>,
     /// The fingerprints of the stages that the last process has begun and not ended.
     pub at_work: BTreeSet<String>,
+    /// Whether the last process has brought anything further: the next one goes on from there.
+    pub has_saved: bool,
     /// Folders that were to be deleted, in case they are still there.
     pub removed: BTreeSet<String>,
     /// The folders of all stages.
@@ -113,8 +115,10 @@ impl History {
 
     /// Takes in an event of this time, seconds since 1970.
     pub fn add(&mut self, event: &Event, time: f64) {
+        self.has_saved |= event.saves();
         match event {
             Event::CampaignStarted { .. } => {
+                self.has_saved = false;
                 self.earlier.extend(self.start.replace(event.clone()));
                 self.ending = None;
                 self.at_work.clear();
