@@ -68,6 +68,9 @@ pub enum Command {
     /// Continue a checkpoint for some steps in memory, and compare them with those that its run has recorded; exit code 1
     /// if they differ
     VerifyRestart(VerifyRestart),
+    /// Evaluate a script that looks at what a campaign has left, and writes tables and plots of it
+    #[command(after_help = SCRIPTS)]
+    Script(Script),
     /// Evaluate a recipe and list its stages; nothing is run
     Check(Recipe),
     /// Print the reference of what the program understands
@@ -98,6 +101,20 @@ pub enum Trial {
 const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGUSR1 or a file `stop` in the campaign folder end it after the \
                         step in progress, with a checkpoint and exit code 75; a file `dump` asks for a checkpoint, a file \
                         `pause` for one and a pause until the file is removed. Exit codes: docs/exit-codes.md.";
+
+/// How a script is written.
+const SCRIPTS: &str = r#"A script is to a campaign that was run, or that is running, what a closure of `measure` is to a snapshot. It has the
+constant CAMPAIGN, the functions of closures, and table and plot, which write into DIR/scripts/SCRIPT/:
+
+    let run = CAMPAIGN.run("The run");        // by the names that `comove status DIR` shows; CAMPAIGN.runs are all
+    let rows = run.map(|snapshot| [1 + snapshot.redshift, sqrt(snapshot.field("overdensity").variance())]);
+    print(`${run.steps.len()} steps to z = ${run.outputs[-1]}, peak: ${CAMPAIGN.result("peak").result}`);
+    table("rms", #{ columns: ["1 + z", "rms"], rows: rows });
+    plot("rms", #{ log: "xy", x_label: "1 + z", y_label: "rms", curves: [#{ points: rows, style: "marked" }] });
+
+It sees what is done, and of runs the outputs that there are; it changes nothing of the campaign and waits for nobody. It may
+take as long as it takes, and half of the memory that is free; Ctrl-C ends it at once. All functions:
+docs/recipes-reference.md; exit codes: docs/exit-codes.md."#;
 
 /// A recipe and what its parameters are set to.
 #[derive(Debug, Args)]
@@ -210,6 +227,22 @@ pub struct Plan {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+}
+
+/// `comove script`.
+#[derive(Debug, Args)]
+pub struct Script {
+    /// The script (a .rhai file)
+    pub script: PathBuf,
+    /// The campaign folder
+    #[arg(long, value_name = "DIR")]
+    pub campaign: PathBuf,
+    /// Set a parameter of the script, which declares it as a recipe does: param("name", default, "help")
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
+    /// Where tables and plots go [default: scripts/SCRIPT in the campaign folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
 }
 
 /// `comove explain`.

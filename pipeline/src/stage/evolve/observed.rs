@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file's name.
@@ -55,7 +55,7 @@ impl Observed {
             return Ok(None);
         }
         let path = work.path(FILE);
-        let (lines, whole) = read(work)?;
+        let (lines, whole) = read(&path)?;
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(PipelineError::io(&path))?;
         if whole < file.metadata().map_err(PipelineError::io(&path))?.len() {
             tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
@@ -148,6 +148,20 @@ impl Observed {
     }
 }
 
+/// What the observers of a run have noted, in the order of time; of a run without known hooks what any has.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
+    let mut lines = read(&folder.join(FILE))?.0;
+    if let Some(hooks) = hooks {
+        let known: Vec<String> = [&hooks.on_step, &hooks.on_output].into_iter().flatten().map(digest).collect();
+        lines.retain(|line| known.iter().any(|by| line["by"] == by.as_str()));
+    }
+    lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
+    Ok(lines)
+}
+
 /// Shows what the observers of a run have noted: numbers as a table and as curves.
 ///
 /// # Errors
@@ -157,7 +171,8 @@ pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec
     let hooks = [(&hooks.on_step, "steps"), (&hooks.on_output, "outputs")];
     for (hook, what) in hooks.into_iter().filter_map(|(hook, what)| Some((hook.as_ref()?, what))) {
         let by = digest(hook);
-        let mut lines: Vec<Value> = read(work)?.0.into_iter().filter(|line| line["by"] == by.as_str()).collect();
+        let mut lines: Vec<Value> =
+            read(&work.path(FILE))?.0.into_iter().filter(|line| line["by"] == by.as_str()).collect();
         lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
         let Some(table) = table(&lines) else { continue };
         let mut shown = table.clone();
@@ -179,12 +194,11 @@ pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec
 }
 
 /// The lines that are whole, and their bytes; nothing if there is no file.
-fn read(work: &Work<'_>) -> Result<(Vec<Value>, u64), PipelineError> {
-    let path = work.path(FILE);
-    let bytes = match std::fs::read(&path) {
+fn read(path: &Path) -> Result<(Vec<Value>, u64), PipelineError> {
+    let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(PipelineError::io(&path)(error)),
+        Err(error) => return Err(PipelineError::io(path)(error)),
     };
     let (mut lines, mut whole) = (Vec::new(), 0);
     for line in bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n")) {
