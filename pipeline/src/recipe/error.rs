@@ -114,9 +114,7 @@ impl RecipeError {
             }
             EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
             EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
-            EvalAltResult::ErrorDataRace(name, _) => {
-                format!("a closure uses the value that it is called on, \"{name}\": give it a copy (let copy = {name})")
-            }
+            EvalAltResult::ErrorDataRace(what, _) => used_by_its_closure(what),
             EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
             EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
             other => {
@@ -223,6 +221,15 @@ fn of_others(caller: Callers, name: &str, is_of_snapshots: bool) -> Option<Strin
         )),
         _ => None,
     }
+}
+
+/// What Rhai calls a data race, on `argument #1 of function 'map'`.
+fn used_by_its_closure(what: &str) -> String {
+    let function = what.split('\'').nth(1).map_or_else(String::new, |name| format!("{name}: "));
+    format!(
+        "{function}a closure uses the value that it is called on, or what that is a part of: give it a copy (let copy = \
+         list)"
+    )
 }
 
 /// A text, list or map that grows beyond its limit.
