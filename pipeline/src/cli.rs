@@ -103,18 +103,7 @@ const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGUSR1 or a file `stop`
                         `pause` for one and a pause until the file is removed. Exit codes: docs/exit-codes.md.";
 
 /// How a script is written.
-const SCRIPTS: &str = r#"A script is to a campaign that was run, or that is running, what a closure of `measure` is to a snapshot. It has the
-constant CAMPAIGN, the functions of closures, and table and plot, which write into DIR/scripts/SCRIPT/:
-
-    let run = CAMPAIGN.run("The run");        // by the names that `comove status DIR` shows; CAMPAIGN.runs are all
-    let rows = run.map(|snapshot| [1 + snapshot.redshift, sqrt(snapshot.field("overdensity").variance())]);
-    print(`${run.steps.len()} steps to z = ${run.outputs[-1]}, peak: ${CAMPAIGN.result("peak").result}`);
-    table("rms", #{ columns: ["1 + z", "rms"], rows: rows });
-    plot("rms", #{ log: "xy", x_label: "1 + z", y_label: "rms", curves: [#{ points: rows, style: "marked" }] });
-
-It sees what is done, and of runs the outputs that there are; it changes nothing of the campaign and waits for nobody. It may
-take as long as it takes, and half of the memory that is free; Ctrl-C ends it at once. All functions:
-docs/recipes-reference.md; exit codes: docs/exit-codes.md."#;
+const SCRIPTS: &str = include_str!("command/script.txt");
 
 /// A recipe and what its parameters are set to.
 #[derive(Debug, Args)]

@@ -179,7 +179,9 @@ fn unknown_function(caller: Callers, signature: &str) -> String {
     {
         return message;
     }
-    if let Some(function) = of_type.chain(known()).find(|function| function.name == name) {
+    // a list's own functions are Rhai's
+    let others = functions(caller).chain(methods().filter(|_| on != "list"));
+    if let Some(function) = of_type.chain(others).find(|function| function.name == name) {
         let usage = match function {
             Function { usage: "", signatures: [], text, .. } => (*text).to_owned(),
             Function { usage: "", signatures, .. } => signatures.join(" or "),

@@ -61,7 +61,7 @@ pub const CAMPAIGN_RUN: Type = Type {
         ("name", "String", "what `comove plan` calls it"),
         ("folder", "String", "its folder; empty if it has none yet"),
         ("is_done", "bool", "whether nothing of it is left to do"),
-        ("parameters", "Map", "what decides its results, as the ledger has it"),
+        ("parameters", "Map", "what decides its results"),
         ("steps", "Array", "the records of its steps so far, a map each, as in `steps.jsonl`"),
         (
             "observed",
