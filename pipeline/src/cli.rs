@@ -68,6 +68,9 @@ pub enum Command {
     /// Continue a checkpoint for some steps in memory, and compare them with those that its run has recorded; exit code 1
     /// if they differ
     VerifyRestart(VerifyRestart),
+    /// Evaluate a script that looks at what a campaign has left, and writes tables and plots of it
+    #[command(after_help = SCRIPTS)]
+    Script(Script),
     /// Evaluate a recipe and list its stages; nothing is run
     Check(Recipe),
     /// Print the reference of what the program understands
@@ -98,6 +101,9 @@ pub enum Trial {
 const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGUSR1 or a file `stop` in the campaign folder end it after the \
                         step in progress, with a checkpoint and exit code 75; a file `dump` asks for a checkpoint, a file \
                         `pause` for one and a pause until the file is removed. Exit codes: docs/exit-codes.md.";
+
+/// How a script is written.
+const SCRIPTS: &str = include_str!("command/script.txt");
 
 /// A recipe and what its parameters are set to.
 #[derive(Debug, Args)]
@@ -238,6 +244,22 @@ pub struct Plan {
     /// Print the plan as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// `comove script`.
+#[derive(Debug, Args)]
+pub struct Script {
+    /// The script (a .rhai file)
+    pub script: PathBuf,
+    /// The campaign folder
+    #[arg(long, value_name = "DIR")]
+    pub campaign: PathBuf,
+    /// Set a parameter of the script, which declares it as a recipe does: param("name", default, "help")
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub parameters: Vec<(String, String)>,
+    /// Where tables and plots go [default: scripts/SCRIPT in the campaign folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
 }
 
 /// `comove explain`.

@@ -446,7 +446,7 @@ mod tests {
             let walltime = Walltime::of(Some(TimeLimit::Within(Duration::from_secs(60))), began, None).unwrap();
             let mut history = History::default();
             if saved {
-                history.add(&Event::StageFinished { fingerprint: String::new(), artefacts: Vec::new() });
+                history.add(&Event::StageFinished { fingerprint: String::new(), artefacts: Vec::new() }, 0.0);
             }
             Control::new(folder.path(), walltime).ended(by.into(), &history)
         };

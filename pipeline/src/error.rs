@@ -17,7 +17,7 @@ pub enum PipelineError {
     /// The command line asks for something that does not exist.
     #[error("{0}")]
     Usage(String),
-    /// The recipe is wrong.
+    /// The recipe, or the script, is wrong.
     #[error(transparent)]
     Recipe(#[from] Box<RecipeError>),
     /// An input file, or a file of the campaign, is missing or not what it should be.
@@ -205,7 +205,7 @@ impl PipelineError {
         match self {
             Self::Different(_) => 1,
             Self::Usage(_) => 2,
-            Self::Recipe(_) => 3,
+            Self::Recipe(error) => error.exit_code,
             Self::Ic(IcError::Hdf5 { .. }) | Self::Analysis(AnalysisError::Io { .. }) => 6,
             // an input that is not there is the recipe's affair, anything else the system's
             Self::Ic(IcError::Io { source, .. }) if source.kind() != ErrorKind::NotFound => 6,

@@ -3,6 +3,7 @@
 //! A run leaves its outputs here as it writes them. What is held takes at most a quarter of the memory that is there
 //! for it; beyond that, what has not been used for longest goes and is read again when it is asked for.
 
+use crate::error::PipelineError;
 use crate::progress::Progress;
 use crate::stage::Input;
 use comove_kernels::memory;
@@ -43,6 +44,18 @@ impl Snapshots {
         let snapshot = Arc::new(Snapshot::read_reporting(&input.path, &|fraction| line.fraction(fraction))?);
         self.hold(&input.digest, &snapshot);
         Ok(snapshot)
+    }
+
+    /// The same of a file that nobody has compared with its digest yet: that comes before HDF5 opens it.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] if it is not what was written, [`PipelineError::Io`]; as [`Snapshot::read`].
+    pub fn read_checked(&self, input: &Input) -> Result<Arc<Snapshot>, PipelineError> {
+        if let Some(snapshot) = self.held_under(&input.digest) {
+            return Ok(snapshot);
+        }
+        input.check(&self.progress)?;
+        Ok(self.read(input)?)
     }
 
     /// The header and the octree of the snapshot in a file; its fields are not read for this.

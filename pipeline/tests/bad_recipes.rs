@@ -304,7 +304,7 @@ fn parameters() {
     let error = verdict(&recipe, &[("cels", "64")]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "-p cels: the recipe declares no such parameter; did you mean \"cells\"? it declares cells"
+        "-p cels: no such parameter is declared; did you mean \"cells\"? declared are: cells"
     );
     assert_eq!(error.exit_code(), 2);
     let error = verdict(&recipe, &[("cells", "many")]).unwrap_err().to_string();

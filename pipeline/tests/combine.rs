@@ -131,7 +131,7 @@ fn wrong_tables_and_plots_are_told_where() {
         assert!(said.contains(&format!("r.rhai:11:33: {message}")), "{said}");
     };
     // Rhai does not say where
-    at_the_closure("{ let l = [2, 1]; l.map(|x| l[0]) }", "a closure uses the list or map that it is called on");
+    at_the_closure("{ let l = [2, 1]; l.map(|x| l[0]) }", "map: a closure uses the value that it is called on");
     let told = |result: &str, message: &str| at_the_closure(result, &format!("measure: {message}"));
     told("#{ plot: #{ curvs: [] } }", "plot: unknown option \"curvs\", did you mean \"curves\"?");
     told("#{ plot: #{ curves: [] } }", "plot.curves: there is no point to draw");

@@ -62,10 +62,35 @@ const RUN: &str = "const RUN = evolve(IC, #{ z_end: 44, outputs: #{ at_z: [46] }
 /// The examples of a section: its indented lines, block by block.
 fn examples(heading: &str) -> Vec<String> {
     let page = include_str!("../../docs/recipes.md");
-    let section = page.split(&format!("\n### {heading}\n")).nth(1).expect("the section is there");
-    let section = section.split("\n##").next().unwrap();
-    let blocks = section.split("\n\n").filter(|block| block.starts_with("    "));
+    let section = page.split(&format!("# {heading}\n")).nth(1).expect("the section is there");
+    indented(section.split("\n##").next().unwrap())
+}
+
+/// The indented blocks of a text.
+fn indented(text: &str) -> Vec<String> {
+    let blocks = text.split("\n\n").filter(|block| block.starts_with("    "));
     blocks.map(|block| block.lines().map(|line| format!("{}\n", &line[4..])).collect()).collect()
+}
+
+/// So are those of scripts, in the page and in `comove script --help`.
+#[test]
+fn examples_of_scripts_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(cargo_bin("comove")).current_dir(folder.path()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let peak = "const PEAK = measure(\"peak\", RUN, |s| s.densest().density);\ncampaign(\"doc\", [PEAK])\n";
+    std::fs::write(folder.path().join("doc.rhai"), format!("{BEFORE}{RUN}{peak}")).unwrap();
+    run(&["run", "doc.rhai"]);
+    let [page] = examples("Scripts").try_into().unwrap();
+    let [help] = indented(&made(&["script", "--help"])).try_into().unwrap();
+    for (name, script, left) in [("page", page, ["halos.csv", "peak.png"]), ("help", help, ["rms.csv", "rms.png"])] {
+        std::fs::write(folder.path().join(format!("{name}.rhai")), script).unwrap();
+        run(&["script", &format!("{name}.rhai"), "--campaign", "doc"]);
+        left.iter()
+            .for_each(|file| assert!(folder.path().join("doc/scripts").join(name).join(file).exists(), "{file}"));
+    }
 }
 
 /// The examples of hooks and decisions are recipes that run, shrunk to a few steps.

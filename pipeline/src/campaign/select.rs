@@ -108,22 +108,23 @@ fn several(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     }
 }
 
-/// The positions of the stages that `text` names: by their number in the plan, their folder, their name, their label
-/// (`measure-peak`, or `peak` alone) or their kind.
+/// What stage `n` goes by: its number in the plan, its folder, its name, its label (`measure-peak`, or `peak` alone) and its
+/// kind.
+pub fn names(walk: &Walk<'_>, n: usize) -> impl Iterator<Item = String> {
+    let stage = walk.stage(n);
+    let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
+    let name = Some(walk.name(n).to_owned());
+    [Some((n + 1).to_string()), folder, name, Some(own_name(stage)), Some(stage.label()), Some(stage.kind().to_owned())]
+        .into_iter()
+        .flatten()
+}
+
+/// The positions of the stages that `text` names, as [`names`] lists them.
 ///
 /// # Errors
 /// [`PipelineError::Usage`] if there is none, with the nearest name.
 pub fn find(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
-    let names = |n: usize| {
-        let stage = walk.stage(n);
-        let label = stage.label();
-        let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
-        let number = (n + 1).to_string();
-        let name = Some(walk.name(n).to_owned());
-        [Some(number), folder, name, Some(own_name(stage)), Some(label), Some(stage.kind().to_owned())]
-            .into_iter()
-            .flatten()
-    };
+    let names = |n: usize| names(walk, n);
     let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
     if !found.is_empty() {
         return Ok(found);

@@ -11,6 +11,7 @@ mod plan;
 mod recorded;
 mod report;
 mod run;
+mod script;
 mod status;
 mod verify_restart;
 
@@ -41,6 +42,7 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::VerifyRestart(arguments) => verify_restart::verify_restart(&arguments),
         Command::Inspect { file } => inspect::inspect(&file),
+        Command::Script(arguments) => script::script(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Docs(arguments) => {
             docs::docs(&arguments);
@@ -56,8 +58,13 @@ pub fn execute(cli: Cli) -> Result<(), PipelineError> {
 
 /// Reads a recipe's text.
 fn read(path: &Path) -> Result<Source, PipelineError> {
+    read_as("recipe", path)
+}
+
+/// Reads a text that is a recipe or a script.
+fn read_as(what: &str, path: &Path) -> Result<Source, PipelineError> {
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => PipelineError::Usage(format!("{}: no such recipe", path.display())),
+        std::io::ErrorKind::NotFound => PipelineError::Usage(format!("{}: no such {what}", path.display())),
         _ => PipelineError::io(path)(error),
     })?;
     Ok(Source { path: path.into(), text })

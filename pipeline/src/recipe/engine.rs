@@ -12,6 +12,7 @@ use rhai::packages::{
 };
 use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, OptimizationLevel, Scope};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// An evaluated recipe.
@@ -107,7 +108,7 @@ const OPERATIONS: u64 = 10_000_000;
 
 /// Entries of a list or map, those of lists and maps in it included.
 pub const SIZE: usize = 1 << 17;
-/// The same in a closure of `measure` or `combine`, which has a limit of time and of memory. A list so deep that freeing
+/// The same in a script and in a closure of `measure` or `combine`, which has a limit of time and of memory. A list so deep that freeing
 /// it overflows the stack takes longer than that: each list around it is counted through.
 pub const CLOSURE_SIZE: usize = 1 << 22;
 /// The same in a closure for a cell.
@@ -170,9 +171,16 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     Ok(campaign)
 }
 
-/// An engine with the bindings of [`api`] and nothing that could make two evaluations differ: no clock, no random
-/// number, no file, no `eval`. It stops when the budget says so.
+/// An engine with the bindings of [`api`] for recipes.
 fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
+    let mut engine = bare(budget);
+    api::register(&mut engine, session);
+    engine
+}
+
+/// An engine with Rhai's own functions and nothing that could make two evaluations differ: no clock, no random number, no
+/// file, no `eval`. It stops when the budget says so.
+pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
     let mut engine = Engine::new_raw();
     CorePackage::new().register_into_engine(&mut engine);
     LogicPackage::new().register_into_engine(&mut engine);
@@ -201,17 +209,18 @@ fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
     engine.on_debug(move |text, _, position| log.print(&format!("{position:?}: {text}")));
     // Rhai's own sleeps where nothing can wake it
     engine.register_fn("sleep", |_: f64| sleep()).register_fn("sleep", |_: i64| sleep());
-    api::register(&mut engine, session);
     engine
 }
 
-/// The signatures of everything that [`api`] registers.
+/// The signatures of everything that [`api`] registers, for recipes and for scripts.
 pub fn registered() -> Vec<String> {
     let source = Source { path: "recipe.rhai".into(), text: String::new() };
     let session = Arc::new(Session { source, parameters: Mutex::default() });
-    engine(&session, &Arc::default()).gen_fn_signatures(false)
+    let mut scripts = Engine::new_raw();
+    api::register_for_scripts(&mut scripts, &session, Path::new(""));
+    [engine(&session, &Arc::default()), scripts].iter().flat_map(|engine| engine.gen_fn_signatures(false)).collect()
 }
 
 fn sleep() -> Result<(), Box<EvalAltResult>> {
-    Err(Refusal::error("sleep", "a recipe has no clock", None))
+    Err(Refusal::error("sleep", "recipes and scripts have no clock", None))
 }

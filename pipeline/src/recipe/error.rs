@@ -1,8 +1,9 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
-use super::docs::{Function, functions, methods, types};
+use super::docs::{Callers, Function, functions, methods, types};
 use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT};
 use super::source::{Place, Source};
+use crate::error::PipelineError;
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 
 /// What is wrong with a recipe, and where.
@@ -18,6 +19,8 @@ pub struct RecipeError {
     pub line: String,
     /// Whether a closure has taken longer than it may.
     pub is_late: bool,
+    /// The exit code: another than a wrong recipe's where a function has failed for what is not the recipe's affair.
+    pub exit_code: u8,
 }
 
 impl std::fmt::Display for RecipeError {
@@ -36,18 +39,30 @@ pub struct Refusal {
     pub message: String,
     /// The option concerned: the caret goes below it.
     pub key: Option<String>,
+    /// The exit code of [`RecipeError`].
+    exit_code: u8,
 }
+
+/// The exit code that says that a recipe or a script is wrong.
+const WRONG: u8 = 3;
 
 impl Refusal {
     /// The error that a binding returns; Rhai adds the position of the call.
     pub fn error(function: &str, message: impl std::fmt::Display, key: Option<&str>) -> Box<EvalAltResult> {
-        let refusal = Self { message: format!("{function}: {message}"), key: key.map(Into::into) };
+        let message = format!("{function}: {message}");
+        let refusal = Self { message, key: key.map(Into::into), exit_code: WRONG };
+        Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
+    }
+
+    /// The same where something else has failed, whose exit code stays.
+    pub fn caused_by(function: &str, error: &PipelineError) -> Box<EvalAltResult> {
+        let refusal = Self { message: format!("{function}: {error}"), key: None, exit_code: error.exit_code() };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
 
     /// The same for a token inside an argument, where the caret goes.
     pub fn error_at(function: &str, message: impl std::fmt::Display, position: Position) -> Box<EvalAltResult> {
-        let refusal = Self { message: format!("{function}: {message}"), key: None };
+        let refusal = Self { message: format!("{function}: {message}"), key: None, exit_code: WRONG };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), position))
     }
 }
@@ -56,7 +71,7 @@ impl RecipeError {
     /// An error at a place.
     pub fn at(source: &Source, place: Place, message: impl Into<String>) -> Box<Self> {
         let line = source.line(place.line).to_owned();
-        Box::new(Self { file: source.name(), place, message: message.into(), line, is_late: false })
+        Box::new(Self { file: source.name(), place, message: message.into(), line, is_late: false, exit_code: WRONG })
     }
 
     /// What the parser says.
@@ -65,21 +80,33 @@ impl RecipeError {
         Self::at(source, at, error.err_type().to_string())
     }
 
-    /// What evaluation says, at the innermost position, or if there is none at `otherwise`.
+    /// What the evaluation of a recipe or one of its closures says, at the innermost position, or if there is none at
+    /// `otherwise`.
     pub fn from_evaluation(source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<Self> {
+        Self::of_caller(Callers::Recipes, source, error, otherwise)
+    }
+
+    /// The same of a script.
+    pub fn from_script(source: &Source, error: &EvalAltResult) -> Box<Self> {
+        Self::of_caller(Callers::Scripts, source, error, source.last_place())
+    }
+
+    fn of_caller(caller: Callers, source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<Self> {
         let (innermost, position) = innermost(error);
         let mut at = place(position).unwrap_or(otherwise);
+        let mut exit_code = WRONG;
         let message = match innermost {
             EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
                 Some(refusal) => {
                     if let Some(found) = refusal.key.and_then(|key| source.find_key(at, &key)) {
                         at = found;
                     }
+                    exit_code = refusal.exit_code;
                     refusal.message
                 }
                 None => value.to_string(),
             },
-            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(signature),
+            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(caller, signature),
             EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
             EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
             EvalAltResult::ErrorTooManyOperations(_) => {
@@ -87,9 +114,7 @@ impl RecipeError {
             }
             EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
             EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
-            EvalAltResult::ErrorDataRace(..) => {
-                "a closure uses the list or map that it is called on: give it a copy (let copy = list)".into()
-            }
+            EvalAltResult::ErrorDataRace(what, _) => used_by_its_closure(what),
             EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
             EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
             other => {
@@ -100,7 +125,7 @@ impl RecipeError {
                 bare
             }
         };
-        Self::at(source, at, message)
+        Box::new(Self { exit_code, ..*Self::at(source, at, message) })
     }
 }
 
@@ -138,7 +163,7 @@ pub fn plain(type_name: &str) -> String {
 }
 
 /// A call that no binding accepts: the usage where the name is known, else the nearest name.
-fn unknown_function(signature: &str) -> String {
+fn unknown_function(caller: Callers, signature: &str) -> String {
     let name = signature.split([' ', '(']).next().unwrap_or(signature);
     let arguments: Vec<String> =
         signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
@@ -146,8 +171,17 @@ fn unknown_function(signature: &str) -> String {
     // a method has precedence where it is called on its type
     let on = arguments.split(" and ").next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
     let of_type = types().filter(|kind| kind.name.to_lowercase() == on).flat_map(|kind| kind.methods);
-    let known = || functions().chain(methods());
-    if let Some(function) = of_type.chain(known()).find(|function| function.name == name) {
+    let known = || functions(caller).chain(methods());
+    let is_method =
+        |of: &str| types().any(|kind| of == kind.name.to_lowercase() && kind.methods.iter().any(|m| m.name == name));
+    if !is_method(on)
+        && let Some(message) = of_others(caller, name, is_method("snapshot"))
+    {
+        return message;
+    }
+    // a list's own functions are Rhai's
+    let others = functions(caller).chain(methods().filter(|_| on != "list"));
+    if let Some(function) = of_type.chain(others).find(|function| function.name == name) {
         let usage = match function {
             Function { usage: "", signatures: [], text, .. } => (*text).to_owned(),
             Function { usage: "", signatures, .. } => signatures.join(" or "),
@@ -170,6 +204,36 @@ fn unknown_function(signature: &str) -> String {
     }
 }
 
+/// What is said of a function that only scripts have to a recipe, and the other way round.
+fn of_others(caller: Callers, name: &str, is_of_snapshots: bool) -> Option<String> {
+    let has = |callers: Callers| functions(callers).any(|function| function.name == name);
+    match caller {
+        Callers::Scripts if has(Callers::Recipes) && !has(Callers::Scripts) => {
+            let instead = if is_of_snapshots {
+                format!("; of a snapshot it is CAMPAIGN.run(\"NAME\").snapshot().{name}(…)")
+            } else {
+                String::new()
+            };
+            Some(format!(
+                "{name}: a script analyses what a campaign has left; stages go into a recipe (comove run){instead}"
+            ))
+        }
+        Callers::Recipes if has(Callers::Scripts) && !has(Callers::Recipes) => Some(format!(
+            "{name}: only a script (comove script) has this; the closures of measure and combine return #{{ {name}: … }}"
+        )),
+        _ => None,
+    }
+}
+
+/// What Rhai calls a data race, on `argument #1 of function 'map'`.
+fn used_by_its_closure(what: &str) -> String {
+    let function = what.split('\'').nth(1).map_or_else(String::new, |name| format!("{name}: "));
+    format!(
+        "{function}a closure uses the value that it is called on, or what that is a part of: give it a copy (let copy = \
+         list)"
+    )
+}
+
 /// A text, list or map that grows beyond its limit.
 fn too_large(what: &str) -> String {
     if what.contains("string") {
@@ -177,7 +241,7 @@ fn too_large(what: &str) -> String {
     }
     format!(
         "a list or map has too many entries, those of lists and maps in it included: {SIZE} may be in a recipe, \
-         {CLOSURE_SIZE} in a closure of measure or combine, {CELL_SIZE} in one for a cell"
+         {CLOSURE_SIZE} in a script and in a closure of measure or combine, {CELL_SIZE} in one for a cell"
     )
 }
 
@@ -185,11 +249,11 @@ fn too_large(what: &str) -> String {
 fn unknown_property(what: &str) -> String {
     let mut quoted = what.split('\'').skip(1).step_by(2);
     let (Some(name), Some(of)) = (quoted.next(), quoted.next()) else { return what.to_owned() };
-    let properties = types().flat_map(|kind| kind.properties).map(|(name, ..)| *name);
+    let properties = || types().flat_map(|kind| kind.properties).map(|(name, ..)| *name);
     // what the results of combine call z
     let wanted = if (name, of) == ("z", "snapshot") { "redshift" } else { name };
-    let hint = match nearest(wanted, properties.chain(methods().map(|method| method.name))) {
-        Some(near) if methods().any(|method| method.name == near) => format!(", did you mean \"{near}(…)\"?"),
+    let hint = match nearest(wanted, properties().chain(methods().map(|method| method.name))) {
+        Some(near) if properties().all(|name| name != near) => format!(", did you mean \"{near}(…)\"?"),
         Some(near) => format!(", did you mean \"{near}\"?"),
         None => String::new(),
     };

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | the strict engine and [`evaluate`] |
+//! | [`script`] | scripts, which look at what a campaign has left |
 //! | [`sandbox`] | what a script may take, and how it is stopped |
 //! | [`parameters`] | `param` and `-p` |
 //! | [`options`] | `#{…}` to Rust structures |
@@ -20,6 +21,7 @@ pub mod expression;
 pub mod options;
 pub mod parameters;
 pub mod sandbox;
+pub mod script;
 pub mod source;
 
 pub use engine::{Program, Recipe, Session, evaluate, parameters_of};

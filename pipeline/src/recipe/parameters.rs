@@ -15,6 +15,8 @@ pub struct Parameter {
     pub kind: &'static str,
     /// What it is for.
     pub help: String,
+    /// Its value: the default, or what the command line says.
+    pub value: Dynamic,
 }
 
 /// What the command line sets, and what the recipe has declared so far.
@@ -48,7 +50,8 @@ impl Parameters {
             }
         };
         let shown = if default.is_string() { format!("\"{default}\"") } else { default.to_string() };
-        self.declared.push(Parameter { name: name.into(), default: shown.clone(), kind, help: help.into() });
+        let value = default.clone();
+        self.declared.push(Parameter { name: name.into(), default: shown.clone(), kind, help: help.into(), value });
         let Some(text) = self.given.get(name) else { return Ok(default.clone()) };
         let parsed: Option<Dynamic> = match kind {
             "a whole number" => text.parse::<i64>().ok().map(Into::into),
@@ -56,7 +59,9 @@ impl Parameters {
             "true or false" => text.parse::<bool>().ok().map(Into::into),
             _ => Some(text.clone().into()),
         };
-        parsed.ok_or_else(|| format!("-p {name}={text}: {name} is {kind} ({shown} by default)"))
+        let value = parsed.ok_or_else(|| format!("-p {name}={text}: {name} is {kind} ({shown} by default)"))?;
+        self.declared.last_mut().expect("just declared").value = value.clone();
+        Ok(value)
     }
 
     /// Checks that everything given was declared.
@@ -71,7 +76,7 @@ impl Parameters {
             None => String::new(),
         };
         let list = if names.is_empty() { "none".into() } else { names.join(", ") };
-        Err(format!("-p {unknown}: the recipe declares no such parameter; {hint}it declares {list}"))
+        Err(format!("-p {unknown}: no such parameter is declared; {hint}declared are: {list}"))
     }
 
     /// The list for `comove run RECIPE --help`.

@@ -53,6 +53,11 @@ impl Limits<'_> {
             stop: &|| None,
         }
     }
+
+    /// Of a script: somebody waits for it, and ends it if it takes too long.
+    pub fn script() -> Self {
+        Self { seconds: f64::INFINITY, memory: half_of_what_is_free(), ..Self::recipe() }
+    }
 }
 
 /// Half of the bytes that are free for this process; without limit where the system does not say.

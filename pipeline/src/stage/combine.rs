@@ -46,16 +46,7 @@ impl Stage for Combine {
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        if !input.snapshots.is_empty() {
-            return Selection::All.of(input);
-        }
-        let files = |end: &str| -> Vec<Input> {
-            let data = input.artefacts.iter().filter(|a| a.file.ends_with(end) && a.file != section::FILE);
-            data.filter_map(|a| input.artefact(&a.file)).collect()
-        };
-        // maps leave tables alone
-        let data = files(".json");
-        Ok(if data.is_empty() { files(".csv") } else { data })
+        if input.snapshots.is_empty() { Ok(data_of(input)) } else { Selection::All.of(input) }
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
@@ -70,22 +61,41 @@ impl Stage for Combine {
     }
 }
 
-/// What the closure sees of a stage: a run's outputs, or a map of what a measurement or an analysis has left, with the last
-/// output's `result` and its `z` (or `t`), and with `all`, the list of such maps of every output.
+/// What the closure sees of a stage: a run's outputs, or what a measurement or an analysis has left.
 fn entry(inputs: &[Input], work: &Work<'_>) -> Result<Dynamic, PipelineError> {
     if inputs.iter().any(|input| input.moment.is_some()) {
         return Ok(Dynamic::from(RunView::new(inputs, work.snapshots)));
     }
-    let all = match inputs {
-        [input] if input.name() == RESULT => {
-            let results: Vec<Value> = read_json(&input.path)?;
+    left_in(inputs).map(Dynamic::from)
+}
+
+/// The files of a measurement or an analysis that hold what it has found.
+pub fn data_of(result: &StageResult) -> Vec<Input> {
+    let files = |end: &str| -> Vec<Input> {
+        let data = result.artefacts.iter().filter(|a| a.file.ends_with(end) && a.file != section::FILE);
+        data.filter_map(|a| result.artefact(&a.file)).collect()
+    };
+    // maps leave tables alone
+    let data = files(".json");
+    if data.is_empty() { files(".csv") } else { data }
+}
+
+/// What a measurement or an analysis has left in these files, which [`data_of`] found: a map with the last output's `result`
+/// and its `z` (or `t`), and with `all`, the list of such maps of every output.
+///
+/// # Errors
+/// [`PipelineError::Io`], [`PipelineError::Input`].
+pub fn left_in(files: &[Input]) -> Result<Map, PipelineError> {
+    let all = match files {
+        [file] if file.name() == RESULT => {
+            let results: Vec<Value> = read_json(&file.path)?;
             results.iter().filter_map(|one| from_json(one).try_cast::<Map>()).collect()
         }
-        inputs => of_files(inputs)?,
+        files => of_files(files)?,
     };
     let mut map = all.last().cloned().unwrap_or_default();
     map.insert("all".into(), all.into_iter().map(Dynamic::from).collect::<Array>().into());
-    Ok(map.into())
+    Ok(map)
 }
 
 /// The files of an analysis, output by output: `halos_z0.json` is the result at z = 0, `profile_z0_halo1.json` the first

@@ -4,6 +4,7 @@ use super::Work;
 use super::section::Section;
 use crate::error::PipelineError;
 use crate::recipe::options::one_or_several;
+use comove_analysis::Figure;
 use comove_analysis::figure::lines::{Curve, Mark, Panel, Style, line_figure};
 use comove_analysis::table::{Entry, Table};
 use serde::{Deserialize, Serialize};
@@ -150,8 +151,8 @@ impl Drawn {
     pub fn of(result: &Value) -> Result<Self, String> {
         let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE)?;
         let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT)?;
-        tables.iter().try_for_each(DrawnTable::check)?;
-        plots.iter().try_for_each(Plot::check)?;
+        tables.iter().try_for_each(DrawnTable::check).map_err(|wrong| format!("{TABLE}.{wrong}"))?;
+        plots.iter().try_for_each(Plot::check).map_err(|wrong| format!("{PLOT}.{wrong}"))?;
         for names in [tables.iter().map(|t| &t.name).collect::<Vec<_>>(), plots.iter().map(|p| &p.name).collect()] {
             let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
             if let Some((_, name)) = twice {
@@ -179,33 +180,36 @@ impl Drawn {
             files.push(file);
         }
         for plot in &self.plots {
-            let title = if plot.title.is_empty() { &plot.name } else { &plot.title };
-            let figure = line_figure(title, &[plot.panel()], 1);
-            files.push(work.write_figure(&format!("{}{tag}", plot.name), &figure, section)?);
+            files.push(work.write_figure(&format!("{}{tag}", plot.name), &plot.figure(), section)?);
         }
         Ok(files)
     }
 }
 
 impl DrawnTable {
-    fn check(&self) -> Result<(), String> {
-        check_name(TABLE, &self.name)?;
+    /// Whether it can be written.
+    ///
+    /// # Errors
+    /// Which of its options is wrong, and what is.
+    pub fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
         if self.columns.is_empty() {
-            return Err(format!("{TABLE}.columns: there are none"));
+            return Err("columns: there are none".into());
         }
         for (n, row) in self.rows.iter().enumerate() {
             let (entries, columns) = (row.len(), self.columns.len());
             if entries != columns {
-                return Err(format!("{TABLE}.rows[{n}]: {entries} entries in a table of {columns} columns"));
+                return Err(format!("rows[{n}]: {entries} entries in a table of {columns} columns"));
             }
             if let Some(entry) = row.iter().find(|entry| entry.is_object() || entry.is_array()) {
-                return Err(format!("{TABLE}.rows[{n}]: {entry} is no number and no text"));
+                return Err(format!("rows[{n}]: {entry} is no number and no text"));
             }
         }
         Ok(())
     }
 
-    fn table(&self) -> Table {
+    /// It as a table to be written.
+    pub fn table(&self) -> Table {
         let mut table = Table::new(self.columns.iter().cloned());
         self.rows.iter().for_each(|row| table.push(row.iter().map(entry).collect()));
         table
@@ -225,24 +229,34 @@ fn entry(value: &Value) -> Entry {
 }
 
 impl Plot {
-    fn check(&self) -> Result<(), String> {
-        check_name(PLOT, &self.name)?;
+    /// Whether it can be drawn.
+    ///
+    /// # Errors
+    /// Which of its options is wrong, and what is.
+    pub fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
         for (n, curve) in self.curves.iter().enumerate() {
             let (bars, points) = (curve.bars.len(), curve.points.len());
             if bars != 0 && bars != points {
-                return Err(format!("{PLOT}.curves[{n}].bars: {bars} error bars for {points} points"));
+                return Err(format!("curves[{n}].bars: {bars} error bars for {points} points"));
             }
             if let Some(bar) = curve.bars.iter().find(|bar| **bar < 0.0) {
-                return Err(format!("{PLOT}.curves[{n}].bars: {bar} is negative; give half heights"));
+                return Err(format!("curves[{n}].bars: {bar} is negative; give half heights"));
             }
         }
         let (x_log, y_log) = self.logarithmic();
         let shows = |value: Option<f64>, log: bool| value.is_some_and(|v| !log || v > 0.0);
         if !self.curves.iter().flat_map(|c| &c.points).any(|[x, y]| shows(*x, x_log) && shows(*y, y_log)) {
             let positive = if x_log || y_log { ", positive along logarithmic axes" } else { "" };
-            return Err(format!("{PLOT}.curves: there is no point to draw; give points: [[x, y], …]{positive}"));
+            return Err(format!("curves: there is no point to draw; give points: [[x, y], …]{positive}"));
         }
         Ok(())
+    }
+
+    /// It as a figure.
+    pub fn figure(&self) -> Figure {
+        let title = if self.title.is_empty() { &self.name } else { &self.title };
+        line_figure(title, &[self.panel()], 1)
     }
 
     fn logarithmic(&self) -> (bool, bool) {
@@ -275,8 +289,8 @@ impl Plot {
     }
 }
 
-fn check_name(what: &str, name: &str) -> Result<(), String> {
-    let wrong = || format!("{what}.name: \"{name}\" becomes a file's name: use letters, digits, - and _");
+fn check_name(name: &str) -> Result<(), String> {
+    let wrong = || format!("name: \"{name}\" becomes a file's name: use letters, digits, - and _");
     is_file_name(name).then_some(()).ok_or_else(wrong)
 }
 

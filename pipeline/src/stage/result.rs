@@ -64,6 +64,16 @@ impl Input {
         Ok(digest_of(&self.path, progress)? == self.digest)
     }
 
+    /// Checks that it is.
+    ///
+    /// # Errors
+    /// [`PipelineError::Input`] if it is not, [`PipelineError::Io`].
+    pub fn check(&self, progress: &Progress) -> Result<(), PipelineError> {
+        let reason = "the file is not the one that was written: it is damaged or was changed; `comove run` and `comove \
+                      resume` make it again";
+        if self.is_whole(progress)? { Ok(()) } else { Err(PipelineError::input(&self.path, reason)) }
+    }
+
     /// The moment of a snapshot, rounded, for names and captions.
     ///
     /// # Panics

@@ -11,7 +11,8 @@
 //! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
 //! | [`closures`] | `measure`, `combine`, `then` |
 //! | [`later`] | options that are values of results |
-//! | [`snapshot_view`], [`field_view`], [`run_view`] | what their closures see |
+//! | [`snapshot_view`], [`field_view`], [`run_view`] | what their closures see, and scripts |
+//! | [`campaign_view`], [`drawing`] | what only scripts see and do: `CAMPAIGN`; `table`, `plot` |
 //!
 //! `param` and `campaign` are here.
 //!
@@ -19,8 +20,10 @@
 
 pub mod analyses;
 pub mod background;
+pub mod campaign_view;
 pub mod closures;
 pub mod criteria;
+pub mod drawing;
 pub mod field_view;
 pub mod formula;
 pub mod hooks;
@@ -49,28 +52,28 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Those registered here.
-pub const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "param",
-        signatures: &["param(name: String, default: ?, help: String) -> ?"],
-        usage: "param(\"name\", default, \"what it is for\")",
-        text: "Declares what `-p name=value` sets. Its type is the default's: a whole number, a real number, `true` \
-               or `false`, or a text.",
-        options: &[],
-    },
-    Function {
-        name: "campaign",
-        signatures: &[
-            "campaign(name: String, stages: Array) -> Campaign",
-            "campaign(name: String, stages: Array, options: Map) -> Campaign",
-        ],
-        usage: "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })",
-        text: "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
+/// That which declares parameters.
+pub const PARAMETERS: &[Function] = &[Function {
+    name: "param",
+    signatures: &["param(name: String, default: ?, help: String) -> ?"],
+    usage: "param(\"name\", default, \"what it is for\")",
+    text: "Declares what `-p name=value` sets. Its type is the default's: a whole number, a real number, `true` \
+           or `false`, or a text.",
+    options: &[],
+}];
+
+/// That which a recipe ends with.
+pub const FUNCTIONS: &[Function] = &[Function {
+    name: "campaign",
+    signatures: &[
+        "campaign(name: String, stages: Array) -> Campaign",
+        "campaign(name: String, stages: Array, options: Map) -> Campaign",
+    ],
+    usage: "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })",
+    text: "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
                need comes by itself.",
-        options: &["CampaignOptions"],
-    },
-];
+    options: &["CampaignOptions"],
+}];
 
 /// What a function of a recipe returns.
 pub type Bound<T> = Result<T, Box<EvalAltResult>>;
@@ -226,7 +229,7 @@ fn identity(node: &Node, folder: &Path) -> Value {
     })
 }
 
-/// Registers everything.
+/// Registers everything that recipes have.
 pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine
         .register_type_with_name::<Initial>("initial condition")
@@ -251,6 +254,18 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         let CampaignOptions { attempts } = decode("campaign", options)?;
         Ok(Campaign { attempts: attempts.get(), ..campaign(name, stages)? })
     });
+}
+
+/// Registers everything that scripts have: what looks, and makes no stages. What they write goes to `folder`.
+pub fn register_for_scripts(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
+    register_param(engine, session);
+    background::register(engine);
+    snapshot_view::register(engine);
+    field_view::register(engine);
+    run_view::register(engine);
+    run_view::register_kept(engine);
+    campaign_view::register(engine);
+    drawing::register(engine, session, folder);
 }
 
 fn register_param(engine: &mut Engine, session: &Arc<Session>) {

@@ -1,13 +1,22 @@
-//! What a `combine` closure sees of a run: its outputs, each read when it is asked for.
+//! What a `combine` closure and a script see of a run: its outputs, each read when it is asked for; a script also sees its
+//! records.
 
 use super::Bound;
 use super::snapshot_view::SnapshotView;
+use crate::campaign::names::leaves;
+use crate::error::PipelineError;
+use crate::lines;
 use crate::moment::{Moment, list};
 use crate::recipe::docs::{Function, Type};
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::options::from_json;
 use crate::snapshots::Snapshots;
 use crate::stage::Input;
-use rhai::{Dynamic, Engine};
+use crate::stage::evolve::hooks::Hooks;
+use crate::stage::evolve::{observed, steps};
+use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, NativeCallContext};
+use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The outputs of a run.
@@ -15,30 +24,125 @@ pub const RUN_OUTPUTS: Type = Type {
     name: "RunOutputs",
     text: "What a `combine` closure sees of a run. A snapshot is read when it is asked for.",
     properties: &[("outputs", "Array", "the redshifts (or times) of its outputs, in the order of time")],
+    methods: &[
+        Function {
+            name: "snapshot",
+            signatures: &[
+                "snapshot(run: RunOutputs) -> Snapshot",
+                "snapshot(run: RunOutputs, when: float) -> Snapshot",
+            ],
+            usage: "",
+            text: "The last output, or that at a redshift (or time).",
+            options: &[],
+        },
+        Function {
+            name: "output",
+            signatures: &["output(run: RunOutputs, n: int) -> Snapshot"],
+            usage: "",
+            text: "An output by its place in `outputs`, from 0 on; -1 is the last one.",
+            options: &[],
+        },
+        Function {
+            name: "map",
+            signatures: &["map(run: RunOutputs, closure: Fn) -> Array"],
+            usage: "",
+            text: "What a closure gives of the snapshot of every output, `run.map(|snapshot| …)`, in the order of time. \
+                   They are read one after the other.",
+            options: &[],
+        },
+    ],
+};
+
+/// A run of a campaign in a script.
+pub const CAMPAIGN_RUN: Type = Type {
+    name: "CampaignRun",
+    text: "What a script sees of a run: all that [RunOutputs](#runoutputs) has, and more. Of a run that is not done these \
+           are the outputs that it has written so far.",
+    properties: &[
+        ("name", "String", "what `comove plan` calls it"),
+        ("folder", "String", "its folder; empty if it has none yet"),
+        ("is_done", "bool", "whether nothing of it is left to do"),
+        ("parameters", "Map", "what decides its results"),
+        ("steps", "Array", "the records of its steps so far, a map each, as in `steps.jsonl`"),
+        (
+            "observed",
+            "Array",
+            "what its observers have noted, the lines of `observed.jsonl`: `#{ hook, step, z, value, … }`, `t` for `z` in \
+             plain coordinates",
+        ),
+    ],
     methods: &[Function {
-        name: "snapshot",
-        signatures: &["snapshot(run: RunOutputs) -> Snapshot", "snapshot(run: RunOutputs, when: float) -> Snapshot"],
+        name: "steps",
+        signatures: &["steps(run: CampaignRun, name: String) -> Array"],
         usage: "",
-        text: "The last output, or that at a redshift (or time).",
+        text: "One value of every record, by its name: `steps(\"z\")`, `steps(\"timing.hydro\")`; `()` where a record has \
+               none.",
         options: &[],
     }],
 };
 
-/// The outputs of a run in a closure, in the order of time.
+/// The outputs of a run in a closure or a script, in the order of time; copies share them.
 #[derive(Clone, Debug)]
 pub struct RunView {
     outputs: Arc<Vec<Input>>,
     snapshots: Snapshots,
+    /// What a script sees besides.
+    kept: Option<Arc<KeptRun>>,
+}
+
+/// What a campaign folder has of a run besides its outputs.
+#[derive(Clone, Debug, Default)]
+pub struct KeptRun {
+    /// What `plan` calls it.
+    pub name: String,
+    /// All that it goes by.
+    pub names: Vec<String>,
+    /// Its folder, if it has one.
+    pub folder: Option<PathBuf>,
+    /// Whether it lies in the campaign folder with records of its steps.
+    pub has_records: bool,
+    /// Whether nothing of it is left to do.
+    pub is_done: bool,
+    /// Why it has no outputs, if that is known.
+    pub hindrance: Option<String>,
+    /// What decides its results.
+    pub parameters: Value,
+    /// What it asks after its steps; of a run that the recipe does not have nobody knows.
+    pub hooks: Option<Hooks>,
 }
 
 impl RunView {
-    /// Of these outputs, which are read as the campaign's stages read them.
+    /// Of these outputs, which have been checked and are read as the campaign's stages read them.
     pub fn new(outputs: &[Input], snapshots: &Snapshots) -> Self {
-        Self { outputs: Arc::new(outputs.to_vec()), snapshots: snapshots.clone() }
+        Self { outputs: Arc::new(outputs.to_vec()), snapshots: snapshots.clone(), kept: None }
+    }
+
+    /// The same for a script: each output is checked before it is read.
+    #[must_use]
+    pub fn kept(self, kept: KeptRun) -> Self {
+        Self { kept: Some(Arc::new(kept)), ..self }
+    }
+
+    /// What `plan` calls it, if a script sees it.
+    pub fn name(&self) -> &str {
+        self.kept.as_ref().map_or("", |kept| &kept.name)
+    }
+
+    /// All that it goes by.
+    pub fn names(&self) -> &[String] {
+        self.kept.as_ref().map_or(&[], |kept| &kept.names)
     }
 
     fn moments(&self) -> Vec<Moment> {
         self.outputs.iter().map(Input::shown).collect()
+    }
+
+    fn read(&self, output: &Input) -> Result<SnapshotView, PipelineError> {
+        let snapshot = match self.kept {
+            Some(_) => self.snapshots.read_checked(output)?,
+            None => self.snapshots.read(output)?,
+        };
+        Ok(SnapshotView::new(snapshot))
     }
 }
 
@@ -47,22 +151,115 @@ pub fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<RunView>("run's outputs")
         .register_get("outputs", |run: &mut RunView| {
-            run.moments().iter().map(|moment| Dynamic::from(moment.value())).collect::<rhai::Array>()
+            run.moments().iter().map(|moment| Dynamic::from(moment.value())).collect::<Array>()
         })
-        .register_fn("snapshot", |run: &mut RunView| snapshot(run, run.outputs.last()))
+        .register_fn("snapshot", |run: &mut RunView| snapshot("snapshot", run, run.outputs.last()))
         .register_fn("snapshot", at)
-        .register_fn("snapshot", |run: &mut RunView, when: i64| at(run, when as f64));
+        .register_fn("snapshot", |run: &mut RunView, when: i64| at(run, when as f64))
+        .register_fn("output", output)
+        .register_fn("map", map);
+}
+
+/// Registers what scripts see besides.
+pub fn register_kept(engine: &mut Engine) {
+    engine
+        .register_type_with_name::<RunView>("run")
+        .register_get("name", |run: &mut RunView| run.name().to_owned())
+        .register_get("folder", |run: &mut RunView| {
+            kept(run).folder.as_ref().map_or_else(String::new, |folder| folder.display().to_string())
+        })
+        .register_get("is_done", |run: &mut RunView| kept(run).is_done)
+        .register_get("parameters", |run: &mut RunView| from_json(&kept(run).parameters))
+        .register_get("steps", |run: &mut RunView| -> Bound<Array> {
+            Ok(records(run)?.iter().map(from_json).collect())
+        })
+        .register_fn("steps", column)
+        .register_get("observed", noted);
+}
+
+fn kept(run: &RunView) -> &KeptRun {
+    run.kept.as_ref().expect("a script sees runs of its campaign only")
 }
 
 fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
     let moments = run.moments();
     let found = moments.iter().position(|moment| moment.value() == when);
     let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
-    snapshot(run, Some(&run.outputs[found.ok_or_else(missing)?]))
+    match found {
+        None if !moments.is_empty() => Err(missing()),
+        found => snapshot("snapshot", run, found.map(|n| &run.outputs[n])),
+    }
 }
 
-fn snapshot(run: &RunView, output: Option<&Input>) -> Bound<SnapshotView> {
-    let input = output.ok_or_else(|| Refusal::error("snapshot", "the run has no output", None))?;
-    let snapshot = run.snapshots.read(input).map_err(|e| Refusal::error("snapshot", e, None))?;
-    Ok(SnapshotView::new(snapshot))
+fn output(run: &mut RunView, n: i64) -> Bound<SnapshotView> {
+    let count = run.outputs.len() as i64;
+    let place = if n < 0 { count + n } else { n };
+    let found = usize::try_from(place).ok().and_then(|place| run.outputs.get(place));
+    match found {
+        None if count > 0 => {
+            Err(Refusal::error("output", format!("no output {n}: they count from 0 to {}", count - 1), None))
+        }
+        found => snapshot("output", run, found),
+    }
+}
+
+/// What a closure gives of every output.
+fn map(context: NativeCallContext<'_>, run: &mut RunView, closure: FnPtr) -> Bound<Array> {
+    let of = |output: &Input| {
+        let view = run.read(output).map_err(|error| Refusal::caused_by("map", &error))?;
+        closure.call_within_context(&context, (view,))
+    };
+    run.outputs.iter().map(of).collect()
+}
+
+fn snapshot(function: &str, run: &RunView, output: Option<&Input>) -> Bound<SnapshotView> {
+    let none = || {
+        let hindrance = run.kept.as_ref().and_then(|kept| kept.hindrance.as_ref());
+        let because = hindrance.map_or_else(String::new, |why| format!(": {why}"));
+        Refusal::error(
+            function,
+            format!("the run has no output{}{because}", if run.kept.is_some() { " yet" } else { "" }),
+            None,
+        )
+    };
+    run.read(output.ok_or_else(none)?).map_err(|error| Refusal::caused_by(function, &error))
+}
+
+/// The records of a run's steps.
+fn records(run: &RunView) -> Bound<Vec<Value>> {
+    match kept(run) {
+        KeptRun { folder: Some(folder), has_records: true, .. } => {
+            lines::read(&folder.join(steps::FILE)).map_err(|error| Refusal::caused_by("steps", &error))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// One value of every record.
+fn column(run: &mut RunView, name: ImmutableString) -> Bound<Array> {
+    let records = records(run)?;
+    let of = |record: &Value| name.split('.').try_fold(record, |value, key| value.get(key)).cloned();
+    let values: Vec<Option<Value>> = records.iter().map(of).collect();
+    if values.iter().all(Option::is_none)
+        && let Some(first) = records.first()
+    {
+        let known: Vec<String> = leaves(first).into_keys().collect();
+        let hint = match nearest(&name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        return Err(Refusal::error("steps", format!("no record of a step has \"{name}\", {hint}"), None));
+    }
+    Ok(values.iter().map(|value| value.as_ref().map_or(Dynamic::UNIT, from_json)).collect())
+}
+
+/// What the observers of a run have noted.
+fn noted(run: &mut RunView) -> Bound<Array> {
+    match kept(run) {
+        KeptRun { folder: Some(folder), has_records: true, hooks, .. } => {
+            let lines = observed::noted(hooks.as_ref(), folder);
+            Ok(lines.map_err(|error| Refusal::caused_by("observed", &error))?.iter().map(from_json).collect())
+        }
+        _ => Ok(Array::new()),
+    }
 }

@@ -14,7 +14,8 @@ pub mod render;
 pub mod structures;
 
 use super::api::{
-    analyses, background, closures, criteria, field_view, formula, hooks, initial, run_view, runs, snapshot_view,
+    self, analyses, background, campaign_view, closures, criteria, drawing, field_view, formula, hooks, initial,
+    run_view, runs, snapshot_view,
 };
 
 /// A function of a recipe, or a method of one of its types.
@@ -50,31 +51,64 @@ pub struct Type {
 pub struct Part {
     /// Its heading.
     pub heading: &'static str,
+    /// Who may call its functions.
+    pub callers: Callers,
     /// Functions.
     pub functions: &'static [Function],
     /// Types.
     pub types: &'static [Type],
 }
 
+/// Who may call a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callers {
+    /// Recipes and scripts.
+    All,
+    /// Recipes: it makes stages, or what stages are made of.
+    Recipes,
+    /// Scripts (`comove script`).
+    Scripts,
+}
+
+impl Callers {
+    /// Whether `self`, recipes or scripts, may call what is for `others`.
+    fn are_among(self, others: Self) -> bool {
+        others == Self::All || others == self
+    }
+}
+
 /// The reference.
 pub const PARTS: &[Part] = &[
-    Part { heading: "The recipe", functions: super::api::FUNCTIONS, types: &[] },
-    Part { heading: "Cosmology", functions: background::FUNCTIONS, types: &[background::COSMOLOGY] },
-    Part { heading: "Initial conditions", functions: initial::FUNCTIONS, types: &[] },
-    Part { heading: "Starts from a formula", functions: formula::FUNCTIONS, types: &[] },
-    Part { heading: "Runs", functions: runs::FUNCTIONS, types: &[hooks::STEP] },
-    Part { heading: "Refinement criteria", functions: criteria::FUNCTIONS, types: &[] },
-    Part { heading: "Analyses", functions: analyses::FUNCTIONS, types: &[] },
+    Part { heading: "Parameters", callers: Callers::All, functions: api::PARAMETERS, types: &[] },
+    Part { heading: "The recipe", callers: Callers::Recipes, functions: api::FUNCTIONS, types: &[] },
+    Part {
+        heading: "Cosmology",
+        callers: Callers::All,
+        functions: background::FUNCTIONS,
+        types: &[background::COSMOLOGY],
+    },
+    Part { heading: "Initial conditions", callers: Callers::Recipes, functions: initial::FUNCTIONS, types: &[] },
+    Part { heading: "Starts from a formula", callers: Callers::Recipes, functions: formula::FUNCTIONS, types: &[] },
+    Part { heading: "Runs", callers: Callers::Recipes, functions: runs::FUNCTIONS, types: &[hooks::STEP] },
+    Part { heading: "Refinement criteria", callers: Callers::Recipes, functions: criteria::FUNCTIONS, types: &[] },
+    Part { heading: "Analyses", callers: Callers::Recipes, functions: analyses::FUNCTIONS, types: &[] },
     Part {
         heading: "Closures",
+        callers: Callers::Recipes,
         functions: closures::FUNCTIONS,
         types: &[snapshot_view::SNAPSHOT, field_view::FIELD, run_view::RUN_OUTPUTS, closures::RESULT],
     },
+    Part {
+        heading: "Scripts",
+        callers: Callers::Scripts,
+        functions: drawing::FUNCTIONS,
+        types: &[campaign_view::CAMPAIGN, run_view::CAMPAIGN_RUN],
+    },
 ];
 
-/// Every function that is no method.
-pub fn functions() -> impl Iterator<Item = &'static Function> {
-    PARTS.iter().flat_map(|part| part.functions)
+/// Every function that recipes, or scripts, may call and that is no method.
+pub fn functions(callers: Callers) -> impl Iterator<Item = &'static Function> {
+    PARTS.iter().filter(move |part| callers.are_among(part.callers)).flat_map(|part| part.functions)
 }
 
 /// Every type.

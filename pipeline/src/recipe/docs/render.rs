@@ -1,7 +1,8 @@
 //! The reference as Markdown, and as definitions that editors read.
 
 use super::options::{Row, table};
-use super::{Function, PARTS, Type};
+use super::{Callers, Function, PARTS, Type};
+use crate::recipe::api::campaign_view::{self, CAMPAIGN};
 use comove_analysis::cell_fields::CELL_FIELDS;
 use comove_ic::problems;
 
@@ -73,7 +74,7 @@ fn method(method: &Function) -> String {
     };
     let calls = method.signatures.iter().map(call).collect::<Vec<_>>().join(", ");
     let gives = method.signatures.first().and_then(|s| s.split_once("-> ")).map_or("", |(_, gives)| gives);
-    format!("| {calls} | {gives} | {} |\n", method.text)
+    format!("| {calls} | {gives} | {} |\n", method.text.replace('|', "\\|"))
 }
 
 fn problem_tables() -> String {
@@ -102,6 +103,13 @@ pub fn definitions() -> String {
     );
     for part in PARTS {
         text += &format!("\n// {}\n", part.heading);
+        if part.callers == Callers::Scripts {
+            text += &format!(
+                "\n/// What the campaign has left so far.\nconst {}: {};\n",
+                campaign_view::NAME,
+                CAMPAIGN.name
+            );
+        }
         part.functions.iter().for_each(|function| text += &definition(function));
         for kind in part.types {
             for (name, value, what) in kind.properties {

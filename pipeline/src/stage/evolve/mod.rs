@@ -42,6 +42,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Its kind.
+pub const KIND: &str = "evolve";
+
 /// What a run is called that the recipe does not name.
 pub const TITLE: &str = "The run";
 
@@ -173,7 +176,7 @@ fn checkpoints_before(history: &StageHistory, moment: Moment) -> impl Iterator<I
 
 impl Stage for Evolve {
     fn kind(&self) -> &'static str {
-        "evolve"
+        KIND
     }
 
     fn results_version(&self) -> u32 {

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file's name.
@@ -142,6 +142,20 @@ impl Observed {
             Err(other) => Err(other),
         }
     }
+}
+
+/// What the observers of a run have noted, in the order of time; of a run without known hooks what any has.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
+    let mut lines: Vec<Value> = lines::read(&folder.join(FILE))?;
+    if let Some(hooks) = hooks {
+        let known: Vec<String> = [&hooks.on_step, &hooks.on_output].into_iter().flatten().map(digest).collect();
+        lines.retain(|line| known.iter().any(|by| line["by"] == by.as_str()));
+    }
+    lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
+    Ok(lines)
 }
 
 /// Shows what the observers of a run have noted: numbers as a table and as curves.

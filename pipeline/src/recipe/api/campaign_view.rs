@@ -1,0 +1,196 @@
+//! What a script sees of its campaign: the constant `CAMPAIGN`.
+
+use super::Bound;
+use super::run_view::RunView;
+use crate::progress::Progress;
+use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::{Refusal, nearest};
+use crate::stage::combine::{data_of, left_in};
+use crate::stage::{Input, StageResult};
+use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The name of the constant.
+pub const NAME: &str = "CAMPAIGN";
+
+/// A campaign in a script.
+pub const CAMPAIGN: Type = Type {
+    name: "CampaignFolder",
+    text: "The constant `CAMPAIGN` of a script (`comove script`): what the campaign has left so far. Besides what is listed \
+           here a script may call `param`, `cosmology`, and what snapshots and fields have; functions that make stages \
+           are for recipes.",
+    properties: &[
+        ("name", "String", "its name"),
+        ("folder", "String", "its folder, as the command line says it"),
+        ("parameters", "Map", "the parameters of its recipe, as it was run"),
+        ("runs", "Array", "its runs, in the order of `comove plan`: see [CampaignRun](#campaignrun)"),
+        ("analyses", "Array", "the names of its measurements and analyses"),
+    ],
+    methods: &[
+        Function {
+            name: "run",
+            signatures: &["run(campaign: CampaignFolder, name: String) -> CampaignRun"],
+            usage: "",
+            text: "The run that `name` names: its name, number, folder or kind, as `comove plan` shows them. One that the \
+                   recipe does not have (any more) goes by its folder.",
+            options: &[],
+        },
+        Function {
+            name: "result",
+            signatures: &["result(campaign: CampaignFolder, name: String) -> Map"],
+            usage: "",
+            text: "What a measurement or an analysis has found, as a closure of `combine` sees it: `result` and `z` (or \
+                   `t`) of the last output, and `all`, the list of such maps of every output. It goes by the same names as \
+                   a run, a measurement also by its own: `result(\"peak\")`.",
+            options: &[],
+        },
+    ],
+};
+
+/// A campaign in a script; copies share it.
+#[derive(Clone, Debug)]
+pub struct CampaignView(Arc<KeptCampaign>);
+
+/// What there is of a campaign.
+#[derive(Debug)]
+pub struct KeptCampaign {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The recipe's parameters by name.
+    pub parameters: Map,
+    /// Its runs, in the order of `plan`.
+    pub runs: Vec<RunView>,
+    /// Its measurements and analyses, in the same order.
+    pub analyses: Vec<KeptAnalysis>,
+    /// Runs and analyses that lie in its folder and that its recipe does not have.
+    pub others: (Vec<RunView>, Vec<KeptAnalysis>),
+    /// Where checking files is shown.
+    pub progress: Progress,
+}
+
+/// A measurement or an analysis.
+#[derive(Clone, Debug)]
+pub struct KeptAnalysis {
+    /// What `plan` calls it.
+    pub name: String,
+    /// All that it goes by.
+    pub names: Vec<String>,
+    /// What its folder is called, before the digits.
+    pub label: String,
+    /// What it has left, or why there is nothing.
+    pub left: Result<StageResult, String>,
+}
+
+/// What goes by names.
+trait Named {
+    fn name(&self) -> &str;
+    fn names(&self) -> &[String];
+}
+
+impl Named for RunView {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn names(&self) -> &[String] {
+        self.names()
+    }
+}
+
+impl Named for KeptAnalysis {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+impl CampaignView {
+    /// Of what there is.
+    pub fn new(kept: KeptCampaign) -> Self {
+        Self(Arc::new(kept))
+    }
+}
+
+/// Registers the type.
+pub fn register(engine: &mut Engine) {
+    engine
+        .register_type_with_name::<CampaignView>("campaign")
+        .register_get("name", |campaign: &mut CampaignView| campaign.0.name.clone())
+        .register_get("folder", |campaign: &mut CampaignView| campaign.0.folder.display().to_string())
+        .register_get("parameters", |campaign: &mut CampaignView| campaign.0.parameters.clone())
+        .register_get("runs", |campaign: &mut CampaignView| {
+            campaign.0.runs.iter().cloned().map(Dynamic::from).collect::<Array>()
+        })
+        .register_get("analyses", |campaign: &mut CampaignView| {
+            campaign.0.analyses.iter().map(|analysis| Dynamic::from(analysis.name.clone())).collect::<Array>()
+        })
+        .register_fn("run", run)
+        .register_fn("result", result);
+}
+
+fn run(campaign: &mut CampaignView, name: ImmutableString) -> Bound<RunView> {
+    let campaign = &campaign.0;
+    let refuse = |message| Refusal::error("run", message, None);
+    find("run", &campaign.runs, &campaign.others.0, &name).cloned().map_err(|message| {
+        let is_analysis = campaign.analyses.iter().any(|analysis| analysis.names.iter().any(|other| *other == *name));
+        refuse(if is_analysis {
+            format!("\"{name}\" is no run: CAMPAIGN.result(\"{name}\") has its result")
+        } else {
+            message
+        })
+    })
+}
+
+fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
+    let campaign = &campaign.0;
+    let refuse = |message| Refusal::error("result", message, None);
+    let (analyses, others) = (&campaign.analyses, &campaign.others.1);
+    let found = find("measurement or analysis", analyses, others, &name).map_err(|message| {
+        let is_run = campaign.runs.iter().any(|run| run.names().iter().any(|other| *other == *name));
+        refuse(if is_run { format!("\"{name}\" is a run: CAMPAIGN.run(\"{name}\")") } else { message })
+    })?;
+    let left = found.left.as_ref().map_err(|hindrance| {
+        let others: Vec<&str> = others.iter().filter(|o| o.label == found.label).map(|o| o.name.as_str()).collect();
+        let others = if others.is_empty() {
+            String::new()
+        } else {
+            format!("; another recipe or version of it has left {}, which goes by this name", others.join(", "))
+        };
+        refuse(format!("\"{}\" is not done{hindrance}{others}", found.name))
+    })?;
+    let files = data_of(left);
+    let read = || {
+        files.iter().try_for_each(|file: &Input| file.check(&campaign.progress))?;
+        left_in(&files)
+    };
+    read().map_err(|error| Refusal::caused_by("result", &error))
+}
+
+/// The one that a name names: of the recipe's, or else one of the others by its folder.
+fn find<'a, T: Named>(what: &str, all: &'a [T], others: &'a [T], name: &str) -> Result<&'a T, String> {
+    let is_called = |one: &&T| one.names().iter().any(|other| other == name);
+    let found: Vec<&T> = all.iter().filter(is_called).collect();
+    match (found.as_slice(), others.iter().find(is_called)) {
+        (&[one], _) | (&[], Some(one)) => Ok(one),
+        (&[], None) => {
+            let known = all.iter().chain(others).flat_map(Named::names).map(String::as_str);
+            let hint = match nearest(name, known) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None if all.is_empty() => "the campaign has none".into(),
+                None => format!("there are {}", quoted(all.iter())),
+            };
+            Err(format!("no {what} is called \"{name}\", {hint}"))
+        }
+        (several, _) => Err(format!("\"{name}\" names {} of them: {}", several.len(), quoted(several.iter().copied()))),
+    }
+}
+
+fn quoted<'a, T: Named + 'a>(all: impl Iterator<Item = &'a T>) -> String {
+    all.map(|one| format!("\"{}\"", one.name())).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,96 @@
+//! `table` and `plot`: what a script writes.
+
+use super::Bound;
+use crate::error::PipelineError;
+use crate::recipe::docs::Function;
+use crate::recipe::engine::Session;
+use crate::recipe::error::Refusal;
+use crate::recipe::options::decode;
+use crate::recipe::script::print;
+use crate::stage::drawn::{DrawnTable, Plot};
+use crate::stage::work::write_file;
+use rhai::{Engine, ImmutableString, Map};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// They.
+pub const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "table",
+        signatures: &["table(name: String, table: Map)"],
+        usage: "table(\"name\", #{ columns: […], rows: [[…], …] })",
+        text: "Writes `name.csv` into the script's folder and prints its path. The map is that of `table` in \
+               [Results](#results), without its name.",
+        options: &[],
+    },
+    Function {
+        name: "plot",
+        signatures: &["plot(name: String, plot: Map)"],
+        usage: "plot(\"name\", #{ curves: [#{ points: [[x, y], …] }] })",
+        text: "Writes `name.png` into the script's folder and prints its path. The map is that of `plot` in \
+               [Results](#results), without its name.",
+        options: &[],
+    },
+];
+
+/// Where a script writes.
+#[derive(Debug)]
+struct Drawing {
+    session: Arc<Session>,
+    folder: PathBuf,
+    /// The files that it has written.
+    written: Mutex<BTreeSet<String>>,
+}
+
+/// Registers them.
+pub fn register(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
+    let drawing = Drawing { session: Arc::clone(session), folder: folder.into(), written: Mutex::default() };
+    let for_tables = Arc::new(drawing);
+    let for_plots = Arc::clone(&for_tables);
+    engine
+        .register_fn("table", move |name: ImmutableString, table: Map| -> Bound<()> {
+            let table: DrawnTable = named("table", &name, table)?;
+            table.check().map_err(|wrong| Refusal::error("table", wrong, None))?;
+            for_tables.write("table", format!("{name}.csv"), |path| write_file(path, table.table().to_csv().as_bytes()))
+        })
+        .register_fn("plot", move |name: ImmutableString, plot: Map| -> Bound<()> {
+            let plot: Plot = named("plot", &name, plot)?;
+            plot.check().map_err(|wrong| Refusal::error("plot", wrong, None))?;
+            for_plots.write("plot", format!("{name}.png"), |path| Ok(plot.figure().write_png(path)?))
+        });
+}
+
+/// A table or a plot with its name, which is no option here.
+fn named<T: DeserializeOwned>(function: &str, name: &ImmutableString, mut options: Map) -> Bound<T> {
+    if options.contains_key("name") {
+        let message = format!("the name is what comes first: {function}(\"name\", #{{ … }})");
+        return Err(Refusal::error(function, message, Some("name")));
+    }
+    options.insert("name".into(), name.clone().into());
+    decode(function, options)
+}
+
+impl Drawing {
+    /// Writes a file and prints its path.
+    fn write(&self, function: &str, file: String, write: impl FnOnce(&Path) -> Result<(), PipelineError>) -> Bound<()> {
+        let refuse = |message: String| Refusal::error(function, message, None);
+        // a parameter that is given and not declared would have been meant for what is written
+        self.session
+            .parameters
+            .lock()
+            .expect("no binding panics")
+            .check()
+            .map_err(|message| refuse(format!("{message}; declare parameters before the first table and plot")))?;
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if !written.insert(file.clone()) {
+            return Err(refuse(format!("this script has written {file} already: give each a name of its own")));
+        }
+        let path = self.folder.join(file);
+        let folder = std::fs::create_dir_all(&self.folder).map_err(PipelineError::io(&self.folder));
+        folder.and_then(|()| write(&path)).map_err(|error| Refusal::caused_by(function, &error))?;
+        print(&path.display().to_string());
+        Ok(())
+    }
+}

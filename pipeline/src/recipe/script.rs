@@ -1,0 +1,76 @@
+//! Scripts: they look at what a campaign has left, long after it was run or while it is, and write tables and plots. They
+//! make no stages.
+//!
+//! A script has the engine of recipes and what closures see, and its campaign as a constant. Somebody waits for it: it is
+//! bounded in memory and not in time, and a signal ends it where it is.
+
+use super::api::campaign_view::{CampaignView, NAME};
+use super::api::register_for_scripts;
+use super::engine::{CLOSURE_SIZE, Session, bare};
+use super::error::{RecipeError, nearest};
+use super::parameters::Parameters;
+use super::sandbox::{Budget, Limits, within};
+use super::source::Source;
+use crate::error::PipelineError;
+use rhai::{Engine, Module, ParseErrorType, Scope};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Evaluates a script of a campaign with the values that the command line gives its parameters. What it writes goes to
+/// `folder`, which is made with the first file.
+///
+/// # Errors
+/// [`PipelineError::Recipe`], at the place in the script; [`PipelineError::Usage`] if a given parameter is not declared.
+pub fn run(
+    source: Source,
+    given: BTreeMap<String, String>,
+    campaign: &CampaignView,
+    folder: &Path,
+) -> Result<(), PipelineError> {
+    let parameters = Mutex::new(Parameters { given, ..Parameters::default() });
+    let session = Arc::new(Session { source, parameters });
+    let ended = within(Limits::script(), |budget| {
+        evaluate(&engine(&session, budget, campaign, folder), &session.source, campaign)
+    });
+    let source = &session.source;
+    ended.unwrap_or_else(|message| Err(RecipeError::at(source, source.last_place(), message)))?;
+    session.parameters.lock().expect("no binding panics").check().map_err(PipelineError::Usage)
+}
+
+/// An engine for scripts, which know their campaign as a constant, in their functions too.
+fn engine(session: &Arc<Session>, budget: &Arc<Budget>, campaign: &CampaignView, folder: &Path) -> Engine {
+    let mut engine = bare(budget);
+    engine.set_max_operations(0).set_max_array_size(CLOSURE_SIZE).set_max_map_size(CLOSURE_SIZE);
+    engine.on_print(print);
+    engine.on_debug(|text, _, position| eprintln!("{position:?}: {text}"));
+    register_for_scripts(&mut engine, session, folder);
+    let mut constants = Module::new();
+    constants.set_var(NAME, campaign.clone());
+    engine.register_global_module(constants.into());
+    engine
+}
+
+fn evaluate(engine: &Engine, source: &Source, campaign: &CampaignView) -> Result<(), Box<RecipeError>> {
+    // the parser looks for names here
+    let mut scope = Scope::new();
+    scope.push_constant(NAME, campaign.clone());
+    let ast = engine.compile_with_scope(&scope, &source.text).map_err(|error| {
+        let mut told = RecipeError::from_parse(source, &error);
+        if let ParseErrorType::VariableUndefined(name) = error.err_type() {
+            let hint = match nearest(&name.to_uppercase(), [NAME]) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("what the campaign has is in {NAME}"),
+            };
+            told.message = format!("unknown name \"{name}\", {hint}");
+        }
+        told
+    })?;
+    engine.run_ast_with_scope(&mut scope, &ast).map_err(|error| RecipeError::from_script(source, &error))
+}
+
+/// Prints a line. A reader that has gone away, as `head` does, wants no more of it.
+pub(super) fn print(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
