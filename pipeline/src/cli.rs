@@ -146,6 +146,22 @@ pub struct Machine {
     pub walltime: Option<TimeLimit>,
 }
 
+impl Machine {
+    /// What the command line has said of where to compute, to be said again; a wall-clock limit was for once.
+    pub fn arguments(&self) -> Vec<String> {
+        let device = (self.device != ["auto"]).then(|| ["--device".to_owned(), self.device.join(",")]);
+        let number = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
+        let numbers = [
+            number("--jobs", self.jobs.map(|jobs| jobs.to_string())),
+            number("--threads", (self.threads > 0).then(|| self.threads.to_string())),
+            number("--memory", self.memory.map(|gib| gib.to_string())),
+        ];
+        let flags = [(self.keep_going, "--keep-going"), (self.accept_version, "--accept-version")];
+        let flags = flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
+        device.into_iter().chain(numbers.into_iter().flatten()).flatten().chain(flags).collect()
+    }
+}
+
 /// What is shown of a campaign that runs.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Terminal {
@@ -216,6 +232,18 @@ pub struct Plan {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// A campaign folder whose records tell what this one will take, besides its own and those beside it
+    #[arg(long, value_name = "DIR")]
+    pub like: Option<PathBuf>,
+    /// Where it is to run: auto, cpu or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU (0: one per core)
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Print the plan as one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `comove script`.
@@ -247,22 +275,6 @@ pub struct Explain {
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,
-}
-
-impl Machine {
-    /// What the command line has said of where to compute, to be said again; a wall-clock limit was for once.
-    pub fn arguments(&self) -> Vec<String> {
-        let device = (self.device != ["auto"]).then(|| ["--device".to_owned(), self.device.join(",")]);
-        let number = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
-        let numbers = [
-            number("--jobs", self.jobs.map(|jobs| jobs.to_string())),
-            number("--threads", (self.threads > 0).then(|| self.threads.to_string())),
-            number("--memory", self.memory.map(|gib| gib.to_string())),
-        ];
-        let flags = [(self.keep_going, "--keep-going"), (self.accept_version, "--accept-version")];
-        let flags = flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag.to_owned());
-        device.into_iter().chain(numbers.into_iter().flatten()).flatten().chain(flags).collect()
-    }
 }
 
 /// `comove diff`.

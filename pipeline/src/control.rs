@@ -7,11 +7,15 @@
 //! | a file `pause` | the same, and the campaign waits until the file is gone |
 //! | the wall-clock limit, or the end of the Slurm job | as a signal, as soon as the next step and a checkpoint might not end in time |
 //!
+//! Where the limit, or a scheduler's warning of it, comes before anything was saved, another process with as much time would
+//! get no further: the exit code is then another one.
+//!
 //! Steps and stages end before a request is looked at. What goes on all the same, as an initial condition or an analysis
 //! does, is left in the middle: all files are complete or absent, and that stage is done again.
 
 use crate::error::PipelineError;
-use crate::ledger::{Event, Ledger};
+use crate::ledger::{Event, History, Ledger};
+use crate::stage::evolve::steps;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 use std::collections::BTreeSet;
@@ -50,6 +54,8 @@ pub enum TimeLimit {
 #[derive(Clone, Copy, Debug)]
 pub struct Walltime {
     end: Instant,
+    /// What there was of it at first.
+    length: Duration,
     source: Source,
 }
 
@@ -72,13 +78,15 @@ impl Walltime {
     pub fn of(option: Option<TimeLimit>, began: Instant, job_end: Option<&str>) -> Result<Option<Self>, String> {
         match (option, job_end) {
             (Some(TimeLimit::None), _) | (None, None) => Ok(None),
-            (Some(TimeLimit::Within(limit)), _) => Ok(Some(Self { end: began + limit, source: Source::Option(limit) })),
+            (Some(TimeLimit::Within(limit)), _) => {
+                Ok(Some(Self { end: began + limit, length: limit, source: Source::Option(limit) }))
+            }
             (None, Some(text)) => {
                 let wrong = |what: &str| format!("{} = {text:?} {what}: it is not heeded", Self::JOB_END);
                 let seconds: u64 = text.trim().parse().map_err(|_| wrong("is no time in seconds since 1970"))?;
                 let end = UNIX_EPOCH + Duration::from_secs(seconds.min(u64::from(u32::MAX)));
                 let left = end.duration_since(SystemTime::now()).map_err(|_| wrong("has passed"))?;
-                Ok(Some(Self { end: Instant::now() + left, source: Source::SlurmJob }))
+                Ok(Some(Self { end: Instant::now() + left, length: left, source: Source::SlurmJob }))
             }
         }
     }
@@ -245,7 +253,8 @@ impl Control {
             }
         };
         tracing::warn!("the work in progress is cut short; what was saved before it stays");
-        if let Err(error) = ledger.append(Event::CampaignInterrupted { by: by.clone() }) {
+        let ending = self.ended(by.clone(), &ledger.history());
+        if let Err(error) = ledger.append(Event::CampaignInterrupted { by }) {
             tracing::error!("{error}");
         }
         let (ended, end) = mpsc::channel();
@@ -254,8 +263,29 @@ impl Control {
             let _ = ended.send(()); // nobody waits any more if it took too long
         });
         let _ = end.recv_timeout(self.walltime.map_or(LEAVING, |walltime| LEAVING.min(walltime.left().mul_f64(0.8))));
-        tracing::error!("{}", PipelineError::Interrupted { folder: self.folder.clone(), by });
-        low_level::exit(i32::from(RESUMABLE));
+        tracing::error!("{ending}");
+        low_level::exit(i32::from(ending.exit_code()));
+    }
+
+    /// How a process ends that `by` has stopped: resumable, unless its time was over before it had saved anything.
+    pub fn ended(&self, by: String, history: &History) -> PipelineError {
+        let folder = self.folder.clone();
+        let limit = self.walltime.and_then(|limit| match by.as_str() {
+            // a scheduler's warning, and not somebody's wish at any time
+            "SIGUSR1" => (limit.left() < limit.length / 2).then(|| format!("{by} ahead of {limit}")),
+            _ => Some(limit.to_string()).filter(|limit| by == *limit),
+        });
+        let Some(by) = limit.filter(|_| !history.has_saved && !self.pause()) else {
+            return PipelineError::Interrupted { folder, by };
+        };
+        let at_work = history.at_work.iter().filter_map(|fingerprint| history.stage(fingerprint));
+        let told = at_work.map(|stage| match steps::last(&folder.join(&stage.folder)).last() {
+            Some(step) => format!("the last step of {} took {:.1} s", stage.folder, step.timing.total()),
+            None => format!("{} was being done", stage.folder),
+        });
+        let told: Vec<String> = told.collect();
+        let at = if told.is_empty() { "nothing had begun".into() } else { told.join(", ") };
+        PipelineError::OutOfTime { folder, by, at }
     }
 
     /// Who asks to stop, if anyone does. `next`: what the next thing takes that cannot be stopped, with what it takes to
@@ -405,6 +435,32 @@ mod tests {
             let error = limit(None, &end).unwrap_err();
             assert!(error.contains(what) && error.contains(&end), "{error}");
         }
+    }
+
+    /// Where nothing was saved, only those that set the time decide what it means.
+    #[test]
+    fn a_limit_that_is_too_short_is_not_resumable() {
+        let folder = tempfile::tempdir().unwrap();
+        let ending = |by: &str, passed: u64, saved: bool| {
+            let began = Instant::now() - Duration::from_secs(passed);
+            let walltime = Walltime::of(Some(TimeLimit::Within(Duration::from_secs(60))), began, None).unwrap();
+            let mut history = History::default();
+            if saved {
+                history.add(&Event::StageFinished { fingerprint: String::new(), artefacts: Vec::new() }, 0.0);
+            }
+            Control::new(folder.path(), walltime).ended(by.into(), &history)
+        };
+        let limit = "the wall time of 1m";
+        let short = ending(limit, 58, false);
+        assert_eq!(short.exit_code(), 9);
+        assert!(short.to_string().contains("stopped by the wall time of 1m before anything was saved (nothing had"));
+        let warned = ending("SIGUSR1", 40, false);
+        assert!(warned.exit_code() == 9 && warned.to_string().contains("SIGUSR1 ahead of the wall time"), "{warned}");
+        for (by, passed, saved) in [(limit, 58, true), ("SIGUSR1", 5, false), ("SIGTERM", 58, false)] {
+            assert_eq!(ending(by, passed, saved).exit_code(), RESUMABLE, "{by}");
+        }
+        std::fs::write(folder.path().join("pause"), "").unwrap();
+        assert_eq!(ending(limit, 58, false).exit_code(), RESUMABLE, "it waited");
     }
 
     /// One of two runs must not answer for the other; a run that ends has nothing left to write.

@@ -96,6 +96,20 @@ pub enum PipelineError {
         /// Signal or file that asked for it.
         by: String,
     },
+    /// The time that the process had was over before anything was saved, as it would be every time.
+    #[error(
+        "stopped by {by} before anything was saved ({at}); as much time again would end in the same way: give it more, \
+         with --walltime or sbatch --time, or more threads or a faster device; `comove resume {folder}` continues",
+        folder = .folder.display()
+    )]
+    OutOfTime {
+        /// The campaign folder.
+        folder: PathBuf,
+        /// The limit.
+        by: String,
+        /// What was being done.
+        at: String,
+    },
 }
 
 /// What a run leaves that had to stop because there was no room for it.
@@ -207,6 +221,7 @@ impl PipelineError {
             Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),
             Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
+            Self::OutOfTime { .. } => 9,
             Self::Interrupted { .. } => RESUMABLE,
         }
     }

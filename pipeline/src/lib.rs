@@ -5,7 +5,9 @@
 //! | [`recipe`] | the Rhai surface: engine, parameters, options, errors with a line and a caret |
 //! | [`campaign`] | what a recipe evaluates to: a graph of stages, and their content fingerprints |
 //! | [`stage`] | one file per kind of stage: its options and what it does |
+//! | [`cost`] | what stages will take: cells, memory, disk, time |
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
+//! | [`lines`] | files of one JSON object a line: the records of steps, what observers note |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`trial`] | files that nobody vouches for, read by a child process first |
@@ -22,11 +24,13 @@ pub mod campaign;
 pub mod cli;
 pub mod command;
 pub mod control;
+pub mod cost;
 pub mod error;
 pub mod executor;
 pub mod feed;
 pub mod folder;
 pub mod ledger;
+pub mod lines;
 pub mod lock;
 pub mod logging;
 pub mod machine;

@@ -26,6 +26,22 @@ fn check(line: &str, caret: &str, message: &str) {
 }
 
 #[test]
+fn names_that_no_file_has() {
+    let message = r#""a\0b": no file has such a name; leave out \0, which ends a name for the system"#;
+    check(r#"from_snapshot("a\x00b");"#, "^", &format!("from_snapshot: {message}"));
+    check(
+        r#"ic_load(C, "a\x00b", #{ box_mpc_h: 25, cells: 32, z: 49, format: "um_ic" });"#,
+        "^",
+        &format!("ic_load: {message}"),
+    );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, power: #{ camb_power: "a\x00b" } });"#,
+        "^",
+        &format!("ic_gaussian: {message}"),
+    );
+}
+
+#[test]
 fn options() {
     check(
         r#"evolve(IC, #{ z_end: 0, max_levl: 3 });"#,

@@ -158,8 +158,7 @@ fn bits_do_not_depend_on_threads_outputs_or_kills() {
     let said = place.ok(&command);
     assert!(said.contains("continuing from checkpoint_"), "{said}");
     assert_same_state(&reference.last_checkpoint(), &place.last_checkpoint());
-    let steps = std::fs::read_to_string(place.stage("evolve").join("steps.jsonl")).unwrap();
-    let steps: Vec<serde_json::Value> = steps.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let steps = common::records(&place.stage("evolve"));
     let refined = |step: &serde_json::Value| step["volume_fractions"][1].as_f64().unwrap_or(0.0);
     assert!(steps.iter().any(|s| refined(s) > 0.0 && refined(s) < 1.0), "the run should be partly refined");
     let numbers: Vec<u64> = steps.iter().map(|s| s["step"].as_u64().unwrap()).collect();
@@ -322,9 +321,7 @@ fn a_campaign_is_done_without_its_report() {
 fn the_ledger_tells_what_a_stage_was() {
     let place = Place::new("", "10");
     place.ok(&["run", "small.rhai", "-p", "z_end=45"]);
-    let ledger = std::fs::read_to_string(place.folder.path().join("small/ledger.jsonl")).unwrap();
-    let events = ledger.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let starts: Vec<_> = events.filter(|event| event["event"] == "stage_started").collect();
+    let starts = common::events(&place.folder.path().join("small"), "stage_started");
     let of = |kind: &str| &starts.iter().find(|event| event["kind"] == kind).unwrap()["identity"];
     let (run, peak) = (of("evolve"), of("measure"));
     assert_eq!((&run["parameters"]["run"]["courant"], &run["extent"]["end"]), (&0.5.into(), &"z = 45".into()));

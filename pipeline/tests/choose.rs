@@ -1,7 +1,10 @@
 //! Stages by name: why one would be done (`explain`), one alone or again (`run --only`, `--force`), and what is no stage's any
 //! more (`clean`).
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
+use common::said;
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -34,10 +37,8 @@ impl Place {
 
     /// Expects this exit code; returns what was said.
     fn ends(&self, arguments: &[&str], code: i32) -> String {
-        let output = Command::new(cargo_bin("comove")).current_dir(self.0.path()).args(arguments).output().unwrap();
-        let text = String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{text}");
-        text
+        let mut command = Command::new(cargo_bin("comove"));
+        said(&command.current_dir(self.0.path()).args(arguments).output().unwrap(), code)
     }
 
     fn run(&self, options: &[&str]) -> String {
@@ -49,9 +50,7 @@ impl Place {
     }
 
     fn events(&self, kind: &str) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.path("ledger.jsonl")).unwrap();
-        let events = ledger.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        events.filter(|event| event["event"] == kind).collect()
+        common::events(&self.path(""), kind)
     }
 
     fn path(&self, file: &str) -> PathBuf {

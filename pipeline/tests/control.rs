@@ -19,7 +19,7 @@ campaign("asked", [evolve(IC, #{ z_end: Z_END, max_level: 1, refine: density_abo
 "#;
 
 /// A stage that computes for minutes and cannot be stopped.
-const SLOW: &str = r#"campaign("asked", [force_test(#{ levels: 2, pairs: 100000 })])"#;
+const SLOW: &str = r#"campaign("asked", [force_test(#{ levels: 2, pairs: 1, sibling_steps: [100000000, 0, 0] })])"#;
 
 /// A folder with a recipe, and its campaign in `asked`.
 struct Place(tempfile::TempDir);
@@ -46,9 +46,7 @@ impl Place {
     }
 
     fn events(&self, kind: &str) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.path("ledger.jsonl")).unwrap_or_default();
-        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.filter(|event| event["event"] == kind).collect()
+        common::events(&self.path(""), kind)
     }
 
     /// The step of the newest checkpoint in the ledger.
@@ -65,8 +63,7 @@ impl Place {
 
     /// Steps that the run has recorded.
     fn steps(&self) -> u64 {
-        let records = self.run_folder().and_then(|run| std::fs::read_to_string(run.join("steps.jsonl")).ok());
-        records.unwrap_or_default().matches('\n').count() as u64
+        self.run_folder().map_or(0, |run| common::records(&run).len() as u64)
     }
 
     fn last_checkpoint(&self) -> Snapshot {
@@ -154,31 +151,65 @@ fn a_run_stops_before_its_slurm_job_ends() {
     assert!(place.steps() > 0 && place.checkpoint() == place.steps());
     // three seconds are too few to begin anything
     let short = ["run", "asked.rhai", "-p", "z_end=47"];
-    assert!(within(3, &short, 75).contains("stopped by the end of the Slurm job"));
+    let text = within(3, &short, 9);
+    assert!(
+        text.contains("stopped by the end of the Slurm job (SLURM_JOB_END_TIME) before anything was saved"),
+        "{text}"
+    );
     let text = within(3, &[&short[..], &["--walltime", "none"]].concat(), 0);
     assert!(!text.contains("Slurm"), "{text}");
     let text = within(3, &[&short[..], &["--walltime", "1h"]].concat(), 0);
     assert!(text.contains(", within 1h\n"), "{text}");
 }
 
-/// A stage that saves nothing is cut short, by a signal as by the wall time, with the same exit code.
+/// A stage that saves nothing is cut short, by a signal as by the wall time: that would be the same the next time.
 #[test]
 fn a_stage_with_nothing_to_save_is_cut_short() {
     let place = Place::new(SLOW);
     let started = Instant::now();
-    let text = place.ends(&["run", "asked.rhai", "--walltime", "10s"], 75);
+    let text = place.ends(&["run", "asked.rhai", "--walltime", "10s"], 9);
     assert!((6.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
-    assert!(text.contains("cut short") && text.contains("stopped by the wall time of 10s; `comove resume"), "{text}");
+    for part in ["cut short", "stopped by the wall time of 10s before anything was saved (force_test-", "--walltime or"]
+    {
+        assert!(text.contains(part), "not {part:?}: {text}");
+    }
     assert!(place.ends(&["status", "asked"], 0).contains("stopped by the wall time of 10s"));
     let page = || std::fs::read_to_string(place.path("report.html")).unwrap();
     assert!(page().contains("Stopped by the wall time of 10s") && page().contains("<span>resume</span>"), "{}", page());
 
     let mut slow = place.command(&["resume", "asked"]).spawn().unwrap();
     until("it computes", &mut slow, || place.events("stage_started").len() == 2);
+    // it is asked before its pair, and not again
+    std::thread::sleep(Duration::from_secs(1));
     assert!(Command::new("kill").args(["-TERM", &slow.id().to_string()]).status().unwrap().success());
     let started = Instant::now();
     let text = said(&slow.wait_with_output().unwrap(), 75);
     assert!((4.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
     assert!(text.contains("stopped by SIGTERM; `comove resume asked` continues"), "{text}");
     assert!(page().contains("Stopped by SIGTERM"), "{}", page());
+}
+
+/// A limit within which no step can be saved, here as a closure takes the time, is named with what a step takes.
+#[test]
+fn a_limit_too_short_for_a_step_is_no_reason_to_go_on() {
+    let hook =
+        "refine: density_above(1.4), stop_when: |step| { let n = 0; loop { n += 1; if n < 0 { return true; } } }";
+    let place = Place::new(&RECIPE.replace("refine: density_above(1.4)", hook));
+    place.ends(&["run", "asked.rhai", "--only", "ic_gaussian"], 0);
+    let text = place.ends(&["run", "asked.rhai", "--walltime", "8s"], 9);
+    let run = place.run_folder().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+    let step = format!("before anything was saved (the last step of {run} took ");
+    assert!(text.contains(&step) && text.contains("give it more, with --walltime or sbatch --time"), "{text}");
+    assert_eq!((place.steps(), place.checkpoint()), (1, 0));
+}
+
+/// A test of very many pairs hears a request between two of them.
+#[test]
+fn pairs_are_not_all_waited_for() {
+    let place = Place::new(r#"campaign("asked", [force_test(#{ levels: 1, pairs: 100000 })])"#);
+    let mut run = place.command(&["run", "asked.rhai"]).spawn().unwrap();
+    until("it computes", &mut run, || place.events("stage_started").len() == 1);
+    assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    let text = said(&run.wait_with_output().unwrap(), 75);
+    assert!(text.contains("stopped by SIGINT; `comove resume asked`") && !text.contains("cut short"), "{text}");
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use assert_cmd::cargo::cargo_bin;
-use common::said;
+use common::{records, said};
+use comove::stage::evolve::RESULTS_VERSION;
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -78,17 +79,16 @@ fn output(run: &Path) -> PathBuf {
     run.join("output_z20.h5")
 }
 
-fn records(run: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(run.join("steps.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+fn write_records(run: &Path, records: &[Value]) {
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    std::fs::write(run.join("steps.jsonl"), lines).unwrap();
 }
 
 /// Gives the record of a step another hash.
 fn alter(run: &Path, step: usize) {
     let mut records = records(run);
     records[step - 1]["state_hash"] = "0123456789abcdef".into();
-    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
-    std::fs::write(run.join("steps.jsonl"), lines).unwrap();
+    write_records(run, &records);
 }
 
 /// Flips a bit in the middle of a file.
@@ -164,14 +164,14 @@ fn a_restart_is_verified_step_by_step() {
     let mut marked = records(&run);
     let class = Snapshot::read_header(&checkpoint(&run, 8)).unwrap().provenance["device_class"].clone();
     marked[8]["continued_from_device_class"] = class;
-    let lines: String = marked.iter().map(|record| format!("{record}\n")).collect();
-    std::fs::write(run.join("steps.jsonl"), lines).unwrap();
+    write_records(&run, &marked);
     has(&place.verify(&checkpoint(&run, 8), 4), &["step 9 was taken on a device of another class"]);
     let ledger = place.0.path().join("x/ledger.jsonl");
     let text = std::fs::read_to_string(&ledger).unwrap();
-    let older = text.replace("\"results_version\":5", "\"results_version\":4");
-    std::fs::write(&ledger, older).unwrap();
-    has(&place.verify(&checkpoint(&run, 8), 4), &["begun by version 4 of evolve"]);
+    let [now, before] = [RESULTS_VERSION, RESULTS_VERSION - 1].map(|version| format!("\"results_version\":{version}"));
+    std::fs::write(&ledger, text.replace(&now, &before)).unwrap();
+    let begun = format!("begun by version {} of evolve", RESULTS_VERSION - 1);
+    has(&place.verify(&checkpoint(&run, 8), 4), &[&begun]);
 }
 
 /// What steered a run is in its records: its closure is not asked again.
@@ -234,10 +234,10 @@ fn runs_are_compared_step_by_step() {
         &["parameters: no difference", "steps: 9 agree; step 10 is the first", "→ 0123456789abcdef", " in both"],
     );
     has(&text, &["groups: not compared, ", "comes to another state than it has recorded at step 10"]);
-    let damaged = format!("{}{{\"step\": 5}}\n", std::fs::read_to_string(y.join("steps.jsonl")).unwrap());
-    let line = damaged.lines().count();
-    std::fs::write(y.join("steps.jsonl"), damaged).unwrap();
-    has(&place.diff(&["x", "y"], 4), &[&format!("line {line} is not the record of a step")]);
+    let mut damaged = records(&y);
+    damaged.push(serde_json::json!({ "step": 5 }));
+    write_records(&y, &damaged);
+    has(&place.diff(&["x", "y"], 4), &[&format!("line {} is damaged", damaged.len())]);
 }
 
 #[test]

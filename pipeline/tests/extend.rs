@@ -4,7 +4,7 @@
 mod common;
 
 use assert_cmd::cargo::cargo_bin;
-use common::text;
+use common::{records, text};
 use comove::campaign::fingerprint::fingerprint;
 use comove::error::PipelineError;
 use comove::ledger::Identity;
@@ -117,9 +117,7 @@ impl Place {
 
     /// The events of that kind, whole lines of the ledger.
     fn events(&self, kind: &str) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.0.path().join("extend/ledger.jsonl")).unwrap_or_default();
-        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.filter(|event| event["event"] == kind).collect()
+        common::events(&self.0.path().join("extend"), kind)
     }
 
     /// Makes the run one of an earlier version, as its ledger tells; returns that version.
@@ -204,10 +202,8 @@ fn assert_as_from_the_start(place: &Place, z_end: f64, at_z: &str, measured_befo
     for file in files(&direct.evolve(), "output_") {
         assert!(content(&place.evolve().join(base(&file))) == content(&file), "{} differs", base(&file));
     }
-    let hashes = |place: &Place| {
-        let text = std::fs::read_to_string(place.evolve().join("steps.jsonl")).unwrap();
-        text.lines().map(|line| json_of(line)["state_hash"].clone()).collect::<Vec<_>>()
-    };
+    let hashes =
+        |place: &Place| records(&place.evolve()).iter().map(|record| record["state_hash"].clone()).collect::<Vec<_>>();
     let (here, there) = (hashes(place), hashes(&direct));
     assert_eq!(here[..there.len()], there[..]);
     for name in ["last", "all"] {
@@ -217,10 +213,6 @@ fn assert_as_from_the_start(place: &Place, z_end: f64, at_z: &str, measured_befo
             here.iter().filter(|(stage, _)| !measured_before.contains(stage)).map(|(_, r)| r).collect();
         assert_eq!(new, [result], "{name}");
     }
-}
-
-fn json_of(line: &str) -> Value {
-    serde_json::from_str(line).unwrap()
 }
 
 fn measured(place: &Place) -> Vec<String> {

@@ -62,7 +62,7 @@ impl Place {
 
     /// The lines of a file of the run.
     fn lines(&self, file: &str) -> Vec<Value> {
-        self.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        common::lines(&self.evolve().join(file))
     }
 
     /// Number, steering and bits of every step.
@@ -72,9 +72,7 @@ impl Place {
     }
 
     fn events(&self, kind: &str) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.0.path().join("r/ledger.jsonl")).unwrap_or_default();
-        let events = ledger.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.filter(|event| event["event"] == kind).collect()
+        common::events(&self.0.path().join("r"), kind)
     }
 
     /// What was measured last.
@@ -172,6 +170,47 @@ fn a_stop_rule_may_be_changed() {
     // the first one again: nothing is left to do
     assert_eq!(said(&place.run(&rule(35)), 0).matches("done before").count(), 3);
     assert_eq!(place.stages("evolve-").len(), 1);
+}
+
+/// What a damaged record says is not known: neither is whether the rule is met by it.
+#[test]
+fn a_stop_rule_is_not_taken_to_have_passed_a_damaged_record() {
+    let place = Place::new();
+    said(&place.run("stop_when: |step| step.step == 9,"), 0);
+    let path = place.evolve().join("steps.jsonl");
+    let mut lines: Vec<String> = place.read("steps.jsonl").lines().map(|line| format!("{line}\n")).collect();
+    lines[2].replace_range(..10, "");
+    std::fs::write(&path, lines.concat()).unwrap();
+    let refused = said(&place.run("stop_when: |step| step.step == 3 || step.step == 9,"), 4);
+    assert!(refused.contains("steps.jsonl: line 3 is damaged") && refused.contains("--force"), "{refused}");
+    assert_eq!(place.read("steps.jsonl"), lines.concat(), "it may still be mended");
+    // what was found before stands, and so do the results
+    said(&place.run("stop_when: |step| step.step == 9,"), 0);
+}
+
+/// An analysis of an output that the run does not come to any more is shown with the reason, and so are the others.
+#[test]
+fn an_output_beyond_the_stop_rule_is_lacking() {
+    let place = Place::new();
+    said(&place.run("stop_when: |step| step.z < 35,"), 0);
+    let beyond = "stop_when: |step| step.z < 35 }); const EARLY = measure(\"early\", RUN, #{ at_z: 40 }, |s| s.redshift); \
+                  const LATE = measure(\"late\", RUN, #{ at_z: 30 }, |s| s.redshift); #{";
+    let text = recipe(beyond).replace("#{\ncheckpoints: #{ every_minutes: 0, keep: 2 } });", "#{};");
+    let text = text.replace("campaign(\"r\", [", "campaign(\"r\", [EARLY, LATE, ");
+    std::fs::write(place.0.path().join("r.rhai"), text).unwrap();
+    let comove = |verb: &str| {
+        let mut command = Command::new(cargo_bin("comove"));
+        command.current_dir(place.0.path()).args([verb, "r.rhai"]).output().unwrap()
+    };
+    let plan = said(&comove("plan"), 0);
+    let late = "cannot be done: r/evolve-";
+    let reason = "no output at z = 30; there are ";
+    for part in
+        [late, reason, "; stage 2 was ended by its stop rule after step", "Measured: early: ", "Measured: all: "]
+    {
+        assert!(plan.contains(part), "not {part:?}: {plan}");
+    }
+    assert!(said(&comove("run"), 4).contains("no output at z = 30"));
 }
 
 #[test]

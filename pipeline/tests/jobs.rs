@@ -55,12 +55,11 @@ impl Place {
     }
 
     fn events(&self, kind: &str) -> Vec<Value> {
-        self.ledger().into_iter().filter(|event| event["event"] == kind).collect()
+        common::events(&self.path(""), kind)
     }
 
     fn ledger(&self) -> Vec<Value> {
-        let ledger = std::fs::read_to_string(self.path("ledger.jsonl")).unwrap_or_default();
-        ledger.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        common::lines(&self.path("ledger.jsonl"))
     }
 
     /// The folders of stages whose names start so.
@@ -107,8 +106,8 @@ impl Place {
     /// Steps that each run has recorded, by its folder.
     fn steps(&self) -> BTreeMap<PathBuf, u64> {
         let count = |run: PathBuf| {
-            let records = std::fs::read_to_string(run.join("steps.jsonl")).unwrap_or_default();
-            (run, records.matches('\n').count() as u64)
+            let steps = common::records(&run).len() as u64;
+            (run, steps)
         };
         self.stages("evolve-").into_iter().map(count).collect()
     }

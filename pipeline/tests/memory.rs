@@ -36,8 +36,7 @@ fn run_of(campaign: &Path) -> PathBuf {
 
 /// The records of a campaign's run.
 fn records(campaign: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(run_of(campaign).join("steps.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    common::records(&run_of(campaign))
 }
 
 fn hashes(campaign: &Path) -> Vec<String> {

@@ -6,7 +6,7 @@ use assert_cmd::cargo::cargo_bin;
 use common::said;
 use std::process::Command;
 
-/// Two seeds, each with a picture; NAMED is the name of the first seed's run.
+/// Two seeds, each with a picture, and a table of both; NAMED is the name of the first seed's run.
 const RECIPE: &str = r#"
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
 let runs = [];
@@ -15,7 +15,7 @@ for seed in [1, 2] {
     if seed == 1 { options += NAMED; }
     runs.push(evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed }), options));
 }
-campaign("sweep", runs.map(|run| slice(run, #{ pixels: 16 })))
+campaign("sweep", runs.map(|run| slice(run, #{ pixels: 16 })) + [refinement_ratio(runs)])
 "#;
 
 struct Place(tempfile::TempDir);
@@ -52,6 +52,9 @@ fn stages_of_a_sweep_are_told_apart_everywhere() {
         assert!(run.contains(&format!("{name} (")), "the log lacks {name}: {run}");
         assert!(place.report().contains(&format!("<h2>{name}</h2>")), "the report lacks {name}");
     }
+    for caption in ["The run, seed 1", "The run, seed 2"].map(|run| format!("<figcaption>{run}</figcaption>")) {
+        assert!(place.report().contains(&caption), "the levels of which run: {caption}");
+    }
     assert!(run.contains("The run, seed 2: wrote output_z40.h5"), "lines begin with their stage: {run}");
 }
 
@@ -62,7 +65,7 @@ fn a_name_decides_nothing_and_is_understood() {
     place.ends(&["run", "sweep.rhai"], 0);
     place.recipe(r#"#{ name: "seed 1, 16³" }"#);
     let again = place.ends(&["run", "sweep.rhai"], 0);
-    assert_eq!(again.matches("done before").count(), 6, "{again}");
+    assert_eq!(again.matches("done before").count(), 7, "{again}");
     for name in ["seed 1, 16³", "Slice: density, seed 1, 16³"] {
         assert!(place.report().contains(&format!("<h2>{name}</h2>")), "{name}");
     }

@@ -144,9 +144,8 @@ fn a_finished_campaign_says_what_made_it() {
         folded.contains("const BROKEN = param") && !page.split_once("<details>").unwrap().0.contains("const BROKEN")
     );
     // every file that a stage has left is there with the digest that it has
-    let ledger = std::fs::read_to_string(place.path("ledger.jsonl")).unwrap();
     let mut files = 0;
-    for event in ledger.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
+    for event in common::lines(&place.path("ledger.jsonl")) {
         for made in event["artefacts"]
             .as_array()
             .into_iter()
@@ -168,8 +167,7 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
         place.command(&["run", "page.rhai", "-p", "z_end=10", "-p", "cells=32", "--threads", "1"]).spawn().unwrap();
     let steps = |at_least: usize| {
         let folders = std::fs::read_dir(place.path("")).into_iter().flatten().flatten();
-        let records = folders.filter_map(|folder| std::fs::read_to_string(folder.path().join("steps.jsonl")).ok());
-        records.map(|text| text.lines().count()).sum::<usize>() >= at_least
+        folders.map(|folder| common::records(&folder.path()).len()).sum::<usize>() >= at_least
     };
     until("it steps", &mut child, || steps(3));
     // seen from outside while it goes on

@@ -39,8 +39,7 @@ impl Place {
     /// The records of the run's steps.
     fn steps(&self) -> Vec<Value> {
         let folders = std::fs::read_dir(self.path("")).into_iter().flatten().flatten();
-        let records = folders.filter_map(|folder| std::fs::read_to_string(folder.path().join("steps.jsonl")).ok());
-        records.flat_map(|text| text.lines().flat_map(serde_json::from_str).collect::<Vec<_>>()).collect()
+        folders.flat_map(|folder| common::records(&folder.path())).collect()
     }
 }
 
@@ -78,11 +77,7 @@ fn json_says_all_that_happens() {
     let stdout = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (steps, events): (Vec<&Value>, Vec<&Value>) = lines.iter().partition(|line| line["event"] == "step");
-    let ledger = std::fs::read_to_string(place.path("ledger.jsonl")).unwrap();
-    assert_eq!(
-        events,
-        ledger.lines().map(|l| serde_json::from_str(l).unwrap()).collect::<Vec<Value>>().iter().collect::<Vec<_>>()
-    );
+    assert_eq!(events, common::lines(&place.path("ledger.jsonl")).iter().collect::<Vec<_>>());
     assert_eq!(steps.iter().map(|step| &step["record"]).collect::<Vec<_>>(), place.steps().iter().collect::<Vec<_>>());
     let run = events.iter().find(|event| event["kind"] == "evolve").unwrap();
     assert_eq!((&run["name"], steps.len() > 2), (&"The run".into(), true));

@@ -219,6 +219,9 @@ pub struct StepRecord {
     pub dt: f64,
     /// What set Δt.
     pub limit: StepLimit,
+    /// Δt of one sweep that the gas alone would have allowed at the start of the step; left out where it stood still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gas_dt: Option<f64>,
     /// Groups of each level after the step.
     pub groups: Vec<usize>,
     /// Fraction of the box that each level covers.

@@ -13,7 +13,7 @@ use crate::snapshot::{Role, Snapshot, SnapshotHeader};
 use crate::state::State;
 use crate::steering::Steering;
 use crate::step::{Physics, step};
-use crate::time_step;
+use crate::time_step::{self, Choice};
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::{Device, Real, gravity_kick, state_hash};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub(crate) struct Run<T> {
     restart: Restart,
     sums: LeafSums,
     /// Δt of the next step once chosen, and the seconds that took.
-    chosen: Option<(f64, StepLimit)>,
+    chosen: Option<Choice>,
     choosing: f64,
     header: SnapshotHeader,
     timing: Timing,
@@ -154,12 +154,15 @@ impl<T: Real> Run<T> {
     }
 
     /// The next unclipped step.
-    fn choose(&mut self) -> (f64, StepLimit) {
+    fn choose(&mut self) -> Choice {
         if self.chosen.is_none() {
             let started = Instant::now();
             let free = time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration);
-            let steered = self.restart.steering.dt_max.filter(|dt_max| *dt_max < free.0);
-            self.chosen = Some(steered.map_or(free, |dt_max| (dt_max, StepLimit::Steered)));
+            let steered = self.restart.steering.dt_max.filter(|dt_max| *dt_max < free.dt);
+            self.chosen = Some(match steered {
+                Some(dt) => Choice { dt, limit: StepLimit::Steered, ..free },
+                None => free,
+            });
             self.choosing = started.elapsed().as_secs_f64();
         }
         self.chosen.clone().expect("just chosen")
@@ -188,14 +191,14 @@ impl<T: Real> Run<T> {
 
     /// See [`crate::Simulation::next`].
     pub(crate) fn next(&mut self) -> f64 {
-        let (dt, _) = self.choose();
+        let dt = self.choose().dt;
         self.clock.interval(dt).end.now()
     }
 
     /// See [`crate::Simulation::step`].
     pub(crate) fn step(&mut self) -> Result<StepRecord, SimError> {
         let started = Instant::now();
-        let (dt, limit) = self.choose();
+        let choice = self.choose();
         // without refinement there is always room for the step
         let may_go_back = self.physics.parameters.retries > 0 || self.physics.parameters.max_level > 0;
         let mut saving = 0.0;
@@ -204,7 +207,7 @@ impl<T: Real> Run<T> {
             saving = started.elapsed().as_secs_f64();
         }
         let before = (self.clock, self.step, self.restart.clone(), self.sums, self.chosen.clone());
-        let record = self.take_step(dt, limit, started, saving);
+        let record = self.take_step(choice, started, saving);
         // a tree that does not fit may be asked for in the middle of the step: no place to go on from
         if may_go_back && record.as_ref().is_err_and(SimError::lacks_room) {
             self.state.restore()?;
@@ -213,9 +216,9 @@ impl<T: Real> Run<T> {
         record
     }
 
-    /// Takes a step of Δt, the state being saved.
-    fn take_step(&mut self, dt: f64, limit: StepLimit, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
-        let interval = self.clock.interval(dt);
+    /// Takes the chosen step, the state being saved.
+    fn take_step(&mut self, choice: Choice, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
+        let interval = self.clock.interval(choice.dt);
         let Advance { mut book, dt, retries, patience } = self.advance(&interval)?;
         let ladder = book.ladder(self.leaf_cells(), retries);
         let cold_fraction = book.cold_cells() as f64 / self.leaf_cells();
@@ -241,7 +244,8 @@ impl<T: Real> Run<T> {
             z: self.clock.redshift(),
             time: self.clock.time,
             dt,
-            limit,
+            limit: choice.limit,
+            gas_dt: Some(choice.gas_dt).filter(|dt| dt.is_finite()),
             groups: self.groups(),
             volume_fractions: self.state.tree.volume_fractions(),
             cell_updates: book.cell_updates,

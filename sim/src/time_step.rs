@@ -14,6 +14,17 @@ pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usi
     signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos)
 }
 
+/// A choice of Δt.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Δt of one sweep.
+    pub dt: f64,
+    /// What limited it.
+    pub limit: StepLimit,
+    /// What the gas alone would have allowed, its signals and its acceleration; infinite where it stands still.
+    pub gas_dt: f64,
+}
+
 /// Δt of one sweep, and what limited it.
 ///
 /// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond the box;
@@ -26,9 +37,9 @@ pub fn choose<T: Real>(
     physics: &Physics<T>,
     clock: &Clock,
     acceleration: Option<Acceleration>,
-) -> (f64, StepLimit) {
+) -> Choice {
     let parameters = &physics.parameters;
-    let mut best = (clock.expansion_limit(parameters.max_delta_a), StepLimit::Expansion);
+    let mut best = (f64::INFINITY, StepLimit::Expansion);
     if let Some(a) = acceleration {
         let dt = 0.5 * parameters.gravity_courant * a.time;
         if dt < best.0 {
@@ -54,5 +65,10 @@ pub fn choose<T: Real>(
             }
         }
     }
-    best
+    let (gas_dt, limit) = best;
+    let expansion = clock.expansion_limit(parameters.max_delta_a);
+    if expansion <= gas_dt {
+        return Choice { dt: expansion, limit: StepLimit::Expansion, gas_dt };
+    }
+    Choice { dt: gas_dt, limit, gas_dt }
 }

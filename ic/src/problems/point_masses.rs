@@ -120,20 +120,30 @@ struct Force {
 
 impl PointMasses {
     /// Measures the forces with `levels` refinement levels and without, with the solver of `parameters` (its precision,
-    /// `group_solver`, `sor_tolerance`, `sibling_steps`, `mass_sheet` and `flag_buffer`; the rest is not used).
+    /// `group_solver`, `sor_tolerance`, `sibling_steps`, `mass_sheet` and `flag_buffer`; the rest is not used). `None` if
+    /// `is_over`, which is asked before each pair, has said so.
     ///
     /// # Errors
     /// [`IcError::Parameter`] for options that make no pairs, [`IcError::Sim`] where the mesh does not fit.
-    pub fn force_test(&self, levels: u8, parameters: &RunParameters) -> Result<ForceTable, IcError> {
+    pub fn force_test(
+        &self,
+        levels: u8,
+        parameters: &RunParameters,
+        is_over: impl Fn() -> bool + Sync,
+    ) -> Result<Option<ForceTable>, IcError> {
         self.check(levels)?;
         parameters.check()?;
         let measure = match parameters.precision {
             Precision::Single => Self::samples::<f32>,
             Precision::Double => Self::samples::<f64>,
         };
-        let samples = self.on_all_cores(|pair, device| measure(self, pair, levels, parameters, device))?;
+        let samples = self.on_all_cores(|pair, device| {
+            let wanted = (!is_over()).then(|| measure(self, pair, levels, parameters, device));
+            wanted.transpose()
+        })?;
+        let Some(samples) = samples else { return Ok(None) };
         let bins = (0..self.bins).filter_map(|bin| self.bin(bin, &samples)).collect();
-        Ok(ForceTable { levels, samples, bins })
+        Ok(Some(ForceTable { levels, samples, bins }))
     }
 
     /// Bytes that this takes, about.
@@ -142,23 +152,23 @@ impl PointMasses {
         mesh * cores().min(self.pairs) as f64 + BYTES_PER_PAIR * self.pairs as f64
     }
 
-    /// Both samples of every pair in order, by a thread for each core with a device of its own: a mesh around two masses
-    /// is too small to share.
+    /// Both samples of every pair in order, `None` if one is; by a thread for each core with a device of its own: a mesh
+    /// around two masses is too small to share.
     fn on_all_cores(
         &self,
-        measure: impl Fn(&Pair, &Device) -> Result<[ForceSample; 2], SimError> + Sync,
-    ) -> Result<Vec<ForceSample>, SimError> {
+        measure: impl Fn(&Pair, &Device) -> Result<Option<[ForceSample; 2]>, SimError> + Sync,
+    ) -> Result<Option<Vec<ForceSample>>, SimError> {
         let pairs = self.draw();
         let share = &|pairs: &[Pair]| {
             let device = Device::cpu(1)?;
-            pairs.iter().map(|pair| measure(pair, &device)).collect::<Result<Vec<_>, SimError>>()
+            pairs.iter().map(|pair| measure(pair, &device)).collect::<Result<Option<Vec<_>>, SimError>>()
         };
-        let shares: Result<Vec<_>, SimError> = std::thread::scope(|scope| {
+        let shares: Result<Option<Vec<_>>, SimError> = std::thread::scope(|scope| {
             let chunks = pairs.chunks(pairs.len().div_ceil(cores()));
             let threads: Vec<_> = chunks.map(|pairs| scope.spawn(move || share(pairs))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic in a measurement")).collect()
         });
-        Ok(shares?.into_iter().flatten().flatten().collect())
+        Ok(shares?.map(|shares| shares.into_iter().flatten().flatten().collect()))
     }
 
     fn check(&self, levels: u8) -> Result<(), IcError> {
@@ -273,6 +283,10 @@ fn cores() -> usize {
 mod tests {
     use super::*;
 
+    fn measured(test: &PointMasses, levels: u8, parameters: &RunParameters) -> ForceTable {
+        test.force_test(levels, parameters, || false).unwrap().expect("nobody stops it")
+    }
+
     /// Largest deviation of a bin's mean from 1 and largest scatter.
     fn worst(table: &ForceTable) -> [f64; 2] {
         let largest = |f: fn(&ForceBin) -> f64| table.bins.iter().map(f).fold(0.0, f64::max);
@@ -285,10 +299,10 @@ mod tests {
     fn two_levels_have_the_forces_of_the_root_level() {
         let test = PointMasses { pairs: 24, bins: 3, ..PointMasses::default() };
         let double = RunParameters { precision: Precision::Double, flag_buffer: 0, ..RunParameters::default() };
-        let [mean, rms] = worst(&test.force_test(2, &double).unwrap());
+        let [mean, rms] = worst(&measured(&test, 2, &double));
         assert!(mean < 5e-3 && rms < 1e-2, "{mean:e} {rms:e}");
         let uncorrected = RunParameters { sibling_steps: [0; 3], mass_sheet: false, ..double };
-        let [far_mean, far_rms] = worst(&test.force_test(2, &uncorrected).unwrap());
+        let [far_mean, far_rms] = worst(&measured(&test, 2, &uncorrected));
         assert!(far_mean > 3.0 * mean && far_rms > 3.0 * rms, "{far_mean:e} {far_rms:e}");
     }
 
@@ -297,7 +311,7 @@ mod tests {
     fn the_root_level_has_newtons_forces() {
         let test = PointMasses { pairs: 24, ..PointMasses::default() };
         let double = RunParameters { precision: Precision::Double, ..RunParameters::default() };
-        for sample in test.force_test(0, &double).unwrap().samples {
+        for sample in measured(&test, 0, &double).samples {
             assert!(sample.to_root == 1.0 && sample.felt_to_root == 1.0);
             let newton = sample.to_newton;
             assert!(sample.separation < 3.0 || (newton - 1.0).abs() < 0.065, "{sample:?}");
@@ -307,8 +321,9 @@ mod tests {
 
     #[test]
     fn options_that_make_no_pairs_are_refused() {
-        let with_levels =
-            |test: PointMasses, levels| test.force_test(levels, &RunParameters::default()).unwrap_err().to_string();
+        let with_levels = |test: PointMasses, levels| {
+            test.force_test(levels, &RunParameters::default(), || false).unwrap_err().to_string()
+        };
         let refusal = |test| with_levels(test, 1);
         let far = refusal(PointMasses { separations: [0.3, 20.0], ..PointMasses::default() });
         assert_eq!(far, "separations = [0.3, 20.0]: must rise from above 0 to at most 16, half the root level");

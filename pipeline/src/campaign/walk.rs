@@ -1,7 +1,7 @@
 //! One walk over a campaign, stage by stage: what each reads, its fingerprint, its history, and what it has left. Whatever
 //! asks how far a campaign is, or takes it further, goes this way.
 
-use super::deferred::Deferred;
+use super::deferred::{Deferred, own_name};
 use super::fingerprint::fingerprint;
 use super::names::names;
 use super::{Campaign, Node, visit};
@@ -12,6 +12,7 @@ use crate::recipe::RecipeError;
 use crate::stage::result::digest_of_input;
 use crate::stage::{Input, Stage, StageResult};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 
 /// Where a stage comes from: its place in the campaign; of one that is decided on later the path of that decision and its
@@ -160,18 +161,27 @@ impl<'a> Walk<'a> {
         self.results.push(None);
     }
 
-    /// A walk that has looked at every stage.
+    /// A walk that has looked at every stage, and by stage what the results lack that it reads: other stages may go on.
     ///
     /// # Errors
     /// As [`Walk::look`].
-    pub fn through(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Result<Self, PipelineError> {
-        let mut walk = Self::new(campaign, folder).shown(&Progress::on_terminal());
-        let mut n = 0;
+    pub fn through(
+        campaign: &'a Campaign,
+        folder: &FilePath,
+        history: &History,
+    ) -> Result<(Self, BTreeMap<usize, PipelineError>), PipelineError> {
+        let progress = Progress::on_terminal();
+        let (mut walk, mut lacking) = (Self::new(campaign, folder).shown(&progress), BTreeMap::new());
+        let (line, mut n) = (progress.stage(), 0);
         while n < walk.positions().end {
-            walk.look(n, history)?;
+            line.doing(&format!("looking at {} ({} of {})", own_name(walk.stage(n)), n + 1, walk.positions().end));
+            match walk.look(n, history) {
+                Err(error @ PipelineError::Input { .. }) if !walk.reads(n).is_empty() => _ = lacking.insert(n, error),
+                looked => _ = looked?,
+            }
             n += 1;
         }
-        Ok(walk)
+        Ok((walk, lacking))
     }
 
     /// Looks at every stage, those that are decided on the way among them; by stage what hinders looking at it, if anything
@@ -253,7 +263,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The positions of those among them whose results it reads; for the others it has waited to be decided.
-    fn reads(&self, n: usize) -> &[usize] {
+    pub fn reads(&self, n: usize) -> &[usize] {
         match self.nodes[n].decision() {
             Some((_, Deferred::Stage { own, .. })) => &self.inputs[n][..*own],
             _ => &self.inputs[n],
@@ -275,6 +285,16 @@ impl<'a> Walk<'a> {
     /// What it has left, once it has been seen to be done.
     pub fn result(&self, n: usize) -> Option<&StageResult> {
         self.results[n].as_ref()
+    }
+
+    /// The positions of what it needs that was not seen to be done.
+    pub fn missing(&self, n: usize) -> impl Iterator<Item = usize> {
+        self.inputs[n].iter().copied().filter(|&input| self.results[input].is_none())
+    }
+
+    /// What `history` knows of it, once it has been looked at with its inputs there.
+    pub fn known<'h>(&self, n: usize, history: &'h History) -> Option<&'h StageHistory> {
+        self.resolved[n].as_ref().and_then(|resolved| history.stage(&resolved.fingerprint))
     }
 
     /// Whether there was nothing left to do of it when it was looked at.

@@ -69,7 +69,7 @@ impl Item {
 /// Everything in the campaign folder `dir` that belongs to no stage of the campaign. What a stage may still turn out to be,
 /// and what stages read as a file from elsewhere, stays.
 fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Item>, PipelineError> {
-    let walk = Walk::through(campaign, dir, history)?;
+    let (walk, _) = Walk::through(campaign, dir, history)?;
     let is_like = |n: usize, stage: &StageHistory| match &stage.identity {
         Some(identity) => walk.stage(n).label() == identity.label,
         None => walk.stage(n).kind() == stage.kind,

@@ -60,8 +60,7 @@ impl Explanation<'_> {
                 (vec![format!("decided, from its results: {} stages", further.len())], further)
             }
             (_, None) => {
-                let missing: Vec<usize> =
-                    self.walk.inputs(n).iter().copied().filter(|&input| self.walk.result(input).is_none()).collect();
+                let missing: Vec<usize> = self.walk.missing(n).collect();
                 let numbers: Vec<String> = missing.iter().map(|input| (input + 1).to_string()).collect();
                 let waits = match self.walk.is_undecided(n) {
                     true => format!("decided after {}:", plan::missing(&self.walk, n)),
@@ -70,8 +69,7 @@ impl Explanation<'_> {
                 (vec![waits], missing)
             }
             (standing, Some(resolved)) => {
-                let known = self.history.stage(&resolved.fingerprint);
-                let lines = match known {
+                let lines = match self.walk.known(n, self.history) {
                     Some(known) if standing == Standing::Done => self.done(stage, resolved, known),
                     Some(known) => self.begun(stage, resolved, known),
                     None => self.unknown(stage, resolved),

@@ -21,8 +21,7 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
         Precision::Single => "single",
         Precision::Double => "double",
     };
-    let width = |level: usize| header.box_length / tree.cells(level)[0] as f64;
-    let [x, y, z] = tree.cells(0).map(|n| n as f64 * width(0));
+    let [x, y, z] = header.box_lengths(&tree);
     let lengths = if x == y && y == z { x.to_string() } else { format!("{x} × {y} × {z}") };
     print(&format!("  box {lengths} {length}, {precision} precision"));
     if let Some(c) = header.cosmology {
@@ -34,7 +33,7 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
     }
     let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
     for (level, (fraction, leaves)) in shares {
-        let width = width(level);
+        let width = header.cell_width(&tree, level);
         print(&format!("  level {level}: cells of {width} {length}, {:.4} of the box, {leaves} leaf cells", fraction));
     }
     for (name, value) in header.provenance.as_object().into_iter().flatten() {

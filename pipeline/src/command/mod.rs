@@ -18,8 +18,9 @@ mod verify_restart;
 use crate::cli::{Cli, Command};
 use crate::error::PipelineError;
 use crate::folder::{CampaignFolder, Manifest};
-use crate::ledger::{History, history};
+use crate::ledger::{History, StageHistory, history};
 use crate::recipe::{self, Recipe, Source};
+use crate::stage::Stage;
 use crate::trial;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -121,6 +122,12 @@ fn happened(dir: &Path) -> Result<History, PipelineError> {
 /// The campaign folder: as given, or the recipe's default.
 fn directory(dir: Option<PathBuf>, recipe: &Path) -> PathBuf {
     dir.unwrap_or_else(|| CampaignFolder::default_for(recipe))
+}
+
+/// What is said of a stage that is done.
+fn done(stage: &dyn Stage, known: Option<&StageHistory>) -> String {
+    let stop = stage.as_run().zip(known).and_then(|(run, known)| run.stop(known));
+    stop.map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"))
 }
 
 /// Prints a line to the standard output; a reader that has gone away (`| head`) is no error.

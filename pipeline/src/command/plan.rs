@@ -1,9 +1,10 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{print, standing};
+use super::{done, print, standing};
 use crate::campaign::deferred::own_name;
 use crate::campaign::{Standing, Walk};
 use crate::cli;
+use crate::cost::{self, Cost, Left, Planned, Predictor};
 use crate::error::PipelineError;
 use crate::ledger::{History, StageHistory};
 use crate::progress::Progress;
@@ -12,49 +13,134 @@ use crate::stage::{Input, Memory, Stage};
 use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::{Octree, Snapshot};
+use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 
 /// Prints the plan.
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let cli::Recipe { recipe, parameters } = arguments.recipe;
     let (recipe, dir, history) = standing(&recipe, parameters, arguments.dir)?;
-    print(&format!("campaign \"{}\" in {}", recipe.campaign.name, dir.display()));
-    lines(&recipe, &history, &dir)?.iter().for_each(|line| print(&line.text));
+    let device = Device::from_name(&arguments.device, arguments.threads)?;
+    let mut predictor = Predictor::new(&dir, &history, arguments.like.as_deref(), &device)?;
+    let name = &recipe.campaign.name;
+    if !arguments.json {
+        print(&format!("campaign \"{name}\" in {}", dir.display()));
+    }
+    let lines = lines(&recipe, &history, &dir, Some(&mut predictor))?;
+    let left = Total::of(&lines);
+    if arguments.json {
+        let plan = json!({ "campaign": name, "folder": dir, "device": device.name(), "stages": lines, "left": left });
+        print(&plan.to_string());
+        return Ok(());
+    }
+    lines.iter().for_each(|line| print(&line.text()));
+    left.into_iter().for_each(|left| print(&left.text(&device)));
     Ok(())
 }
 
 /// A stage in a plan.
+#[derive(Serialize)]
 pub(super) struct Line {
-    /// What it is and whether it is done, for the terminal.
-    pub(super) text: String,
+    /// Its number, from 1.
+    number: usize,
+    /// What it is called.
+    name: String,
+    /// Its kind.
+    kind: &'static str,
+    /// Where it stands, in words.
+    state: String,
+    /// What it is to do, in words.
+    describes: String,
     /// Whether there is nothing left to do.
     pub(super) done: bool,
+    /// What it will take, if that is asked for.
+    cost: Option<Cost>,
 }
 
-/// One entry a stage of the campaign in `folder`, which need not be there.
-pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result<Vec<Line>, PipelineError> {
+impl Line {
+    /// What it is and whether it is done, for the terminal.
+    pub(super) fn text(&self) -> String {
+        let Self { number, name, kind, state, describes, cost, .. } = self;
+        let cost = cost.as_ref().filter(|cost| !cost.is_little()).map(Cost::to_string);
+        let cost = cost.map(|cost| format!("\n     expected: {cost}")).unwrap_or_default();
+        format!("{number:>3}  {kind:<16} {state}\n     {name}: {describes}{cost}")
+    }
+}
+
+/// What is left to do in all.
+#[derive(Serialize)]
+struct Total {
+    /// Seconds of the stages of which they are known, one after another.
+    seconds: f64,
+    /// Bytes of the files that they leave.
+    disk_bytes: f64,
+    /// Stages of which nothing is known.
+    unknown: usize,
+    /// Whether one of them is predicted without records of a run like it.
+    is_guess: bool,
+}
+
+impl Total {
+    fn of(lines: &[Line]) -> Option<Self> {
+        let costs = || lines.iter().filter(|line| !line.done).filter_map(|line| line.cost.as_ref());
+        costs().next()?;
+        Some(Self {
+            seconds: costs().filter_map(|cost| cost.seconds).sum(),
+            disk_bytes: costs().map(|cost| cost.disk_bytes).sum(),
+            unknown: costs().filter(|cost| cost.seconds.is_none()).count(),
+            is_guess: costs().any(|cost| cost.is_guess),
+        })
+    }
+
+    fn text(&self, device: &Device) -> String {
+        let Self { seconds, disk_bytes, unknown, is_guess } = self;
+        let mut text = format!(
+            "left to do: about {} one stage after another on {}, {} on disk",
+            cost::time(*seconds),
+            device.name(),
+            cost::bytes(*disk_bytes)
+        );
+        if *unknown > 0 {
+            text += &format!("; and {unknown} stages of which nothing is known yet");
+        }
+        if *is_guess {
+            text += "; a first guess, for want of records of a run like these (--like names a campaign that has some)";
+        }
+        text
+    }
+}
+
+/// One entry a stage of the campaign in `folder`, which need not be there; with what each will take if somebody predicts.
+pub(super) fn lines(
+    recipe: &Recipe,
+    history: &History,
+    folder: &Path,
+    mut predictor: Option<&mut Predictor<'_>>,
+) -> Result<Vec<Line>, PipelineError> {
     let (device, progress) = (Device::cpu(1)?, Progress::on_terminal());
     // names are known once all stages are
-    let walk = Walk::through(&recipe.campaign, folder, history)?;
-    let line = |n: usize| {
+    let (walk, lacking) = Walk::through(&recipe.campaign, folder, history)?;
+    let mut left: Vec<Option<Left>> = walk.positions().map(|n| walk.result(n).map(Left::of)).collect();
+    let mut lines = Vec::new();
+    for n in walk.positions() {
         let (stage, standing) = (walk.stage(n), walk.standing(n));
-        let mut begun = None;
+        let (mut from, mut known, mut own) = (None, None, None);
         let state = match (standing, walk.resolved(n)) {
             (_, Some(resolved)) => {
-                let known = history.stage(&resolved.fingerprint);
-                let own = folder.join(&resolved.folder);
-                let from = if standing == Standing::Done {
-                    None
-                } else {
-                    goes_on_from(stage, &own, known, &resolved.inputs, &progress)
-                };
+                known = history.stage(&resolved.fingerprint);
+                let path = folder.join(&resolved.folder);
+                if standing != Standing::Done {
+                    from = goes_on_from(stage, &path, known, &resolved.inputs, &progress);
+                }
+                own = Some(path);
                 let state = state_of(stage, known, standing, from.as_ref());
-                begun = from.and_then(octree);
                 let older = resolved.older.as_ref().map(|older| format!("; {}", older.advice(stage)));
                 format!("{state} ({}){}", resolved.folder, older.unwrap_or_default())
             }
             (Standing::Given, None) => "given".to_owned(),
             (Standing::Decided, None) => decided(&walk, n),
+            (_, None) if lacking.contains_key(&n) => cannot(&walk, n, &lacking[&n], history),
             (_, None) if walk.is_undecided(n) => format!("decided after {}", missing(&walk, n)),
             (_, None) => {
                 let after: Vec<String> = walk.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
@@ -62,12 +148,25 @@ pub(super) fn lines(recipe: &Recipe, history: &History, folder: &Path) -> Result
             }
         };
         let done = walk.is_done(n);
-        let memory = if done { String::new() } else { memory_of(stage, &device, begun.as_ref()) };
-        let text =
-            format!("{:>3}  {:<16} {state}\n     {}: {}{memory}", n + 1, stage.kind(), walk.name(n), stage.describe());
-        Line { text, done }
-    };
-    Ok(walk.positions().map(line).collect())
+        let tree = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok()).map(|(_, tree)| tree);
+        let there = known.map(|known| stage.snapshots(known)).unwrap_or_default();
+        let cost = predictor.as_deref_mut().filter(|_| !done).map(|predictor| {
+            let inputs: Vec<Option<&Left>> = walk.reads(n).iter().map(|&input| left[input].as_ref()).collect();
+            let (own, from) = (own.as_deref(), from.as_ref());
+            let planned = Planned { stage, folder: own, from, tree: tree.as_ref(), there: &there, inputs: &inputs };
+            let (cost, leaves) = predictor.stage(&planned);
+            left[n] = leaves;
+            cost
+        });
+        let mut describes = stage.describe();
+        // what is expected says it better
+        if !done && cost.as_ref().is_none_or(|cost| cost.device_bytes.is_none()) {
+            let begun = from.as_ref().map(Input::name).zip(tree);
+            describes += &memory_of(stage, &device, begun.as_ref());
+        }
+        lines.push(Line { number: n + 1, name: walk.name(n).into(), kind: stage.kind(), state, describes, done, cost });
+    }
+    Ok(lines)
 }
 
 /// What a stage has decided on, by the numbers of the further stages.
@@ -81,10 +180,19 @@ pub(super) fn decided(walk: &Walk<'_>, n: usize) -> String {
     }
 }
 
+/// Why a stage cannot be done, though what it reads is there: a run may have ended before.
+fn cannot(walk: &Walk<'_>, n: usize, error: &PipelineError, history: &History) -> String {
+    let ended = walk.reads(n).iter().filter_map(|&run| {
+        let stop = walk.stage(run).as_run()?.stop(walk.known(run, history)?)?;
+        Some(format!("; stage {} was ended by its stop rule {stop}", run + 1))
+    });
+    format!("cannot be done: {error}{}", ended.collect::<String>())
+}
+
 /// What a stage that is undecided waits for, by the names that the recipe gives.
 pub(super) fn missing(walk: &Walk<'_>, n: usize) -> String {
-    let missing = walk.inputs(n).iter().filter(|&&input| walk.result(input).is_none());
-    let names: Vec<String> = missing.map(|&input| format!("{} ({})", own_name(walk.stage(input)), input + 1)).collect();
+    let missing = walk.missing(n);
+    let names: Vec<String> = missing.map(|input| format!("{} ({})", own_name(walk.stage(input)), input + 1)).collect();
     names.join(" and ")
 }
 
@@ -98,12 +206,6 @@ pub(super) fn goes_on_from(
 ) -> Option<Input> {
     let candidates = stage.goes_on_from(own, history.unwrap_or(&StageHistory::default()), inputs);
     candidates.into_iter().find(|input| input.is_whole(progress).unwrap_or(false))
-}
-
-/// The octree of a snapshot, and its file's name.
-fn octree(snapshot: Input) -> Option<(String, Octree)> {
-    let (_, tree) = Snapshot::read_tree(&snapshot.path).ok()?;
-    Some((snapshot.name(), tree))
 }
 
 /// What a stage needs, in words; nothing where that is little.
@@ -125,8 +227,7 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
     if standing == Standing::Done {
-        let stop = stage.as_run().and_then(|run| run.stop(history));
-        return stop.map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"));
+        return done(stage, Some(history));
     }
     if stage.as_run().is_some_and(|run| run.missing(history).is_empty() && !run.is_ruled(history)) {
         return "done but for its stop rule, which is asked of its steps".into();

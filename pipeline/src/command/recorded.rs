@@ -5,6 +5,7 @@ use crate::cli::OneDevice;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
+use crate::lines;
 use crate::progress::Progress;
 use crate::stage::evolve::steps;
 use crate::stage::result::digest_of;
@@ -30,6 +31,8 @@ pub(super) struct RecordedRun {
 }
 
 /// The record of a step.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
 pub(super) struct Recorded {
     /// What counts here.
     pub step: Counted,
@@ -48,6 +51,14 @@ pub(super) struct Counted {
     steering: Steering,
     /// The class of device that the run came from, if its process was on another one.
     pub continued_from_device_class: Option<String>,
+}
+
+impl TryFrom<Value> for Recorded {
+    type Error = serde_json::Error;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        Ok(Self { step: Counted::deserialize(&value)?, value })
+    }
 }
 
 impl RecordedRun {
@@ -70,7 +81,9 @@ impl RecordedRun {
         if known.kind != "evolve" {
             return Err(not(&format!("the folder of a stage of the kind {}, not of a run (evolve)", known.kind)));
         }
-        Ok(Self { records: records(folder)?, folder: folder.into(), known, history })
+        let records = lines::read(&folder.join(steps::FILE))?.into_iter();
+        let records = records.map(|record: Recorded| (record.step.step, record)).collect();
+        Ok(Self { records, folder: folder.into(), known, history })
     }
 
     /// The numbers that decide its results, from the ledger.
@@ -118,28 +131,6 @@ impl RecordedRun {
     pub(super) fn last(&self) -> u64 {
         self.records.keys().next_back().copied().unwrap_or(0)
     }
-}
-
-/// The records in a run's folder; a last line that is torn is left out.
-fn records(folder: &Path) -> Result<BTreeMap<u64, Recorded>, PipelineError> {
-    let path = folder.join(steps::FILE);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(PipelineError::io(&path)(error)),
-    };
-    let lines = bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n"));
-    let record = |(n, line): (usize, &[u8])| {
-        let read = || {
-            let value: Value = serde_json::from_slice(line)?;
-            Ok((Counted::deserialize(&value)?, value))
-        };
-        let (step, value) = read().map_err(|e: serde_json::Error| {
-            PipelineError::input(&path, format!("line {} is not the record of a step ({e})", n + 1))
-        })?;
-        Ok((step.step, Recorded { step, value }))
-    };
-    lines.enumerate().map(record).collect()
 }
 
 /// A run on its way again, from a checkpoint.

@@ -1,6 +1,6 @@
 //! `comove status`: how far a campaign is, once or as long as somebody works on it.
 
-use super::{plan, print, stored};
+use super::{done, plan, print, stored};
 use crate::campaign::{Standing, Walk};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -27,11 +27,11 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let holder = Lock::holder(folder.path());
     let (history, _) = history::read(&folder.ledger())?;
     let (recipe, _) = stored(&folder)?;
-    let lines = plan::lines(&recipe, &history, folder.path())?;
+    let lines = plan::lines(&recipe, &history, folder.path(), None)?;
     let to_do = lines.iter().filter(|line| !line.done).count();
     let now = state(holder, &history, lines.len(), to_do);
     print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
-    lines.iter().for_each(|line| print(&line.text));
+    lines.iter().for_each(|line| print(&line.text()));
     Ok(())
 }
 
@@ -82,14 +82,11 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
 
 /// A stage in a line: its number and name, and what it is at.
 fn line(walk: &Walk<'_>, n: usize, hindrance: &Option<PipelineError>, history: &History) -> String {
-    let known = walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
+    let known = walk.known(n, history);
     let state = match (hindrance, walk.standing(n)) {
         (Some(error), _) => error.to_string(),
         (None, Standing::Given) => "given".into(),
-        (None, Standing::Done) => match walk.stage(n).as_run().zip(known).and_then(|(run, known)| run.stop(known)) {
-            Some(stop) => format!("done, ended by its stop rule {stop}"),
-            None => "done".into(),
-        },
+        (None, Standing::Done) => done(walk.stage(n), known),
         (None, Standing::Decided) => plan::decided(walk, n),
         (None, Standing::Waiting) if walk.is_undecided(n) => format!("decided after {}", plan::missing(walk, n)),
         (None, Standing::Waiting) => "waits".into(),

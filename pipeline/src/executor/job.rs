@@ -17,6 +17,8 @@ pub(super) struct Job {
     pub(super) node: Node,
     /// What it is called.
     pub(super) name: String,
+    /// What the stages are called that it reads.
+    pub(super) input_names: Vec<String>,
     /// Where, and with which inputs.
     pub(super) resolved: Resolved,
     /// Where a run computes.
@@ -44,6 +46,7 @@ impl Job {
             folder: folder.clone(),
             fingerprint: &resolved.fingerprint,
             inputs: resolved.inputs.clone(),
+            input_names: &self.input_names,
             files: &resolved.files,
             snapshots: &executor.snapshots,
             device: &self.device,

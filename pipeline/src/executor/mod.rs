@@ -62,7 +62,8 @@ impl Executor<'_> {
     /// Does every stage that is chosen and not done; returns the results of all that are.
     ///
     /// # Errors
-    /// [`PipelineError::Interrupted`] if somebody asked to stop, and why stages failed, after it entered the ledger.
+    /// [`PipelineError::Interrupted`] if somebody asked to stop, [`PipelineError::OutOfTime`], and why stages failed, after it
+    /// entered the ledger.
     ///
     /// # Panics
     /// If a stage does, after the others have ended: a bug.
@@ -96,8 +97,9 @@ impl Executor<'_> {
         if let Some(payload) = panic {
             resume_unwind(payload);
         }
-        let (results, errors) = schedule.outcome();
-        if let Some(by) = errors.iter().find_map(PipelineError::interrupted_by) {
+        let (results, mut errors) = schedule.outcome();
+        if let Some((n, by)) = errors.iter().enumerate().find_map(|(n, error)| Some((n, error.interrupted_by()?))) {
+            errors[n] = self.control.ended(by.clone(), &self.ledger.history());
             self.ledger.append(Event::CampaignInterrupted { by })?;
         }
         match PipelineError::all(errors) {

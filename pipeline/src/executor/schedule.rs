@@ -327,7 +327,8 @@ impl<'a> Schedule<'a> {
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
         let (fingerprint, title) = (resolved.fingerprint.clone(), self.title(n, &resolved));
         let forgets = self.begun.insert(fingerprint.clone()) && self.stages[n].forced;
-        let job = Job { node, name: self.walk.name(n).into(), resolved, device };
+        let input_names = self.walk.reads(n).iter().map(|&input| self.walk.name(input).into()).collect();
+        let job = Job { node, name: self.walk.name(n).into(), input_names, resolved, device };
         let forgotten = if forgets { forget(&job.resolved, self.executor) } else { Ok(()) };
         if let Err(error) = forgotten.and_then(|()| job.begin(self.executor)) {
             self.give_back(place, memory);
@@ -387,8 +388,7 @@ impl<'a> Schedule<'a> {
     /// Whether stage `n` is a run that has written all its outputs.
     fn has_its_outputs(&self, n: usize) -> bool {
         let history = self.executor.ledger.history();
-        let written = self.walk.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint));
-        self.walk.stage(n).as_run().zip(written).is_some_and(|(run, history)| run.has_all(history))
+        self.walk.stage(n).as_run().zip(self.walk.known(n, &history)).is_some_and(|(run, history)| run.has_all(history))
     }
 
     /// How stage `n` is named in the log: for a reader, and by its folder.

@@ -226,3 +226,16 @@ pub enum Event {
     /// Every stage is done.
     CampaignFinished {},
 }
+
+impl Event {
+    /// Whether what happened need not be done again by the next process.
+    pub fn saves(&self) -> bool {
+        matches!(
+            self,
+            Self::SnapshotWritten { .. }
+                | Self::StageFinished { .. }
+                | Self::StopRuleMet { .. }
+                | Self::StopRulePassed { .. }
+        )
+    }
+}

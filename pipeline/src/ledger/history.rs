@@ -34,6 +34,10 @@ pub struct StageHistory {
     pub continued_by: BTreeSet<u32>,
     /// Its place in the order in which stages were begun last.
     pub begun: usize,
+    /// When it was begun last by a process that may still work on it, seconds since 1970.
+    began_at: Option<f64>,
+    /// Seconds that it took from there to its end.
+    pub seconds: Option<f64>,
 }
 
 impl StageHistory {
@@ -72,6 +76,8 @@ pub struct History {
     pub ending: Option<Event>,
     /// The fingerprints of the stages that the last process has begun and not ended.
     pub at_work: BTreeSet<String>,
+    /// Whether the last process has brought anything further: the next one goes on from there.
+    pub has_saved: bool,
     /// Folders that were to be deleted, in case they are still there.
     pub removed: BTreeSet<String>,
     /// The folders of all stages.
@@ -107,10 +113,12 @@ impl History {
         names.find(|name| !self.folders.contains(name)).expect("no other stage has the whole fingerprint")
     }
 
-    /// Takes an event in.
-    pub fn add(&mut self, event: &Event) {
+    /// Takes in an event of this time, seconds since 1970.
+    pub fn add(&mut self, event: &Event, time: f64) {
+        self.has_saved |= event.saves();
         match event {
             Event::CampaignStarted { .. } => {
+                self.has_saved = false;
                 self.earlier.extend(self.start.replace(event.clone()));
                 self.ending = None;
                 self.at_work.clear();
@@ -133,6 +141,7 @@ impl History {
                 // what it made before is made anew
                 stage.artefacts = None;
                 stage.failure = None;
+                (stage.began_at, stage.seconds) = (Some(time), None);
             }
             Event::RunContinued { .. } => {}
             Event::SnapshotWritten { fingerprint, snapshot } => {
@@ -160,6 +169,7 @@ impl History {
                 self.known.extend(artefacts.iter().map(|file| file.digest.clone()));
                 let stage = self.of(fingerprint);
                 stage.artefacts = Some(artefacts.clone());
+                stage.seconds = stage.began_at.take().map(|began| time - began).filter(|seconds| *seconds >= 0.0);
                 stage.failure = None;
                 stage.refused.clear();
                 stage.forced = false;
@@ -225,7 +235,7 @@ pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
             return Err(PipelineError::input(path, reason));
         }
         let entry: Entry = serde_json::from_value(value).map_err(damaged)?;
-        history.add(&entry.event);
+        history.add(&entry.event, entry.unix_time_s);
     }
     Ok((history, whole as u64))
 }
@@ -241,13 +251,16 @@ mod tests {
         for fingerprint in &fingerprints {
             let folder = history.folder_of("slice", fingerprint);
             let kind = "slice".into();
-            history.add(&Event::StageStarted {
-                fingerprint: fingerprint.clone(),
-                folder,
-                kind,
-                name: String::new(),
-                identity: None,
-            });
+            history.add(
+                &Event::StageStarted {
+                    fingerprint: fingerprint.clone(),
+                    folder,
+                    kind,
+                    name: String::new(),
+                    identity: None,
+                },
+                0.0,
+            );
         }
         let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
         assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");
@@ -270,7 +283,7 @@ mod tests {
             Event::StageFinished { fingerprint: fingerprint.clone(), artefacts: vec![file("mesh")] },
             Event::StageRemoved { fingerprint },
         ] {
-            history.add(&event);
+            history.add(&event, 0.0);
         }
         assert!(["tried", "snapshot", "mesh"].into_iter().all(|digest| history.vouches_for(digest)));
         assert!(!history.vouches_for("other"));

@@ -63,7 +63,7 @@ impl Ledger {
         line.push(b'\n');
         let mut state = self.lock();
         state.append(&line, &self.path).map_err(PipelineError::io(&self.path))?;
-        Arc::make_mut(&mut state.history).add(&entry.event);
+        Arc::make_mut(&mut state.history).add(&entry.event, entry.unix_time_s);
         self.feed.line(&line);
         Ok(())
     }

@@ -12,6 +12,8 @@ use comove_sim::parameters::GroupSolver;
 use comove_sim::{Octree, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 /// The pairs and how their forces are solved for.
 #[derive(Clone, Debug)]
@@ -125,10 +127,16 @@ impl Stage for ForceTest {
             mass_sheet,
             ..RunParameters::default()
         };
-        let table: ForceTable = {
+        let asked = OnceLock::new();
+        let is_over = || work.control.stop(Duration::ZERO).map(|by| asked.set(by)).is_some();
+        let table: Option<ForceTable> = {
             let line = work.progress.stage();
             line.doing("pairs");
-            self.masses.force_test(levels, &parameters)?
+            self.masses.force_test(levels, &parameters, is_over)?
+        };
+        let Some(table) = table else {
+            let by = asked.into_inner().expect("somebody has asked");
+            return Err(PipelineError::Interrupted { folder: work.campaign.into(), by });
         };
         let record =
             Measured { masses: &self.masses, options: &self.options, bins: &table.bins, samples: &table.samples };

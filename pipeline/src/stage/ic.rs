@@ -26,6 +26,9 @@ pub const MESH: &str = "initial_condition.h5";
 /// Measured as peak memory at 128³ cells, the program itself included: 60.
 pub const BYTES_PER_CELL: f64 = 60.0;
 
+/// Bytes of a cell in the mesh's file: five fields in double precision.
+const FILE_BYTES_PER_CELL: f64 = 40.0;
+
 /// Cells of a mesh; as a real number, which no product of three counts overflows.
 pub fn volume(cells: [usize; 3]) -> f64 {
     cells.into_iter().map(|n| n as f64).product()
@@ -120,6 +123,11 @@ impl Stage for InitialCondition {
                 )
             }
         }
+    }
+
+    fn mesh_bytes(&self) -> f64 {
+        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
+        FILE_BYTES_PER_CELL * volume(*cells)
     }
 
     fn parameters(&self) -> Value {

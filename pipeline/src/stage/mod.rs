@@ -109,6 +109,11 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
         Memory::default()
     }
 
+    /// Bytes of the mesh that it makes, if it does.
+    fn mesh_bytes(&self) -> f64 {
+        0.0
+    }
+
     /// Whether its history leaves nothing to do. A run whose outputs were extended is not done.
     fn is_done(&self, history: &StageHistory) -> bool {
         history.artefacts.is_some()

@@ -43,8 +43,9 @@ impl Stage for RefinementRatios {
             let ratio = RefinementRatio::from_rows(work.looking_at(inputs).map(row).collect::<Result<_, _>>()?);
             let name = if runs == 1 { "refinement_ratio".into() } else { format!("refinement_ratio_run{}", n + 1) };
             files.extend(work.write_record(&name, &ratio)?);
-            let caption = if runs == 1 { "Levels against redshift".into() } else { format!("Run {}", n + 1) };
-            files.push(work.write_figure(&name, &refinement_figure(&ratio), &mut section)?);
+            let figure = refinement_figure(&ratio);
+            let caption = if runs == 1 { figure.title() } else { &work.input_names[n] };
+            files.push(work.write_figure(&name, &figure, &mut section)?);
             section.record(caption, &ratio.table());
         }
         files.push(work.write_section(&section)?);

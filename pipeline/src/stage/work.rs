@@ -29,6 +29,8 @@ pub struct Work<'a> {
     pub fingerprint: &'a str,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
+    /// What the stages are called that its inputs are of.
+    pub input_names: &'a [String],
     /// The files from outside that it reads, with their digests.
     pub files: &'a [Artefact],
     /// The snapshots in memory.

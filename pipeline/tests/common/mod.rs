@@ -1,8 +1,10 @@
-//! What a program said, and waiting for what it does.
+//! What a program said and has written down, and waiting for what it does.
 #![allow(dead_code)]
 
 pub(crate) mod fuzz;
 
+use serde_json::Value;
+use std::path::Path;
 use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,21 @@ pub(crate) fn said(output: &Output, code: i32) -> String {
     let text = text(output);
     assert_eq!(output.status.code(), Some(code), "{text}");
     text
+}
+
+/// The whole lines of a file of one JSON object a line; none if it is not there.
+pub(crate) fn lines(file: &Path) -> Vec<Value> {
+    comove::lines::read(file).unwrap()
+}
+
+/// The events of this kind in the ledger of a campaign folder.
+pub(crate) fn events(campaign: &Path, kind: &str) -> Vec<Value> {
+    lines(&campaign.join("ledger.jsonl")).into_iter().filter(|event| event["event"] == kind).collect()
+}
+
+/// The records of the steps of the run in this folder.
+pub(crate) fn records(run: &Path) -> Vec<Value> {
+    lines(&run.join("steps.jsonl"))
 }
 
 /// Waits for a process that runs on to come to something.

@@ -2,6 +2,7 @@
 
 use crate::cosmology::Cosmology;
 use crate::error::SimError;
+use crate::octree::Octree;
 use crate::parameters::{Coordinates, Precision};
 use crate::units::Units;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,16 @@ pub struct SnapshotHeader {
 }
 
 impl SnapshotHeader {
+    /// Cell width in code length of a level of `tree`, the snapshot's.
+    pub fn cell_width(&self, tree: &Octree, level: usize) -> f64 {
+        self.box_length / tree.cells(level)[0] as f64
+    }
+
+    /// Box lengths along x, y, z in code length.
+    pub fn box_lengths(&self, tree: &Octree) -> [f64; 3] {
+        tree.cells(0).map(|n| n as f64 * self.cell_width(tree, 0))
+    }
+
     /// The header of a state from which a run starts, in single precision: gas with γ = 5/3 in a box of length 1 at
     /// a = 1 and time 0, of neutral primordial composition. A comoving one still lacks its cosmology.
     pub fn initial(coordinates: Coordinates) -> Self {

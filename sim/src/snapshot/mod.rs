@@ -48,12 +48,12 @@ pub struct Snapshot {
 impl Snapshot {
     /// Cell width of a level in code length.
     pub fn cell_width(&self, level: usize) -> f64 {
-        self.header.box_length / self.state.tree.cells(level)[0] as f64
+        self.header.cell_width(&self.state.tree, level)
     }
 
     /// Box lengths along x, y, z in code length.
     pub fn box_lengths(&self) -> [f64; 3] {
-        self.state.tree.cells(0).map(|n| n as f64 * self.cell_width(0))
+        self.header.box_lengths(&self.state.tree)
     }
 
     /// Writes the file: temporary name in the same folder, fsync, read back and verified, renamed. Returns the BLAKE3

@@ -54,7 +54,8 @@ fn earlier_places(history: &History) -> Vec<String> {
     };
     let last = history.start.as_ref().map(place);
     let mut places: Vec<String> = history.earlier.iter().map(place).collect();
-    places.dedup();
+    let mut seen = BTreeSet::new();
+    places.retain(|place| seen.insert(place.clone()));
     if places.iter().all(|place| Some(place) == last.as_ref()) { Vec::new() } else { places }
 }
 
@@ -76,11 +77,36 @@ pub(super) fn digests(walk: &Walk<'_>, campaign: &Path, history: &History) -> Ve
         }
         let Some(resolved) = walk.resolved(n) else { continue };
         resolved.files.iter().for_each(|file| add(file.file.clone(), &file.digest));
-        let Some(written) = history.stage(&resolved.fingerprint) else { continue };
+        let Some(written) = walk.known(n, history) else { continue };
         add(format!("{}, fingerprint", resolved.folder), &resolved.fingerprint);
         let folder = campaign.join(&resolved.folder);
         written.artefacts.iter().flatten().for_each(|made| add(name(&folder, &made.file), &made.digest));
         written.snapshots.iter().for_each(|s| add(name(&folder, &s.file), &s.digest));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_was_left_and_come_back_to_is_told_once() {
+        let mut history = History::default();
+        for device in ["cpu", "gpu", "cpu", "gpu"] {
+            history.add(
+                &Event::CampaignStarted {
+                    name: String::new(),
+                    recipe_digest: String::new(),
+                    program: "comove".into(),
+                    device: device.into(),
+                    process: String::new(),
+                    machine: None,
+                    options: Vec::new(),
+                },
+                0.0,
+            );
+        }
+        assert_eq!(earlier_places(&history), ["comove; cpu", "comove; gpu"]);
+    }
 }

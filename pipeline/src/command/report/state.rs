@@ -1,11 +1,11 @@
 //! How far a campaign is, what failed, and the command that goes on with it.
 
 use crate::campaign::{Standing, Walk};
+use crate::command::done;
 use crate::error::PipelineError;
 use crate::ledger::{Event, History, StageHistory};
 use crate::moment::Moment;
 use crate::recipe::Recipe;
-use crate::stage::evolve::hooks::StopPoint;
 use comove_analysis::report::{self, StateKind};
 use std::path::Path;
 
@@ -50,7 +50,7 @@ impl State<'_> {
     }
 
     fn known(&self, n: usize) -> Option<&StageHistory> {
-        self.walk.resolved(n).and_then(|resolved| self.history.stage(&resolved.fingerprint))
+        self.walk.known(n, self.history)
     }
 
     /// Why a stage that is not done has failed.
@@ -81,27 +81,19 @@ impl State<'_> {
         let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
         let state = match (self.walk.standing(n), self.moment(n)) {
             (Standing::Given, _) => "given".into(),
-            (Standing::Done, _) => {
-                self.stop(n).map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"))
-            }
+            (Standing::Done, _) => done(self.walk.stage(n), self.known(n)),
             (Standing::Decided, _) => return self.decided(n),
             (_, at) if self.failure(n).is_some() => at.map_or("failed".into(), |at| format!("failed, saved at {at}")),
             (_, Some(at)) => format!("begun, saved at {at}"),
             (Standing::ToDo, None) if self.known(n).is_some() => "begun".into(),
             (Standing::ToDo, None) => return "to do".into(),
             (Standing::Waiting, _) => {
-                let missing = self.walk.inputs(n).iter().filter(|&&input| self.walk.result(input).is_none());
-                let missing: Vec<&str> = missing.map(|&input| self.walk.name(input)).collect();
+                let missing: Vec<&str> = self.walk.missing(n).map(|input| self.walk.name(input)).collect();
                 let waits = if self.walk.is_undecided(n) { "is decided after" } else { "waits for" };
                 return format!("{waits} {}", missing.join(" and "));
             }
         };
         format!("{state}{folder}")
-    }
-
-    /// Where its stop rule has ended a run.
-    fn stop(&self, n: usize) -> Option<StopPoint> {
-        self.walk.stage(n).as_run()?.stop(self.known(n)?)
     }
 
     /// What a stage has decided on, by the names of the further stages.

@@ -40,7 +40,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         later_or_now("ic_gaussian", &context, options, move |options| {
             let mut options: GaussianOptions = decode_with("ic_gaussian", options, &[NAME])?;
             if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
-                *path = input_path(&shared, &path.to_string_lossy());
+                *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
             let (ic, root) = options.build(cosmology);
             handle("ic_gaussian", ic, root)
@@ -53,7 +53,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
                      file: ImmutableString,
                      options: Map|
           -> Bound<Initial> {
-        let path = input_path(&shared, &file);
+        let path = input_path("ic_load", &shared, &file)?;
         later_or_now("ic_load", &context, options, move |options| {
             let options: LoadOptions = decode_with("ic_load", options, &[NAME])?;
             let (ic, root) = options.build(cosmology, path.clone());

@@ -368,7 +368,11 @@ fn collect(function: &str, stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
     Ok(())
 }
 
-/// A file that a recipe names: relative to the recipe's folder.
-pub(super) fn input_path(session: &Session, file: &str) -> PathBuf {
-    session.source.path.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
+/// A file that a recipe names in a call of `function`: relative to the recipe's folder.
+pub(super) fn input_path(function: &str, session: &Session, file: &str) -> Bound<PathBuf> {
+    if file.contains('\0') {
+        let message = format!("{file:?}: no file has such a name; leave out \\0, which ends a name for the system");
+        return Err(Refusal::error(function, message, None));
+    }
+    Ok(session.source.path.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file)))
 }

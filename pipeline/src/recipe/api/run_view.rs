@@ -5,6 +5,7 @@ use super::Bound;
 use super::snapshot_view::SnapshotView;
 use crate::campaign::names::leaves;
 use crate::error::PipelineError;
+use crate::lines;
 use crate::moment::{Moment, list};
 use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::{Refusal, nearest};
@@ -228,7 +229,7 @@ fn snapshot(function: &str, run: &RunView, output: Option<&Input>) -> Bound<Snap
 fn records(run: &RunView) -> Bound<Vec<Value>> {
     match kept(run) {
         KeptRun { folder: Some(folder), has_records: true, .. } => {
-            steps::records(folder).map_err(|error| Refusal::caused_by("steps", &error))
+            lines::read(&folder.join(steps::FILE)).map_err(|error| Refusal::caused_by("steps", &error))
         }
         _ => Ok(Vec::new()),
     }

@@ -66,9 +66,9 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     };
     engine.register_fn("evolve", evolve_saved);
     let shared = session.clone();
-    engine.register_fn("from_snapshot", move |file: ImmutableString| -> Run {
-        let node = Node::new(Saved::new(input_path(&shared, &file)), Vec::new());
-        Run { node, outputs: None, problem: None }
+    engine.register_fn("from_snapshot", move |file: ImmutableString| -> Bound<Run> {
+        let node = Node::new(Saved::new(input_path(SAVED, &shared, &file)?), Vec::new());
+        Ok(Run { node, outputs: None, problem: None })
     });
 }
 

@@ -6,6 +6,7 @@
 use super::{Evolve, Work, steps};
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
+use crate::lines;
 use crate::moment::Moment;
 use crate::recipe::options::{from_json, one};
 use crate::stage::closure::Closure;
@@ -37,6 +38,11 @@ pub const HIDDEN: [&str; 5] =
 const EMPTY: [&str; 2] = ["raised", "steering"];
 
 impl Hooks {
+    /// Whether anything is asked of steps.
+    pub fn see_steps(&self) -> bool {
+        [&self.stop_when, &self.steer, &self.on_step].into_iter().any(Option::is_some)
+    }
+
     /// The stop rule as the ledger knows it: its text and the values that it has captured.
     pub fn rule(&self) -> Option<String> {
         self.stop_when.as_ref().map(Closure::identity)
@@ -145,15 +151,18 @@ impl Evolve {
     /// Asks the stop rule, if there is one, of the steps that were taken before; the last of them that has been asked.
     ///
     /// # Errors
-    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records.
+    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records, [`PipelineError::Input`] for a record
+    /// that is damaged.
     pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
         let Some(rule) = self.hooks.rule() else { return Ok(0) };
-        let mut asked = match work.history().rulings.get(&rule) {
+        let history = work.history();
+        let mut asked = match history.rulings.get(&rule) {
             Some(Ruling::Met { step, .. }) => return Ok(*step),
+            Some(Ruling::Passed { step }) if self.is_ruled(&history) => return Ok(*step),
             Some(Ruling::Passed { step }) => *step,
             None => 0,
         };
-        for record in steps::records(&work.folder)? {
+        for record in lines::read::<Value>(&work.path(steps::FILE))? {
             let number = record["step"].as_u64().unwrap_or_default();
             if number <= asked {
                 continue;

@@ -283,6 +283,7 @@ impl Stage for Evolve {
         if legs.is_empty() {
             // damaged records do not make the results doubtful: what can be read of them stays
             steps::Steps::open(&work.folder, None)?;
+            observed::Observed::open(&self.hooks, work)?;
         }
         for leg in legs {
             let mut simulation = start::start(self, work, leg.first()).map_err(PipelineError::before_start)?;

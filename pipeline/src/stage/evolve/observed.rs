@@ -7,6 +7,7 @@
 use super::Work;
 use super::hooks::{Hooks, step};
 use crate::error::PipelineError;
+use crate::lines;
 use crate::moment::Moment;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::stage::closure::Closure;
@@ -18,7 +19,7 @@ use comove_sim::records::StepRecord;
 use rhai::Dynamic;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Opens or creates the file, if the run is observed; a torn last line is cut off.
+    /// Opens or creates the file, if the run is observed; what is torn or damaged is cut off.
     ///
     /// # Errors
     /// [`PipelineError::Io`].
@@ -55,12 +56,7 @@ impl Observed {
             return Ok(None);
         }
         let path = work.path(FILE);
-        let (lines, whole) = read(&path)?;
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(PipelineError::io(&path))?;
-        if whole < file.metadata().map_err(PipelineError::io(&path))?.len() {
-            tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
-        }
-        file.set_len(whole).map_err(PipelineError::io(&path))?;
+        let (lines, file) = lines::open(&path)?;
         let there = lines.iter().map(key).collect();
         Ok(Some(Self { path, file, there, failed: Vec::new() }))
     }
@@ -153,7 +149,7 @@ impl Observed {
 /// # Errors
 /// [`PipelineError::Io`].
 pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
-    let mut lines = read(&folder.join(FILE))?.0;
+    let mut lines: Vec<Value> = lines::read(&folder.join(FILE))?;
     if let Some(hooks) = hooks {
         let known: Vec<String> = [&hooks.on_step, &hooks.on_output].into_iter().flatten().map(digest).collect();
         lines.retain(|line| known.iter().any(|by| line["by"] == by.as_str()));
@@ -165,14 +161,14 @@ pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, Pipelin
 /// Shows what the observers of a run have noted: numbers as a table and as curves.
 ///
 /// # Errors
-/// [`PipelineError::Io`], [`PipelineError::Analysis`].
+/// [`PipelineError::Io`], [`PipelineError::Analysis`]; [`PipelineError::Input`] for a line that is damaged.
 pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
     let mut files = Vec::new();
     let hooks = [(&hooks.on_step, "steps"), (&hooks.on_output, "outputs")];
     for (hook, what) in hooks.into_iter().filter_map(|(hook, what)| Some((hook.as_ref()?, what))) {
         let by = digest(hook);
-        let mut lines: Vec<Value> =
-            read(&work.path(FILE))?.0.into_iter().filter(|line| line["by"] == by.as_str()).collect();
+        let mut lines: Vec<Value> = lines::read(&work.path(FILE))?;
+        lines.retain(|line| line["by"] == by.as_str());
         lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
         let Some(table) = table(&lines) else { continue };
         let mut shown = table.clone();
@@ -191,22 +187,6 @@ pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec
         }
     }
     Ok(files)
-}
-
-/// The lines that are whole, and their bytes; nothing if there is no file.
-fn read(path: &Path) -> Result<(Vec<Value>, u64), PipelineError> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(PipelineError::io(path)(error)),
-    };
-    let (mut lines, mut whole) = (Vec::new(), 0);
-    for line in bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n")) {
-        let Ok(value) = serde_json::from_slice(line) else { break };
-        whole += line.len() as u64;
-        lines.push(value);
-    }
-    Ok((lines, whole))
 }
 
 /// What tells a closure from another one of the same option.

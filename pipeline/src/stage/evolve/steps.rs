@@ -4,11 +4,11 @@
 //! recorded again.
 
 use crate::error::PipelineError;
+use crate::lines;
 use comove_sim::records::{Ladder, Raised, StepRecord, Timing};
 use serde::Deserialize;
-use serde_json::Value;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The file's name.
@@ -25,29 +25,15 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Opens or creates the records in `folder`; a torn last line is cut off. `mark` is the device class that the run
+    /// Opens or creates the records in `folder`; what is torn or damaged is cut off. `mark` is the device class that the run
     /// was continued from, if that is another one.
     ///
     /// # Errors
     /// [`PipelineError::Io`].
     pub fn open(folder: &Path, mark: Option<String>) -> Result<Self, PipelineError> {
         let path = folder.join(FILE);
-        let mut last = 0;
-        let mut whole = 0;
-        if path.exists() {
-            let bytes = std::fs::read(&path).map_err(PipelineError::io(&path))?;
-            for line in bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n")) {
-                let Ok(value) = serde_json::from_slice::<serde_json::Value>(line) else { break };
-                whole += line.len() as u64;
-                last = value["step"].as_u64().unwrap_or(last);
-            }
-        }
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(PipelineError::io(&path))?;
-        let length = file.metadata().map_err(PipelineError::io(&path))?.len();
-        if whole < length {
-            tracing::warn!("{}: cut off after step {last}, where the record of a step is damaged", path.display());
-        }
-        file.set_len(whole).map_err(PipelineError::io(&path))?;
+        let (records, file) = lines::open(&path)?;
+        let last = records.iter().rev().find_map(|record| record["step"].as_u64()).unwrap_or(0);
         Ok(Self { path, file, last, mark })
     }
 
@@ -76,21 +62,6 @@ impl Steps {
     pub fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
-}
-
-/// The records in `folder` that are whole, in their order; none if there is no file.
-///
-/// # Errors
-/// [`PipelineError::Io`].
-pub fn records(folder: &Path) -> Result<Vec<Value>, PipelineError> {
-    let path = folder.join(FILE);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(PipelineError::io(&path)(error)),
-    };
-    let lines = bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n"));
-    Ok(lines.map_while(|line| serde_json::from_slice(line).ok()).collect())
 }
 
 /// Bytes at the end of the file that [`last`] looks at: some fifty records.
@@ -152,13 +123,8 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
         timing: Timing,
         raised: Option<Raised>,
     }
-    let path = folder.join(FILE);
-    let file = File::open(&path).map_err(PipelineError::io(&path))?;
     let mut tally = Tally::default();
-    for (n, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(PipelineError::io(&path))?;
-        let record: Record = serde_json::from_str(&line)
-            .map_err(|e| PipelineError::input(&path, format!("line {} is not the record of a step ({e})", n + 1)))?;
+    for record in lines::read::<Record>(&folder.join(FILE))? {
         tally.cell_updates += record.cell_updates;
         tally.timing.add(&record.timing);
         tally.redone_cells += record.ladder.redone_cells;

@@ -136,6 +136,9 @@ impl Voyage<'_, '_> {
     /// Asks the closures of the recipe after a step: what steers the next ones, what is noted, and whether this was the last.
     fn asks(&mut self, simulation: &mut Simulation, record: &StepRecord) -> Result<bool, PipelineError> {
         let hooks = &self.run.hooks;
+        if !hooks.see_steps() {
+            return Ok(false);
+        }
         let seen = serde_json::to_value(record).expect("a record is plain data");
         // a checkpoint of this step would go on unsteered
         hooks.steer(simulation, &seen, self.work).inspect_err(|_| self.say_last_checkpoint())?;

@@ -1,0 +1,225 @@
+//! What the stages of a campaign will take: cells, memory, disk and time.
+//!
+//! A run is predicted from records: its own so far, those of runs like it, and last the program's reference. What came of a
+//! prediction is in docs/prediction.md, written by `scripts/check-predictions`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`records`] | campaigns that have run: their runs' records, and how long their stages took |
+//! | [`way`] | where a run's steps lead and how much of the box it refines, from the records of another |
+//! | [`reference`] | the same of the program's own runs, and the speeds of its reference machines |
+//! | [`run`] | what a run takes on such ways |
+//! | [`speed`] | how fast this machine is, against those of the reference |
+
+pub mod records;
+pub mod reference;
+pub mod run;
+pub mod speed;
+pub mod way;
+
+use crate::error::PipelineError;
+use crate::ledger::{History, SnapshotFile};
+use crate::moment::Moment;
+use crate::stage::evolve::Evolve;
+use crate::stage::ic::MESH;
+use crate::stage::{Input, Stage, StageResult};
+use comove_kernels::Device;
+use comove_kernels::memory::GIB;
+use comove_sim::{Octree, Role};
+use indicatif::{DecimalBytes, HumanDuration};
+use records::Records;
+use serde::Serialize;
+use speed::Speed;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a stage will take.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Root steps of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<f64>,
+    /// Most cells that a run's octree has, all levels together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<f64>,
+    /// Most bytes on the device of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_bytes: Option<f64>,
+    /// Bytes of the files that it leaves, without tables and pictures.
+    pub disk_bytes: f64,
+    /// Seconds; `None` where nothing is known of it.
+    pub seconds: Option<f64>,
+    /// What a run is predicted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Whether that is no record of a run like it.
+    pub is_guess: bool,
+}
+
+impl Cost {
+    /// Whether it is not worth a word: nothing is known, or it is a second at most and leaves no large file.
+    pub fn is_little(&self) -> bool {
+        self.steps.is_none() && self.disk_bytes < 1e6 && self.seconds.is_none_or(|seconds| seconds < 1.0)
+    }
+}
+
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.steps.map(|steps| format!("{} steps", steps.ceil())));
+        parts.extend(self.cells.map(|cells| format!("up to {}", million(cells))));
+        parts.extend(self.device_bytes.map(|bytes| format!("{:.2} GiB of the device's memory", bytes / GIB)));
+        parts.extend(Some(self.disk_bytes).filter(|bytes| *bytes > 0.0).map(|disk| format!("{} on disk", bytes(disk))));
+        parts.extend(self.seconds.map(time));
+        let from = match (&self.from, self.is_guess) {
+            (Some(from), false) => format!(", by the records of {from}"),
+            (Some(from), true) => format!(", a first guess by {from}"),
+            (None, _) => String::new(),
+        };
+        write!(f, "{}{from}", parts.join(", "))
+    }
+}
+
+/// A number of cells in words.
+fn million(cells: f64) -> String {
+    if cells < 1e5 { format!("{cells:.0} cells") } else { format!("{:.1} million cells", cells / 1e6) }
+}
+
+/// A time in words.
+pub fn time(seconds: f64) -> String {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if seconds >= 1.0 => HumanDuration(time).to_string(),
+        Ok(_) => "less than a second".into(),
+        Err(_) => "longer than anything".into(),
+    }
+}
+
+/// A size of files in words.
+pub fn bytes(bytes: f64) -> String {
+    DecimalBytes(bytes as u64).to_string()
+}
+
+/// Predicts the stages of a campaign, each after those that it reads.
+#[derive(Debug)]
+pub struct Predictor<'a> {
+    device: &'a Device,
+    records: Records,
+    speed: Speed,
+}
+
+/// A stage and what is known of it, for a prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    /// The stage.
+    pub stage: &'a dyn Stage,
+    /// Its folder in the campaign's, once its inputs are there.
+    pub folder: Option<&'a Path>,
+    /// The snapshot that a run goes on from.
+    pub from: Option<&'a Input>,
+    /// The octree of that.
+    pub tree: Option<&'a Octree>,
+    /// Its outputs that are there.
+    pub there: &'a [SnapshotFile],
+    /// What it reads, stage by stage: [`Left`] of each, if known.
+    pub inputs: &'a [Option<&'a Left>],
+}
+
+/// What a stage has left, or will have left.
+#[derive(Clone, Debug)]
+pub struct Left {
+    result: StageResult,
+    /// Bytes of each snapshot.
+    bytes: Vec<f64>,
+    /// Bytes of its mesh.
+    mesh: f64,
+}
+
+impl Left {
+    /// What there is of a stage that is done.
+    pub fn of(result: &StageResult) -> Self {
+        let size = |file: &str| std::fs::metadata(result.folder.join(file)).map_or(0.0, |file| file.len() as f64);
+        let mesh = result.artefact(MESH).map_or(0.0, |_| size(MESH));
+        let bytes = result.snapshots.iter().map(|snapshot| size(&snapshot.file)).collect();
+        Self { result: result.clone(), bytes, mesh }
+    }
+}
+
+impl<'a> Predictor<'a> {
+    /// One for the campaign in `folder`, with this history: from its records, from those of the campaigns beside it, and of
+    /// the one in `like`.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if `like` is no campaign folder or its ledger cannot be read.
+    pub fn new(
+        folder: &Path,
+        history: &History,
+        like: Option<&Path>,
+        device: &'a Device,
+    ) -> Result<Self, PipelineError> {
+        let records = Records::around(folder, history, like)?;
+        let speed = Speed::of(device, &records);
+        Ok(Self { device, records, speed })
+    }
+
+    /// What a stage takes that is not done, and what it leaves.
+    pub fn stage(&mut self, planned: &Planned<'_>) -> (Cost, Option<Left>) {
+        if let Some(run) = planned.stage.as_run() {
+            return self.run(run, planned);
+        }
+        let left = Left { result: nothing(), bytes: Vec::new(), mesh: planned.stage.mesh_bytes() };
+        (self.other(planned), Some(left))
+    }
+
+    /// A run.
+    fn run(&mut self, run: &Evolve, planned: &Planned<'_>) -> (Cost, Option<Left>) {
+        let Some((cost, outputs)) = run::cost(run, planned, &self.records, self.device, &mut self.speed) else {
+            return (Cost::default(), None);
+        };
+        let snapshots = outputs.iter().enumerate().map(|(n, (moment, _))| snapshot_at(n, *moment)).collect();
+        let bytes = outputs.into_iter().map(|(_, bytes)| bytes).collect();
+        (cost, Some(Left { result: StageResult { snapshots, ..nothing() }, bytes, mesh: 0.0 }))
+    }
+
+    /// An initial condition or an analysis, by what it reads and makes.
+    fn other(&self, planned: &Planned<'_>) -> Cost {
+        let made = planned.stage.mesh_bytes();
+        let read = || {
+            let mut files = Vec::new();
+            for input in planned.inputs {
+                let left = (*input)?;
+                for file in planned.stage.reads(&left.result).ok()? {
+                    let n = left.result.snapshots.iter().position(|s| file.path.ends_with(&s.file));
+                    files.push(n.map_or(left.mesh, |n| left.bytes[n]));
+                }
+            }
+            Some(files)
+        };
+        let seconds =
+            read().map(|files| self.speed.other(planned.stage.kind(), files.len(), files.iter().sum::<f64>() + made));
+        Cost { disk_bytes: made, seconds: seconds.flatten(), ..Cost::default() }
+    }
+}
+
+/// What a stage leaves that is not there.
+fn nothing() -> StageResult {
+    StageResult { folder: PathBuf::new(), artefacts: Vec::new(), snapshots: Vec::new() }
+}
+
+/// A snapshot that a run will have written: its moment counts, and a name for each.
+fn snapshot_at(n: usize, moment: Moment) -> SnapshotFile {
+    let (z, time) = match moment {
+        Moment::Redshift(z) => (z, None),
+        Moment::Time(t) => (0.0, Some(t)),
+    };
+    SnapshotFile {
+        file: format!("{n}.h5"),
+        digest: String::new(),
+        content: None,
+        role: Role::Output,
+        a: 1.0 / (1.0 + z),
+        z,
+        time,
+        step: 0,
+        lasting: true,
+    }
+}

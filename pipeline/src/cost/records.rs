@@ -1,0 +1,175 @@
+//! Campaigns that have run, as far as their folders tell: their runs, and how long their other stages took.
+
+use super::way::{Mesh, Record, Recorded};
+use crate::error::PipelineError;
+use crate::folder::CampaignFolder;
+use crate::ledger::{Event, History, StageHistory, history};
+use crate::lines;
+use crate::machine::Host;
+use crate::stage::evolve::{Evolve, Origin, steps};
+use crate::stage::ic::MESH;
+use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::RunParameters;
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Campaigns beside one that are looked at, the latest.
+const MOST: usize = 20;
+
+/// A run that has taken steps.
+#[derive(Debug)]
+pub struct RecordedRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What its device was called.
+    pub device: String,
+    /// The machine, if the ledger says.
+    pub machine: Option<Host>,
+    /// Its numbers.
+    pub parameters: RunParameters,
+    /// What else decides its results: what it started from.
+    origin: Value,
+    /// Width of a root cell in Mpc/h, if it started from an initial condition.
+    width: Option<f64>,
+}
+
+/// What another stage took.
+#[derive(Debug)]
+pub struct RecordedStage {
+    /// Its kind.
+    pub kind: String,
+    /// Files that it read.
+    pub files: usize,
+    /// Bytes of these, and of the mesh that it made.
+    pub bytes: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Runs.
+    pub runs: Vec<RecordedRun>,
+    /// Other stages.
+    pub stages: Vec<RecordedStage>,
+}
+
+impl Records {
+    /// Those of a campaign, of another one, and of the campaigns in folders beside the first, where what cannot be read
+    /// tells nothing.
+    ///
+    /// # Errors
+    /// [`PipelineError`] if the other one is no campaign folder or its ledger cannot be read.
+    pub fn around(folder: &Path, history: &History, like: Option<&Path>) -> Result<Self, PipelineError> {
+        let read = |folder: &Path| Ok::<_, PipelineError>(history::read(&CampaignFolder::open(folder)?.ledger())?.0);
+        let mut records = Self::default();
+        records.take(folder, history);
+        if let Some(like) = like {
+            records.take(like, &read(like)?);
+        }
+        let like = like.and_then(|like| std::path::absolute(like).ok());
+        for other in beside(folder).into_iter().filter(|other| Some(other) != like.as_ref()) {
+            read(&other).into_iter().for_each(|history| records.take(&other, &history));
+        }
+        Ok(records)
+    }
+
+    /// Those of one campaign.
+    fn take(&mut self, folder: &Path, history: &History) {
+        let Some(Event::CampaignStarted { device, machine, .. }) = &history.start else { return };
+        let width = |run: &StageHistory| {
+            let mesh = &run.identity.as_ref()?.inputs.first()?.file;
+            let ic = mesh.strip_suffix(MESH)?.trim_end_matches('/');
+            let (_, ic) = history.stages().find(|(_, stage)| stage.folder == ic)?;
+            let root = run.identity.as_ref()?.parameters["origin"]["root"][0].as_f64()?;
+            Some(ic.identity.as_ref()?.parameters["box_mpc_h"].as_f64()? / root)
+        };
+        for (_, stage) in history.stages() {
+            let (Some(identity), folder) = (&stage.identity, folder.join(&stage.folder)) else { continue };
+            if stage.kind == "evolve" {
+                let Ok(parameters) = RunParameters::deserialize(&identity.parameters["run"]) else { continue };
+                self.runs.push(RecordedRun {
+                    folder,
+                    device: device.clone(),
+                    machine: machine.clone(),
+                    parameters,
+                    origin: identity.parameters["origin"].clone(),
+                    width: width(stage),
+                });
+            } else if let Some(seconds) = stage.seconds {
+                let campaign = folder.parent().expect("a stage's folder lies in its campaign's");
+                let size = |path: PathBuf| path.metadata().map(|file| file.len() as f64);
+                let read: Result<Vec<f64>, _> =
+                    identity.inputs.iter().map(|file| size(campaign.join(&file.file))).collect();
+                // what has been deleted since cannot be weighed
+                let Ok(read) = read else { continue };
+                let bytes = read.iter().sum::<f64>() + size(folder.join(MESH)).unwrap_or(0.0);
+                self.stages.push(RecordedStage { kind: stage.kind.clone(), files: read.len(), bytes, seconds });
+            }
+        }
+    }
+}
+
+/// The campaigns in folders beside one, the latest first.
+fn beside(folder: &Path) -> Vec<PathBuf> {
+    let Some(folder) = std::path::absolute(folder).ok() else { return Vec::new() };
+    let entries = folder.parent().and_then(|above| std::fs::read_dir(above).ok()).into_iter().flatten().flatten();
+    let ledger = |folder: PathBuf| {
+        let changed = CampaignFolder::open(&folder).ok()?.ledger().metadata().ok()?.modified().ok()?;
+        Some((changed, folder))
+    };
+    let others = entries.map(|entry| entry.path()).filter(|other| *other != folder);
+    let mut others: Vec<_> = others.filter_map(ledger).collect();
+    others.sort();
+    others.into_iter().rev().map(|(_, folder)| folder).take(MOST).collect()
+}
+
+impl RecordedRun {
+    /// Its records.
+    pub fn records(&self) -> Vec<Record> {
+        lines::read(&self.folder.join(steps::FILE)).unwrap_or_default()
+    }
+
+    /// Its way, with these records.
+    pub fn way(&self, records: &[Record]) -> Option<Recorded> {
+        let mesh = Mesh {
+            root_cells: (records.first()?.groups[0] * GROUP_CELLS) as f64,
+            width: self.width,
+            is_cosmic: self.width.is_some(),
+            parameters: self.parameters.clone(),
+        };
+        Recorded::new(mesh, records)
+    }
+
+    /// How unlike a run this one is; `None` where it tells nothing of it.
+    pub fn unlike(&self, run: &Evolve, mesh: &Mesh) -> Option<f64> {
+        let parameters = &run.parameters;
+        if self.parameters.coordinates != parameters.coordinates || self.parameters.gravity != parameters.gravity {
+            return None;
+        }
+        let same = |name: &str, ours: &Value| self.origin.get(name) == ours.get(name);
+        let is_like = match &run.origin {
+            Origin::Initial(_) => self.width.is_some(),
+            Origin::Formula(formula) => {
+                let ours = formula.parameters();
+                same("problem", &ours) && same("closure", &ours)
+            }
+            Origin::Saved { .. } => true,
+        };
+        let doublings = match (self.width, mesh.width) {
+            (Some(width), Some(ours)) => (width / ours).log2().abs(),
+            _ => 0.0,
+        };
+        let levels = f64::from(self.parameters.max_level.abs_diff(parameters.max_level));
+        let differs = |is_so: bool, by: f64| if is_so { by } else { 0.0 };
+        is_like.then_some(
+            doublings
+                + 0.5 * levels
+                + differs(self.parameters.refine != parameters.refine, 2.0)
+                + differs(self.parameters.time_steps != parameters.time_steps, 1.0)
+                + differs(self.parameters.precision != parameters.precision, 0.1),
+        )
+    }
+}

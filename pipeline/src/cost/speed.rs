@@ -1,0 +1,174 @@
+//! How fast this machine is, against the machines of the reference: from records of runs on it, or by a few steps taken on
+//! the spot.
+
+use super::records::Records;
+use super::reference::{REFERENCE, Speeds};
+use super::way::Record;
+use crate::error::PipelineError;
+use crate::machine::Host;
+use comove_ic::function_state;
+use comove_ic::problems::{Jeans, Problem};
+use comove_kernels::Device;
+use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::{Precision, Simulation, Snapshot, SnapshotHeader};
+use std::collections::BTreeMap;
+
+/// A step that took so many times as long as half of them was held up by something else.
+const HELD_UP: f64 = 3.0;
+
+/// Cells of the root per axis, and steps, of the trial.
+const TRIAL: (usize, usize) = (32, 4);
+
+/// This machine's speed.
+#[derive(Debug)]
+pub struct Speed {
+    device: Device,
+    /// Seconds of a run's step against those of the reference, where no record of a run like it says so.
+    any: Option<f64>,
+    /// Seconds of other stages against those of the reference, by kind.
+    others: BTreeMap<String, f64>,
+    /// The same of those of which nothing is known.
+    other: f64,
+}
+
+/// Seconds that steps take on the reference machine with this kind of device.
+pub fn step_seconds(device: &Device, level_steps: f64, root_updates: f64, refined_updates: f64) -> f64 {
+    let speeds = speeds(device);
+    level_steps * speeds.level_step + root_updates * speeds.root_cell + refined_updates * speeds.refined_cell
+}
+
+fn speeds(device: &Device) -> &'static Speeds {
+    if is_cpu(device) { &REFERENCE.cpu } else { &REFERENCE.cuda }
+}
+
+fn is_cpu(device: &Device) -> bool {
+    matches!(device, Device::Cpu(_))
+}
+
+impl Speed {
+    /// That of `device`, and of the host for what is done there.
+    pub fn of(device: &Device, records: &Records) -> Self {
+        let mut sums: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+        for stage in &records.stages {
+            if let Some(expected) = on_reference(&stage.kind, stage.files, stage.bytes) {
+                let sum = sums.entry(stage.kind.clone()).or_default();
+                (sum[0], sum[1]) = (sum[0] + stage.seconds, sum[1] + expected);
+            }
+        }
+        let others: BTreeMap<String, f64> =
+            sums.into_iter().map(|(kind, [took, expected])| (kind, took / expected)).collect();
+        let other = REFERENCE.cpu.threads / device.threads() as f64;
+        Self { device: device.clone(), any: None, others, other }
+    }
+
+    /// Seconds of a run's steps against the reference's: from the first of these records that were made on this machine and
+    /// device, else from any that were, else from a few steps.
+    pub fn of_run<'r>(&mut self, like: impl Iterator<Item = (&'r str, &'r [Record])>, records: &Records) -> f64 {
+        let is_here = |folder: &str| {
+            let run = records.runs.iter().find(|run| run.folder.display().to_string() == folder);
+            run.is_some_and(|run| self.made(&run.device, run.machine.as_ref()))
+        };
+        let mut here = like.filter(|(folder, _)| is_here(folder));
+        if let Some(factor) = here.find_map(|(_, records)| factor(&self.device, records)) {
+            return factor;
+        }
+        if self.any.is_none() {
+            let here = records.runs.iter().filter(|run| self.made(&run.device, run.machine.as_ref()));
+            let found = here.rev().find_map(|run| factor(&self.device, &run.records()));
+            self.any = Some(found.or_else(|| trial(&self.device)).unwrap_or(self.other));
+        }
+        self.any.expect("just found")
+    }
+
+    /// Whether records of a device called so on such a machine are this one's.
+    fn made(&self, device: &str, machine: Option<&Host>) -> bool {
+        device.contains(&self.device.name()) && machine.is_none_or(|host| host.processor == Host::this().processor)
+    }
+
+    /// Seconds for writing so many bytes of snapshots.
+    pub fn writing(&self, bytes: f64) -> f64 {
+        bytes * speeds(&self.device).written_byte
+    }
+
+    /// Seconds of a stage that is no run; `None` of a kind that neither reference nor records know.
+    pub fn other(&self, kind: &str, files: usize, bytes: f64) -> Option<f64> {
+        let factor = self.others.get(kind).copied().unwrap_or(self.other);
+        on_reference(kind, files, bytes).map(|seconds| factor * seconds)
+    }
+}
+
+/// Seconds of a stage that is no run on the reference machine.
+fn on_reference(kind: &str, files: usize, bytes: f64) -> Option<f64> {
+    REFERENCE.stages.get(kind).map(|[file, byte]| file * files.max(1) as f64 + byte * bytes)
+}
+
+/// Seconds of recorded steps against those of the reference.
+fn factor(device: &Device, records: &[Record]) -> Option<f64> {
+    let expected = |record: &Record| {
+        let updates = |level: usize| (record.groups[level] * GROUP_CELLS) as f64 * f64::from(record.level_steps[level]);
+        // levels may have come or gone at the end of the step
+        let levels = record.groups.len().min(record.level_steps.len());
+        let steps = record.level_steps.iter().copied().map(f64::from).sum();
+        step_seconds(device, steps, updates(0), (1..levels).map(updates).sum())
+    };
+    let mut steps: Vec<(f64, f64)> = records.iter().map(|r| (r.timing.total(), expected(r))).collect();
+    steps.sort_by(|x, y| (x.0 / x.1).total_cmp(&(y.0 / y.1)));
+    let total: f64 = steps.iter().map(|(_, expected)| expected).sum();
+    let mut passed = 0.0;
+    let middle = steps.iter().find(|(_, expected)| {
+        passed += expected;
+        passed >= 0.5 * total
+    });
+    let most = HELD_UP * middle.map(|(took, expected)| took / expected)?;
+    let took: f64 = steps.iter().map(|(took, expected)| took.min(most * expected)).sum();
+    Some(took / total).filter(|factor| *factor > 0.0)
+}
+
+/// The same of a few steps of a wave on a root and a level that covers it.
+fn trial(device: &Device) -> Option<f64> {
+    let problem = Jeans { root: TRIAL.0, levels: 1, precision: Precision::Single, ..Jeans::default() };
+    let setup = problem.setup();
+    let gas = |x, h| Ok::<_, PipelineError>(problem.initial(x, h));
+    let state = function_state(&gas, &setup, device, &|_, _| ()).ok()?;
+    let header = SnapshotHeader {
+        box_length: setup.box_length,
+        gamma: setup.parameters.gamma,
+        eta: setup.parameters.eta,
+        precision: setup.parameters.precision,
+        ..SnapshotHeader::initial(setup.parameters.coordinates)
+    };
+    let mut simulation = Simulation::start(device.clone(), &Snapshot { header, state }, setup.parameters).ok()?;
+    let records: Option<Vec<Record>> = (0..=TRIAL.1).map(|_| Some(simulation.step().ok()?.into())).collect();
+    // the first step finds nothing in the caches
+    factor(device, &records?[1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of a root alone, which took so many times the reference's seconds.
+    fn records(factors: &[f64]) -> Vec<Record> {
+        let device = Device::cpu(1).unwrap();
+        let record = |factor: &f64| {
+            let seconds = factor * step_seconds(&device, 1.0, 8.0 * GROUP_CELLS as f64, 0.0);
+            let json = serde_json::json!({
+                "a": 1.0, "time": 0.0, "dt": 1.0, "limit": { "by": "expansion" }, "groups": [8],
+                "volume_fractions": [1.0], "level_steps": [1], "timing": { "hydro": seconds }, "device_bytes": 0,
+            });
+            serde_json::from_value(json).unwrap()
+        };
+        factors.iter().map(record).collect()
+    }
+
+    #[test]
+    fn a_machine_is_as_fast_as_its_steps_were() {
+        let device = Device::cpu(1).unwrap();
+        let of = |factors: &[f64]| factor(&device, &records(factors)).unwrap();
+        assert!((of(&[2.0, 3.0, 4.0]) - 3.0).abs() < 1e-9);
+        // one that was held up for an hour counts like a slow one
+        assert!((of(&[2.0, 2.0, 1e6, 2.0]) - 3.0).abs() < 1e-9);
+        assert_eq!(factor(&device, &[]), None);
+        assert!(trial(&device).is_some_and(|factor| (1e-2..1e3).contains(&factor)), "it is some machine");
+    }
+}

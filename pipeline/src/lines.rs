@@ -1,0 +1,89 @@
+//! Files that are only ever appended to, one JSON object a line: `steps.jsonl`, `observed.jsonl`.
+
+use crate::error::PipelineError;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The lines of a file in their order, none if it is not there; a torn last one, as a killed process leaves it or another
+/// one is writing it, is left out.
+///
+/// # Errors
+/// [`PipelineError::Input`] for a line that is damaged; [`PipelineError::Io`].
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineError> {
+    let bytes = bytes(path)?;
+    let line = |(n, line): (usize, &[u8])| {
+        serde_json::from_slice(line).map_err(|e| {
+            let remedy = "restore the file, or have what it is of done again with --force";
+            PipelineError::input(path, format!("line {} is damaged ({e}): {remedy}", n + 1))
+        })
+    };
+    whole(&bytes).enumerate().map(line).collect()
+}
+
+/// Opens or creates a file to append to it, with the lines that it has; it is cut off, with a warning, before the first one
+/// that is damaged or torn.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub fn open(path: &Path) -> Result<(Vec<Value>, File), PipelineError> {
+    let bytes = bytes(path)?;
+    let (mut lines, mut length) = (Vec::new(), 0);
+    for line in whole(&bytes) {
+        let Ok(value) = serde_json::from_slice(line) else { break };
+        length += line.len();
+        lines.push(value);
+    }
+    let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
+    if length < bytes.len() {
+        tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
+        file.set_len(length as u64).map_err(PipelineError::io(path))?;
+    }
+    Ok((lines, file))
+}
+
+/// What a file holds; nothing if it is not there.
+fn bytes(path: &Path) -> Result<Vec<u8>, PipelineError> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        bytes => bytes.map_err(PipelineError::io(path)),
+    }
+}
+
+fn whole(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|&b| b == b'\n').filter(|line| line.ends_with(b"\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::io::Write;
+
+    #[test]
+    fn a_torn_line_is_left_out_and_a_damaged_one_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("steps.jsonl");
+        assert_eq!(read::<Value>(&path).unwrap(), Vec::<Value>::new());
+        std::fs::write(&path, "{\"n\":1}\n{\"n\":2}\n{\"n\":").unwrap();
+        assert_eq!(read::<Value>(&path).unwrap(), [json!({ "n": 1 }), json!({ "n": 2 })]);
+        std::fs::write(&path, "{\"n\":1}\n{\"n\n{\"n\":3}\n").unwrap();
+        let message = read::<Value>(&path).unwrap_err().to_string();
+        assert!(message.contains("steps.jsonl: line 2 is damaged"), "{message}");
+    }
+
+    #[test]
+    fn appending_goes_on_after_the_last_sound_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("steps.jsonl");
+        for damaged in ["", "{\"n\":", "{\"n\n{\"n\":3}\n"] {
+            std::fs::write(&path, format!("{{\"n\":1}}\n{damaged}")).unwrap();
+            let (lines, mut file) = open(&path).unwrap();
+            assert_eq!(lines, [json!({ "n": 1 })]);
+            file.write_all(b"{\"n\":2}\n").unwrap();
+            assert_eq!(read::<Value>(&path).unwrap(), [json!({ "n": 1 }), json!({ "n": 2 })]);
+        }
+    }
+}
