@@ -253,6 +253,21 @@ fn an_option_may_be_a_value_of_a_result() {
     assert!(why.contains("map.width_mpc_h: 6.0 → 7.0") || why.contains("map.width_mpc_h: 5.0 → 7.0"), "{why}");
 }
 
+/// A value of a result that has a name in the recipe stays what it is, whatever is read of it.
+#[test]
+fn a_value_may_hold_several() {
+    let place = Place::new();
+    let recipe = format!(
+        "{}const AT = PEAK.at;\n\
+         campaign(\"r\", [[4, 8].map(|pixels| slice(RUN, #{{ center: AT.place, width_mpc_h: AT.width, pixels: 4 * pixels }}))])\n",
+        START.replace("#{ place:", "#{ at: #{ place:").replace("name: \"x\" }", "name: \"x\" } }")
+    );
+    let plan = place.ok(&recipe, &["plan", "r.rhai"]);
+    assert_eq!(plan.matches("with peak.at.place and peak.at.width").count(), 2, "{plan}");
+    place.ok(&recipe, &["run", "r.rhai"]);
+    assert_eq!(place.stages("slice-").len(), 2);
+}
+
 /// What is wrong with a decision is told at its place, as soon as it can be known.
 #[test]
 fn wrong_decisions_are_told_where() {

@@ -10,9 +10,9 @@ use crate::error::PipelineError;
 use rhai::packages::{
     BasicArrayPackage, BasicMapPackage, BasicMathPackage, CorePackage, LogicPackage, MoreStringPackage, Package,
 };
-use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, OptimizationLevel, Scope};
+use rhai::{AST, ASTNode, Dynamic, Engine, EvalAltResult, Expr, FnPtr, FuncArgs, OptimizationLevel, Scope};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// An evaluated recipe.
 #[derive(Debug)]
@@ -99,6 +99,8 @@ pub struct Session {
     pub source: Source,
     /// Its parameters.
     pub parameters: Mutex<Parameters>,
+    /// Where its closures begin, by the names that Rhai gives them, once it is compiled. Those that are written alike have one.
+    pub closures: OnceLock<BTreeMap<String, Place>>,
 }
 
 /// Operations (about 10⁻⁸ s each) after which a recipe, or a closure for a cell, is stopped: the same on any machine. What
@@ -141,7 +143,7 @@ fn attempt(
     given: BTreeMap<String, String>,
 ) -> (Arc<Session>, Result<Campaign, Box<RecipeError>>, Vec<String>) {
     let parameters = Mutex::new(Parameters { given, ..Parameters::default() });
-    let session = Arc::new(Session { source, parameters });
+    let session = Arc::new(Session { source, parameters, closures: OnceLock::new() });
     let result = within(Limits::recipe(), |budget| (campaign_of(&session, budget), budget.unlogged()));
     let refused = |message| Err(RecipeError::at(&session.source, session.source.last_place(), message));
     let (result, printed) = result.unwrap_or_else(|message| (refused(message), Vec::new()));
@@ -152,6 +154,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     let source = &session.source;
     let engine = engine(session, budget);
     let ast = engine.compile(&source.text).map_err(|e| RecipeError::from_parse(source, &e))?;
+    session.closures.get_or_init(|| closures_of(&ast));
     let mut scope = Scope::new();
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
@@ -168,6 +171,21 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     })?;
     campaign.program = Some(Arc::new(Program { session: Arc::clone(session), ast }));
     Ok(campaign)
+}
+
+/// Where the closures of a recipe begin.
+fn closures_of(ast: &AST) -> BTreeMap<String, Place> {
+    let mut places = BTreeMap::new();
+    ast.walk(&mut |path: &[ASTNode<'_>]| {
+        if let Some(ASTNode::Expr(Expr::DynamicConstant(value, position))) = path.last()
+            && let Some(closure) = value.read_lock::<FnPtr>()
+            && let (Some(line), Some(column)) = (position.line(), position.position())
+        {
+            places.entry(closure.fn_name().to_owned()).or_insert(Place { line, column });
+        }
+        true
+    });
+    places
 }
 
 /// An engine with the bindings of [`api`] and nothing that could make two evaluations differ: no clock, no random
@@ -208,7 +226,7 @@ fn engine(session: &Arc<Session>, budget: &Arc<Budget>) -> Engine {
 /// The signatures of everything that [`api`] registers.
 pub fn registered() -> Vec<String> {
     let source = Source { path: "recipe.rhai".into(), text: String::new() };
-    let session = Arc::new(Session { source, parameters: Mutex::default() });
+    let session = Arc::new(Session { source, parameters: Mutex::default(), closures: OnceLock::new() });
     engine(&session, &Arc::default()).gen_fn_signatures(false)
 }
 

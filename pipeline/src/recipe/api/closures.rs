@@ -110,8 +110,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         .register_type_with_name::<Measured>("measured value")
         .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))
         .register_indexer_get(|value: &mut Measured, name: ImmutableString| {
-            value.path.push(name.into());
-            value.clone()
+            // of a copy: the recipe may have given the value a name
+            let mut inner = value.clone();
+            inner.path.push(name.into());
+            inner
         });
     let shared = session.clone();
     let measure_some =

@@ -148,8 +148,8 @@ pub struct Further {
     pub node: Node,
 }
 
-/// The text of a closure that is the last argument of a call, the values it captures and where it stands; its captured
-/// values are copied, so that calls share nothing.
+/// A closure of the recipe with its text, the values it captures and where it stands; its captured values are copied, so that
+/// calls share nothing.
 pub(super) struct Captured {
     pub(super) closure: FnPtr,
     pub(super) text: String,
@@ -158,38 +158,19 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Of the closure that `function` was called with.
+    /// Of a closure that `function` was called with, wherever it is written.
     pub(super) fn new(
         function: &str,
         session: &Session,
         context: &NativeCallContext<'_>,
-        closure: FnPtr,
+        mut closure: FnPtr,
     ) -> Bound<Self> {
-        let call = place_of(context);
-        let lost = || Refusal::error(function, "the closure's text is not where the call is", None);
-        let text = session.source.closure_text(call).ok_or_else(lost)?;
-        let place = session.source.last_argument(call).unwrap_or(call);
-        Self::at(function, session, closure, text, place)
-    }
-
-    /// Of the closure that is an option of a call of `function`.
-    pub(super) fn option(
-        function: &str,
-        session: &Session,
-        context: &NativeCallContext<'_>,
-        key: &str,
-        closure: FnPtr,
-    ) -> Bound<Self> {
-        let call = place_of(context);
-        let lost = || {
-            let message = format!("{key}: the closure's text is not where the call is: write it there");
-            Refusal::error(function, message, None)
+        let (source, name) = (&session.source, closure.fn_name());
+        let (text, place) = match session.closures.get().and_then(|closures| closures.get(name)) {
+            Some(&place) => (source.closure_text(place), place),
+            None => (Some(source.function_text(name)), place_of(context)),
         };
-        let (text, place) = session.source.option_text(call, key).ok_or_else(lost)?;
-        Self::at(function, session, closure, text, place)
-    }
-
-    fn at(function: &str, session: &Session, mut closure: FnPtr, text: String, place: Place) -> Bound<Self> {
+        let text = text.ok_or_else(|| Refusal::error(function, "the closure's text is not found", None))?;
         closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
         let values =
             closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;

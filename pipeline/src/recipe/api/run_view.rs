@@ -56,7 +56,9 @@ pub fn register(engine: &mut Engine) {
 
 fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
     let moments = run.moments();
-    let found = moments.iter().position(|moment| moment.value() == when);
+    // as `outputs` gives it, or as the recipe has asked for it
+    let is_it = |output: &Input| [Some(output.shown()), output.moment].into_iter().flatten().any(|m| m.value() == when);
+    let found = run.outputs.iter().position(is_it);
     let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
     snapshot(run, Some(&run.outputs[found.ok_or_else(missing)?]))
 }
@@ -65,4 +67,26 @@ fn snapshot(run: &RunView, output: Option<&Input>) -> Bound<SnapshotView> {
     let input = output.ok_or_else(|| Refusal::error("snapshot", "the run has no output", None))?;
     let snapshot = run.snapshots.read(input).map_err(|e| Refusal::error("snapshot", e, None))?;
     Ok(SnapshotView::new(snapshot))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhai::EvalAltResult;
+
+    /// An output is found by what the recipe says, and by what `outputs` says: rounded.
+    #[test]
+    fn an_output_is_found_by_its_moment() {
+        let moment = Some(Moment::Redshift(1.0 / 3.0));
+        let input = Input { path: "none.h5".into(), digest: String::new(), content: String::new(), moment };
+        let mut run = RunView::new(&[input], &Snapshots::default());
+        let refused = |when: f64, run: &mut RunView| match *at(run, when).unwrap_err() {
+            EvalAltResult::ErrorRuntime(value, _) => value.cast::<Refusal>().message,
+            other => panic!("{other}"),
+        };
+        for when in [1.0 / 3.0, run.moments()[0].value()] {
+            assert!(!refused(when, &mut run).contains("no output at"), "{when}");
+        }
+        assert!(refused(0.333, &mut run).contains("no output at 0.333; there are z = 0.3333"));
+    }
 }
