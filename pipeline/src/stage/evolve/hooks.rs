@@ -3,7 +3,7 @@
 //! All see a step as its record says it, without what depends on the machine or the process. So a stop rule may be asked
 //! again of the records of steps that were taken before it was there, and says the same.
 
-use super::{Evolve, Work, steps};
+use super::{Evolve, Origin, Work, checkpoints, steps};
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
 use crate::moment::Moment;
@@ -145,15 +145,19 @@ impl Evolve {
     /// Asks the stop rule, if there is one, of the steps that were taken before; the last of them that has been asked.
     ///
     /// # Errors
-    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records.
+    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records; [`PipelineError::Input`] if records
+    /// are missing or damaged, so that nobody knows where the rule ends the run.
     pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
         let Some(rule) = self.hooks.rule() else { return Ok(0) };
-        let mut asked = match work.history().rulings.get(&rule) {
+        let (history, records) = (work.history(), steps::records(&work.folder)?);
+        let mut asked = match history.rulings.get(&rule) {
             Some(Ruling::Met { step, .. }) => return Ok(*step),
             Some(Ruling::Passed { step }) => *step,
             None => 0,
         };
-        for record in steps::records(&work.folder)? {
+        // a run from a snapshot begins with another step than the first
+        let is_known = !records.is_empty() || !matches!(self.origin, Origin::Saved { .. });
+        for record in records {
             let number = record["step"].as_u64().unwrap_or_default();
             if number <= asked {
                 continue;
@@ -165,6 +169,16 @@ impl Evolve {
                 return Ok(number);
             }
             asked = number;
+        }
+        // records are on disk before the checkpoint that follows them
+        let checkpointed = checkpoints(&history).map(|checkpoint| checkpoint.step).max().unwrap_or(0);
+        if is_known && asked < checkpointed {
+            let reason = format!(
+                "the record of step {} is missing or damaged, so the stop rule cannot be asked of it: do the run again \
+                 (--force evolve), or take the rule out",
+                asked + 1
+            );
+            return Err(PipelineError::input(&work.path(steps::FILE), reason));
         }
         Ok(asked)
     }
