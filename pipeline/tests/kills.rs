@@ -11,7 +11,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// In the order in which a process writes them down.
-const PHASES: [&str; 6] = ["snapshot", "rename", "ledger", "regrid", "initial", "analysis"];
+const PHASES: [&str; 7] = ["snapshot", "rename", "ledger", "regrid", "hook", "initial", "analysis"];
+/// Those that come once in a campaign, first and last.
+const INITIAL: usize = 5;
+const ANALYSIS: usize = 6;
+/// The one that not every campaign has.
+const HOOK: usize = 4;
 /// Milliseconds for which a phase is held, so that it is met.
 const DELAY: u64 = 25;
 
@@ -133,7 +138,7 @@ impl Place {
     }
 
     /// How many threads are in each phase.
-    fn inside(&self) -> [u8; 6] {
+    fn inside(&self) -> [u8; PHASES.len()] {
         let bytes = std::fs::read(self.file("phases")).unwrap_or_default();
         bytes.try_into().unwrap_or_default()
     }
@@ -248,6 +253,15 @@ fn kill_inside(place: &Place, child: &mut Child, phase: usize, times: u64, dice:
             _ => std::thread::sleep(Duration::from_micros(500)),
         }
     }
+}
+
+/// Kills a process that still runs after this time; whether it did.
+fn kill_after(time: Duration, child: &mut Child) -> bool {
+    std::thread::sleep(time);
+    let runs = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    runs
 }
 
 /// What else may have happened to the folder until somebody looks: half a line at the ledger's end, a clock that was wrong, a
@@ -379,31 +393,39 @@ fn a_full_disk_loses_nothing() {
 fn kills_lose_nothing_wherever_they_fall() {
     let wanted: u64 = std::env::var("COMOVE_KILLS").map_or(16, |text| text.parse().expect("COMOVE_KILLS: a number"));
     let references = RECIPES.map(|recipe| {
-        let place = Place::new(recipe);
+        let (place, started) = (Place::new(recipe), Instant::now());
         place.finish();
-        place.results()
+        (place.results(), started.elapsed())
     });
-    for (reference, files) in references.iter().zip(FILES) {
+    for ((reference, _), files) in references.iter().zip(FILES) {
         assert!(reference.len() >= files, "{} files: {:?}", reference.len(), reference.keys());
     }
-    let (mut dice, mut killed, mut met, mut spoilt) = (Dice(0x2545_F491_4F6C_DD1D), 0, [0; 6], BTreeMap::new());
-    let mut campaigns = 0;
+    let (mut dice, mut killed, mut met, mut spoilt) =
+        (Dice(0x2545_F491_4F6C_DD1D), 0, [0; PHASES.len()], BTreeMap::new());
+    let (mut campaigns, mut anywhere) = (0, 0);
     while killed < wanted {
         let which = campaigns % RECIPES.len();
         campaigns += 1;
         let place = Place::new(RECIPES[which]);
         let mut flipped = BTreeSet::new();
-        // an initial condition is made once, and analyses come last; between them what was met least
-        let mut between = [0, 1, 2, 3];
+        let (reference, whole) = &references[which];
+        // an initial condition is made once, and analyses come last; between them what was met least, and any moment
+        let mut between: Vec<usize> =
+            (0..INITIAL).filter(|&n| n != HOOK || RECIPES[which].contains("|step|")).collect();
         between.sort_by_key(|&phase: &usize| met[phase]);
-        for phase in [4, between[0], between[1], 5] {
+        for phase in [Some(INITIAL), None, Some(between[0]), Some(between[1]), Some(ANALYSIS)] {
             let _ = std::fs::remove_file(place.file("phases"));
-            let mut child = place.start(Some(PHASES[phase]));
-            let times = if phase < 4 { 1 + dice.below(6) } else { 1 };
-            if !kill_inside(&place, &mut child, phase, times, &mut dice) {
+            let mut child = place.start(phase.map(|phase| PHASES[phase]));
+            let times = if phase < Some(INITIAL) { 1 + dice.below(6) } else { 1 };
+            let is_killed = match phase {
+                Some(phase) => kill_inside(&place, &mut child, phase, times, &mut dice),
+                None => kill_after(Duration::from_millis(dice.below(whole.as_millis() as u64)), &mut child),
+            };
+            if !is_killed {
                 break;
             }
             killed += 1;
+            anywhere += u32::from(phase.is_none());
             for (count, threads) in met.iter_mut().zip(place.inside()) {
                 *count += u32::from(threads > 0);
             }
@@ -417,22 +439,22 @@ fn kills_lose_nothing_wherever_they_fall() {
             let Some(file) = &checkpoint else { continue };
             let from = format!("{}: continuing from {file}", place.name_of(&folder));
             // a run whose outputs are all there has nothing to continue
-            let mut outputs =
-                references[which].keys().filter(|name| name.starts_with(&folder) && name.contains("output_"));
+            let mut outputs = reference.keys().filter(|name| name.starts_with(&folder) && name.contains("output_"));
             let is_there = outputs.all(|name| before.contains_key(name));
             let is_spoilt = flipped.contains(&(folder, checkpoint.clone()));
             assert!(said.contains(&from) || is_there || is_spoilt, "not {from}:\n{said}");
         }
         let results = place.results();
         let names = |results: &BTreeMap<String, Vec<u8>>| results.keys().cloned().collect::<Vec<_>>();
-        assert_eq!(names(&results), names(&references[which]), "{said}");
-        for (name, content) in &references[which] {
+        assert_eq!(names(&results), names(reference), "{said}");
+        for (name, content) in reference {
             assert!(results[name] == *content, "{name} differs after kills: {}", difference(content, &results[name]));
         }
         assert_eq!(leftovers(&place.file("kills")), Vec::<PathBuf>::new());
     }
     let counts: Vec<String> = PHASES.iter().zip(met).map(|(phase, count)| format!("{phase} {count}")).collect();
-    println!("{killed} kills in {campaigns} campaigns; inside {}; besides: {spoilt:?}", counts.join(", "));
+    let inside = counts.join(", ");
+    println!("{killed} kills in {campaigns} campaigns; inside {inside}; at any moment {anywhere}; besides: {spoilt:?}");
     let least = wanted / 20;
     assert!(met.iter().all(|&count| u64::from(count) >= least), "not every phase was met {least} times: {counts:?}");
 }

@@ -156,11 +156,22 @@ impl Evolve {
             None => 0,
         };
         // a run from a snapshot begins with another step than the first
-        let is_known = !records.is_empty() || !matches!(self.origin, Origin::Saved { .. });
+        let may_begin_later = matches!(self.origin, Origin::Saved { .. });
+        let lacks = |step: u64, asked: u64| step > asked + 1 && !(may_begin_later && asked == 0);
+        let lost = |step: u64| {
+            let reason = format!(
+                "the record of step {step} is missing or damaged, so the stop rule cannot be asked of it: do the run \
+                 again (--force evolve), or take the rule out"
+            );
+            Err(PipelineError::input(&work.path(steps::FILE), reason))
+        };
         for record in records {
             let number = record["step"].as_u64().unwrap_or_default();
             if number <= asked {
                 continue;
+            }
+            if lacks(number, asked) {
+                return lost(asked + 1);
             }
             if self.hooks.stops(&record, work)? {
                 let ended: StepRecord = serde_json::from_value(record)
@@ -172,15 +183,7 @@ impl Evolve {
         }
         // records are on disk before the checkpoint that follows them
         let checkpointed = checkpoints(&history).map(|checkpoint| checkpoint.step).max().unwrap_or(0);
-        if is_known && asked < checkpointed {
-            let reason = format!(
-                "the record of step {} is missing or damaged, so the stop rule cannot be asked of it: do the run again \
-                 (--force evolve), or take the rule out",
-                asked + 1
-            );
-            return Err(PipelineError::input(&work.path(steps::FILE), reason));
-        }
-        Ok(asked)
+        if lacks(checkpointed + 1, asked) { lost(asked + 1) } else { Ok(asked) }
     }
 
     /// Enters into the ledger that a run that has come to its end was not ended by its stop rule, if it has one; `asked`: the
