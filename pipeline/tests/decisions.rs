@@ -284,6 +284,11 @@ fn wrong_decisions_are_told_where() {
     told("slice(RUN, #{ center: PEAK.place, widht_mpc_h: 1 })", "check", &["did you mean \"width_mpc_h\"?", "5:45"]);
     told("slice(RUN, #{ width_mpc_h: 2 * PEAK.width })", "check", &["a measured value is known later", "then("]);
     told("cosmology(#{ h: PEAK.width })", "check", &["h: peak.width is known once its stage is done", "5:24"]);
+    told(
+        "{ let w = PEAK.width; measure(\"m\", RUN, |s| s.a * w) }",
+        "check",
+        &["the closure captures a value: peak.width is known once its stage is done", "call measure in then("],
+    );
     told("then(RUN, |run| [])", "check", &["measure it, and decide on the measurement"]);
     told("combine(\"c\", [then(PEAK, |peak| [])], |all| 1)", "check", &["no result of its own"]);
     // with it

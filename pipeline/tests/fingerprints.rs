@@ -112,8 +112,8 @@ campaign(\"x\", [measure(\"m\", RUN, |s| #{ y: twice(s.a) * F })])",
     }
 }
 
-/// A closure counts as it is written, wherever that is: in a list, in one of two branches, in a map of options that has a
-/// name, beside another map with the same key.
+/// A closure counts as it is written, wherever that is: in a list, in one of two branches, in another closure, in a
+/// map of options that has a name, beside another map with the same key.
 #[test]
 fn a_closure_counts_wherever_it_is_written() {
     let with = |end: &str| of(&RUN.replace("campaign(\"x\", [RUN])", end));
@@ -124,7 +124,11 @@ campaign(\"x\", [measure(\"m\", RUN, if FAST { |s| s.a } else { |s| s.redshift }
 campaign(\"x\", [evolve(IC, #{ z_end: 1, max_level: 0 } + O)])";
     let alike = "campaign(\"x\", [evolve(IC, #{ z_end: 1,
 observe: #{ on_step: |step| #{ steer: 0 } }, steer: |step| #{ dt_max: 1 } })])";
+    let inner = "const N = 2;\nconst F = |x| x * N;\ncampaign(\"x\", [measure(\"m\", RUN, |s| F.call(s.a))])";
     for (text, from, to, same) in [
+        (inner, "x * N", "x + N", false),
+        (inner, "N = 2", "N = 3", false),
+        (inner, "|x| x", "|x|  x", true),
         (list, "[0]", "[1]", false),
         (list, "s.redshift", "s.t", true),
         (branch, "MODE = 1", "MODE = 2", false),

@@ -103,6 +103,13 @@ pub struct Session {
     pub closures: OnceLock<BTreeMap<String, Place>>,
 }
 
+impl Session {
+    /// Where a closure begins; `None` for `Fn("name")`.
+    pub fn place_of(&self, closure: &FnPtr) -> Option<Place> {
+        self.closures.get()?.get(closure.fn_name()).copied()
+    }
+}
+
 /// Operations (about 10⁻⁸ s each) after which a recipe, or a closure for a cell, is stopped: the same on any machine. What
 /// they do not count ends by the clock.
 const OPERATIONS: u64 = 10_000_000;

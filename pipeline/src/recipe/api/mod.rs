@@ -165,17 +165,22 @@ impl Captured {
         context: &NativeCallContext<'_>,
         mut closure: FnPtr,
     ) -> Bound<Self> {
-        let (source, name) = (&session.source, closure.fn_name());
-        let (text, place) = match session.closures.get().and_then(|closures| closures.get(name)) {
-            Some(&place) => (source.closure_text(place), place),
-            None => (Some(source.function_text(name)), place_of(context)),
-        };
-        let text = text.ok_or_else(|| Refusal::error(function, "the closure's text is not found", None))?;
         closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
-        let values =
-            closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
+        let (text, values) = identity_of(function, session, &closure)?;
+        let place = session.place_of(&closure).unwrap_or_else(|| place_of(context));
         Ok(Self { closure, text, values, place })
     }
+}
+
+/// What decides what a closure gives: its text, and what it captures.
+fn identity_of(function: &str, session: &Session, closure: &FnPtr) -> Bound<(String, Value)> {
+    let text = match session.place_of(closure) {
+        Some(place) => session.source.closure_text(place),
+        None => Some(session.source.function_text(closure.fn_name())),
+    };
+    let text = text.ok_or_else(|| Refusal::error(function, "the closure's text is not found", None))?;
+    let values = closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
+    Ok((text, values))
 }
 
 /// Where a function was called.
@@ -184,16 +189,30 @@ pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
     Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) }
 }
 
-/// A captured value for the fingerprint: plain data and a cosmology as they are, a stage by what it does and all that it
-/// starts from.
+/// A captured value for the fingerprint: plain data and a cosmology as they are, a closure by its text and what it captures, a
+/// stage by what it does and all that it starts from.
 fn captured(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
+    if let Some(closure) = value.read_lock::<FnPtr>() {
+        let (text, values) = identity_of(function, session, &closure)?;
+        return Ok(json!({ "closure": text, "captured": values }));
+    }
+    if let Some(need) = later::needs_of(value).first() {
+        let message = format!("the closure captures a value: {}", later::known_later(function, need));
+        return Err(Refusal::error(function, message, None));
+    }
     if let Some(cosmology) = value.clone().try_cast::<Cosmology>() {
         return Ok(json!(cosmology));
     }
     if let Some(node) = node_of(value) {
         return Ok(identity(&node, session.source.path.parent().unwrap_or(Path::new(""))));
     }
-    to_json(value).map_err(|(_, what)| Refusal::error(function, format!("the closure captures {what}"), None))
+    to_json(value).map_err(|(_, what)| {
+        let message = format!(
+            "the closure captures {what}; it may use numbers, texts, truth values, lists and maps of these, closures, \
+             cosmologies and stages"
+        );
+        Refusal::error(function, message, None)
+    })
 }
 
 /// What a stage is before anything has run: its files count by the names that a recipe in `folder` gives them.
