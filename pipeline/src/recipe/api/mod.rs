@@ -163,13 +163,25 @@ impl Captured {
         function: &str,
         session: &Session,
         context: &NativeCallContext<'_>,
-        mut closure: FnPtr,
+        closure: FnPtr,
     ) -> Bound<Self> {
-        closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
+        let closure = detached(closure);
         let (text, values) = identity_of(function, session, &closure)?;
         let place = session.place_of(&closure).unwrap_or_else(|| place_of(context));
         Ok(Self { closure, text, values, place })
     }
+}
+
+/// A closure with its captured values copied, also those of closures that it has captured: it says the same whenever it is
+/// called.
+pub(super) fn detached(mut closure: FnPtr) -> FnPtr {
+    for value in closure.iter_curry_mut() {
+        *value = value.flatten_clone();
+        if let Some(inner) = value.clone().try_cast::<FnPtr>() {
+            *value = Dynamic::from(detached(inner));
+        }
+    }
+    closure
 }
 
 /// What decides what a closure gives: its text, and what it captures.
