@@ -42,11 +42,7 @@ fn recipes_that_have_no_end() {
 
 #[test]
 fn recipes_that_allocate() {
-    refused(
-        "let a = [];\nfor i in 0..100000 { let b = []; b.pad(100000, i); a.push(|| b); }",
-        "2",
-        "this takes more",
-    );
+    refused("let a = [];\nfor i in 0..100000 { let b = []; b.pad(100000, i); a.push(|| b); }", "2", "this takes more");
     refused("let s = \"ab\";\nloop { s += s; }", "2:10", "a text is longer than 1048576 bytes");
     refused(
         "let a = [];\na.pad(1000000, 0);",
