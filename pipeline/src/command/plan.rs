@@ -21,7 +21,7 @@ use std::path::Path;
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let cli::Recipe { recipe, parameters } = arguments.recipe;
     let (recipe, dir, history) = standing(&recipe, parameters, arguments.dir)?;
-    let device = Device::from_name(&arguments.device, arguments.threads)?;
+    let device = Device::from_name(&arguments.device[0], arguments.threads)?;
     let mut predictor = Predictor::new(&dir, &history, arguments.like.as_deref(), &device)?;
     let name = &recipe.campaign.name;
     if !arguments.json {
