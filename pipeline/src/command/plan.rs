@@ -102,7 +102,8 @@ impl Total {
             cost::bytes(*disk_bytes)
         );
         if *unknown > 0 {
-            text += &format!("; and {unknown} stages of which nothing is known yet");
+            let stages = if *unknown == 1 { "a stage" } else { "stages" };
+            text += &format!("; besides {stages} of which nothing is known yet");
         }
         if *is_guess {
             text += "; a first guess, for want of records of a run like these (--like names a campaign that has some)";
