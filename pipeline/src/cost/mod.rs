@@ -87,7 +87,7 @@ fn million(cells: f64) -> String {
 /// A time in words.
 pub fn time(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if seconds >= 1.0 => HumanDuration(time).to_string(),
+        Ok(time) if seconds >= 1.0 => format!("about {}", HumanDuration(time)),
         Ok(_) => "less than a second".into(),
         Err(_) => "longer than anything".into(),
     }
