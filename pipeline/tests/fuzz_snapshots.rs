@@ -436,7 +436,7 @@ fn look_at(folder: &Path, n: u64, kept: &Path, outcomes: &Mutex<Outcomes>) {
     let campaign = |walltime, limit| {
         let mut command = limited(&cargo_bin("comove"));
         let command = command.current_dir(folder).args(["run", &name, "--keep-going", "--walltime", walltime]);
-        look("campaign", command, limit, &[0, 3, 4, 7, 8, 75])
+        look("campaign", command, limit, &[0, 3, 4, 7, 8, 9, 75])
     };
     if campaign("10s", LIMIT).contains(CUT_SHORT) && campaign("100s", 3 * LIMIT).contains(CUT_SHORT) {
         keep(folder, n, kept);
