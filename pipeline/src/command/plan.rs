@@ -163,8 +163,7 @@ pub(super) fn lines(
             cost
         });
         let mut describes = stage.describe();
-        // what is expected says it better
-        if !done && cost.as_ref().is_none_or(|cost| cost.device_bytes.is_none()) {
+        if !done {
             let begun = from.as_ref().map(Input::name).zip(tree);
             describes += &memory_of(stage, &device, begun.as_ref());
         }
