@@ -161,21 +161,23 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Of the closure that `function` was called with.
+    /// Of the closure that `function` was called with, and that will be called with so many arguments.
     pub(super) fn new(
         function: &str,
         session: &Session,
         context: &NativeCallContext<'_>,
         closure: FnPtr,
+        arguments: usize,
     ) -> Bound<Self> {
         let call = place_of(context);
         let lost = || Refusal::error(function, "the closure's text is not where the call is", None);
         let text = session.source.closure_text(call).ok_or_else(lost)?;
         let place = session.source.last_argument(call).unwrap_or(call);
+        takes(function, context, &closure, arguments)?;
         Self::at(function, session, closure, text, place)
     }
 
-    /// Of the closure that is an option of a call of `function`.
+    /// Of the closure that is an option of a call of `function`; it will be called with one argument.
     pub(super) fn option(
         function: &str,
         session: &Session,
@@ -189,6 +191,7 @@ impl Captured {
             Refusal::error(function, message, None)
         };
         let (text, place) = session.source.option_text(call, key).ok_or_else(lost)?;
+        takes(function, context, &closure, 1)?;
         Self::at(function, session, closure, text, place)
     }
 
@@ -199,6 +202,24 @@ impl Captured {
         Ok(Self { closure, text, values, place })
     }
 }
+
+/// Refuses a closure that has another number of parameters than it will be called with.
+fn takes(function: &str, context: &NativeCallContext<'_>, closure: &FnPtr, arguments: usize) -> Bound<()> {
+    let captured = closure.curry().len();
+    let has = |count: usize| {
+        context.namespaces().iter().any(|module| module.get_script_fn(closure.fn_name(), captured + count).is_some())
+    };
+    match (0..=MOST_PARAMETERS).find(|count| has(*count)) {
+        Some(count) if !has(arguments) => {
+            let message = format!("the closure has {count} parameters, and is called with {arguments}");
+            Err(Refusal::error(function, message, None))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Up to so many parameters of a closure are counted.
+const MOST_PARAMETERS: usize = 8;
 
 /// Where a function was called.
 pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
