@@ -235,9 +235,9 @@ pub struct Plan {
     /// A campaign folder whose records tell what this one will take, besides its own and those beside it
     #[arg(long, value_name = "DIR")]
     pub like: Option<PathBuf>,
-    /// Where it is to run: auto, cpu or cuda:N
-    #[arg(long, default_value = "auto")]
-    pub device: String,
+    /// Where it is to run: auto, cpu or cuda:N; of several the first counts
+    #[arg(long, default_value = "auto", value_delimiter = ',')]
+    pub device: Vec<String>,
     /// Threads of the CPU (0: one per core)
     #[arg(long, default_value_t = 0)]
     pub threads: usize,

@@ -18,7 +18,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The phases, in the order of the file's bytes.
-const PHASES: [&str; 6] = ["snapshot", "rename", "ledger", "regrid", "initial", "analysis"];
+const PHASES: [&str; 7] = ["snapshot", "rename", "ledger", "regrid", "hook", "initial", "analysis"];
 
 /// Writes down who is where.
 struct Probe {

@@ -257,7 +257,7 @@ fn bad_input_has_its_exit_code() {
     };
     let write = |name: &str, content: &str| std::fs::write(place.folder.path().join(name), content).unwrap();
     expect(&["run", "none.rhai"], 2, "none.rhai: no such recipe");
-    expect(&["run", "small.rhai", "-p", "n=3"], 2, "it declares z_end");
+    expect(&["run", "small.rhai", "-p", "n=3"], 2, "declared are: z_end");
     expect(&["run", "small.rhai", "--device", "tpu"], 8, "unknown device \"tpu\"");
     expect(&["resume", "nowhere"], 4, "no campaign here");
     write("bad.rhai", "evolv(3)");

@@ -47,6 +47,20 @@ fn stages(folder: &Path, label: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(label)).collect()
 }
 
+/// A closure says the same whenever it is called: what it and the closures that it uses have captured is copied.
+#[test]
+fn calls_share_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let counting = "let n = 0;\nlet m = 0;\nlet count = || { n += 1; n };
+campaign(\"r\", [measure(\"n\", RUNS[0], #{ at_z: \"all\" }, |s| { m += 1; [m, count.call()] })])";
+    let output = run(folder.path(), &format!("{RUNS}{counting}"));
+    assert!(output.status.success(), "{}", said(&output));
+    let [measured] = stages(folder.path(), "measure-n-").try_into().unwrap();
+    let text = std::fs::read_to_string(measured.join("result.json")).unwrap();
+    let all: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(all.iter().map(|one| one["result"].clone()).collect::<Vec<_>>(), vec![serde_json::json!([1, 1]); 2]);
+}
+
 #[test]
 fn several_stages_make_one_table_and_one_plot() {
     let folder = tempfile::tempdir().unwrap();

@@ -251,6 +251,21 @@ fn an_option_may_be_a_value_of_a_result() {
     assert!(why.contains("map.width_mpc_h: 6.0 → 7.0") || why.contains("map.width_mpc_h: 5.0 → 7.0"), "{why}");
 }
 
+/// A value of a result that has a name in the recipe stays what it is, whatever is read of it.
+#[test]
+fn a_value_may_hold_several() {
+    let place = Place::new();
+    let recipe = format!(
+        "{}const AT = PEAK.at;\n\
+         campaign(\"r\", [[4, 8].map(|pixels| slice(RUN, #{{ center: AT.place, width_mpc_h: AT.width, pixels: 4 * pixels }}))])\n",
+        START.replace("#{ place:", "#{ at: #{ place:").replace("name: \"x\" }", "name: \"x\" } }")
+    );
+    let plan = place.ok(&recipe, &["plan", "r.rhai"]);
+    assert_eq!(plan.matches("with peak.at.place and peak.at.width").count(), 2, "{plan}");
+    place.ok(&recipe, &["run", "r.rhai"]);
+    assert_eq!(place.stages("slice-").len(), 2);
+}
+
 /// What is wrong with a decision is told at its place, as soon as it can be known.
 #[test]
 fn wrong_decisions_are_told_where() {
@@ -267,6 +282,11 @@ fn wrong_decisions_are_told_where() {
     told("slice(RUN, #{ center: PEAK.place, widht_mpc_h: 1 })", "check", &["did you mean \"width_mpc_h\"?", "5:45"]);
     told("slice(RUN, #{ width_mpc_h: 2 * PEAK.width })", "check", &["a measured value is known later", "then("]);
     told("cosmology(#{ h: PEAK.width })", "check", &["h: peak.width is known once its stage is done", "5:24"]);
+    told(
+        "{ let w = PEAK.width; measure(\"m\", RUN, |s| s.a * w) }",
+        "check",
+        &["the closure captures a value: peak.width is known once its stage is done", "call measure in then("],
+    );
     told("then(RUN, |run| [])", "check", &["measure it, and decide on the measurement"]);
     told("combine(\"c\", [then(PEAK, |peak| [])], |all| 1)", "check", &["no result of its own"]);
     // with it

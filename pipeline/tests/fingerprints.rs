@@ -112,6 +112,36 @@ campaign(\"x\", [measure(\"m\", RUN, |s| #{ y: twice(s.a) * F })])",
     }
 }
 
+/// A closure counts as it is written, wherever that is: in a list, in one of two branches, in another closure, in a
+/// map of options that has a name, beside another map with the same key.
+#[test]
+fn a_closure_counts_wherever_it_is_written() {
+    let with = |end: &str| of(&RUN.replace("campaign(\"x\", [RUN])", end));
+    let list = "campaign(\"x\", [[|s| s.a, |s| s.redshift].map(|f| measure(\"m\", RUN, f))[0]])";
+    let branch = "const MODE = 1;\nconst FAST = MODE == 1;
+campaign(\"x\", [measure(\"m\", RUN, if FAST { |s| s.a } else { |s| s.redshift })])";
+    let named = "const O = #{ steer: |step| #{ dt_max: 1 } };
+campaign(\"x\", [evolve(IC, #{ z_end: 1, max_level: 0 } + O)])";
+    let alike = "campaign(\"x\", [evolve(IC, #{ z_end: 1,
+observe: #{ on_step: |step| #{ steer: 0 } }, steer: |step| #{ dt_max: 1 } })])";
+    let inner = "const N = 2;\nconst F = |x| x * N;\ncampaign(\"x\", [measure(\"m\", RUN, |s| F.call(s.a))])";
+    for (text, from, to, same) in [
+        (inner, "x * N", "x + N", false),
+        (inner, "N = 2", "N = 3", false),
+        (inner, "|x| x", "|x|  x", true),
+        (list, "[0]", "[1]", false),
+        (list, "s.redshift", "s.t", true),
+        (branch, "MODE = 1", "MODE = 2", false),
+        (branch, "s.redshift", "s.t", true),
+        (named, "dt_max: 1", "dt_max: 2", false),
+        (alike, "dt_max: 1", "dt_max: 2", false),
+        (alike, "steer: 0", "steer: 1", true),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert_eq!(with(text) == with(&text.replace(from, to)), same, "{from} → {to}");
+    }
+}
+
 /// A stage that a closure captures counts with everything it starts from.
 #[test]
 fn a_captured_stage_counts_with_what_it_starts_from() {

@@ -165,11 +165,7 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
     let place = Place::new();
     let mut child =
         place.command(&["run", "page.rhai", "-p", "z_end=10", "-p", "cells=32", "--threads", "1"]).spawn().unwrap();
-    let steps = |at_least: usize| {
-        let folders = std::fs::read_dir(place.path("")).into_iter().flatten().flatten();
-        folders.map(|folder| common::records(&folder.path()).len()).sum::<usize>() >= at_least
-    };
-    until("it steps", &mut child, || steps(3));
+    until("it steps", &mut child, || common::records_of_all(&place.path("")).len() >= 3);
     // seen from outside while it goes on
     place.ends(&["report", "page"], 0);
     let page = place.page();

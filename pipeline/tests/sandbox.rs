@@ -35,7 +35,7 @@ fn recipes_that_have_no_end() {
     refused("loop { try { loop {} } catch {} }", "1:19", "the recipe computes too long");
     refused("fn f(x) { f(x + 1) }\nf(0)", "2:1", "functions call each other too deep");
     refused("fn f(x) { [x].map(|y| f(y)) }\nf(0)", "1:15", "functions call each other too deep");
-    refused("sleep(1000000);", "1:1", "sleep: a recipe has no clock");
+    refused("sleep(1000000);", "1:1", "sleep: recipes and scripts have no clock");
     // a chain of closures, each in the next, which is freed by recursion
     refused("let f = |x| x;\nloop { let g = f; f = |x| g.call(x); }", "2:23", "the recipe computes too long");
 }

@@ -317,12 +317,20 @@ fn an_unfinished_campaign_is_looked_at() {
     let (_, folder) = folder.split_once('/').unwrap();
     drop(_lock);
     let other = recipe("").replace("seed: 2", "seed: 3");
-    common::said(&place.run(&other, &["--only", "4"]), 0);
+    common::said(&place.run(&other, &["--only", "3"]), 0);
     let said =
         place.says(&format!("let run = CAMPAIGN.run(\"{folder}\"); print(`${{run.name}} ${{run.outputs}}`);"), 0);
     assert_eq!(said, format!("{folder} [48.0]\n"));
     let said = place.says("print(CAMPAIGN.run(\"second\").outputs);", 0);
     assert_eq!(said, "[]\n");
+    // and so does a measurement whose closure is another one now
+    common::said(&place.run(&other.replace("s.densest().density,", "1,"), &["--only", "4"]), 0);
+    let found = place.stage("measure-found");
+    let folder = found.file_name().unwrap().to_string_lossy();
+    let said = place.says("CAMPAIGN.result(\"found\")", 3);
+    assert!(said.contains(&format!("is not done; another recipe or version has left {folder}: ask")), "{said}");
+    let said = place.says(&format!("print(CAMPAIGN.result(\"{folder}\").all.len());"), 0);
+    assert_eq!(said, "2\n");
 }
 
 /// A script has no limit of time; Ctrl-C ends it where it is.

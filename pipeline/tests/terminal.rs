@@ -38,8 +38,7 @@ impl Place {
 
     /// The records of the run's steps.
     fn steps(&self) -> Vec<Value> {
-        let folders = std::fs::read_dir(self.path("")).into_iter().flatten().flatten();
-        folders.flat_map(|folder| common::records(&folder.path())).collect()
+        common::records_of_all(&self.path(""))
     }
 }
 

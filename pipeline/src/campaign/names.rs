@@ -2,6 +2,7 @@
 //! of that title, `The run, root 32³, seed 1`.
 
 use super::Node;
+use super::deferred::Deferred;
 use crate::stage::ic::shown as cells;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,19 +24,26 @@ pub fn names(stages: &[(&Node, &[usize])]) -> Vec<String> {
         let found = Marks::of(node, inputs.iter().map(|&input| (stages[input].0, &marks[input])));
         marks.push(found);
     }
-    // those that read something with a name are told apart by that name, and from the others by having one
-    let mut titles: BTreeMap<(String, bool), Vec<usize>> = BTreeMap::new();
+    // those that read something with a name are told apart by that name, and from the others by having one; of those that
+    // wait for a value of a result the options are known only as the recipe has them
+    let waits = |n: usize| matches!(stages[n].0.decision(), Some((_, Deferred::Stage { .. })));
+    let mut titles: BTreeMap<(String, bool, bool), Vec<usize>> = BTreeMap::new();
     let mut names: Vec<String> = stages.iter().map(|(n, _)| n.name().map(String::from).unwrap_or_default()).collect();
     for (n, (node, _)) in stages.iter().enumerate().filter(|(_, (node, _))| node.name().is_none()) {
-        titles.entry((node.stage().title(), marks[n].value("").is_empty())).or_default().push(n);
+        titles.entry((node.stage().title(), marks[n].value("").is_empty(), waits(n))).or_default().push(n);
     }
-    for ((title, _), stages) in titles {
+    for ((title, ..), stages) in titles {
         let group: Vec<&Marks> = stages.iter().map(|&n| &marks[n]).collect();
         let endings = distinguish(&group);
         for (&n, ending) in stages.iter().zip(&endings) {
             let twins = endings.iter().filter(|other| *other == ending).count();
             let number = if twins > 1 { format!(", stage {}", n + 1) } else { String::new() };
             names[n] = format!("{title}{ending}{number}");
+        }
+    }
+    for n in (0..names.len()).filter(|&n| waits(n)) {
+        if names.iter().filter(|name| **name == names[n]).count() > 1 {
+            names[n] += ", not decided yet";
         }
     }
     names
@@ -212,6 +220,21 @@ mod tests {
         assert_eq!(names[1..3], ["seed 1, 16³", "Slice: density, seed 1, 16³"]);
         assert_eq!(names[3..6], ["Initial condition, seed 2, stage 4", "seed 2, 16³", "Slice: density, seed 2, 16³"]);
         assert_eq!(names.last().unwrap(), "the slice");
+    }
+
+    /// What is not known yet of a run is no difference from others.
+    #[test]
+    fn what_is_decided_later_is_called_so() {
+        let later = r#"
+            let run = evolve(ic(C, 1, 16), #{ z_end: 40 });
+            let place = measure("place", run, |snapshot| #{ z: 30 });
+            campaign("x", [evolve(ic(C, 1, 16), #{ z_end: place.z }), slice(run)])
+        "#;
+        let names = names(later);
+        assert!(
+            names.contains(&"The run".to_owned()) && names.contains(&"The run, not decided yet".to_owned()),
+            "{names:?}"
+        );
     }
 
     /// One stage needs no more than its title; where one run ends, what is not set, and what cannot be told apart.

@@ -21,7 +21,7 @@ use std::path::Path;
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let cli::Recipe { recipe, parameters } = arguments.recipe;
     let (recipe, dir, history) = standing(&recipe, parameters, arguments.dir)?;
-    let device = Device::from_name(&arguments.device, arguments.threads)?;
+    let device = Device::from_name(&arguments.device[0], arguments.threads)?;
     let mut predictor = Predictor::new(&dir, &history, arguments.like.as_deref(), &device)?;
     let name = &recipe.campaign.name;
     if !arguments.json {
@@ -73,6 +73,8 @@ impl Line {
 /// What is left to do in all.
 #[derive(Serialize)]
 struct Total {
+    /// Stages that are not done.
+    stages: usize,
     /// Seconds of the stages of which they are known, one after another.
     seconds: f64,
     /// Bytes of the files that they leave.
@@ -86,8 +88,9 @@ struct Total {
 impl Total {
     fn of(lines: &[Line]) -> Option<Self> {
         let costs = || lines.iter().filter(|line| !line.done).filter_map(|line| line.cost.as_ref());
-        costs().next()?;
-        Some(Self {
+        let stages = costs().count();
+        (stages > 0).then(|| Self {
+            stages,
             seconds: costs().filter_map(|cost| cost.seconds).sum(),
             disk_bytes: costs().map(|cost| cost.disk_bytes).sum(),
             unknown: costs().filter(|cost| cost.seconds.is_none()).count(),
@@ -96,15 +99,16 @@ impl Total {
     }
 
     fn text(&self, device: &Device) -> String {
-        let Self { seconds, disk_bytes, unknown, is_guess } = self;
-        let mut text = format!(
-            "left to do: about {} one stage after another on {}, {} on disk",
-            cost::time(*seconds),
-            device.name(),
-            cost::bytes(*disk_bytes)
-        );
+        let Self { stages, seconds, disk_bytes, unknown, is_guess } = self;
+        if unknown == stages {
+            let why = "no run like these was recorded (--like names a campaign that has one)";
+            return format!("left to do: {stages} stages; what they will take is not known: {why}");
+        }
+        let (time, device) = (cost::time(*seconds), device.name());
+        let mut text =
+            format!("left to do: {time} on {device}, one stage after another; {} on disk", cost::bytes(*disk_bytes));
         if *unknown > 0 {
-            text += &format!("; and {unknown} stages of which nothing is known yet");
+            text += &format!("; besides {unknown} of {stages} stages, of which nothing is known yet");
         }
         if *is_guess {
             text += "; a first guess, for want of records of a run like these (--like names a campaign that has some)";

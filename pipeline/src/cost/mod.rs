@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`records`] | campaigns that have run: their runs' records, and how long their stages took |
 //! | [`way`] | where a run's steps lead and how much of the box it refines, from the records of another |
-//! | [`reference`] | the same of the program's own runs, and the speeds of its reference machines |
+//! | [`mod@reference`] | the same of the program's own runs, and the speeds of its reference machines |
 //! | [`run`] | what a run takes on such ways |
 //! | [`speed`] | how fast this machine is, against those of the reference |
 
@@ -24,9 +24,8 @@ use crate::stage::evolve::Evolve;
 use crate::stage::ic::MESH;
 use crate::stage::{Input, Stage, StageResult};
 use comove_kernels::Device;
-use comove_kernels::memory::GIB;
 use comove_sim::{Octree, Role};
-use indicatif::{DecimalBytes, HumanDuration};
+use indicatif::{BinaryBytes, DecimalBytes, HumanDuration};
 use records::Records;
 use serde::Serialize;
 use speed::Speed;
@@ -68,7 +67,7 @@ impl std::fmt::Display for Cost {
         let mut parts = Vec::new();
         parts.extend(self.steps.map(|steps| format!("{} steps", steps.ceil())));
         parts.extend(self.cells.map(|cells| format!("up to {}", million(cells))));
-        parts.extend(self.device_bytes.map(|bytes| format!("{:.2} GiB of the device's memory", bytes / GIB)));
+        parts.extend(self.device_bytes.map(|bytes| format!("{} of the device's memory", BinaryBytes(bytes as u64))));
         parts.extend(Some(self.disk_bytes).filter(|bytes| *bytes > 0.0).map(|disk| format!("{} on disk", bytes(disk))));
         parts.extend(self.seconds.map(time));
         let from = match (&self.from, self.is_guess) {
@@ -88,7 +87,7 @@ fn million(cells: f64) -> String {
 /// A time in words.
 pub fn time(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if seconds >= 1.0 => HumanDuration(time).to_string(),
+        Ok(time) if seconds >= 1.0 => format!("about {}", HumanDuration(time)),
         Ok(_) => "less than a second".into(),
         Err(_) => "longer than anything".into(),
     }

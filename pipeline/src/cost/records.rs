@@ -127,9 +127,10 @@ fn beside(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl RecordedRun {
-    /// Its records.
+    /// Its records; none if one is damaged.
     pub fn records(&self) -> Vec<Record> {
-        lines::read(&self.folder.join(steps::FILE)).unwrap_or_default()
+        let records: Vec<Record> = lines::read(&self.folder.join(steps::FILE)).unwrap_or_default();
+        if records.iter().all(Record::is_whole) { records } else { Vec::new() }
     }
 
     /// Its way, with these records.

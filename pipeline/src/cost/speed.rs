@@ -50,7 +50,8 @@ impl Speed {
     pub fn of(device: &Device, records: &Records) -> Self {
         let mut sums: BTreeMap<String, [f64; 2]> = BTreeMap::new();
         for stage in &records.stages {
-            if let Some(expected) = on_reference(&stage.kind, stage.files, stage.bytes) {
+            let expected = on_reference(&stage.kind, stage.files, stage.bytes);
+            if let Some(expected) = expected.filter(|seconds| *seconds > 0.0) {
                 let sum = sums.entry(stage.kind.clone()).or_default();
                 (sum[0], sum[1]) = (sum[0] + stage.seconds, sum[1] + expected);
             }

@@ -110,6 +110,12 @@ impl From<StepRecord> for Record {
 }
 
 impl Record {
+    /// Whether it has a root, and a step.
+    pub fn is_whole(&self) -> bool {
+        let has_root = !self.groups.is_empty() && !self.volume_fractions.is_empty() && !self.level_steps.is_empty();
+        has_root && self.dt > 0.0
+    }
+
     /// Scale factor or time, as [`Mesh::place`] takes it.
     fn now(&self, coordinates: Coordinates) -> f64 {
         match coordinates {
@@ -132,11 +138,14 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The way that these records tell of, two or more.
+    /// The way that these records tell of, two or more, each of a later place than that before.
     pub fn new(mesh: Mesh, records: &[Record]) -> Option<Self> {
         let place = |record: &Record| mesh.place(record.now(mesh.parameters.coordinates));
         let places: Vec<f64> = records.iter().map(place).collect();
         let first = places.get(1)? - places[0];
+        if !places.is_sorted_by(|x, y| x < y) {
+            return None;
+        }
         let lengths = std::iter::once(first).chain(places.windows(2).map(|pair| pair[1] - pair[0]));
         let state = |(record, length): (&Record, f64)| {
             let chosen = record.dt * f64::from(1u32 << record.ladder.retries.min(31));

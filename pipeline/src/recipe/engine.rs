@@ -13,7 +13,7 @@ use rhai::packages::{
 use rhai::{AST, ASTNode, Dynamic, Engine, EvalAltResult, Expr, FnPtr, FuncArgs, OptimizationLevel, Scope, Stmt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// An evaluated recipe.
 #[derive(Debug)]
@@ -100,6 +100,20 @@ pub struct Session {
     pub source: Source,
     /// Its parameters.
     pub parameters: Mutex<Parameters>,
+    /// Where its closures begin, by the names that Rhai gives them, once it is compiled. Those that are written alike have one.
+    pub closures: OnceLock<BTreeMap<String, Place>>,
+}
+
+impl Session {
+    /// One that is about to evaluate `source`.
+    pub fn new(source: Source, parameters: Parameters) -> Self {
+        Self { source, parameters: Mutex::new(parameters), closures: OnceLock::new() }
+    }
+
+    /// Where a closure begins; `None` for `Fn("name")`.
+    pub fn place_of(&self, closure: &FnPtr) -> Option<Place> {
+        self.closures.get()?.get(closure.fn_name()).copied()
+    }
 }
 
 /// Operations (about 10⁻⁸ s each) after which a recipe, or a closure for a cell, is stopped: the same on any machine. What
@@ -141,8 +155,7 @@ fn attempt(
     source: Source,
     given: BTreeMap<String, String>,
 ) -> (Arc<Session>, Result<Campaign, Box<RecipeError>>, Vec<String>) {
-    let parameters = Mutex::new(Parameters { given, ..Parameters::default() });
-    let session = Arc::new(Session { source, parameters });
+    let session = Arc::new(Session::new(source, Parameters { given, ..Parameters::default() }));
     let result = within(Limits::recipe(), |budget| (campaign_of(&session, budget), budget.unlogged()));
     let refused = |message| Err(RecipeError::at(&session.source, session.source.last_place(), message));
     let (result, printed) = result.unwrap_or_else(|message| (refused(message), Vec::new()));
@@ -153,6 +166,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     let source = &session.source;
     let engine = engine(session, budget);
     let ast = engine.compile(&source.text).map_err(|e| RecipeError::from_parse(source, &e))?;
+    session.closures.get_or_init(|| closures_of(&ast));
     let mut scope = Scope::new();
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
@@ -170,6 +184,21 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     })?;
     campaign.program = Some(Arc::new(Program { session: Arc::clone(session), ast }));
     Ok(campaign)
+}
+
+/// Where the closures of a recipe begin.
+fn closures_of(ast: &AST) -> BTreeMap<String, Place> {
+    let mut places = BTreeMap::new();
+    ast.walk(&mut |path: &[ASTNode<'_>]| {
+        if let Some(ASTNode::Expr(Expr::DynamicConstant(value, position))) = path.last()
+            && let Some(closure) = value.read_lock::<FnPtr>()
+            && let (Some(line), Some(column)) = (position.line(), position.position())
+        {
+            places.entry(closure.fn_name().to_owned()).or_insert(Place { line, column });
+        }
+        true
+    });
+    places
 }
 
 /// An engine with the bindings of [`api`] for recipes.
@@ -269,7 +298,7 @@ pub fn registered() -> Vec<String> {
 
 fn signatures(with_rhai: bool) -> Vec<String> {
     let source = Source { path: "recipe.rhai".into(), text: String::new() };
-    let session = Arc::new(Session { source, parameters: Mutex::default() });
+    let session = Arc::new(Session::new(source, Parameters::default()));
     let mut scripts = Engine::new_raw();
     api::register_for_scripts(&mut scripts, &session, Path::new(""));
     [engine(&session, &Arc::default()), scripts].iter().flat_map(|engine| engine.gen_fn_signatures(with_rhai)).collect()

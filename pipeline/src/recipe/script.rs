@@ -16,7 +16,7 @@ use rhai::{Engine, Module, ParseErrorType, Scope};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Evaluates a script of a campaign with the values that the command line gives its parameters. What it writes goes to
 /// `folder`, which is made with the first file.
@@ -29,8 +29,7 @@ pub fn run(
     campaign: &CampaignView,
     folder: &Path,
 ) -> Result<(), PipelineError> {
-    let parameters = Mutex::new(Parameters { given, ..Parameters::default() });
-    let session = Arc::new(Session { source, parameters });
+    let session = Arc::new(Session::new(source, Parameters { given, ..Parameters::default() }));
     let ended = within(Limits::script(), |budget| {
         evaluate(&engine(&session, budget, campaign, folder), &session.source, campaign)
     });

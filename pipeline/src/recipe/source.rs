@@ -1,7 +1,7 @@
 //! The recipe's text: tokens, lines and carets, and the text of a closure for its fingerprint.
 //!
-//! Rhai keeps no text of a closure and no position of a map key, so both are found again in the source from the
-//! position of the call, which Rhai does report.
+//! Rhai keeps no text of a closure and no position of a map key: they are found again in the source, from where the closure
+//! begins and where the function is called, which Rhai does report.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -59,9 +59,7 @@ impl Source {
     /// Where `key:` stands inside the call that starts at `call`; `None` if its options are written elsewhere.
     pub fn find_key(&self, call: Place, key: &str) -> Option<Place> {
         let tokens = self.tokens();
-        let arguments = self.arguments(&tokens, call)?;
-        let whole = arguments.first()?.start..arguments.last()?.end;
-        whole
+        self.arguments(&tokens, call)?
             .filter(|&n| {
                 let token = &tokens[n];
                 let name = self.text[token.bytes.clone()].trim_matches('"');
@@ -71,117 +69,80 @@ impl Source {
             .next()
     }
 
-    /// Where the last argument of the call at `call` begins.
-    pub fn last_argument(&self, call: Place) -> Option<Place> {
+    /// The text that the fingerprint of the closure at `place` rests on: its own, and that of every script function that it
+    /// names, and so on. Comments and white space do not count.
+    pub fn closure_text(&self, place: Place) -> Option<String> {
         let tokens = self.tokens();
-        let last = self.arguments(&tokens, call)?.pop()?;
-        Some(self.place(tokens[last.start].bytes.start))
+        let start = tokens.iter().position(|token| self.place(token.bytes.start) == place)?;
+        let closure = start..self.end_of_closure(&tokens, start)?;
+        Some(self.text_of(&tokens, vec![closure]))
     }
 
-    /// The text that a closure's fingerprint rests on: the last argument of the call at `call`, and every script
-    /// function and constant that it names, and so on. Comments and white space do not count.
-    ///
-    /// Constants are included because a closure may itself be one; a constant that is captured also counts by value.
-    pub fn closure_text(&self, call: Place) -> Option<String> {
+    /// The same of what `Fn("name")` gives: a function of the recipe, or of Rhai.
+    pub fn function_text(&self, name: &str) -> String {
         let tokens = self.tokens();
-        let last = self.arguments(&tokens, call)?.pop()?;
-        self.text_of(&tokens, last)
+        let functions = self.functions(&tokens, name);
+        if functions.is_empty() { name.into() } else { self.text_of(&tokens, functions) }
     }
 
-    /// The same of the closure that is the option `key` of the call at `call`, and where it begins.
-    pub fn option_text(&self, call: Place, key: &str) -> Option<(String, Place)> {
-        let tokens = self.tokens();
-        let at = self.find_key(call, key)?;
-        let start = tokens.iter().position(|token| self.place(token.bytes.start) == at)? + 2;
-        let (mut depth, mut in_parameters) = (0, false);
-        let end = (start..tokens.len()).find(|&n| {
-            let end = depth == 0 && !in_parameters && matches!(self.symbol(&tokens, n), Some("," | "}" | ")"));
-            match self.symbol(&tokens, n) {
-                Some("(" | "[" | "{") => depth += 1,
-                Some(")" | "]" | "}") => depth -= 1,
-                Some("|") if depth == 0 => in_parameters = !in_parameters,
-                _ => {}
-            }
-            end
-        })?;
-        Some((self.text_of(&tokens, start..end)?, self.place(tokens[start].bytes.start)))
+    /// The token after the closure whose `|` is token `start`.
+    fn end_of_closure(&self, tokens: &[Token], start: usize) -> Option<usize> {
+        let parameters_end = (start + 1..tokens.len()).find(|&n| self.symbol(tokens, n) == Some("|"))?;
+        let mut n = parameters_end + 1;
+        while n < tokens.len() {
+            n = match self.symbol(tokens, n)? {
+                "(" | "[" | "{" => self.closing(tokens, n)? + 1,
+                ")" | "]" | "}" | "," | ";" => break,
+                _ => n + 1,
+            };
+        }
+        Some(n)
     }
 
-    /// The text of a closure, and of what it names.
-    fn text_of(&self, tokens: &[Token], closure: Range<usize>) -> Option<String> {
-        let inline = matches!(self.symbol(tokens, closure.start), Some("|"));
-        let mut pieces = vec![closure];
+    /// The text of these tokens, and of the functions that they name.
+    fn text_of(&self, tokens: &[Token], mut pieces: Vec<Range<usize>>) -> String {
         let mut done = 0;
         while done < pieces.len() {
-            for n in pieces[done].clone() {
-                let name = self.text[tokens[n].bytes.clone()].trim_matches('"').to_owned();
-                if tokens[n].kind == Kind::Symbol {
-                    continue;
-                }
-                let definition = self.function(tokens, &name).or_else(|| {
-                    let by_name = done == 0 && !inline;
-                    if by_name { self.constant(tokens, &name) } else { None }
-                });
-                if let Some(definition) = definition.filter(|d| !pieces.contains(d)) {
-                    pieces.push(definition);
+            for token in &tokens[pieces[done].clone()] {
+                let text = &self.text[token.bytes.clone()];
+                // a text in backquotes may hold calls
+                let names: Vec<&str> = match token.kind {
+                    Kind::Symbol => Vec::new(),
+                    Kind::Text if text.starts_with('`') => text.split(|c| !is_word(c)).collect(),
+                    Kind::Word | Kind::Text => vec![text.trim_matches('"')],
+                };
+                for definition in names.into_iter().flat_map(|name| self.functions(tokens, name)) {
+                    if !pieces.contains(&definition) {
+                        pieces.push(definition);
+                    }
                 }
             }
             done += 1;
         }
         let text =
             |range: Range<usize>| range.map(|n| &self.text[tokens[n].bytes.clone()]).collect::<Vec<_>>().join(" ");
-        Some(pieces.into_iter().map(text).collect::<Vec<_>>().join("\n"))
+        pieces.into_iter().map(text).collect::<Vec<_>>().join("\n")
     }
 
-    /// The definition `fn name(…) {…}` as a range of tokens.
-    fn function(&self, tokens: &[Token], name: &str) -> Option<Range<usize>> {
-        let start = (0..tokens.len().saturating_sub(1)).find(|&n| {
-            self.text[tokens[n].bytes.clone()] == *"fn" && self.text[tokens[n + 1].bytes.clone()] == *name
-        })?;
-        let open = (start..tokens.len()).find(|&n| self.symbol(tokens, n) == Some("{"))?;
-        Some(start..self.closing(tokens, open)? + 1)
+    /// The definitions `fn name(…) {…}` and `fn Type.name(…) {…}`, for any number of parameters, as ranges of tokens.
+    fn functions(&self, tokens: &[Token], name: &str) -> Vec<Range<usize>> {
+        let is = |n: usize, text: &str| tokens.get(n).is_some_and(|token| self.text[token.bytes.clone()] == *text);
+        let starts = (0..tokens.len()).filter(|&n| {
+            let of_type = if is(n + 2, ".") { 3 } else { 1 };
+            tokens[n].kind == Kind::Word && is(n, "fn") && is(n + of_type, name)
+        });
+        let whole = |start: usize| {
+            let open = (start..tokens.len()).find(|&n| self.symbol(tokens, n) == Some("{"))?;
+            Some(start..self.closing(tokens, open)? + 1)
+        };
+        starts.filter_map(whole).collect()
     }
 
-    /// The statement `const name = …;` as a range of tokens.
-    fn constant(&self, tokens: &[Token], name: &str) -> Option<Range<usize>> {
-        let start = (1..tokens.len()).find(|&n| {
-            matches!(&self.text[tokens[n - 1].bytes.clone()], "const" | "let")
-                && self.text[tokens[n].bytes.clone()] == *name
-        })?;
-        let mut depth = 0;
-        let end = (start..tokens.len()).find(|&n| {
-            match self.symbol(tokens, n) {
-                Some("(" | "[" | "{") => depth += 1,
-                Some(")" | "]" | "}") => depth -= 1,
-                _ => {}
-            }
-            depth == 0 && self.symbol(tokens, n) == Some(";")
-        })?;
-        Some(start..end)
-    }
-
-    /// The arguments of the call whose name stands at `call`, as ranges of tokens.
-    fn arguments(&self, tokens: &[Token], call: Place) -> Option<Vec<Range<usize>>> {
+    /// The tokens between the brackets of the call whose name stands at `call`.
+    fn arguments(&self, tokens: &[Token], call: Place) -> Option<Range<usize>> {
         let start = tokens.iter().position(|token| self.place(token.bytes.start) == call)?;
         let open = (start..tokens.len()).find(|&n| self.symbol(tokens, n) == Some("("))?;
-        let close = self.closing(tokens, open)?;
-        let (mut ranges, mut begin, mut depth, mut in_parameters) = (Vec::new(), open + 1, 0, false);
-        for n in open + 1..close {
-            match self.symbol(tokens, n)? {
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" => depth -= 1,
-                "|" if depth == 0 => in_parameters = !in_parameters,
-                "," if depth == 0 && !in_parameters => {
-                    ranges.push(begin..n);
-                    begin = n + 1;
-                }
-                _ => {}
-            }
-        }
-        if begin < close {
-            ranges.push(begin..close);
-        }
-        Some(ranges)
+        Some(open + 1..self.closing(tokens, open)?)
     }
 
     /// The token that closes the bracket at token `open`.
@@ -216,13 +177,12 @@ impl Source {
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             let rest = &text[at..];
-            let word = |c: char| c.is_alphanumeric() || c == '_';
             let (kind, length) = match c {
                 _ if c.is_whitespace() => (None, c.len_utf8()),
                 _ if rest.starts_with("//") => (None, rest.find('\n').unwrap_or(rest.len())),
                 _ if rest.starts_with("/*") => (None, comment_length(rest)),
                 '"' | '`' | '\'' => (Some(Kind::Text), quoted_length(rest, c)),
-                _ if word(c) => (Some(Kind::Word), rest.find(|c| !word(c)).unwrap_or(rest.len())),
+                _ if is_word(c) => (Some(Kind::Word), rest.find(|c| !is_word(c)).unwrap_or(rest.len())),
                 _ => (Some(Kind::Symbol), c.len_utf8()),
             };
             if let Some(kind) = kind {
@@ -232,6 +192,11 @@ impl Source {
         }
         tokens
     }
+}
+
+/// Whether a character belongs to names and numbers.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Bytes of the block comment at the start of `text`; they nest.
@@ -285,30 +250,35 @@ mod tests {
     }
 
     #[test]
-    fn a_closure_among_options_is_found() {
-        let text = "const R = |s| s.z < 3;\nevolve(IC, #{ stop: |s, t| s.a > 1 || s.b, o: #{ on: |x| #{ a: [x, 1] } }, r: R });";
+    fn a_closure_ends_where_the_next_thing_begins() {
+        let text =
+            "const R = |s| s.z < 3;\nf(#{ stop: |s, t| s.a > 1 || s.b | t, o: #{ on: |x| #{ a: [x, 1] } } }, || 2);";
         let source = source(text);
-        let option = |key| source.option_text(Place { line: 2, column: 1 }, key);
-        let at = |column| Place { line: 2, column };
-        assert_eq!(option("stop"), Some(("| s , t | s . a > 1 | | s . b".into(), at(21))));
-        assert_eq!(option("on"), Some(("| x | # { a : [ x , 1 ] }".into(), at(54))));
-        assert!(option("r").unwrap().0.ends_with("R = | s | s . z < 3"));
-        assert_eq!(option("none"), None);
+        let closure = |line, column| source.closure_text(Place { line, column });
+        assert_eq!(closure(1, 11).as_deref(), Some("| s | s . z < 3"));
+        assert_eq!(closure(2, 12).as_deref(), Some("| s , t | s . a > 1 | | s . b | t"));
+        assert_eq!(closure(2, 49).as_deref(), Some("| x | # { a : [ x , 1 ] }"));
+        assert_eq!(closure(2, 73).as_deref(), Some("| | 2"));
+        assert_eq!(closure(3, 1), None);
     }
 
     #[test]
     fn a_closure_is_its_tokens_and_what_it_calls() {
         let before = "fn twice(x) { x * 2 }\nfn other(x) { x }\nmeasure(\"a\", RUN, |s, t| #{ y: twice(s.a) });";
         let text = |t: &str| {
-            let source = source(t);
-            let line = t.lines().position(|l| l.starts_with("measure")).unwrap() + 1;
-            source.closure_text(Place { line, column: 1 }).unwrap()
+            let (line, of) = t.lines().enumerate().find(|(_, l)| l.starts_with("measure")).unwrap();
+            source(t).closure_text(Place { line: line + 1, column: of.find('|').unwrap() + 1 }).unwrap()
         };
         let same = before.replace("other(x) { x }", "other(x) { 3 }").replace("|s, t|", "| s,t | /* note */");
         assert_eq!(text(before), text(&same));
         assert_ne!(text(before), text(&before.replace("x * 2", "x * 3")));
         assert_ne!(text(before), text(&before.replace("s.a", "s.b")));
-        let by_name = "const F = |s| s.a;\nmeasure(\"a\", RUN, F);";
-        assert_ne!(text(by_name), text(&by_name.replace("s.a", "s.b")));
+        let called = before.replace("twice(s.a)", "`a: ${twice(s.a)}`");
+        assert_ne!(text(&called), text(&called.replace("x * 2", "x * 3")));
+        let overloaded = format!("{before}\nfn twice(x, y) {{ 1 }}\nfn int.twice() {{ 1 }}");
+        assert_ne!(text(&overloaded), text(&overloaded.replace("y) { 1 }", "y) { 2 }")));
+        assert_ne!(text(&overloaded), text(&overloaded.replace("() { 1 }", "() { 2 }")));
+        assert_eq!(source(before).function_text("twice"), "fn twice ( x ) { x * 2 }");
+        assert_eq!(source(before).function_text("sqrt"), "sqrt");
     }
 }

@@ -56,6 +56,7 @@ impl Closure {
     /// # Errors
     /// [`PipelineError::Recipe`] where it fails or gives what cannot be written.
     pub fn ask(&self, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
+        let _phase = tracing::trace_span!(target: comove_sim::PHASE, "hook").entered();
         self.written(work.ask(self, argument, |value| to_json(&value))?, work)
     }
 

@@ -35,6 +35,12 @@ pub(crate) fn records(run: &Path) -> Vec<Value> {
     lines(&run.join("steps.jsonl"))
 }
 
+/// The same of all runs of a campaign folder, which need not be there.
+pub(crate) fn records_of_all(campaign: &Path) -> Vec<Value> {
+    let entries = std::fs::read_dir(campaign).into_iter().flatten().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).flat_map(|run| records(&run)).collect()
+}
+
 /// Waits for a process that runs on to come to something.
 pub(crate) fn until(what: &str, child: &mut Child, condition: impl Fn() -> bool) {
     let started = Instant::now();

@@ -160,7 +160,7 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
         let others = if others.is_empty() {
             String::new()
         } else {
-            format!("; another recipe or version of it has left {}, which goes by this name", others.join(", "))
+            format!("; another recipe or version has left {}: ask for it by that name", others.join(", "))
         };
         refuse(format!("\"{}\" is not done{hindrance}{others}", found.name))
     })?;

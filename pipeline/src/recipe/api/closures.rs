@@ -2,7 +2,7 @@
 
 use super::analyses::{COMMON, selection};
 use super::later::Call;
-use super::{Analysis, Bound, Captured, Further, NAME, Naming, Run, name_of, place_of, stages_of};
+use super::{Analysis, Bound, Captured, Further, NAME, Naming, Run, detached, name_of, place_of, stages_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
 use crate::recipe::docs::{Function, Type};
@@ -110,8 +110,10 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
         .register_type_with_name::<Measured>("measured value")
         .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))
         .register_indexer_get(|value: &mut Measured, name: ImmutableString| {
-            value.path.push(name.into());
-            value.clone()
+            // of a copy: the recipe may have given the value a name
+            let mut inner = value.clone();
+            inner.path.push(name.into());
+            inner
         });
     let shared = session.clone();
     let measure_some =
@@ -171,11 +173,9 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("then", move |_: Run, _: Map, _: FnPtr| refuse());
 }
 
-fn then(context: &NativeCallContext<'_>, analysis: Analysis, mut options: Map, mut closure: FnPtr) -> Bound<Further> {
+fn then(context: &NativeCallContext<'_>, analysis: Analysis, mut options: Map, closure: FnPtr) -> Bound<Further> {
     let title = name_of(THEN, &mut options)?;
     decode_with::<Naming>(THEN, options, &[])?;
-    // what it captures is copied, so that it says the same whenever it is asked
-    closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
     let name = own_name(analysis.node.stage());
     let undecided = Undecided {
         function: THEN,
@@ -185,7 +185,7 @@ fn then(context: &NativeCallContext<'_>, analysis: Analysis, mut options: Map, m
         parameters: Value::Null,
         place: place_of(context),
     };
-    Ok(Further { node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(closure)).named(title) })
+    Ok(Further { node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(detached(closure))).named(title) })
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.

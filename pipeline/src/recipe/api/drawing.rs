@@ -77,12 +77,9 @@ impl Drawing {
     fn write(&self, function: &str, file: String, write: impl FnOnce(&Path) -> Result<(), PipelineError>) -> Bound<()> {
         let refuse = |message: String| Refusal::error(function, message, None);
         // a parameter that is given and not declared would have been meant for what is written
-        self.session
-            .parameters
-            .lock()
-            .expect("no binding panics")
-            .check()
-            .map_err(|message| refuse(format!("{message}; declare parameters before the first table and plot")))?;
+        let undeclared = self.session.parameters.lock().expect("no binding panics").check();
+        let before = |message| refuse(format!("{message}; declare parameters before the first table and plot"));
+        undeclared.map_err(before)?;
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if !written.insert(file.clone()) {
             return Err(refuse(format!("this script has written {file} already: give each a name of its own")));

@@ -157,16 +157,20 @@ impl Call {
 pub(super) fn refuse(function: &str, options: &Map) -> Bound<()> {
     for (key, value) in options {
         if let Some(need) = needs_of(value).first() {
-            let message = format!(
-                "{key}: {} is known once its stage is done, and the recipe needs {key} before: call {function} in \
-                 then({}, |result| …)",
-                need.name(),
-                need.node.stage().label(),
-            );
+            let message = format!("{key}: {}", known_later(function, need));
             return Err(Refusal::error(function, message, Some(key)));
         }
     }
     Ok(())
+}
+
+/// What to do where `function` needs a value before it is known.
+pub(super) fn known_later(function: &str, need: &Measured) -> String {
+    format!(
+        "{} is known once its stage is done, and the recipe needs it before: call {function} in then({}, |result| …)",
+        need.name(),
+        need.node.stage().label(),
+    )
 }
 
 /// Whether a call is refused for an option that there is not: that is so whatever the other options will be.

@@ -151,8 +151,8 @@ pub struct Further {
     pub node: Node,
 }
 
-/// The text of a closure that is the last argument of a call, the values it captures and where it stands; its captured
-/// values are copied, so that calls share nothing.
+/// A closure of the recipe with its text, the values it captures and where it stands; its captured values are copied, so that
+/// calls share nothing.
 pub(super) struct Captured {
     pub(super) closure: FnPtr,
     pub(super) text: String,
@@ -161,7 +161,7 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Of the closure that `function` was called with, and that will be called with so many arguments.
+    /// Of a closure that `function` was called with, wherever it is written, and that will be called with so many arguments.
     pub(super) fn new(
         function: &str,
         session: &Session,
@@ -169,36 +169,10 @@ impl Captured {
         closure: FnPtr,
         arguments: usize,
     ) -> Bound<Self> {
-        let call = place_of(context);
-        let lost = || Refusal::error(function, "the closure's text is not where the call is", None);
-        let text = session.source.closure_text(call).ok_or_else(lost)?;
-        let place = session.source.last_argument(call).unwrap_or(call);
         takes(function, context, &closure, arguments)?;
-        Self::at(function, session, closure, text, place)
-    }
-
-    /// Of the closure that is an option of a call of `function`; it will be called with one argument.
-    pub(super) fn option(
-        function: &str,
-        session: &Session,
-        context: &NativeCallContext<'_>,
-        key: &str,
-        closure: FnPtr,
-    ) -> Bound<Self> {
-        let call = place_of(context);
-        let lost = || {
-            let message = format!("{key}: the closure's text is not where the call is: write it there");
-            Refusal::error(function, message, None)
-        };
-        let (text, place) = session.source.option_text(call, key).ok_or_else(lost)?;
-        takes(function, context, &closure, 1)?;
-        Self::at(function, session, closure, text, place)
-    }
-
-    fn at(function: &str, session: &Session, mut closure: FnPtr, text: String, place: Place) -> Bound<Self> {
-        closure.iter_curry_mut().for_each(|value| *value = value.flatten_clone());
-        let values =
-            closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
+        let closure = detached(closure);
+        let (text, values) = identity_of(function, session, &closure)?;
+        let place = session.place_of(&closure).unwrap_or_else(|| place_of(context));
         Ok(Self { closure, text, values, place })
     }
 }
@@ -221,22 +195,59 @@ fn takes(function: &str, context: &NativeCallContext<'_>, closure: &FnPtr, argum
 /// Up to so many parameters of a closure are counted.
 const MOST_PARAMETERS: usize = 8;
 
+/// A closure with its captured values copied, also those of closures that it has captured: it says the same whenever it is
+/// called.
+pub(super) fn detached(mut closure: FnPtr) -> FnPtr {
+    for value in closure.iter_curry_mut() {
+        *value = value.flatten_clone();
+        if let Some(inner) = value.clone().try_cast::<FnPtr>() {
+            *value = Dynamic::from(detached(inner));
+        }
+    }
+    closure
+}
+
+/// What decides what a closure gives: its text, and what it captures.
+fn identity_of(function: &str, session: &Session, closure: &FnPtr) -> Bound<(String, Value)> {
+    let text = match session.place_of(closure) {
+        Some(place) => session.source.closure_text(place),
+        None => Some(session.source.function_text(closure.fn_name())),
+    };
+    let text = text.ok_or_else(|| Refusal::error(function, "the closure's text is not found", None))?;
+    let values = closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
+    Ok((text, values))
+}
+
 /// Where a function was called.
 pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
     let position = context.call_position();
     Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) }
 }
 
-/// A captured value for the fingerprint: plain data and a cosmology as they are, a stage by what it does and all that it
-/// starts from.
+/// A captured value for the fingerprint: plain data and a cosmology as they are, a closure by its text and what it captures, a
+/// stage by what it does and all that it starts from.
 fn captured(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
+    if let Some(closure) = value.read_lock::<FnPtr>() {
+        let (text, values) = identity_of(function, session, &closure)?;
+        return Ok(json!({ "closure": text, "captured": values }));
+    }
+    if let Some(need) = later::needs_of(value).first() {
+        let message = format!("the closure captures a value: {}", later::known_later(function, need));
+        return Err(Refusal::error(function, message, None));
+    }
     if let Some(cosmology) = value.clone().try_cast::<Cosmology>() {
         return Ok(json!(cosmology));
     }
     if let Some(node) = node_of(value) {
         return Ok(identity(&node, session.source.path.parent().unwrap_or(Path::new(""))));
     }
-    to_json(value).map_err(|(_, what)| Refusal::error(function, format!("the closure captures {what}"), None))
+    to_json(value).map_err(|(_, what)| {
+        let message = format!(
+            "the closure captures {what}; it may use numbers, texts, truth values, lists and maps of these, closures, \
+             cosmologies and stages"
+        );
+        Refusal::error(function, message, None)
+    })
 }
 
 /// What a stage is before anything has run: its files count by the names that a recipe in `folder` gives them.

@@ -183,7 +183,9 @@ fn kept(run: &RunView) -> &KeptRun {
 
 fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
     let moments = run.moments();
-    let found = moments.iter().position(|moment| moment.value() == when);
+    // as `outputs` gives it, or as the recipe has asked for it
+    let is_it = |output: &Input| [Some(output.shown()), output.moment].into_iter().flatten().any(|m| m.value() == when);
+    let found = run.outputs.iter().position(is_it);
     let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
     match found {
         None if !moments.is_empty() => Err(missing()),
@@ -261,5 +263,27 @@ fn noted(run: &mut RunView) -> Bound<Array> {
             Ok(lines.map_err(|error| Refusal::caused_by("observed", &error))?.iter().map(from_json).collect())
         }
         _ => Ok(Array::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhai::EvalAltResult;
+
+    /// An output is found by what the recipe says, and by what `outputs` says: rounded.
+    #[test]
+    fn an_output_is_found_by_its_moment() {
+        let moment = Some(Moment::Redshift(1.0 / 3.0));
+        let input = Input { path: "none.h5".into(), digest: String::new(), content: String::new(), moment };
+        let mut run = RunView::new(&[input], &Snapshots::default());
+        let refused = |when: f64, run: &mut RunView| match *at(run, when).unwrap_err() {
+            EvalAltResult::ErrorRuntime(value, _) => value.cast::<Refusal>().message,
+            other => panic!("{other}"),
+        };
+        for when in [1.0 / 3.0, run.moments()[0].value()] {
+            assert!(!refused(when, &mut run).contains("no output at"), "{when}");
+        }
+        assert!(refused(0.333, &mut run).contains("no output at 0.333; there are z = 0.3333"));
     }
 }

@@ -3,7 +3,7 @@
 //! All see a step as its record says it, without what depends on the machine or the process. So a stop rule may be asked
 //! again of the records of steps that were taken before it was there, and says the same.
 
-use super::{Evolve, Work, steps};
+use super::{Evolve, Origin, Work, checkpoints, steps};
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
 use crate::lines;
@@ -151,21 +151,34 @@ impl Evolve {
     /// Asks the stop rule, if there is one, of the steps that were taken before; the last of them that has been asked.
     ///
     /// # Errors
-    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records, [`PipelineError::Input`] for a record
-    /// that is damaged.
+    /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records; [`PipelineError::Input`] if records
+    /// are missing or damaged, so that nobody knows where the rule ends the run.
     pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
         let Some(rule) = self.hooks.rule() else { return Ok(0) };
-        let history = work.history();
+        let (history, records) = (work.history(), lines::sound(&work.path(steps::FILE))?);
         let mut asked = match history.rulings.get(&rule) {
             Some(Ruling::Met { step, .. }) => return Ok(*step),
             Some(Ruling::Passed { step }) if self.is_ruled(&history) => return Ok(*step),
             Some(Ruling::Passed { step }) => *step,
             None => 0,
         };
-        for record in lines::read::<Value>(&work.path(steps::FILE))? {
+        // a run from a snapshot begins with another step than the first
+        let may_begin_later = matches!(self.origin, Origin::Saved { .. });
+        let lacks = |step: u64, asked: u64| step > asked + 1 && !(may_begin_later && asked == 0);
+        let lost = |step: u64| {
+            let reason = format!(
+                "the record of step {step} is missing or damaged, so the stop rule cannot be asked of it: do the run \
+                 again (--force evolve), or take the rule out"
+            );
+            Err(PipelineError::input(&work.path(steps::FILE), reason))
+        };
+        for record in records {
             let number = record["step"].as_u64().unwrap_or_default();
             if number <= asked {
                 continue;
+            }
+            if lacks(number, asked) {
+                return lost(asked + 1);
             }
             if self.hooks.stops(&record, work)? {
                 let ended: StepRecord = serde_json::from_value(record)
@@ -175,7 +188,9 @@ impl Evolve {
             }
             asked = number;
         }
-        Ok(asked)
+        // records are on disk before the checkpoint that follows them
+        let checkpointed = checkpoints(&history).map(|checkpoint| checkpoint.step).max().unwrap_or(0);
+        if lacks(checkpointed + 1, asked) { lost(asked + 1) } else { Ok(asked) }
     }
 
     /// Enters into the ledger that a run that has come to its end was not ended by its stop rule, if it has one; `asked`: the

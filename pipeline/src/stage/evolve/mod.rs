@@ -297,7 +297,7 @@ impl Stage for Evolve {
         }
         self.rule_passed(asked, work)?;
         let mut section = section::section(work, self)?;
-        let mut files = observed::show(&self.hooks, work, &mut section)?;
+        let mut files = observed::show(self, work, &mut section)?;
         for file in [steps::FILE, section::SUMMARY, start::AUDIT, observed::FILE] {
             if work.path(file).exists() {
                 files.push(file.into());

@@ -2,10 +2,10 @@
 //! it was, the step, the redshift or time, and what the closure gave.
 //!
 //! A run that goes back to a checkpoint meets steps again that were noted: they are not noted again. Lines of other
-//! closures, which the recipe had before, stay and are not shown.
+//! closures, which the recipe had before, and of steps beyond the run's end stay and are not shown.
 
-use super::Work;
 use super::hooks::{Hooks, step};
+use super::{Evolve, Work};
 use crate::error::PipelineError;
 use crate::lines;
 use crate::moment::Moment;
@@ -18,7 +18,7 @@ use comove_sim::Snapshot;
 use comove_sim::records::StepRecord;
 use rhai::Dynamic;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub struct Observed {
     file: File,
     there: BTreeSet<String>,
     /// Closures that have failed in this process, by their option, and whether they are still asked.
-    failed: Vec<(&'static str, bool)>,
+    failed: BTreeMap<&'static str, bool>,
 }
 
 impl Observed {
@@ -58,7 +58,7 @@ impl Observed {
         let path = work.path(FILE);
         let (lines, file) = lines::open(&path)?;
         let there = lines.iter().map(key).collect();
-        Ok(Some(Self { path, file, there, failed: Vec::new() }))
+        Ok(Some(Self { path, file, there, failed: BTreeMap::new() }))
     }
 
     /// Asks the observer of steps, if this step is one of its.
@@ -117,7 +117,7 @@ impl Observed {
         let mut line = json!({
             "hook": hook.function, "by": digest(hook), "step": step, moment.symbol(): moment.value(), "value": null,
         });
-        let silent = self.failed.contains(&(hook.function, false));
+        let silent = self.failed.get(hook.function) == Some(&false);
         if silent || self.there.contains(&key(&line)) {
             return Ok(());
         }
@@ -130,13 +130,12 @@ impl Observed {
             }
             Err(PipelineError::Recipe(error)) => {
                 let late = error.is_late;
-                if self.failed.iter().all(|(option, _)| *option != hook.function) {
+                if self.failed.insert(hook.function, !late).is_none() {
                     let rest = if late { "it is not asked again" } else { "further failures are in the log as debug" };
                     tracing::warn!("step {step} is not observed; {rest}:\n{error}");
                 } else {
                     tracing::debug!("step {step} is not observed: {}", error.message);
                 }
-                self.failed.push((hook.function, !late));
                 Ok(())
             }
             Err(other) => Err(other),
@@ -158,17 +157,19 @@ pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, Pipelin
     Ok(lines)
 }
 
-/// Shows what the observers of a run have noted: numbers as a table and as curves.
+/// Shows what the observers of a run have noted up to its end: numbers as a table and as curves.
 ///
 /// # Errors
 /// [`PipelineError::Io`], [`PipelineError::Analysis`]; [`PipelineError::Input`] for a line that is damaged.
-pub fn show(hooks: &Hooks, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
-    let mut files = Vec::new();
-    let hooks = [(&hooks.on_step, "steps"), (&hooks.on_output, "outputs")];
-    for (hook, what) in hooks.into_iter().filter_map(|(hook, what)| Some((hook.as_ref()?, what))) {
-        let by = digest(hook);
-        let mut lines: Vec<Value> = lines::read(&work.path(FILE))?;
-        lines.retain(|line| line["by"] == by.as_str());
+pub fn show(run: &Evolve, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
+    let Hooks { on_step, on_output, .. } = &run.hooks;
+    // the run may have been further before
+    let end = run.stop(&work.history()).map_or(run.end, |stop| stop.moment);
+    let (all, mut files) = (lines::read::<Value>(&work.path(FILE))?, Vec::new());
+    for (hook, what) in [(on_step, "steps"), (on_output, "outputs")] {
+        let Some(by) = hook.as_ref().map(digest) else { continue };
+        let is_shown = |line: &&Value| line["by"] == by.as_str() && now(line) <= end.now();
+        let mut lines: Vec<Value> = all.iter().filter(is_shown).cloned().collect();
         lines.sort_by(|x, y| now(x).total_cmp(&now(y)));
         let Some(table) = table(&lines) else { continue };
         let mut shown = table.clone();
@@ -201,9 +202,10 @@ fn key(line: &Value) -> String {
     format!("{} {} {} {}", line["by"], line["step"], line["z"], line["t"])
 }
 
-/// What grows from line to line.
+/// What grows from line to line, as [`Moment::now`] counts.
 fn now(line: &Value) -> f64 {
-    line["t"].as_f64().or(line["z"].as_f64().map(|z| -z)).unwrap_or(0.0)
+    let moment = line["t"].as_f64().map(Moment::Time).or(line["z"].as_f64().map(Moment::Redshift));
+    moment.map_or(0.0, Moment::now)
 }
 
 /// `z` or `t`.
@@ -269,9 +271,10 @@ fn table(lines: &[Value]) -> Option<Table> {
 /// A panel a name, over 1 + z or t; of one line there is no curve.
 fn panels(lines: &[Value]) -> Vec<Panel> {
     let columns = if lines.len() > 1 { numbers(lines) } else { Vec::new() };
-    let comoving = symbol(lines) == "z";
+    let symbol = symbol(lines);
+    let comoving = symbol == "z";
     let panel = |(name, values): (String, Vec<Option<f64>>)| {
-        let when = |line: &Value| if comoving { 1.0 - now(line) } else { now(line) };
+        let when = |line: &Value| line[symbol].as_f64().unwrap_or(f64::NAN) + if comoving { 1.0 } else { 0.0 };
         let points = lines.iter().zip(&values).map(|(line, value)| [when(line), value.unwrap_or(f64::NAN)]);
         let style = if lines.len() > SHOWN { Style::Line } else { Style::Marked };
         let [low, high] = [f64::min, f64::max].map(|pick| values.iter().flatten().copied().reduce(pick).unwrap_or(1.0));
