@@ -160,6 +160,13 @@ fn starts() {
 
 #[test]
 fn criteria() {
+    check(
+        "evolve(IC, #{ z_end: 0, refine: density_above(8) });",
+        "                        ^",
+        "evolve: there are criteria, but no max_level, and without levels nothing is refined: add max_level: 3",
+    );
+    let none = "campaign(\"c\", [evolve(IC, #{ z_end: 0, max_level: 0, refine: density_above(8) })])";
+    verdict(&format!("{BEFORE}{none}"), &[]).expect("nobody is surprised");
     check(r#"density_above([8, "64"]);"#, "^", "density_above: a threshold is a text, expected a number");
     check("overdensity_above(|level| level - 1);", "^", "overdensity_above: a threshold of -1: must be positive");
     check(
@@ -290,11 +297,84 @@ fn names_and_values() {
     check("let C = 3;", "    ^", "Variable already defined: C");
 }
 
+/// What a closure calls is looked at before it is called, when the run that it measures is done.
+#[test]
+fn closures_before_they_are_called() {
+    for (line, caret, message) in [
+        (
+            "measure(\"m\", RUN, |s| #{ h: s.histgram(\"density\") });",
+            "                              ^",
+            "unknown function \"histgram\", did you mean \"histogram\"?",
+        ),
+        (
+            "measure(\"m\", RUN, |s| #{ x: [1.0, 2.0].redce(|sum, x| sum + x, 0.0) });",
+            "                                       ^",
+            "unknown function \"redce\", did you mean \"reduce\"?",
+        ),
+        (
+            "evolve(IC, #{ z_end: 0, stop_when: |step| sqr(step.z) < 1 });",
+            "                                          ^",
+            "unknown function \"sqr\", did you mean \"sqrt\"?",
+        ),
+        ("measure(\"m\", RUN, |s, t| #{ x: 1 });", "^", "measure: the closure has 2 parameters, and is called with 1"),
+        ("combine(\"c\", [RUN], || #{ x: 1 });", "^", "combine: the closure has 0 parameters, and is called with 1"),
+        (
+            "evolve(IC, #{ z_end: 0, stop_when: |a, b| true });",
+            "^",
+            "evolve: the closure has 2 parameters, and is called with 1",
+        ),
+        (
+            "[1, 2].sum();",
+            "       ^",
+            "a list has no function \"sum\"; add it up with list.reduce(|sum, x| sum + x, 0.0)",
+        ),
+        (
+            "fn half(x) { x / 2 } half([1], 2);",
+            "                     ^",
+            "no function \"half\" takes a list and a whole number",
+        ),
+    ] {
+        check(line, caret, message);
+    }
+    // a function of the recipe, Rhai's own, and a closure that a map holds
+    let fine = "fn half(x) { x / 2.0 }
+        measure(\"m\", RUN, |s| {
+            let tools = #{ twice: |x| 2 * x };
+            #{ x: half([1.0].reduce(|sum, x| sum + x, 0.0)), y: tools.twice(3) }
+        });
+        campaign(\"c\", [RUN])";
+    verdict(&format!("{BEFORE}{fine}"), &[]).unwrap();
+}
+
 #[test]
 fn nothing_outside_the_recipe() {
-    check("timestamp();", "^", "no function \"timestamp\" takes nothing");
+    check("timestamp();", "^", "unknown function \"timestamp\"");
     check("eval(\"1\");", "^", "reserved keyword 'eval' is disabled");
     check("loop { }", "     ^", "the recipe computes too long: is there an endless loop?");
+}
+
+/// What no snapshot is needed for is refused before there is one.
+#[test]
+fn options_of_analyses() {
+    for (line, caret, message) in [
+        (
+            "halos(RUN, #{ delta: -1 });",
+            "              ^",
+            "halos: delta = -1: a halo is denser than its surroundings: above 1",
+        ),
+        (
+            "slice(RUN, #{ width_mpc_h: -3 });",
+            "              ^",
+            "slice: width_mpc_h = -3: must be positive and fit into the box",
+        ),
+        (
+            "projection(RUN, #{ pixels: 1 });",
+            "                   ^",
+            "projection: pixels = 1: between 16 and 8192 along either side",
+        ),
+    ] {
+        check(line, caret, message);
+    }
 }
 
 #[test]

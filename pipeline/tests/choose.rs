@@ -77,7 +77,8 @@ fn explain_says_why() {
     let place = Place::new();
     let text = place.explain("peak", &[]);
     assert!(
-        text.contains("if the results of stage 2 ask for it") && text.contains("nothing like it has been"),
+        text.contains("to do after stage 2, unless that leaves what it has left before")
+            && text.contains("nothing like it has been"),
         "{text}"
     );
     place.run(&[]);
@@ -190,6 +191,7 @@ fn what_no_recipe_refers_to() {
     std::fs::write(place.path("notes.txt"), "mine").unwrap();
 
     let listed = place.ends(&["clean", "choose"], 0);
+    assert!(listed.contains("choose.rhai does not refer to, as it was run last: -p seed=2\n"), "{listed}");
     for name in before.iter().map(String::as_str).chain(["checkpoint_009999.h5", ".output_z40.h5.tmp-12"]) {
         assert!(listed.contains(name), "{name}: {listed}");
     }

@@ -143,6 +143,11 @@ fn wrong_tables_and_plots_are_told_where() {
         let said = said(&output);
         assert_eq!(output.status.code(), Some(3), "{said}");
         assert!(said.contains(&format!("r.rhai:11:33: {message}")), "{said}");
+        let status =
+            Command::new(cargo_bin("comove")).args(["status", "r"]).current_dir(folder.path()).output().unwrap();
+        let status = String::from_utf8_lossy(&status.stdout).into_owned();
+        assert!(status.contains("1 of 3 stages failed; once the cause is mended"), "{status}");
+        assert!(status.contains(" | ") && !status.contains("^ ("), "{status}");
     };
     // Rhai does not say where
     at_the_closure("{ let l = [2, 1]; l.map(|x| l[0]) }", "map: a closure uses the value that it is called on");

@@ -355,8 +355,7 @@ fn a_plan_says_where_a_run_goes_on() {
     // an output that lies before is none of the steps of the run
     let back = Place::of(&one(30.0, "48", "10"));
     let plan = back.ok("plan", &one(45.0, "48", "10"));
-    let why =
-        "no checkpoint lies before z = 45, and output_z48.h5 is a side branch, from which none continues (evolve-";
+    let why = "no checkpoint lies before z = 45, and from an output, as output_z48.h5, none continues: checkpoints: #{ at_z: […] } keeps some (evolve-";
     assert!(plan.contains(&format!("starts anew: {why}")), "{plan}");
     let before = measured(&back);
     back.run(&one(45.0, "48", "10"));

@@ -133,8 +133,8 @@ const BATCH: usize = 32;
 pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCatalogue, AnalysisError> {
     let gas = Gas::new(snapshot);
     let reference_density = reference_density(snapshot, options, &gas)?;
-    let threshold = options.peak_threshold.unwrap_or(options.delta);
-    check(options, threshold)?;
+    options.check()?;
+    let threshold = options.threshold();
     let peaks = peaks::find(snapshot, threshold * reference_density);
     let mut catalogue = HaloCatalogue {
         redshift: snapshot.header.redshift(),
@@ -207,18 +207,30 @@ fn reference_density(snapshot: &Snapshot, options: &HaloOptions, gas: &Gas) -> R
     }
 }
 
-fn check(options: &HaloOptions, threshold: f64) -> Result<(), AnalysisError> {
-    if !(options.delta > 1.0 && options.delta.is_finite()) {
-        return Err(AnalysisError::option("delta", options.delta, "a halo is denser than its surroundings: above 1"));
+impl HaloOptions {
+    /// Density of a peak in the reference density.
+    fn threshold(&self) -> f64 {
+        self.peak_threshold.unwrap_or(self.delta)
     }
-    if threshold.is_nan() || threshold < options.delta {
-        let reason = format!("a peak inside a halo is at least as dense as its mean: {} or above", options.delta);
-        return Err(AnalysisError::option("peak_threshold", threshold, reason));
+
+    /// What can be refused without a snapshot.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range.
+    pub fn check(&self) -> Result<(), AnalysisError> {
+        if !(self.delta > 1.0 && self.delta.is_finite()) {
+            return Err(AnalysisError::option("delta", self.delta, "a halo is denser than its surroundings: above 1"));
+        }
+        let threshold = self.threshold();
+        if threshold.is_nan() || threshold < self.delta {
+            let reason = format!("a peak inside a halo is at least as dense as its mean: {} or above", self.delta);
+            return Err(AnalysisError::option("peak_threshold", threshold, reason));
+        }
+        if !(4..=128).contains(&self.samples) {
+            return Err(AnalysisError::option("samples", self.samples, "between 4 and 128 along the radius"));
+        }
+        Ok(())
     }
-    if !(4..=128).contains(&options.samples) {
-        return Err(AnalysisError::option("samples", options.samples, "between 4 and 128 along the radius"));
-    }
-    Ok(())
 }
 
 impl Record for HaloCatalogue {

@@ -6,6 +6,7 @@ pub mod patches;
 pub mod projection;
 pub mod slice;
 
+use crate::cell_fields::field_by_name;
 use crate::error::AnalysisError;
 use crate::table::{Entry, Record, Table};
 use comove_sim::Snapshot;
@@ -57,6 +58,25 @@ pub struct MapOptions {
     pub pixels: usize,
     /// Whether the outlines of the leaf patches are collected, and drawn.
     pub patches: bool,
+}
+
+impl MapOptions {
+    /// What can be refused without a snapshot.
+    ///
+    /// # Errors
+    /// [`AnalysisError`] for a field that there is not, or an option out of its range.
+    pub fn check(&self) -> Result<(), AnalysisError> {
+        field_by_name(&self.field)?;
+        for (name, length) in [("width_mpc_h", self.width_mpc_h), ("depth_mpc_h", self.depth_mpc_h)] {
+            if let Some(length) = length.filter(|length| !(*length > 0.0 && length.is_finite())) {
+                return Err(AnalysisError::option(name, length, "must be positive and fit into the box"));
+            }
+        }
+        if !(16..=8192).contains(&self.pixels) {
+            return Err(AnalysisError::option("pixels", self.pixels, "between 16 and 8192 along either side"));
+        }
+        Ok(())
+    }
 }
 
 impl Default for MapOptions {

@@ -18,9 +18,16 @@ pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     // nobody may be at work even for a list: what is being written looks like what is left
     let _lock = Lock::take(folder.path())?;
-    let (recipe, _) = stored(&folder)?;
+    let (recipe, manifest) = stored(&folder)?;
     let ledger = Ledger::open(&folder.ledger())?;
-    let found = rubbish(&recipe.campaign, folder.path(), &ledger.history())?;
+    let mut found = rubbish(&recipe.campaign, folder.path(), &ledger.history())?;
+    found.sort_by(|x, y| x.path.cmp(&y.path));
+    if !found.is_empty() {
+        // results of other values of its parameters are among what is left over
+        let given: String = manifest.parameters.iter().map(|(name, value)| format!(" -p {name}={value}")).collect();
+        let how = if given.is_empty() { " with its defaults".into() } else { given };
+        print(&format!("what {} does not refer to, as it was run last:{how}", manifest.recipe.display()));
+    }
     let (nothing, total) = (found.is_empty(), found.iter().map(|item| item.bytes).sum());
     for item in found {
         let name = item.path.strip_prefix(folder.path()).unwrap_or(&item.path).display().to_string();

@@ -64,7 +64,10 @@ impl Explanation<'_> {
                 let numbers: Vec<String> = missing.iter().map(|input| (input + 1).to_string()).collect();
                 let waits = match self.walk.is_undecided(n) {
                     true => format!("decided after {}:", plan::missing(&self.walk, n)),
-                    false => format!("to do, if the results of stage {} ask for it:", numbers.join(" and ")),
+                    false => format!(
+                        "to do after stage {}, unless that leaves what it has left before:",
+                        numbers.join(" and ")
+                    ),
                 };
                 (vec![waits], missing)
             }
@@ -186,13 +189,53 @@ pub(super) fn changes(before: &Value, now: &Value) -> Vec<String> {
     let shown = |value: Option<&Value>| value.map_or_else(|| "not set".into(), Value::to_string);
     let values = names.into_iter().map(|name| (name, old.get(name), new.get(name)));
     let changed = values.filter(|(_, old, new)| old != new);
-    changed.map(|(name, old, new)| format!("{name}: {} → {}", shown(old), shown(new))).collect()
+    let line = |(name, old, new): (_, Option<&Value>, Option<&Value>)| match (old, new) {
+        (Some(Value::String(old)), Some(Value::String(new))) if old.len().max(new.len()) > LONG => {
+            let [old, new] = apart(old, new);
+            format!("{name}: {old} → {new}")
+        }
+        _ => format!("{name}: {} → {}", shown(old), shown(new)),
+    };
+    changed.map(line).collect()
 }
+
+/// What two texts of tokens differ in, with some tokens on either side.
+fn apart(old: &str, new: &str) -> [String; 2] {
+    let [old, new] = [old, new].map(|text| text.split(' ').collect::<Vec<_>>());
+    let most = old.len().min(new.len());
+    let before = (0..most).take_while(|n| old[*n] == new[*n]).count();
+    let same_from_end = |n: &usize| old[old.len() - 1 - n] == new[new.len() - 1 - n];
+    let after = (0..most - before).take_while(same_from_end).count();
+    [old, new].map(|tokens| {
+        let (first, last) = (before.saturating_sub(AROUND), (tokens.len() - after + AROUND).min(tokens.len()));
+        let [cut, goes_on] = [first > 0, last < tokens.len()].map(|is_cut| if is_cut { "…" } else { "" });
+        let shown = [cut, &tokens[first..last].join(" "), goes_on].join(" ");
+        format!("`{}`", shown.trim())
+    })
+}
+
+/// Bytes of a text that is shown in part: a closure.
+const LONG: usize = 80;
+
+/// Tokens that are shown around what differs.
+const AROUND: usize = 6;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn of_a_long_closure_the_part_is_shown_that_differs() {
+        let text = |bound: &str| {
+            format!("| s | {{ let h = s . histogram ( ) ; h . filter ( | b | b . low > {bound} ) . len ( ) + 1 }}")
+        };
+        assert_eq!(
+            apart(&text("1 . 5"), &text("2")),
+            ["`… b | b . low > 1 . 5 ) . len ( ) + …`", "`… b | b . low > 2 ) . len ( ) + …`"]
+        );
+        assert_eq!(apart("| s | 1", "| s | 1 + 2"), ["`| s | 1`", "`| s | 1 + 2`"]);
+    }
 
     #[test]
     fn stages_differ_in_leaves_inputs_and_version() {

@@ -54,6 +54,8 @@ pub(super) struct Line {
     describes: String,
     /// Whether there is nothing left to do.
     pub(super) done: bool,
+    /// Whether it has failed and is to be done again.
+    pub(super) failed: bool,
     /// What it will take, if that is asked for.
     cost: Option<Cost>,
 }
@@ -140,7 +142,10 @@ pub(super) fn lines(
                 own = Some(path);
                 let state = state_of(stage, known, standing, from.as_ref());
                 let older = resolved.older.as_ref().map(|older| format!("; {}", older.advice(stage)));
-                format!("{state} ({}){}", resolved.folder, older.unwrap_or_default())
+                // a message of several lines ends with a caret
+                let (head, rest) = state.split_once('\n').unwrap_or((&state, ""));
+                let rest = if rest.is_empty() { String::new() } else { format!("\n{rest}") };
+                format!("{head} ({}){}{rest}", resolved.folder, older.unwrap_or_default())
             }
             (Standing::Given, None) => "given".to_owned(),
             (Standing::Decided, None) => decided(&walk, n),
@@ -152,6 +157,7 @@ pub(super) fn lines(
             }
         };
         let done = walk.is_done(n);
+        let failed = !done && known.is_some_and(|known| known.failure.is_some());
         let tree = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok()).map(|(_, tree)| tree);
         let there = known.map(|known| stage.snapshots(known)).unwrap_or_default();
         let cost = predictor.as_deref_mut().filter(|_| !done).map(|predictor| {
@@ -167,7 +173,8 @@ pub(super) fn lines(
             let begun = from.as_ref().map(Input::name).zip(tree);
             describes += &memory_of(stage, &device, begun.as_ref());
         }
-        lines.push(Line { number: n + 1, name: walk.name(n).into(), kind: stage.kind(), state, describes, done, cost });
+        let (number, name, kind) = (n + 1, walk.name(n).into(), stage.kind());
+        lines.push(Line { number, name, kind, state, describes, done, failed, cost });
     }
     Ok(lines)
 }

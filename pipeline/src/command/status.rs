@@ -29,20 +29,25 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let (recipe, _) = stored(&folder)?;
     let lines = plan::lines(&recipe, &history, folder.path(), None)?;
     let to_do = lines.iter().filter(|line| !line.done).count();
-    let now = state(holder, &history, lines.len(), to_do);
+    let failed = lines.iter().filter(|line| line.failed).count();
+    let now = state(holder, &history, lines.len(), to_do, failed);
     print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
     lines.iter().for_each(|line| print(&line.text()));
     Ok(())
 }
 
-/// The state of a campaign of so many stages, of which so many are to do.
-fn state(holder: Option<String>, history: &History, stages: usize, to_do: usize) -> String {
+/// The state of a campaign of so many stages, of which so many are to do, and so many of these have failed.
+fn state(holder: Option<String>, history: &History, stages: usize, to_do: usize, failed: usize) -> String {
     match (holder, &history.ending) {
         (Some(holder), _) => format!("running: {holder}"),
         (None, _) if to_do == 0 => "finished".into(),
         (None, Some(Event::CampaignFinished {})) => format!(
             "finished once, but {to_do} of {stages} stages are to do with this program and these input files; `comove \
              resume` does them"
+        ),
+        (None, _) if failed > 0 => format!(
+            "{failed} of {stages} stages failed; once the cause is mended, `comove resume` goes on, or `comove run` with a \
+             corrected recipe"
         ),
         (None, Some(Event::CampaignInterrupted { by })) => format!("stopped by {by}; `comove resume` goes on"),
         (None, _) => "not running and not finished; `comove resume` goes on".into(),
@@ -66,7 +71,10 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
         let lines: Vec<String> = walk.positions().map(|n| line(&walk, n, &hindrances[n], &history)).collect();
         let (stages, to_do) = (lines.len(), walk.positions().filter(|&n| !walk.is_done(n)).count());
         let is_over = holder.is_none();
-        let now = state(holder, &history, stages, to_do);
+        let has_failed =
+            |n: usize| !walk.is_done(n) && walk.known(n, &history).is_some_and(|known| known.failure.is_some());
+        let failed = walk.positions().filter(|&n| has_failed(n)).count();
+        let now = state(holder, &history, stages, to_do, failed);
         let done = stages - to_do;
         let head =
             format!("campaign \"{}\" in {}: {now}; {done} of {stages} stages", recipe.campaign.name, dir.display());

@@ -1,7 +1,7 @@
 //! The strict Rhai engine, and the evaluation of a recipe to a campaign.
 
 use super::api;
-use super::error::{RecipeError, Refusal, plain};
+use super::error::{RecipeError, Refusal, plain, unknown_name};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Excess, Limits, within};
 use super::source::{Place, Source};
@@ -10,8 +10,8 @@ use crate::error::PipelineError;
 use rhai::packages::{
     BasicArrayPackage, BasicMapPackage, BasicMathPackage, CorePackage, LogicPackage, MoreStringPackage, Package,
 };
-use rhai::{AST, ASTNode, Dynamic, Engine, EvalAltResult, Expr, FnPtr, FuncArgs, OptimizationLevel, Scope};
-use std::collections::BTreeMap;
+use rhai::{AST, ASTNode, Dynamic, Engine, EvalAltResult, Expr, FnPtr, FuncArgs, OptimizationLevel, Scope, Stmt};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -171,6 +171,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
         .map_err(|e| RecipeError::from_evaluation(source, &e, source.last_place()))?;
+    names_exist(source, &ast)?;
     let what = value.type_name().to_owned();
     let mut campaign = value.try_cast::<Campaign>().ok_or_else(|| {
         let mut stages: Vec<&str> =
@@ -241,13 +242,66 @@ pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
     engine
 }
 
+/// Refuses calls of functions that nobody has, in closures too, which are called when their run is long done.
+pub(super) fn names_exist(source: &Source, ast: &AST) -> Result<(), Box<RecipeError>> {
+    let (mut calls, mut fields) = (Vec::new(), BTreeSet::new());
+    ast.walk(&mut |path: &[ASTNode<'_>]| {
+        match path.last() {
+            Some(ASTNode::Expr(Expr::FnCall(call, at) | Expr::MethodCall(call, at))) => {
+                calls.push((call.name.to_string(), *at));
+            }
+            Some(ASTNode::Stmt(Stmt::FnCall(call, at))) => calls.push((call.name.to_string(), *at)),
+            // a closure that a map holds is called as a method of it
+            Some(ASTNode::Expr(Expr::Map(map, _))) => {
+                fields.extend(map.0.iter().map(|(field, _)| field.name.to_string()));
+            }
+            Some(ASTNode::Expr(Expr::Property(property, _))) => {
+                fields.insert(property.2.to_string());
+            }
+            _ => {}
+        }
+        true
+    });
+    let names = registered_names();
+    let defined: BTreeSet<&str> = ast.iter_functions().map(|function| function.name).collect();
+    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_known = |name: &str| {
+        !is_name(name)
+            || LANGUAGE.contains(&name)
+            || names.contains(name)
+            || defined.contains(name)
+            || fields.contains(name)
+    };
+    match calls.iter().find(|(name, _)| !is_known(name)) {
+        None => Ok(()),
+        Some((name, at)) => {
+            let at = Place { line: at.line().unwrap_or(1), column: at.position().unwrap_or(1) };
+            Err(RecipeError::at(source, at, unknown_name(name, &names)))
+        }
+    }
+}
+
+/// Functions that are part of Rhai's language.
+const LANGUAGE: [&str; 9] =
+    ["Fn", "call", "curry", "debug", "is_def_fn", "is_def_var", "is_shared", "print", "type_of"];
+
+/// The names of all functions that recipes and scripts may call, Rhai's own included.
+pub fn registered_names() -> BTreeSet<String> {
+    let name = |signature: String| signature.split('(').next().unwrap_or_default().trim().to_owned();
+    signatures(true).into_iter().map(name).collect()
+}
+
 /// The signatures of everything that [`api`] registers, for recipes and for scripts.
 pub fn registered() -> Vec<String> {
+    signatures(false)
+}
+
+fn signatures(with_rhai: bool) -> Vec<String> {
     let source = Source { path: "recipe.rhai".into(), text: String::new() };
     let session = Arc::new(Session::new(source, Parameters::default()));
     let mut scripts = Engine::new_raw();
     api::register_for_scripts(&mut scripts, &session, Path::new(""));
-    [engine(&session, &Arc::default()), scripts].iter().flat_map(|engine| engine.gen_fn_signatures(false)).collect()
+    [engine(&session, &Arc::default()), scripts].iter().flat_map(|engine| engine.gen_fn_signatures(with_rhai)).collect()
 }
 
 fn sleep() -> Result<(), Box<EvalAltResult>> {

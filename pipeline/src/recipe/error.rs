@@ -1,10 +1,11 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
 use super::docs::{Callers, Function, functions, methods, types};
-use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT};
+use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, registered_names};
 use super::source::{Place, Source};
 use crate::error::PipelineError;
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
+use std::collections::BTreeSet;
 
 /// What is wrong with a recipe, and where.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +107,7 @@ impl RecipeError {
                 }
                 None => value.to_string(),
             },
-            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(caller, signature),
+            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(caller, source, signature),
             EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
             EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
             EvalAltResult::ErrorTooManyOperations(_) => {
@@ -163,15 +164,17 @@ pub fn plain(type_name: &str) -> String {
 }
 
 /// A call that no binding accepts: the usage where the name is known, else the nearest name.
-fn unknown_function(caller: Callers, signature: &str) -> String {
+fn unknown_function(caller: Callers, source: &Source, signature: &str) -> String {
     let name = signature.split([' ', '(']).next().unwrap_or(signature);
     let arguments: Vec<String> =
         signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
     let arguments = arguments.join(" and ");
+    if name.starts_with(CLOSURE) {
+        return format!("the closure is called with {arguments} and has other parameters");
+    }
     // a method has precedence where it is called on its type
     let on = arguments.split(" and ").next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
     let of_type = types().filter(|kind| kind.name.to_lowercase() == on).flat_map(|kind| kind.methods);
-    let known = || functions(caller).chain(methods());
     let is_method =
         |of: &str| types().any(|kind| of == kind.name.to_lowercase() && kind.methods.iter().any(|m| m.name == name));
     if !is_method(on)
@@ -198,9 +201,24 @@ fn unknown_function(caller: Callers, signature: &str) -> String {
     if name == "+" && arguments.contains("a list") {
         return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");
     }
-    match nearest(name, known().map(|function| function.name)) {
-        Some(known) => format!("unknown function \"{name}\", did you mean \"{known}\"?"),
-        None => format!("no function \"{name}\" takes {arguments}"),
+    let names = registered_names();
+    if on == "list" && name == "sum" {
+        return "a list has no function \"sum\"; add it up with list.reduce(|sum, x| sum + x, 0.0)".into();
+    }
+    if names.contains(name) || source.text.contains(&format!("fn {name}")) {
+        return format!("no function \"{name}\" takes {arguments}");
+    }
+    unknown_name(name, &names)
+}
+
+/// How Rhai's names of closures begin.
+pub const CLOSURE: &str = "anon$";
+
+/// The name of a function that there is not, with the nearest of those that there are.
+pub fn unknown_name(name: &str, names: &BTreeSet<String>) -> String {
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("unknown function \"{name}\", did you mean \"{near}\"?"),
+        None => format!("unknown function \"{name}\""),
     }
 }
 
@@ -252,7 +270,8 @@ fn unknown_property(what: &str) -> String {
     let properties = || types().flat_map(|kind| kind.properties).map(|(name, ..)| *name);
     // what the results of combine call z
     let wanted = if (name, of) == ("z", "snapshot") { "redshift" } else { name };
-    let hint = match nearest(wanted, properties().chain(methods().map(|method| method.name))) {
+    let others = properties().chain(methods().map(|method| method.name)).filter(|other| *other != name);
+    let hint = match nearest(wanted, others) {
         Some(near) if properties().all(|name| name != near) => format!(", did you mean \"{near}(…)\"?"),
         Some(near) => format!(", did you mean \"{near}\"?"),
         None => String::new(),

@@ -59,7 +59,13 @@ impl Parameters {
             "true or false" => text.parse::<bool>().ok().map(Into::into),
             _ => Some(text.clone().into()),
         };
-        let value = parsed.ok_or_else(|| format!("-p {name}={text}: {name} is {kind} ({shown} by default)"))?;
+        let value = parsed.ok_or_else(|| {
+            let remedy = match kind == "a whole number" && text.parse::<f64>().is_ok_and(f64::is_finite) {
+                true => format!("; the recipe makes it a real number with the default {shown}.0"),
+                false => String::new(),
+            };
+            format!("-p {name}={text}: {name} is {kind} ({shown} by default){remedy}")
+        })?;
         self.declared.last_mut().expect("just declared").value = value.clone();
         Ok(value)
     }

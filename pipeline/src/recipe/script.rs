@@ -6,7 +6,7 @@
 
 use super::api::campaign_view::{CampaignView, NAME};
 use super::api::register_for_scripts;
-use super::engine::{CLOSURE_SIZE, Session, bare};
+use super::engine::{CLOSURE_SIZE, Session, bare, names_exist};
 use super::error::{RecipeError, nearest};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Limits, within};
@@ -66,6 +66,7 @@ fn evaluate(engine: &Engine, source: &Source, campaign: &CampaignView) -> Result
         }
         told
     })?;
+    names_exist(source, &ast)?;
     engine.run_ast_with_scope(&mut scope, &ast).map_err(|error| RecipeError::from_script(source, &error))
 }
 

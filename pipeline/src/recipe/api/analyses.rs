@@ -16,9 +16,10 @@ use crate::stage::maps::{Maps, STYLE, View};
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
-use comove_analysis::cell_fields::field_by_name;
+use comove_analysis::AnalysisError;
+use comove_analysis::halo_finder::HaloOptions;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -118,14 +119,15 @@ pub fn register(engine: &mut Engine) {
     });
     with_options(engine, "halos", |name, mut options, outputs| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
-        let finder = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
+        let finder: HaloOptions = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
+        finder.check().map_err(|error| refused(name, &error))?;
         Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
     });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         with_options(engine, name, move |name, mut options, outputs| {
             let style = decode(name, take(&mut options, &STYLE))?;
             let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
-            field_by_name(&options.field).map_err(|e| Refusal::error(name, e, Some("field")))?;
+            options.check().map_err(|error| refused(name, &error))?;
             Ok(Maps { view, outputs, options, style })
         });
     }
@@ -146,6 +148,16 @@ pub fn register(engine: &mut Engine) {
         };
         Ok(Analysis { node: call.stage(&context, make)? })
     });
+}
+
+/// An option of an analysis that is refused.
+fn refused(name: &str, error: &AnalysisError) -> Box<EvalAltResult> {
+    let key = match error {
+        AnalysisError::UnknownField { .. } => Some("field"),
+        AnalysisError::Option { name, .. } => Some(*name),
+        _ => None,
+    };
+    Refusal::error(name, error, key)
 }
 
 fn refinement_ratio(context: &NativeCallContext<'_>, runs: Array, options: Map) -> Bound<Analysis> {

@@ -208,7 +208,7 @@ fn closure_of(
         let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
         return Err(Refusal::error(function, message, None));
     }
-    let Captured { closure, text, values: captured, place } = Captured::new(function, session, context, closure)?;
+    let Captured { closure, text, values: captured, place } = Captured::new(function, session, context, closure, 1)?;
     Ok(Closure { function, name: name.into(), closure, text, captured, place, time_limit_s: 0.0 })
 }
 

@@ -75,7 +75,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     let function = move |context: NativeCallContext, options: Map, closure: FnPtr| -> Bound<Initial> {
         let Captured { closure, text, values: captured, place } =
-            Captured::new("ic_function", &shared, &context, closure)?;
+            Captured::new("ic_function", &shared, &context, closure, 3)?;
         let gas = GasClosure { closure, text, captured, place };
         later_or_now(options, move |options| {
             let (setup, mean_molecular_weight) = setup(options)?;

@@ -98,7 +98,7 @@ pub(super) fn hooks(session: &Session, context: &NativeCallContext<'_>, options:
         return Err(Refusal::error("evolve", message, Some("hook_time_limit_s")));
     }
     let hook = |option: &'static str, closure: Option<FnPtr>| {
-        let captured = closure.map(|closure| Captured::new("evolve", session, context, closure)).transpose()?;
+        let captured = closure.map(|closure| Captured::new("evolve", session, context, closure, 1)).transpose()?;
         let hook = |Captured { closure, text, values: captured, place }| Closure {
             function: option,
             name: option.into(),

@@ -161,19 +161,39 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Of a closure that `function` was called with, wherever it is written.
+    /// Of a closure that `function` was called with, wherever it is written, and that will be called with so many arguments.
     pub(super) fn new(
         function: &str,
         session: &Session,
         context: &NativeCallContext<'_>,
         closure: FnPtr,
+        arguments: usize,
     ) -> Bound<Self> {
+        takes(function, context, &closure, arguments)?;
         let closure = detached(closure);
         let (text, values) = identity_of(function, session, &closure)?;
         let place = session.place_of(&closure).unwrap_or_else(|| place_of(context));
         Ok(Self { closure, text, values, place })
     }
 }
+
+/// Refuses a closure that has another number of parameters than it will be called with.
+fn takes(function: &str, context: &NativeCallContext<'_>, closure: &FnPtr, arguments: usize) -> Bound<()> {
+    let captured = closure.curry().len();
+    let has = |count: usize| {
+        context.namespaces().iter().any(|module| module.get_script_fn(closure.fn_name(), captured + count).is_some())
+    };
+    match (0..=MOST_PARAMETERS).find(|count| has(*count)) {
+        Some(count) if !has(arguments) => {
+            let message = format!("the closure has {count} parameters, and is called with {arguments}");
+            Err(Refusal::error(function, message, None))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Up to so many parameters of a closure are counted.
+const MOST_PARAMETERS: usize = 8;
 
 /// A closure with its captured values copied, also those of closures that it has captured: it says the same whenever it is
 /// called.

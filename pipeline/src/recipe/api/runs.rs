@@ -122,12 +122,19 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     let outputs = extent.outputs(origin.start(), formula.as_ref().and_then(|f| f.end())).map_err(refuse)?;
     let end = *outputs.last().expect("there is always an output at the end");
     let others = [&EXTENT[..], &HOOKS, &[NAME]].concat();
+    let is_refined =
+        options.get("refine").is_some_and(|criteria| !criteria.as_array_ref().is_ok_and(|list| list.is_empty()));
+    let lacks_levels = is_refined && !options.contains_key("max_level");
     // one criterion needs no list
     if let Some(criterion) = options.get_mut("refine").filter(|v| v.is_map()) {
         *criterion = Array::from([std::mem::take(criterion)]).into();
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     check(&parameters).map_err(refuse)?;
+    if lacks_levels && parameters.max_level == 0 {
+        let message = "there are criteria, but no max_level, and without levels nothing is refined: add max_level: 3";
+        return Err(refuse(("refine", message.into())));
+    }
     if parameters.coordinates != end.coordinates() {
         let message = format!("the run counts {}, so they are another kind", end.symbol());
         return Err(refuse(("coordinates", message)));

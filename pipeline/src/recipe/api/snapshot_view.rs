@@ -94,7 +94,9 @@ pub const SNAPSHOT: Type = Type {
                 "statistics(snapshot: Snapshot, name: String, options: Map) -> Map",
             ],
             usage: "",
-            text: "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`.",
+            text: "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`, \
+                   code units. Mean and variance of temperatures, velocities and Mach numbers are by mass, of other \
+                   fields by volume.",
             options: &["RegionOptions"],
         },
         Function {

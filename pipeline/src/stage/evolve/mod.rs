@@ -131,7 +131,9 @@ impl Evolve {
     pub fn why_anew(&self, history: &StageHistory) -> Option<String> {
         let first = *self.missing(history).first()?;
         let before = history.snapshots.iter().rfind(|s| s.role == Role::Output && s.moment().now() < first.now());
-        let output = before.map(|s| format!(", and {} is a side branch, from which none continues", s.file));
+        let output = before.map(|s| {
+            format!(", and from an output, as {}, none continues: checkpoints: #{{ at_z: […] }} keeps some", s.file)
+        });
         Some(format!("no checkpoint lies before {}{}", first.rounded(), output.unwrap_or_default()))
     }
 
