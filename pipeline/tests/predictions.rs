@@ -97,6 +97,11 @@ fn other_phases_take_what_those_before_took() {
     let output = comove(folder.path(), "plan", &["--dir", "third", "-p", "seed=3"]).output().unwrap();
     let text = said(&output, 0);
     assert!(text.contains("expected: ") && text.contains("left to do: ") && text.contains(" on disk"), "{text}");
+    assert!(!text.contains("it does not fit"), "{text}");
+    let output = comove(folder.path(), "plan", &["--dir", "third", "-p", "root=8192"]).output().unwrap();
+    let text = said(&output, 0);
+    assert!(text.contains("it does not fit: a run wants ") && text.contains(" billion cells"), "{text}");
+    assert!(text.contains("left to do: more than a century on "), "{text}");
 }
 
 #[test]
@@ -109,6 +114,20 @@ fn what_is_begun_takes_the_rest() {
     run(folder.path(), &["--dir", "c", "-p", "z_end=1"]);
     let after = records(&folder_of_run(&folder.path().join("c"))).len();
     within("steps", cost(&expected, "steps"), (after - before) as f64, 0.3);
+    // an output that was passed needs the steps up to it and no more: from the start, before which no checkpoint lies
+    let recipe = RECIPE.replace("at_z: [9, 4]", "at_z: [30, 9, 4]");
+    let command = |name: &str, arguments: &[&str]| {
+        let mut command = comove(folder.path(), name, &[&["--dir", "c"], arguments].concat());
+        std::fs::write(folder.path().join("small.rhai"), &recipe).unwrap();
+        command.output().unwrap()
+    };
+    let output = command("plan", &["--json"]);
+    said(&output, 0);
+    let expected: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // a hundredth of the scale factor each
+    within("steps", cost(&expected, "steps"), (50.0f64 / 31.0).ln() / 1.01f64.ln(), 0.1);
+    said(&command("run", &[]), 0);
+    assert_eq!(records(&folder_of_run(&folder.path().join("c"))).len(), after);
 }
 
 /// Twice as many cells per axis take eight times as many, and no less than as many steps.

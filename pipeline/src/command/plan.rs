@@ -79,6 +79,8 @@ struct Total {
     seconds: f64,
     /// Bytes of the files that they leave.
     disk_bytes: f64,
+    /// Most bytes on the device of a run.
+    device_bytes: f64,
     /// Stages of which nothing is known.
     unknown: usize,
     /// Whether one of them is predicted without records of a run like it.
@@ -93,22 +95,27 @@ impl Total {
             stages,
             seconds: costs().filter_map(|cost| cost.seconds).sum(),
             disk_bytes: costs().map(|cost| cost.disk_bytes).sum(),
+            device_bytes: costs().filter_map(|cost| cost.device_bytes).fold(0.0, f64::max),
             unknown: costs().filter(|cost| cost.seconds.is_none()).count(),
             is_guess: costs().any(|cost| cost.is_guess),
         })
     }
 
     fn text(&self, device: &Device) -> String {
-        let Self { stages, seconds, disk_bytes, unknown, is_guess } = self;
+        let Self { stages, seconds, disk_bytes, device_bytes, unknown, is_guess } = self;
         if unknown == stages {
             let why = "no run like these was recorded (--like names a campaign that has one)";
             return format!("left to do: {stages} stages; what they will take is not known: {why}");
         }
-        let (time, device) = (cost::time(*seconds), device.name());
+        let (time, name) = (cost::time(*seconds), device.name());
         let mut text =
-            format!("left to do: {time} on {device}, one stage after another; {} on disk", cost::bytes(*disk_bytes));
+            format!("left to do: {time} on {name}, one stage after another; {} on disk", cost::bytes(*disk_bytes));
         if *unknown > 0 {
             text += &format!("; besides {unknown} of {stages} stages, of which nothing is known yet");
+        }
+        if let Some(free) = device.free_bytes().filter(|free| (*free as f64) < *device_bytes) {
+            let [most, free] = [*device_bytes, free as f64].map(|bytes| bytes / GIB);
+            text += &format!("; it does not fit: a run wants {most:.1} GiB of memory, and {free:.1} GiB are free");
         }
         if *is_guess {
             text += "; a first guess, for want of records of a run like these (--like names a campaign that has some)";
@@ -159,11 +166,10 @@ pub(super) fn lines(
         let done = walk.is_done(n);
         let failed = !done && known.is_some_and(|known| known.failure.is_some());
         let tree = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok()).map(|(_, tree)| tree);
-        let there = known.map(|known| stage.snapshots(known)).unwrap_or_default();
         let cost = predictor.as_deref_mut().filter(|_| !done).map(|predictor| {
             let inputs: Vec<Option<&Left>> = walk.reads(n).iter().map(|&input| left[input].as_ref()).collect();
             let (own, from) = (own.as_deref(), from.as_ref());
-            let planned = Planned { stage, folder: own, from, tree: tree.as_ref(), there: &there, inputs: &inputs };
+            let planned = Planned { stage, folder: own, from, tree: tree.as_ref(), known, inputs: &inputs };
             let (cost, leaves) = predictor.stage(&planned);
             left[n] = leaves;
             cost

@@ -18,7 +18,7 @@ pub mod speed;
 pub mod way;
 
 use crate::error::PipelineError;
-use crate::ledger::{History, SnapshotFile};
+use crate::ledger::{History, SnapshotFile, StageHistory};
 use crate::moment::Moment;
 use crate::stage::evolve::Evolve;
 use crate::stage::ic::MESH;
@@ -81,15 +81,22 @@ impl std::fmt::Display for Cost {
 
 /// A number of cells in words.
 fn million(cells: f64) -> String {
-    if cells < 1e5 { format!("{cells:.0} cells") } else { format!("{:.1} million cells", cells / 1e6) }
+    match cells {
+        ..1e5 => format!("{cells:.0} cells"),
+        ..1e9 => format!("{:.1} million cells", cells / 1e6),
+        _ => format!("{:.1} billion cells", cells / 1e9),
+    }
 }
+
+/// Seconds that nobody waits for.
+const CENTURY: f64 = 100.0 * 365.25 * 86400.0;
 
 /// A time in words.
 pub fn time(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if seconds >= 1.0 => format!("about {}", HumanDuration(time)),
-        Ok(_) => "less than a second".into(),
-        Err(_) => "longer than anything".into(),
+        Ok(_) if seconds < 1.0 => "less than a second".into(),
+        Ok(time) if seconds < CENTURY => format!("about {}", HumanDuration(time)),
+        _ => "more than a century".into(),
     }
 }
 
@@ -117,8 +124,8 @@ pub struct Planned<'a> {
     pub from: Option<&'a Input>,
     /// The octree of that.
     pub tree: Option<&'a Octree>,
-    /// Its outputs that are there.
-    pub there: &'a [SnapshotFile],
+    /// What the ledger knows of it.
+    pub known: Option<&'a StageHistory>,
     /// What it reads, stage by stage: [`Left`] of each, if known.
     pub inputs: &'a [Option<&'a Left>],
 }

@@ -5,6 +5,7 @@ use super::reference::REFERENCE;
 use super::speed::{Speed, step_seconds};
 use super::way::{Mesh, Record, Recorded, State, Ways};
 use super::{Cost, Planned};
+use crate::ledger::StageHistory;
 use crate::moment::Moment;
 use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::ic;
@@ -14,7 +15,7 @@ use comove_sim::parameters::TimeSteps;
 use comove_sim::{Octree, memory};
 use std::path::Path;
 
-/// Parts of the way for which steps are counted.
+/// Parts of a stretch of the way for which steps are counted.
 const PARTS: usize = 400;
 
 /// Runs like it whose records are read.
@@ -39,9 +40,16 @@ pub fn cost(
     let (root, mesh) = mesh_of(run, planned.tree)?;
     let like = like(run, &mesh, planned.folder, records);
     let ways = Ways { mesh: &mesh, recorded: like.iter().map(|(_, _, way)| way).collect() };
-    let start = planned.from.and_then(|input| input.moment).or(run.origin.start())?;
-    let (start, end) = (mesh.place(start.now()), mesh.place(run.end.now()));
-    let (sums, main) = along(&ways, start, end)?;
+    let start = run.origin.start().or(planned.from.and_then(|input| input.moment))?;
+    let nothing = StageHistory::default();
+    let known = planned.known.unwrap_or(&nothing);
+    // the first one from the checkpoint that was found to be whole
+    let stretches = run.stretches(known).into_iter().enumerate().map(|(n, (from, to))| {
+        let from = if n == 0 { planned.from.and_then(|input| input.moment) } else { from };
+        [from.unwrap_or(start), to].map(|moment| mesh.place(moment.now()))
+    });
+    let stretches: Vec<[f64; 2]> = stretches.collect();
+    let (sums, main) = along(&ways, &stretches)?;
     let likest = like.first().map(|(_, records, way)| (&records[..], &way.mesh));
     let factor = speed.of_run(like.iter().map(|(folder, records, _)| (folder.as_str(), &records[..])), records);
     let stepping = factor * step_seconds(device, sums.level_steps, sums.root_updates, sums.refined_updates);
@@ -51,10 +59,9 @@ pub fn cost(
         state.map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum())
     };
     let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, cells_at(*moment))).collect();
-    let is_there = |moment: &Moment| planned.there.iter().any(|file| file.moment() == *moment);
-    let outputs: f64 = snapshots.iter().filter(|(moment, _)| !is_there(moment)).map(|(_, cells)| cells).sum();
-    let lasting = run.checkpoints.moments().filter(|moment| mesh.place(moment.now()) > start);
-    let lasting: f64 = lasting.map(cells_at).sum();
+    let outputs: f64 = run.missing(known).into_iter().map(cells_at).sum();
+    let passed = |place: f64| stretches.iter().any(|[from, to]| (*from..*to).contains(&place));
+    let lasting: f64 = run.checkpoints.moments().filter(|moment| passed(mesh.place(moment.now()))).map(cells_at).sum();
     // one before the last step, and those that are due on the way
     let last = cells_at(run.end);
     let minutes = stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3));
@@ -68,25 +75,27 @@ pub fn cost(
         disk_bytes: cell * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps,
         seconds: Some(stepping + speed.writing(cell * (outputs + lasting + last + due.floor() * 0.5 * sums.cells))),
         from: Some(like.get(main).map_or("the program's reference".into(), |(folder, ..)| folder.clone())),
-        is_guess: main == like.len(),
+        is_guess: main == like.len() && !stretches.is_empty(),
     };
     Some((cost, snapshots.into_iter().map(|(moment, cells)| (moment, cell * cells)).collect()))
 }
 
-/// What a run adds up to from `start` to `end`, and the number of the way that says most of it; `None` where none does, or
+/// What a run adds up to on these stretches, and the number of the way that says most of it; `None` where none does, or
 /// nothing limits its steps.
-fn along(ways: &Ways<'_>, start: f64, end: f64) -> Option<(Sums, usize)> {
+fn along(ways: &Ways<'_>, stretches: &[[f64; 2]]) -> Option<(Sums, usize)> {
     let mut sums = Sums::default();
     let mut used = vec![0; ways.recorded.len() + 1];
-    let part = (end - start) / PARTS as f64;
-    for n in 0..PARTS {
-        let (way, state) = ways.at(start + (n as f64 + 0.5) * part)?;
-        let length = state.gas.min(ways.mesh.expansion());
-        if !length.is_finite() {
-            return None;
+    for [start, end] in stretches {
+        let part = (end - start) / PARTS as f64;
+        for n in 0..PARTS {
+            let (way, state) = ways.at(start + (n as f64 + 0.5) * part)?;
+            let length = state.gas.min(ways.mesh.expansion());
+            if !length.is_finite() {
+                return None;
+            }
+            used[way] += 1;
+            sums.take(&state, ways.mesh, part / length);
         }
-        used[way] += 1;
-        sums.take(&state, ways.mesh, part / length);
     }
     Some((sums, (0..used.len()).max_by_key(|n| used[*n])?))
 }

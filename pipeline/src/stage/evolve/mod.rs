@@ -150,6 +150,17 @@ impl Evolve {
         Self { outputs, checkpoints, ..(*last).clone() }
     }
 
+    /// The stretches of the run's way that are left: each from a checkpoint, else from its start, to its last output or to
+    /// where the stop rule has ended the run.
+    pub fn stretches(&self, history: &StageHistory) -> Vec<(Option<Moment>, Moment)> {
+        let stretch = |leg: Leg| {
+            let from = checkpoints_before(history, leg.first()).next().map(SnapshotFile::moment);
+            let stop = leg.stop.map(|stop| stop.moment);
+            (from, stop.or(leg.outputs.last().copied()).expect("a leg leads somewhere"))
+        };
+        self.legs(history).into_iter().map(stretch).collect()
+    }
+
     /// What is left to do, leg by leg: each goes to the last output before a checkpoint, from which the next goes on.
     fn legs(&self, history: &StageHistory) -> Vec<Leg> {
         let between = |x: f64, y: f64| checkpoints(history).any(|c| x < c.moment().now() && c.moment().now() <= y);
