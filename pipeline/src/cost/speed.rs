@@ -140,8 +140,8 @@ fn trial(device: &Device) -> Option<f64> {
     };
     let mut simulation = Simulation::start(device.clone(), &Snapshot { header, state }, setup.parameters).ok()?;
     let records: Option<Vec<Record>> = (0..=TRIAL.1).map(|_| Some(simulation.step().ok()?.into())).collect();
-    // the first step finds nothing in the caches
-    factor(device, &records?[1..])
+    // the first step finds nothing in the caches; what else runs meanwhile holds up others
+    records?[1..].iter().filter_map(|record| factor(device, std::slice::from_ref(record))).reduce(f64::min)
 }
 
 #[cfg(test)]
