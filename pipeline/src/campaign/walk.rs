@@ -297,6 +297,11 @@ impl<'a> Walk<'a> {
         self.resolved[n].as_ref().and_then(|resolved| history.stage(&resolved.fingerprint))
     }
 
+    /// Whether it has failed and is not done.
+    pub fn has_failed(&self, n: usize, history: &History) -> bool {
+        !self.is_done(n) && self.known(n, history).is_some_and(|known| known.failure.is_some())
+    }
+
     /// Whether there was nothing left to do of it when it was looked at.
     pub fn is_done(&self, n: usize) -> bool {
         matches!(self.standing(n), Standing::Given | Standing::Decided | Standing::Done)

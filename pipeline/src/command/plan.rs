@@ -89,7 +89,8 @@ struct Total {
 
 impl Total {
     fn of(lines: &[Line]) -> Option<Self> {
-        let costs = || lines.iter().filter(|line| !line.done).filter_map(|line| line.cost.as_ref());
+        // what is done costs nothing more
+        let costs = || lines.iter().filter_map(|line| line.cost.as_ref());
         let stages = costs().count();
         (stages > 0).then(|| Self {
             stages,
@@ -150,8 +151,7 @@ pub(super) fn lines(
                 let state = state_of(stage, known, standing, from.as_ref());
                 let older = resolved.older.as_ref().map(|older| format!("; {}", older.advice(stage)));
                 // a message of several lines ends with a caret
-                let (head, rest) = state.split_once('\n').unwrap_or((&state, ""));
-                let rest = if rest.is_empty() { String::new() } else { format!("\n{rest}") };
+                let (head, rest) = state.split_at(state.find('\n').unwrap_or(state.len()));
                 format!("{head} ({}){}{rest}", resolved.folder, older.unwrap_or_default())
             }
             (Standing::Given, None) => "given".to_owned(),
@@ -164,7 +164,7 @@ pub(super) fn lines(
             }
         };
         let done = walk.is_done(n);
-        let failed = !done && known.is_some_and(|known| known.failure.is_some());
+        let failed = walk.has_failed(n, history);
         let tree = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok()).map(|(_, tree)| tree);
         let cost = predictor.as_deref_mut().filter(|_| !done).map(|predictor| {
             let inputs: Vec<Option<&Left>> = walk.reads(n).iter().map(|&input| left[input].as_ref()).collect();

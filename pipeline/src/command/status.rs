@@ -71,9 +71,7 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
         let lines: Vec<String> = walk.positions().map(|n| line(&walk, n, &hindrances[n], &history)).collect();
         let (stages, to_do) = (lines.len(), walk.positions().filter(|&n| !walk.is_done(n)).count());
         let is_over = holder.is_none();
-        let has_failed =
-            |n: usize| !walk.is_done(n) && walk.known(n, &history).is_some_and(|known| known.failure.is_some());
-        let failed = walk.positions().filter(|&n| has_failed(n)).count();
+        let failed = walk.positions().filter(|&n| walk.has_failed(n, &history)).count();
         let now = state(holder, &history, stages, to_do, failed);
         let done = stages - to_do;
         let head =

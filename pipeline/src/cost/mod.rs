@@ -24,7 +24,7 @@ use crate::stage::evolve::Evolve;
 use crate::stage::ic::MESH;
 use crate::stage::{Input, Stage, StageResult};
 use comove_kernels::Device;
-use comove_sim::{Octree, Role};
+use comove_sim::{Coordinates, Octree, Role, SnapshotHeader};
 use indicatif::{BinaryBytes, DecimalBytes, HumanDuration};
 use records::Records;
 use serde::Serialize;
@@ -213,19 +213,6 @@ fn nothing() -> StageResult {
 
 /// A snapshot that a run will have written: its moment counts, and a name for each.
 fn snapshot_at(n: usize, moment: Moment) -> SnapshotFile {
-    let (z, time) = match moment {
-        Moment::Redshift(z) => (z, None),
-        Moment::Time(t) => (0.0, Some(t)),
-    };
-    SnapshotFile {
-        file: format!("{n}.h5"),
-        digest: String::new(),
-        content: None,
-        role: Role::Output,
-        a: 1.0 / (1.0 + z),
-        z,
-        time,
-        step: 0,
-        lasting: true,
-    }
+    let header = SnapshotHeader { role: Role::Output, ..SnapshotHeader::initial(Coordinates::Comoving) };
+    SnapshotFile::new(format!("{n}.h5"), &header, moment, true)
 }

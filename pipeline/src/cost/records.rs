@@ -12,6 +12,7 @@ use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::RunParameters;
 use serde::Deserialize;
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// Campaigns beside one that are looked at, the latest.
@@ -32,6 +33,8 @@ pub struct RecordedRun {
     origin: Value,
     /// Width of a root cell in Mpc/h, if it started from an initial condition.
     width: Option<f64>,
+    /// Its records, once they have been read.
+    records: OnceCell<Vec<Record>>,
 }
 
 /// What another stage took.
@@ -97,6 +100,7 @@ impl Records {
                     parameters,
                     origin: identity.parameters["origin"].clone(),
                     width: width(stage),
+                    records: OnceCell::new(),
                 });
             } else if let Some(seconds) = stage.seconds {
                 let campaign = folder.parent().expect("a stage's folder lies in its campaign's");
@@ -128,13 +132,16 @@ fn beside(folder: &Path) -> Vec<PathBuf> {
 
 impl RecordedRun {
     /// Its records; none if one is damaged.
-    pub fn records(&self) -> Vec<Record> {
-        let records: Vec<Record> = lines::read(&self.folder.join(steps::FILE)).unwrap_or_default();
-        if records.iter().all(Record::is_whole) { records } else { Vec::new() }
+    pub fn records(&self) -> &[Record] {
+        self.records.get_or_init(|| {
+            let records: Vec<Record> = lines::read(&self.folder.join(steps::FILE)).unwrap_or_default();
+            if records.iter().all(Record::is_whole) { records } else { Vec::new() }
+        })
     }
 
-    /// Its way, with these records.
-    pub fn way(&self, records: &[Record]) -> Option<Recorded> {
+    /// Its way.
+    pub fn way(&self) -> Option<Recorded> {
+        let records = self.records();
         let mesh = Mesh {
             root_cells: (records.first()?.groups[0] * GROUP_CELLS) as f64,
             width: self.width,

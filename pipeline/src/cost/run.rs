@@ -39,7 +39,7 @@ pub fn cost(
 ) -> Option<(Cost, Vec<(Moment, f64)>)> {
     let (root, mesh) = mesh_of(run, planned.tree)?;
     let like = like(run, &mesh, planned.folder, records);
-    let ways = Ways { mesh: &mesh, recorded: like.iter().map(|(_, _, way)| way).collect() };
+    let ways = Ways { mesh: &mesh, recorded: like.iter().map(|(_, way)| way).collect() };
     let start = run.origin.start().or(planned.from.and_then(|input| input.moment))?;
     let nothing = StageHistory::default();
     let known = planned.known.unwrap_or(&nothing);
@@ -50,8 +50,8 @@ pub fn cost(
     });
     let stretches: Vec<[f64; 2]> = stretches.collect();
     let (sums, main) = along(&ways, &stretches)?;
-    let likest = like.first().map(|(_, records, way)| (&records[..], &way.mesh));
-    let factor = speed.of_run(like.iter().map(|(folder, records, _)| (folder.as_str(), &records[..])), records);
+    let likest = like.first().map(|(other, way)| (other.records(), &way.mesh));
+    let factor = speed.of_run(like.iter().map(|(other, _)| *other), records);
     let stepping = factor * step_seconds(device, sums.level_steps, sums.root_updates, sums.refined_updates);
 
     let cells_at = |moment: Moment| {
@@ -74,7 +74,9 @@ pub fn cost(
         device_bytes: Some(device_bytes(root, &mesh, &sums, device, likest)),
         disk_bytes: cell * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps,
         seconds: Some(stepping + speed.writing(cell * (outputs + lasting + last + due.floor() * 0.5 * sums.cells))),
-        from: Some(like.get(main).map_or("the program's reference".into(), |(folder, ..)| folder.clone())),
+        from: Some(
+            like.get(main).map_or("the program's reference".into(), |(other, _)| other.folder.display().to_string()),
+        ),
         is_guess: main == like.len() && !stretches.is_empty(),
     };
     Some((cost, snapshots.into_iter().map(|(moment, cells)| (moment, cell * cells)).collect()))
@@ -117,19 +119,14 @@ fn mesh_of(run: &Evolve, tree: Option<&Octree>) -> Option<([usize; 3], Mesh)> {
 }
 
 /// Runs that tell of this one, the likest first: its own records, then others'.
-fn like(run: &Evolve, mesh: &Mesh, own: Option<&Path>, records: &Records) -> Vec<(String, Vec<Record>, Recorded)> {
+fn like<'r>(run: &Evolve, mesh: &Mesh, own: Option<&Path>, records: &'r Records) -> Vec<(&'r RecordedRun, Recorded)> {
     let rank = |other: &RecordedRun| {
         let unlike = other.unlike(run, mesh)?;
         Some(if own == Some(other.folder.as_path()) { -1.0 } else { unlike })
     };
     let mut ranked: Vec<_> = records.runs.iter().filter_map(|other| Some((rank(other)?, other))).collect();
     ranked.sort_by(|x, y| x.0.total_cmp(&y.0));
-    let read = |(_, other): (f64, &RecordedRun)| {
-        let steps = other.records();
-        let way = other.way(&steps)?;
-        Some((other.folder.display().to_string(), steps, way))
-    };
-    ranked.into_iter().take(MOST).filter_map(read).collect()
+    ranked.into_iter().take(MOST).filter_map(|(_, other)| Some((other, other.way()?))).collect()
 }
 
 /// Cells of each level in a state.

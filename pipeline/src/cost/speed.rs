@@ -1,7 +1,7 @@
 //! How fast this machine is, against the machines of the reference: from records of runs on it, or by a few steps taken on
 //! the spot.
 
-use super::records::Records;
+use super::records::{RecordedRun, Records};
 use super::reference::{REFERENCE, Speeds};
 use super::way::Record;
 use crate::error::PipelineError;
@@ -23,6 +23,8 @@ const TRIAL: (usize, usize) = (32, 4);
 #[derive(Debug)]
 pub struct Speed {
     device: Device,
+    /// The processor of its host.
+    processor: String,
     /// Seconds of a run's step against those of the reference, where no record of a run like it says so.
     any: Option<f64>,
     /// Seconds of other stages against those of the reference, by kind.
@@ -38,11 +40,7 @@ pub fn step_seconds(device: &Device, level_steps: f64, root_updates: f64, refine
 }
 
 fn speeds(device: &Device) -> &'static Speeds {
-    if is_cpu(device) { &REFERENCE.cpu } else { &REFERENCE.cuda }
-}
-
-fn is_cpu(device: &Device) -> bool {
-    matches!(device, Device::Cpu(_))
+    if matches!(device, Device::Cpu(_)) { &REFERENCE.cpu } else { &REFERENCE.cuda }
 }
 
 impl Speed {
@@ -59,31 +57,27 @@ impl Speed {
         let others: BTreeMap<String, f64> =
             sums.into_iter().map(|(kind, [took, expected])| (kind, took / expected)).collect();
         let other = REFERENCE.cpu.threads / device.threads() as f64;
-        Self { device: device.clone(), any: None, others, other }
+        Self { device: device.clone(), processor: Host::this().processor, any: None, others, other }
     }
 
     /// Seconds of a run's steps against the reference's: from the first of these records that were made on this machine and
     /// device, else from any that were, else from a few steps.
-    pub fn of_run<'r>(&mut self, like: impl Iterator<Item = (&'r str, &'r [Record])>, records: &Records) -> f64 {
-        let is_here = |folder: &str| {
-            let run = records.runs.iter().find(|run| run.folder.display().to_string() == folder);
-            run.is_some_and(|run| self.made(&run.device, run.machine.as_ref()))
-        };
-        let mut here = like.filter(|(folder, _)| is_here(folder));
-        if let Some(factor) = here.find_map(|(_, records)| factor(&self.device, records)) {
+    pub fn of_run<'r>(&mut self, mut like: impl Iterator<Item = &'r RecordedRun>, records: &Records) -> f64 {
+        let of = |run: &RecordedRun| if self.made(run) { factor(&self.device, run.records()) } else { None };
+        if let Some(factor) = like.find_map(of) {
             return factor;
         }
         if self.any.is_none() {
-            let here = records.runs.iter().filter(|run| self.made(&run.device, run.machine.as_ref()));
-            let found = here.rev().find_map(|run| factor(&self.device, &run.records()));
+            let found = records.runs.iter().rev().find_map(of);
             self.any = Some(found.or_else(|| trial(&self.device)).unwrap_or(self.other));
         }
         self.any.expect("just found")
     }
 
-    /// Whether records of a device called so on such a machine are this one's.
-    fn made(&self, device: &str, machine: Option<&Host>) -> bool {
-        device.contains(&self.device.name()) && machine.is_none_or(|host| host.processor == Host::this().processor)
+    /// Whether a run was made on this device of this machine.
+    fn made(&self, run: &RecordedRun) -> bool {
+        let is_here = run.machine.as_ref().is_none_or(|host| host.processor == self.processor);
+        is_here && run.device.contains(&self.device.name())
     }
 
     /// Seconds for writing so many bytes of snapshots.

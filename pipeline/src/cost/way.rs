@@ -6,8 +6,8 @@ use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
 use comove_sim::{Coordinates, RunParameters};
 use serde::Deserialize;
 
-/// Share of a level's cells, at least, that makes a factor between two ways meaningful.
-const SHARES: std::ops::RangeInclusive<f64> = 0.2..=5.0;
+/// By how much two ways may be apart where one is scaled to the other.
+const APART: f64 = 5.0;
 
 /// Records over which the end of a way is averaged.
 const END: usize = 8;
@@ -217,7 +217,7 @@ impl Recorded {
 
 /// A factor that is not out of all proportion.
 fn within(factor: f64) -> f64 {
-    factor.clamp(*SHARES.start(), *SHARES.end())
+    factor.clamp(1.0 / APART, APART)
 }
 
 /// Ways that a run may go, the likest first, each as far as it goes; the last one is the reference.

@@ -1,6 +1,7 @@
 //! The strict Rhai engine, and the evaluation of a recipe to a campaign.
 
 use super::api;
+use super::docs::{self, Callers};
 use super::error::{RecipeError, Refusal, plain, unknown_name};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Excess, Limits, within};
@@ -100,7 +101,8 @@ pub struct Session {
     pub source: Source,
     /// Its parameters.
     pub parameters: Mutex<Parameters>,
-    /// Where its closures begin, by the names that Rhai gives them, once it is compiled. Those that are written alike have one.
+    /// Where its closures begin, by the names that Rhai gives them, once it is compiled. Those that are written alike have
+    /// one.
     pub closures: OnceLock<BTreeMap<String, Place>>,
 }
 
@@ -122,8 +124,8 @@ const OPERATIONS: u64 = 10_000_000;
 
 /// Entries of a list or map, those of lists and maps in it included.
 pub const SIZE: usize = 1 << 17;
-/// The same in a script and in a closure of `measure` or `combine`, which has a limit of time and of memory. A list so deep that freeing
-/// it overflows the stack takes longer than that: each list around it is counted through.
+/// The same in a script and in a closure of `measure` or `combine`, which has a limit of time and of memory. A list so deep
+/// that freeing it overflows the stack takes longer than that: each list around it is counted through.
 pub const CLOSURE_SIZE: usize = 1 << 22;
 /// The same in a closure for a cell.
 pub const CELL_SIZE: usize = 1 << 10;
@@ -171,7 +173,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
     let value = engine
         .eval_ast_with_scope::<rhai::Dynamic>(&mut scope, &ast)
         .map_err(|e| RecipeError::from_evaluation(source, &e, source.last_place()))?;
-    names_exist(source, &ast)?;
+    names_exist(&engine, source, &ast)?;
     let what = value.type_name().to_owned();
     let mut campaign = value.try_cast::<Campaign>().ok_or_else(|| {
         let mut stages: Vec<&str> =
@@ -243,7 +245,7 @@ pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
 }
 
 /// Refuses calls of functions that nobody has, in closures too, which are called when their run is long done.
-pub(super) fn names_exist(source: &Source, ast: &AST) -> Result<(), Box<RecipeError>> {
+pub(super) fn names_exist(engine: &Engine, source: &Source, ast: &AST) -> Result<(), Box<RecipeError>> {
     let (mut calls, mut fields) = (Vec::new(), BTreeSet::new());
     ast.walk(&mut |path: &[ASTNode<'_>]| {
         match path.last() {
@@ -262,7 +264,7 @@ pub(super) fn names_exist(source: &Source, ast: &AST) -> Result<(), Box<RecipeEr
         }
         true
     });
-    let names = registered_names();
+    let names = names_of(engine);
     let defined: BTreeSet<&str> = ast.iter_functions().map(|function| function.name).collect();
     let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let is_known = |name: &str| {
@@ -285,23 +287,22 @@ pub(super) fn names_exist(source: &Source, ast: &AST) -> Result<(), Box<RecipeEr
 const LANGUAGE: [&str; 9] =
     ["Fn", "call", "curry", "debug", "is_def_fn", "is_def_var", "is_shared", "print", "type_of"];
 
-/// The names of all functions that recipes and scripts may call, Rhai's own included.
-pub fn registered_names() -> BTreeSet<String> {
+/// The names of all functions that recipes and scripts may call: those of an engine, Rhai's own included, and those of the
+/// others.
+pub(super) fn names_of(engine: &Engine) -> BTreeSet<String> {
     let name = |signature: String| signature.split('(').next().unwrap_or_default().trim().to_owned();
-    signatures(true).into_iter().map(name).collect()
+    let described = [Callers::Recipes, Callers::Scripts].into_iter().flat_map(docs::functions).chain(docs::methods());
+    let described = described.map(|function| function.name.to_owned());
+    engine.gen_fn_signatures(true).into_iter().map(name).chain(described).collect()
 }
 
 /// The signatures of everything that [`api`] registers, for recipes and for scripts.
 pub fn registered() -> Vec<String> {
-    signatures(false)
-}
-
-fn signatures(with_rhai: bool) -> Vec<String> {
     let source = Source { path: "recipe.rhai".into(), text: String::new() };
     let session = Arc::new(Session::new(source, Parameters::default()));
     let mut scripts = Engine::new_raw();
     api::register_for_scripts(&mut scripts, &session, Path::new(""));
-    [engine(&session, &Arc::default()), scripts].iter().flat_map(|engine| engine.gen_fn_signatures(with_rhai)).collect()
+    [engine(&session, &Arc::default()), scripts].iter().flat_map(|engine| engine.gen_fn_signatures(false)).collect()
 }
 
 fn sleep() -> Result<(), Box<EvalAltResult>> {

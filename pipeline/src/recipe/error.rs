@@ -1,11 +1,12 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
 use super::docs::{Callers, Function, functions, methods, types};
-use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, registered_names};
+use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, bare, names_of};
 use super::source::{Place, Source};
 use crate::error::PipelineError;
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What is wrong with a recipe, and where.
 #[derive(Debug, thiserror::Error)]
@@ -201,7 +202,7 @@ fn unknown_function(caller: Callers, source: &Source, signature: &str) -> String
     if name == "+" && arguments.contains("a list") {
         return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");
     }
-    let names = registered_names();
+    let names = names_of(&bare(&Arc::default()));
     if on == "list" && name == "sum" {
         return "a list has no function \"sum\"; add it up with list.reduce(|sum, x| sum + x, 0.0)".into();
     }

@@ -66,7 +66,7 @@ fn evaluate(engine: &Engine, source: &Source, campaign: &CampaignView) -> Result
         }
         told
     })?;
-    names_exist(source, &ast)?;
+    names_exist(engine, source, &ast)?;
     engine.run_ast_with_scope(&mut scope, &ast).map_err(|error| RecipeError::from_script(source, &error))
 }
 

@@ -71,7 +71,7 @@ pub const FUNCTIONS: &[Function] = &[Function {
     ],
     usage: "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })",
     text: "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
-               need comes by itself.",
+           need comes by itself.",
     options: &["CampaignOptions"],
 }];
 
