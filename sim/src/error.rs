@@ -55,6 +55,16 @@ pub enum SimError {
         /// What is missing.
         reason: String,
     },
+    /// Another of the ranks that share a run could not go on.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// Which.
+        rank: usize,
+        /// Whether memory is what it lacks.
+        lacks_room: bool,
+        /// What it said.
+        message: String,
+    },
     /// A step that no rung of the robustness ladder could save.
     #[error("step {step}: {fault}, in spite of {tried}; the first is at {cell}")]
     Unphysical {
@@ -100,7 +110,12 @@ impl std::fmt::Display for Fault {
 impl SimError {
     /// Whether memory is what is missing: a run that can go back does, and continues where there is more.
     pub fn lacks_room(&self) -> bool {
-        matches!(self, Self::NoRoom(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }))
+        matches!(
+            self,
+            Self::NoRoom(_)
+                | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. })
+                | Self::OnRank { lacks_room: true, .. }
+        )
     }
 
     /// [`SimError::Parameter`] unless `good`.

@@ -50,8 +50,10 @@ impl<T: Real> LevelHistory<T> {
         })
     }
 
-    /// Makes room for the groups of these tables, in pools of `capacity` slots, and for so many flux planes. What is
-    /// there of levels that neither have changed nor are next to such a level stays.
+    /// Makes room for the groups that are read by those of these tables, in pools of `capacity` slots, and for so many flux
+    /// planes. What is there of levels that neither have changed nor are next to such a level stays.
+    ///
+    /// * `slots`: of each level, ghosts included
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
@@ -59,6 +61,7 @@ impl<T: Real> LevelHistory<T> {
         &mut self,
         device: &Device,
         tables: &[LevelTables],
+        slots: &[Table<u32>],
         capacity: usize,
         planes: usize,
         gravity: bool,
@@ -67,8 +70,8 @@ impl<T: Real> LevelHistory<T> {
         let mut places = vec![NONE; capacity];
         let mut groups = 0;
         self.read.clear();
-        for level in tables {
-            let slots: Vec<u32> = level.slots.iter().copied().filter(|&slot| read[slot as usize]).collect();
+        for level in slots {
+            let slots: Vec<u32> = level.iter().copied().filter(|&slot| read[slot as usize]).collect();
             let first = groups as u32;
             groups += slots.len();
             for (place, &slot) in (first..).zip(&slots) {
@@ -169,9 +172,9 @@ impl<T: Real> State<T> {
         history.add_fluxes(&self.device, &self.flux.written[level], &self.fluxes);
     }
 
-    /// Copies a level's fluid to its slots of `next`.
+    /// Copies a level's fluid, ghosts included, to its slots of `next`.
     pub fn copy_to_next(&mut self, level: usize) {
-        let slots = &self.tables[level].slots;
+        let slots = self.share.links.get(level).map_or(&self.tables[level].slots, |links| &links.slots);
         copy_slots(&self.device, GROUP_VALUES, &self.fluid, slots, &mut self.next, slots);
     }
 }

@@ -16,6 +16,8 @@ use crate::gravity::Gravity;
 use crate::level_history::LevelHistory;
 use crate::octree::flux_planes::FluxTables;
 use crate::octree::{Octree, neighbours};
+use crate::parallel::share::Share;
+use crate::parallel::tables::level_tables;
 use crate::parameters::{Precision, RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
@@ -31,14 +33,16 @@ pub(crate) struct Layout {
     pub(crate) tables: Vec<LevelTables>,
     /// Flux planes and coarse–fine faces.
     pub(crate) flux: FluxTables,
-    /// Slot of each root group.
+    /// Slot of each root group; empty where ranks share the root.
     pub(crate) root_slots: Table<u32>,
+    /// What a rank knows of the others.
+    pub(crate) share: Share,
 }
 
 impl Layout {
     /// Derives the tables.
-    pub(crate) fn new(tree: Octree, slots: Vec<Vec<u32>>, faces: [FaceBoundary; FACES]) -> Self {
-        Self::with_finer(&[], &FluxTables::default(), tree, slots, faces)
+    pub(crate) fn new(tree: Octree, slots: Vec<Vec<u32>>, share: Share, faces: [FaceBoundary; FACES]) -> Self {
+        Self::with_finer(&[], &FluxTables::default(), tree, slots, share, faces)
     }
 
     /// The same where the groups and slots of the first levels are those of the tables `kept`, one for each of them.
@@ -49,12 +53,31 @@ impl Layout {
         flux: &FluxTables,
         tree: Octree,
         slots: Vec<Vec<u32>>,
+        mut share: Share,
         faces: [FaceBoundary; FACES],
     ) -> Self {
-        let tables = neighbours::build_finer_tables(kept, &tree, &slots, faces);
-        let flux = flux.rebuilt(kept.len().saturating_sub(1), &tree, &tables);
-        let root_slots = neighbours::root_slots(&tree, &slots);
-        Self { tree, slots, tables, flux, root_slots }
+        let first = kept.len().saturating_sub(1);
+        let (tables, root_slots) = if share.is_alone() {
+            let tables = neighbours::build_finer_tables(kept, &tree, &slots, faces);
+            (tables, neighbours::root_slots(&tree, &slots))
+        } else {
+            let of_all = share.slots(&tree, &slots);
+            share.link(&tree, &of_all, first);
+            let finer = (first..tree.level_count()).map(|level| level_tables(&tree, &share.known, level, &of_all, faces));
+            (kept[..first].iter().cloned().chain(finer).collect(), Table::default())
+        };
+        let flux = flux.rebuilt(first, &tree, &share.known, &tables);
+        Self { tree, slots, tables, flux, root_slots, share }
+    }
+
+    /// Slots that are taken.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.tree.group_count() + self.share.ghost_count()
+    }
+
+    /// The slots of own groups and ghosts of each level.
+    pub(crate) fn slots_of_levels(&self) -> Vec<Table<u32>> {
+        self.share.slots_of_levels(&self.tables)
     }
 
     /// The groups in key order in the first slots.
@@ -64,7 +87,8 @@ impl Layout {
             (first..first + tree.level(level).len() as u32).collect()
         };
         let slots = (0..tree.level_count()).map(level).collect();
-        Self::new(tree, slots, faces)
+        let share = Share::alone(&tree);
+        Self::new(tree, slots, share, faces)
     }
 
     /// Groups of each level.

@@ -3,6 +3,7 @@
 
 use crate::error::SimError;
 use crate::octree::Octree;
+use crate::parallel::share::Share;
 use crate::records::Raised;
 use crate::state::State;
 use comove_kernels::{Buffer, KernelError, Real};
@@ -11,6 +12,7 @@ use comove_kernels::{Buffer, KernelError, Real};
 pub struct SavedState<T> {
     tree: Octree,
     slots: Vec<Vec<u32>>,
+    share: Share,
     steps_since_regrid: Vec<u32>,
     raised: Option<Raised>,
     /// The pool, `[slots, 6, 16, 16, 16]`.
@@ -34,9 +36,9 @@ impl<T: Real> State<T> {
         let before = self.saved.take().filter(|saved| saved.fluid.len() == self.fluid.len()).map(|saved| saved.fluid);
         let mut fluid = before.map_or_else(|| Buffer::zeros(&self.device, self.fluid.len()), Ok)?;
         fluid.copy_from(&self.fluid);
-        let (tree, slots) = (self.tree.clone(), self.slots.clone());
+        let (tree, slots, share) = (self.tree.clone(), self.slots.clone(), self.share.clone());
         let (steps_since_regrid, raised) = (self.steps_since_regrid.clone(), self.raised);
-        self.saved = Some(SavedState { tree, slots, steps_since_regrid, raised, fluid });
+        self.saved = Some(SavedState { tree, slots, share, steps_since_regrid, raised, fluid });
         Ok(())
     }
 
@@ -49,8 +51,9 @@ impl<T: Real> State<T> {
     /// If nothing was kept.
     pub fn restore(&mut self) -> Result<(), SimError> {
         let saved = self.saved.take().expect("the state was saved");
-        let same = self.tree == saved.tree && self.slots == saved.slots;
-        let placed = if same { Ok(()) } else { self.place(saved.tree.clone(), saved.slots.clone()) };
+        let same = self.tree == saved.tree && self.slots == saved.slots && self.share.ghosts == saved.share.ghosts;
+        let same = !self.communicator.any(!same);
+        let placed = if same { Ok(()) } else { self.place(saved.tree.clone(), saved.slots.clone(), saved.share.clone()) };
         self.steps_since_regrid.clone_from(&saved.steps_since_regrid);
         self.raised = saved.raised;
         self.fluid.copy_start_from(&saved.fluid);

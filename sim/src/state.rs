@@ -2,15 +2,19 @@
 
 use crate::boundary::GravityBoundary;
 use crate::error::SimError;
-use crate::gravity::{Gravity, Hierarchy};
+use crate::gravity::{Gravity, Hierarchy, Ranks};
 use crate::host_state::HostState;
 use crate::level_history::LevelHistory;
 use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
 use crate::octree::{Key, Octree, flux_planes::FluxTables};
+use crate::parallel::agree::agree;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::exchange::exchange_cells;
+use crate::parallel::share::Share;
 use crate::parameters::RunParameters;
 use crate::records::Raised;
 use crate::saved_state::SavedState;
-use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
+use comove_kernels::layout::{FACES, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
     TimedPotential, prolong,
@@ -32,8 +36,12 @@ type Solve<T> = fn(
 pub struct State<T> {
     /// Where the pools live.
     pub device: Device,
-    /// The groups.
+    /// The groups; where ranks share a tree, those that this one owns.
     pub tree: Octree,
+    /// The ranks that share the tree.
+    pub communicator: Communicator,
+    /// What this rank knows of the others' groups.
+    pub share: Share,
     /// Pool slot of each group, level by level in key order.
     pub slots: Vec<Vec<u32>>,
     /// Neighbour tables of each level.
@@ -62,12 +70,12 @@ pub struct State<T> {
     /// The state at the start of the present root step, once one has been needed.
     pub(crate) saved: Option<SavedState<T>>,
     /// Slots that every pool has.
-    capacity: usize,
+    pub(crate) capacity: usize,
     kind: Kind,
-    faces: [FaceBoundary; FACES],
+    pub(crate) faces: [FaceBoundary; FACES],
     /// Whether gravity is isolated: then the mean density attracts too.
     isolated: bool,
-    free: Vec<u32>,
+    pub(crate) free: Vec<u32>,
     gravity: Option<Gravity<T>>,
     root_slots: Table<u32>,
 }
@@ -83,19 +91,33 @@ impl<T: Real> State<T> {
         root_cell_width: f64,
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
+        let layout = Layout::in_order(host.tree.clone(), parameters.boundary.for_kernels(parameters.gamma));
+        Self::on_layout(device, Communicator::alone(), host, layout, root_cell_width, parameters)
+    }
+
+    /// The same with the groups of `host` in the first slots of a layout.
+    pub(crate) fn on_layout(
+        device: Device,
+        communicator: Communicator,
+        host: &HostState,
+        layout: Layout,
+        root_cell_width: f64,
+        parameters: &RunParameters,
+    ) -> Result<Self, SimError> {
         let faces = parameters.boundary.for_kernels(parameters.gamma);
         let kind = Kind::of(parameters);
-        let layout = Layout::in_order(host.tree.clone(), faces);
-        let groups = host.tree.group_count();
+        let groups = layout.slot_count();
         let root_groups = host.tree.root_groups().map(|n| n as usize);
         let root = memory::root_bytes(&device, root_groups, parameters);
         let peak = Footprint::of::<T>(&layout, groups, kind, root).total() + device.working_bytes(groups);
         // the host state makes room for the first snapshot
         let held = (host.fluid.len() + host.potential.len()) * size_of::<f64>();
         let snapshot = memory::snapshot_bytes(&device, groups, T::BYTES).saturating_sub(held);
-        check_room(&device, [0, peak, snapshot], &[], &layout)?;
+        let room = check_room(&device, [0, peak, snapshot], &[], &layout);
+        agree(&communicator, room)?;
 
-        let gravity = kind.gravity.then(|| Gravity::new(&device, parameters, root_groups)).transpose()?;
+        let gravity = kind.gravity.then(|| Gravity::new(&device, &communicator, parameters, root_groups)).transpose();
+        let gravity = agree(&communicator, gravity.map_err(SimError::from))?;
         let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
         let mut state = Self {
             history: kind.individual.then(|| LevelHistory::new(&device)).transpose()?,
@@ -116,13 +138,19 @@ impl<T: Real> State<T> {
             free: Vec::new(),
             capacity: 0,
             device,
-            tree: Octree::new(host.tree.root_groups(), host.tree.periodic()),
+            communicator,
+            tree: layout.tree.clone(),
+            share: layout.share.clone(),
             slots: Vec::new(),
             fluid,
             root_cell_width,
         };
-        state.fit(&layout, groups)?;
+        let fitted = state.fit(&layout, groups);
+        agree(&state.communicator, fitted)?;
         state.take(layout);
+        for level in 0..state.level_count() {
+            state.refresh(level)?;
+        }
         Ok(state)
     }
 
@@ -153,6 +181,21 @@ impl<T: Real> State<T> {
         std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis])
     }
 
+    /// Groups of each level, of all ranks together.
+    pub fn groups(&self) -> &[usize] {
+        &self.share.groups
+    }
+
+    /// Brings the ghosts of a level up to date after its fluid has changed; nothing to do for a rank that is alone.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] where there is no room for a message.
+    pub fn refresh(&mut self, level: usize) -> Result<(), SimError> {
+        let Some(links) = self.share.links.get(level) else { return Ok(()) };
+        exchange_cells(&self.communicator, &self.device, &links.cells, FIELDS, &mut self.fluid)?;
+        Ok(())
+    }
+
     /// Bytes of all device arrays.
     pub fn device_bytes(&self) -> usize {
         self.footprint().total()
@@ -181,7 +224,8 @@ impl<T: Real> State<T> {
     /// What the arrays would take on another tree, a saved state among them.
     pub fn footprint_on(&self, tree: Octree) -> Footprint {
         let (slots, ..) = self.slots_on(&tree);
-        let layout = Layout::new(tree, slots, self.faces);
+        let share = Share::alone(&tree);
+        let layout = Layout::new(tree, slots, share, self.faces);
         self.wanted(&layout, self.capacities(&layout)[0])
     }
 
@@ -193,12 +237,16 @@ impl<T: Real> State<T> {
     /// although it should have, because another process was faster: then some pools are longer than others, and the state
     /// is good for a snapshot and for nothing else.
     pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
+        if !self.share.is_alone() {
+            return self.adopt_share(tree, eos);
+        }
         let (slots, free, new) = self.slots_on(&tree);
         let used = self.capacity.max(tree.group_count());
         let stay = (0..tree.level_count().min(self.level_count()))
             .take_while(|&level| tree.level(level) == self.tree.level(level))
             .count();
-        let layout = Layout::with_finer(&self.tables[..stay], &self.flux, tree, slots, self.faces);
+        let share = Share::alone(&tree);
+        let layout = Layout::with_finer(&self.tables[..stay], &self.flux, tree, slots, share, self.faces);
         let capacity = self.room_for(&layout)?;
         self.fit(&layout, capacity)?;
         self.free = (used as u32..capacity as u32).rev().chain(free).collect();
@@ -244,13 +292,15 @@ impl<T: Real> State<T> {
     ///
     /// # Panics
     /// If a slot lies beyond the pools.
-    pub(crate) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>) -> Result<(), SimError> {
+    pub(crate) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>, share: Share) -> Result<(), SimError> {
         let mut used = vec![false; self.capacity];
-        for &slot in slots.iter().flatten() {
+        let ghosts = share.ghosts.iter().flatten().map(|(_, slot)| slot);
+        for &slot in slots.iter().flatten().chain(ghosts) {
             used[slot as usize] = true;
         }
-        let layout = Layout::new(tree, slots, self.faces);
-        self.fit(&layout, self.capacity)?;
+        let layout = Layout::new(tree, slots, share, self.faces);
+        let fitted = self.fit(&layout, self.capacity);
+        agree(&self.communicator, fitted)?;
         self.free = (0..used.len() as u32).rev().filter(|&slot| !used[slot as usize]).collect();
         self.take(layout);
         Ok(())
@@ -304,7 +354,12 @@ impl<T: Real> State<T> {
         mean_density: f64,
     ) -> Result<(), SimError> {
         let Some(gravity) = &mut self.gravity else { return Ok(()) };
-        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.root_cell_width };
+        let hierarchy = Hierarchy {
+            tables: &self.tables,
+            root_slots: &self.root_slots,
+            h: self.root_cell_width,
+            ranks: Ranks { communicator: &self.communicator, links: &self.share.links },
+        };
         let density =
             DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
         let coarse = self.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
@@ -313,9 +368,9 @@ impl<T: Real> State<T> {
     }
 
     /// Is from now on where a layout says, with the copies on a GPU of what has not changed.
-    fn take(&mut self, layout: Layout) {
-        let Layout { tree, slots, tables, flux, root_slots } = layout;
-        (self.tree, self.slots) = (tree, slots);
+    pub(crate) fn take(&mut self, layout: Layout) {
+        let Layout { tree, slots, tables, flux, root_slots, share } = layout;
+        (self.tree, self.slots, self.share) = (tree, slots, share);
         let old = std::mem::replace(&mut self.tables, tables);
         self.tables.iter_mut().zip(old).for_each(|(new, old)| new.keep(old));
         let old = std::mem::replace(&mut self.root_slots, root_slots);
@@ -331,7 +386,7 @@ impl<T: Real> State<T> {
     /// Slots that the pools may have for a layout, the first choice first: once they must grow, an eighth more than are
     /// needed.
     fn capacities(&self, layout: &Layout) -> [usize; 2] {
-        match layout.tree.group_count() {
+        match layout.slot_count() {
             groups if groups <= self.capacity => [self.capacity; 2],
             groups => [groups + groups / 8, groups],
         }
@@ -347,7 +402,7 @@ impl<T: Real> State<T> {
     ///
     /// # Errors
     /// [`SimError::NoRoom`].
-    fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
+    pub(crate) fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
         let now = self.footprint();
         let groups: Vec<usize> = self.tables.iter().map(LevelTables::len).collect();
         let snapshot = memory::snapshot_bytes(&self.device, layout.tree.group_count(), T::BYTES);
@@ -362,12 +417,12 @@ impl<T: Real> State<T> {
     /// Bytes that operations take for themselves.
     fn working_bytes(&self, layout: &Layout) -> usize {
         let gravity = self.gravity.as_ref().map_or(0, Gravity::working_bytes);
-        self.device.working_bytes(layout.tree.group_count()) + gravity
+        self.device.working_bytes(layout.slot_count()) + gravity
     }
 
     /// Makes everything long enough for a layout and pools of `capacity` slots. The potential comes last: if something
     /// does not fit, the present one can still be solved.
-    fn fit(&mut self, layout: &Layout, capacity: usize) -> Result<(), SimError> {
+    pub(crate) fn fit(&mut self, layout: &Layout, capacity: usize) -> Result<(), SimError> {
         let Self { device, kind, .. } = self;
         let device = &*device;
         let grows = capacity > self.capacity;
@@ -379,7 +434,8 @@ impl<T: Real> State<T> {
         }
         self.fluxes.grow(device, layout.flux.planes * FLUX_PLANE_VALUES)?;
         if let Some(history) = &mut self.history {
-            history.fit(device, &layout.tables, capacity, layout.flux.planes, kind.gravity)?;
+            let slots = layout.slots_of_levels();
+            history.fit(device, &layout.tables, &slots, capacity, layout.flux.planes, kind.gravity)?;
         }
         if kind.gravity {
             self.potential.grow(device, capacity * GROUP_CELLS)?;
@@ -412,7 +468,7 @@ fn check_room(
 }
 
 /// Where each of some sorted keys stands among others.
-fn places_of(keys: &[Key], among: &[Key]) -> Vec<Option<usize>> {
+pub(crate) fn places_of(keys: &[Key], among: &[Key]) -> Vec<Option<usize>> {
     let mut next = 0;
     keys.iter()
         .map(|key| {

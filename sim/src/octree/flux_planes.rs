@@ -1,7 +1,11 @@
 //! Which flux planes a sweep must keep, and the faces at which flux correction uses them.
 
+use super::key::Key;
 use super::tree::Octree;
-use comove_kernels::layout::{FACES, FLUX_PLANES, direction};
+use crate::parallel::known::Known;
+use crate::parallel::links::{SlotLinks, links_of_slots};
+use crate::parallel::reads::{face_entry, face_offset};
+use comove_kernels::layout::{FACES, FLUX_PLANES};
 use comove_kernels::reflux::{CoarseFineFace, RefluxGroup, RefluxTables};
 use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, Table};
@@ -26,6 +30,8 @@ pub struct FluxTables {
     pub between: Vec<Table<u32>>,
     /// Per level: its faces towards the next finer level.
     pub reflux: Vec<RefluxTables>,
+    /// Per level: planes of the finer level's groups that are sent to the ranks that own the coarse groups.
+    pub links: Vec<SlotLinks>,
 }
 
 impl FluxTables {
@@ -34,12 +40,15 @@ impl FluxTables {
     ///
     /// `tables` are the octree's, level by level ([`super::neighbours::build_tables`]).
     pub fn build(tree: &Octree, tables: &[LevelTables]) -> Self {
-        Self::default().rebuilt(0, tree, tables)
+        Self::default().rebuilt(0, tree, &Known::default(), tables)
     }
 
     /// The same where the groups and slots of the levels up to `kept` are those of these tables.
+    ///
+    /// * `known`: groups of other ranks. Where the coarse side of a face is theirs, the fine side's plane is sent; where the
+    ///   fine side is, there is a plane for what they send.
     #[must_use]
-    pub fn rebuilt(&self, kept: usize, tree: &Octree, tables: &[LevelTables]) -> Self {
+    pub fn rebuilt(&self, kept: usize, tree: &Octree, known: &Known, tables: &[LevelTables]) -> Self {
         let levels = tree.level_count();
         let mut planes = Planes {
             first: kept,
@@ -54,24 +63,41 @@ impl FluxTables {
         let mut upwards = self.upwards.get(..kept).map_or(Vec::new(), <[u32]>::to_vec);
         upwards.push(planes.count);
         let mut reflux_tables = Vec::with_capacity(levels - kept);
+        let mut links = Vec::with_capacity(levels - kept);
         for level in kept + 1..levels {
-            let on_group =
-                |fine: usize| (0..FACES).filter_map(move |face| Meeting::at(tree, &tables[level], level, fine, face));
-            let meetings: Vec<Meeting> = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group).collect();
-            let mut faces: Vec<(usize, CoarseFineFace)> = meetings
-                .into_iter()
-                .map(|meeting| {
-                    let Meeting { coarse, coarse_place, fine, fine_place, axis, high, octant } = meeting;
-                    let face = CoarseFineFace {
-                        axis,
-                        high,
-                        octant,
-                        coarse_plane: planes.at(level - 1, coarse * FLUX_PLANES + coarse_place),
-                        fine_plane: planes.at(level, fine * FLUX_PLANES + fine_place),
-                    };
-                    (coarse, face)
-                })
-                .collect();
+            let on_group = |fine: usize| {
+                (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, &tables[level], level, fine, face))
+            };
+            let of_others = known.level(level).par_iter().flat_map_iter(|group| {
+                (0..FACES).filter_map(|face| Meeting::of_other(tree, &tables[level - 1], group.key, group.rank, face))
+            });
+            let own = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group);
+            let mut meetings: Vec<Meeting> = own.chain(of_others).collect();
+            // planes that are sent and received in an order that both sides know
+            let mut others: Vec<usize> = (0..meetings.len()).filter(|&n| meetings[n].other.is_some()).collect();
+            others.sort_unstable_by_key(|&n| (meetings[n].other, meetings[n].key, meetings[n].face));
+            for &n in &others {
+                if meetings[n].fine.is_none() {
+                    meetings[n].fine_plane = planes.add();
+                }
+            }
+            let mut faces: Vec<(usize, CoarseFineFace)> = Vec::with_capacity(meetings.len());
+            for meeting in &mut meetings {
+                let Meeting { axis, high, octant, .. } = *meeting;
+                if let Some(fine) = meeting.fine {
+                    meeting.fine_plane = planes.at(level, fine * FLUX_PLANES + meeting.fine_place);
+                }
+                if let Some(coarse) = meeting.coarse {
+                    let coarse_plane = planes.at(level - 1, coarse * FLUX_PLANES + meeting.coarse_place);
+                    let face = CoarseFineFace { axis, high, octant, coarse_plane, fine_plane: meeting.fine_plane };
+                    faces.push((coarse, face));
+                }
+            }
+            let of_side = |received: bool| {
+                let those = others.iter().map(|&n| &meetings[n]).filter(|meeting| meeting.fine.is_none() == received);
+                those.filter_map(|meeting| Some((meeting.other?, meeting.fine_plane))).collect::<Vec<_>>()
+            };
+            links.push(links_of_slots(&of_side(false), &of_side(true)));
             faces.sort_unstable_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
             let mut groups: Vec<RefluxGroup> = Vec::new();
             for (n, &(coarse, _)) in faces.iter().enumerate() {
@@ -86,10 +112,11 @@ impl FluxTables {
             upwards.push(planes.count);
         }
         reflux_tables.push(RefluxTables::default());
+        links.push(SlotLinks::default());
         let written = |slots: &Vec<u32>| slots.iter().copied().filter(|&plane| plane != NONE).collect();
-        let between = |reflux: &RefluxTables| {
-            let mut planes: Vec<u32> =
-                reflux.faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]).collect();
+        let between = |(reflux, links): (&RefluxTables, &SlotLinks)| {
+            let of_faces = reflux.faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]);
+            let mut planes: Vec<u32> = of_faces.chain(links.send.iter().copied()).collect();
             planes.sort_unstable();
             planes.dedup();
             planes.into()
@@ -101,9 +128,10 @@ impl FluxTables {
             planes: planes.count as usize,
             upwards,
             written: after(&self.written, planes.slots.iter().map(written).collect()),
-            between: after(&self.between, reflux_tables.iter().map(between).collect()),
+            between: after(&self.between, reflux_tables.iter().zip(&links).map(between).collect()),
             slots: after(&self.slots, planes.slots.into_iter().map(Table::from).collect()),
             reflux: self.reflux.iter().take(kept).cloned().chain(reflux_tables).collect(),
+            links: self.links.iter().take(kept).cloned().chain(links).collect(),
         }
     }
 
@@ -129,11 +157,21 @@ impl FluxTables {
 
 /// A face of a fine group that lies on a face of a coarse leaf patch.
 struct Meeting {
-    coarse: usize,
+    /// The fine group.
+    key: Key,
+    /// Of it: −x, +x, −y, …
+    face: usize,
+    /// Place of the coarse group, if it is own.
+    coarse: Option<usize>,
     /// Which of the coarse group's nine places the face lies on.
     coarse_place: usize,
-    fine: usize,
+    /// Place of the fine group, if it is own.
+    fine: Option<usize>,
     fine_place: usize,
+    /// The rank that owns the one that is not.
+    other: Option<u32>,
+    /// The plane of the fine side, once it is known.
+    fine_plane: u32,
     /// As the coarse patch sees it.
     axis: u8,
     high: bool,
@@ -141,28 +179,53 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// At this face (−x, +x, −y, …) of a group, if a coarse leaf lies behind it.
-    fn at(tree: &Octree, tables: &LevelTables, level: usize, fine: usize, face: usize) -> Option<Self> {
-        let (axis, high) = (face / 2, face & 1 == 1);
-        let mut offset = [0; 3];
-        offset[axis] = if high { 1 } else { -1 };
-        let [x, y, z] = offset;
-        if tables.row(fine)[direction(x, y, z)] != NONE {
+    /// At this face of an own group, if a coarse leaf lies behind it.
+    fn of_own(
+        tree: &Octree,
+        known: &Known,
+        tables: &LevelTables,
+        level: usize,
+        fine: usize,
+        face: usize,
+    ) -> Option<Self> {
+        if tables.row(fine)[face_entry(face)] != NONE {
             return None;
         }
-        let behind = tree.neighbour(tree.level(level)[fine], offset)?;
+        let key = tree.level(level)[fine];
+        let behind = tree.neighbour(key, face_offset(face))?;
         let parent = behind.parent().expect("refined levels have parents");
-        let octant = behind.octant();
-        Some(Self {
-            coarse: tree.find(parent).expect("proper nesting"),
+        let coarse = tree.find(parent);
+        let other = coarse.is_none().then(|| known.find(parent).expect("proper nesting"));
+        Some(Self { coarse, fine: Some(fine), other, ..Self::new(key, face, behind.octant()) })
+    }
+
+    /// At this face of another rank's group, if an own leaf lies behind it.
+    ///
+    /// * `coarser`: tables of the coarser level
+    fn of_other(tree: &Octree, coarser: &LevelTables, key: Key, rank: u32, face: usize) -> Option<Self> {
+        let behind = tree.neighbour(key, face_offset(face))?;
+        let coarse = tree.find(behind.parent().expect("refined levels have parents"))?;
+        let is_leaf = coarser.leaves[coarse] >> behind.octant() & 1 == 1;
+        is_leaf.then(|| Self { coarse: Some(coarse), other: Some(rank), ..Self::new(key, face, behind.octant()) })
+    }
+
+    /// Of a fine group's face and the patch at `octant` behind it, owned by nobody yet.
+    fn new(key: Key, face: usize, octant: usize) -> Self {
+        let (axis, high) = (face / 2, face & 1 == 1);
+        Self {
+            key,
+            face,
+            coarse: None,
             // the coarse patch sees the fine group on the other side
             coarse_place: axis * 3 + (octant >> axis & 1) + usize::from(!high),
-            fine,
+            fine: None,
             fine_place: axis * 3 + if high { 2 } else { 0 },
+            other: None,
+            fine_plane: NONE,
             axis: axis as u8,
             high: !high,
             octant: octant as u8,
-        })
+        }
     }
 }
 
@@ -183,6 +246,12 @@ impl Planes {
             self.count += 1;
         }
         *slot
+    }
+
+    /// One for what another rank sends.
+    fn add(&mut self) -> u32 {
+        self.count += 1;
+        self.count - 1
     }
 }
 
@@ -245,7 +314,7 @@ mod tests {
                 let tables = build_finer_tables(&old_tables[..stay], &new, &new_slots, Default::default());
                 let expected = build_tables(&new, &new_slots, Default::default());
                 prop_assert_eq!(format!("{tables:?}"), format!("{expected:?}"));
-                let flux = old_flux.rebuilt(stay - 1, &new, &tables);
+                let flux = old_flux.rebuilt(stay - 1, &new, &Known::default(), &tables);
                 prop_assert_eq!(format!("{flux:?}"), format!("{:?}", FluxTables::build(&new, &expected)));
             }
         }

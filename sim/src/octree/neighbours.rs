@@ -3,7 +3,7 @@
 //! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the
 //! coarser one by arithmetic, without a search. A regrid of finer levels leaves the tables of coarser ones alone.
 
-use super::Octree;
+use super::{Key, Octree};
 use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin};
 use comove_kernels::tables::NONE;
 use comove_kernels::{FaceBoundary, LevelTables, Table};
@@ -140,7 +140,7 @@ fn with_children(own: LevelTables, index: &LevelIndex, finer: &[u32]) -> LevelTa
 fn index(tree: &Octree, first: usize, known: Option<&LevelTables>) -> Vec<LevelIndex> {
     let mut levels: Vec<LevelIndex> = known.map(index_of).into_iter().collect();
     for level in first + levels.len()..tree.level_count() {
-        let outside: Vec<u8> = (0..tree.level(level).len()).into_par_iter().map(|g| outside(tree, level, g)).collect();
+        let outside: Vec<u8> = tree.level(level).par_iter().map(|&key| outside(tree, key)).collect();
         let parents = parents(tree, level);
         let rows = match levels.last_mut() {
             None => root_rows(tree, &outside),
@@ -180,7 +180,7 @@ fn parents(tree: &Octree, level: usize) -> Vec<u32> {
     }
     let coarser = tree.level(level - 1);
     let mut place = 0;
-    let find = |key: &super::Key| {
+    let find = |key: &Key| {
         let parent = key.parent().expect("a refined level has parents");
         while coarser[place] != parent {
             place += 1;
@@ -191,17 +191,16 @@ fn parents(tree: &Octree, level: usize) -> Vec<u32> {
 }
 
 /// Bits of the faces of the box that a group touches and that are not periodic: −x, +x, −y, +y, −z, +z.
-fn outside(tree: &Octree, level: usize, g: usize) -> u8 {
-    let key = tree.level(level)[g];
+pub(crate) fn outside(tree: &Octree, key: Key) -> u8 {
     (0..3).filter(|&axis| !tree.periodic()[axis]).fold(0, |bits, axis| {
-        let last = (tree.root_groups()[axis] << level) - 1;
+        let last = (tree.root_groups()[axis] << key.level) - 1;
         let [lower, upper] = [0, last].map(|edge| u8::from(key.coordinate[axis] == edge));
         bits | lower << (2 * axis) | upper << (2 * axis + 1)
     })
 }
 
 /// Every direction with its row entry; components that leave the box through a closed face are dropped.
-fn directions(outside: u8) -> impl Iterator<Item = (usize, [i32; 3])> {
+pub(crate) fn directions(outside: u8) -> impl Iterator<Item = (usize, [i32; 3])> {
     let range = -1..=1;
     range
         .clone()
@@ -274,7 +273,7 @@ fn beyond(level: &LevelIndex, g: usize) -> [u32; OCTANTS * FACES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::{CLOSED, Key, PERIODIC};
+    use crate::octree::{CLOSED, PERIODIC};
     use comove_kernels::layout::CENTRE;
 
     /// A box whose root octants are refined in a pattern, three levels deep.

@@ -46,8 +46,7 @@ pub fn clip(tree: &Octree, kept: usize, wanted: &mut [Vec<Key>]) {
             let nested = |family: &Family| {
                 let missing = |(_, group): &(usize, Key)| coarser.binary_search(group).is_err();
                 let missing = family.groups_around(tree).filter(missing).fold(0, |bits, (d, _)| bits | 1 << d);
-                let stays = move |key: &&Key| AROUND[key.octant()] & missing == 0;
-                finer[family.members.clone()].iter().filter(stays).copied().collect::<Vec<Key>>()
+                family.nested(finer, missing).collect::<Vec<Key>>()
             };
             *finer = families(finer).par_iter().flat_map_iter(nested).collect();
         }
@@ -75,7 +74,7 @@ const AROUND: [u32; OCTANTS] = {
 };
 
 /// Groups that refine patches of one group of the coarser level.
-struct Family {
+pub(crate) struct Family {
     parent: Key,
     /// Where they stand in their list.
     members: std::ops::Range<usize>,
@@ -85,14 +84,19 @@ struct Family {
 
 impl Family {
     /// The groups that they need, with their directions from the parent; none beyond a boundary that is not periodic.
-    fn groups_around<'a>(&'a self, lattice: &'a Octree) -> impl Iterator<Item = (usize, Key)> + 'a {
+    pub(crate) fn groups_around<'a>(&'a self, lattice: &'a Octree) -> impl Iterator<Item = (usize, Key)> + 'a {
         let needed = (0..DIRECTIONS).filter(|d| self.needs >> d & 1 == 1);
         needed.filter_map(|d| lattice.neighbour(self.parent, offset(d)).map(|group| (d, group)))
+    }
+
+    /// Those of its members, in their list, that nest although groups around their parent are missing (bits by direction).
+    pub(crate) fn nested(&self, keys: &[Key], missing: u32) -> impl Iterator<Item = Key> {
+        keys[self.members.clone()].iter().copied().filter(move |key| AROUND[key.octant()] & missing == 0)
     }
 }
 
 /// The families of a level's groups, which are in key order.
-fn families(keys: &[Key]) -> Vec<Family> {
+pub(crate) fn families(keys: &[Key]) -> Vec<Family> {
     let mut families: Vec<Family> = Vec::new();
     for (n, key) in keys.iter().enumerate() {
         let parent = key.parent().expect("a refined level has parents");

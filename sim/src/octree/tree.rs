@@ -28,6 +28,11 @@ impl Octree {
         Self { root, periodic, levels: vec![keys] }
     }
 
+    /// A share of a tree: some groups of it, level by level in key order, with the levels that the tree has.
+    pub fn share(root: [u32; 3], periodic: [bool; 3], levels: Vec<Vec<Key>>) -> Self {
+        Self { root, periodic, levels }
+    }
+
     /// A tree with these refined groups, in any order; empty levels at the end are dropped.
     ///
     /// # Panics
@@ -133,20 +138,17 @@ impl Octree {
 
     /// Leaf cells of each level.
     pub fn leaf_cells(&self) -> Vec<u64> {
-        let groups: Vec<u64> = self.levels.iter().map(|keys| keys.len() as u64).collect();
-        (0..groups.len())
-            .map(|l| groups[l] * GROUP_CELLS as u64 - groups.get(l + 1).unwrap_or(&0) * (PATCH * PATCH * PATCH) as u64)
-            .collect()
+        leaf_cells(&self.groups())
+    }
+
+    /// Groups of each level.
+    pub fn groups(&self) -> Vec<usize> {
+        self.levels.iter().map(Vec::len).collect()
     }
 
     /// The fraction of the box that each level covers (leaf or not); 1 for level 0.
     pub fn volume_fractions(&self) -> Vec<f64> {
-        (0..self.levels.len())
-            .map(|l| {
-                let [x, y, z] = self.root.map(|n| f64::from(n) * f64::from(1u32 << l));
-                self.levels[l].len() as f64 / (x * y * z)
-            })
-            .collect()
+        volume_fractions(self.root, &self.groups())
     }
 
     /// Every leaf patch: index of its group in key order, octant, level, and its first cell on the level's lattice.
@@ -160,6 +162,18 @@ impl Octree {
             })
         })
     }
+}
+
+/// Leaf cells of each level of a tree with so many groups on each.
+pub fn leaf_cells(groups: &[usize]) -> Vec<u64> {
+    let refined = |level: usize| groups.get(level + 1).map_or(0, |&finer| finer * (PATCH * PATCH * PATCH));
+    groups.iter().enumerate().map(|(level, &n)| (n * GROUP_CELLS - refined(level)) as u64).collect()
+}
+
+/// The fraction of a box of so many root groups that each level covers, by its number of groups.
+pub fn volume_fractions(root: [u32; 3], groups: &[usize]) -> Vec<f64> {
+    let volume = |level: usize| root.map(|n| f64::from(n) * f64::from(1u32 << level)).into_iter().product::<f64>();
+    groups.iter().enumerate().map(|(level, &n)| n as f64 / volume(level)).collect()
 }
 
 /// A patch without children, as [`Octree::leaf_patches`] gives it.

@@ -1,0 +1,323 @@
+//! What the ranks send each other about a level: lists that both sides derive from the same relations between groups, in the
+//! same order, so that messages hold values alone.
+
+use super::known::{Known, RemoteGroup};
+use super::reads::{self, CellBox};
+use crate::octree::{Key, Octree};
+use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
+use comove_kernels::pieces::Piece;
+use comove_kernels::tables::NONE;
+use comove_kernels::{LevelTables, Table};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// A rank that takes part, and where what it is sent and what it sends lie in the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Which.
+    pub rank: usize,
+    /// Of the message to send.
+    pub send: Range<usize>,
+    /// Of the message received.
+    pub receive: Range<usize>,
+}
+
+/// Boxes of cells that are sent to ghost copies. Peers' ranges count cells.
+#[derive(Clone, Debug, Default)]
+pub struct CellLinks {
+    /// From own groups.
+    pub send: Table<Piece>,
+    /// Into ghosts.
+    pub receive: Table<Piece>,
+    /// In the order of their ranks.
+    pub peers: Vec<Peer>,
+}
+
+/// Whole slots of a pool that are sent to ghost copies. Peers' ranges count slots.
+#[derive(Clone, Debug, Default)]
+pub struct SlotLinks {
+    /// Slots to send; one may be sent to several ranks.
+    pub send: Table<u32>,
+    /// Slots to fill.
+    pub receive: Table<u32>,
+    /// 0, 1, … as many as slots to send or to receive.
+    pub places: Table<u32>,
+    /// In the order of their ranks.
+    pub peers: Vec<Peer>,
+}
+
+/// The links of one level.
+#[derive(Clone, Debug, Default)]
+pub struct LevelLinks {
+    /// All cells of the level's ghosts that this rank reads.
+    pub cells: CellLinks,
+    /// Those across faces of own groups, one cell deep.
+    pub faces: CellLinks,
+    /// Patches refined by groups of one rank, and owned by another: from ghosts of the coarse groups to these.
+    pub patches: CellLinks,
+    /// The ghosts that own finer groups are restricted to, with these as children and nothing else.
+    pub parents: LevelTables,
+    /// Gradients of the finer level's groups that the level's mass sheets take.
+    pub gradients: SlotLinks,
+    /// Ghosts that own groups read at their own level: which, and slots of the same on both sides.
+    pub beside: SlotLinks,
+    /// The groups behind `beside.receive`.
+    pub beside_keys: Vec<Key>,
+    /// The groups behind `beside.send`, as places in the level's list.
+    pub beside_groups: Vec<u32>,
+    /// Slots of own groups and ghosts.
+    pub slots: Table<u32>,
+}
+
+/// Something that concerns a group and a rank.
+type Concern = (u32, Key);
+
+/// The relations between a rank's groups and others', before there are slots.
+#[derive(Clone, Debug, Default)]
+pub struct Relations {
+    /// Own groups of the level that others read, and what of them.
+    send: Vec<(Concern, CellBox)>,
+    /// Groups of others that own ones read.
+    receive: Vec<(Concern, CellBox)>,
+    send_faces: Vec<(Concern, CellBox)>,
+    receive_faces: Vec<(Concern, CellBox)>,
+    send_beside: Vec<Concern>,
+    receive_beside: Vec<Concern>,
+    /// Own groups of the finer level, and the ranks that own their parents.
+    send_patches: Vec<Concern>,
+    /// Groups of the finer level and their ranks, whose parents are own.
+    receive_patches: Vec<Concern>,
+    send_gradients: Vec<Concern>,
+    receive_gradients: Vec<Concern>,
+}
+
+impl Relations {
+    /// Of a level.
+    pub fn of(own: &Octree, known: &Known, level: usize) -> Self {
+        let mine = |key: Key| own.find(key).is_some();
+        let theirs = |key: Key| known.find(key);
+        let finer = level + 1;
+        // both sides ask who reads whom: one for its own groups, the other for those that it knows of
+        let send = |readers: &[RemoteGroup], reads: fn(&Octree, Key, &mut dyn FnMut(Key, CellBox))| {
+            let of = |reader: &RemoteGroup| {
+                let mut found = Vec::new();
+                reads(own, reader.key, &mut |key, cells| {
+                    if mine(key) {
+                        found.push(((reader.rank, key), cells));
+                    }
+                });
+                found
+            };
+            merged(readers.par_iter().flat_map_iter(of).collect())
+        };
+        let receive = |readers: &[Key], reads: fn(&Octree, Key, &mut dyn FnMut(Key, CellBox))| {
+            let of = |&reader: &Key| {
+                let mut found = Vec::new();
+                reads(own, reader, &mut |key, cells| {
+                    if let Some(rank) = theirs(key) {
+                        found.push(((rank, key), cells));
+                    }
+                });
+                found
+            };
+            merged(readers.par_iter().flat_map_iter(of).collect())
+        };
+        let beside = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::beside(lattice, key, each);
+        let across = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::across_faces(lattice, key, each);
+        let over = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::over(lattice, key, each);
+        let (send_beside, receive_beside) = (send(known.level(level), beside), receive(own.level(level), beside));
+        let (send_over, receive_over) = (send(known.level(finer), over), receive(own.level(finer), over));
+        let names = |list: &[(Concern, CellBox)]| list.iter().map(|(concern, _)| *concern).collect();
+        let patches = |groups: &mut dyn Iterator<Item = Concern>| sorted(groups.collect());
+        let gradients_of = |key: Key, found: &mut dyn FnMut(Key)| reads::patches_beside(own, key, found);
+        let mut send_gradients = Vec::new();
+        for &key in own.level(finer) {
+            gradients_of(key, &mut |beside| send_gradients.extend(theirs(beside).map(|rank| (rank, key))));
+        }
+        let mut receive_gradients = Vec::new();
+        for group in known.level(finer) {
+            gradients_of(group.key, &mut |beside| {
+                receive_gradients.extend(mine(beside).then_some((group.rank, group.key)));
+            });
+        }
+        let parent = |key: Key| key.parent().expect("a refined level has parents");
+        Self {
+            send_beside: names(&send_beside),
+            receive_beside: names(&receive_beside),
+            send_faces: send(known.level(level), across),
+            receive_faces: receive(own.level(level), across),
+            send: merged([send_beside, send_over].concat()),
+            receive: merged([receive_beside, receive_over].concat()),
+            send_patches: patches(
+                &mut own.level(finer).iter().filter_map(|&key| theirs(parent(key)).map(|rank| (rank, key))),
+            ),
+            receive_patches: patches(
+                &mut known.level(finer).iter().filter(|group| mine(parent(group.key))).map(|g| (g.rank, g.key)),
+            ),
+            send_gradients: sorted(send_gradients),
+            receive_gradients: sorted(receive_gradients),
+        }
+    }
+
+    /// The level's groups of which cells are received, in key order.
+    pub fn ghosts(&self) -> Vec<Key> {
+        keys(self.receive.iter().map(|((_, key), _)| *key))
+    }
+
+    /// The finer level's groups of which gradients are received, in key order.
+    pub fn finer_ghosts(&self) -> Vec<Key> {
+        keys(self.receive_gradients.iter().map(|(_, key)| *key))
+    }
+
+    /// The links, once every group has a slot.
+    ///
+    /// * `slots`, `finer_slots`: of own groups and ghosts of this level and the next finer one
+    pub fn links(
+        &self,
+        own: &Octree,
+        slots: &FxHashMap<Key, u32>,
+        finer_slots: &FxHashMap<Key, u32>,
+    ) -> LevelLinks {
+        let slot = |key: Key| slots[&key];
+        let finer = |key: Key| finer_slots[&key];
+        let parent = |key: Key| key.parent().expect("a refined level has parents");
+        let patch = |&(rank, key): &Concern| ((rank, parent(key)), CellBox::patch(key.octant()));
+        let patches = [&self.send_patches, &self.receive_patches].map(|list| list.iter().map(patch).collect::<Vec<_>>());
+        LevelLinks {
+            cells: cell_links(&self.send, &self.receive, slot),
+            faces: cell_links(&self.send_faces, &self.receive_faces, slot),
+            patches: cell_links(&patches[0], &patches[1], slot),
+            parents: parents(&self.send_patches, slot, finer),
+            gradients: slot_links(&self.send_gradients, &self.receive_gradients, finer),
+            beside: slot_links(&self.send_beside, &self.receive_beside, slot),
+            beside_keys: self.receive_beside.iter().map(|(_, key)| *key).collect(),
+            beside_groups: self
+                .send_beside
+                .iter()
+                .map(|(_, key)| own.find(*key).expect("an own group") as u32)
+                .collect(),
+            slots: {
+                let mut all: Vec<(Key, u32)> = slots.iter().map(|(&key, &slot)| (key, slot)).collect();
+                all.sort_unstable();
+                all.into_iter().map(|(_, slot)| slot).collect()
+            },
+        }
+    }
+}
+
+/// One box for each rank and group.
+fn merged(mut list: Vec<(Concern, CellBox)>) -> Vec<(Concern, CellBox)> {
+    list.par_sort_unstable_by_key(|(concern, _)| *concern);
+    list.dedup_by(|next, last| {
+        let same = next.0 == last.0;
+        if same {
+            last.1 = last.1.around(next.1);
+        }
+        same
+    });
+    list
+}
+
+fn sorted(mut list: Vec<Concern>) -> Vec<Concern> {
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+fn keys(list: impl Iterator<Item = Key>) -> Vec<Key> {
+    let mut keys: Vec<Key> = list.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Peers of two lists in the order of ranks, each entry of which takes so many units.
+fn peers(send: &[(u32, usize)], receive: &[(u32, usize)]) -> Vec<Peer> {
+    let mut ranks: Vec<u32> = send.iter().chain(receive).map(|(rank, _)| *rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut ends = [0; 2];
+    let of = |rank: u32| {
+        let [send, receive] = [send, receive].map(|list| {
+            let of_rank = list.iter().filter(|entry| entry.0 == rank);
+            of_rank.map(|entry| entry.1).sum::<usize>()
+        });
+        let starts = ends;
+        ends = [ends[0] + send, ends[1] + receive];
+        Peer { rank: rank as usize, send: starts[0]..ends[0], receive: starts[1]..ends[1] }
+    };
+    ranks.into_iter().map(of).collect()
+}
+
+fn cell_links(
+    send: &[(Concern, CellBox)],
+    receive: &[(Concern, CellBox)],
+    slot: impl Fn(Key) -> u32,
+) -> CellLinks {
+    let pieces = |list: &[(Concern, CellBox)]| {
+        let mut at = 0;
+        let piece = |((_, key), cells): &(Concern, CellBox)| {
+            let extent: [usize; 3] = std::array::from_fn(|a| cells.end[a] - cells.first[a]);
+            let piece = Piece {
+                slot: slot(*key),
+                first: cells.first.map(|c| c as u8),
+                cells: extent.map(|c| c as u8),
+                at: at as _,
+            };
+            at += extent.iter().product::<usize>();
+            piece
+        };
+        list.iter().map(piece).collect::<Vec<Piece>>()
+    };
+    let units = |list: &[(Concern, CellBox)]| {
+        let count = |((rank, _), b): &(Concern, CellBox)| (*rank, (0..3).map(|a| b.end[a] - b.first[a]).product());
+        list.iter().map(count).collect::<Vec<(u32, usize)>>()
+    };
+    CellLinks { send: pieces(send).into(), receive: pieces(receive).into(), peers: peers(&units(send), &units(receive)) }
+}
+
+/// The same for lists of ranks and slots that both sides have in one order.
+pub fn links_of_slots(send: &[(u32, u32)], receive: &[(u32, u32)]) -> SlotLinks {
+    let units = |list: &[(u32, u32)]| list.iter().map(|(rank, _)| (*rank, 1)).collect::<Vec<(u32, usize)>>();
+    let slots = |list: &[(u32, u32)]| list.iter().map(|(_, slot)| *slot).collect();
+    SlotLinks {
+        send: slots(send),
+        receive: slots(receive),
+        places: (0..send.len().max(receive.len()) as u32).collect(),
+        peers: peers(&units(send), &units(receive)),
+    }
+}
+
+fn slot_links(send: &[Concern], receive: &[Concern], slot: impl Fn(Key) -> u32) -> SlotLinks {
+    let slots = |list: &[Concern]| list.iter().map(|(rank, key)| (*rank, slot(*key))).collect::<Vec<_>>();
+    links_of_slots(&slots(send), &slots(receive))
+}
+
+/// Ghosts with their own children alone, as restriction takes them.
+fn parents(children: &[Concern], slot: impl Fn(Key) -> u32, finer: impl Fn(Key) -> u32) -> LevelTables {
+    let parent = |key: Key| key.parent().expect("a refined level has parents");
+    let ghosts = keys(children.iter().map(|(_, key)| parent(*key)));
+    let mut of_children = vec![[NONE; OCTANTS]; ghosts.len()];
+    for (_, key) in children {
+        let g = ghosts.binary_search(&parent(*key)).expect("just listed");
+        of_children[g][key.octant()] = finer(*key);
+    }
+    let rows = ghosts.iter().map(|&ghost| {
+        let mut row = [NONE; DIRECTIONS];
+        row[CENTRE] = slot(ghost);
+        row
+    });
+    let n = ghosts.len();
+    LevelTables {
+        slots: ghosts.iter().map(|&ghost| slot(ghost)).collect(),
+        neighbours: rows.collect::<Vec<_>>().into_flattened().into(),
+        parents: vec![NONE; n * DIRECTIONS].into(),
+        octants: vec![0; n].into(),
+        outside: vec![0; n].into(),
+        leaves: vec![0; n].into(),
+        children: of_children.into_flattened().into(),
+        beyond: vec![NONE; n * OCTANTS * FACES].into(),
+        ..LevelTables::default()
+    }
+}

@@ -1,0 +1,158 @@
+//! Which rank owns a group: the groups of a level lie on a Hilbert curve that is cut into one piece a rank.
+//!
+//! The rule covers every place where a group could be, so any rank can name the owner of any group without knowing whether
+//! it exists.
+
+use super::communicator::Communicator;
+use super::hilbert;
+use crate::octree::{Key, Octree};
+use rayon::prelude::*;
+
+/// More levels than there can be.
+const LEVELS: usize = 32;
+
+/// The owner of every group that there could be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owners {
+    ranks: usize,
+    /// Bits of a root coordinate.
+    root_bits: u32,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Rule {
+    /// By level: where the pieces of ranks 1, 2, … begin. A level without an entry is cut where the one before is.
+    Curve(Vec<Vec<u64>>),
+    /// At random, by a number for each level: for tests, as no two neighbours then need have one owner.
+    Scattered([u64; LEVELS]),
+}
+
+impl Owners {
+    /// The root level in pieces of equal length, finer levels with it.
+    pub fn even(ranks: usize, root: [u32; 3]) -> Self {
+        let root_bits = root.into_iter().max().map_or(0, |n| n.next_power_of_two().trailing_zeros());
+        let owners = Self { ranks, root_bits, rule: Rule::Curve(Vec::new()) };
+        let mut positions: Vec<u64> = Octree::new(root, [true; 3]).keys().map(|key| owners.position(key)).collect();
+        positions.sort_unstable();
+        let cuts = (1..ranks).map(|rank| positions.get(positions.len() * rank / ranks).copied().unwrap_or(u64::MAX));
+        Self { rule: Rule::Curve(vec![cuts.collect()]), ..owners }
+    }
+
+    /// Every group at random.
+    pub fn scattered(ranks: usize, root: [u32; 3], seed: u64) -> Self {
+        Self { rule: Rule::Scattered([seed; LEVELS]), ..Self::even(ranks, root) }
+    }
+
+    /// Ranks that there are.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// The rank that owns a group.
+    pub fn of(&self, key: Key) -> usize {
+        match &self.rule {
+            _ if self.ranks == 1 => 0,
+            Rule::Curve(cuts) => {
+                let level = usize::from(key.level).min(cuts.len() - 1);
+                let position = self.position(key) >> (3 * (usize::from(key.level) - level));
+                cuts[level].partition_point(|&first| first <= position)
+            }
+            Rule::Scattered(seeds) => scatter(seeds[usize::from(key.level)], key, self.ranks),
+        }
+    }
+
+    /// Calls `each` with the ranks that own a group's children or would, some of them more than once.
+    pub fn of_children(&self, key: Key, mut each: impl FnMut(usize)) {
+        match &self.rule {
+            Rule::Curve(cuts) if self.ranks > 1 && cuts.len() > usize::from(key.level) + 1 => {
+                let (cuts, first) = (&cuts[usize::from(key.level) + 1], 8 * self.position(key));
+                let [first, last] = [first, first + 7].map(|p| cuts.partition_point(|&cut| cut <= p));
+                (first..=last).for_each(each);
+            }
+            Rule::Curve(_) => each(self.of(key)),
+            Rule::Scattered(_) => (0..8).for_each(|o| each(self.of(key.child(o)))),
+        }
+    }
+
+    fn position(&self, key: Key) -> u64 {
+        hilbert::position(key.coordinate, self.root_bits + u32::from(key.level))
+    }
+
+    /// The same owners of the levels up to `kept`, and finer ones cut anew into pieces of equal weight: collective.
+    ///
+    /// * `own`: the groups that this rank owns; `weights`: what one of each level weighs
+    #[must_use]
+    pub fn balanced(&self, communicator: &Communicator, own: &Octree, kept: usize, weights: &[f64]) -> Self {
+        let Rule::Curve(old) = &self.rule else { return self.rescattered(kept) };
+        let first = kept + 1;
+        let levels = first..own.level_count();
+        let positions: Vec<Vec<u64>> = levels
+            .clone()
+            .map(|level| {
+                let mut positions: Vec<u64> = own.level(level).par_iter().map(|&key| self.position(key)).collect();
+                positions.par_sort_unstable();
+                positions
+            })
+            .collect();
+        let weight = |level: usize| weights.get(level).copied().unwrap_or(1.0);
+        let loads: Vec<f64> = levels.clone().map(|level| own.level(level).len() as f64 * weight(level)).collect();
+        let of_ranks = communicator.gather_all(bytemuck::cast_slice(&loads));
+        let of_ranks: Vec<Vec<f64>> = of_ranks.iter().map(|loads| bytemuck::pod_collect_to_vec(loads)).collect();
+        // the first group of every rank's piece: the smallest of what the ranks find among their own
+        let mut cuts = Vec::new();
+        for n in 0..loads.len() {
+            let before: f64 = of_ranks[..communicator.rank()].iter().map(|loads| loads[n]).sum();
+            let all: f64 = of_ranks.iter().map(|loads| loads[n]).sum();
+            let each = weight(first + n);
+            let rank_of = |g: usize| ((before + (g as f64 + 0.5) * each) * self.ranks as f64 / all) as usize;
+            let rank_of = |g: usize| rank_of(g).min(self.ranks - 1);
+            let ranks: Vec<usize> = (0..positions[n].len()).map(rank_of).collect();
+            let begins = |rank: usize| positions[n].get(ranks.partition_point(|&r| r < rank)).copied();
+            cuts.extend((1..self.ranks).map(|rank| begins(rank).unwrap_or(u64::MAX)));
+        }
+        let found = communicator.gather_all(bytemuck::cast_slice(&cuts));
+        for found in found {
+            let found: Vec<u64> = bytemuck::pod_collect_to_vec(&found);
+            cuts.iter_mut().zip(found).for_each(|(cut, found)| *cut = found.min(*cut));
+        }
+        let mut rule = old[..old.len().min(first)].to_vec();
+        while rule.len() < first {
+            let finer = rule.last().expect("the root is cut").iter().map(|cut| cut.saturating_mul(8)).collect();
+            rule.push(finer);
+        }
+        rule.extend(cuts.chunks(self.ranks - 1).map(<[u64]>::to_vec));
+        Self { rule: Rule::Curve(rule), ..self.clone() }
+    }
+
+    /// Whether some rank has more than `tolerance` times its part of a level finer than `kept`, and a group more than it
+    /// need have: collective.
+    pub fn is_unbalanced(&self, communicator: &Communicator, own: &Octree, kept: usize, tolerance: f64) -> bool {
+        if matches!(self.rule, Rule::Scattered(_)) {
+            return true;
+        }
+        let groups: Vec<u64> = (kept + 1..own.level_count()).map(|level| own.level(level).len() as u64).collect();
+        let of_ranks = communicator.gather_all(bytemuck::cast_slice(&groups));
+        let of_ranks: Vec<Vec<u64>> = of_ranks.iter().map(|groups| bytemuck::pod_collect_to_vec(groups)).collect();
+        (0..groups.len()).any(|n| {
+            let most = of_ranks.iter().map(|groups| groups[n]).max().unwrap_or(0);
+            let all: u64 = of_ranks.iter().map(|groups| groups[n]).sum();
+            most > all.div_ceil(self.ranks as u64) && (most * self.ranks as u64) as f64 > tolerance * all as f64
+        })
+    }
+
+    fn rescattered(&self, kept: usize) -> Self {
+        let Rule::Scattered(mut seeds) = self.rule else { return self.clone() };
+        seeds[kept + 1..].iter_mut().for_each(|seed| *seed = seed.wrapping_add(1));
+        Self { rule: Rule::Scattered(seeds), ..self.clone() }
+    }
+}
+
+/// A rank by a hash of seed and key.
+fn scatter(seed: u64, key: Key, ranks: usize) -> usize {
+    let mut hash = (key.morton() << 5 | u64::from(key.level)) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..2 {
+        hash = (hash ^ hash >> 31).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    }
+    ((hash ^ hash >> 32) % ranks as u64) as usize
+}

@@ -1,0 +1,107 @@
+//! What a group reads of other groups: the cells that a ghost copy must hold.
+
+use crate::octree::neighbours::{directions, outside};
+use crate::octree::{Key, Octree};
+use comove_kernels::layout::{CENTRE, FACES, GROUP, HYDRO_GHOSTS, PATCH, direction, octant_origin};
+
+/// Coarse cells around a refined patch that its ghost cells are interpolated from: those that cover three fine ones, and one
+/// more for the slopes.
+const MARGIN: usize = HYDRO_GHOSTS.div_ceil(2) + 1;
+
+/// A box of a group's cells: from `first` to before `end` along x, y, z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellBox {
+    /// The lowest cell.
+    pub first: [usize; 3],
+    /// Behind the highest cell.
+    pub end: [usize; 3],
+}
+
+impl CellBox {
+    /// The patch at an octant.
+    pub fn patch(octant: usize) -> Self {
+        let first = octant_origin(octant);
+        Self { first, end: first.map(|c| c + PATCH) }
+    }
+
+    /// The smallest box that holds both.
+    #[must_use]
+    pub fn around(self, other: Self) -> Self {
+        Self {
+            first: std::array::from_fn(|a| self.first[a].min(other.first[a])),
+            end: std::array::from_fn(|a| self.end[a].max(other.end[a])),
+        }
+    }
+
+    /// The cells of a neighbour in this direction that lie within `depth` cells.
+    fn facing(offset: [i32; 3], depth: usize) -> Self {
+        Self {
+            first: offset.map(|step| if step < 0 { GROUP - depth } else { 0 }),
+            end: offset.map(|step| if step > 0 { depth } else { GROUP }),
+        }
+    }
+}
+
+/// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps.
+pub fn beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
+    for (entry, inside) in directions(outside(lattice, key)) {
+        // what lies beyond the domain is made from the group that is named instead, along the same axes
+        if entry != CENTRE && inside != [0; 3] {
+            let neighbour = lattice.neighbour(key, inside).expect("inside the domain");
+            each(neighbour, CellBox::facing(inside, HYDRO_GHOSTS));
+        }
+    }
+}
+
+/// The same of the six groups across its faces, one cell deep: for the relaxation of its potential.
+pub fn across_faces(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
+    for face in 0..FACES {
+        let offset = face_offset(face);
+        if let Some(neighbour) = lattice.neighbour(key, offset) {
+            each(neighbour, CellBox::facing(offset, 1));
+        }
+    }
+}
+
+/// The groups of the coarser level that a group reads, and their cells: the patch that it refines, and what is around.
+pub fn over(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
+    let Some(parent) = key.parent() else { return };
+    let ends = outside(lattice, key);
+    // along each axis the cells lie in the parent and in its neighbour on the patch's side
+    let runs: [[(i32, usize, usize); 2]; 3] = std::array::from_fn(|axis| match key.octant() >> axis & 1 {
+        0 => [(0, 0, PATCH + MARGIN), (-1, GROUP - MARGIN, GROUP)],
+        _ => [(0, PATCH - MARGIN, GROUP), (1, 0, MARGIN)],
+    });
+    for n in 0..8 {
+        let [x, y, z] = std::array::from_fn(|axis| runs[axis][n >> axis & 1]);
+        let step = [x.0, y.0, z.0];
+        let leaves = |axis: usize| step[axis] != 0 && ends >> (2 * axis + usize::from(step[axis] > 0)) & 1 == 1;
+        if !(0..3).any(leaves) {
+            let group = lattice.neighbour(parent, step).expect("inside the domain");
+            each(group, CellBox { first: [x.1, y.1, z.1], end: [x.2, y.2, z.2] });
+        }
+    }
+}
+
+/// The groups of the coarser level that hold the patches across the faces of the patch that a group refines, itself
+/// included: their mass sheets take the group's gradients.
+pub fn patches_beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key)) {
+    for face in 0..FACES {
+        if let Some(patch) = lattice.neighbour(key, face_offset(face)) {
+            each(patch.parent().expect("a refined level has parents"));
+        }
+    }
+}
+
+/// From a group to the one across a face.
+pub fn face_offset(face: usize) -> [i32; 3] {
+    let mut offset = [0; 3];
+    offset[face / 2] = if face & 1 == 0 { -1 } else { 1 };
+    offset
+}
+
+/// The entry of a neighbour row towards a face.
+pub fn face_entry(face: usize) -> usize {
+    let [x, y, z] = face_offset(face);
+    direction(x, y, z)
+}

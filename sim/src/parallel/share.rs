@@ -1,0 +1,108 @@
+//! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
+
+use super::communicator::Communicator;
+use super::known::Known;
+use super::links::{LevelLinks, Relations};
+use super::owners::Owners;
+use super::tables::Slots;
+use crate::octree::{Key, Octree};
+use comove_kernels::{LevelTables, Table};
+
+/// What a rank knows besides its own groups. With one rank alone there is nothing.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// Who owns what.
+    pub owners: Owners,
+    /// Other ranks' groups near the own ones.
+    pub known: Known,
+    /// Those of them that have a slot, with their slots: level by level in key order.
+    pub ghosts: Vec<Vec<(Key, u32)>>,
+    /// Groups of each level, of all ranks together.
+    pub groups: Vec<usize>,
+    /// What is sent and received about each level; derived from all this.
+    pub links: Vec<LevelLinks>,
+}
+
+impl Share {
+    /// Of a rank that is alone with this tree.
+    pub fn alone(tree: &Octree) -> Self {
+        Self {
+            owners: Owners::even(1, tree.root_groups()),
+            known: Known::default(),
+            ghosts: Vec::new(),
+            groups: tree.groups(),
+            links: Vec::new(),
+        }
+    }
+
+    /// With new owners of the levels finer than `kept` and these own groups, ghosts without slots as yet: collective.
+    #[must_use]
+    pub fn of(&self, communicator: &Communicator, owners: Owners, own: &Octree, kept: usize) -> Self {
+        let mut groups: Vec<u64> = own.groups().into_iter().map(|n| n as u64).collect();
+        communicator.sum(&mut groups);
+        Self {
+            known: self.known.told(communicator, &owners, own, kept),
+            owners,
+            ghosts: Vec::new(),
+            groups: groups.into_iter().map(|n| n as usize).collect(),
+            links: self.links.iter().take(kept).cloned().collect(),
+        }
+    }
+
+    /// The ghosts that own groups of the levels from `first` on need, by level from there on.
+    pub fn wanted_ghosts(&self, own: &Octree, first: usize) -> Vec<Vec<Key>> {
+        let mut wanted = vec![Vec::new(); own.level_count()];
+        for level in first.saturating_sub(1)..own.level_count() {
+            let relations = Relations::of(own, &self.known, level);
+            wanted[level].extend(relations.ghosts());
+            if let Some(finer) = wanted.get_mut(level + 1) {
+                finer.extend(relations.finer_ghosts());
+            }
+        }
+        let mut wanted = wanted.split_off(first.min(own.level_count()));
+        for keys in &mut wanted {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        wanted
+    }
+
+    /// Whether there are no other ranks.
+    pub fn is_alone(&self) -> bool {
+        self.owners.ranks() == 1
+    }
+
+    /// The slots of own groups and ghosts of each level.
+    pub fn slots_of_levels(&self, tables: &[LevelTables]) -> Vec<Table<u32>> {
+        match self.is_alone() {
+            true => tables.iter().map(|level| level.slots.clone()).collect(),
+            false => self.links.iter().map(|level| level.slots.clone()).collect(),
+        }
+    }
+
+    /// Groups that have a slot besides the own ones.
+    pub fn ghost_count(&self) -> usize {
+        self.ghosts.iter().map(Vec::len).sum()
+    }
+
+    /// The slots of own groups and ghosts.
+    pub fn slots(&self, own: &Octree, own_slots: &[Vec<u32>]) -> Slots {
+        let of_level = |level: usize| {
+            let own = own.level(level).iter().copied().zip(own_slots[level].iter().copied());
+            let ghosts = self.ghosts.get(level).map_or(&[][..], Vec::as_slice);
+            own.chain(ghosts.iter().copied()).collect()
+        };
+        (0..own.level_count()).map(of_level).collect()
+    }
+
+    /// Makes the links of the levels from `first` on.
+    pub fn link(&mut self, own: &Octree, slots: &Slots, first: usize) {
+        self.links.truncate(first);
+        let none = Default::default();
+        for level in first..own.level_count() {
+            let relations = Relations::of(own, &self.known, level);
+            let finer = slots.get(level + 1).unwrap_or(&none);
+            self.links.push(relations.links(own, &slots[level], finer));
+        }
+    }
+}
