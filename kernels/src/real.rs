@@ -4,9 +4,11 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
 
-/// `f32` or `f64`: the type of the state. Time, scale factor and reductions are always `f64`.
+/// `f32` or `f64`: the type of the state. Time, scale factor and reductions are always `f64`. Arrays of it can be seen as
+/// bytes, for messages.
 pub trait Real:
     num_traits::Float
+    + bytemuck::Pod
     + AddAssign
     + SubAssign
     + MulAssign

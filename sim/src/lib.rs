@@ -15,6 +15,7 @@
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
 //! | [`snapshot`] | the HDF5 file of checkpoints and outputs |
 //! | [`complete_file`] | files that are complete or absent |
+//! | [`parallel`] | ranks that compute one run together, and the messages between them |
 //!
 //! Nothing here prints, exits or reads a recipe.
 
@@ -35,6 +36,7 @@ pub mod level_history;
 pub mod level_sweep;
 pub mod memory;
 pub mod octree;
+pub mod parallel;
 pub mod parameters;
 pub mod records;
 pub mod refinement;

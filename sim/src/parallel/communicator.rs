@@ -1,0 +1,215 @@
+//! What ranks say to each other, whatever carries it.
+
+use super::threads::ThreadRank;
+use std::fmt;
+
+/// The ranks of a run, as one of them sees them: itself alone, threads of this process, or the processes of MPI.
+///
+/// Every method but [`rank`](Self::rank), [`size`](Self::size) and [`abort`](Self::abort) is an operation of all ranks:
+/// each calls the same ones in the same order, from one thread at a time, and none goes on before it has what it is
+/// promised. Lengths are in bytes. With one rank nothing is sent or copied.
+///
+/// A rank that cannot go on while others might must not just return: threads that wait for a rank that is gone panic and
+/// name it, but processes of MPI would wait for ever, unless it [aborts](Self::abort) or panics.
+pub enum Communicator {
+    /// The only rank.
+    Alone,
+    /// A thread of this process.
+    Thread(ThreadRank),
+    /// A process of MPI.
+    #[cfg(feature = "mpi")]
+    Mpi(super::mpi::World),
+}
+
+/// A call of the variant that carries messages.
+macro_rules! among {
+    ($communicator:expr, $ranks:ident => $call:expr) => {
+        match $communicator {
+            Communicator::Alone => unreachable!("one rank sends nothing"),
+            Communicator::Thread($ranks) => $call,
+            #[cfg(feature = "mpi")]
+            Communicator::Mpi($ranks) => $call,
+        }
+    };
+}
+
+impl Communicator {
+    /// Tags of [`Self::communicate`] are smaller: MPI grants no more everywhere.
+    pub const TAGS: u32 = 32_767;
+
+    /// One rank.
+    pub fn alone() -> Self {
+        Self::Alone
+    }
+
+    /// So many ranks, each to be moved to a thread of its own.
+    pub fn threads(ranks: usize) -> Vec<Self> {
+        ThreadRank::all(ranks).into_iter().map(Self::Thread).collect()
+    }
+
+    /// The processes that `mpiexec` or `srun` has started; a process that they have not started is one rank. At most once
+    /// in a process, and from its main thread, which is also to drop it: that ends MPI, and waits for the others to do so.
+    ///
+    /// # Panics
+    /// If the MPI library does not let threads communicate, or was started before.
+    #[cfg(feature = "mpi")]
+    pub fn world() -> Self {
+        Self::Mpi(super::mpi::World::new())
+    }
+
+    /// This rank's number, from 0.
+    pub fn rank(&self) -> usize {
+        match self {
+            Self::Alone => 0,
+            ranks => among!(ranks, ranks => ranks.rank()),
+        }
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Alone => 1,
+            ranks => among!(ranks, ranks => ranks.size()),
+        }
+    }
+
+    /// A message to each rank, this one included, for one from each, in the order of ranks. Lengths need not be known to
+    /// the receivers.
+    pub fn exchange(&self, to: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        assert_eq!(to.len(), self.size(), "exchange takes a message for each rank");
+        if self.size() == 1 { to } else { among!(self, ranks => ranks.exchange(to)) }
+    }
+
+    /// Every rank's bytes, in the order of ranks, for all.
+    pub fn gather_all(&self, own: &[u8]) -> Vec<Vec<u8>> {
+        if self.size() == 1 { vec![own.to_vec()] } else { among!(self, ranks => ranks.gather_all(own)) }
+    }
+
+    /// Every rank's bytes, in the order of ranks, for `root`.
+    pub fn gather(&self, root: usize, own: Vec<u8>) -> Option<Vec<Vec<u8>>> {
+        self.check_is_rank(root);
+        if self.size() == 1 { Some(vec![own]) } else { among!(self, ranks => ranks.gather(root, own)) }
+    }
+
+    /// The bytes of `root`, for all. What the others pass does not matter.
+    pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Vec<u8> {
+        self.check_is_rank(root);
+        if self.size() == 1 { bytes } else { among!(self, ranks => ranks.broadcast(root, bytes)) }
+    }
+
+    /// The sum over ranks of each word, modulo 2⁶⁴.
+    pub fn sum(&self, words: &mut [u64]) {
+        if self.size() > 1 {
+            among!(self, ranks => ranks.sum(words));
+        }
+    }
+
+    /// The sum over ranks of each number, modulo 2¹²⁸: exact where it is in range, whatever the partial sums. Each number
+    /// is summed as four words of 32 bits. They are the digits of its two's complement, which is the number modulo 2¹²⁸;
+    /// the sum of a digit over at most 2³² ranks fits 64 bits; and carries are added once at the end, modulo 2¹²⁸ again.
+    pub fn sum_wide(&self, numbers: &mut [i128]) {
+        if self.size() == 1 {
+            return;
+        }
+        const DIGITS: [u32; 4] = [0, 32, 64, 96];
+        let digits = |number: &i128| DIGITS.map(|shift| u64::from((number >> shift) as u32));
+        let mut words: Vec<u64> = numbers.iter().flat_map(digits).collect();
+        self.sum(&mut words);
+        for (number, words) in numbers.iter_mut().zip(words.chunks_exact(DIGITS.len())) {
+            let shifted = DIGITS.iter().zip(words).map(|(shift, &word)| i128::from(word) << shift);
+            *number = shifted.fold(0, i128::wrapping_add);
+        }
+    }
+
+    /// The largest of all ranks' numbers. A NaN is larger than any, and −0 smaller than 0: the bits do not depend on who
+    /// has which.
+    pub fn max(&self, number: f64) -> f64 {
+        number_at(self.max_word(place_of(number)))
+    }
+
+    /// Whether it is so on any rank.
+    pub fn any(&self, so: bool) -> bool {
+        self.max_word(u64::from(so)) != 0
+    }
+
+    /// Messages to some ranks, for messages of known lengths from some, with `meanwhile` done while they are on their
+    /// way. Returns them in the order of `receives`, which are (rank, length), and its result.
+    ///
+    /// Messages of one tag (below [`Self::TAGS`]) from one rank to another are received in the order in which they were
+    /// sent, so what one sends the other has to receive. `meanwhile` may do any operation: with `communicate` in it, under
+    /// another tag, several are on their way at once. This rank sends nothing to itself.
+    pub fn communicate<R>(
+        &self,
+        tag: u32,
+        sends: Vec<(usize, Vec<u8>)>,
+        receives: &[(usize, usize)],
+        meanwhile: impl FnOnce() -> R,
+    ) -> (Vec<Vec<u8>>, R) {
+        assert!(tag < Self::TAGS, "tag {tag}: tags are below {}", Self::TAGS);
+        for peer in sends.iter().map(|&(peer, _)| peer).chain(receives.iter().map(|&(peer, _)| peer)) {
+            self.check_is_rank(peer);
+            assert_ne!(peer, self.rank(), "rank {peer} has nothing to send to itself");
+        }
+        if self.size() == 1 {
+            return (Vec::new(), meanwhile());
+        }
+        among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile))
+    }
+
+    /// Ends all ranks at once, without the others' doing. Processes of MPI exit with this code; a thread, or a rank alone,
+    /// panics, so that its caller ends the process.
+    pub fn abort(&self, code: i32) -> ! {
+        match self {
+            #[cfg(feature = "mpi")]
+            Self::Mpi(world) => world.abort(code),
+            _ => panic!("rank {} ends the run with exit code {code}", self.rank()),
+        }
+    }
+
+    fn max_word(&self, word: u64) -> u64 {
+        let mut words = [word];
+        if self.size() > 1 {
+            among!(self, ranks => ranks.max(&mut words));
+        }
+        words[0]
+    }
+
+    fn check_is_rank(&self, rank: usize) {
+        assert!(rank < self.size(), "there is no rank {rank} among {}", self.size());
+    }
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}", self.rank(), self.size())
+    }
+}
+
+const NAN: u64 = 0x7ff8_0000_0000_0000;
+const SIGN: u64 = 1 << 63;
+
+/// A word that orders as the number does.
+fn place_of(number: f64) -> u64 {
+    let bits = if number.is_nan() { NAN } else { number.to_bits() };
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The number of a word of [`place_of`].
+fn number_at(place: u64) -> f64 {
+    f64::from_bits(if place & SIGN == 0 { !place } else { place & !SIGN })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_order_as_their_numbers() {
+        let numbers = [f64::NEG_INFINITY, -1e300, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1e300, f64::INFINITY];
+        assert!(numbers.is_sorted_by(|&a, &b| place_of(a) < place_of(b)));
+        assert!(numbers.iter().all(|&x| number_at(place_of(x)).to_bits() == x.to_bits()));
+        for nan in [f64::NAN, -f64::NAN] {
+            assert!(place_of(nan) > place_of(f64::INFINITY) && number_at(place_of(nan)).is_nan());
+        }
+    }
+}

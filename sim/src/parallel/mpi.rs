@@ -1,0 +1,194 @@
+//! Ranks that are processes of MPI.
+
+use mpi::collective::SystemOperation;
+use mpi::datatype::PartitionMut;
+use mpi::environment::Universe;
+use mpi::point_to_point::Status;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Equivalence, Root, Source};
+use mpi::{Rank, Threading};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// MPI counts in 32 bits with sign: longer messages are sent in pieces of so many bytes.
+const PIECE: usize = 1 << 24;
+/// Numbers reduced by one call.
+const NUMBERS: usize = PIECE / 8;
+/// The tag of messages that belong to an operation of all ranks; those of `communicate` are larger by one than asked for.
+const COLLECTIVE: i32 = 0;
+/// What a program exits with that panics.
+const PANICKED: i32 = 101;
+
+/// All processes that `mpiexec` has started, as one of them sees them. MPI ends when it is dropped, which waits for the
+/// others to drop theirs; where that happens in a panic, all processes are ended at once.
+pub struct World {
+    universe: Universe,
+    rank: usize,
+    size: usize,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.abort(PANICKED);
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let (universe, threading) =
+            mpi::initialize_with_threading(Threading::Multiple).expect("MPI is started once in a process");
+        let enough = threading >= Threading::Serialized;
+        assert!(enough, "this MPI lets only a process's main thread communicate: MPI_THREAD_SERIALIZED is needed");
+        let world = universe.world();
+        let (rank, size) = (world.rank() as usize, world.size() as usize);
+        Self { universe, rank, size }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(super) fn abort(&self, code: i32) -> ! {
+        self.world().abort(code)
+    }
+
+    pub(super) fn exchange(&self, mut to: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let lengths: Vec<u64> = to.iter().map(|bytes| bytes.len() as u64).collect();
+        let mut expected = vec![0u64; self.size];
+        self.world().all_to_all_into(&lengths[..], &mut expected[..]);
+        let own = std::mem::take(&mut to[self.rank]);
+        let sends = to.into_iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()).collect();
+        let mut all = self.receive_all(sends, &expected);
+        all[self.rank] = own;
+        all
+    }
+
+    pub(super) fn gather_all(&self, own: &[u8]) -> Vec<Vec<u8>> {
+        let world = self.world();
+        let mut lengths = vec![0u64; self.size];
+        world.all_gather_into(&(own.len() as u64), &mut lengths[..]);
+        let mut all: Vec<Vec<u8>> = lengths.iter().map(|&length| Vec::with_capacity(length as usize)).collect();
+        // as many bytes of each rank at a time as together make a piece
+        let share = (PIECE / self.size).max(1);
+        let longest = lengths.iter().max().map_or(0, |&length| length as usize);
+        let part = |begin: usize, length: usize| begin.min(length)..(begin + share).min(length);
+        for begin in (0..longest).step_by(share) {
+            let counts: Vec<i32> = lengths.iter().map(|&length| part(begin, length as usize).len() as i32).collect();
+            let before = |sum: &mut i32, &count: &i32| Some(std::mem::replace(sum, *sum + count));
+            let offsets: Vec<i32> = counts.iter().scan(0, before).collect();
+            let mut bytes = vec![0u8; counts.iter().sum::<i32>() as usize];
+            let mut parts = PartitionMut::new(&mut bytes[..], &counts[..], &offsets[..]);
+            world.all_gather_varcount_into(&own[part(begin, own.len())], &mut parts);
+            for (all, (&offset, &count)) in all.iter_mut().zip(offsets.iter().zip(&counts)) {
+                all.extend_from_slice(&bytes[offset as usize..][..count as usize]);
+            }
+        }
+        all
+    }
+
+    pub(super) fn gather(&self, root: usize, own: Vec<u8>) -> Option<Vec<Vec<u8>>> {
+        let world = self.world();
+        let process = world.process_at_rank(root as Rank);
+        let length = own.len() as u64;
+        if self.rank != root {
+            process.gather_into(&length);
+            self.receive_all(vec![(root, own)], &[]);
+            return None;
+        }
+        let mut lengths = vec![0u64; self.size];
+        process.gather_into_root(&length, &mut lengths[..]);
+        let mut all = self.receive_all(Vec::new(), &lengths);
+        all[root] = own;
+        Some(all)
+    }
+
+    pub(super) fn broadcast(&self, root: usize, mut bytes: Vec<u8>) -> Vec<u8> {
+        let world = self.world();
+        let root = world.process_at_rank(root as Rank);
+        let mut length = bytes.len() as u64;
+        root.broadcast_into(&mut length);
+        bytes.resize(length as usize, 0);
+        bytes.chunks_mut(PIECE).for_each(|piece| root.broadcast_into(piece));
+        bytes
+    }
+
+    pub(super) fn sum(&self, words: &mut [u64]) {
+        self.reduce(words, SystemOperation::sum());
+    }
+
+    pub(super) fn max(&self, words: &mut [u64]) {
+        self.reduce(words, SystemOperation::max());
+    }
+
+    pub(super) fn communicate<R>(
+        &self,
+        tag: u32,
+        sends: Vec<(usize, Vec<u8>)>,
+        receives: &[(usize, usize)],
+        meanwhile: impl FnOnce() -> R,
+    ) -> (Vec<Vec<u8>>, R) {
+        self.communicate_as(tag as i32 + 1, sends, receives, meanwhile)
+    }
+
+    /// Sends within an operation of all ranks, for as many bytes of each other rank as `lengths` says.
+    fn receive_all(&self, sends: Vec<(usize, Vec<u8>)>, lengths: &[u64]) -> Vec<Vec<u8>> {
+        let length = |(peer, &length): (usize, &u64)| (peer, if peer == self.rank { 0 } else { length as usize });
+        let receives: Vec<_> = lengths.iter().enumerate().map(length).collect();
+        self.communicate_as(COLLECTIVE, sends, &receives, || ()).0
+    }
+
+    /// All messages are posted, receives first, before `meanwhile` is done. The buffers belong to this call, which does not
+    /// end before MPI is done with them: a panic meanwhile ends all processes.
+    fn communicate_as<R>(
+        &self,
+        tag: i32,
+        sends: Vec<(usize, Vec<u8>)>,
+        receives: &[(usize, usize)],
+        meanwhile: impl FnOnce() -> R,
+    ) -> (Vec<Vec<u8>>, R) {
+        let world = self.world();
+        let mut received: Vec<Vec<u8>> = receives.iter().map(|&(_, length)| vec![0; length]).collect();
+        let result = mpi::request::scope(|scope| {
+            let mut receiving = Vec::new();
+            for (buffer, &(peer, _)) in received.iter_mut().zip(receives) {
+                let process = world.process_at_rank(peer as Rank);
+                for piece in buffer.chunks_mut(PIECE) {
+                    let length = piece.len();
+                    receiving.push((length, process.immediate_receive_into_with_tag(scope, piece, tag)));
+                }
+            }
+            let mut sending = Vec::new();
+            for (peer, bytes) in &sends {
+                let process = world.process_at_rank(*peer as Rank);
+                let pieces = bytes.chunks(PIECE);
+                sending.extend(pieces.map(|piece| process.immediate_send_with_tag(scope, piece, tag)));
+            }
+            let result = catch_unwind(AssertUnwindSafe(meanwhile)).unwrap_or_else(|_| self.abort(PANICKED));
+            let ends: Vec<(usize, Status)> =
+                receiving.into_iter().map(|(length, request)| (length, request.wait())).collect();
+            sending.into_iter().for_each(|request| request.wait_without_status());
+            for (length, status) in ends {
+                let (rank, peer, sent) = (self.rank, status.source_rank(), status.count(u8::equivalent_datatype()));
+                assert!(sent as usize == length, "rank {peer} sent {sent} bytes where rank {rank} expects {length}");
+            }
+            result
+        });
+        (received, result)
+    }
+
+    fn reduce(&self, words: &mut [u64], operation: SystemOperation) {
+        let own = words.to_vec();
+        for (own, words) in own.chunks(NUMBERS).zip(words.chunks_mut(NUMBERS)) {
+            self.world().all_reduce_into(own, words, operation);
+        }
+    }
+
+    fn world(&self) -> SimpleCommunicator {
+        self.universe.world()
+    }
+}
