@@ -1,6 +1,11 @@
 //! The multi-level Poisson solve (paper, section 2.3).
 
 use crate::boundary::GravityBoundary;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::exchange::{exchange_cells, exchange_slots};
+use crate::parallel::links::{CellLinks, LevelLinks};
+use crate::parallel::owners::Owners;
+use crate::parallel::root::SharedRoot;
 use crate::parameters::{GroupSolver, RunParameters};
 use comove_kernels as kernels;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
@@ -21,6 +26,31 @@ pub struct Hierarchy<'a> {
     pub root_slots: &'a Table<u32>,
     /// Cell width of the root level in code length.
     pub h: f64,
+    /// The ranks that share the octree.
+    pub ranks: Ranks<'a>,
+}
+
+/// Ranks that solve together, and what they send each other about each level; no links where a rank is alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranks<'a> {
+    /// Between them.
+    pub communicator: &'a Communicator,
+    /// By level.
+    pub links: &'a [LevelLinks],
+}
+
+impl Ranks<'_> {
+    /// Brings the ghosts of a level up to date that have to do with a field, `[slots, 16, 16, 16]`.
+    fn refresh<T: Real>(
+        &self,
+        device: &Device,
+        level: usize,
+        which: fn(&LevelLinks) -> &CellLinks,
+        field: &mut Buffer<T>,
+    ) -> Result<(), KernelError> {
+        let Some(links) = self.links.get(level) else { return Ok(()) };
+        exchange_cells(self.communicator, device, which(links), 1, field)
+    }
 }
 
 impl Hierarchy<'_> {
@@ -56,7 +86,7 @@ enum SiblingOrder {
 pub struct Gravity<T> {
     sibling_steps: [u32; 3],
     mass_sheet: bool,
-    root: RootPoisson,
+    root: Root,
     group: kernels::GroupSolver<T>,
     order: SiblingOrder,
     /// Correction ζ, `[slots, 16, 16, 16]`.
@@ -69,12 +99,61 @@ pub struct Gravity<T> {
     ghosts: Buffer<T>,
 }
 
+/// The root's solver.
+#[derive(Debug)]
+enum Root {
+    /// Of a rank that has the whole root.
+    Alone(RootPoisson),
+    /// Of ranks that share it.
+    Shared(Box<SharedRoot>),
+}
+
+impl Root {
+    fn solve<T: Real>(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        source: &PoissonSource<T>,
+        field: &mut Buffer<T>,
+    ) -> Result<(), KernelError> {
+        let Hierarchy { tables, root_slots, h, ranks } = hierarchy;
+        match self {
+            Self::Alone(root) => root.solve(device, root_slots, source, *h, field),
+            Self::Shared(root) => root.solve(ranks.communicator, device, &tables[0].slots, source, *h, field)?,
+        }
+        ranks.refresh(device, 0, |links| &links.cells, field)
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Alone(root) => root.bytes(),
+            Self::Shared(root) => root.bytes(),
+        }
+    }
+
+    fn working_bytes(&self) -> usize {
+        match self {
+            Self::Alone(root) => root.working_bytes(),
+            Self::Shared(root) => root.working_bytes(),
+        }
+    }
+}
+
 impl<T: Real> Gravity<T> {
-    /// Solvers for a root level of `root_groups` groups along x, y, z, with the options of a run.
+    /// Solvers for a root level of `root_groups` groups along x, y, z, with the options of a run, shared as its `owners`
+    /// say.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
-    pub fn new(device: &Device, parameters: &RunParameters, root_groups: [usize; 3]) -> Result<Self, KernelError> {
+    pub fn new(
+        device: &Device,
+        communicator: &Communicator,
+        owners: &Owners,
+        parameters: &RunParameters,
+        root_groups: [u32; 3],
+    ) -> Result<Self, KernelError> {
+        let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
+        let groups = root_groups.map(|n| n as usize);
         let (group, order) = match parameters.group_solver {
             GroupSolver::Sine => (kernels::GroupSolver::sine(), SiblingOrder::Alternating),
             GroupSolver::Sor => {
@@ -84,9 +163,10 @@ impl<T: Real> Gravity<T> {
         Ok(Self {
             sibling_steps: parameters.sibling_steps,
             mass_sheet: parameters.mass_sheet,
-            root: match parameters.gravity_boundary {
-                GravityBoundary::Periodic => RootPoisson::new(device, root_groups)?,
-                GravityBoundary::Isolated => RootPoisson::isolated(device, root_groups)?,
+            root: match communicator.size() {
+                1 if isolated => Root::Alone(RootPoisson::isolated(device, groups)?),
+                1 => Root::Alone(RootPoisson::new(device, groups)?),
+                _ => Root::Shared(Box::new(SharedRoot::new(device, communicator, owners, root_groups, isolated)?)),
             },
             group,
             order,
@@ -178,7 +258,7 @@ impl<T: Real> Gravity<T> {
         self.grow(device, &hierarchy.groups(), potential.len() / GROUP_CELLS, correct)?;
         let Self { sibling_steps, root, group, order, correction, sheet, gradients, ghosts, .. } = self;
         let [after_potential, after_correction, at_end] = *sibling_steps;
-        let root_slots = hierarchy.root_slots;
+        let ranks = hierarchy.ranks;
         let mut iterations = Iterations::default();
         let at = |level: usize| LevelSolve {
             device,
@@ -187,38 +267,49 @@ impl<T: Real> Gravity<T> {
             order: *order,
             h: hierarchy.width(level),
             coarse: coarse.filter(|_| level == base),
+            level,
+            ranks,
         };
 
         // 1. the uncorrected potential, from coarse to fine
         let source = PoissonSource::Density(density);
         for level in base..levels {
             if level == 0 {
-                root.solve(device, root_slots, &source, hierarchy.h, potential);
+                root.solve(device, hierarchy, &source, potential)?;
                 continue;
             }
             iterations.add(at(level).solve_from_coarse(&source, potential, ghosts, gradients));
-            iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients));
+            iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients)?);
+            ranks.refresh(device, level, |links| &links.cells, potential)?;
         }
 
         if correct {
             // 2. the pseudo mass sheets, from fine to coarse
             for level in (base..levels).rev() {
-                let tables = &hierarchy.tables[level];
-                mass_sheet(device, tables, hierarchy.width(level), potential, gradients, sheet);
+                let h = hierarchy.width(level);
+                if let Some(links) = ranks.links.get(level) {
+                    exchange_slots(ranks.communicator, device, &links.gradients, FACE_GRADIENTS, gradients)?;
+                    // what own groups mean to patches of other ranks
+                    mass_sheet(device, &links.parents, h, potential, gradients, sheet);
+                    exchange_cells(ranks.communicator, device, &links.patches, 1, sheet)?;
+                }
+                mass_sheet(device, &hierarchy.tables[level], h, potential, gradients, sheet);
             }
             // 3. the correction, from coarse to fine
             let source = PoissonSource::Field(sheet);
             if base > 0 {
-                clear_slots(device, GROUP_CELLS, correction, &hierarchy.tables[base - 1].slots);
+                let coarser = ranks.links.get(base - 1).map_or(&hierarchy.tables[base - 1].slots, |links| &links.slots);
+                clear_slots(device, GROUP_CELLS, correction, coarser);
             }
             for level in base..levels {
                 if level == 0 {
-                    root.solve(device, root_slots, &source, hierarchy.h, correction);
+                    root.solve(device, hierarchy, &source, correction)?;
                     continue;
                 }
                 let solve = LevelSolve { coarse: None, ..at(level) };
                 iterations.add(solve.solve_from_coarse(&source, correction, ghosts, gradients));
-                iterations.add(solve.relax(after_correction, Held::Yes, &source, correction, ghosts, gradients));
+                iterations.add(solve.relax(after_correction, Held::Yes, &source, correction, ghosts, gradients)?);
+                ranks.refresh(device, level, |links| &links.cells, correction)?;
             }
         }
 
@@ -232,8 +323,9 @@ impl<T: Real> Gravity<T> {
                 }
             }
             if level > 0 {
-                iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients));
+                iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients)?);
             }
+            ranks.refresh(device, level, |links| &links.cells, potential)?;
         }
         Ok(iterations)
     }
@@ -267,13 +359,14 @@ impl<T: Real> Gravity<T> {
             false => PoissonSource::Density(density),
         };
         if level == 0 {
-            root.solve(device, hierarchy.root_slots, &source, hierarchy.h, potential);
+            root.solve(device, hierarchy, &source, potential)?;
             return Ok(Iterations::default());
         }
-        let (tables, h) = (&hierarchy.tables[level], hierarchy.width(level));
-        let solve = LevelSolve { device, tables, solver: group, order: *order, h, coarse };
+        let (tables, h, ranks) = (&hierarchy.tables[level], hierarchy.width(level), hierarchy.ranks);
+        let solve = LevelSolve { device, tables, solver: group, order: *order, h, coarse, level, ranks };
         let mut iterations = solve.solve_from_coarse(&source, potential, ghosts, gradients);
-        iterations.add(solve.relax(*steps, Held::Yes, &source, potential, ghosts, gradients));
+        iterations.add(solve.relax(*steps, Held::Yes, &source, potential, ghosts, gradients)?);
+        ranks.refresh(device, level, |links| &links.cells, potential)?;
         Ok(iterations)
     }
 
@@ -311,6 +404,8 @@ struct LevelSolve<'a, T> {
     h: f64,
     /// The coarser level's potential where the field holds another.
     coarse: Option<&'a TimedPotential<'a, T>>,
+    level: usize,
+    ranks: Ranks<'a>,
 }
 
 impl<T: Real> LevelSolve<'_, T> {
@@ -334,7 +429,7 @@ impl<T: Real> LevelSolve<'_, T> {
         field: &mut Buffer<T>,
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
-    ) -> Iterations {
+    ) -> Result<Iterations, KernelError> {
         let mut iterations = Iterations::default();
         for step in 0..steps {
             let (parities, origin): (&[Parity], _) = match self.order {
@@ -343,10 +438,11 @@ impl<T: Real> LevelSolve<'_, T> {
                 SiblingOrder::Alternating => (&ALTERNATING, GhostOrigin::Relaxed(OVERRELAXATION)),
             };
             for &parity in parities {
+                self.ranks.refresh(self.device, self.level, |links| &links.faces, field)?;
                 iterations.add(self.solve(parity, origin, Guess::Held, source, field, ghosts, gradients));
             }
         }
-        iterations
+        Ok(iterations)
     }
 
     /// Solves the groups of one parity with boundary values from `origin`.

@@ -116,7 +116,10 @@ impl<T: Real> State<T> {
         let room = check_room(&device, [0, peak, snapshot], &[], &layout);
         agree(&communicator, room)?;
 
-        let gravity = kind.gravity.then(|| Gravity::new(&device, &communicator, parameters, root_groups)).transpose();
+        let gravity = kind
+            .gravity
+            .then(|| Gravity::new(&device, &communicator, &layout.share.owners, parameters, host.tree.root_groups()));
+        let gravity = gravity.transpose();
         let gravity = agree(&communicator, gravity.map_err(SimError::from))?;
         let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
         let mut state = Self {

@@ -47,12 +47,44 @@ pub fn exchange_slots<T: Real>(
     if links.peers.is_empty() {
         return Ok(());
     }
-    let [send, receive] = [&links.send, &links.receive].map(|list| (0..list.len() as u32).collect());
-    let mut message = Buffer::zeros(device, links.send.len() * values)?;
-    copy_slots(device, values, pool, &links.send, &mut message, &send);
-    let received = communicate(communicator, &links.peers, values, message);
-    copy_slots(device, values, &Buffer::from_host(device, received)?, &receive, pool, &links.receive);
+    let received = received(communicator, device, links, values, pool)?;
+    let places = (0..links.receive.len() as u32).collect();
+    copy_slots(device, values, &Buffer::from_host(device, received)?, &places, pool, &links.receive);
     Ok(())
+}
+
+/// The same from one pool to another.
+///
+/// # Errors
+/// [`KernelError::OutOfMemory`] where there is no room for a message.
+pub fn send_slots<T: Real>(
+    communicator: &Communicator,
+    device: &Device,
+    links: &SlotLinks,
+    values: usize,
+    from: &Buffer<T>,
+    to: &mut Buffer<T>,
+) -> Result<(), KernelError> {
+    if links.peers.is_empty() {
+        return Ok(());
+    }
+    let received = received(communicator, device, links, values, from)?;
+    let places = (0..links.receive.len() as u32).collect();
+    copy_slots(device, values, &Buffer::from_host(device, received)?, &places, to, &links.receive);
+    Ok(())
+}
+
+/// What comes for slots from peers, who are sent theirs.
+fn received<T: Real>(
+    communicator: &Communicator,
+    device: &Device,
+    links: &SlotLinks,
+    values: usize,
+    from: &Buffer<T>,
+) -> Result<Vec<T>, KernelError> {
+    let mut message = Buffer::zeros(device, links.send.len() * values)?;
+    copy_slots(device, values, from, &links.send, &mut message, &(0..links.send.len() as u32).collect());
+    Ok(communicate(communicator, &links.peers, values, message))
 }
 
 /// Behind the last unit that is sent and the last that is received.

@@ -41,8 +41,6 @@ pub struct SlotLinks {
     pub send: Table<u32>,
     /// Slots to fill.
     pub receive: Table<u32>,
-    /// 0, 1, … as many as slots to send or to receive.
-    pub places: Table<u32>,
     /// In the order of their ranks.
     pub peers: Vec<Peer>,
 }
@@ -284,7 +282,6 @@ pub fn links_of_slots(send: &[(u32, u32)], receive: &[(u32, u32)]) -> SlotLinks 
     SlotLinks {
         send: slots(send),
         receive: slots(receive),
-        places: (0..send.len().max(receive.len()) as u32).collect(),
         peers: peers(&units(send), &units(receive)),
     }
 }

@@ -13,6 +13,7 @@ pub mod links;
 mod mpi;
 pub mod owners;
 pub mod reads;
+pub mod root;
 pub mod scatter;
 pub mod share;
 pub mod tables;
