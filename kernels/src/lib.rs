@@ -85,6 +85,6 @@ pub use poisson_source::{DensitySource, PoissonSource};
 pub use potential_ghosts::{GhostOrigin, Parity, TimedPotential, potential_ghosts};
 pub use real::Real;
 pub use report::GroupReport;
-pub use root_poisson::RootPoisson;
+pub use root_poisson::{RootPoisson, RootShare, root_source};
 pub use table::Table;
 pub use tables::LevelTables;

@@ -1,6 +1,8 @@
-//! Root transforms on the host processor: real along x, complex along y and z, a plane at a time.
+//! Root transforms on the host processor: real along x, complex along y and z, each of one line by a plan of its
+//! length, so that bits depend neither on threads nor on ranks.
 
 use super::lattice_green::LatticeGreen;
+use super::shape::Shape;
 use crate::buffer::SlotWriter;
 use crate::layout::{GROUP, GROUP_CELLS};
 use crate::poisson_source::PoissonSource;
@@ -25,91 +27,83 @@ enum Green {
     Isolated(LatticeGreen),
 }
 
-/// Plans, Green's function and the mesh of modes.
-pub(super) struct Work {
-    /// Cells along x, y, z.
-    cells: [usize; 3],
-    /// Lengths of the transforms: the cells, or twice as many, the second half zero.
-    lengths: [usize; 3],
-    /// Modes along x: the others follow by symmetry.
-    modes: usize,
+/// Plans and Green's function. Modes are transformed where they lie in blocks.
+pub(super) struct Transforms {
+    shape: Shape,
     x_forward: Arc<dyn RealToComplex<f64>>,
     x_backward: Arc<dyn ComplexToReal<f64>>,
     /// Along y and z.
     forward: [Arc<dyn Fft<f64>>; 2],
     backward: [Arc<dyn Fft<f64>>; 2],
     green: Green,
-    /// `[z, ky, kx]`: as many planes as cells along z, since the padding of a line along z is made where it is
-    /// transformed.
-    mesh: Vec<Mode>,
 }
 
-impl std::fmt::Debug for Work {
+impl std::fmt::Debug for Transforms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Work({:?} cells)", self.cells)
+        write!(f, "Transforms({:?})", self.shape)
     }
 }
 
-impl Work {
-    pub(super) fn periodic(cells: [usize; 3]) -> Self {
-        Self::new(cells, cells, Green::Periodic(cells.map(eigenvalues)))
-    }
-
-    pub(super) fn isolated(cells: [usize; 3]) -> Self {
-        Self::new(cells, cells.map(|n| 2 * n), Green::Isolated(LatticeGreen::new(cells)))
-    }
-
-    fn new(cells: [usize; 3], lengths: [usize; 3], green: Green) -> Self {
+impl Transforms {
+    pub(super) fn new(shape: Shape) -> Self {
         let mut real = RealFftPlanner::new();
         let mut complex = FftPlanner::new();
-        let modes = lengths[0] / 2 + 1;
+        let lengths = shape.lengths();
         Self {
-            cells,
-            lengths,
-            modes,
+            shape,
             x_forward: real.plan_fft_forward(lengths[0]),
             x_backward: real.plan_fft_inverse(lengths[0]),
             forward: [1, 2].map(|axis| complex.plan_fft_forward(lengths[axis])),
             backward: [1, 2].map(|axis| complex.plan_fft_inverse(lengths[axis])),
-            green,
-            mesh: vec![Mode::default(); modes * lengths[1] * cells[2]],
+            green: match shape.isolated {
+                false => Green::Periodic(lengths.map(eigenvalues)),
+                true => Green::Isolated(LatticeGreen::new(shape.cells(), shape.wave_numbers())),
+            },
         }
     }
 
-    /// [`Work::bytes`] of a mesh of so many cells.
-    pub(super) fn bytes_for(cells: [usize; 3], isolated: bool) -> usize {
-        let [nx, ny, nz] = cells;
-        let modes = |length: [usize; 2]| (length[0] / 2 + 1) * length[1] * nz * size_of::<Mode>();
-        match isolated {
-            false => modes([nx, ny]),
-            true => modes([2 * nx, 2 * ny]) + LatticeGreen::bytes_for(cells),
-        }
+    pub(super) fn bytes_for(shape: Shape) -> usize {
+        if shape.isolated { LatticeGreen::bytes_for(shape.cells(), shape.wave_numbers()) } else { 0 }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let green = match &self.green {
+        match &self.green {
             Green::Periodic(_) => 0,
             Green::Isolated(green) => green.bytes(),
-        };
-        self.mesh.len() * size_of::<Mode>() + green
+        }
     }
 
-    pub(super) fn solve<T: Real>(&mut self, slots: &[u32], source: &PoissonSource<T>, h: f64, potential: &mut [T]) {
-        let (cells, length) = (self.cells[1], self.lengths[1]);
-        self.along_x_forward(slots, source);
-        self.along_y(&*self.forward[0].clone(), cells, length);
-        self.along_z(h);
-        self.along_y(&*self.backward[0].clone(), length, cells);
-        self.along_x_backward(slots, potential);
+    pub(super) fn shape(&self) -> &Shape {
+        &self.shape
     }
 
-    fn along_x_forward<T: Real>(&mut self, slots: &[u32], source: &PoissonSource<T>) {
-        let Self { cells, lengths, modes, x_forward, mesh, .. } = self;
-        let [nx, ny, _] = *cells;
+    pub(super) fn forward<T: Real>(&self, slots: &[u32], source: &PoissonSource<T>, blocks: &mut [f64]) {
+        let modes = modes_of(&mut blocks[..self.shape.sent_values()]);
+        self.along_x_forward(slots, source, modes);
+        self.along_y(&*self.forward[0], self.shape.cells()[1], self.shape.lengths()[1], modes);
+    }
+
+    pub(super) fn solve_columns(&self, blocks: &mut [f64], h: f64) {
+        self.along_z(h, modes_of(&mut blocks[..self.shape.received_values()]));
+    }
+
+    pub(super) fn backward<T: Real>(&self, slots: &[u32], blocks: &mut [f64], potential: &mut [T]) {
+        let modes = modes_of(&mut blocks[..self.shape.sent_values()]);
+        self.along_y(&*self.backward[0], self.shape.lengths()[1], self.shape.cells()[1], modes);
+        self.along_x_backward(slots, modes, potential);
+    }
+
+    fn along_x_forward<T: Real>(&self, slots: &[u32], source: &PoissonSource<T>, blocks: &mut [Mode]) {
+        let (x_forward, modes, [nx, ny, _]) = (&self.x_forward, self.shape.modes(), self.shape.cells());
+        let planes = self.shape.planes(self.shape.rank).len();
         let scratch = || (x_forward.make_input_vec(), x_forward.make_scratch_vec());
-        let rows = mesh.par_chunks_mut(*modes).enumerate().filter(|(row, _)| row % lengths[1] < ny);
+        // [bands, planes, 16]
+        let place = |row: usize| (row / (planes * GROUP) * GROUP + row % GROUP, row / GROUP % planes);
+        let rows = blocks.par_chunks_mut(modes).enumerate().filter(|(row, _)| place(*row).0 < ny);
         rows.for_each_init(scratch, |(line, scratch), (row, modes)| {
-            let (groups, first) = groups_of_row(*cells, row % lengths[1], row / lengths[1]);
+            let (y, z) = place(row);
+            let groups = (z / GROUP * (ny / GROUP) + y / GROUP) * (nx / GROUP);
+            let first = (z % GROUP * GROUP + y % GROUP) * GROUP;
             for (n, part) in line[..nx].chunks_exact_mut(GROUP).enumerate() {
                 source.fill(slots[groups + n], first, 1.0, part);
             }
@@ -118,82 +112,58 @@ impl Work {
         });
     }
 
-    /// Transforms along y, in place, one plane of constant z a task. The first `given` values of a line are read, the
-    /// others are zero; the first `wanted` are written.
-    fn along_y(&mut self, plan: &dyn Fft<f64>, given: usize, wanted: usize) {
-        let (modes, ny) = (self.modes, self.lengths[1]);
-        let scratch = || line_scratch(plan, ny);
-        self.mesh.par_chunks_mut(modes * ny).for_each_init(scratch, |(lines, scratch), plane| {
-            for first in (0..modes).step_by(COLUMNS) {
-                let columns = COLUMNS.min(modes - first);
-                let lines = &mut lines[..columns * ny];
-                for c in 0..columns {
-                    lines[c * ny + given..(c + 1) * ny].fill(Mode::default());
-                }
-                for y in 0..given {
-                    for c in 0..columns {
-                        lines[c * ny + y] = plane[y * modes + first + c];
-                    }
-                }
-                plan.process_with_scratch(lines, scratch);
-                for y in 0..wanted {
-                    for c in 0..columns {
-                        plane[y * modes + first + c] = lines[c * ny + y];
-                    }
-                }
-            }
+    /// Transforms along y, in place, one plane a task. The first `given` values of a line are read, the others are zero;
+    /// the first `wanted` are written.
+    fn along_y(&self, plan: &dyn Fft<f64>, given: usize, wanted: usize, blocks: &mut [Mode]) {
+        let mut planes: Vec<Vec<&mut [Mode]>> = Vec::new();
+        planes.resize_with(self.shape.planes(self.shape.rank).len(), Vec::new);
+        for (slab, [_, plane]) in blocks.chunks_exact_mut(self.shape.slab()).zip(self.shape.sent_slabs()) {
+            planes[plane].extend(slab.chunks_exact_mut(self.shape.modes()));
+        }
+        let scratch = || Lines::new(plan);
+        planes.into_par_iter().for_each_init(scratch, |lines, mut rows| {
+            lines.across(&mut rows, given, wanted, |_, lines, scratch| plan.process_with_scratch(lines, scratch));
         });
     }
 
-    /// Transforms along z, multiplies by the Green's function and transforms back, one plane of constant ky a task.
-    fn along_z(&mut self, h: f64) {
-        let (modes, given, [_, ny, nz]) = (self.modes, self.cells[2], self.lengths);
-        let (forward, backward) = (&*self.forward[1], &*self.backward[1]);
-        let multiply = Multiply::new(&self.green, h, self.lengths);
-        let mut planes: Vec<Vec<&mut [Mode]>> = (0..ny).map(|_| Vec::with_capacity(given)).collect();
-        for (row, line) in self.mesh.chunks_exact_mut(modes).enumerate() {
-            planes[row % ny].push(line);
-        }
-        let scratch = || line_scratch(forward, nz);
-        planes.into_par_iter().enumerate().for_each_init(scratch, |(lines, scratch), (ky, mut rows)| {
-            for first in (0..modes).step_by(COLUMNS) {
-                let columns = COLUMNS.min(modes - first);
-                let lines = &mut lines[..columns * nz];
-                for c in 0..columns {
-                    lines[c * nz + given..(c + 1) * nz].fill(Mode::default());
-                }
-                for (z, row) in rows.iter().enumerate() {
-                    for c in 0..columns {
-                        lines[c * nz + z] = row[first + c];
-                    }
-                }
-                forward.process_with_scratch(lines, scratch);
-                multiply.lines(lines, first, ky, nz);
-                backward.process_with_scratch(lines, scratch);
-                for (z, row) in rows.iter_mut().enumerate() {
-                    for c in 0..columns {
-                        row[first + c] = lines[c * nz + z];
-                    }
-                }
+    /// Transforms along z, multiplies by the Green's function and transforms back, one ky a task.
+    fn along_z(&self, h: f64, blocks: &mut [Mode]) {
+        let mut planes: Vec<Vec<&mut [Mode]>> = Vec::new();
+        planes.resize_with(self.shape.wave_numbers().len(), Vec::new);
+        for (slab, [band, _]) in blocks.chunks_exact_mut(self.shape.slab()).zip(self.shape.received_slabs()) {
+            for (row, plane) in slab.chunks_exact_mut(self.shape.modes()).zip(&mut planes[band * GROUP..]) {
+                plane.push(row);
             }
+        }
+        let ([forward, backward], lengths) = ([&*self.forward[1], &*self.backward[1]], self.shape.lengths());
+        let (given, first_ky) = (self.shape.cells()[2], self.shape.wave_numbers().start);
+        let multiply = Multiply::new(&self.green, h, lengths);
+        let scratch = || Lines::new(forward);
+        planes.into_par_iter().enumerate().for_each_init(scratch, |lines, (n, mut rows)| {
+            lines.across(&mut rows, given, given, |first, lines, scratch| {
+                forward.process_with_scratch(lines, scratch);
+                multiply.lines(lines, first, first_ky + n, lengths[2]);
+                backward.process_with_scratch(lines, scratch);
+            });
         });
     }
 
     /// Transforms back along x and rounds into the pool; a row of groups along x a task.
-    fn along_x_backward<T: Real>(&self, slots: &[u32], potential: &mut [T]) {
-        let Self { cells: [nx, ny, _], lengths, modes, x_backward, mesh, .. } = self;
+    fn along_x_backward<T: Real>(&self, slots: &[u32], blocks: &[Mode], potential: &mut [T]) {
+        let (x_backward, modes, [nx, ny, _]) = (&self.x_backward, self.shape.modes(), self.shape.cells());
+        let planes = self.shape.planes(self.shape.rank).len();
         let potential = SlotWriter::new(potential, GROUP_CELLS);
         let scratch = || (x_backward.make_input_vec(), x_backward.make_output_vec(), x_backward.make_scratch_vec());
         slots.par_chunks(nx / GROUP).enumerate().for_each_init(scratch, |(input, line, scratch), (bar, slots)| {
             let (group_y, group_z) = (bar % (ny / GROUP), bar / (ny / GROUP));
             for (k, j) in (0..GROUP).flat_map(|k| (0..GROUP).map(move |j| (k, j))) {
-                let row = (group_z * GROUP + k) * lengths[1] + group_y * GROUP + j;
-                input.copy_from_slice(&mesh[row * modes..][..*modes]);
+                let row = (group_y * planes + group_z * GROUP + k) * GROUP + j;
+                input.copy_from_slice(&blocks[row * modes..][..modes]);
                 // real by symmetry; the plan refuses the round-off that is left
                 input[0].im = 0.0;
                 input[modes - 1].im = 0.0;
                 x_backward.process_with_scratch(input, line, scratch).expect("lengths are the plan's");
-                for (part, &slot) in line[..*nx].chunks_exact(GROUP).zip(slots) {
+                for (part, &slot) in line[..nx].chunks_exact(GROUP).zip(slots) {
                     // SAFETY: the slots are distinct, and each belongs to one bar.
                     let group = unsafe { potential.slot(slot) };
                     for (to, &from) in group[(k * GROUP + j) * GROUP..][..GROUP].iter_mut().zip(part) {
@@ -202,6 +172,63 @@ impl Work {
                 }
             }
         });
+    }
+}
+
+/// Pairs of values as the modes that they are.
+fn modes_of(values: &mut [f64]) -> &mut [Mode] {
+    // SAFETY: a complex number is two values one after the other, aligned as one; the slice has half as many of them.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<Mode>(), values.len() / 2) }
+}
+
+/// Lines in hand, and scratch space for a plan.
+struct Lines {
+    length: usize,
+    lines: Vec<Mode>,
+    scratch: Vec<Mode>,
+}
+
+impl Lines {
+    fn new(plan: &dyn Fft<f64>) -> Self {
+        let length = plan.len();
+        Self {
+            length,
+            lines: vec![Mode::default(); COLUMNS * length],
+            scratch: vec![Mode::default(); plan.get_inplace_scratch_len()],
+        }
+    }
+
+    /// Transforms lines across rows, a few at a time: `transform` gets the place of their first in a row, the lines one
+    /// after the other, and scratch space. The first `given` rows are read, the rest of each line is zero; the first
+    /// `wanted` are written.
+    #[inline(always)]
+    fn across(
+        &mut self,
+        rows: &mut [&mut [Mode]],
+        given: usize,
+        wanted: usize,
+        mut transform: impl FnMut(usize, &mut [Mode], &mut [Mode]),
+    ) {
+        let Self { length, lines, scratch } = self;
+        let modes = rows[0].len();
+        for first in (0..modes).step_by(COLUMNS) {
+            let columns = COLUMNS.min(modes - first);
+            let lines = &mut lines[..columns * *length];
+            for line in lines.chunks_exact_mut(*length) {
+                line[given..].fill(Mode::default());
+            }
+            for (n, row) in rows[..given].iter().enumerate() {
+                for (c, &mode) in row[first..][..columns].iter().enumerate() {
+                    lines[c * *length + n] = mode;
+                }
+            }
+            transform(first, lines, scratch);
+            for (n, row) in rows[..wanted].iter_mut().enumerate() {
+                for (c, mode) in row[first..][..columns].iter_mut().enumerate() {
+                    *mode = lines[c * *length + n];
+                }
+            }
+        }
     }
 }
 
@@ -249,15 +276,4 @@ impl<'a> Multiply<'a> {
             }
         }
     }
-}
-
-/// Lines and scratch space for a plan of length `n`.
-fn line_scratch(plan: &dyn Fft<f64>, n: usize) -> (Vec<Mode>, Vec<Mode>) {
-    (vec![Mode::default(); COLUMNS * n], vec![Mode::default(); plan.get_inplace_scratch_len()])
-}
-
-/// The first of the groups that the row at (y, z) crosses, and its first cell in each of them.
-fn groups_of_row(cells: [usize; 3], y: usize, z: usize) -> (usize, usize) {
-    let groups = (z / GROUP * (cells[1] / GROUP) + y / GROUP) * (cells[0] / GROUP);
-    (groups, (z % GROUP * GROUP + y % GROUP) * GROUP)
 }

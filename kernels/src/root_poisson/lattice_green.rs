@@ -10,6 +10,7 @@
 
 use rayon::prelude::*;
 use std::f64::consts::PI;
+use std::ops::Range;
 
 /// Step in s. The error of the equal steps is of the order of e^(−π²/step) = 5·10⁻¹⁵.
 const STEP: f64 = 0.3;
@@ -94,22 +95,32 @@ fn transform(b: &[f64]) -> Vec<f64> {
 pub(super) struct LatticeGreen {
     /// Cells of the mesh before padding.
     cells: [usize; 3],
-    /// `[N_y + 1, N_z + 1, N_x + 1]`, kx fastest.
+    /// The |ky| that it is held for.
+    rows: Range<usize>,
+    /// `[rows, N_z + 1, N_x + 1]`, kx fastest.
     values: Vec<f64>,
 }
 
+/// |ky| of some wave numbers ky = 0 … 2N − 1 on a mesh of N cells along y.
+fn folded(cells: usize, ky: Range<usize>) -> Range<usize> {
+    let folded = |ky: usize| ky.min(2 * cells - ky);
+    let least = ky.clone().map(folded).min().unwrap_or(0);
+    least..ky.map(|ky| folded(ky) + 1).max().unwrap_or(0)
+}
+
 impl LatticeGreen {
-    /// For a mesh of so many cells along x, y, z.
-    pub(super) fn new(cells: [usize; 3]) -> Self {
+    /// For a mesh of so many cells along x, y, z, and wave numbers `ky` of the padded mesh.
+    pub(super) fn new(cells: [usize; 3], ky: Range<usize>) -> Self {
+        let rows = folded(cells[1], ky);
         let reach = cells.iter().map(|&n| (n * n) as f64).sum::<f64>().sqrt();
         let norm: f64 = cells.iter().map(|&n| 2.0 * n as f64).product();
         let nodes = nodes(reach);
         let factors: Vec<[Vec<f64>; 3]> =
             nodes.par_iter().map(|node| cells.map(|n| transform(&scaled_bessel(2.0 * node.t, n)))).collect();
         let [nx, _, nz] = cells;
-        let mut values = vec![0.0; cells.iter().map(|n| n + 1).product()];
+        let mut values = vec![0.0; rows.len() * (nz + 1) * (nx + 1)];
         values.par_chunks_mut(nx + 1).enumerate().for_each(|(n, row)| {
-            let (ky, kz) = (n / (nz + 1), n % (nz + 1));
+            let (ky, kz) = (rows.start + n / (nz + 1), n % (nz + 1));
             for (node, [x, y, z]) in nodes.iter().zip(&factors) {
                 let factor = -node.weight / norm * y[ky] * z[kz];
                 for (value, x) in row.iter_mut().zip(x) {
@@ -117,26 +128,33 @@ impl LatticeGreen {
                 }
             }
         });
-        Self { cells, values }
+        Self { cells, rows, values }
     }
 
-    /// The values at (ky, kz) of the padded mesh for kx = 0 … N_x.
+    /// The values at (ky, kz) of the padded mesh for kx = 0 … N_x; ky is one of those asked for.
     #[inline(always)]
     pub(super) fn row(&self, ky: usize, kz: usize) -> &[f64] {
         let [nx, ny, nz] = self.cells;
         let (ky, kz) = (ky.min(2 * ny - ky), kz.min(2 * nz - kz));
-        &self.values[(ky * (nz + 1) + kz) * (nx + 1)..][..nx + 1]
+        &self.values[((ky - self.rows.start) * (nz + 1) + kz) * (nx + 1)..][..nx + 1]
     }
 
-    /// `[N_y + 1, N_z + 1, N_x + 1]`, kx fastest.
+    /// The |ky| that it is held for.
+    #[cfg(feature = "cuda")]
+    pub(super) fn rows(&self) -> &Range<usize> {
+        &self.rows
+    }
+
+    /// `[rows, N_z + 1, N_x + 1]`, kx fastest.
     #[cfg(feature = "cuda")]
     pub(super) fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Bytes of the table for a mesh of so many cells.
-    pub(super) fn bytes_for(cells: [usize; 3]) -> usize {
-        cells.iter().map(|n| n + 1).product::<usize>() * size_of::<f64>()
+    /// Bytes of the table for a mesh of so many cells and these wave numbers.
+    pub(super) fn bytes_for(cells: [usize; 3], ky: Range<usize>) -> usize {
+        let [nx, ny, nz] = cells;
+        folded(ny, ky).len() * (nz + 1) * (nx + 1) * size_of::<f64>()
     }
 
     /// Bytes of the table.
@@ -189,6 +207,13 @@ mod tests {
             }
             let delta = if at == [0; 3] { 1.0 } else { 0.0 };
             assert!((sum - delta).abs() < 3e-14, "{at:?}: {sum:e}");
+        }
+    }
+
+    #[test]
+    fn wave_numbers_fold() {
+        for (ky, expected) in [(0..16, 0..9), (0..4, 0..4), (4..16, 1..9), (9..12, 5..8), (6..10, 6..9), (3..3, 0..0)] {
+            assert_eq!(folded(8, ky.clone()), expected, "{ky:?}");
         }
     }
 

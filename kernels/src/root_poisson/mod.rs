@@ -3,8 +3,11 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | the operation: shapes, dispatch |
-//! | `cpu.rs` | the transforms, a plane at a time |
+//! | `mod.rs` | the operation, by one rank that has the whole mesh |
+//! | `share.rs` | the same by many ranks, each of which has a part |
+//! | `shape.rs` | which rank holds what |
+//! | `transforms.rs` | the parts of a solve: shapes, dispatch |
+//! | `cpu.rs` | the transforms, a line at a time |
 //! | `cuda.rs`, `cufft.rs` | the same on a GPU, by a library that is opened at run time |
 //! | `lattice_green.rs` | the Green's function of an isolated source |
 
@@ -14,16 +17,21 @@ mod cuda;
 #[cfg(feature = "cuda")]
 pub(crate) mod cufft;
 mod lattice_green;
-#[cfg(all(test, feature = "cuda"))]
+mod shape;
+mod share;
+#[cfg(test)]
 mod tests;
+mod transforms;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::KernelError;
-use crate::layout::{GROUP, GROUP_CELLS};
 use crate::poisson_source::PoissonSource;
 use crate::real::Real;
 use crate::table::Table;
+use shape::Shape;
+pub use share::{RootShare, root_source};
+use transforms::Transforms;
 
 /// The library that transforms on a GPU, and its version: part of the class within which bits are the same.
 #[cfg(feature = "cuda")]
@@ -37,88 +45,61 @@ pub(crate) fn cuda_fft_name() -> String {
 /// Plans and work space for one root mesh. Owned by the caller.
 #[derive(Debug)]
 pub struct RootPoisson {
-    /// Groups along each axis.
-    groups: [usize; 3],
-    work: Work,
-}
-
-/// On the device that it was made for.
-#[derive(Debug)]
-enum Work {
-    Cpu(Box<cpu::Work>),
-    #[cfg(feature = "cuda")]
-    Cuda(Box<cuda::Work>),
+    transforms: Transforms,
+    /// The modes: what the only rank sends itself.
+    blocks: Buffer<f64>,
 }
 
 impl RootPoisson {
     /// Plans transforms for a periodic root level of `groups` groups along x, y, z.
     ///
     /// # Errors
-    /// [`KernelError::OutOfMemory`] on a GPU.
+    /// [`KernelError::OutOfMemory`].
     pub fn new(device: &Device, groups: [usize; 3]) -> Result<Self, KernelError> {
-        let cells = groups.map(|n| n * GROUP);
-        let work = match device {
-            Device::Cpu(_) => Work::Cpu(Box::new(cpu::Work::periodic(cells))),
-            #[cfg(feature = "cuda")]
-            Device::Cuda(device) => Work::Cuda(Box::new(cuda::Work::periodic(device, cells)?)),
-        };
-        Ok(Self { groups, work })
+        Self::of(device, Shape::whole(groups, false))
     }
 
     /// Plans transforms for an isolated root level: no mass outside, φ = 0 at infinity.
     ///
     /// The mesh is padded with as many empty cells along each axis, so that the periodic images of the transforms fall
     /// there, and the Green's function is that of the 7-point operator in empty space: inside, the discrete equation
-    /// holds to round-off, as it does on the refined levels. A root cell takes 40 bytes of work space (8 periodic); on a
-    /// GPU 72, and as much again while cuFFT transforms.
+    /// holds to round-off, as it does on the refined levels. A root cell takes 40 bytes of work space (8 periodic).
     ///
     /// # Errors
-    /// [`KernelError::OutOfMemory`] on a GPU.
+    /// [`KernelError::OutOfMemory`].
     pub fn isolated(device: &Device, groups: [usize; 3]) -> Result<Self, KernelError> {
-        let cells = groups.map(|n| n * GROUP);
-        let work = match device {
-            Device::Cpu(device) => Work::Cpu(Box::new(device.install(|| cpu::Work::isolated(cells)))),
-            #[cfg(feature = "cuda")]
-            Device::Cuda(device) => Work::Cuda(Box::new(cuda::Work::isolated(device, cells)?)),
-        };
-        Ok(Self { groups, work })
+        Self::of(device, Shape::whole(groups, true))
     }
 
-    /// Bytes that the transforms of so many groups need on a device: [`RootPoisson::bytes`], and on a GPU what cuFFT
-    /// takes, as much as the mesh.
+    fn of(device: &Device, shape: Shape) -> Result<Self, KernelError> {
+        let transforms = Transforms::new(device, shape)?;
+        let blocks = transforms.blocks(device, shape.sent_values())?;
+        Ok(Self { transforms, blocks })
+    }
+
+    /// Bytes that the transforms of so many groups need on a device: [`RootPoisson::bytes`], where cuFFT's own part is
+    /// an estimate.
     pub fn bytes_for(device: &Device, groups: [usize; 3], isolated: bool) -> usize {
-        let cells = groups.map(|n| n * GROUP);
-        match device {
-            Device::Cpu(_) => cpu::Work::bytes_for(cells, isolated),
-            #[cfg(feature = "cuda")]
-            Device::Cuda(_) => cuda::Work::bytes_for(cells, isolated),
-        }
+        let shape = Shape::whole(groups, isolated);
+        Transforms::bytes_for(device, shape) + shape.sent_values() * size_of::<f64>()
     }
 
     /// Bytes of work space.
     pub fn bytes(&self) -> usize {
-        match &self.work {
-            Work::Cpu(work) => work.bytes(),
-            #[cfg(feature = "cuda")]
-            Work::Cuda(work) => work.bytes(),
-        }
+        self.transforms.bytes() + self.blocks.len() * size_of::<f64>()
     }
 
-    /// Bytes that a solve takes on the device for itself: where the root is transformed on the host, its source and its
+    /// Bytes that a solve takes on the device for itself: where the root is transformed on the host, its source or its
     /// potential.
     pub fn working_bytes(&self) -> usize {
-        match &self.work {
-            Work::Cpu(_) => 0,
-            #[cfg(feature = "cuda")]
-            Work::Cuda(work) => work.working_bytes(),
-        }
+        self.transforms.working_bytes()
     }
 
     /// Solves ∇²φ = source on cells of width `h`. Periodic: of source − ⟨source⟩, with ⟨φ⟩ = 0.
     ///
     /// Computed in double precision, on the host by one-dimensional transforms of a fixed plan, each of one line: the
-    /// bits do not depend on the number of threads. In Fourier space φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)) if periodic;
-    /// else φ_k = h² G_k source_k on the padded mesh.
+    /// bits do not depend on the number of threads, nor of ranks ([`RootShare`]). In Fourier space
+    /// φ_k = −h² source_k / Σ_axes (2 − 2cos(2π k/N)) if periodic; else φ_k = h² G_k source_k on the padded mesh.
     ///
     /// - `slots`: slot of each root group, `[groups z, y, x]`.
     /// - `potential`: `[slots, 16, 16, 16]`; the root's slots are overwritten.
@@ -134,20 +115,9 @@ impl RootPoisson {
         h: f64,
         potential: &mut Buffer<T>,
     ) {
-        assert_eq!(slots.len(), self.groups.iter().product::<usize>(), "one slot for each root group");
-        let most = slots.iter().max().map_or(0, |&slot| slot as usize + 1);
-        assert!(source.slots() >= most && potential.len() >= most * GROUP_CELLS, "the pools have no slot {most}");
-        let mut sorted = slots.to_vec();
-        sorted.sort_unstable();
-        assert!(sorted.windows(2).all(|w| w[0] != w[1]), "a slot holds two root groups");
-        match (device, &mut self.work) {
-            (Device::Cpu(device), Work::Cpu(work)) => {
-                device.install(|| work.solve(slots, source, h, potential.host_mut()));
-            }
-            #[cfg(feature = "cuda")]
-            (Device::Cuda(_), Work::Cuda(work)) => work.solve(slots, source, h, potential),
-            #[cfg(feature = "cuda")]
-            _ => panic!("planned for another device"),
-        }
+        let Self { transforms, blocks } = self;
+        transforms.forward(device, slots, source, blocks);
+        transforms.solve_columns(device, blocks, h);
+        transforms.backward(device, slots, blocks, potential);
     }
 }
