@@ -1,10 +1,14 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
 use crate::book::{Book, Due};
+use crate::error::SimError;
+use crate::octree::Key;
+use crate::parallel::exchange::bytes_from_peers;
 use crate::state::State;
 use crate::step::{Direction, Physics};
 use comove_kernels::hydro_sweep::{SweepParameters, Swept, hydro_sweep};
-use comove_kernels::marks::groups_to_redo;
+use comove_kernels::layout::{DIRECTIONS, offset};
+use comove_kernels::marks::{MARK_ROWS, groups_to_redo};
 use comove_kernels::reading::Reading;
 use comove_kernels::{GroupReport, Real};
 
@@ -26,7 +30,7 @@ pub fn sweep_level<T: Real>(
     direction: Direction,
     coarse: Option<f64>,
     book: &mut Book,
-) {
+) -> Result<(), SimError> {
     let parameters = SweepParameters {
         dt_over_dx: T::of(dt / state.cell_width(level)),
         axes: direction.axes(physics.parameters.sweep_order),
@@ -34,10 +38,11 @@ pub fn sweep_level<T: Real>(
     };
     let Swept { marked, mut reports } = state.sweep(level, coarse, None, &parameters);
     book.settle(state);
-    if physics.parameters.first_order_redo && marked.wait() != [0] {
-        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait()));
+    if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
+        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait())?);
     }
     book.expect(level, Due::Sweep { reports, last: direction == Direction::Backward });
+    Ok(())
 }
 
 /// Redoes what a sweep with these reports has marked; the reports afterwards.
@@ -47,22 +52,47 @@ fn redo<T: Real>(
     coarse: Option<f64>,
     parameters: &SweepParameters<T>,
     mut reports: Vec<GroupReport>,
-) -> Vec<GroupReport> {
+) -> Result<Vec<GroupReport>, SimError> {
     for _ in 0..REDOS {
-        if reports.iter().all(|report| report.marked == 0) {
+        if !state.communicator.any(reports.iter().any(|report| report.marked > 0)) {
             break;
         }
+        let beside = state.share_marks(level, &reports)?;
         state.marks.accept();
-        let groups = groups_to_redo(&state.tables[level], &mut reports);
+        let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
         let redone = state.sweep(level, coarse, Some(&groups), parameters).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
         }
     }
-    reports
+    Ok(reports)
 }
 
 impl<T: Real> State<T> {
+    /// Sends other ranks the marks that a sweep of a level has found in what they have ghosts of, and takes theirs; the own
+    /// groups that see those.
+    fn share_marks(&mut self, level: usize, reports: &[GroupReport]) -> Result<Vec<usize>, SimError> {
+        let Some(links) = self.share.links.get(level) else { return Ok(Vec::new()) };
+        let reach = |&group: &u32| match &reports[group as usize] {
+            report if report.marked > 0 => report.marks_reach,
+            _ => 0,
+        };
+        let reaches: Vec<u32> = links.beside_groups.iter().map(reach).collect();
+        let rows = self.marks.found_of(&self.device, &links.beside.send);
+        let peers = &links.beside.peers;
+        let came = |unit: usize, message: &[u8]| bytes_from_peers(&self.communicator, peers, unit, message);
+        let reaches = came(size_of::<u32>(), bytemuck::cast_slice(&reaches));
+        let rows = came(MARK_ROWS * size_of::<u16>(), bytemuck::cast_slice(&rows));
+        self.marks.set_found(&self.device, &links.beside.receive, &bytemuck::pod_collect_to_vec::<u8, u16>(&rows));
+        let seen = |(&key, reach): (&Key, u32)| {
+            let tree = &self.tree;
+            let directions = (0..DIRECTIONS).filter(move |d| reach >> d & 1 == 1);
+            directions.filter_map(move |d| tree.neighbour(key, offset(d))).filter_map(|key| tree.find(key))
+        };
+        let reaches = bytemuck::pod_collect_to_vec::<u8, u32>(&reaches);
+        Ok(links.beside_keys.iter().zip(reaches).flat_map(seen).collect())
+    }
+
     /// Sweeps the groups of a level, or those of a redo, from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
     ///
     /// * `coarse`: as [`sweep_level`] takes it

@@ -9,7 +9,7 @@ use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
 use crate::octree::{Key, Octree, flux_planes::FluxTables};
 use crate::parallel::agree::agree;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::exchange::exchange_cells;
+use crate::parallel::exchange::{exchange_cells, exchange_slots};
 use crate::parallel::share::Share;
 use crate::parameters::RunParameters;
 use crate::records::Raised;
@@ -151,9 +151,7 @@ impl<T: Real> State<T> {
         let fitted = state.fit(&layout, groups);
         agree(&state.communicator, fitted)?;
         state.take(layout);
-        for level in 0..state.level_count() {
-            state.refresh(level)?;
-        }
+        state.refresh_all()?;
         Ok(state)
     }
 
@@ -196,6 +194,26 @@ impl<T: Real> State<T> {
     pub fn refresh(&mut self, level: usize) -> Result<(), SimError> {
         let Some(links) = self.share.links.get(level) else { return Ok(()) };
         exchange_cells(&self.communicator, &self.device, &links.cells, FIELDS, &mut self.fluid)?;
+        Ok(())
+    }
+
+    /// [`State::refresh`] of all levels.
+    ///
+    /// # Errors
+    /// As [`State::refresh`].
+    pub fn refresh_all(&mut self) -> Result<(), SimError> {
+        (0..self.level_count()).try_for_each(|level| self.refresh(level))
+    }
+
+    /// Sends the fluxes (of the last sweep, or with individual time steps summed) through faces of the next finer level to
+    /// the ranks that own the coarse groups.
+    ///
+    /// # Errors
+    /// As [`State::refresh`].
+    pub fn send_fluxes(&mut self, level: usize) -> Result<(), SimError> {
+        let fluxes = self.history.as_mut().map_or(&mut self.fluxes, |history| &mut history.register);
+        let links = &self.flux.links[level];
+        exchange_slots(&self.communicator, &self.device, links, FLUX_PLANE_VALUES, fluxes)?;
         Ok(())
     }
 
