@@ -53,7 +53,7 @@ fn redo<T: Real>(
             break;
         }
         state.marks.accept();
-        let groups = groups_to_redo(&state.tables[level], &mut reports);
+        let groups = groups_to_redo(&state.tables[level], &mut reports, []);
         let redone = state.sweep(level, coarse, Some(&groups), parameters).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
