@@ -9,6 +9,14 @@
 //!
 //! Which flux a face takes depends on the marks around it alone, so two groups that share a face compute the same bits
 //! and the redo conserves what the sweep conserves.
+//!
+//! Groups of other ranks are seen like any others: their marks are put into their slots here ([`Marks::set_found`]) before
+//! they are accepted, and [`groups_that_see`] tells which groups have to be swept again for them.
+
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(test)]
+mod tests;
 
 use crate::buffer::Buffer;
 #[cfg(feature = "cuda")]
@@ -17,7 +25,9 @@ use crate::device::Device;
 use crate::error::KernelError;
 use crate::layout::{DIRECTIONS, GROUP, HYDRO_BLOCK, HYDRO_GHOSTS, direction, offset};
 use crate::report::GroupReport;
+use crate::table::Table;
 use crate::tables::{LevelTables, NONE};
+use std::collections::HashMap;
 
 /// Rows of a group: a row's 16 marks are the bits of one `u16`, cell i bit i.
 pub const MARK_ROWS: usize = GROUP * GROUP;
@@ -76,6 +86,48 @@ impl Marks {
         self.known.copy_from(&self.found);
     }
 
+    /// What is found in these slots, on the host: `[slots, 16, 16]`.
+    ///
+    /// # Panics
+    /// If a slot lies beyond the pool.
+    pub fn found_of(&self, device: &Device, slots: &Table<u32>) -> Vec<u16> {
+        self.assert_holds(slots);
+        match device {
+            Device::Cpu(_) => {
+                let rows = |&slot: &u32| &self.found.host()[slot as usize * MARK_ROWS..][..MARK_ROWS];
+                slots.iter().flat_map(rows).copied().collect()
+            }
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => cuda::found_of(device, &self.found, slots),
+        }
+    }
+
+    /// Puts what other ranks have found into the slots of their groups here. No sweep of this rank touches these, so they
+    /// keep what was found in an earlier sweep until they are set again.
+    ///
+    /// * `rows`: `[slots, 16, 16]`, from [`Marks::found_of`]
+    ///
+    /// # Panics
+    /// If a slot lies beyond the pool, or rows and slots differ in number.
+    pub fn set_found(&mut self, device: &Device, slots: &Table<u32>, rows: &[u16]) {
+        self.assert_holds(slots);
+        assert_eq!(rows.len(), slots.len() * MARK_ROWS, "rows of marks for another number of slots");
+        match device {
+            Device::Cpu(_) => {
+                for (&slot, rows) in slots.iter().zip(rows.chunks_exact(MARK_ROWS)) {
+                    self.found.host_mut()[slot as usize * MARK_ROWS..][..MARK_ROWS].copy_from_slice(rows);
+                }
+            }
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => cuda::set_found(device, &self.found, slots, rows),
+        }
+    }
+
+    fn assert_holds(&self, slots: &[u32]) {
+        let last = slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+        assert!(last <= self.slots(), "marks of slot {} in a pool of {}", last - 1, self.slots());
+    }
+
     /// What is found, on the host.
     #[cfg(all(test, feature = "cuda"))]
     pub(crate) fn found(&self) -> Vec<u16> {
@@ -96,24 +148,52 @@ impl Marks {
 
 /// The groups whose sweep sees a new mark, theirs or a neighbour's, in order: those that a redo must sweep again. The
 /// reports then know of no new marks.
-pub fn groups_to_redo(tables: &LevelTables, reports: &mut [GroupReport]) -> Vec<u32> {
+///
+/// * `also`: groups of the level that see a mark of another rank ([`groups_that_see`])
+///
+/// # Panics
+/// If one of `also` is not in the level.
+pub fn groups_to_redo(
+    tables: &LevelTables,
+    reports: &mut [GroupReport],
+    also: impl IntoIterator<Item = usize>,
+) -> Vec<u32> {
     let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
-    let mut group_in = vec![0; slots];
+    let mut group_in = vec![None; slots];
     for (g, &slot) in tables.slots.iter().enumerate() {
-        group_in[slot as usize] = g;
+        group_in[slot as usize] = Some(g);
     }
     let mut wanted = vec![false; tables.len()];
+    for g in also {
+        wanted[g] = true;
+    }
     for (g, report) in reports.iter_mut().enumerate().filter(|(_, report)| report.marked > 0) {
         report.marked = 0;
         let reach = std::mem::take(&mut report.marks_reach);
         for d in (0..DIRECTIONS).filter(|d| reach >> d & 1 == 1) {
-            let slot = tables.row(g)[d];
-            if slot != NONE {
-                wanted[group_in[slot as usize]] = true;
+            // in a slot that is none of the level's lies a group of another rank, which redoes it
+            if let Some(&Some(other)) = group_in.get(tables.row(g)[d] as usize) {
+                wanted[other] = true;
             }
         }
     }
     (0..tables.len() as u32).filter(|&g| wanted[g as usize]).collect()
+}
+
+/// The groups of a level, in order, that see a mark of other ranks' groups, which lie in `slots` and have these rows,
+/// `[slots, 16, 16]`.
+///
+/// # Panics
+/// If rows and slots differ in number.
+pub fn groups_that_see(tables: &LevelTables, slots: &[u32], rows: &[u16]) -> Vec<usize> {
+    assert_eq!(rows.len(), slots.len() * MARK_ROWS, "rows of marks for another number of slots");
+    let reach_of: HashMap<u32, u32> = slots.iter().copied().zip(rows.chunks_exact(MARK_ROWS).map(reach)).collect();
+    let sees = |&g: &usize| {
+        let mut around = tables.row(g).iter().enumerate().filter_map(|(d, slot)| Some((d, reach_of.get(slot)?)));
+        // seen from the other group, this one lies in the opposite direction
+        around.any(|(d, reach)| reach >> (DIRECTIONS - 1 - d) & 1 == 1)
+    };
+    (0..tables.len()).filter(sees).collect()
 }
 
 /// The directions of the groups that see a mark of this group's rows, `[16, 16]`.

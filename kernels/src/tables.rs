@@ -117,8 +117,8 @@ impl LevelTables {
     /// Checks what the parallel writers rely on.
     ///
     /// # Panics
-    /// If shapes disagree, a slot appears twice, a row's centre is not the group itself, or leaves, children and what
-    /// lies beyond a patch's inner faces contradict each other.
+    /// If shapes disagree, a slot appears twice, a row's centre is not the group itself, a leaf is refined by a group, or
+    /// one that refines a patch is not what lies beyond a face of the patch beside it.
     pub fn check(&self) {
         let n = self.len();
         assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);
@@ -129,14 +129,15 @@ impl LevelTables {
         assert!(!twice, "a slot holds two groups");
         assert!((0..n).all(|g| self.row(g)[CENTRE] == self.slots[g]), "a row's centre is another group");
         (0..n).into_par_iter().for_each(|g| {
-            let children = self.children_of(g);
-            for o in 0..OCTANTS {
-                assert!((children[o] == NONE) == (self.leaves[g] >> o & 1 == 1), "patch {o} of group {g}: leaf or not");
-                let beyond = self.beyond_of(g, o);
+            for (o, &child) in self.children_of(g).iter().enumerate() {
+                let is_leaf = self.leaves[g] >> o & 1 == 1;
+                assert!(!is_leaf || child == NONE, "patch {o} of group {g} is a leaf and has a child");
                 for axis in 0..3 {
-                    // the face between this patch and its sibling along the axis
-                    let face = 2 * axis + usize::from(o >> axis & 1 == 0);
-                    assert_eq!(beyond[face], children[o ^ 1 << axis], "beyond face {face} of patch {o} of group {g}");
+                    // the face between this patch and its sibling along the axis, seen from there
+                    let (sibling, face) = (o ^ 1 << axis, 2 * axis + (o >> axis & 1));
+                    let known = is_leaf || child != NONE;
+                    let named = self.beyond_of(g, sibling)[face];
+                    assert!(!known || named == child, "beyond face {face} of patch {sibling} of group {g}");
                 }
             }
         });

@@ -103,15 +103,24 @@ impl Mesh {
 
     /// The tables of a level.
     pub(crate) fn tables(&self, level: usize) -> LevelTables {
+        self.tables_of(level, |_, _| true)
+    }
+
+    /// The tables of a rank that owns some of the groups, told by level and coordinate: all others are ghosts, in the
+    /// slots that they have anyway.
+    pub(crate) fn tables_of(&self, level: usize, owns: impl Fn(usize, [i32; 3]) -> bool) -> LevelTables {
         let (mut slots, mut neighbours, mut parents) = (Vec::new(), Vec::new(), Vec::new());
         let (mut octants, mut outsides, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
         let (mut refining, mut beyond) = (Vec::new(), Vec::new());
         let steps = || (0..DIRECTIONS as i32).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
-        for &c in &self.levels[level] {
+        for &c in self.levels[level].iter().filter(|&&c| owns(level, c)) {
             slots.push(self.slot(level, c, [0; 3]));
             neighbours.extend(steps().map(|step| self.slot(level, c, step)));
             let parent = c.map(|c| c / 2);
-            parents.extend(steps().map(|step| if level > 0 { self.slot(level - 1, parent, step) } else { NONE }));
+            // those on the octant's side: nobody may read more
+            let is_near = |step: [i32; 3]| (0..3).all(|a| step[a] == 0 || step[a] == 2 * (c[a] & 1) - 1);
+            let parent_at = |step| if level > 0 && is_near(step) { self.slot(level - 1, parent, step) } else { NONE };
+            parents.extend(steps().map(parent_at));
             octants.push((c[0] & 1 | (c[1] & 1) << 1 | (c[2] & 1) << 2) as u8);
             let outside = |a: usize, edge: i32| !self.periodic[a] && c[a] == edge;
             outsides.push((0..6).fold(0, |bits, b| {
@@ -122,7 +131,9 @@ impl Mesh {
             let finer = level + 1;
             let children: Vec<u32> = patches().map(|patch| self.slot(finer, patch, [0; 3])).collect();
             leaves.push((0..OCTANTS).fold(0, |mask, o| mask | u8::from(children[o] == NONE) << o));
-            refining.extend(children);
+            refining.extend(
+                children.iter().zip(patches()).map(|(&slot, patch)| if owns(finer, patch) { slot } else { NONE }),
+            );
             for patch in patches() {
                 beyond.extend((0..FACES).map(|face| {
                     let mut step = [0; 3];

@@ -3,8 +3,9 @@
 //! Operations on a GPU report when they are done. The book takes their promises, and reads them while the GPU works on the
 //! next sweep ([`Book::settle`]).
 
-use crate::diagnosis::Diagnosis;
 use crate::exact_sum::ExactSum;
+use crate::octree::Key;
+use crate::parallel::communicator::Communicator;
 use crate::parameters::TimeSteps;
 use crate::records::{CellPlace, DevicePart, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
@@ -13,7 +14,7 @@ use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::reading::{Moment, Reading};
 use comove_kernels::timestep::SignalSpeed;
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{Eos, GroupReport, Real};
+use comove_kernels::{GroupReport, Real};
 use serde::{Deserialize, Serialize};
 
 /// The strongest acceleration of a step's kicks relative to the cell width: it limits the next step.
@@ -59,10 +60,19 @@ enum Open {
     Time { part: DevicePart, from: Moment, to: Moment },
 }
 
+/// The first cell that something happened to: of the first operation, in the first of its groups in key order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct First {
+    operation: u64,
+    place: CellPlace,
+}
+
 /// What the operations of one step reported.
 #[derive(Debug, Default)]
 pub struct Book {
     open: Vec<Open>,
+    /// Operations that have been entered: all ranks enter the same.
+    operations: u64,
     gravity_work: ExactSum,
     entropy_energy: ExactSum,
     floor_energy: ExactSum,
@@ -72,17 +82,17 @@ pub struct Book {
     pub regridded: bool,
     redone: u64,
     redone_faces: u64,
-    first_redone: Option<CellPlace>,
+    first_redone: Option<First>,
     /// Leaf cells that sweeps advanced, sweep by sweep.
     swept: u64,
     floored: u64,
     floored_in_sweeps: u64,
-    first_floored: Option<CellPlace>,
+    first_floored: Option<First>,
     /// Of each level's last sweep: cells whose pressure came from the entropy scalar, and those whose energy alone gave
     /// none.
     cold: Vec<[u64; 2]>,
     invalid: u64,
-    first_invalid: Option<CellPlace>,
+    first_invalid: Option<First>,
     time_steps: TimeSteps,
     courant_number: f64,
     /// Steps of each level.
@@ -91,6 +101,8 @@ pub struct Book {
     pub cell_updates: u64,
     /// Of the step's kicks.
     pub acceleration: Option<Acceleration>,
+    /// The operation that found it.
+    accelerated: u64,
     /// Seconds by part.
     pub timing: Timing,
 }
@@ -131,6 +143,7 @@ impl Book {
     }
 
     fn enter<T: Real>(&mut self, state: &State<T>, level: usize, due: Due) {
+        self.operations += 1;
         match due {
             Due::Sweep { reports, last } => {
                 let reports = reports.wait();
@@ -177,7 +190,8 @@ impl Book {
                 *sum += u64::from(cells);
                 if cells > 0 && place.is_none() {
                     let cell = state.locate(level, group, first as usize);
-                    *place = Some(CellPlace { level: level as u8, cell });
+                    let place_of_cell = CellPlace { level: level as u8, cell };
+                    *place = Some(First { operation: self.operations, place: place_of_cell });
                 }
             }
         }
@@ -234,6 +248,7 @@ impl Book {
         if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
             let cell = state.locate(level, group, peak.cell as usize);
             self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: peak.acceleration });
+            self.accelerated = self.operations;
         }
     }
 
@@ -274,19 +289,67 @@ impl Book {
             negative_fraction: self.cold.iter().map(|[_, negative]| negative).sum::<u64>() as f64 / leaf_cells,
             redone_cells: self.redone,
             redone_faces: self.redone_faces,
-            first_redone: self.first_redone,
+            first_redone: self.first_redone.map(|first| first.place),
             retries,
             floored_cells: self.floored,
             floored_in_sweeps: self.floored_in_sweeps,
-            first_floored: self.first_floored,
+            first_floored: self.first_floored.map(|first| first.place),
             courant_number: self.courant_number,
         }
     }
 
-    /// The first cell that is not valid, else the first that was floored, with its neighbours.
-    pub fn diagnosis<T: Real>(&self, state: &State<T>, eos: &Eos<T>) -> Option<Diagnosis> {
-        let place = self.first_invalid.or(self.first_floored)?;
-        Some(Diagnosis::of(state, eos, place))
+    /// The first cell that is not valid, else the first that was floored.
+    pub fn first_bad(&self) -> Option<CellPlace> {
+        self.first_invalid.or(self.first_floored).map(|first| first.place)
+    }
+
+    /// Takes together what all ranks have booked, which is all settled: collective.
+    pub fn unite(&mut self, communicator: &Communicator) {
+        if communicator.size() == 1 {
+            return;
+        }
+        let exact = [&mut self.gravity_work, &mut self.entropy_energy, &mut self.floor_energy, &mut self.floor_mass];
+        ExactSum::unite(exact, communicator);
+        let cold = self.cold.iter_mut().flatten();
+        let counts = [&mut self.redone, &mut self.redone_faces, &mut self.swept, &mut self.floored];
+        let counts = counts.into_iter().chain([&mut self.floored_in_sweeps, &mut self.invalid, &mut self.cell_updates]);
+        let mut counts: Vec<&mut u64> = counts.chain(cold).collect();
+        let mut sums: Vec<u64> = counts.iter().map(|count| **count).collect();
+        communicator.sum(&mut sums);
+        counts.iter_mut().zip(sums).for_each(|(count, sum)| **count = sum);
+        self.courant_number = communicator.max(self.courant_number);
+
+        let firsts = [self.first_redone, self.first_floored, self.first_invalid];
+        // bits, as an acceleration may be infinite
+        let bits = |a: Acceleration| (a.time.to_bits(), a.level, a.cell, a.acceleration.to_bits());
+        let own = (firsts, self.acceleration.map(bits), self.accelerated);
+        let all = communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
+        type OfRank = ([Option<First>; 3], Option<(u64, u8, [usize; 3], u64)>, u64);
+        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
+        let all: Vec<OfRank> = all.iter().map(of_rank).collect();
+        let first = |n: usize| all.iter().filter_map(|rank| rank.0[n]).min_by_key(First::order);
+        [self.first_redone, self.first_floored, self.first_invalid] = [first(0), first(1), first(2)];
+        let strongest = |a: &&(Acceleration, u64), b: &&(Acceleration, u64)| {
+            let order = |(acceleration, operation): &(Acceleration, u64)| {
+                let place = CellPlace { level: acceleration.level, cell: acceleration.cell };
+                First { operation: *operation, place }.order()
+            };
+            a.0.time.total_cmp(&b.0.time).then_with(|| order(a).cmp(&order(b)))
+        };
+        let acceleration = |rank: &OfRank| {
+            let (time, level, cell, acceleration) = rank.1?;
+            let [time, acceleration] = [time, acceleration].map(f64::from_bits);
+            Some((Acceleration { time, level, cell, acceleration }, rank.2))
+        };
+        let accelerations: Vec<_> = all.iter().filter_map(acceleration).collect();
+        self.acceleration = accelerations.iter().min_by(strongest).map(|found| found.0);
+    }
+}
+
+impl First {
+    /// Of two, the one that comes first in a run of one rank is smaller.
+    fn order(&self) -> (u64, Key) {
+        (self.operation, self.place.group())
     }
 }
 
@@ -299,7 +362,7 @@ pub struct LeafSums {
     pub density: [f64; 2],
 }
 
-/// Sums over the leaves of all levels, the same bits in any order of groups.
+/// Sums over the leaves of all levels and ranks, the same bits in any order of groups: collective.
 pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
     leaf_sums_from(state, 0)
 }
@@ -320,6 +383,9 @@ pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
             density = [density[0].min(g.density_min), density[1].max(g.density_max)];
         }
     }
+    ExactSum::unite(exact.iter_mut(), &state.communicator);
+    let lowest = -state.communicator.max(-density[0]);
+    let density = [lowest, state.communicator.max(density[1])];
     let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);
     LeafSums { sums: Sums { mass, momentum: [x, y, z], kinetic, energy }, density }
 }

@@ -36,13 +36,31 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Looks at a cell of a state, or at the one over it if a regrid has removed it.
+    /// Looks at a cell of a state, or at the one over it if a regrid has removed it: collective, with the owner's eyes.
     pub fn of<T: Real>(state: &State<T>, eos: &Eos<T>, mut place: CellPlace) -> Self {
-        let group = |place: &CellPlace| Key::new(place.level, place.cell.map(|x| (x / GROUP) as u32));
-        while state.tree.find(group(&place)).is_none() {
+        let is_own = |place: &CellPlace| state.tree.find(place.group()).is_some();
+        while !state.communicator.any(is_own(&place)) {
             place = CellPlace { level: place.level - 1, cell: place.cell.map(|x| x / 2) };
         }
-        let key = group(&place);
+        let own = if is_own(&place) { Self::of_own(state, eos, place).words() } else { Vec::new() };
+        let all = state.communicator.gather_all(bytemuck::cast_slice(&own));
+        let words = all.into_iter().find(|words| !words.is_empty()).expect("some rank owns it");
+        Self::from_words(place, &bytemuck::pod_collect_to_vec(&words))
+    }
+
+    /// Numbers as bits: what is said here may be no number.
+    fn words(&self) -> Vec<u64> {
+        let gases = std::iter::once(Some(&self.gas)).chain(self.neighbours.iter().map(Option::as_ref));
+        gases.flat_map(|gas| gas.map_or([0; 8], CellGas::words)).collect()
+    }
+
+    fn from_words(place: CellPlace, words: &[u64]) -> Self {
+        let gas = |n: usize| CellGas::from_words(&words[8 * n..][..8]);
+        Self { place, gas: gas(0).expect("a cell"), neighbours: std::array::from_fn(|face| gas(face + 1)) }
+    }
+
+    fn of_own<T: Real>(state: &State<T>, eos: &Eos<T>, place: CellPlace) -> Self {
+        let key = place.group();
         let at = place.cell.map(|x| x % GROUP);
         let fluid = state.fluid.to_host();
         let neighbour = |face: usize| {
@@ -60,16 +78,35 @@ impl Diagnosis {
 
 /// The gas of cell `at` of a group, or of the cell over it on the finest level that has one.
 fn gas<T: Real>(state: &State<T>, fluid: &[T], eos: &Eos<T>, key: Key, at: [usize; 3]) -> CellGas {
-    let Some(group) = state.tree.find(key) else {
+    let Some(slot) = state.slot_of(key) else {
         let over: [usize; 3] = std::array::from_fn(|a| (key.coordinate[a] as usize * GROUP + at[a]) / 2);
         let parent = Key::new(key.level - 1, over.map(|x| (x / GROUP) as u32));
         return gas(state, fluid, eos, parent, over.map(|x| x % GROUP));
     };
-    let first = state.slots[usize::from(key.level)][group] as usize * GROUP_VALUES + cell(at[0], at[1], at[2]);
+    let first = slot as usize * GROUP_VALUES + cell(at[0], at[1], at[2]);
     let u: [T; FIELDS] = std::array::from_fn(|f| fluid[first + f * GROUP_CELLS]);
     let [density, x, y, z, energy, entropy] = u.map(Real::wide);
     let velocity = [x, y, z].map(|momentum| momentum / density);
     CellGas { density, velocity, pressure: pressure(&u, eos).wide(), energy, entropy }
+}
+
+impl CellGas {
+    fn words(&self) -> [u64; 8] {
+        let Self { density, velocity: [x, y, z], pressure, energy, entropy } = *self;
+        let [a, b, c, d, e, f, g] = [density, x, y, z, pressure, energy, entropy].map(f64::to_bits);
+        [1, a, b, c, d, e, f, g]
+    }
+
+    fn from_words(words: &[u64]) -> Option<Self> {
+        let number = |n: usize| f64::from_bits(words[n]);
+        (words[0] == 1).then(|| Self {
+            density: number(1),
+            velocity: [2, 3, 4].map(number),
+            pressure: number(5),
+            energy: number(6),
+            entropy: number(7),
+        })
+    }
 }
 
 impl Display for CellGas {

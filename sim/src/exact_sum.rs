@@ -1,5 +1,7 @@
 //! Sums whose bits do not depend on the order of their terms.
 
+use crate::parallel::communicator::Communicator;
+
 /// A sum in 128-bit fixed point with 2⁻⁶⁴ as its unit: terms up to 10¹⁸ add exactly after one rounding each, so any
 /// order of terms, threads or ranks gives the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +14,16 @@ impl ExactSum {
     /// unphysical cells name its cause.
     pub fn add(&mut self, term: f64) {
         self.0 = self.0.saturating_add((term * UNIT) as i128);
+    }
+
+    /// Takes together sums of all ranks: collective.
+    pub fn unite<'a>(sums: impl IntoIterator<Item = &'a mut Self>, communicator: &Communicator) {
+        if communicator.size() > 1 {
+            let mut sums: Vec<&mut Self> = sums.into_iter().collect();
+            let mut numbers: Vec<i128> = sums.iter().map(|sum| sum.0).collect();
+            communicator.sum_wide(&mut numbers);
+            sums.iter_mut().zip(numbers).for_each(|(sum, number)| sum.0 = number);
+        }
     }
 
     /// The sum, rounded to double precision.

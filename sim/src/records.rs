@@ -1,6 +1,8 @@
 //! What every step leaves in the records, one JSON line a step.
 
+use crate::octree::Key;
 use crate::steering::Steering;
+use comove_kernels::layout::GROUP;
 use serde::{Deserialize, Serialize};
 
 /// Which limit set a step.
@@ -45,6 +47,13 @@ pub struct CellPlace {
     pub level: u8,
     /// Cell on the level's lattice.
     pub cell: [usize; 3],
+}
+
+impl CellPlace {
+    /// The group that it is in.
+    pub fn group(&self) -> Key {
+        Key::new(self.level, self.cell.map(|c| (c / GROUP) as u32))
+    }
 }
 
 /// What `max_cells` did at the last regrid.

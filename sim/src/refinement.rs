@@ -10,6 +10,7 @@ use crate::book::{Book, leaf_sums_from};
 use crate::clock::Clock;
 use crate::error::SimError;
 use crate::octree::{Key, Octree, clip, nest_above};
+use crate::parallel::wanted::wanted_share;
 use crate::parameters::RunParameters;
 use crate::records::Raised;
 use crate::state::State;
@@ -48,7 +49,7 @@ pub fn regrid<T: Real>(
     let started = Instant::now();
     state.steps_since_regrid[level..].fill(0);
     let wanted = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
-    let changed = wanted.tree != state.tree;
+    let changed = state.communicator.any(wanted.tree != state.tree);
     if changed {
         let before = leaf_sums_from(state, level).sums.energy;
         state.adopt_tree(wanted.tree, &physics.eos)?;
@@ -79,9 +80,16 @@ pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, fro
         }
     };
     let mut masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level)).map(|level| flagged(level, 1.0)).collect();
-    let tree_of = |masks: &[Vec<u32>]| wanted_tree(&state.tree, masks, max_level, from);
+    let tree_of = |masks: &[Vec<u32>]| match state.share.is_alone() {
+        true => wanted_tree(&state.tree, masks, max_level, from),
+        false => wanted_share(&state.communicator, &state.share.owners, &state.tree, masks, max_level, from),
+    };
     let most = surroundings.parameters.max_cells.unwrap_or(u64::MAX);
-    let fits = |tree: &Octree| (tree.group_count() * GROUP_CELLS) as u64 <= most;
+    let fits = |tree: &Octree| {
+        let mut groups = [tree.group_count() as u64];
+        state.communicator.sum(&mut groups);
+        groups[0] * GROUP_CELLS as u64 <= most
+    };
 
     let all = tree_of(&masks);
     if fits(&all) || all.level_count() == from + 1 {

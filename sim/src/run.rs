@@ -2,9 +2,13 @@
 
 use crate::book::{Acceleration, Book, LeafSums, leaf_sums};
 use crate::clock::{Clock, Interval};
+use crate::diagnosis::Diagnosis;
 use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::octree::Key;
+use crate::octree::tree::{leaf_cells, volume_fractions};
+use crate::parallel::Ranks;
+use crate::parallel::scatter::{gather, scatter};
 use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
 use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
@@ -70,9 +74,22 @@ pub(crate) struct Run<T> {
 
 impl<T: Real> Run<T> {
     /// See [`crate::Simulation::start`].
-    pub(crate) fn start(device: Device, snapshot: &Snapshot, physics: Physics<T>) -> Result<Self, SimError> {
+    pub(crate) fn start(
+        device: Device,
+        ranks: Ranks,
+        snapshot: &Snapshot,
+        physics: Physics<T>,
+    ) -> Result<Self, SimError> {
         let header = snapshot.header.clone();
-        let mut state = State::from_host(device, &snapshot.state, snapshot.cell_width(0), &physics.parameters)?;
+        let (width, parameters) = (snapshot.cell_width(0), &physics.parameters);
+        let mut state = match ranks.communicator.size() {
+            1 => State::from_host(device, &snapshot.state, width, parameters)?,
+            _ => {
+                let faces = parameters.boundary.for_kernels(parameters.gamma);
+                let (own, layout) = scatter(&ranks.communicator, &snapshot.state, ranks.scattered, faces);
+                State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?
+            }
+        };
         let continues = header.role != Role::Initial;
         let restart = if continues { read_restart(&header)? } else { Restart::default() };
         for (now, &then) in state.steps_since_regrid.iter_mut().zip(&restart.steps_since_regrid) {
@@ -108,7 +125,7 @@ impl<T: Real> Run<T> {
                 Surroundings::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
             let wanted = refinement::wanted(&self.state, &surroundings, 0);
             self.state.raised = wanted.raised;
-            if wanted.tree == self.state.tree {
+            if !self.state.communicator.any(wanted.tree != self.state.tree) {
                 break;
             }
             self.state.adopt_tree(wanted.tree, &self.physics.eos)?;
@@ -132,6 +149,7 @@ impl<T: Real> Run<T> {
                     book.see_acceleration(&self.state, level, group, peak);
                 }
             }
+            book.unite(&self.state.communicator);
             self.restart.acceleration = book.acceleration;
         }
         Ok(())
@@ -146,11 +164,11 @@ impl<T: Real> Run<T> {
     }
 
     pub(crate) fn groups(&self) -> Vec<usize> {
-        (0..self.state.level_count()).map(|l| self.state.tree.level(l).len()).collect()
+        self.state.groups().to_vec()
     }
 
     fn cells(&self) -> u64 {
-        (self.state.tree.group_count() * GROUP_CELLS) as u64
+        (self.state.groups().iter().sum::<usize>() * GROUP_CELLS) as u64
     }
 
     /// The next unclipped step.
@@ -247,7 +265,7 @@ impl<T: Real> Run<T> {
             limit: choice.limit,
             gas_dt: Some(choice.gas_dt).filter(|dt| dt.is_finite()),
             groups: self.groups(),
-            volume_fractions: self.state.tree.volume_fractions(),
+            volume_fractions: volume_fractions(self.state.tree.root_groups(), self.state.groups()),
             cell_updates: book.cell_updates,
             cell_updates_per_second: book.cell_updates as f64 / started.elapsed().as_secs_f64(),
             sums: self.sums.sums,
@@ -269,7 +287,7 @@ impl<T: Real> Run<T> {
     }
 
     fn leaf_cells(&self) -> f64 {
-        self.state.tree.leaf_cells().iter().sum::<u64>() as f64
+        leaf_cells(self.state.groups()).iter().sum::<u64>() as f64
     }
 
     /// Advances the state, which is saved unless the recipe allows no retries, over an interval and sums its leaves. A
@@ -321,6 +339,7 @@ impl<T: Real> Run<T> {
             clock = piece.end;
         }
         book.settle(&self.state);
+        book.unite(&self.state.communicator);
         Ok(book)
     }
 
@@ -345,7 +364,7 @@ impl<T: Real> Run<T> {
                 format!("first-order fluxes around {redone} cells and the step taken in {} parts", 1 << (attempts - 1))
             }
         };
-        let cell = book.diagnosis(&self.state, &self.physics.eos).expect("a fault has a first cell");
+        let cell = Diagnosis::of(&self.state, &self.physics.eos, book.first_bad().expect("a fault has a first cell"));
         Err(SimError::Unphysical { step: self.step + 1, fault, tried, cell: Box::new(cell) })
     }
 
@@ -384,8 +403,8 @@ impl<T: Real> Run<T> {
         (self.sums.sums.mass - self.restart.initial.mass - self.restart.ledger.floor_mass) / self.restart.initial.mass
     }
 
-    /// See [`crate::Simulation::group_hashes`].
-    pub(crate) fn group_hashes(&self) -> Vec<(Key, u64)> {
+    /// The hashes of the own groups.
+    fn group_hashes(&self) -> Vec<(Key, u64)> {
         let mut groups = Vec::with_capacity(self.state.tree.group_count());
         for level in 0..self.state.level_count() {
             let mut hashes = vec![0; self.state.tables[level].len()];
@@ -395,12 +414,27 @@ impl<T: Real> Run<T> {
         groups
     }
 
+    /// See [`crate::Simulation::group_hashes`].
+    pub(crate) fn all_group_hashes(&self) -> Vec<(Key, u64)> {
+        let own = self.group_hashes();
+        if self.state.communicator.size() == 1 {
+            return own;
+        }
+        let all = self.state.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
+        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<(Key, u64)>>(bytes).expect("what was just written");
+        let mut groups: Vec<(Key, u64)> = all.iter().flat_map(of_rank).collect();
+        groups.sort_unstable();
+        groups
+    }
+
     /// Group hashes mixed with their keys and added, in any order.
     pub(crate) fn state_hash(&self) -> u64 {
-        self.group_hashes().into_iter().fold(0, |total: u64, (key, hash)| {
+        let mut total = [self.group_hashes().into_iter().fold(0, |total: u64, (key, hash)| {
             let key = key.morton() << 5 | u64::from(key.level);
             total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1))
-        })
+        })];
+        self.state.communicator.sum(&mut total);
+        total[0]
     }
 
     /// See [`crate::Simulation::checkpoint`].
@@ -445,7 +479,7 @@ impl<T: Real> Run<T> {
         self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
         self.restart.raised = self.state.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
-        Ok(Snapshot { header, state: self.state.to_host() })
+        Ok(Snapshot { header, state: gather(&self.state.communicator, self.state.to_host()) })
     }
 
     /// See [`crate::Simulation::summary`].

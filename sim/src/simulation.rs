@@ -2,6 +2,8 @@
 
 use crate::error::SimError;
 use crate::octree::Key;
+use crate::parallel::Ranks;
+use crate::parallel::agree::agree;
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
@@ -36,10 +38,26 @@ impl Simulation {
     /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::NoRoom`] where
     /// the memory does not suffice.
     pub fn start(device: Device, snapshot: &Snapshot, parameters: RunParameters) -> Result<Self, SimError> {
-        check(snapshot, &parameters)?;
+        Self::start_on(device, Ranks::alone(), snapshot, parameters)
+    }
+
+    /// The same by ranks that share the octree, each with a device of its own. From then on all of them call the same
+    /// methods in the same order: everything is collective. Snapshots come to be on the first of them.
+    ///
+    /// * `snapshot`: its header is the same on all ranks; its state counts on the first one, on others its box alone
+    ///
+    /// # Errors
+    /// As [`Simulation::start`], on all ranks.
+    pub fn start_on(
+        device: Device,
+        ranks: Ranks,
+        snapshot: &Snapshot,
+        parameters: RunParameters,
+    ) -> Result<Self, SimError> {
+        agree(&ranks.communicator, check(snapshot, &parameters))?;
         Ok(Self(match parameters.precision {
-            Precision::Single => Inner::Single(Box::new(Run::start(device, snapshot, physics(parameters))?)),
-            Precision::Double => Inner::Double(Box::new(Run::start(device, snapshot, physics(parameters))?)),
+            Precision::Single => Inner::Single(Box::new(Run::start(device, ranks, snapshot, physics(parameters))?)),
+            Precision::Double => Inner::Double(Box::new(Run::start(device, ranks, snapshot, physics(parameters))?)),
         }))
     }
 
@@ -107,7 +125,7 @@ impl Simulation {
 
     /// The hash of each group's fluid, in key order: equal groups have equal hashes.
     pub fn group_hashes(&self) -> Vec<(Key, u64)> {
-        each!(&self.0, run => run.group_hashes())
+        each!(&self.0, run => run.all_group_hashes())
     }
 
     /// The hash of all fields and keys as [`StepRecord::state_hash`] has it.

@@ -182,6 +182,14 @@ impl<T: Real> State<T> {
         std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis])
     }
 
+    /// The slot of a group that is own or has a ghost.
+    pub fn slot_of(&self, key: Key) -> Option<u32> {
+        let level = usize::from(key.level);
+        let ghosts = self.share.ghosts.get(level).map_or(&[][..], Vec::as_slice);
+        let ghost = || ghosts.binary_search_by_key(&key, |ghost| ghost.0).ok().map(|at| ghosts[at].1);
+        self.tree.find(key).map(|group| self.slots[level][group]).or_else(ghost)
+    }
+
     /// Groups of each level, of all ranks together.
     pub fn groups(&self) -> &[usize] {
         &self.share.groups

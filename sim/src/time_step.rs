@@ -2,16 +2,47 @@
 
 use crate::book::Acceleration;
 use crate::clock::Clock;
+use crate::octree::Key;
 use crate::records::StepLimit;
 use crate::state::State;
 use crate::step::Physics;
 use comove_kernels::Real;
+use comove_kernels::layout::GROUP;
 use comove_kernels::reading::Reading;
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
 
 /// The fastest signal of each group of a level.
 pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Reading<SignalSpeed> {
     signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos)
+}
+
+/// The fastest signal of each level and its cell on the level's lattice, the first in key order of equal ones: collective.
+fn fastest_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Option<(f64, [usize; 3])>> {
+    let of_level = |level: usize| {
+        let groups = signal_speeds(state, physics, level).wait();
+        let mut fastest = None;
+        for (group, signal) in groups.iter().enumerate() {
+            if signal.speed > fastest.map_or(0.0, |(speed, _)| speed) {
+                fastest = Some((signal.speed, state.locate(level, group, signal.cell as usize)));
+            }
+        }
+        fastest
+    };
+    let own: Vec<Option<(f64, [usize; 3])>> = (0..state.level_count()).map(of_level).collect();
+    if state.communicator.size() == 1 {
+        return own;
+    }
+    // bits, as infinity is a speed too
+    let own: Vec<_> = own.iter().map(|fastest| fastest.map(|(speed, cell)| (speed.to_bits(), cell))).collect();
+    let all = state.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
+    let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
+    let all: Vec<Vec<Option<(u64, [usize; 3])>>> = all.iter().map(of_rank).collect();
+    let of_level = |level: usize| {
+        let signals = all.iter().filter_map(|rank| rank[level]).map(|(speed, cell)| (f64::from_bits(speed), cell));
+        let group = |cell: [usize; 3]| Key::new(level as u8, cell.map(|c| (c / GROUP) as u32));
+        signals.min_by(|(a, at), (b, other)| b.total_cmp(a).then_with(|| group(*at).cmp(&group(*other))))
+    };
+    (0..own.len()).map(of_level).collect()
 }
 
 /// A choice of Δt.
@@ -46,22 +77,17 @@ pub fn choose<T: Real>(
             best = (dt, StepLimit::Acceleration { level: a.level, cell: a.cell, acceleration: a.acceleration });
         }
     }
-    for level in 0..state.level_count() {
+    for (level, fastest) in fastest_signals(state, physics).into_iter().enumerate() {
         let steps = parameters.time_steps.per_root_step(level);
-        let groups = signal_speeds(state, physics, level).wait();
-        for (group, fastest) in groups.iter().enumerate() {
-            let dt = steps * parameters.courant * state.cell_width(level) / fastest.speed;
-            if dt < best.0 {
-                let cell = state.locate(level, group, fastest.cell as usize);
-                best = (dt, StepLimit::Courant { level: level as u8, cell, speed: fastest.speed });
-            }
+        let dt = |speed: f64| steps * parameters.courant * state.cell_width(level) / speed;
+        if let Some((speed, cell)) = fastest.filter(|(speed, _)| dt(*speed) < best.0) {
+            best = (dt(speed), StepLimit::Courant { level: level as u8, cell, speed });
         }
         for (face, gas) in parameters.boundary.fixed() {
             let touches = state.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
             let speed = gas.signal_speed(parameters.gamma);
-            let dt = steps * parameters.courant * state.cell_width(level) / speed;
-            if touches && dt < best.0 {
-                best = (dt, StepLimit::Inflow { level: level as u8, speed });
+            if state.communicator.any(touches) && dt(speed) < best.0 {
+                best = (dt(speed), StepLimit::Inflow { level: level as u8, speed });
             }
         }
     }

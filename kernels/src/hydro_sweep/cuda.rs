@@ -197,7 +197,7 @@ mod tests {
         };
         let mut reports = sweep(None, &mut marks);
         marks.accept();
-        let redone = groups_to_redo(tables, &mut reports);
+        let redone = groups_to_redo(tables, &mut reports, []);
         for (&g, report) in redone.iter().zip(sweep(Some(&redone), &mut marks)) {
             reports[g as usize] = report;
         }

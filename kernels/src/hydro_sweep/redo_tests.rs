@@ -64,7 +64,7 @@ impl<T: Real> Sweep<T> {
                 return redos;
             }
             self.known.copy_from_slice(&self.found);
-            let groups = groups_to_redo(&self.tables, &mut self.reports);
+            let groups = groups_to_redo(&self.tables, &mut self.reports, []);
             self.run(Some(&groups));
         }
         unreachable!()
@@ -74,7 +74,7 @@ impl<T: Real> Sweep<T> {
     fn groups(&self) -> Vec<u32> {
         let seen = |&slot: &u32| reach(&self.known[slot as usize * MARK_ROWS..][..MARK_ROWS]);
         let report = |slot| GroupReport { marked: 1, marks_reach: seen(slot), ..Default::default() };
-        groups_to_redo(&self.tables, &mut self.tables.slots.iter().map(report).collect::<Vec<_>>())
+        groups_to_redo(&self.tables, &mut self.tables.slots.iter().map(report).collect::<Vec<_>>(), [])
     }
 
     /// Marks about one cell in `rarity`, and all at some edges and corners of the group.

@@ -24,3 +24,23 @@ pub use communicator::Communicator;
 #[cfg(feature = "mpi")]
 pub use mpi::World;
 pub use threads::ThreadRank;
+
+/// The ranks that share a run, as one of them sees it.
+pub struct Ranks {
+    /// Between them.
+    pub communicator: Communicator,
+    /// Owners at random, by this number: for tests.
+    pub scattered: Option<u64>,
+}
+
+impl Ranks {
+    /// One that has no others.
+    pub fn alone() -> Self {
+        Self::of(Communicator::alone())
+    }
+
+    /// That share the octree along Hilbert's curve.
+    pub fn of(communicator: Communicator) -> Self {
+        Self { communicator, scattered: None }
+    }
+}

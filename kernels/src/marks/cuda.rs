@@ -1,0 +1,26 @@
+//! Marks of single slots on a GPU: one block a slot.
+
+use super::MARK_ROWS;
+use crate::buffer::Buffer;
+use crate::cuda::array::Array;
+use crate::cuda::{CudaDevice, launch};
+use crate::table::Table;
+
+pub(super) fn found_of(device: &CudaDevice, found: &Buffer<u16>, slots: &Table<u32>) -> Vec<u16> {
+    let rows = Array::<u16>::room(device, slots.len() * MARK_ROWS).expect("room for marks to read");
+    // SAFETY: the parameters are the kernel's; the slots lie in the pool, checked by the caller, and have rows each.
+    unsafe {
+        launch!(device, f32, "read_found", slots.len(), MARK_ROWS as u32, 0;
+            found.pointer(), slots.on(device), rows.pointer());
+    }
+    rows.to_host()
+}
+
+pub(super) fn set_found(device: &CudaDevice, found: &Buffer<u16>, slots: &Table<u32>, rows: &[u16]) {
+    let rows = Array::of(device, rows).expect("room for marks to set");
+    // SAFETY: as above.
+    unsafe {
+        launch!(device, f32, "write_found", slots.len(), MARK_ROWS as u32, 0;
+            rows.pointer(), slots.on(device), found.pointer());
+    }
+}
