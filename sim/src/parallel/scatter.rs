@@ -17,7 +17,7 @@ pub const FIRST: usize = 0;
 ///
 /// * `host`: on other ranks only its box counts
 /// * `scattered`: owners at random, by this number, for tests
-pub fn scatter(
+pub(crate) fn scatter(
     communicator: &Communicator,
     host: &HostState,
     scattered: Option<u64>,
