@@ -23,14 +23,17 @@ pub(super) fn pack<T: Real>(fields: usize, pool: &[T], pieces: &[Piece], message
     });
 }
 
-pub(super) fn unpack<T: Real>(fields: usize, message: &[T], pieces: &[Piece], pool: &mut [T]) {
+/// * `of_slots`: pieces, those of a slot together
+pub(super) fn unpack<T: Real>(fields: usize, message: &[T], of_slots: &[&[&Piece]], pool: &mut [T]) {
     let pool = SlotWriter::new(pool, fields * GROUP_CELLS);
-    pieces.par_iter().for_each(|piece| {
-        // SAFETY: no slot is named twice, as the caller has checked.
-        let group = unsafe { pool.slot(piece.slot) };
-        let part = &message[fields * piece.at as usize..][..fields * piece.cell_count()];
-        for (row, from) in rows(fields, piece).zip(part.chunks_exact(row_cells(piece))) {
-            group[row].copy_from_slice(from);
+    of_slots.par_iter().for_each(|pieces| {
+        // SAFETY: each slot belongs to one run of pieces.
+        let group = unsafe { pool.slot(pieces[0].slot) };
+        for piece in *pieces {
+            let part = &message[fields * piece.at as usize..][..fields * piece.cell_count()];
+            for (row, from) in rows(fields, piece).zip(part.chunks_exact(row_cells(piece))) {
+                group[row].copy_from_slice(from);
+            }
         }
     });
 }

@@ -142,7 +142,8 @@ fn pieces_that_overlap_in_a_message_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "slot 1 is named twice")]
-fn a_slot_that_is_unpacked_twice_is_refused() {
-    attempt(true, vec![Piece::patch(1, 0, 0), Piece::patch(1, 1, 512)], 1024);
+#[should_panic(expected = "two pieces of slot 1 have cells in common")]
+fn cells_that_are_unpacked_twice_are_refused() {
+    let inside = Piece { slot: 1, first: [7; 3], cells: [2; 3], at: 1024 };
+    attempt(true, vec![Piece::patch(1, 1, 0), Piece::patch(1, 2, 512), inside], 1032);
 }
