@@ -50,7 +50,7 @@ fn same(one: &Outcome, other: &Outcome, what: &str) {
 
 fn deep(parameters: RunParameters) -> RunParameters {
     let refine = vec![Criterion::DensityAbove { thresholds: vec![1.5, 1.8, 2.1] }];
-    RunParameters { max_level: 3, refine, ..parameters }
+    RunParameters { max_level: 3, refine, mass_sheet: std::env::var("NOSHEET").is_err(), ..parameters }
 }
 
 fn of(time_steps: TimeSteps, precision: Precision, steps: u64) {
@@ -58,7 +58,8 @@ fn of(time_steps: TimeSteps, precision: Precision, steps: u64) {
     let initial = cosmological(2);
     let alone = run(&initial, 1, None, &parameters, steps);
     assert_eq!(alone.end.state.tree.level_count(), 4, "the test needs four levels: {:?}", alone.end.state.tree.groups());
-    for (ranks, scattered) in [(2, None), (3, None), (4, None), (3, Some(7))] {
+    let cases: Vec<(usize, Option<u64>)> = match std::env::var("CASE") { Ok(c) => serde_json::from_str(&c).unwrap(), _ => vec![(2, None), (3, None), (4, None), (3, Some(7))] };
+    for (ranks, scattered) in cases {
         let shared = run(&initial, ranks, scattered, &parameters, steps);
         same(&alone, &shared, &format!("{ranks} ranks, scattered {scattered:?}"));
     }
