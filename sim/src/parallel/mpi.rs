@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// MPI counts in 32 bits with sign: longer messages are sent in pieces of so many bytes.
 const PIECE: usize = 1 << 24;
-/// Numbers reduced by one call.
-const NUMBERS: usize = PIECE / 8;
+/// Words that are summed by one call.
+const WORDS: usize = PIECE / size_of::<u64>();
 /// The tag of messages that belong to an operation of all ranks; those of `communicate` are larger by one than asked for.
 const COLLECTIVE: i32 = 0;
 /// What a program exits with that panics.
@@ -118,11 +118,17 @@ impl World {
     }
 
     pub(super) fn sum(&self, words: &mut [u64]) {
-        self.reduce(words, SystemOperation::sum());
+        let own = words.to_vec();
+        for (own, words) in own.chunks(WORDS).zip(words.chunks_mut(WORDS)) {
+            self.world().all_reduce_into(own, words, SystemOperation::sum());
+        }
     }
 
-    pub(super) fn max(&self, words: &mut [u64]) {
-        self.reduce(words, SystemOperation::max());
+    /// With a sign: MPICH 4.0 compares words without one as if they had.
+    pub(super) fn max(&self, word: i64) -> i64 {
+        let mut largest = word;
+        self.world().all_reduce_into(&word, &mut largest, SystemOperation::max());
+        largest
     }
 
     pub(super) fn communicate<R>(
@@ -179,13 +185,6 @@ impl World {
             result
         });
         (received, result)
-    }
-
-    fn reduce(&self, words: &mut [u64], operation: SystemOperation) {
-        let own = words.to_vec();
-        for (own, words) in own.chunks(NUMBERS).zip(words.chunks_mut(NUMBERS)) {
-            self.world().all_reduce_into(own, words, operation);
-        }
     }
 
     fn world(&self) -> SimpleCommunicator {
