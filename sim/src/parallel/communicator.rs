@@ -50,11 +50,12 @@ impl Communicator {
     /// The processes that `mpiexec` or `srun` has started; a process that they have not started is one rank. At most once
     /// in a process, and from its main thread, which is also to drop it: that ends MPI, and waits for the others to do so.
     ///
-    /// # Panics
-    /// If the MPI library does not let threads communicate, or was started before.
+    /// # Errors
+    /// [`SimError::Mpi`](crate::SimError::Mpi) if it was started before, lets no threads communicate, or is another MPI
+    /// than that of `mpiexec`.
     #[cfg(feature = "mpi")]
-    pub fn world() -> Self {
-        Self::Mpi(super::mpi::World::new())
+    pub fn world() -> Result<Self, crate::SimError> {
+        Ok(Self::Mpi(super::mpi::World::new()?))
     }
 
     /// This rank's number, from 0.

@@ -1,5 +1,6 @@
 //! Ranks that are processes of MPI.
 
+use crate::error::SimError;
 use mpi::collective::SystemOperation;
 use mpi::datatype::PartitionMut;
 use mpi::environment::Universe;
@@ -35,14 +36,25 @@ impl Drop for World {
 }
 
 impl World {
-    pub(super) fn new() -> Self {
-        let (universe, threading) =
-            mpi::initialize_with_threading(Threading::Multiple).expect("MPI is started once in a process");
-        let enough = threading >= Threading::Serialized;
-        assert!(enough, "this MPI lets only a process's main thread communicate: MPI_THREAD_SERIALIZED is needed");
+    pub(super) fn new() -> Result<Self, SimError> {
+        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Multiple) else {
+            return Err(SimError::Mpi("this process has started it before".into()));
+        };
         let world = universe.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
-        Self { universe, rank, size }
+        if threading < Threading::Serialized {
+            return Err(SimError::Mpi("only main threads may communicate, MPI_THREAD_SERIALIZED is needed".into()));
+        }
+        // what mpiexec of Open MPI, or of MPICH and its kin, tells the processes that it starts
+        let told = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let told: Vec<usize> = told.filter_map(|size| size.parse().ok()).collect();
+        if let (Some(started), false) = (told.first(), told.contains(&size)) {
+            return Err(SimError::Mpi(format!(
+                "mpiexec has started {started} processes, this one sees {size}: the program was built with another MPI \
+                 than mpiexec's (after a change of MPI: cargo clean --release -p mpi-sys -p mpi)"
+            )));
+        }
+        Ok(Self { universe, rank, size })
     }
 
     pub(super) fn rank(&self) -> usize {
