@@ -7,8 +7,8 @@ use comove_sim::parallel::Communicator;
 #[path = "../src/parallel/checks.rs"]
 mod checks;
 
-fn main() {
-    let ranks = Communicator::world();
+fn main() -> Result<(), comove_sim::SimError> {
+    let ranks = Communicator::world()?;
     let last = ranks.rank() == ranks.size() - 1;
     match std::env::args().nth(1).as_deref() {
         None => checks::all(&ranks),
@@ -24,4 +24,5 @@ fn main() {
     if ranks.rank() == 0 {
         println!("{} ranks of MPI: checked", ranks.size());
     }
+    Ok(())
 }

@@ -65,6 +65,9 @@ pub enum SimError {
         /// What it said.
         message: String,
     },
+    /// What keeps processes from computing one run.
+    #[error("MPI: {0}")]
+    Mpi(String),
     /// A step that no rung of the robustness ladder could save.
     #[error("step {step}: {fault}, in spite of {tried}; the first is at {cell}")]
     Unphysical {

@@ -50,11 +50,12 @@ impl Communicator {
     /// The processes that `mpiexec` or `srun` has started; a process that they have not started is one rank. At most once
     /// in a process, and from its main thread, which is also to drop it: that ends MPI, and waits for the others to do so.
     ///
-    /// # Panics
-    /// If the MPI library does not let threads communicate, or was started before.
+    /// # Errors
+    /// [`SimError::Mpi`](crate::SimError::Mpi) if it was started before, lets no threads communicate, or is another MPI
+    /// than that of `mpiexec`.
     #[cfg(feature = "mpi")]
-    pub fn world() -> Self {
-        Self::Mpi(super::mpi::World::new())
+    pub fn world() -> Result<Self, crate::SimError> {
+        Ok(Self::Mpi(super::mpi::World::new()?))
     }
 
     /// This rank's number, from 0.
@@ -129,7 +130,7 @@ impl Communicator {
 
     /// Whether it is so on any rank.
     pub fn any(&self, so: bool) -> bool {
-        self.max_word(u64::from(so)) != 0
+        self.max_word(i64::from(so)) != 0
     }
 
     /// Messages to some ranks, for messages of known lengths from some, with `meanwhile` done while they are on their
@@ -166,12 +167,8 @@ impl Communicator {
         }
     }
 
-    fn max_word(&self, word: u64) -> u64 {
-        let mut words = [word];
-        if self.size() > 1 {
-            among!(self, ranks => ranks.max(&mut words));
-        }
-        words[0]
+    fn max_word(&self, word: i64) -> i64 {
+        if self.size() == 1 { word } else { among!(self, ranks => ranks.max(word)) }
     }
 
     fn check_is_rank(&self, rank: usize) {
@@ -185,18 +182,20 @@ impl fmt::Debug for Communicator {
     }
 }
 
-const NAN: u64 = 0x7ff8_0000_0000_0000;
-const SIGN: u64 = 1 << 63;
-
-/// A word that orders as the number does.
-fn place_of(number: f64) -> u64 {
-    let bits = if number.is_nan() { NAN } else { number.to_bits() };
-    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+/// A word that orders as the number does: of a negative one all bits but the sign's are turned.
+fn place_of(number: f64) -> i64 {
+    const NAN: i64 = 0x7ff8_0000_0000_0000;
+    let bits = number.to_bits() as i64;
+    if number.is_nan() { NAN } else { turned_if_negative(bits) }
 }
 
 /// The number of a word of [`place_of`].
-fn number_at(place: u64) -> f64 {
-    f64::from_bits(if place & SIGN == 0 { !place } else { place & !SIGN })
+fn number_at(place: i64) -> f64 {
+    f64::from_bits(turned_if_negative(place) as u64)
+}
+
+fn turned_if_negative(bits: i64) -> i64 {
+    if bits < 0 { bits ^ i64::MAX } else { bits }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Ranks that are processes of MPI.
 
+use crate::error::SimError;
 use mpi::collective::SystemOperation;
 use mpi::datatype::PartitionMut;
 use mpi::environment::Universe;
@@ -11,8 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// MPI counts in 32 bits with sign: longer messages are sent in pieces of so many bytes.
 const PIECE: usize = 1 << 24;
-/// Numbers reduced by one call.
-const NUMBERS: usize = PIECE / 8;
+/// Words that are summed by one call.
+const WORDS: usize = PIECE / size_of::<u64>();
 /// The tag of messages that belong to an operation of all ranks; those of `communicate` are larger by one than asked for.
 const COLLECTIVE: i32 = 0;
 /// What a program exits with that panics.
@@ -35,14 +36,25 @@ impl Drop for World {
 }
 
 impl World {
-    pub(super) fn new() -> Self {
-        let (universe, threading) =
-            mpi::initialize_with_threading(Threading::Multiple).expect("MPI is started once in a process");
-        let enough = threading >= Threading::Serialized;
-        assert!(enough, "this MPI lets only a process's main thread communicate: MPI_THREAD_SERIALIZED is needed");
+    pub(super) fn new() -> Result<Self, SimError> {
+        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Multiple) else {
+            return Err(SimError::Mpi("this process has started it before".into()));
+        };
         let world = universe.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
-        Self { universe, rank, size }
+        if threading < Threading::Serialized {
+            return Err(SimError::Mpi("only main threads may communicate, MPI_THREAD_SERIALIZED is needed".into()));
+        }
+        // what mpiexec of Open MPI, or of MPICH and its kin, tells the processes that it starts
+        let told = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let told: Vec<usize> = told.filter_map(|size| size.parse().ok()).collect();
+        if let (Some(started), false) = (told.first(), told.contains(&size)) {
+            return Err(SimError::Mpi(format!(
+                "mpiexec has started {started} processes, this one sees {size}: the program was built with another MPI \
+                 than mpiexec's (after a change of MPI: cargo clean --release -p mpi-sys -p mpi)"
+            )));
+        }
+        Ok(Self { universe, rank, size })
     }
 
     pub(super) fn rank(&self) -> usize {
@@ -118,11 +130,17 @@ impl World {
     }
 
     pub(super) fn sum(&self, words: &mut [u64]) {
-        self.reduce(words, SystemOperation::sum());
+        let own = words.to_vec();
+        for (own, words) in own.chunks(WORDS).zip(words.chunks_mut(WORDS)) {
+            self.world().all_reduce_into(own, words, SystemOperation::sum());
+        }
     }
 
-    pub(super) fn max(&self, words: &mut [u64]) {
-        self.reduce(words, SystemOperation::max());
+    /// With a sign: MPICH 4.0 compares words without one as if they had.
+    pub(super) fn max(&self, word: i64) -> i64 {
+        let mut largest = word;
+        self.world().all_reduce_into(&word, &mut largest, SystemOperation::max());
+        largest
     }
 
     pub(super) fn communicate<R>(
@@ -179,13 +197,6 @@ impl World {
             result
         });
         (received, result)
-    }
-
-    fn reduce(&self, words: &mut [u64], operation: SystemOperation) {
-        let own = words.to_vec();
-        for (own, words) in own.chunks(NUMBERS).zip(words.chunks_mut(NUMBERS)) {
-            self.world().all_reduce_into(own, words, operation);
-        }
     }
 
     fn world(&self) -> SimpleCommunicator {

@@ -1,5 +1,6 @@
 //! Ranks that are threads of this process, with a channel from each to each.
 
+use bytemuck::Pod;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -98,8 +99,10 @@ impl ThreadRank {
         self.reduce("sum", words, u64::wrapping_add);
     }
 
-    pub(super) fn max(&self, words: &mut [u64]) {
-        self.reduce("max", words, u64::max);
+    pub(super) fn max(&self, word: i64) -> i64 {
+        let mut largest = [word];
+        self.reduce("max", &mut largest, i64::max);
+        largest[0]
     }
 
     pub(super) fn communicate<R>(
@@ -122,13 +125,13 @@ impl ThreadRank {
         (receives.iter().map(from).collect(), result)
     }
 
-    fn reduce(&self, operation: &'static str, words: &mut [u64], combine: fn(u64, u64) -> u64) {
+    fn reduce<T: Pod>(&self, operation: &'static str, words: &mut [T], combine: fn(T, T) -> T) {
         let own = bytemuck::cast_slice(words).to_vec();
         let all = self.all_to_all(Purpose::Collective(operation), vec![own; self.size()]);
         for (peer, bytes) in all.iter().enumerate().filter(|&(peer, _)| peer != self.rank) {
-            let (rank, own, others) = (self.rank, words.len(), bytes.len() / size_of::<u64>());
+            let (rank, own, others) = (self.rank, words.len(), bytes.len() / size_of::<T>());
             assert!(own == others, "{operation} of {own} numbers at rank {rank}, of {others} at rank {peer}");
-            let others = bytes.chunks_exact(size_of::<u64>()).map(bytemuck::pod_read_unaligned::<u64>);
+            let others = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
             words.iter_mut().zip(others).for_each(|(word, other)| *word = combine(*word, other));
         }
     }
