@@ -34,7 +34,7 @@ pub(super) fn unpack<T: Real>(
     pieces: &Table<Piece>,
     pool: &Buffer<T>,
 ) {
-    // SAFETY: the parameters are the kernel's; the pieces lie in the message and in slots of their own, checked by the
+    // SAFETY: the parameters are the kernel's; the pieces lie in the message and apart in the pool, checked by the
     // caller.
     unsafe {
         launch!(device, T, "unpack_pieces", pieces.len() * fields, THREADS, 0;

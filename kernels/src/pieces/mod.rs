@@ -46,6 +46,12 @@ impl Piece {
     pub fn end(&self) -> usize {
         self.at as usize + self.cell_count()
     }
+
+    /// Whether it shares cells with another one of its slot.
+    fn overlaps(&self, other: &Self) -> bool {
+        let meet = |a: usize, b: &Self, c: &Self| b.first[a] < c.first[a] + c.cells[a];
+        (0..3).all(|a| meet(a, self, other) && meet(a, other, self))
+    }
 }
 
 /// Packs pieces of groups to a message: of each piece `[fields, k, j, i]`, i fastest, from value `at * fields` on.
@@ -74,11 +80,12 @@ pub fn pack<T: Real>(device: &Device, fields: usize, pool: &Buffer<T>, pieces: &
 /// Unpacks a message that [`pack`] has made: the inverse, with the slots of the groups here.
 ///
 /// * `message`: of each piece `[fields, k, j, i]`, i fastest, from value `at * fields` on
-/// * `pieces`: in any order, one of a slot at most
+/// * `pieces`: in any order, but those of a slot together; they do not overlap.
 /// * `pool`: `[slots, fields, 16, 16, 16]`; cells that belong to no piece stay as they are.
 ///
 /// # Panics
-/// If a piece is not part of a group of the pool or does not fit the message, or if a slot is named twice.
+/// If a piece is not part of a group of the pool or does not fit the message, if the pieces of a slot overlap, or if there
+/// are others between them.
 pub fn unpack<T: Real>(
     device: &Device,
     fields: usize,
@@ -88,14 +95,22 @@ pub fn unpack<T: Real>(
 ) {
     assert_fit(fields, pool, pieces, message);
     let mut named = vec![false; pool.len() / (fields * GROUP_CELLS)];
-    for Piece { slot, .. } in pieces {
-        assert!(!std::mem::replace(&mut named[*slot as usize], true), "slot {slot} is named twice");
+    for of_slot in by_slot(pieces) {
+        let slot = of_slot[0].slot;
+        assert!(!std::mem::replace(&mut named[slot as usize], true), "the pieces of slot {slot} are not together");
+        let apart = |(n, piece): (usize, &Piece)| of_slot[..n].iter().all(|other| !piece.overlaps(other));
+        assert!(of_slot.iter().enumerate().all(apart), "pieces of slot {slot} overlap");
     }
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::unpack(fields, message.host(), pieces, pool.host_mut())),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::unpack(device, fields, message, pieces, pool),
     }
+}
+
+/// Runs of pieces of one slot.
+fn by_slot(pieces: &[Piece]) -> impl Iterator<Item = &[Piece]> {
+    pieces.chunk_by(|a, b| a.slot == b.slot)
 }
 
 /// # Panics
