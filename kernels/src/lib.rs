@@ -54,6 +54,8 @@ pub mod point;
 pub mod poisson_source;
 pub mod potential_ghosts;
 pub mod prolong;
+#[cfg(test)]
+mod rank_tests;
 pub mod reading;
 pub mod real;
 pub mod reflux;

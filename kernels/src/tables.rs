@@ -12,6 +12,10 @@ pub const NONE: u32 = u32::MAX;
 
 /// The groups of one level and their surroundings. Derived data, rebuilt by `comove-sim` at a regrid.
 ///
+/// With several ranks these are the groups that a rank owns. Those around them may be ghosts, copies of other ranks'
+/// groups in slots of the same pools, and a patch may be refined by a group that another rank owns: it is no leaf then,
+/// and has no child here.
+///
 /// Where a direction leaves the domain through a boundary that is not periodic, its components across that boundary are
 /// dropped (the row names the group inside); [`LevelTables::outside`] tells that there is a boundary, and
 /// [`LevelTables::faces`] what lies beyond it.
@@ -21,7 +25,9 @@ pub struct LevelTables {
     pub slots: Table<u32>,
     /// Slots of the 27 groups around and including each group, [`NONE`] where there is none. `[groups, 27]`.
     pub neighbours: Table<u32>,
-    /// Slots of the 27 groups around each group's parent; all [`NONE`] on level 0. `[groups, 27]`.
+    /// Slots of the 27 groups around each group's parent; all [`NONE`] on level 0. Only the eight on the side of the
+    /// group's octant are read, along each axis the parent's own and the next one there: the others may be [`NONE`] too.
+    /// `[groups, 27]`.
     pub parents: Table<u32>,
     /// Which octant of its parent each group is.
     pub octants: Table<u8>,
@@ -31,11 +37,13 @@ pub struct LevelTables {
     pub faces: [FaceBoundary; FACES],
     /// Bit o: the patch at octant o is a leaf.
     pub leaves: Table<u8>,
-    /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves. `[groups, 8]`.
+    /// Slots of the groups that refine each group's eight patches, [`NONE`] for leaves and where another rank owns that
+    /// group. `[groups, 8]`.
     pub children: Table<u32>,
     /// Slots of the groups that refine the patches across each face (−x, +x, −y, …) of each of a group's patches,
-    /// inside the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. `[groups, 8,
-    /// 6]`.
+    /// inside the group or beside it; [`NONE`] where such a patch is a leaf or lies outside the domain. Only the
+    /// gradients of these groups are read ([`mod@crate::mass_sheet`]): of one that another rank owns this is a slot of
+    /// that pool alone, which may lie behind the last slot of the others. `[groups, 8, 6]`.
     pub beyond: Table<u32>,
     /// The groups of even and of odd [`Parity`], found when they are first asked for ([`LevelTables::half`]).
     pub halves: OnceLock<[Table<u32>; 2]>,
@@ -85,7 +93,8 @@ impl LevelTables {
         self.parents[g * DIRECTIONS..][..DIRECTIONS].try_into().expect("a row has 27 entries")
     }
 
-    /// The slots of group `g`'s children.
+    /// The slots of group `g`'s children, [`NONE`] also where another rank owns them: `leaves` tells which patches are
+    /// leaves.
     pub fn children_of(&self, g: usize) -> &[u32; OCTANTS] {
         self.children[g * OCTANTS..][..OCTANTS].try_into().expect("a group has eight patches")
     }

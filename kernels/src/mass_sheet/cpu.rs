@@ -13,9 +13,12 @@ pub(super) fn mass_sheet<T: Real>(tables: &LevelTables, h: f64, potential: &[T],
     (0..tables.len()).into_par_iter().for_each(|g| {
         // SAFETY: the slots of a level are distinct, and each is visited once.
         let own = unsafe { sheet.slot(tables.slots[g]) };
-        own.fill(T::zero());
-        for o in 0..OCTANTS {
-            let child = tables.children_of(g)[o];
+        for (o, &child) in tables.children_of(g).iter().enumerate() {
+            let is_leaf = tables.leaves[g] >> o & 1 == 1;
+            // what is refined elsewhere holds what came from there
+            if is_leaf || child != NONE {
+                clear(o, own);
+            }
             if child != NONE {
                 // SAFETY: a child has one parent and lies on another level, so no other task touches its slot.
                 restrict(unsafe { sheet.slot(child) }, o, own);
@@ -30,6 +33,14 @@ pub(super) fn mass_sheet<T: Real>(tables: &LevelTables, h: f64, potential: &[T],
             }
         }
     });
+}
+
+/// Fills a patch with zeros.
+fn clear<T: Real>(octant: usize, group: &mut [T]) {
+    let [x, y, z] = octant_origin(octant);
+    for (j, k) in (0..PATCH).flat_map(|k| (0..PATCH).map(move |j| (j, k))) {
+        group[cell(x, y + j, z + k)..][..PATCH].fill(T::zero());
+    }
 }
 
 /// Adds the mean of a finer group to the patch it refines.

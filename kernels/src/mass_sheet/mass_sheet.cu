@@ -22,6 +22,9 @@ __device__ void mass_sheet(const Level &level, double h, const T *potential, con
             const T *fine = sheet + size_t(child) * GROUP_CELLS + first;
             const auto row = [&](int dy, int dz) { return fine[cell(0, dy, dz)] + fine[cell(1, dy, dz)]; };
             value += eighth * ((row(0, 0) + row(1, 0)) + (row(0, 1) + row(1, 1)));
+        } else if (!(level.leaves[g] >> octant & 1)) {
+            // refined elsewhere: what came from there
+            value = sheet[size_t(slot) * GROUP_CELLS + cell(i, j, k)];
         }
         const uint32_t *beyond = level.beyond + (size_t(g) * OCTANTS + octant) * FACES;
 #pragma unroll

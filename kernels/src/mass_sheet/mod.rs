@@ -17,10 +17,17 @@ use crate::tables::LevelTables;
 ///
 /// Each cell just outside a face of a refined patch gets −(∂φ/∂n|coarse − ∂φ/∂n|fine)/h, n pointing away from the
 /// patch; all six faces of every refined patch count, also where two of them touch. Cells of refined patches get the
-/// mean of the finer level's right-hand side on top, so levels go from fine to coarse.
+/// mean of the finer level's right-hand side on top, so levels go from fine to coarse. Of a patch that a group of another
+/// rank refines, `sheet` must hold that mean already.
 ///
+/// A rank makes these means for others from tables of the parents of its groups, wherever they are owned, with `slots`,
+/// the `children` that it owns, `leaves` without any bit, and `beyond` all [`crate::tables::NONE`]; the other tables are
+/// not read then, nor are patches without such a child changed.
+///
+/// - `tables`: `slots`, `children`, `leaves` and `beyond` are read, and `neighbours` where `beyond` names a group.
 /// - `potential`: `[slots, 16, 16, 16]`.
-/// - `gradients`: `[slots, 6, 8, 8]` of the finer level, from [`crate::group_poisson::group_poisson`].
+/// - `gradients`: `[slots, 6, 8, 8]` of the finer level, from [`crate::group_poisson::group_poisson`]; there may be more
+///   slots than in the other pools, for groups of other ranks.
 /// - `sheet`: `[slots, 16, 16, 16]`; the level's slots are overwritten, the finer level's are read.
 /// - `h`: cell width of this level.
 ///

@@ -1,6 +1,6 @@
-//! Pieces on the host: parallel over pieces, row by row.
+//! Pieces on the host: parallel over pieces or slots, row by row.
 
-use super::Piece;
+use super::{Piece, by_slot};
 use crate::buffer::SlotWriter;
 use crate::layout::{GROUP_CELLS, cell};
 use crate::real::Real;
@@ -23,13 +23,12 @@ pub(super) fn pack<T: Real>(fields: usize, pool: &[T], pieces: &[Piece], message
     });
 }
 
-/// * `of_slots`: pieces, those of a slot together
-pub(super) fn unpack<T: Real>(fields: usize, message: &[T], of_slots: &[&[&Piece]], pool: &mut [T]) {
+pub(super) fn unpack<T: Real>(fields: usize, message: &[T], pieces: &[Piece], pool: &mut [T]) {
     let pool = SlotWriter::new(pool, fields * GROUP_CELLS);
-    of_slots.par_iter().for_each(|pieces| {
-        // SAFETY: each slot belongs to one run of pieces.
+    by_slot(pieces).collect::<Vec<_>>().into_par_iter().for_each(|pieces| {
+        // SAFETY: all pieces of a slot are in one run, as the caller has checked.
         let group = unsafe { pool.slot(pieces[0].slot) };
-        for piece in *pieces {
+        for piece in pieces {
             let part = &message[fields * piece.at as usize..][..fields * piece.cell_count()];
             for (row, from) in rows(fields, piece).zip(part.chunks_exact(row_cells(piece))) {
                 group[row].copy_from_slice(from);

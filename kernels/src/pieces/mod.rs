@@ -42,15 +42,15 @@ impl Piece {
         self.cells.iter().map(|&cells| usize::from(cells)).product()
     }
 
-    /// Whether both have a cell of one group in common.
-    fn overlaps(&self, other: &Self) -> bool {
-        let before = |a: &Self, b: &Self, axis: usize| a.first[axis] + a.cells[axis] <= b.first[axis];
-        self.slot == other.slot && (0..3).all(|axis| !before(self, other, axis) && !before(other, self, axis))
-    }
-
     /// Where the next piece of the message may begin, in cells.
     pub fn end(&self) -> usize {
         self.at as usize + self.cell_count()
+    }
+
+    /// Whether it shares cells with another one of its slot.
+    fn overlaps(&self, other: &Self) -> bool {
+        let meet = |a: usize, b: &Self, c: &Self| b.first[a] < c.first[a] + c.cells[a];
+        (0..3).all(|a| meet(a, self, other) && meet(a, other, self))
     }
 }
 
@@ -80,11 +80,12 @@ pub fn pack<T: Real>(device: &Device, fields: usize, pool: &Buffer<T>, pieces: &
 /// Unpacks a message that [`pack`] has made: the inverse, with the slots of the groups here.
 ///
 /// * `message`: of each piece `[fields, k, j, i]`, i fastest, from value `at * fields` on
-/// * `pieces`: in any order; those of one slot have no cell in common.
+/// * `pieces`: in any order, but those of a slot together; they do not overlap.
 /// * `pool`: `[slots, fields, 16, 16, 16]`; cells that belong to no piece stay as they are.
 ///
 /// # Panics
-/// If a piece is not part of a group of the pool or does not fit the message, or if two have a cell in common.
+/// If a piece is not part of a group of the pool or does not fit the message, if the pieces of a slot overlap, or if there
+/// are others between them.
 pub fn unpack<T: Real>(
     device: &Device,
     fields: usize,
@@ -93,20 +94,23 @@ pub fn unpack<T: Real>(
     pool: &mut Buffer<T>,
 ) {
     assert_fit(fields, pool, pieces, message);
-    let mut by_slot: Vec<&Piece> = pieces.iter().collect();
-    by_slot.sort_unstable_by_key(|piece| piece.slot);
-    let of_slots: Vec<&[&Piece]> = by_slot.chunk_by(|a, b| a.slot == b.slot).collect();
-    for of_slot in &of_slots {
-        for (n, piece) in of_slot.iter().enumerate() {
-            let overlaps = of_slot[..n].iter().any(|other| piece.overlaps(other));
-            assert!(!overlaps, "two pieces of slot {} have cells in common", piece.slot);
-        }
+    let mut named = vec![false; pool.len() / (fields * GROUP_CELLS)];
+    for of_slot in by_slot(pieces) {
+        let slot = of_slot[0].slot;
+        assert!(!std::mem::replace(&mut named[slot as usize], true), "the pieces of slot {slot} are not together");
+        let apart = |(n, piece): (usize, &Piece)| of_slot[..n].iter().all(|other| !piece.overlaps(other));
+        assert!(of_slot.iter().enumerate().all(apart), "pieces of slot {slot} overlap");
     }
     match device {
-        Device::Cpu(cpu) => cpu.install(|| cpu::unpack(fields, message.host(), &of_slots, pool.host_mut())),
+        Device::Cpu(cpu) => cpu.install(|| cpu::unpack(fields, message.host(), pieces, pool.host_mut())),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::unpack(device, fields, message, pieces, pool),
     }
+}
+
+/// Runs of pieces of one slot.
+fn by_slot(pieces: &[Piece]) -> impl Iterator<Item = &[Piece]> {
+    pieces.chunk_by(|a, b| a.slot == b.slot)
 }
 
 /// # Panics

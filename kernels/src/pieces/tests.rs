@@ -11,6 +11,8 @@ fn shapes() -> (Vec<Piece>, usize) {
     let mut pieces = vec![
         Piece::whole(3, 0),
         Piece::patch(0, 5, 0),
+        Piece::patch(0, 1, 0),
+        Piece::patch(0, 7, 0),
         Piece { slot: 8, first: [13, 0, 0], cells: [3, 16, 16], at: 0 },
         Piece { slot: 1, first: [0, 0, 0], cells: [16, 3, 16], at: 0 },
         Piece { slot: 7, first: [0, 0, 12], cells: [16, 16, 4], at: 0 },
@@ -142,8 +144,20 @@ fn pieces_that_overlap_in_a_message_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "two pieces of slot 1 have cells in common")]
+#[should_panic(expected = "pieces of slot 1 overlap")]
 fn cells_that_are_unpacked_twice_are_refused() {
-    let inside = Piece { slot: 1, first: [7; 3], cells: [2; 3], at: 1024 };
-    attempt(true, vec![Piece::patch(1, 1, 0), Piece::patch(1, 2, 512), inside], 1032);
+    let first = Piece { slot: 1, first: [5, 7, 7], cells: [4, 1, 1], at: 512 };
+    attempt(true, vec![first, Piece::patch(1, 1, 0)], 1024);
+}
+
+#[test]
+#[should_panic(expected = "the pieces of slot 1 are not together")]
+fn pieces_of_a_slot_with_others_between_are_refused() {
+    attempt(true, vec![Piece::patch(1, 0, 0), Piece::patch(0, 0, 512), Piece::patch(1, 1, 512)], 1024);
+}
+
+#[test]
+fn neighbouring_pieces_do_not_overlap() {
+    let first = Piece { slot: 1, first: [4, 7, 7], cells: [4, 1, 1], at: 512 };
+    attempt(true, vec![first, Piece::patch(1, 1, 0)], 1024);
 }

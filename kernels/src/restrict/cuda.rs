@@ -6,13 +6,13 @@ use crate::cuda::{CudaDevice, launch};
 use crate::layout::OCTANTS;
 use crate::point::eos::Eos;
 use crate::real::Real;
-use crate::tables::LevelTables;
+use crate::tables::{LevelTables, NONE};
 
 /// Threads of a block: half of a patch's cells.
 const THREADS: u32 = 256;
 
 pub(super) fn restrict<T: Real>(device: &CudaDevice, coarse: &LevelTables, fluid: &Buffer<T>, eos: &Eos<T>) {
-    if coarse.leaves.iter().all(|&leaves| leaves == u8::MAX) {
+    if coarse.children.iter().all(|&child| child == NONE) {
         return;
     }
     // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, each patch has a child of its own.

@@ -15,8 +15,11 @@ use crate::real::Real;
 use crate::tables::LevelTables;
 
 /// Replaces the refined patches of the level of `coarse` by the means of their children, and raises what is below a
-/// floor. The motion that is lost in the mean stays in the energy and looks like heat; the next sweep tells.
+/// floor. The motion that is lost in the mean stays in the energy and looks like heat; the next sweep tells. Patches that
+/// a group of another rank refines stay as they are.
 ///
+/// * `coarse`: only `slots` and `children` are read, and any others may be empty. The groups may be ghosts: a rank makes
+///   the means of its groups for their parents' owners in this way.
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; children are read, `coarse` groups written.
 ///
 /// # Panics
