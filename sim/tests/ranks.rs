@@ -50,7 +50,7 @@ fn same(one: &Outcome, other: &Outcome, what: &str) {
 
 fn deep(parameters: RunParameters) -> RunParameters {
     let refine = vec![Criterion::DensityAbove { thresholds: vec![1.5, 1.8, 2.1] }];
-    RunParameters { max_level: 3, refine, mass_sheet: std::env::var("NOSHEET").is_err(), ..parameters }
+    RunParameters { max_level: 3, refine, ..parameters }
 }
 
 fn of(time_steps: TimeSteps, precision: Precision, steps: u64) {

@@ -272,7 +272,10 @@ fn cell_links(
         let count = |((rank, _), b): &(Concern, CellBox)| (*rank, (0..3).map(|a| b.end[a] - b.first[a]).product());
         list.iter().map(count).collect::<Vec<(u32, usize)>>()
     };
-    CellLinks { send: pieces(send).into(), receive: pieces(receive).into(), peers: peers(&units(send), &units(receive)) }
+    let mut into_ghosts = pieces(receive);
+    // as unpacking wants them; where they lie in the message says each of them
+    into_ghosts.sort_by_key(|piece| piece.slot);
+    CellLinks { send: pieces(send).into(), receive: into_ghosts.into(), peers: peers(&units(send), &units(receive)) }
 }
 
 /// The same for lists of ranks and slots that both sides have in one order.
