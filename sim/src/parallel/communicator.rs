@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// Every method but [`rank`](Self::rank), [`size`](Self::size) and [`abort`](Self::abort) is an operation of all ranks:
 /// each calls the same ones in the same order, from one thread at a time, and none goes on before it has what it is
-/// promised. Lengths are in bytes. With one rank nothing is sent or copied.
+/// promised. Lengths are in bytes. With one rank nothing is sent.
 ///
 /// A rank that cannot go on while others might must not just return: threads that wait for a rank that is gone panic and
 /// name it, but processes of MPI would wait for ever, unless it [aborts](Self::abort) or panics.
@@ -139,6 +139,9 @@ impl Communicator {
     /// Messages of one tag (below [`Self::TAGS`]) from one rank to another are received in the order in which they were
     /// sent, so what one sends the other has to receive. `meanwhile` may do any operation: with `communicate` in it, under
     /// another tag, several are on their way at once. This rank sends nothing to itself.
+    ///
+    /// MPI moves long messages (of more than some 10 kB) only while it is called: where nothing of `meanwhile` does, these
+    /// take their time after it.
     pub fn communicate<R>(
         &self,
         tag: u32,
