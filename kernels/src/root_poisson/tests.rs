@@ -138,7 +138,7 @@ fn bits_do_not_depend_on_the_number_of_ranks() {
     shares_have_the_bits_of_the_whole::<f64>(&device, &mut noise, &[[1, 3, 2], [2, 5, 4]], &ranks);
 }
 
-/// Meshes of some layers and bands a rank; one whose work space holds a part of them.
+/// Meshes of which the work space holds all layers and bands of a rank, or some, or one.
 #[test]
 fn nor_do_those_of_a_gpu() {
     with_gpu(|gpu| {
