@@ -1,4 +1,5 @@
-// libcufft.so.12 for the emulated GPU: sums over all pairs of values and modes along each axis.
+// libcufft.so.12 for the emulated GPU: sums over all pairs of values and modes along each axis. Plans of one axis from
+// complex to complex numbers, and of two between real and complex ones, in place.
 #include <cmath>
 #include <complex>
 #include <cstddef>
@@ -10,19 +11,30 @@ namespace {
 
 using Mode = std::complex<double>;
 
-/// Lengths along z, y, x.
-struct Plan {
-    size_t nz, ny, nx;
+constexpr int Z2Z = 0x69, D2Z = 0x6a, Z2D = 0x6c;
+constexpr int INVALID_PLAN = 1, INVALID_VALUE = 4;
 
-    size_t modes() const { return nx / 2 + 1; } // in a row
+/// How the arrays of a batch lie: values in a row as stored, from one of a line to the next, from one array to the next.
+struct Stored {
+    size_t row, step, distance;
+};
+
+/// `count` arrays of ny rows of nx values; ny is 1 for a plan of one axis.
+struct Plan {
+    int kind;
+    size_t ny, nx;
+    Stored values, modes; // both the same from complex to complex numbers
+    size_t count;
 };
 
 std::mutex lock;
 std::map<int, Plan> plans;
 
-Plan plan_of(int handle) {
+/// The plan of this handle if it is of that kind.
+const Plan *plan_of(int handle, int kind) {
     const std::lock_guard held(lock);
-    return plans.at(handle);
+    const auto found = plans.find(handle);
+    return found != plans.end() && found->second.kind == kind ? &found->second : nullptr;
 }
 
 /// One line of n values, `step` apart, in place.
@@ -39,12 +51,9 @@ void transform(Mode *line, size_t n, size_t step, double sign) {
     }
 }
 
-/// Along y and z, of rows of modes.
+/// Lines across the rows of modes of one array.
 void transform_columns(const Plan &plan, Mode *modes, double sign) {
-    const size_t row = plan.modes(), plane = row * plan.ny;
-    for (size_t z = 0; z < plan.nz; z++)
-        for (size_t x = 0; x < row; x++) transform(modes + z * plane + x, plan.ny, row, sign);
-    for (size_t at = 0; at < plane; at++) transform(modes + at, plan.nz, plane, sign);
+    for (size_t x = 0; x <= plan.nx / 2; x++) transform(modes + x, plan.ny, plan.modes.row, sign);
 }
 
 } // namespace
@@ -52,39 +61,71 @@ void transform_columns(const Plan &plan, Mode *modes, double sign) {
 extern "C" {
 
 int cufftGetVersion(int *version) { return *version = 12000, 0; }
-int cufftPlan3d(int *handle, int nz, int ny, int nx, int) {
+int cufftCreate(int *handle) {
     static int last = 0;
     const std::lock_guard held(lock);
-    plans[*handle = ++last] = {size_t(nz), size_t(ny), size_t(nx)};
+    plans[*handle = ++last] = {};
     return 0;
 }
+int cufftMakePlanMany(int handle, int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride,
+                      int odist, int type, int batch, size_t *bytes) {
+    const std::lock_guard held(lock);
+    if (plans.find(handle) == plans.end()) return INVALID_PLAN;
+    const Stored from = {size_t(inembed[rank - 1]), size_t(istride), size_t(idist)};
+    const Stored to = {size_t(onembed[rank - 1]), size_t(ostride), size_t(odist)};
+    const bool is_known = rank == 1 ? type == Z2Z : rank == 2 && istride == 1 && ostride == 1 && type != Z2Z;
+    if (!is_known) return INVALID_VALUE;
+    const size_t ny = rank == 1 ? 1 : n[0];
+    plans[handle] = {type, ny, size_t(n[rank - 1]), type == Z2D ? to : from, type == Z2D ? from : to, size_t(batch)};
+    *bytes = 0;
+    return 0;
+}
+int cufftSetAutoAllocation(int, int) { return 0; }
+int cufftSetWorkArea(int, void *) { return 0; }
 int cufftSetStream(int, void *) { return 0; }
 int cufftDestroy(int handle) {
     const std::lock_guard held(lock);
-    return plans.erase(handle) ? 0 : 1;
+    return plans.erase(handle) ? 0 : INVALID_PLAN;
 }
-int cufftExecD2Z(int handle, double *values, Mode *modes) {
-    const Plan plan = plan_of(handle);
-    std::vector<Mode> line(plan.nx);
-    for (size_t row = 0; row < plan.ny * plan.nz; row++) {
-        // rows of values are as long as those of modes, which may lie in the same place
-        const double *from = values + 2 * plan.modes() * row;
-        for (size_t x = 0; x < plan.nx; x++) line[x] = from[x];
-        transform(line.data(), plan.nx, 1, -1.0);
-        for (size_t k = 0; k < plan.modes(); k++) modes[plan.modes() * row + k] = line[k];
-    }
-    transform_columns(plan, modes, -1.0);
+int cufftExecZ2Z(int handle, Mode *from, Mode *to, int direction) {
+    const Plan *plan = plan_of(handle, Z2Z);
+    if (!plan || from != to) return INVALID_VALUE;
+    for (size_t n = 0; n < plan->count; n++)
+        transform(to + n * plan->modes.distance, plan->nx, plan->modes.step, direction);
     return 0;
 }
-int cufftExecZ2D(int handle, Mode *modes, double *values) {
-    const Plan plan = plan_of(handle);
-    transform_columns(plan, modes, 1.0);
-    std::vector<Mode> line(plan.nx);
-    for (size_t row = 0; row < plan.ny * plan.nz; row++) {
-        const Mode *from = modes + plan.modes() * row;
-        for (size_t k = 0; k < plan.nx; k++) line[k] = k < plan.modes() ? from[k] : std::conj(from[plan.nx - k]);
-        transform(line.data(), plan.nx, 1, 1.0);
-        for (size_t x = 0; x < plan.nx; x++) values[2 * plan.modes() * row + x] = line[x].real();
+int cufftExecD2Z(int handle, double *from, Mode *to) {
+    const Plan *plan = plan_of(handle, D2Z);
+    if (!plan) return INVALID_VALUE;
+    std::vector<Mode> line(plan->nx);
+    for (size_t n = 0; n < plan->count; n++) {
+        Mode *modes = to + n * plan->modes.distance;
+        for (size_t y = 0; y < plan->ny; y++) {
+            // rows of values are as long as those of modes, which may lie in the same place
+            const double *values = from + n * plan->values.distance + y * plan->values.row;
+            for (size_t x = 0; x < plan->nx; x++) line[x] = values[x];
+            transform(line.data(), plan->nx, 1, -1.0);
+            for (size_t k = 0; k <= plan->nx / 2; k++) modes[y * plan->modes.row + k] = line[k];
+        }
+        transform_columns(*plan, modes, -1.0);
+    }
+    return 0;
+}
+int cufftExecZ2D(int handle, Mode *from, double *to) {
+    const Plan *plan = plan_of(handle, Z2D);
+    if (!plan) return INVALID_VALUE;
+    std::vector<Mode> line(plan->nx);
+    for (size_t n = 0; n < plan->count; n++) {
+        Mode *modes = from + n * plan->modes.distance;
+        transform_columns(*plan, modes, 1.0);
+        for (size_t y = 0; y < plan->ny; y++) {
+            const Mode *row = modes + y * plan->modes.row;
+            for (size_t k = 0; k < plan->nx; k++)
+                line[k] = k <= plan->nx / 2 ? row[k] : std::conj(row[plan->nx - k]);
+            transform(line.data(), plan->nx, 1, 1.0);
+            double *values = to + n * plan->values.distance + y * plan->values.row;
+            for (size_t x = 0; x < plan->nx; x++) values[x] = line[x].real();
+        }
     }
     return 0;
 }

@@ -79,14 +79,21 @@ impl<T: Copy> Array<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn of(device: &CudaDevice, values: &[T]) -> Result<Self, KernelError> {
-        let array = Self::room(device, values.len())?;
+        let mut array = Self::room(device, values.len())?;
+        array.copy_from_host(values);
+        Ok(array)
+    }
+
+    /// Overwrites all values.
+    pub(crate) fn copy_from_host(&mut self, values: &[T]) {
+        assert_eq!(self.len, values.len(), "arrays of different lengths");
         if !values.is_empty() {
-            let from = values.as_ptr().cast::<c_void>();
+            self.device.activate();
+            let (from, bytes) = (values.as_ptr().cast::<c_void>(), size_of_val(values));
             // SAFETY: as many bytes on both sides; the driver has read pageable host memory when the call returns.
-            let result = unsafe { sys::cuMemcpyHtoDAsync_v2(array.start, from, size_of_val(values), device.stream()) };
+            let result = unsafe { sys::cuMemcpyHtoDAsync_v2(self.start, from, bytes, self.device.stream()) };
             unwrap("copy to the device", result);
         }
-        Ok(array)
     }
 
     /// A copy of all values on the host, once everything launched before is done.
