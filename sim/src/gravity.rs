@@ -27,19 +27,19 @@ pub struct Hierarchy<'a> {
     /// Cell width of the root level in code length.
     pub h: f64,
     /// The ranks that share the octree.
-    pub ranks: Ranks<'a>,
+    pub ranks: Sharing<'a>,
 }
 
 /// Ranks that solve together, and what they send each other about each level; no links where a rank is alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Ranks<'a> {
+pub struct Sharing<'a> {
     /// Between them.
     pub communicator: &'a Communicator,
     /// By level.
     pub links: &'a [LevelLinks],
 }
 
-impl Ranks<'_> {
+impl Sharing<'_> {
     /// Brings the ghosts of a level up to date that have to do with a field, `[slots, 16, 16, 16]`.
     fn refresh<T: Real>(
         &self,
@@ -405,7 +405,7 @@ struct LevelSolve<'a, T> {
     /// The coarser level's potential where the field holds another.
     coarse: Option<&'a TimedPotential<'a, T>>,
     level: usize,
-    ranks: Ranks<'a>,
+    ranks: Sharing<'a>,
 }
 
 impl<T: Real> LevelSolve<'_, T> {

@@ -7,7 +7,7 @@ use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::octree::Key;
 use crate::octree::tree::{leaf_cells, volume_fractions};
-use crate::parallel::Ranks;
+use crate::parallel::{Communicator, Ranks};
 use crate::parallel::scatter::{gather, scatter};
 use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
 use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
@@ -153,6 +153,10 @@ impl<T: Real> Run<T> {
             self.restart.acceleration = book.acceleration;
         }
         Ok(())
+    }
+
+    pub(crate) fn communicator(&self) -> &Communicator {
+        &self.state.communicator
     }
 
     pub(crate) fn now(&self) -> f64 {

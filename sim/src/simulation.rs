@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::octree::Key;
 use crate::parallel::Ranks;
-use crate::parallel::agree::agree;
+use crate::parallel::crew::{Order, tell};
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
@@ -12,8 +12,15 @@ use crate::steering::Steering;
 use crate::step::Physics;
 use comove_kernels::{Device, Real};
 
+/// What a program exits with that panics.
+const PANICKED: i32 = 101;
+
 /// A run on a device, in either precision.
-pub struct Simulation(Inner);
+pub struct Simulation {
+    inner: Inner,
+    /// Whether other ranks follow this one.
+    leads: bool,
+}
 
 enum Inner {
     Single(Box<Run<f32>>),
@@ -54,26 +61,41 @@ impl Simulation {
         snapshot: &Snapshot,
         parameters: RunParameters,
     ) -> Result<Self, SimError> {
-        agree(&ranks.communicator, check(snapshot, &parameters))?;
-        Ok(Self(match parameters.precision {
+        let leads = ranks.leads;
+        check(snapshot, &parameters)?;
+        if leads {
+            let (header, tree) = (Box::new(snapshot.header.clone()), &snapshot.state.tree);
+            let (root, periodic, parameters) = (tree.root_groups(), tree.periodic(), Box::new(parameters.clone()));
+            tell(&ranks.communicator, &Order::Start { header, root, periodic, parameters });
+        }
+        let inner = match parameters.precision {
             Precision::Single => Inner::Single(Box::new(Run::start(device, ranks, snapshot, physics(parameters))?)),
             Precision::Double => Inner::Double(Box::new(Run::start(device, ranks, snapshot, physics(parameters))?)),
-        }))
+        };
+        Ok(Self { inner, leads })
+    }
+
+    /// Tells the ranks that follow.
+    fn tell(&self, order: Order) {
+        if self.leads {
+            tell(each!(&self.inner, run => run.communicator()), &order);
+        }
     }
 
     /// Scale factor, or time in plain coordinates.
     pub fn now(&self) -> f64 {
-        each!(&self.0, run => run.now())
+        each!(&self.inner, run => run.now())
     }
 
     /// Root steps taken since the start of the run.
     pub fn step_number(&self) -> u64 {
-        each!(&self.0, run => run.step_number())
+        each!(&self.inner, run => run.step_number())
     }
 
     /// Scale factor (time in plain coordinates) after the next unclipped step.
     pub fn next_stop(&mut self) -> f64 {
-        each!(&mut self.0, run => run.next())
+        self.tell(Order::Next);
+        each!(&mut self.inner, run => run.next())
     }
 
     /// Takes the next root step.
@@ -85,7 +107,8 @@ impl Simulation {
     /// the run is then where it was before the step, and a checkpoint of it continues on a machine with more room with the
     /// bits that it would have had.
     pub fn step(&mut self) -> Result<StepRecord, SimError> {
-        each!(&mut self.0, run => run.step())
+        self.tell(Order::Step);
+        each!(&mut self.inner, run => run.step())
     }
 
     /// What holds from the next step on, in place of what held before.
@@ -93,12 +116,13 @@ impl Simulation {
     /// # Errors
     /// [`SimError::Parameter`] for more than the run's parameters allow; it then goes on as before.
     pub fn steer(&mut self, steering: Steering) -> Result<(), SimError> {
-        each!(&mut self.0, run => run.steer(steering))
+        self.tell(Order::Steer(steering));
+        each!(&mut self.inner, run => run.steer(steering))
     }
 
     /// What holds for the next step.
     pub fn steering(&self) -> Steering {
-        each!(&self.0, run => run.steering())
+        each!(&self.inner, run => run.steering())
     }
 
     /// The state at exactly `target`, between now and [`Simulation::next_stop`], as a side branch: the trajectory goes on
@@ -107,7 +131,8 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` lies outside the next step.
     pub fn output_at(&mut self, target: f64) -> Result<Snapshot, SimError> {
-        each!(&mut self.0, run => run.output_at(target))
+        self.tell(Order::Output(target.to_bits()));
+        each!(&mut self.inner, run => run.output_at(target))
     }
 
     /// The state now, from which a run continues bit for bit.
@@ -115,27 +140,40 @@ impl Simulation {
     /// # Errors
     /// [`SimError::Kernel`] where the device has no room.
     pub fn checkpoint(&mut self) -> Result<Snapshot, SimError> {
-        each!(&mut self.0, run => run.checkpoint())
+        self.tell(Order::Checkpoint);
+        each!(&mut self.inner, run => run.checkpoint())
     }
 
     /// Groups of each level.
     pub fn groups(&self) -> Vec<usize> {
-        each!(&self.0, run => run.groups())
+        each!(&self.inner, run => run.groups())
     }
 
     /// The hash of each group's fluid, in key order: equal groups have equal hashes.
     pub fn group_hashes(&self) -> Vec<(Key, u64)> {
-        each!(&self.0, run => run.all_group_hashes())
+        self.tell(Order::GroupHashes);
+        each!(&self.inner, run => run.all_group_hashes())
     }
 
     /// The hash of all fields and keys as [`StepRecord::state_hash`] has it.
     pub fn state_hash(&self) -> String {
-        format!("{:016x}", each!(&self.0, run => run.state_hash()))
+        self.tell(Order::StateHash);
+        format!("{:016x}", each!(&self.inner, run => run.state_hash()))
     }
 
     /// What the run has done so far.
     pub fn summary(&self) -> RunSummary {
-        each!(&self.0, run => run.summary())
+        each!(&self.inner, run => run.summary())
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        if self.leads && std::thread::panicking() {
+            // the others may be in the middle of what this rank will not go on with
+            each!(&self.inner, run => run.communicator()).abort(PANICKED);
+        }
+        self.tell(Order::End);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::boundary::GravityBoundary;
 use crate::error::SimError;
-use crate::gravity::{Gravity, Hierarchy, Ranks};
+use crate::gravity::{Gravity, Hierarchy, Sharing};
 use crate::host_state::HostState;
 use crate::level_history::LevelHistory;
 use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
@@ -20,6 +20,7 @@ use comove_kernels::{
     TimedPotential, prolong,
 };
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// [`Gravity::solve_from`] or [`Gravity::solve_level`].
 type Solve<T> = fn(
@@ -39,7 +40,7 @@ pub struct State<T> {
     /// The groups; where ranks share a tree, those that this one owns.
     pub tree: Octree,
     /// The ranks that share the tree.
-    pub communicator: Communicator,
+    pub communicator: Arc<Communicator>,
     /// What this rank knows of the others' groups.
     pub share: Share,
     /// Pool slot of each group, level by level in key order.
@@ -92,13 +93,13 @@ impl<T: Real> State<T> {
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
         let layout = Layout::in_order(host.tree.clone(), parameters.boundary.for_kernels(parameters.gamma));
-        Self::on_layout(device, Communicator::alone(), host, layout, root_cell_width, parameters)
+        Self::on_layout(device, Arc::new(Communicator::alone()), host, layout, root_cell_width, parameters)
     }
 
     /// The same with the groups of `host` in the first slots of a layout.
     pub(crate) fn on_layout(
         device: Device,
-        communicator: Communicator,
+        communicator: Arc<Communicator>,
         host: &HostState,
         layout: Layout,
         root_cell_width: f64,
@@ -387,7 +388,7 @@ impl<T: Real> State<T> {
             tables: &self.tables,
             root_slots: &self.root_slots,
             h: self.root_cell_width,
-            ranks: Ranks { communicator: &self.communicator, links: &self.share.links },
+            ranks: Sharing { communicator: &self.communicator, links: &self.share.links },
         };
         let density =
             DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };

@@ -17,9 +17,11 @@ struct Outcome {
 fn run(from: &Snapshot, ranks: usize, scattered: Option<u64>, parameters: &RunParameters, steps: u64) -> Outcome {
     let rank = |communicator: Communicator| {
         let first = communicator.rank() == 0;
-        let ranks = Ranks { communicator, scattered };
-        let mut simulation =
-            Simulation::start_on(common::device(1), ranks, from, parameters.clone()).expect("start");
+        let ranks = match scattered {
+            Some(seed) => Ranks::of(communicator).scattered(seed),
+            None => Ranks::of(communicator),
+        };
+        let mut simulation = Simulation::start_on(common::device(1), ranks, from, parameters.clone()).expect("start");
         let mut records = Vec::new();
         while simulation.step_number() < steps {
             let mut record = simulation.step().expect("step");

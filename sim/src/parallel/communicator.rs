@@ -35,7 +35,7 @@ macro_rules! among {
 
 impl Communicator {
     /// Tags of [`Self::communicate`] are smaller: MPI grants no more everywhere.
-    pub const TAGS: u32 = 32_767;
+    pub const TAGS: u32 = 32_766;
 
     /// One rank.
     pub fn alone() -> Self {
@@ -96,6 +96,20 @@ impl Communicator {
     pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Vec<u8> {
         self.check_is_rank(root);
         if self.size() == 1 { bytes } else { among!(self, ranks => ranks.broadcast(root, bytes)) }
+    }
+
+    /// Bytes of the first rank for all others, which wait for them in [`Self::next_order`].
+    pub fn order(&self, bytes: &[u8]) {
+        assert_eq!(self.rank(), 0, "the first rank gives orders");
+        if self.size() > 1 {
+            among!(self, ranks => ranks.order(bytes));
+        }
+    }
+
+    /// What the first rank says next, however long that takes: the processor is left to others meanwhile.
+    pub fn next_order(&self) -> Vec<u8> {
+        assert_ne!(self.rank(), 0, "the first rank gives orders");
+        among!(self, ranks => ranks.next_order())
     }
 
     /// The sum over ranks of each word, modulo 2⁶⁴.

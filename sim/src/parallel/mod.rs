@@ -5,6 +5,7 @@ pub mod agree;
 #[cfg(test)]
 mod checks;
 pub mod communicator;
+pub mod crew;
 pub mod exchange;
 pub mod hilbert;
 pub mod known;
@@ -21,16 +22,20 @@ mod threads;
 pub mod wanted;
 
 pub use communicator::Communicator;
+pub use crew::Crew;
 #[cfg(feature = "mpi")]
 pub use mpi::World;
+use std::sync::Arc;
 pub use threads::ThreadRank;
 
 /// The ranks that share a run, as one of them sees it.
 pub struct Ranks {
     /// Between them.
-    pub communicator: Communicator,
+    pub communicator: Arc<Communicator>,
     /// Owners at random, by this number: for tests.
     pub scattered: Option<u64>,
+    /// Whether this rank tells the others what to do ([`Crew::follow`]), instead of their doing the same of themselves.
+    pub(crate) leads: bool,
 }
 
 impl Ranks {
@@ -39,8 +44,14 @@ impl Ranks {
         Self::of(Communicator::alone())
     }
 
-    /// That share the octree along Hilbert's curve.
+    /// That share the octree along Hilbert's curve and all call the same methods.
     pub fn of(communicator: Communicator) -> Self {
-        Self { communicator, scattered: None }
+        Self { communicator: Arc::new(communicator), scattered: None, leads: false }
+    }
+
+    /// That share it at random, by a number: for tests.
+    #[must_use]
+    pub fn scattered(self, seed: u64) -> Self {
+        Self { scattered: Some(seed), ..self }
     }
 }

@@ -9,6 +9,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Equivalence, Root, Source};
 use mpi::{Rank, Threading};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 /// MPI counts in 32 bits with sign: longer messages are sent in pieces of so many bytes.
 const PIECE: usize = 1 << 24;
@@ -16,6 +17,11 @@ const PIECE: usize = 1 << 24;
 const WORDS: usize = PIECE / size_of::<u64>();
 /// The tag of messages that belong to an operation of all ranks; those of `communicate` are larger by one than asked for.
 const COLLECTIVE: i32 = 0;
+/// The tag of orders: larger than those of all messages.
+const ORDER: i32 = super::Communicator::TAGS as i32 + 1;
+/// How long the next order is waited for busily, and how long at most nobody looks for it then.
+const BUSY: Duration = Duration::from_millis(2);
+const LONGEST_NAP: Duration = Duration::from_millis(5);
 /// What a program exits with that panics.
 const PANICKED: i32 = 101;
 
@@ -127,6 +133,26 @@ impl World {
         bytes.resize(length as usize, 0);
         bytes.chunks_mut(PIECE).for_each(|piece| root.broadcast_into(piece));
         bytes
+    }
+
+    pub(super) fn order(&self, bytes: &[u8]) {
+        for peer in 1..self.size {
+            self.world().process_at_rank(peer as Rank).send_with_tag(bytes, ORDER);
+        }
+    }
+
+    /// MPI waits busily; this does so for a while, as orders of a run follow each other, and then looks now and then.
+    pub(super) fn next_order(&self) -> Vec<u8> {
+        let world = self.world();
+        let first = world.process_at_rank(0);
+        let began = Instant::now();
+        while first.immediate_probe_with_tag(ORDER).is_none() {
+            match began.elapsed() {
+                waited if waited < BUSY => std::thread::yield_now(),
+                waited => std::thread::sleep((waited / 16).min(LONGEST_NAP)),
+            }
+        }
+        first.receive_vec_with_tag(ORDER).0
     }
 
     pub(super) fn sum(&self, words: &mut [u64]) {

@@ -95,6 +95,14 @@ impl ThreadRank {
         bytes
     }
 
+    pub(super) fn order(&self, bytes: &[u8]) {
+        self.broadcast(0, bytes.to_vec());
+    }
+
+    pub(super) fn next_order(&self) -> Vec<u8> {
+        self.broadcast(0, Vec::new())
+    }
+
     pub(super) fn sum(&self, words: &mut [u64]) {
         self.reduce("sum", words, u64::wrapping_add);
     }

@@ -8,9 +8,11 @@ use comove_kernels::{
     Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTables, Parity,
     PoissonSource, Real, Table, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
-use comove_sim::gravity::{Gravity, Hierarchy};
+use comove_sim::gravity::{Gravity, Hierarchy, Sharing};
 use comove_sim::octree::neighbours::{build_tables, root_slots};
 use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::parallel::Communicator;
+use comove_sim::parallel::owners::Owners;
 use comove_sim::{GravityBoundary, Key, Octree, RunParameters};
 use std::collections::BTreeSet;
 
@@ -97,7 +99,8 @@ impl<T: Real> Case<T> {
         let isolated = self.tree.periodic() == CLOSED;
         let gravity_boundary = if isolated { GravityBoundary::Isolated } else { GravityBoundary::Periodic };
         let parameters = RunParameters { gravity_boundary, ..parameters.clone() };
-        Gravity::new(&self.device, &parameters, self.tree.root_groups().map(|n| n as usize)).expect("room")
+        let root = self.tree.root_groups();
+        Gravity::new(&self.device, &Communicator::alone(), &Owners::even(1, root), &parameters, root).expect("room")
     }
 
     /// Solves with 4πG = 1.
@@ -108,7 +111,9 @@ impl<T: Real> Case<T> {
 
     /// Solves again with a solver that is there.
     pub(crate) fn solve_with(&mut self, gravity: &mut Gravity<T>) -> Iterations {
-        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0) };
+        let alone = Communicator::alone();
+        let ranks = Sharing { communicator: &alone, links: &[] };
+        let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0), ranks };
         let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")
     }
