@@ -16,6 +16,7 @@
 use crate::error::PipelineError;
 use crate::ledger::{Event, History, Ledger};
 use crate::stage::evolve::steps;
+use comove_sim::parallel::Crew;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 use std::collections::BTreeSet;
@@ -212,10 +213,17 @@ impl Control {
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses a thread.
-    pub fn enforce(&self, ledger: &Arc<Ledger>, last: impl FnOnce() + Send + 'static) -> Result<(), PipelineError> {
+    pub fn enforce(
+        &self,
+        ledger: &Arc<Ledger>,
+        last: impl FnOnce() + Send + 'static,
+        crew: Crew,
+    ) -> Result<(), PipelineError> {
         let (control, ledger) = (self.clone(), Arc::clone(ledger));
         let thread = std::thread::Builder::new().name("control".into());
-        thread.spawn(move || control.leave_when_overdue(&ledger, last)).map_err(PipelineError::io(&self.folder))?;
+        thread
+            .spawn(move || control.leave_when_overdue(&ledger, last, &crew))
+            .map_err(PipelineError::io(&self.folder))?;
         Ok(())
     }
 
@@ -238,7 +246,7 @@ impl Control {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave_when_overdue(&self, ledger: &Ledger, last: impl FnOnce() + Send + 'static) {
+    fn leave_when_overdue(&self, ledger: &Ledger, last: impl FnOnce() + Send + 'static, crew: &Crew) {
         let mut unheard_since = None;
         let by = loop {
             std::thread::sleep(LOOK);
@@ -264,6 +272,7 @@ impl Control {
         });
         let _ = end.recv_timeout(self.walltime.map_or(LEAVING, |walltime| LEAVING.min(walltime.left().mul_f64(0.8))));
         tracing::error!("{ending}");
+        crew.abort(ending.exit_code());
         low_level::exit(i32::from(ending.exit_code()));
     }
 

@@ -25,6 +25,7 @@ pub mod cli;
 pub mod command;
 pub mod control;
 pub mod cost;
+pub mod crew;
 pub mod error;
 pub mod executor;
 pub mod feed;

@@ -1,14 +1,33 @@
 //! `comove`: the command line. Everything else is the library beside it.
 
 use clap::Parser;
+use comove::cli::Cli;
+use comove::command::execute;
+use comove::crew::Ranks;
+use comove::error::PipelineError;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match comove::command::execute(comove::cli::Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(error.exit_code())
-        }
+    let ranks = match Ranks::assemble() {
+        Ok(ranks) => ranks,
+        Err(error) => return failed(&error),
+    };
+    if !ranks.leads() {
+        ranks.follow();
+        return ExitCode::SUCCESS;
     }
+    let outcome = Cli::try_parse().map(|cli| execute(cli, &ranks));
+    ranks.crew.dismiss();
+    drop(ranks);
+    match outcome {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => failed(&error),
+        // says what is wrong with the command line, or shows help
+        Err(usage) => usage.exit(),
+    }
+}
+
+fn failed(error: &PipelineError) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::from(error.exit_code())
 }

@@ -63,7 +63,8 @@ impl Layout {
         } else {
             let of_all = share.slots(&tree, &slots);
             share.link(&tree, &of_all, first);
-            let finer = (first..tree.level_count()).map(|level| level_tables(&tree, &share.known, level, &of_all, faces));
+            let finer =
+                (first..tree.level_count()).map(|level| level_tables(&tree, &share.known, level, &of_all, faces));
             (kept[..first].iter().cloned().chain(finer).collect(), Table::default())
         };
         let flux = flux.rebuilt(first, &tree, &share.known, &tables);

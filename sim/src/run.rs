@@ -7,8 +7,8 @@ use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::octree::Key;
 use crate::octree::tree::{leaf_cells, volume_fractions};
-use crate::parallel::{Communicator, Ranks};
 use crate::parallel::scatter::{gather, scatter};
+use crate::parallel::{Communicator, Ranks};
 use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
 use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
@@ -425,7 +425,8 @@ impl<T: Real> Run<T> {
             return own;
         }
         let all = self.state.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
-        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<(Key, u64)>>(bytes).expect("what was just written");
+        let of_rank =
+            |bytes: &Vec<u8>| serde_json::from_slice::<Vec<(Key, u64)>>(bytes).expect("what was just written");
         let mut groups: Vec<(Key, u64)> = all.iter().flat_map(of_rank).collect();
         groups.sort_unstable();
         groups

@@ -53,7 +53,8 @@ impl<T: Real> State<T> {
         let saved = self.saved.take().expect("the state was saved");
         let same = self.tree == saved.tree && self.slots == saved.slots && self.share.ghosts == saved.share.ghosts;
         let same = !self.communicator.any(!same);
-        let placed = if same { Ok(()) } else { self.place(saved.tree.clone(), saved.slots.clone(), saved.share.clone()) };
+        let placed =
+            if same { Ok(()) } else { self.place(saved.tree.clone(), saved.slots.clone(), saved.share.clone()) };
         self.steps_since_regrid.clone_from(&saved.steps_since_regrid);
         self.raised = saved.raised;
         self.fluid.copy_start_from(&saved.fluid);

@@ -32,8 +32,10 @@ fn run(from: &Snapshot, ranks: usize, scattered: Option<u64>, parameters: &RunPa
         first.then_some(Outcome { records, end })
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            Communicator::threads(ranks).into_iter().map(|communicator| scope.spawn(move || rank(communicator))).collect();
+        let threads: Vec<_> = Communicator::threads(ranks)
+            .into_iter()
+            .map(|communicator| scope.spawn(move || rank(communicator)))
+            .collect();
         let outcomes: Vec<Option<Outcome>> = threads.into_iter().map(|thread| thread.join().expect("a rank")).collect();
         outcomes.into_iter().flatten().next().expect("the first rank")
     })
@@ -59,8 +61,16 @@ fn of(time_steps: TimeSteps, precision: Precision, steps: u64) {
     let parameters = RunParameters { time_steps, regrid_every: 3, ..deep(cosmological_parameters(precision)) };
     let initial = cosmological(2);
     let alone = run(&initial, 1, None, &parameters, steps);
-    assert_eq!(alone.end.state.tree.level_count(), 4, "the test needs four levels: {:?}", alone.end.state.tree.groups());
-    let cases: Vec<(usize, Option<u64>)> = match std::env::var("CASE") { Ok(c) => serde_json::from_str(&c).unwrap(), _ => vec![(2, None), (3, None), (4, None), (3, Some(7))] };
+    assert_eq!(
+        alone.end.state.tree.level_count(),
+        4,
+        "the test needs four levels: {:?}",
+        alone.end.state.tree.groups()
+    );
+    let cases: Vec<(usize, Option<u64>)> = match std::env::var("CASE") {
+        Ok(c) => serde_json::from_str(&c).unwrap(),
+        _ => vec![(2, None), (3, None), (4, None), (3, Some(7))],
+    };
     for (ranks, scattered) in cases {
         let shared = run(&initial, ranks, scattered, &parameters, steps);
         same(&alone, &shared, &format!("{ranks} ranks, scattered {scattered:?}"));

@@ -16,6 +16,7 @@ mod status;
 mod verify_restart;
 
 use crate::cli::{Cli, Command};
+use crate::crew::Ranks;
 use crate::error::PipelineError;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{History, StageHistory, history};
@@ -25,14 +26,14 @@ use crate::trial;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Does what the command line asks for.
+/// Does what the command line asks for, in the first of the processes.
 ///
 /// # Errors
 /// [`PipelineError`], whose [`PipelineError::exit_code`] the process leaves with.
-pub fn execute(cli: Cli) -> Result<(), PipelineError> {
+pub fn execute(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
     match cli.command {
-        Command::Run(arguments) => run::run(arguments),
-        Command::Resume { dir, machine, terminal } => run::resume(&dir, &machine, terminal),
+        Command::Run(arguments) => run::run(arguments, ranks),
+        Command::Resume { dir, machine, terminal } => run::resume(&dir, &machine, terminal, ranks),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Clean { dir, yes } => clean::clean(&dir, yes),

@@ -5,6 +5,7 @@ use super::{directory, evaluated, given, happened, print, read, stored};
 use crate::campaign::select::Choice;
 use crate::cli::{self, Cli, Machine, Terminal};
 use crate::control::{Control, Walltime};
+use crate::crew::Ranks;
 use crate::error::PipelineError;
 use crate::executor::{Executor, Slots};
 use crate::feed::Feed;
@@ -37,7 +38,7 @@ struct Task {
 }
 
 /// Runs a recipe's campaign.
-pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
+pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineError> {
     if arguments.help {
         return help(arguments);
     }
@@ -45,7 +46,7 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let path = arguments.recipe.expect("clap asks for a recipe");
     let parameters = given(arguments.parameters)?;
     let recipe = evaluated(&path, parameters.clone())?;
-    let slots = slots(&arguments.machine)?;
+    let slots = slots(&arguments.machine, ranks)?;
     let dir = directory(arguments.dir, &path);
     let choice = if arguments.only.is_empty() && arguments.force.is_empty() {
         Choice::all()
@@ -56,27 +57,33 @@ pub(super) fn run(arguments: cli::Run) -> Result<(), PipelineError> {
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
     let task = Task { recipe, folder, choice, slots, began, _lock: lock };
-    campaign(task, &arguments.machine, arguments.terminal)
+    campaign(task, &arguments.machine, arguments.terminal, ranks)
 }
 
 /// Goes on with the campaign in a folder.
-pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal) -> Result<(), PipelineError> {
+pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal, ranks: &Ranks) -> Result<(), PipelineError> {
     let began = Instant::now();
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    let task = Task { recipe, folder, choice: Choice::all(), slots: slots(machine)?, began, _lock: lock };
-    campaign(task, machine, terminal)
+    let task = Task { recipe, folder, choice: Choice::all(), slots: slots(machine, ranks)?, began, _lock: lock };
+    campaign(task, machine, terminal, ranks)
 }
 
-fn slots(machine: &Machine) -> Result<Slots, PipelineError> {
+fn slots(machine: &Machine, ranks: &Ranks) -> Result<Slots, PipelineError> {
+    let machine = ranks.own(machine)?;
     // analyses use the global pool; a second call in one process (tests) keeps the first pool
     let _ = rayon::ThreadPoolBuilder::new().num_threads(machine.threads).build_global();
     let limit = machine.memory.map(|gib| (gib * GIB) as u64);
-    Slots::new(&machine.device, machine.threads, machine.jobs.map(NonZeroUsize::get), limit)
+    let slots = Slots::new(&machine.device, machine.threads, machine.jobs.map(NonZeroUsize::get), limit);
+    let own = slots.as_ref().map(|slots| slots.any().clone()).map_err(ToString::to_string);
+    let ready = ranks.crew.prepare(own);
+    let slots = slots?;
+    ready?;
+    Ok(slots)
 }
 
-fn campaign(task: Task, machine: &Machine, terminal: Terminal) -> Result<(), PipelineError> {
+fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) -> Result<(), PipelineError> {
     let Task { recipe, folder, choice, slots, began, _lock } = task;
     let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
     logging::start(&folder.log(), &progress, terminal.quiet)?;
@@ -88,14 +95,18 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal) -> Result<(), Pip
         None
     });
     let control = Control::listen(folder.path(), walltime)?;
+    let together = match ranks.count() {
+        1 => String::new(),
+        count => format!(", with {} more processes of MPI", count - 1),
+    };
     let within = walltime.map(|walltime| format!(", {}", walltime.announced())).unwrap_or_default();
     let (name, dir) = (&recipe.campaign.name, folder.path().display());
-    tracing::info!("campaign \"{name}\" in {dir} on {}{within}", slots.describe());
+    tracing::info!("campaign \"{name}\" in {dir} on {}{together}{within}", slots.describe());
     let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(Feed { is_on: terminal.json }));
     let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
     let (recipe, folder) = (&writer.recipe, &writer.folder);
     let last = Arc::clone(&writer);
-    control.enforce(&ledger, move || _ = last.write_or_say())?;
+    control.enforce(&ledger, move || _ = last.write_or_say(), ranks.crew.clone())?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
@@ -109,6 +120,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal) -> Result<(), Pip
         campaign: &recipe.campaign,
         folder,
         ledger: &ledger,
+        crew: &ranks.crew,
         snapshots: Snapshots::new(&progress),
         progress: &progress,
         control: &control,

@@ -50,6 +50,7 @@ impl Job {
             files: &resolved.files,
             snapshots: &executor.snapshots,
             device: &self.device,
+            crew: executor.crew,
             ledger: executor.ledger,
             progress: &progress,
             control: executor.control,

@@ -25,6 +25,7 @@ use crate::ledger::{Event, Ledger};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
+use comove_sim::parallel::Crew;
 use schedule::Schedule;
 pub use slots::Slots;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -42,6 +43,8 @@ pub struct Executor<'a> {
     pub folder: &'a CampaignFolder,
     /// The ledger of that folder.
     pub ledger: &'a Ledger,
+    /// The processes that compute runs together.
+    pub crew: &'a Crew,
     /// The snapshots in memory, of stages that are done and for those to come.
     pub snapshots: Snapshots,
     /// Where to show how far it is.

@@ -12,7 +12,8 @@ use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
-use comove_sim::complete_file;
+use comove_sim::parallel::Crew;
+use comove_sim::{RunParameters, SimError, Simulation, Snapshot, complete_file};
 use rayon::prelude::*;
 use rhai::Dynamic;
 use serde::Serialize;
@@ -37,6 +38,8 @@ pub struct Work<'a> {
     pub snapshots: &'a Snapshots,
     /// Where it computes.
     pub device: &'a Device,
+    /// The processes that compute a run with it.
+    pub crew: &'a Crew,
     /// Where it says what has happened.
     pub ledger: &'a Ledger,
     /// Where it shows how far it is.
@@ -50,6 +53,14 @@ pub struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Starts a run on the device, together with the other processes.
+    ///
+    /// # Errors
+    /// As [`Simulation::start`].
+    pub fn simulation(&self, snapshot: &Snapshot, parameters: &RunParameters) -> Result<Simulation, SimError> {
+        Simulation::start_on(self.device.clone(), self.crew.ranks(), snapshot, parameters.clone())
+    }
+
     /// Appends an event to the ledger.
     ///
     /// # Errors

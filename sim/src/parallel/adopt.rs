@@ -167,7 +167,14 @@ impl<T: Real> State<T> {
             }
             let slots: Table<u32> = keys.iter().map(slot).collect();
             let mut message = Buffer::zeros(&self.device, keys.len() * GROUP_VALUES)?;
-            copy_slots(&self.device, GROUP_VALUES, &self.fluid, &slots, &mut message, &(0..keys.len() as u32).collect());
+            copy_slots(
+                &self.device,
+                GROUP_VALUES,
+                &self.fluid,
+                &slots,
+                &mut message,
+                &(0..keys.len() as u32).collect(),
+            );
             Ok(bytemuck::cast_slice::<T, u8>(&message.to_host()).to_vec())
         };
         moves.to.iter().map(message).collect()
@@ -182,7 +189,14 @@ impl<T: Real> State<T> {
             };
             let slots: Table<u32> = keys.iter().map(slot).collect();
             let message = Buffer::from_host(&self.device, bytemuck::pod_collect_to_vec::<u8, T>(message))?;
-            copy_slots(&self.device, GROUP_VALUES, &message, &(0..keys.len() as u32).collect(), &mut self.fluid, &slots);
+            copy_slots(
+                &self.device,
+                GROUP_VALUES,
+                &message,
+                &(0..keys.len() as u32).collect(),
+                &mut self.fluid,
+                &slots,
+            );
         }
         Ok(())
     }

@@ -18,12 +18,7 @@ pub(crate) enum Order {
     /// Make the device ready.
     Prepare,
     /// [`Simulation::start`].
-    Start {
-        header: Box<SnapshotHeader>,
-        root: [u32; 3],
-        periodic: [bool; 3],
-        parameters: Box<RunParameters>,
-    },
+    Start { header: Box<SnapshotHeader>, root: [u32; 3], periodic: [bool; 3], parameters: Box<RunParameters> },
     /// [`Simulation::next_stop`].
     Next,
     /// [`Simulation::step`].
@@ -69,25 +64,16 @@ impl Crew {
         Ranks { communicator: Arc::clone(&self.0), scattered: None, leads: self.0.size() > 1 }
     }
 
-    /// Has every rank make its device ready; this is the first one's.
+    /// Has every rank make its device ready; this is the first one's, or why it has none.
     ///
     /// # Errors
-    /// This rank's own; [`SimError::OnRank`] where another has none, or one that computes other bits.
-    pub fn prepare<E>(&self, own: Result<Device, E>) -> Result<Device, E>
-    where
-        E: From<SimError> + std::fmt::Display,
-    {
+    /// [`SimError::OnRank`] where a rank has none, or one that computes other bits.
+    pub fn prepare(&self, own: Result<Device, String>) -> Result<(), SimError> {
         if self.0.size() == 1 {
-            return own;
+            return Ok(());
         }
         self.tell(&Order::Prepare);
-        let said = match &own {
-            Ok(device) => Ok(device.class()),
-            Err(error) => Err(error.to_string()),
-        };
-        let device = own?;
-        compare(&self.0, said)?;
-        Ok(device)
+        compare(&self.0, own.map(|device| device.class()))
     }
 
     /// Does what the first rank says, until it says that there is nothing more to do.

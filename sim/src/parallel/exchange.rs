@@ -95,7 +95,12 @@ fn ends(peers: &[Peer]) -> [usize; 2] {
 /// Sends every peer its part of a message, a unit of which is so many values; what they send, one after the other.
 fn communicate<T: Real>(communicator: &Communicator, peers: &[Peer], unit: usize, message: Buffer<T>) -> Vec<T> {
     let message = message.to_host();
-    bytemuck::pod_collect_to_vec(&bytes_from_peers(communicator, peers, unit * T::BYTES, bytemuck::cast_slice(&message)))
+    bytemuck::pod_collect_to_vec(&bytes_from_peers(
+        communicator,
+        peers,
+        unit * T::BYTES,
+        bytemuck::cast_slice(&message),
+    ))
 }
 
 /// The same of bytes.

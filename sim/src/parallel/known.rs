@@ -73,11 +73,14 @@ impl Known {
             for level in from..if numbers.is_empty() { from } else { levels } {
                 let (positions, rest) = numbers[1..].split_at(numbers[0] as usize);
                 numbers = rest;
-                let group = |&position: &u64| RemoteGroup { key: Key::from_morton(level as u8, position), rank: rank as u32 };
+                let group =
+                    |&position: &u64| RemoteGroup { key: Key::from_morton(level as u8, position), rank: rank as u32 };
                 told.levels[level].extend(positions.iter().map(group));
             }
         }
-        told.levels[from.min(levels)..].par_iter_mut().for_each(|groups| groups.sort_unstable_by_key(|group| group.key));
+        told.levels[from.min(levels)..]
+            .par_iter_mut()
+            .for_each(|groups| groups.sort_unstable_by_key(|group| group.key));
         told
     }
 }

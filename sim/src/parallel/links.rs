@@ -122,7 +122,8 @@ impl Relations {
             merged(readers.par_iter().flat_map_iter(of).collect())
         };
         let beside = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::beside(lattice, key, each);
-        let across = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::across_faces(lattice, key, each);
+        let across =
+            |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::across_faces(lattice, key, each);
         let over = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::over(lattice, key, each);
         let (send_beside, receive_beside) = (send(known.level(level), beside), receive(own.level(level), beside));
         let (send_over, receive_over) = (send(known.level(finer), over), receive(own.level(finer), over));
@@ -171,17 +172,13 @@ impl Relations {
     /// The links, once every group has a slot.
     ///
     /// * `slots`, `finer_slots`: of own groups and ghosts of this level and the next finer one
-    pub fn links(
-        &self,
-        own: &Octree,
-        slots: &FxHashMap<Key, u32>,
-        finer_slots: &FxHashMap<Key, u32>,
-    ) -> LevelLinks {
+    pub fn links(&self, own: &Octree, slots: &FxHashMap<Key, u32>, finer_slots: &FxHashMap<Key, u32>) -> LevelLinks {
         let slot = |key: Key| slots[&key];
         let finer = |key: Key| finer_slots[&key];
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         let patch = |&(rank, key): &Concern| ((rank, parent(key)), CellBox::patch(key.octant()));
-        let patches = [&self.send_patches, &self.receive_patches].map(|list| list.iter().map(patch).collect::<Vec<_>>());
+        let patches =
+            [&self.send_patches, &self.receive_patches].map(|list| list.iter().map(patch).collect::<Vec<_>>());
         LevelLinks {
             cells: cell_links(&self.send, &self.receive, slot),
             faces: cell_links(&self.send_faces, &self.receive_faces, slot),
@@ -248,11 +245,7 @@ fn peers(send: &[(u32, usize)], receive: &[(u32, usize)]) -> Vec<Peer> {
     ranks.into_iter().map(of).collect()
 }
 
-fn cell_links(
-    send: &[(Concern, CellBox)],
-    receive: &[(Concern, CellBox)],
-    slot: impl Fn(Key) -> u32,
-) -> CellLinks {
+fn cell_links(send: &[(Concern, CellBox)], receive: &[(Concern, CellBox)], slot: impl Fn(Key) -> u32) -> CellLinks {
     let pieces = |list: &[(Concern, CellBox)]| {
         let mut at = 0;
         let piece = |((_, key), cells): &(Concern, CellBox)| {
@@ -282,11 +275,7 @@ fn cell_links(
 pub fn links_of_slots(send: &[(u32, u32)], receive: &[(u32, u32)]) -> SlotLinks {
     let units = |list: &[(u32, u32)]| list.iter().map(|(rank, _)| (*rank, 1)).collect::<Vec<(u32, usize)>>();
     let slots = |list: &[(u32, u32)]| list.iter().map(|(_, slot)| *slot).collect();
-    SlotLinks {
-        send: slots(send),
-        receive: slots(receive),
-        peers: peers(&units(send), &units(receive)),
-    }
+    SlotLinks { send: slots(send), receive: slots(receive), peers: peers(&units(send), &units(receive)) }
 }
 
 fn slot_links(send: &[Concern], receive: &[Concern], slot: impl Fn(Key) -> u32) -> SlotLinks {

@@ -55,3 +55,8 @@ impl Ranks {
         Self { scattered: Some(seed), ..self }
     }
 }
+
+/// The name of the machine that this process runs on.
+pub fn node() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}

@@ -54,7 +54,13 @@ pub(crate) fn scatter(
     let tree = Octree::share(root, periodic, own);
     let fluid = bytemuck::pod_collect_to_vec(&fluid[FIRST]);
 
-    let alone = Share { owners: owners.clone(), known: Default::default(), ghosts: Vec::new(), groups: Vec::new(), links: Vec::new() };
+    let alone = Share {
+        owners: owners.clone(),
+        known: Default::default(),
+        ghosts: Vec::new(),
+        groups: Vec::new(),
+        links: Vec::new(),
+    };
     let mut share = alone.of(communicator, owners, &tree, 0);
     let mut next = 0..;
     let slots = (0..levels).map(|level| next.by_ref().take(tree.level(level).len()).collect()).collect();
@@ -85,7 +91,8 @@ pub fn gather(communicator: &Communicator, own: HostState) -> HostState {
     let tree = Octree::with_groups(own.tree.root_groups(), own.tree.periodic(), refined);
     let put_together = |values: usize, of_each: &[Vec<u8>]| {
         let of_each: Vec<Vec<f64>> = of_each.iter().map(|bytes| bytemuck::pod_collect_to_vec(bytes)).collect();
-        let group = |&(_, rank, g): &(Key, usize, usize)| of_each[rank].get(g * values..(g + 1) * values).unwrap_or(&[]);
+        let group =
+            |&(_, rank, g): &(Key, usize, usize)| of_each[rank].get(g * values..(g + 1) * values).unwrap_or(&[]);
         of_ranks.iter().map(group).collect::<Vec<_>>().concat()
     };
     HostState { fluid: put_together(GROUP_VALUES, &fluid), potential: put_together(GROUP_CELLS, &potential), tree }

@@ -25,9 +25,7 @@ pub fn level_tables(
     faces: [FaceBoundary; FACES],
 ) -> LevelTables {
     let keys = own.level(level);
-    let slot = |key: Key| {
-        slots.get(usize::from(key.level)).and_then(|slots| slots.get(&key)).copied().unwrap_or(NONE)
-    };
+    let slot = |key: Key| slots.get(usize::from(key.level)).and_then(|slots| slots.get(&key)).copied().unwrap_or(NONE);
     let row = |key: Key, outside: u8| {
         let mut row = [NONE; DIRECTIONS];
         for (entry, inside) in directions(outside) {

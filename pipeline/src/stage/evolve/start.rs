@@ -47,12 +47,12 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started
             let input = work.inputs[0][0].clone();
             let (snapshot, audit) = ic::place(&input, facts, &run.parameters, work)?;
             work.write_json(AUDIT, &audit)?;
-            let simulation = Simulation::start(work.device.clone(), &snapshot, run.parameters.clone())?;
+            let simulation = work.simulation(&snapshot, &run.parameters)?;
             Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
         }
         Origin::Formula(formula) => {
             let snapshot = formula.snapshot(&run.parameters, work)?;
-            let simulation = Simulation::start(work.device.clone(), &snapshot, run.parameters.clone())?;
+            let simulation = work.simulation(&snapshot, &run.parameters)?;
             Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
         }
         Origin::Saved { branch } => {
@@ -121,7 +121,7 @@ fn begin(run: &Evolve, work: &mut Work<'_>, snapshot: &Snapshot, from: &str) -> 
         from: from.into(),
         other_device_class: other_device_class.clone(),
     })?;
-    let simulation = Simulation::start(work.device.clone(), snapshot, run.parameters.clone())?;
+    let simulation = work.simulation(snapshot, &run.parameters)?;
     Ok(Started { simulation, checkpoint_step: Some(snapshot.header.step), other_device_class })
 }
 

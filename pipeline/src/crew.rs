@@ -1,0 +1,123 @@
+//! The processes that `mpiexec` or `srun` has started: the first does what the command line says, and the others compute
+//! with it.
+
+use crate::cli::{Cli, Command, Machine};
+use crate::error::PipelineError;
+use clap::Parser;
+use comove_kernels::gpus::gpus;
+use comove_kernels::{Device, KernelError};
+use comove_sim::parallel::{Communicator, Crew};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// This process among the others, if there are any.
+pub struct Ranks {
+    /// All of them.
+    pub crew: Crew,
+    /// Its number among those on its node.
+    place: usize,
+    /// Those on its node that have the same cores.
+    sharers: usize,
+}
+
+impl Ranks {
+    /// Finds the others: collective.
+    ///
+    /// # Errors
+    /// [`PipelineError::Usage`] where there are others and the program was built without MPI, or MPI cannot be used.
+    pub fn assemble() -> Result<Self, PipelineError> {
+        let communicator = match started() {
+            1 => Communicator::alone(),
+            ranks => world(ranks)?,
+        };
+        // by node, and by cores, which a launcher may have dealt out
+        let own = (comove_sim::parallel::node(), cores());
+        let all = communicator.gather_all(&serde_json::to_vec(&own).expect("text"));
+        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
+        let all: Vec<(String, String)> = all.iter().map(of_rank).collect();
+        let place = all[..communicator.rank()].iter().filter(|(node, _)| *node == own.0).count();
+        let sharers = all.iter().filter(|other| **other == own).count();
+        Ok(Self { crew: Crew::of(communicator), place, sharers })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.crew.communicator().size()
+    }
+
+    /// Whether this is the process that decides.
+    pub fn leads(&self) -> bool {
+        self.crew.communicator().rank() == 0
+    }
+
+    /// What a command line says of where to compute, for this process: a device of its own and its part of the cores.
+    ///
+    /// # Errors
+    /// [`PipelineError::Usage`] for several runs at once, which processes that share one have no room for.
+    pub fn own(&self, machine: &Machine) -> Result<Machine, PipelineError> {
+        if self.count() == 1 {
+            return Ok(machine.clone());
+        }
+        if let Some(jobs) = machine.jobs.filter(|jobs| jobs.get() > 1) {
+            let message = format!("--jobs {jobs}: {} processes of MPI compute one run at a time", self.count());
+            return Err(PipelineError::Usage(message));
+        }
+        let device = match (machine.device.as_slice(), gpus().map_or(0, |found| found.gpus.len())) {
+            ([auto], 0) if auto == "auto" => "cpu".into(),
+            ([auto], gpus) if auto == "auto" => format!("cuda:{}", self.place % gpus),
+            (names, _) => names[self.place % names.len()].clone(),
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if machine.threads == 0 { (cores / self.sharers).max(1) } else { machine.threads };
+        Ok(Machine { device: vec![device], threads, ..machine.clone() })
+    }
+
+    /// Does what the first process says until that has nothing more to do. It alone listens to signals.
+    pub fn follow(&self) {
+        for signal in signal_hook::consts::TERM_SIGNALS.iter().chain(&[signal_hook::consts::SIGUSR1]) {
+            let _ = signal_hook::flag::register(*signal, Arc::new(AtomicBool::new(false)));
+        }
+        let machine = Cli::try_parse().ok().and_then(|cli| match cli.command {
+            Command::Run(arguments) => Some(arguments.machine),
+            Command::Resume { machine, .. } => Some(machine),
+            _ => None,
+        });
+        let machine = machine.and_then(|machine| self.own(&machine).ok());
+        self.crew.follow(|| {
+            let machine = machine
+                .as_ref()
+                .ok_or_else(|| KernelError::NoDevice("none".into(), "this command computes in one process".into()))?;
+            let device = Device::from_name(&machine.device[0], machine.threads)?;
+            let limit = machine.memory.map(|gib| (gib * comove_kernels::memory::GIB) as u64);
+            Ok(limit.map_or(device.clone(), |bytes| device.limited_to(bytes)))
+        });
+    }
+}
+
+/// How many processes a launcher says it has started.
+fn started() -> usize {
+    let names = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
+    let told = names.into_iter().filter_map(|name| std::env::var(name).ok()?.parse().ok());
+    // srun with PMIx says how many in a variable of its own
+    let pmix = std::env::var_os("PMIX_RANK").and_then(|_| std::env::var("SLURM_NTASKS").ok()?.parse().ok());
+    told.chain(pmix).max().unwrap_or(1)
+}
+
+#[cfg(feature = "mpi")]
+fn world(_ranks: usize) -> Result<Communicator, PipelineError> {
+    Ok(Communicator::world()?)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn world(ranks: usize) -> Result<Communicator, PipelineError> {
+    let message =
+        format!("{ranks} processes were started, and this program was built without MPI: build it with --features mpi");
+    Err(PipelineError::Usage(message))
+}
+
+/// The cores that this process may use, as the system names them.
+fn cores() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap_or_default().trim().to_owned()
+}
