@@ -28,8 +28,8 @@ fn cut(values: &[f64], lengths: impl Iterator<Item = usize>) -> Vec<Vec<f64>> {
     parts
 }
 
-/// What was foreseen is what is there, but for what cuFFT works in: at most eight complex numbers for each value, as its
-/// documentation says.
+/// What was foreseen is what is there, but for what cuFFT works in, which it is left to say: up to eight complex numbers
+/// for each value.
 fn check_bytes(device: &Device, shape: &Shape, bytes: usize, foreseen: usize) {
     match device {
         Device::Cpu(_) => assert_eq!(bytes, foreseen, "{shape:?}"),
