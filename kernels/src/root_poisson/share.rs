@@ -26,7 +26,7 @@ use std::ops::Range;
 /// wave numbers along y.
 #[derive(Debug)]
 pub struct RootShare {
-    transforms: Transforms,
+    pub(super) transforms: Transforms,
     /// Slots of the groups of the rank's layers where only these are.
     in_order: Table<u32>,
 }
