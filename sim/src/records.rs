@@ -1,6 +1,7 @@
 //! What every step leaves in the records, one JSON line a step.
 
 use crate::octree::Key;
+use crate::parallel::communicator::Traffic;
 use crate::steering::Steering;
 use comove_kernels::layout::GROUP;
 use serde::{Deserialize, Serialize};
@@ -212,6 +213,22 @@ impl Timing {
     }
 }
 
+/// What the ranks that share an octree did in a root step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RanksRecord {
+    /// How many there are.
+    pub count: usize,
+    /// How much longer the step took than if every level were spread evenly, by the numbers of groups at its end: the
+    /// busiest rank's share of each level in place of the mean one.
+    pub imbalance: f64,
+    /// Groups that changed hands in the step.
+    pub moved_groups: u64,
+    /// Groups of which some rank has a ghost, and that rank, after the step.
+    pub ghosts: u64,
+    /// What each rank has sent.
+    pub traffic: Vec<Traffic>,
+}
+
 /// The record of one root step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
@@ -265,10 +282,13 @@ pub struct StepRecord {
     /// What the run was steered by in the step; left out where it was by nothing.
     #[serde(default, skip_serializing_if = "Steering::is_none")]
     pub steering: Steering,
-    /// Seconds by part.
+    /// Seconds by part; of the first rank.
     pub timing: Timing,
-    /// Bytes of all device arrays.
+    /// Bytes of all device arrays; of all ranks' devices.
     pub device_bytes: u64,
+    /// What ranks that share the octree did; left out for one that is alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RanksRecord>,
     /// Hash of all fields and keys: equal states have equal hashes.
     pub state_hash: String,
 }

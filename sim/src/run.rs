@@ -260,6 +260,10 @@ impl<T: Real> Run<T> {
         book.timing.records += recording.elapsed().as_secs_f64();
         self.timing.add(&book.timing);
         self.cell_updates += book.cell_updates;
+        let mut device_bytes = [self.state.device_bytes() as u64];
+        self.state.communicator.sum(&mut device_bytes);
+        let State { share, communicator, tree, .. } = &mut self.state;
+        let ranks = share.record(communicator, tree, &book.level_steps);
         Ok(StepRecord {
             step: self.step,
             a: self.clock.a,
@@ -285,7 +289,8 @@ impl<T: Real> Run<T> {
             steering: self.restart.steering,
             level_steps: book.level_steps,
             timing: book.timing,
-            device_bytes: self.state.device_bytes() as u64,
+            device_bytes: device_bytes[0],
+            ranks,
             state_hash,
         })
     }
@@ -489,6 +494,7 @@ impl<T: Real> Run<T> {
 
     /// See [`crate::Simulation::summary`].
     pub(crate) fn summary(&self) -> RunSummary {
+        let own_cells = self.state.tree.group_count() * GROUP_CELLS;
         RunSummary {
             steps: self.step,
             a: self.clock.a,
@@ -498,7 +504,7 @@ impl<T: Real> Run<T> {
             mass_drift: self.mass_drift(),
             energy_residual: self.energy_residual(),
             cells: self.cells(),
-            bytes_per_cell: self.state.device_bytes() as f64 / self.cells() as f64,
+            bytes_per_cell: self.state.device_bytes() as f64 / own_cells.max(1) as f64,
             timing: self.timing,
             cell_updates: self.cell_updates,
             device: self.state.device.name(),

@@ -38,7 +38,8 @@ impl<T: Real> State<T> {
     pub(crate) fn adopt_share(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
         let kept = self.kept_level(&tree);
         let (owners, tree, moves) = self.balance(tree, kept);
-        let share = self.share.of(&self.communicator, owners, &tree, kept);
+        let mut share = self.share.of(&self.communicator, owners, &tree, kept);
+        share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         let Placed { layout, free, new } = self.placed(tree, share, kept, &moves);
 
         // nothing has moved as long as anything can fail

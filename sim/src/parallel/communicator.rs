@@ -1,7 +1,10 @@
 //! What ranks say to each other, whatever carries it.
 
 use super::threads::ThreadRank;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// The ranks of a run, as one of them sees them: itself alone, threads of this process, or the processes of MPI.
 ///
@@ -11,24 +14,52 @@ use std::fmt;
 ///
 /// A rank that cannot go on while others might must not just return: threads that wait for a rank that is gone panic and
 /// name it, but processes of MPI would wait for ever, unless it [aborts](Self::abort) or panics.
-pub enum Communicator {
-    /// The only rank.
+pub struct Communicator {
+    carrier: Carrier,
+    traffic: Counters,
+}
+
+/// What carries messages.
+enum Carrier {
+    /// Nothing: the only rank.
     Alone,
-    /// A thread of this process.
+    /// Channels between threads of this process.
     Thread(ThreadRank),
-    /// A process of MPI.
+    /// MPI between processes.
     #[cfg(feature = "mpi")]
     Mpi(super::mpi::World),
+}
+
+/// What a rank has sent, and how long it has communicated and waited for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Operations of all ranks.
+    pub operations: u64,
+    /// Messages sent to single ranks.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Seconds in all of it.
+    pub seconds: f64,
+}
+
+/// The same while it is counted.
+#[derive(Debug, Default)]
+struct Counters {
+    operations: AtomicU64,
+    messages: AtomicU64,
+    bytes: AtomicU64,
+    nanoseconds: AtomicU64,
 }
 
 /// A call of the variant that carries messages.
 macro_rules! among {
     ($communicator:expr, $ranks:ident => $call:expr) => {
-        match $communicator {
-            Communicator::Alone => unreachable!("one rank sends nothing"),
-            Communicator::Thread($ranks) => $call,
+        match &$communicator.carrier {
+            Carrier::Alone => unreachable!("one rank sends nothing"),
+            Carrier::Thread($ranks) => $call,
             #[cfg(feature = "mpi")]
-            Communicator::Mpi($ranks) => $call,
+            Carrier::Mpi($ranks) => $call,
         }
     };
 }
@@ -39,12 +70,16 @@ impl Communicator {
 
     /// One rank.
     pub fn alone() -> Self {
-        Self::Alone
+        Self::by(Carrier::Alone)
+    }
+
+    fn by(carrier: Carrier) -> Self {
+        Self { carrier, traffic: Counters::default() }
     }
 
     /// So many ranks, each to be moved to a thread of its own.
     pub fn threads(ranks: usize) -> Vec<Self> {
-        ThreadRank::all(ranks).into_iter().map(Self::Thread).collect()
+        ThreadRank::all(ranks).into_iter().map(|rank| Self::by(Carrier::Thread(rank))).collect()
     }
 
     /// The processes that `mpiexec` or `srun` has started; a process that they have not started is one rank. At most once
@@ -55,22 +90,22 @@ impl Communicator {
     /// than that of `mpiexec`.
     #[cfg(feature = "mpi")]
     pub fn world() -> Result<Self, crate::SimError> {
-        Ok(Self::Mpi(super::mpi::World::new()?))
+        Ok(Self::by(Carrier::Mpi(super::mpi::World::new()?)))
     }
 
     /// This rank's number, from 0.
     pub fn rank(&self) -> usize {
-        match self {
-            Self::Alone => 0,
-            ranks => among!(ranks, ranks => ranks.rank()),
+        match self.carrier {
+            Carrier::Alone => 0,
+            _ => among!(self, ranks => ranks.rank()),
         }
     }
 
     /// How many ranks there are.
     pub fn size(&self) -> usize {
-        match self {
-            Self::Alone => 1,
-            ranks => among!(ranks, ranks => ranks.size()),
+        match self.carrier {
+            Carrier::Alone => 1,
+            _ => among!(self, ranks => ranks.size()),
         }
     }
 
@@ -78,24 +113,36 @@ impl Communicator {
     /// the receivers.
     pub fn exchange(&self, to: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         assert_eq!(to.len(), self.size(), "exchange takes a message for each rank");
-        if self.size() == 1 { to } else { among!(self, ranks => ranks.exchange(to)) }
+        if self.size() == 1 { to } else { self.counted(0, 0, || among!(self, ranks => ranks.exchange(to))) }
     }
 
     /// Every rank's bytes, in the order of ranks, for all.
     pub fn gather_all(&self, own: &[u8]) -> Vec<Vec<u8>> {
-        if self.size() == 1 { vec![own.to_vec()] } else { among!(self, ranks => ranks.gather_all(own)) }
+        if self.size() == 1 {
+            vec![own.to_vec()]
+        } else {
+            self.counted(0, 0, || among!(self, ranks => ranks.gather_all(own)))
+        }
     }
 
     /// Every rank's bytes, in the order of ranks, for `root`.
     pub fn gather(&self, root: usize, own: Vec<u8>) -> Option<Vec<Vec<u8>>> {
         self.check_is_rank(root);
-        if self.size() == 1 { Some(vec![own]) } else { among!(self, ranks => ranks.gather(root, own)) }
+        if self.size() == 1 {
+            Some(vec![own])
+        } else {
+            self.counted(0, 0, || among!(self, ranks => ranks.gather(root, own)))
+        }
     }
 
     /// The bytes of `root`, for all. What the others pass does not matter.
     pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Vec<u8> {
         self.check_is_rank(root);
-        if self.size() == 1 { bytes } else { among!(self, ranks => ranks.broadcast(root, bytes)) }
+        if self.size() == 1 {
+            bytes
+        } else {
+            self.counted(0, 0, || among!(self, ranks => ranks.broadcast(root, bytes)))
+        }
     }
 
     /// Bytes of the first rank for all others, which wait for them in [`Self::next_order`].
@@ -115,7 +162,7 @@ impl Communicator {
     /// The sum over ranks of each word, modulo 2⁶⁴.
     pub fn sum(&self, words: &mut [u64]) {
         if self.size() > 1 {
-            among!(self, ranks => ranks.sum(words));
+            self.counted(0, 0, || among!(self, ranks => ranks.sum(words)));
         }
     }
 
@@ -171,21 +218,46 @@ impl Communicator {
         if self.size() == 1 {
             return (Vec::new(), meanwhile());
         }
-        among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile))
+        let bytes = sends.iter().map(|(_, bytes)| bytes.len()).sum();
+        self.counted(sends.len(), bytes, || among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile)))
+    }
+
+    /// What this rank has sent since it was last asked, and how long its operations took.
+    pub fn take_traffic(&self) -> Traffic {
+        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+        let Counters { operations, messages, bytes, nanoseconds } = &self.traffic;
+        Traffic {
+            operations: take(operations),
+            messages: take(messages),
+            bytes: take(bytes),
+            seconds: take(nanoseconds) as f64 * 1e-9,
+        }
+    }
+
+    /// Does an operation that sends so many messages, and counts it.
+    fn counted<R>(&self, messages: usize, bytes: usize, operation: impl FnOnce() -> R) -> R {
+        let began = Instant::now();
+        let result = operation();
+        let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
+        add(&self.traffic.operations, 1);
+        add(&self.traffic.messages, messages as u64);
+        add(&self.traffic.bytes, bytes as u64);
+        add(&self.traffic.nanoseconds, began.elapsed().as_nanos() as u64);
+        result
     }
 
     /// Ends all ranks at once, without the others' doing. Processes of MPI exit with this code; a thread, or a rank alone,
     /// panics, so that its caller ends the process.
     pub fn abort(&self, code: i32) -> ! {
-        match self {
+        match &self.carrier {
             #[cfg(feature = "mpi")]
-            Self::Mpi(world) => world.abort(code),
+            Carrier::Mpi(world) => world.abort(code),
             _ => panic!("rank {} ends the run with exit code {code}", self.rank()),
         }
     }
 
     fn max_word(&self, word: i64) -> i64 {
-        if self.size() == 1 { word } else { among!(self, ranks => ranks.max(word)) }
+        if self.size() == 1 { word } else { self.counted(0, 0, || among!(self, ranks => ranks.max(word))) }
     }
 
     fn check_is_rank(&self, rank: usize) {

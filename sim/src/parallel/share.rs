@@ -1,11 +1,12 @@
 //! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
 
-use super::communicator::Communicator;
+use super::communicator::{Communicator, Traffic};
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
 use super::tables::Slots;
 use crate::octree::{Key, Octree};
+use crate::records::RanksRecord;
 use comove_kernels::{LevelTables, Table};
 
 /// What a rank knows besides its own groups. With one rank alone there is nothing.
@@ -21,6 +22,8 @@ pub struct Share {
     pub groups: Vec<usize>,
     /// What is sent and received about each level; derived from all this.
     pub links: Vec<LevelLinks>,
+    /// Groups that this rank has given to others since it was last asked.
+    pub moved: u64,
 }
 
 impl Share {
@@ -32,6 +35,7 @@ impl Share {
             ghosts: Vec::new(),
             groups: tree.groups(),
             links: Vec::new(),
+            moved: 0,
         }
     }
 
@@ -46,6 +50,7 @@ impl Share {
             ghosts: Vec::new(),
             groups: groups.into_iter().map(|n| n as usize).collect(),
             links: self.links.iter().take(kept).cloned().collect(),
+            moved: self.moved,
         }
     }
 
@@ -78,6 +83,31 @@ impl Share {
             true => tables.iter().map(|level| level.slots.clone()).collect(),
             false => self.links.iter().map(|level| level.slots.clone()).collect(),
         }
+    }
+
+    /// What the ranks did in a step in which levels took so many steps; none for a rank that is alone. Collective.
+    pub fn record(&mut self, communicator: &Communicator, own: &Octree, level_steps: &[u32]) -> Option<RanksRecord> {
+        if self.is_alone() {
+            return None;
+        }
+        let counts = (own.groups(), std::mem::take(&mut self.moved), self.ghost_count() as u64);
+        let of_this = serde_json::to_vec(&(counts, communicator.take_traffic())).expect("numbers");
+        let all = communicator.gather_all(&of_this);
+        type OfRank = ((Vec<usize>, u64, u64), Traffic);
+        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
+        let all: Vec<OfRank> = all.iter().map(of_rank).collect();
+        let steps = |level: usize| level_steps.get(level).map_or(0.0, |&steps| f64::from(steps));
+        let busiest = |level: usize| all.iter().map(|rank| rank.0.0[level]).max().unwrap_or(0) as f64;
+        let levels = 0..own.level_count();
+        let longest: f64 = levels.clone().map(|level| steps(level) * busiest(level)).sum();
+        let mean: f64 = levels.map(|level| steps(level) * self.groups[level] as f64).sum::<f64>() / all.len() as f64;
+        Some(RanksRecord {
+            count: all.len(),
+            imbalance: longest / mean - 1.0,
+            moved_groups: all.iter().map(|rank| rank.0.1).sum(),
+            ghosts: all.iter().map(|rank| rank.0.2).sum(),
+            traffic: all.iter().map(|rank| rank.1).collect(),
+        })
     }
 
     /// Groups that have a slot besides the own ones.

@@ -31,8 +31,8 @@ pub struct Hooks {
 }
 
 /// Parts of a record that closures do not see: they differ between machines or processes.
-pub const HIDDEN: [&str; 5] =
-    ["timing", "cell_updates_per_second", "device_bytes", "state_hash", "continued_from_device_class"];
+pub const HIDDEN: [&str; 6] =
+    ["timing", "cell_updates_per_second", "device_bytes", "ranks", "state_hash", "continued_from_device_class"];
 
 /// Parts that a record leaves out where there is nothing to say.
 const EMPTY: [&str; 2] = ["raised", "steering"];
