@@ -79,6 +79,15 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
+    /// The array on the host, where it is not needed on the device any more.
+    pub fn into_host(self) -> Vec<T> {
+        match self {
+            Self::Cpu(data) => data,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => array.to_host(),
+        }
+    }
+
     /// Shows the array on the host part by part, in order, with the place of each part's first value; from a GPU the next
     /// part is copied while one is looked at. A part is a multiple of `unit` values long, as the array has to be.
     ///

@@ -15,7 +15,7 @@ fn main() -> Result<(), comove_sim::SimError> {
         Some("long") => checks::message_of(&ranks, (1 << 31) + 5),
         Some("panic") if last => panic!("a bug"),
         Some("panic-meanwhile") if last => {
-            ranks.communicate::<()>(0, vec![(0, vec![1; 1 << 25])], &[(0, 1)], || panic!("a bug"));
+            ranks.communicate::<()>(0, &[(0, &vec![1; 1 << 25])], &mut [(0, &mut [0])], || panic!("a bug"));
         }
         Some("abort") if last => ranks.abort(7),
         Some("panic" | "panic-meanwhile" | "abort") => ranks.sum(&mut [1]),

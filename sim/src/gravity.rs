@@ -438,7 +438,13 @@ impl<T: Real> LevelSolve<'_, T> {
                 SiblingOrder::Alternating => (&ALTERNATING, GhostOrigin::Relaxed(OVERRELAXATION)),
             };
             for &parity in parities {
-                self.ranks.refresh(self.device, self.level, |links| &links.faces, field)?;
+                // a group's neighbours have the other parity
+                if parity != Parity::Odd {
+                    self.ranks.refresh(self.device, self.level, |links| &links.faces[1], field)?;
+                }
+                if parity != Parity::Even {
+                    self.ranks.refresh(self.device, self.level, |links| &links.faces[0], field)?;
+                }
                 iterations.add(self.solve(parity, origin, Guess::Held, source, field, ghosts, gradients));
             }
         }

@@ -92,7 +92,7 @@ impl<T: Real> RootStep<'_, T> {
         self.begin(step.level);
         self.sweep(step, Direction::Forward)?;
         self.kick(step)?;
-        self.state.refresh(step.level)?;
+        self.state.refresh_for_sweep(step.level)?;
         self.sweep(step, Direction::Backward)?;
         self.state.refresh(step.level)?;
         self.state.steps_since_regrid[step.level] += 1;

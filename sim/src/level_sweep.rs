@@ -3,7 +3,7 @@
 use crate::book::{Book, Due};
 use crate::error::SimError;
 use crate::octree::Key;
-use crate::parallel::exchange::bytes_from_peers;
+use crate::parallel::exchange::from_peers;
 use crate::state::State;
 use crate::step::{Direction, Physics};
 use comove_kernels::hydro_sweep::{SweepParameters, Swept, hydro_sweep};
@@ -80,16 +80,14 @@ impl<T: Real> State<T> {
         let reaches: Vec<u32> = links.beside_groups.iter().map(reach).collect();
         let rows = self.marks.found_of(&self.device, &links.beside.send);
         let peers = &links.beside.peers;
-        let came = |unit: usize, message: &[u8]| bytes_from_peers(&self.communicator, peers, unit, message);
-        let reaches = came(size_of::<u32>(), bytemuck::cast_slice(&reaches));
-        let rows = came(MARK_ROWS * size_of::<u16>(), bytemuck::cast_slice(&rows));
-        self.marks.set_found(&self.device, &links.beside.receive, &bytemuck::pod_collect_to_vec::<u8, u16>(&rows));
+        let reaches = from_peers(&self.communicator, peers, 1, &reaches);
+        let rows = from_peers(&self.communicator, peers, MARK_ROWS, &rows);
+        self.marks.set_found(&self.device, &links.beside.receive, &rows);
         let seen = |(&key, reach): (&Key, u32)| {
             let tree = &self.tree;
             let directions = (0..DIRECTIONS).filter(move |d| reach >> d & 1 == 1);
             directions.filter_map(move |d| tree.neighbour(key, offset(d))).filter_map(|key| tree.find(key))
         };
-        let reaches = bytemuck::pod_collect_to_vec::<u8, u32>(&reaches);
         Ok(links.beside_keys.iter().zip(reaches).flat_map(seen).collect())
     }
 

@@ -206,6 +206,16 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
+    /// The same of what the level's own next sweep reads, and not the finer level's.
+    ///
+    /// # Errors
+    /// As [`State::refresh`].
+    pub fn refresh_for_sweep(&mut self, level: usize) -> Result<(), SimError> {
+        let Some(links) = self.share.links.get(level) else { return Ok(()) };
+        exchange_cells(&self.communicator, &self.device, &links.sweep, FIELDS, &mut self.fluid)?;
+        Ok(())
+    }
+
     /// [`State::refresh`] of all levels.
     ///
     /// # Errors

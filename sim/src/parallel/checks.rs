@@ -37,7 +37,7 @@ pub(crate) fn message_of(ranks: &Communicator, length: usize) {
     if last > 0 {
         let sends = if rank == 0 { vec![(last, sent())] } else { Vec::new() };
         let receives: &[_] = if rank == last { &[(0, length)] } else { &[] };
-        ranks.communicate(0, sends, receives, || ()).0.iter().for_each(|bytes| check(bytes));
+        communicate(ranks, 0, sends, receives, || ()).0.iter().for_each(|bytes| check(bytes));
     }
 }
 
@@ -135,7 +135,7 @@ fn messages_of(ranks: &Communicator, tags: &[u32]) -> u64 {
     let sends = peers.iter().map(|&to| (to, message(rank, to))).collect();
     let expected: Vec<_> = peers.iter().rev().map(|&from| message(from, rank)).collect();
     let receives: Vec<_> = peers.iter().rev().zip(&expected).map(|(&from, bytes)| (from, bytes.len())).collect();
-    let (received, sum) = ranks.communicate(tag, sends, &receives, || messages_of(ranks, others));
+    let (received, sum) = communicate(ranks, tag, sends, &receives, || messages_of(ranks, others));
     assert!(received == expected, "tag {tag} at rank {rank}");
     sum
 }
@@ -146,9 +146,24 @@ fn messages_in_order(ranks: &Communicator) {
     let others = || (0..ranks.size()).filter(|&peer| peer != rank);
     let sends = (0..50).flat_map(|n| others().map(move |to| (to, text(rank, n, 100 * n)))).collect();
     let receives: Vec<_> = others().flat_map(|from| (0..50).map(move |n| (from, 100 * n))).collect();
-    let (received, ()) = ranks.communicate(tag, sends, &receives, || ());
+    let (received, ()) = communicate(ranks, tag, sends, &receives, || ());
     let expected = others().flat_map(|from| (0..50).map(move |n| text(from, n, 100 * n)));
     assert!(received.into_iter().eq(expected), "messages of one tag at rank {rank}");
+}
+
+/// [`Communicator::communicate`] with messages that it makes room for itself.
+pub(super) fn communicate<R>(
+    ranks: &Communicator,
+    tag: u32,
+    sends: Vec<(usize, Vec<u8>)>,
+    receives: &[(usize, usize)],
+    meanwhile: impl FnOnce() -> R,
+) -> (Vec<Vec<u8>>, R) {
+    let mut received: Vec<Vec<u8>> = receives.iter().map(|&(_, length)| vec![0; length]).collect();
+    let sends: Vec<(usize, &[u8])> = sends.iter().map(|(peer, bytes)| (*peer, bytes.as_slice())).collect();
+    let places = receives.iter().zip(&mut received).map(|((peer, _), bytes)| (*peer, bytes.as_mut_slice()));
+    let result = ranks.communicate(tag, &sends, &mut places.collect::<Vec<_>>(), meanwhile);
+    (received, result)
 }
 
 /// Bytes that tell who sent them to whom, and where in the message they are.

@@ -202,28 +202,28 @@ impl Communicator {
     }
 
     /// Messages to some ranks, for messages of known lengths from some, with `meanwhile` done while they are on their
-    /// way. Returns them in the order of `receives`, which are (rank, length), and its result.
+    /// way; its result.
+    ///
+    /// * `sends`: ranks and what they are sent
+    /// * `receives`: ranks and where to put what they send, which has that length
     ///
     /// Messages of one tag (below [`Self::TAGS`]) from one rank to another are received in the order in which they were
     /// sent, so what one sends the other has to receive. `meanwhile` may do any operation: with `communicate` in it, under
     /// another tag, several are on their way at once. This rank sends nothing to itself.
-    ///
-    /// MPI moves long messages (of more than some 10 kB) only while it is called: where nothing of `meanwhile` does, these
-    /// take their time after it.
     pub fn communicate<R>(
         &self,
         tag: u32,
-        sends: Vec<(usize, Vec<u8>)>,
-        receives: &[(usize, usize)],
+        sends: &[(usize, &[u8])],
+        receives: &mut [(usize, &mut [u8])],
         meanwhile: impl FnOnce() -> R,
-    ) -> (Vec<Vec<u8>>, R) {
+    ) -> R {
         assert!(tag < Self::TAGS, "tag {tag}: tags are below {}", Self::TAGS);
-        for peer in sends.iter().map(|&(peer, _)| peer).chain(receives.iter().map(|&(peer, _)| peer)) {
+        for peer in sends.iter().map(|(peer, _)| *peer).chain(receives.iter().map(|(peer, _)| *peer)) {
             self.check_is_rank(peer);
             assert_ne!(peer, self.rank(), "rank {peer} has nothing to send to itself");
         }
         if self.size() == 1 {
-            return (Vec::new(), meanwhile());
+            return meanwhile();
         }
         let bytes = sends.iter().map(|(_, bytes)| bytes.len()).sum();
         self.counted(sends.len(), bytes, || among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile)))

@@ -2,6 +2,7 @@
 
 use super::communicator::Communicator;
 use super::links::{CellLinks, Peer, SlotLinks};
+use bytemuck::Pod;
 use comove_kernels::pieces::{pack, unpack};
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{Buffer, Device, KernelError, Real};
@@ -28,7 +29,7 @@ pub fn exchange_cells<T: Real>(
     let [send, _] = ends(&links.peers);
     let mut message = Buffer::zeros(device, send * fields)?;
     pack(device, fields, pool, &links.send, &mut message);
-    let received = communicate(communicator, &links.peers, fields, message);
+    let received = from_peers(communicator, &links.peers, fields, &message.into_host());
     unpack(device, fields, &Buffer::from_host(device, received)?, &links.receive, pool);
     Ok(())
 }
@@ -84,7 +85,7 @@ fn received<T: Real>(
 ) -> Result<Vec<T>, KernelError> {
     let mut message = Buffer::zeros(device, links.send.len() * values)?;
     copy_slots(device, values, from, &links.send, &mut message, &(0..links.send.len() as u32).collect());
-    Ok(communicate(communicator, &links.peers, values, message))
+    Ok(from_peers(communicator, &links.peers, values, &message.into_host()))
 }
 
 /// Behind the last unit that is sent and the last that is received.
@@ -93,21 +94,22 @@ fn ends(peers: &[Peer]) -> [usize; 2] {
 }
 
 /// Sends every peer its part of a message, a unit of which is so many values; what they send, one after the other.
-fn communicate<T: Real>(communicator: &Communicator, peers: &[Peer], unit: usize, message: Buffer<T>) -> Vec<T> {
-    let message = message.to_host();
-    bytemuck::pod_collect_to_vec(&bytes_from_peers(
-        communicator,
-        peers,
-        unit * T::BYTES,
-        bytemuck::cast_slice(&message),
-    ))
-}
-
-/// The same of bytes.
-pub fn bytes_from_peers(communicator: &Communicator, peers: &[Peer], unit: usize, message: &[u8]) -> Vec<u8> {
-    let part = |peer: &Peer| message[peer.send.start * unit..peer.send.end * unit].to_vec();
-    let sends = peers.iter().filter(|peer| !peer.send.is_empty()).map(|peer| (peer.rank, part(peer))).collect();
-    let receives = peers.iter().filter(|peer| !peer.receive.is_empty());
-    let receives: Vec<(usize, usize)> = receives.map(|peer| (peer.rank, peer.receive.len() * unit)).collect();
-    communicator.communicate(TAG, sends, &receives, || ()).0.concat()
+pub fn from_peers<N: Pod>(communicator: &Communicator, peers: &[Peer], unit: usize, message: &[N]) -> Vec<N> {
+    let [_, receive] = ends(peers);
+    let mut received = vec![N::zeroed(); receive * unit];
+    let mut rest = received.as_mut_slice();
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    for peer in peers {
+        if !peer.send.is_empty() {
+            let part = &message[peer.send.start * unit..peer.send.end * unit];
+            sends.push((peer.rank, bytemuck::cast_slice(part)));
+        }
+        let (part, behind) = std::mem::take(&mut rest).split_at_mut(peer.receive.len() * unit);
+        rest = behind;
+        if !part.is_empty() {
+            receives.push((peer.rank, bytemuck::cast_slice_mut(part)));
+        }
+    }
+    communicator.communicate(TAG, &sends, &mut receives, || ());
+    received
 }

@@ -50,8 +50,10 @@ pub struct SlotLinks {
 pub struct LevelLinks {
     /// All cells of the level's ghosts that this rank reads.
     pub cells: CellLinks,
-    /// Those across faces of own groups, one cell deep.
-    pub faces: CellLinks,
+    /// Those of them that own groups of the level itself read.
+    pub sweep: CellLinks,
+    /// Those across faces of own groups, one cell deep: of groups of even and of odd parity.
+    pub faces: [CellLinks; 2],
     /// Patches refined by groups of one rank, and owned by another: from ghosts of the coarse groups to these.
     pub patches: CellLinks,
     /// The ghosts that own finer groups are restricted to, with these as children and nothing else.
@@ -80,8 +82,9 @@ pub struct Relations {
     receive: Vec<(Concern, CellBox)>,
     send_faces: Vec<(Concern, CellBox)>,
     receive_faces: Vec<(Concern, CellBox)>,
-    send_beside: Vec<Concern>,
-    receive_beside: Vec<Concern>,
+    /// Of them, what is read at the level itself.
+    send_beside: Vec<(Concern, CellBox)>,
+    receive_beside: Vec<(Concern, CellBox)>,
     /// Own groups of the finer level, and the ranks that own their parents.
     send_patches: Vec<Concern>,
     /// Groups of the finer level and their ranks, whose parents are own.
@@ -127,7 +130,6 @@ impl Relations {
         let over = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::over(lattice, key, each);
         let (send_beside, receive_beside) = (send(known.level(level), beside), receive(own.level(level), beside));
         let (send_over, receive_over) = (send(known.level(finer), over), receive(own.level(finer), over));
-        let names = |list: &[(Concern, CellBox)]| list.iter().map(|(concern, _)| *concern).collect();
         let patches = |groups: &mut dyn Iterator<Item = Concern>| sorted(groups.collect());
         let gradients_of = |key: Key, found: &mut dyn FnMut(Key)| reads::patches_beside(own, key, found);
         let mut send_gradients = Vec::new();
@@ -142,12 +144,12 @@ impl Relations {
         }
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         Self {
-            send_beside: names(&send_beside),
-            receive_beside: names(&receive_beside),
             send_faces: send(known.level(level), across),
             receive_faces: receive(own.level(level), across),
-            send: merged([send_beside, send_over].concat()),
-            receive: merged([receive_beside, receive_over].concat()),
+            send: merged([send_beside.as_slice(), &send_over].concat()),
+            receive: merged([receive_beside.as_slice(), &receive_over].concat()),
+            send_beside,
+            receive_beside,
             send_patches: patches(
                 &mut own.level(finer).iter().filter_map(|&key| theirs(parent(key)).map(|rank| (rank, key))),
             ),
@@ -181,16 +183,20 @@ impl Relations {
             [&self.send_patches, &self.receive_patches].map(|list| list.iter().map(patch).collect::<Vec<_>>());
         LevelLinks {
             cells: cell_links(&self.send, &self.receive, slot),
-            faces: cell_links(&self.send_faces, &self.receive_faces, slot),
+            sweep: cell_links(&self.send_beside, &self.receive_beside, slot),
+            faces: [false, true].map(|odd| {
+                let of = |list: &[(Concern, CellBox)]| of_parity(list, odd);
+                cell_links(&of(&self.send_faces), &of(&self.receive_faces), slot)
+            }),
             patches: cell_links(&patches[0], &patches[1], slot),
             parents: parents(&self.send_patches, slot, finer),
             gradients: slot_links(&self.send_gradients, &self.receive_gradients, finer),
-            beside: slot_links(&self.send_beside, &self.receive_beside, slot),
-            beside_keys: self.receive_beside.iter().map(|(_, key)| *key).collect(),
+            beside: slot_links(&names(&self.send_beside), &names(&self.receive_beside), slot),
+            beside_keys: self.receive_beside.iter().map(|((_, key), _)| *key).collect(),
             beside_groups: self
                 .send_beside
                 .iter()
-                .map(|(_, key)| own.find(*key).expect("an own group") as u32)
+                .map(|((_, key), _)| own.find(*key).expect("an own group") as u32)
                 .collect(),
             slots: {
                 let mut all: Vec<(Key, u32)> = slots.iter().map(|(&key, &slot)| (key, slot)).collect();
@@ -199,6 +205,16 @@ impl Relations {
             },
         }
     }
+}
+
+fn names(list: &[(Concern, CellBox)]) -> Vec<Concern> {
+    list.iter().map(|(concern, _)| *concern).collect()
+}
+
+/// What concerns groups whose coordinates have an odd sum, or an even one.
+fn of_parity(list: &[(Concern, CellBox)], odd: bool) -> Vec<(Concern, CellBox)> {
+    let is_odd = |key: Key| key.coordinate.iter().fold(0, |sum, c| sum ^ c) & 1 == 1;
+    list.iter().copied().filter(|((_, key), _)| is_odd(*key) == odd).collect()
 }
 
 /// One box for each rank and group.

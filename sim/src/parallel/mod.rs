@@ -1,4 +1,22 @@
 //! Ranks that compute one run together, and the messages between them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`communicator`] | what ranks say to each other, whatever carries it: threads of a process, or MPI |
+//! | [`crew`] | the first rank decides, the others follow |
+//! | [`hilbert`], [`owners`] | who owns a group: pieces of a curve through each level |
+//! | [`known`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
+//! | [`reads`], [`links`] | what a group reads of others; who sends what to whom, derived on both sides |
+//! | [`exchange`] | ghosts refreshed, slots sent |
+//! | [`tables`] | neighbour tables of own groups, by look-ups |
+//! | [`wanted`], `adopt` | the tree that flags ask for, and the way to it: balanced, groups moved |
+//! | [`root`] | the root's Poisson solve by all ranks |
+//! | [`scatter`] | a whole state dealt out, and put together again |
+//! | [`agree`] | what goes wrong on one rank goes wrong on all |
+//!
+//! Every rank does the same operations on the same levels in the same order, each for the groups that it owns, and reads
+//! ghosts that are exact copies. What decides how a run goes on is reduced first, in an order that does not matter. So the
+//! bits do not depend on who owns what.
 
 mod adopt;
 pub mod agree;

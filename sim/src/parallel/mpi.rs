@@ -172,42 +172,46 @@ impl World {
     pub(super) fn communicate<R>(
         &self,
         tag: u32,
-        sends: Vec<(usize, Vec<u8>)>,
-        receives: &[(usize, usize)],
+        sends: &[(usize, &[u8])],
+        receives: &mut [(usize, &mut [u8])],
         meanwhile: impl FnOnce() -> R,
-    ) -> (Vec<Vec<u8>>, R) {
+    ) -> R {
         self.communicate_as(tag as i32 + 1, sends, receives, meanwhile)
     }
 
     /// Sends within an operation of all ranks, for as many bytes of each other rank as `lengths` says.
     fn receive_all(&self, sends: Vec<(usize, Vec<u8>)>, lengths: &[u64]) -> Vec<Vec<u8>> {
-        let length = |(peer, &length): (usize, &u64)| (peer, if peer == self.rank { 0 } else { length as usize });
-        let receives: Vec<_> = lengths.iter().enumerate().map(length).collect();
-        self.communicate_as(COLLECTIVE, sends, &receives, || ()).0
+        let length = |(peer, &length): (usize, &u64)| if peer == self.rank { 0 } else { length as usize };
+        let mut all: Vec<Vec<u8>> = lengths.iter().enumerate().map(length).map(|length| vec![0; length]).collect();
+        let sends: Vec<(usize, &[u8])> = sends.iter().map(|(peer, bytes)| (*peer, bytes.as_slice())).collect();
+        let receives = all.iter_mut().enumerate().filter(|(_, bytes)| !bytes.is_empty());
+        let mut receives: Vec<(usize, &mut [u8])> =
+            receives.map(|(peer, bytes)| (peer, bytes.as_mut_slice())).collect();
+        self.communicate_as(COLLECTIVE, &sends, &mut receives, || ());
+        all
     }
 
-    /// All messages are posted, receives first, before `meanwhile` is done. The buffers belong to this call, which does not
-    /// end before MPI is done with them: a panic meanwhile ends all processes.
+    /// All messages are posted, receives first, before `meanwhile` is done. This call does not end before MPI is done with
+    /// the buffers: a panic meanwhile ends all processes.
     fn communicate_as<R>(
         &self,
         tag: i32,
-        sends: Vec<(usize, Vec<u8>)>,
-        receives: &[(usize, usize)],
+        sends: &[(usize, &[u8])],
+        receives: &mut [(usize, &mut [u8])],
         meanwhile: impl FnOnce() -> R,
-    ) -> (Vec<Vec<u8>>, R) {
+    ) -> R {
         let world = self.world();
-        let mut received: Vec<Vec<u8>> = receives.iter().map(|&(_, length)| vec![0; length]).collect();
-        let result = mpi::request::scope(|scope| {
+        mpi::request::scope(|scope| {
             let mut receiving = Vec::new();
-            for (buffer, &(peer, _)) in received.iter_mut().zip(receives) {
-                let process = world.process_at_rank(peer as Rank);
-                for piece in buffer.chunks_mut(PIECE) {
+            for (peer, bytes) in receives {
+                let process = world.process_at_rank(*peer as Rank);
+                for piece in bytes.chunks_mut(PIECE) {
                     let length = piece.len();
                     receiving.push((length, process.immediate_receive_into_with_tag(scope, piece, tag)));
                 }
             }
             let mut sending = Vec::new();
-            for (peer, bytes) in &sends {
+            for (peer, bytes) in sends {
                 let process = world.process_at_rank(*peer as Rank);
                 let pieces = bytes.chunks(PIECE);
                 sending.extend(pieces.map(|piece| process.immediate_send_with_tag(scope, piece, tag)));
@@ -221,8 +225,7 @@ impl World {
                 assert!(sent as usize == length, "rank {peer} sent {sent} bytes where rank {rank} expects {length}");
             }
             result
-        });
-        (received, result)
+        })
     }
 
     fn world(&self) -> SimpleCommunicator {

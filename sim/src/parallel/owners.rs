@@ -156,3 +156,64 @@ fn scatter(seed: u64, key: Key, ranks: usize) -> usize {
     }
     ((hash ^ hash >> 32) % ranks as u64) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octree::PERIODIC;
+
+    /// Owners of a tree whose finer levels lie in one corner, balanced from what `ranks` ranks have; all ranks' word.
+    fn balanced(ranks: usize, tree: &Octree, kept: usize) -> Vec<Owners> {
+        let even = Owners::even(ranks, tree.root_groups());
+        std::thread::scope(|scope| {
+            let rank = |communicator: Communicator| {
+                let own = |level: usize| {
+                    let keys = tree.level(level).iter().copied();
+                    keys.filter(|&key| even.of(key) == communicator.rank()).collect()
+                };
+                let levels = (0..tree.level_count()).map(own).collect();
+                let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
+                assert!(even.is_unbalanced(&communicator, &own, kept, 1.05));
+                even.balanced(&communicator, &own, kept, &[])
+            };
+            let rank = &rank;
+            let start = |communicator| scope.spawn(move || rank(communicator));
+            let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn levels_are_cut_evenly_and_those_that_stay_are_not() {
+        let finer = (0..512).map(|c| Key::new(1, [c % 8, c / 8 % 8, c / 64]));
+        let finest = (0..64).map(|c| Key::new(2, [c % 4, c / 4 % 4, c / 16]));
+        let tree = Octree::with_groups([8; 3], PERIODIC, finer.chain(finest));
+        for ranks in [2, 3, 5] {
+            for kept in [0, 1] {
+                let of_all = balanced(ranks, &tree, kept);
+                let even = Owners::even(ranks, [8; 3]);
+                assert!(of_all.iter().all(|owners| *owners == of_all[0]), "all ranks find the same");
+                for level in 0..tree.level_count() {
+                    let mut counts = vec![0; ranks];
+                    tree.level(level).iter().for_each(|&key| counts[of_all[0].of(key)] += 1);
+                    let (n, most) = (tree.level(level).len(), counts.into_iter().max().unwrap());
+                    match level <= kept {
+                        true => assert!(tree.level(level).iter().all(|&key| of_all[0].of(key) == even.of(key))),
+                        false => assert!(most <= n.div_ceil(ranks) + 1, "level {level} on {ranks}: {most} of {n}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn children_that_nobody_has_cut_belong_to_the_owners_of_their_parents() {
+        let owners = Owners::even(3, [4, 2, 6]);
+        for key in Octree::new([4, 2, 6], PERIODIC).keys() {
+            let mut of_children = Vec::new();
+            owners.of_children(key, |rank| of_children.push(rank));
+            assert_eq!(of_children, [owners.of(key)]);
+            assert!((0..8).all(|o| owners.of(key.child(o).child(7 - o)) == owners.of(key)));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The root's Poisson solve by all ranks: sources to the ranks of their layers, modes between these, potentials back.
 
 use super::communicator::Communicator;
-use super::exchange::{bytes_from_peers, send_slots};
+use super::exchange::{from_peers, send_slots};
 use super::links::{Peer, SlotLinks, links_of_slots};
 use super::owners::Owners;
 use crate::octree::{Key, Octree};
@@ -146,9 +146,8 @@ impl SharedRoot {
         let peers: Vec<Peer> = self.blocks.iter().map(turned).collect();
         let values = blocks.to_host();
         let (own, others): (Vec<Peer>, Vec<Peer>) = peers.iter().cloned().partition(|p| p.rank == communicator.rank());
-        let bytes = bytemuck::cast_slice(&values);
-        let came = bytes_from_peers(communicator, &others, size_of::<f64>(), bytes);
-        let mut came: &[f64] = &bytemuck::pod_collect_to_vec::<u8, f64>(&came);
+        let came = from_peers(communicator, &others, 1, &values);
+        let mut came: &[f64] = &came;
         let mut all = Vec::with_capacity(peers.last().map_or(0, |last| last.receive.end));
         for peer in &peers {
             if peer.rank == communicator.rank() {

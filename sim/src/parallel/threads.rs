@@ -116,21 +116,21 @@ impl ThreadRank {
     pub(super) fn communicate<R>(
         &self,
         tag: u32,
-        sends: Vec<(usize, Vec<u8>)>,
-        receives: &[(usize, usize)],
+        sends: &[(usize, &[u8])],
+        receives: &mut [(usize, &mut [u8])],
         meanwhile: impl FnOnce() -> R,
-    ) -> (Vec<Vec<u8>>, R) {
+    ) -> R {
         for (peer, bytes) in sends {
-            self.send(peer, Purpose::Tag(tag), bytes);
+            self.send(*peer, Purpose::Tag(tag), bytes.to_vec());
         }
         let result = meanwhile();
-        let from = |&(peer, length): &(usize, usize)| {
-            let bytes = self.receive(peer, Purpose::Tag(tag));
-            let (rank, sent) = (self.rank, bytes.len());
+        for (peer, place) in receives {
+            let bytes = self.receive(*peer, Purpose::Tag(tag));
+            let (rank, sent, length) = (self.rank, bytes.len(), place.len());
             assert!(sent == length, "rank {peer} sent {sent} bytes with tag {tag} where rank {rank} expects {length}");
-            bytes
-        };
-        (receives.iter().map(from).collect(), result)
+            place.copy_from_slice(&bytes);
+        }
+        result
     }
 
     fn reduce<T: Pod>(&self, operation: &'static str, words: &mut [T], combine: fn(T, T) -> T) {
@@ -222,7 +222,7 @@ mod tests {
         // a chain: only rank 1 waits for rank 2, only rank 0 for rank 1
         let ends = on_threads(3, |ranks| match ranks.rank() {
             2 => panic!("a bug"),
-            rank => _ = ranks.communicate(0, vec![], &[(rank + 1, 8)], || ()),
+            rank => ranks.communicate(0, &[], &mut [(rank + 1, &mut [0; 8])], || ()),
         });
         assert_eq!(ends[2].as_deref(), Some("a bug"));
         assert_eq!(ends[1].as_deref(), Some("rank 2 is gone: rank 1 cannot go on without rank 2"));
@@ -249,10 +249,12 @@ mod tests {
     #[test]
     fn what_a_rank_has_sent_is_there_when_it_has_returned() {
         let ends = on_threads(2, |ranks| match ranks.rank() {
-            0 => _ = ranks.communicate(4, vec![(1, vec![9])], &[], || ()),
+            0 => ranks.communicate(4, &[(1, &[9])], &mut [], || ()),
             _ => {
                 std::thread::sleep(std::time::Duration::from_millis(20));
-                assert_eq!(ranks.communicate(4, vec![], &[(0, 1)], || ()).0, [[9]]);
+                let mut nine = [0];
+                ranks.communicate(4, &[], &mut [(0, &mut nine)], || ());
+                assert_eq!(nine, [9]);
             }
         });
         assert!(ends.iter().all(Option::is_none), "{ends:?}");
@@ -269,7 +271,7 @@ mod tests {
         );
         let ends = on_threads(2, |ranks| {
             let other = 1 - ranks.rank();
-            ranks.communicate(3, vec![(other, vec![0; 4])], &[(other, 4 + other)], || ());
+            ranks.communicate(3, &[(other, &[0; 4])], &mut [(other, &mut vec![0; 4 + other])], || ());
         });
         assert_eq!(ends[0].as_deref(), Some("rank 1 sent 4 bytes with tag 3 where rank 0 expects 5"));
     }
@@ -279,7 +281,8 @@ mod tests {
         for ranks in [Communicator::alone(), Communicator::threads(2).remove(0)] {
             for peer in [0, 2] {
                 let refused = |sends, receives: &[(usize, usize)]| {
-                    catch_unwind(AssertUnwindSafe(|| ranks.communicate(0, sends, receives, || ()))).is_err()
+                    let attempt = || checks::communicate(&ranks, 0, sends, receives, || ());
+                    catch_unwind(AssertUnwindSafe(attempt)).is_err()
                 };
                 assert!(refused(vec![(peer, vec![])], &[]));
                 assert!(refused(vec![], &[(peer, 0)]));

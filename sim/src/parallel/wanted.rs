@@ -110,3 +110,73 @@ pub fn packed(key: Key) -> [u32; 4] {
 pub fn unpacked([level, x, y, z]: [u32; 4]) -> Key {
     Key::new(level as u8, [x, y, z])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octree::{CLOSED, PERIODIC, nest};
+    use crate::refinement::wanted_tree;
+    use comove_kernels::layout::OCTANTS;
+    use proptest::prelude::*;
+
+    /// What a rank owns of a tree.
+    fn share(tree: &Octree, owners: &Owners, rank: usize) -> Octree {
+        let own = |level: usize| tree.level(level).iter().copied().filter(|&key| owners.of(key) == rank).collect();
+        Octree::share(tree.root_groups(), tree.periodic(), (0..tree.level_count()).map(own).collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// Ranks together want what one wants, whoever owns what, also where coarse levels stay.
+        #[test]
+        fn shares_make_the_whole(
+            coarse in prop::collection::vec([0u32..12, 0u32..8, 0u32..8], 1..6),
+            fine in prop::collection::vec([0u32..24, 0u32..16, 0u32..16], 0..6),
+            flags in prop::collection::vec((0usize..3, 0usize..400, any::<u32>()), 0..12),
+            (ranks, seed) in (2usize..5, 0u64..3),
+        ) {
+            for periodic in [PERIODIC, CLOSED] {
+                let sets = [
+                    vec![Vec::new(), Vec::new()],
+                    vec![coarse.iter().map(|&c| Key::new(2, c)).collect()],
+                    vec![fine.iter().map(|&c| Key::new(3, c)).collect()],
+                ];
+                let nested = nest([3, 2, 2], periodic, sets.concat());
+                let tree = Octree::with_groups([3, 2, 2], periodic, nested.into_iter().skip(1).flatten());
+                let mut masks: Vec<Vec<u32>> =
+                    (0..tree.level_count().min(3)).map(|level| vec![0; tree.level(level).len() * OCTANTS]).collect();
+                for &(level, patch, mask) in &flags {
+                    if let Some(masks) = masks.get_mut(level) {
+                        let patches = masks.len();
+                        masks[patch % patches] |= mask >> 5;
+                    }
+                }
+                let owners = match seed {
+                    0 => Owners::even(ranks, [3, 2, 2]),
+                    seed => Owners::scattered(ranks, [3, 2, 2], seed),
+                };
+                for kept in 0..2 {
+                    let expected = wanted_tree(&tree, &masks, 3, kept);
+                    let wanted = std::thread::scope(|scope| {
+                        let rank = |communicator: Communicator| {
+                            let own = share(&tree, &owners, communicator.rank());
+                            let masks_of = |level: usize| {
+                                let places = own.level(level).iter().map(|key| tree.find(*key).unwrap());
+                                places.flat_map(|g| masks[level][g * OCTANTS..][..OCTANTS].to_vec()).collect()
+                            };
+                            let masks: Vec<Vec<u32>> = (0..masks.len()).map(masks_of).collect();
+                            wanted_share(&communicator, &owners, &own, &masks, 3, kept)
+                        };
+                        let rank = &rank;
+                        let start = |communicator| scope.spawn(move || rank(communicator));
+                        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
+                        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<Octree>>()
+                    });
+                    for (rank, wanted) in wanted.iter().enumerate() {
+                        prop_assert_eq!(wanted, &share(&expected, &owners, rank), "rank {} of {}", rank, ranks);
+                    }
+                }
+            }
+        }
+    }
+}
