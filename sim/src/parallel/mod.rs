@@ -78,3 +78,14 @@ impl Ranks {
 pub fn node() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
+
+/// What each of so many ranks, threads of this process, comes to.
+#[cfg(test)]
+pub(crate) fn on_ranks<R: Send>(ranks: usize, work: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let start = |communicator| scope.spawn(move || work(communicator));
+        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank")).collect()
+    })
+}

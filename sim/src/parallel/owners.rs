@@ -161,25 +161,20 @@ fn scatter(seed: u64, key: Key, ranks: usize) -> usize {
 mod tests {
     use super::*;
     use crate::octree::PERIODIC;
+    use crate::parallel::on_ranks;
 
     /// Owners of a tree whose finer levels lie in one corner, balanced from what `ranks` ranks have; all ranks' word.
     fn balanced(ranks: usize, tree: &Octree, kept: usize) -> Vec<Owners> {
         let even = Owners::even(ranks, tree.root_groups());
-        std::thread::scope(|scope| {
-            let rank = |communicator: Communicator| {
-                let own = |level: usize| {
-                    let keys = tree.level(level).iter().copied();
-                    keys.filter(|&key| even.of(key) == communicator.rank()).collect()
-                };
-                let levels = (0..tree.level_count()).map(own).collect();
-                let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
-                assert!(even.is_unbalanced(&communicator, &own, kept, 1.05));
-                even.balanced(&communicator, &own, kept, &[])
+        on_ranks(ranks, |communicator| {
+            let own = |level: usize| {
+                let keys = tree.level(level).iter().copied();
+                keys.filter(|&key| even.of(key) == communicator.rank()).collect()
             };
-            let rank = &rank;
-            let start = |communicator| scope.spawn(move || rank(communicator));
-            let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            let levels = (0..tree.level_count()).map(own).collect();
+            let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
+            assert!(even.is_unbalanced(&communicator, &own, kept, 1.05));
+            even.balanced(&communicator, &own, kept, &[])
         })
     }
 

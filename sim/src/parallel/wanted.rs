@@ -115,6 +115,7 @@ pub fn unpacked([level, x, y, z]: [u32; 4]) -> Key {
 mod tests {
     use super::*;
     use crate::octree::{CLOSED, PERIODIC, nest};
+    use crate::parallel::on_ranks;
     use crate::refinement::wanted_tree;
     use comove_kernels::layout::OCTANTS;
     use proptest::prelude::*;
@@ -157,20 +158,14 @@ mod tests {
                 };
                 for kept in 0..2 {
                     let expected = wanted_tree(&tree, &masks, 3, kept);
-                    let wanted = std::thread::scope(|scope| {
-                        let rank = |communicator: Communicator| {
-                            let own = share(&tree, &owners, communicator.rank());
-                            let masks_of = |level: usize| {
-                                let places = own.level(level).iter().map(|key| tree.find(*key).unwrap());
-                                places.flat_map(|g| masks[level][g * OCTANTS..][..OCTANTS].to_vec()).collect()
-                            };
-                            let masks: Vec<Vec<u32>> = (0..masks.len()).map(masks_of).collect();
-                            wanted_share(&communicator, &owners, &own, &masks, 3, kept)
+                    let wanted = on_ranks(ranks, |communicator| {
+                        let own = share(&tree, &owners, communicator.rank());
+                        let masks_of = |level: usize| {
+                            let places = own.level(level).iter().map(|key| tree.find(*key).unwrap());
+                            places.flat_map(|g| masks[level][g * OCTANTS..][..OCTANTS].to_vec()).collect()
                         };
-                        let rank = &rank;
-                        let start = |communicator| scope.spawn(move || rank(communicator));
-                        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
-                        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<Octree>>()
+                        let masks: Vec<Vec<u32>> = (0..masks.len()).map(masks_of).collect();
+                        wanted_share(&communicator, &owners, &own, &masks, 3, kept)
                     });
                     for (rank, wanted) in wanted.iter().enumerate() {
                         prop_assert_eq!(wanted, &share(&expected, &owners, rank), "rank {} of {}", rank, ranks);
