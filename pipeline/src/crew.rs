@@ -32,9 +32,7 @@ impl Ranks {
         };
         // by node, and by cores, which a launcher may have dealt out
         let own = (comove_sim::parallel::node(), cores());
-        let all = communicator.gather_all(&serde_json::to_vec(&own).expect("text"));
-        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
-        let all: Vec<(String, String)> = all.iter().map(of_rank).collect();
+        let all = communicator.gather_all_of(&own);
         let place = all[..communicator.rank()].iter().filter(|(node, _)| *node == own.0).count();
         let sharers = all.iter().filter(|other| **other == own).count();
         Ok(Self { crew: Crew::of(communicator), place, sharers })

@@ -323,10 +323,8 @@ impl Book {
         // bits, as an acceleration may be infinite
         let bits = |a: Acceleration| (a.time.to_bits(), a.level, a.cell, a.acceleration.to_bits());
         let own = (firsts, self.acceleration.map(bits), self.accelerated);
-        let all = communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
         type OfRank = ([Option<First>; 3], Option<(u64, u8, [usize; 3], u64)>, u64);
-        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
-        let all: Vec<OfRank> = all.iter().map(of_rank).collect();
+        let all: Vec<OfRank> = communicator.gather_all_of(&own);
         let first = |n: usize| all.iter().filter_map(|rank| rank.0[n]).min_by_key(First::order);
         [self.first_redone, self.first_floored, self.first_invalid] = [first(0), first(1), first(2)];
         let strongest = |a: &&(Acceleration, u64), b: &&(Acceleration, u64)| {

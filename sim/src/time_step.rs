@@ -34,9 +34,7 @@ fn fastest_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Optio
     }
     // bits, as infinity is a speed too
     let own: Vec<_> = own.iter().map(|fastest| fastest.map(|(speed, cell)| (speed.to_bits(), cell))).collect();
-    let all = state.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
-    let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
-    let all: Vec<Vec<Option<(u64, [usize; 3])>>> = all.iter().map(of_rank).collect();
+    let all = state.communicator.gather_all_of(&own);
     let of_level = |level: usize| {
         let signals = all.iter().filter_map(|rank| rank[level]).map(|(speed, cell)| (f64::from_bits(speed), cell));
         let group = |cell: [usize; 3]| Key::new(level as u8, cell.map(|c| (c / GROUP) as u32));

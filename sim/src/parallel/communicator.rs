@@ -1,6 +1,7 @@
 //! What ranks say to each other, whatever carries it.
 
 use super::threads::ThreadRank;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,6 +124,12 @@ impl Communicator {
         } else {
             self.counted(0, 0, || among!(self, ranks => ranks.gather_all(own)))
         }
+    }
+
+    /// The same of a value.
+    pub fn gather_all_of<T: Serialize + DeserializeOwned>(&self, own: &T) -> Vec<T> {
+        let all = self.gather_all(&serde_json::to_vec(own).expect("a value that can be written"));
+        all.iter().map(|bytes| serde_json::from_slice(bytes).expect("what was just written")).collect()
     }
 
     /// Every rank's bytes, in the order of ranks, for `root`.

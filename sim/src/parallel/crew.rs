@@ -144,9 +144,7 @@ fn obey(simulation: &mut Simulation, order: Order) {
 
 /// Whether all ranks have devices of one class: collective.
 fn compare(communicator: &Communicator, own: Result<String, String>) -> Result<(), SimError> {
-    let all = communicator.gather_all(&serde_json::to_vec(&own).expect("text"));
-    let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
-    let all: Vec<Result<String, String>> = all.iter().map(of_rank).collect();
+    let all = communicator.gather_all_of(&own);
     for (rank, said) in all.iter().enumerate() {
         let message = match said {
             Err(message) => message.clone(),

@@ -25,7 +25,7 @@ enum Rule {
     /// By level: where the pieces of ranks 1, 2, … begin. A level without an entry is cut where the one before is.
     Curve(Vec<Vec<u64>>),
     /// At random, by a number for each level: for tests, as no two neighbours then need have one owner.
-    Scattered([u64; LEVELS]),
+    Scattered(Vec<u64>),
 }
 
 impl Owners {
@@ -41,7 +41,7 @@ impl Owners {
 
     /// Every group at random.
     pub fn scattered(ranks: usize, root: [u32; 3], seed: u64) -> Self {
-        Self { rule: Rule::Scattered([seed; LEVELS]), ..Self::even(ranks, root) }
+        Self { rule: Rule::Scattered(vec![seed; LEVELS]), ..Self::even(ranks, root) }
     }
 
     /// Ranks that there are.
@@ -142,7 +142,7 @@ impl Owners {
     }
 
     fn rescattered(&self, kept: usize) -> Self {
-        let Rule::Scattered(mut seeds) = self.rule else { return self.clone() };
+        let Rule::Scattered(mut seeds) = self.rule.clone() else { return self.clone() };
         seeds[kept + 1..].iter_mut().for_each(|seed| *seed = seed.wrapping_add(1));
         Self { rule: Rule::Scattered(seeds), ..self.clone() }
     }

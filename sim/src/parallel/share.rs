@@ -1,6 +1,6 @@
 //! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
 
-use super::communicator::{Communicator, Traffic};
+use super::communicator::Communicator;
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
@@ -91,11 +91,7 @@ impl Share {
             return None;
         }
         let counts = (own.groups(), std::mem::take(&mut self.moved), self.ghost_count() as u64);
-        let of_this = serde_json::to_vec(&(counts, communicator.take_traffic())).expect("numbers");
-        let all = communicator.gather_all(&of_this);
-        type OfRank = ((Vec<usize>, u64, u64), Traffic);
-        let of_rank = |bytes: &Vec<u8>| serde_json::from_slice(bytes).expect("what was just written");
-        let all: Vec<OfRank> = all.iter().map(of_rank).collect();
+        let all = communicator.gather_all_of(&(counts, communicator.take_traffic()));
         let steps = |level: usize| level_steps.get(level).map_or(0.0, |&steps| f64::from(steps));
         let busiest = |level: usize| all.iter().map(|rank| rank.0.0[level]).max().unwrap_or(0) as f64;
         let levels = 0..own.level_count();
