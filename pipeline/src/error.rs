@@ -215,7 +215,7 @@ impl PipelineError {
             Self::Sim(error) => match error {
                 SimError::Unphysical { .. } => 7,
                 SimError::Io { .. } | SimError::Hdf5 { .. } => 6,
-                SimError::Kernel(_) | SimError::NoRoom(_) => 8,
+                SimError::Kernel(_) | SimError::NoRoom(_) | SimError::OnRank { .. } | SimError::Mpi(_) => 8,
                 _ => 4,
             },
             Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,

@@ -7,6 +7,7 @@ use crate::error::{Fault, SimError};
 use crate::individual_step::individual_step;
 use crate::octree::Key;
 use crate::octree::tree::{leaf_cells, volume_fractions};
+use crate::parallel::agree::agree;
 use crate::parallel::scatter::{gather, scatter};
 use crate::parallel::{Communicator, Ranks};
 use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
@@ -225,7 +226,8 @@ impl<T: Real> Run<T> {
         let may_go_back = self.physics.parameters.retries > 0 || self.physics.parameters.max_level > 0;
         let mut saving = 0.0;
         if may_go_back {
-            self.state.save()?;
+            let saved = self.state.save().map_err(SimError::from);
+            agree(&self.state.communicator, saved)?;
             saving = started.elapsed().as_secs_f64();
         }
         let before = (self.clock, self.step, self.restart.clone(), self.sums, self.chosen.clone());
@@ -465,7 +467,8 @@ impl<T: Real> Run<T> {
                 reason: format!("must lie in the next step, between {} and {next}", self.now()),
             });
         }
-        self.state.save()?;
+        let saved = self.state.save().map_err(SimError::from);
+        agree(&self.state.communicator, saved)?;
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {

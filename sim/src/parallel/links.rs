@@ -192,11 +192,10 @@ impl Relations {
             parents: parents(&self.send_patches, slot, finer),
             gradients: slot_links(&self.send_gradients, &self.receive_gradients, finer),
             beside: slot_links(&names(&self.send_beside), &names(&self.receive_beside), slot),
-            beside_keys: self.receive_beside.iter().map(|((_, key), _)| *key).collect(),
-            beside_groups: self
-                .send_beside
+            beside_keys: names(&self.receive_beside).iter().map(|(_, key)| *key).collect(),
+            beside_groups: names(&self.send_beside)
                 .iter()
-                .map(|((_, key), _)| own.find(*key).expect("an own group") as u32)
+                .map(|(_, key)| own.find(*key).expect("an own group") as u32)
                 .collect(),
             slots: {
                 let mut all: Vec<(Key, u32)> = slots.iter().map(|(&key, &slot)| (key, slot)).collect();
@@ -208,7 +207,7 @@ impl Relations {
 }
 
 fn names(list: &[(Concern, CellBox)]) -> Vec<Concern> {
-    list.iter().map(|(concern, _)| *concern).collect()
+    list.chunk_by(|a, b| a.0 == b.0).map(|of_one| of_one[0].0).collect()
 }
 
 /// What concerns groups whose coordinates have an odd sum, or an even one.
@@ -217,17 +216,16 @@ fn of_parity(list: &[(Concern, CellBox)], odd: bool) -> Vec<(Concern, CellBox)> 
     list.iter().copied().filter(|((_, key), _)| is_odd(*key) == odd).collect()
 }
 
-/// One box for each rank and group.
+/// Each cell once for each rank and group.
 fn merged(mut list: Vec<(Concern, CellBox)>) -> Vec<(Concern, CellBox)> {
-    list.par_sort_unstable_by_key(|(concern, _)| *concern);
-    list.dedup_by(|next, last| {
-        let same = next.0 == last.0;
-        if same {
-            last.1 = last.1.around(next.1);
-        }
-        same
-    });
-    list
+    list.par_sort_unstable_by_key(|(concern, cells)| (*concern, cells.first, cells.end));
+    list.dedup();
+    let apart = |of_one: &[(Concern, CellBox)]| {
+        let boxes = CellBox::apart(of_one.iter().map(|(_, cells)| *cells).collect());
+        let concern = of_one[0].0;
+        boxes.into_iter().map(move |cells| (concern, cells))
+    };
+    list.chunk_by(|a, b| a.0 == b.0).flat_map(apart).collect()
 }
 
 fn sorted(mut list: Vec<Concern>) -> Vec<Concern> {
@@ -272,13 +270,13 @@ fn cell_links(send: &[(Concern, CellBox)], receive: &[(Concern, CellBox)], slot:
                 cells: extent.map(|c| c as u8),
                 at: at as _,
             };
-            at += extent.iter().product::<usize>();
+            at += cells.cells();
             piece
         };
         list.iter().map(piece).collect::<Vec<Piece>>()
     };
     let units = |list: &[(Concern, CellBox)]| {
-        let count = |((rank, _), b): &(Concern, CellBox)| (*rank, (0..3).map(|a| b.end[a] - b.first[a]).product());
+        let count = |((rank, _), cells): &(Concern, CellBox)| (*rank, cells.cells());
         list.iter().map(count).collect::<Vec<(u32, usize)>>()
     };
     let mut into_ghosts = pieces(receive);

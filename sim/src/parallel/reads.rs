@@ -24,13 +24,49 @@ impl CellBox {
         Self { first, end: first.map(|c| c + PATCH) }
     }
 
-    /// The smallest box that holds both.
-    #[must_use]
-    pub fn around(self, other: Self) -> Self {
-        Self {
-            first: std::array::from_fn(|a| self.first[a].min(other.first[a])),
-            end: std::array::from_fn(|a| self.end[a].max(other.end[a])),
+    /// Cells in it.
+    pub fn cells(&self) -> usize {
+        (0..3).map(|a| self.end[a] - self.first[a]).product()
+    }
+
+    /// The parts of the box that lie outside another, at most six.
+    fn without(mut self, other: &Self) -> Vec<Self> {
+        let mut parts = Vec::new();
+        let overlaps = |own: &Self| (0..3).all(|a| own.first[a] < other.end[a] && other.first[a] < own.end[a]);
+        if !overlaps(&self) {
+            return vec![self];
         }
+        // what sticks out along one axis after the other; the rest lies within
+        for a in 0..3 {
+            if self.first[a] < other.first[a] {
+                let mut end = self.end;
+                end[a] = other.first[a];
+                parts.push(Self { end, ..self });
+                self.first[a] = other.first[a];
+            }
+            if self.end[a] > other.end[a] {
+                let mut first = self.first;
+                first[a] = other.end[a];
+                parts.push(Self { first, ..self });
+                self.end[a] = other.end[a];
+            }
+        }
+        parts
+    }
+
+    /// Boxes with the same cells as these, each cell in one of them; large ones come first. The result does not depend on
+    /// the order of boxes.
+    pub fn apart(mut boxes: Vec<Self>) -> Vec<Self> {
+        boxes.sort_unstable_by_key(|b| (std::cmp::Reverse(b.cells()), b.first, b.end));
+        let mut apart: Vec<Self> = Vec::new();
+        for new in boxes {
+            let mut parts = vec![new];
+            for there in &apart {
+                parts = parts.into_iter().flat_map(|part| part.without(there)).collect();
+            }
+            apart.extend(parts);
+        }
+        apart
     }
 
     /// The cells of a neighbour in this direction that lie within `depth` cells.
@@ -104,4 +140,42 @@ pub fn face_offset(face: usize) -> [i32; 3] {
 pub fn face_entry(face: usize) -> usize {
     let [x, y, z] = face_offset(face);
     direction(x, y, z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn boxes_apart_have_each_cell_once(
+            corners in prop::collection::vec(([0usize..16, 0usize..16, 0usize..16], [1usize..9, 1usize..9, 1usize..9]), 1..6),
+            turned in 0usize..6,
+        ) {
+            let boxes: Vec<CellBox> = corners
+                .iter()
+                .map(|(first, extent)| CellBox { first: *first, end: [0, 1, 2].map(|a| (first[a] + extent[a]).min(16)) })
+                .collect();
+            let cells = |boxes: &[CellBox]| -> Vec<[usize; 3]> {
+                let of = |b: &CellBox| {
+                    let [x, y, z] = [0, 1, 2].map(|a| b.first[a]..b.end[a]);
+                    z.flat_map(|k| {
+                        let x = x.clone();
+                        y.clone().flat_map(move |j| x.clone().map(move |i| [i, j, k])).collect::<Vec<_>>()
+                    })
+                        .collect::<Vec<_>>()
+                };
+                boxes.iter().flat_map(of).collect()
+            };
+            let apart = CellBox::apart(boxes.clone());
+            let (once, all) = (cells(&apart), cells(&boxes).into_iter().collect::<BTreeSet<_>>());
+            prop_assert_eq!(once.len(), all.len());
+            prop_assert_eq!(once.into_iter().collect::<BTreeSet<_>>(), all);
+            let mut others = boxes.clone();
+            others.rotate_left(turned % boxes.len());
+            prop_assert_eq!(CellBox::apart(others), apart);
+        }
+    }
 }
