@@ -40,7 +40,8 @@ fn run(from: &Snapshot, team: Team, parameters: &RunParameters, steps: u64) -> O
             Some(seed) => Ranks::of(communicator).scattered(seed),
             None => Ranks::of(communicator),
         };
-        let mut simulation = Simulation::start_on(common::device(1), ranks, from, parameters.clone()).expect("start");
+        let device = common::device_of(ranks.communicator.rank(), 1);
+        let mut simulation = Simulation::start_on(device, ranks, from, parameters.clone()).expect("start");
         let mut records = Vec::new();
         while simulation.step_number() < steps {
             records.push(simulation.step().expect("step"));

@@ -37,7 +37,8 @@ use transforms::Transforms;
 #[cfg(feature = "cuda")]
 pub(crate) fn cuda_fft_name() -> String {
     match cufft::version() {
-        Some(version) => format!("cufft {version}"),
+        // the plans decide on bits too
+        Some(version) => format!("cufft {version} by layers"),
         None => format!("no cufft: rustfft 6.4 {} on the host", crate::isa::name()),
     }
 }

@@ -9,8 +9,14 @@ use comove_sim::{Coordinates, Cosmology, Criterion, HostState, Octree, Precision
 
 /// The device that these tests run on: the CPU with so many threads, or what `COMOVE_TEST_DEVICE` names.
 pub(crate) fn device(threads: usize) -> Device {
-    let name = std::env::var("COMOVE_TEST_DEVICE").unwrap_or("cpu".into());
-    Device::from_name(&name, threads).expect("the device is there")
+    device_of(0, threads)
+}
+
+/// The device of a rank: the names in `COMOVE_TEST_DEVICE`, between commas, in turn.
+pub(crate) fn device_of(rank: usize, threads: usize) -> Device {
+    let names = std::env::var("COMOVE_TEST_DEVICE").unwrap_or("cpu".into());
+    let name = names.split(',').cycle().nth(rank).expect("a name");
+    Device::from_name(name, threads).expect("the device is there")
 }
 
 pub(crate) const GAMMA: f64 = 5.0 / 3.0;
