@@ -21,7 +21,7 @@ use crate::parallel::tables::level_tables;
 use crate::parameters::{Precision, RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
-use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
+use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, RootShare, Table};
 
 /// A tree with the pool slots of its groups, and what follows from both.
 pub(crate) struct Layout {
@@ -216,7 +216,7 @@ impl Footprint {
 
 /// Bytes that a run takes on a device while it is on this tree: what [`crate::Simulation::start`] asks for.
 pub fn device_bytes(device: &Device, tree: &Octree, parameters: &RunParameters) -> usize {
-    let root = root_bytes(device, tree.root_groups().map(|n| n as usize), parameters);
+    let root = root_bytes(device, tree.root_groups().map(|n| n as usize), parameters, (0, 1));
     footprint(tree, parameters, root).total() + device.working_bytes(tree.group_count())
 }
 
@@ -226,7 +226,8 @@ pub fn root_device_bytes(device: &Device, cells: [usize; 3], parameters: &RunPar
     const LARGE: usize = 4096;
     let volume = |cells: [usize; 3]| cells.into_iter().map(|n| n as f64).product::<f64>();
     let part = cells.map(|n| n.min(LARGE));
-    let transforms = root_bytes(device, part.map(|n| n / GROUP), parameters) as f64 * volume(cells) / volume(part);
+    let transforms =
+        root_bytes(device, part.map(|n| n / GROUP), parameters, (0, 1)) as f64 * volume(cells) / volume(part);
     let group = footprint(&Octree::new([1; 3], parameters.boundary.periodic()), parameters, 0).total();
     let [some, more] = [1, 2].map(|groups| device.working_bytes(groups) as f64);
     let groups = volume(cells) / GROUP_CELLS as f64;
@@ -243,10 +244,19 @@ fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprin
     }
 }
 
-/// Bytes for the transforms of a root of so many groups.
-pub(crate) fn root_bytes(device: &Device, groups: [usize; 3], parameters: &RunParameters) -> usize {
+/// Bytes for the transforms of a root of so many groups, on one of the ranks that share it.
+pub(crate) fn root_bytes(
+    device: &Device,
+    groups: [usize; 3],
+    parameters: &RunParameters,
+    (rank, ranks): (usize, usize),
+) -> usize {
     let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
-    if parameters.gravity { RootPoisson::bytes_for(device, groups, isolated) } else { 0 }
+    match ranks {
+        _ if !parameters.gravity => 0,
+        1 => RootPoisson::bytes_for(device, groups, isolated),
+        _ => RootShare::bytes_for(device, groups, isolated, rank, ranks),
+    }
 }
 
 /// Bytes that a snapshot of so many groups takes on the host while it is made and written: fields and potential in double

@@ -110,7 +110,7 @@ impl<T: Real> State<T> {
         let kind = Kind::of(parameters);
         let groups = layout.slot_count();
         let root_groups = host.tree.root_groups().map(|n| n as usize);
-        let root = memory::root_bytes(&device, root_groups, parameters);
+        let root = memory::root_bytes(&device, root_groups, parameters, (communicator.rank(), communicator.size()));
         let peak = Footprint::of::<T>(&layout, groups, kind, root).total() + device.working_bytes(groups);
         // the host state makes room for the first snapshot
         let held = (host.fluid.len() + host.potential.len()) * size_of::<f64>();
