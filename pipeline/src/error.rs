@@ -215,7 +215,8 @@ impl PipelineError {
             Self::Sim(error) => match error {
                 SimError::Unphysical { .. } => 7,
                 SimError::Io { .. } | SimError::Hdf5 { .. } => 6,
-                SimError::Kernel(_) | SimError::NoRoom(_) => 8,
+                // another rank has no device, or no memory left
+                SimError::Kernel(_) | SimError::NoRoom(_) | SimError::OnRank { .. } => 8,
                 _ => 4,
             },
             Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
