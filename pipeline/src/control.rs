@@ -16,7 +16,6 @@
 use crate::error::PipelineError;
 use crate::ledger::{Event, History, Ledger};
 use crate::stage::evolve::steps;
-use comove_sim::parallel::Crew;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 use std::collections::BTreeSet;
@@ -209,7 +208,7 @@ impl Control {
     }
 
     /// Has the process leave, whatever it is doing then, where a request finds no attention or the time is over. `last`:
-    /// what it does before that, if it ends in time.
+    /// what it does before that, if it ends in time; `abort`: ends the other processes with an exit code.
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses a thread.
@@ -217,12 +216,12 @@ impl Control {
         &self,
         ledger: &Arc<Ledger>,
         last: impl FnOnce() + Send + 'static,
-        crew: Crew,
+        abort: impl Fn(u8) + Send + 'static,
     ) -> Result<(), PipelineError> {
         let (control, ledger) = (self.clone(), Arc::clone(ledger));
         let thread = std::thread::Builder::new().name("control".into());
         thread
-            .spawn(move || control.leave_when_overdue(&ledger, last, &crew))
+            .spawn(move || control.leave_when_overdue(&ledger, last, &abort))
             .map_err(PipelineError::io(&self.folder))?;
         Ok(())
     }
@@ -246,7 +245,7 @@ impl Control {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave_when_overdue(&self, ledger: &Ledger, last: impl FnOnce() + Send + 'static, crew: &Crew) {
+    fn leave_when_overdue(&self, ledger: &Ledger, last: impl FnOnce() + Send + 'static, abort: &dyn Fn(u8)) {
         let mut unheard_since = None;
         let by = loop {
             std::thread::sleep(LOOK);
@@ -272,7 +271,7 @@ impl Control {
         });
         let _ = end.recv_timeout(self.walltime.map_or(LEAVING, |walltime| LEAVING.min(walltime.left().mul_f64(0.8))));
         tracing::error!("{ending}");
-        crew.abort(ending.exit_code());
+        abort(ending.exit_code());
         low_level::exit(i32::from(ending.exit_code()));
     }
 

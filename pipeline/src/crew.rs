@@ -92,12 +92,20 @@ impl Ranks {
     }
 }
 
+/// The variables in which launchers say how many processes they have started, and that of PMIx, which says that they have.
+const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
+const PMIX: &str = "PMIX_RANK";
+
+/// Has a process that this one starts be none of those that the launcher has started.
+pub(crate) fn apart(command: &mut std::process::Command) {
+    SIZES.iter().chain(&[PMIX]).for_each(|name| _ = command.env_remove(name));
+}
+
 /// How many processes a launcher says it has started.
 fn started() -> usize {
-    let names = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
-    let told = names.into_iter().filter_map(|name| std::env::var(name).ok()?.parse().ok());
+    let told = SIZES.into_iter().filter_map(|name| std::env::var(name).ok()?.parse().ok());
     // srun with PMIx says how many in a variable of its own
-    let pmix = std::env::var_os("PMIX_RANK").and_then(|_| std::env::var("SLURM_NTASKS").ok()?.parse().ok());
+    let pmix = std::env::var_os(PMIX).and_then(|_| std::env::var("SLURM_STEP_NUM_TASKS").ok()?.parse().ok());
     told.chain(pmix).max().unwrap_or(1)
 }
 

@@ -215,6 +215,7 @@ impl PipelineError {
             Self::Sim(error) => match error {
                 SimError::Unphysical { .. } => 7,
                 SimError::Io { .. } | SimError::Hdf5 { .. } => 6,
+                // another rank has no device, or no memory left
                 SimError::Kernel(_) | SimError::NoRoom(_) | SimError::OnRank { .. } | SimError::Mpi(_) => 8,
                 _ => 4,
             },

@@ -4,6 +4,7 @@
 //! A trial costs the start of a process and one reading of the file. A file whose digest the ledger knows needs none.
 
 use crate::cli::Trial;
+use crate::crew;
 use crate::error::PipelineError;
 use crate::stage::result::regular_file;
 use comove_ic::LoadIc;
@@ -65,6 +66,7 @@ fn of(file: &Path, kind: &str, what: &OsStr) -> Result<(), PipelineError> {
     let seconds = PATIENCE + regular_file(file)?.len() as f64 / RATE;
     let mut command = Command::new(this_program()?);
     command.args(["trial", kind, "--"]).arg(what);
+    crew::apart(&mut command);
     supervise(command, file, Duration::from_secs_f64(seconds))
 }
 

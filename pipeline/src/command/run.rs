@@ -106,7 +106,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
     let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
     let (recipe, folder) = (&writer.recipe, &writer.folder);
     let last = Arc::clone(&writer);
-    control.enforce(&ledger, move || _ = last.write_or_say(), ranks.crew.clone())?;
+    control.enforce(&ledger, move || _ = last.write_or_say(), ranks.crew.aborter())?;
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),

@@ -89,7 +89,8 @@ impl Crew {
                 Order::Prepare => {
                     let own = device();
                     let class = own.as_ref().map(Device::class).map_err(ToString::to_string);
-                    ready = own.ok().filter(|_| compare(&self.0, class).is_ok());
+                    let all_alike = compare(&self.0, class).is_ok();
+                    ready = own.ok().filter(|_| all_alike);
                 }
                 Order::Start { header, root, periodic, parameters } => {
                     let state = HostState::zeros(Octree::share(root, periodic, Vec::new()));
@@ -112,10 +113,14 @@ impl Crew {
         }
     }
 
-    /// Ends all ranks at once with an exit code; nothing to do for a rank without others.
-    pub fn abort(&self, code: u8) {
-        if self.0.size() > 1 {
-            self.0.abort(i32::from(code));
+    /// What ends all ranks at once with an exit code, from any thread; nothing for a rank without others. Whoever has it
+    /// does not keep MPI from ending in good order with the crew.
+    pub fn aborter(&self) -> impl Fn(u8) + Send + 'static {
+        let communicator = Arc::downgrade(&self.0);
+        move |code| {
+            if let Some(ranks) = communicator.upgrade().filter(|ranks| ranks.size() > 1) {
+                ranks.abort(i32::from(code));
+            }
         }
     }
 
