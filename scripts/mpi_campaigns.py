@@ -229,12 +229,12 @@ def errors(launcher, recipe, references, without_mpi):
         (["run", recipe, "--device", "cuda:99", "--dir", "device"], 8, "cuda:99", {}),
         (["run", recipe, "--dir", "device"], 8, "rank 1: ", {"last": ["--device", "cuda:99"]}),
         (["run", recipe, "--dir", "panic"], 101, "a file for phases", nowhere),
-        (["resume", "missing"], 4, "missing", {}),
+        (["resume", "missing"], 4, "no campaign here", {}),
         (["plan", recipe], 0, "left to do", {}),
         (["--help"], 0, "Usage:", {}),
         (["run", "--help", recipe], 0, "uniform or individual", {}),
         # these have a process of their own read the snapshots
-        (["inspect", snapshot], 0, "datasets", {}),
+        (["inspect", snapshot], 0, "every digest matches", {}),
         (["diff", snapshot, snapshot], 0, "", {}),
     ]
     for arguments, expected, says, options in cases:
