@@ -138,8 +138,9 @@ def compare(launcher, reference, campaign, what, of=digests):
 def same_bits(launcher, recipe):
     """On 1 to 4 processes, with one thread or two; returns what later tests compare with."""
     references = {}
-    for steps in ("uniform", "individual"):
-        for ranks, threads in ((1, 1), (1, 2), (2, 1), (3, 1), (4, 1)):
+    # more processes than cores take their time: MPI waits busily
+    for steps, most in (("uniform", 4), ("individual", 3)):
+        for ranks, threads in ((1, 1), (1, 2), *((ranks, 1) for ranks in range(2, most + 1))):
             campaign = launcher.folder / f"{steps}-{ranks}-{threads}"
             began = time.monotonic()
             code, output = launcher.run(ranks, "run", recipe, "-p", f"steps={steps}", "--threads", threads,
@@ -179,11 +180,13 @@ def restarts(launcher, recipe, references):
     for n, (victim, number) in enumerate(rounds):
         campaign = launcher.folder / f"restarted-{n}"
         first = launcher.start(2, "run", recipe, "-p", "steps=individual", "--dir", campaign)
-        code, output, took = stop(launcher, first, campaign, (signal.SIGKILL, victim), 24 + n)
+        code, output, took = stop(launcher, first, campaign, (signal.SIGKILL, victim), 20 + n)
         check(code not in (0, RESUMABLE), f"rank {victim} was killed: exit code {code}", output)
         print(f"rank {victim} of 2 killed: exit code {code} after {took:.1f} s", flush=True)
+        # the records of steps that are taken again stay until then
+        done = records(campaign)[-1]["step"]
         second = launcher.start(3, "resume", campaign)
-        code, output, took = stop(launcher, second, campaign, (number, 0), 28)
+        code, output, took = stop(launcher, second, campaign, (number, 0), max(24, done + 2))
         name = signal.Signals(number).name
         check(code == RESUMABLE and f"stopped by {name}" in output, f"{name} to rank 0: exit code {code}", output)
         last = records(campaign)[-1]["step"]
