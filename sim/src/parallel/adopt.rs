@@ -3,7 +3,7 @@
 use super::agree::agree;
 use super::owners::Owners;
 use super::share::Share;
-use super::wanted::{packed, unpacked};
+use super::wanted::exchange_keys;
 use crate::error::SimError;
 use crate::memory::Layout;
 use crate::octree::{Key, Octree};
@@ -80,32 +80,24 @@ impl<T: Real> State<T> {
         }
         let owners = owners.balanced(&self.communicator, &tree, kept, &[]);
         let mut to = vec![Vec::new(); ranks];
-        let mut messages = vec![Vec::<[u32; 4]>::new(); ranks];
+        let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {
             for &key in tree.level(level) {
                 let owner = owners.of(key);
-                messages[owner].push(packed(key));
+                all[owner].push(key);
                 // what is new is interpolated by its owner
                 if owner != self.communicator.rank() && self.tree.find(key).is_some() {
                     to[owner].push(key);
                 }
             }
         }
-        let keys = |bytes: Vec<u8>| {
-            let keys = bytemuck::pod_collect_to_vec::<u8, [u32; 4]>(&bytes).into_iter().map(unpacked);
-            keys.collect::<Vec<Key>>()
-        };
-        let exchange = |messages: Vec<Vec<[u32; 4]>>| -> Vec<Vec<Key>> {
-            let messages = messages.into_iter().map(|keys| bytemuck::cast_slice(&keys).to_vec()).collect();
-            self.communicator.exchange(messages).into_iter().map(keys).collect()
-        };
         let mut levels: Vec<Vec<Key>> = (0..tree.level_count()).map(|level| tree.level(level).to_vec()).collect();
         levels[kept + 1..].iter_mut().for_each(Vec::clear);
-        for key in exchange(messages).into_iter().flatten() {
+        for key in exchange_keys(&self.communicator, &all).into_iter().flatten() {
             levels[usize::from(key.level)].push(key);
         }
         levels[kept + 1..].iter_mut().for_each(|keys| keys.sort_unstable());
-        let from = exchange(to.iter().map(|keys| keys.iter().copied().map(packed).collect()).collect());
+        let from = exchange_keys(&self.communicator, &to);
         (owners, Octree::share(tree.root_groups(), tree.periodic(), levels), Moves { to, from })
     }
 

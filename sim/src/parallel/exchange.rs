@@ -45,13 +45,8 @@ pub fn exchange_slots<T: Real>(
     values: usize,
     pool: &mut Buffer<T>,
 ) -> Result<(), KernelError> {
-    if links.peers.is_empty() {
-        return Ok(());
-    }
     let received = received(communicator, device, links, values, pool)?;
-    let places = (0..links.receive.len() as u32).collect();
-    copy_slots(device, values, &Buffer::from_host(device, received)?, &places, pool, &links.receive);
-    Ok(())
+    put(device, links, values, received, pool)
 }
 
 /// The same from one pool to another.
@@ -66,13 +61,8 @@ pub fn send_slots<T: Real>(
     from: &Buffer<T>,
     to: &mut Buffer<T>,
 ) -> Result<(), KernelError> {
-    if links.peers.is_empty() {
-        return Ok(());
-    }
     let received = received(communicator, device, links, values, from)?;
-    let places = (0..links.receive.len() as u32).collect();
-    copy_slots(device, values, &Buffer::from_host(device, received)?, &places, to, &links.receive);
-    Ok(())
+    put(device, links, values, received, to)
 }
 
 /// What comes for slots from peers, who are sent theirs.
@@ -83,9 +73,28 @@ fn received<T: Real>(
     values: usize,
     from: &Buffer<T>,
 ) -> Result<Vec<T>, KernelError> {
+    if links.peers.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut message = Buffer::zeros(device, links.send.len() * values)?;
     copy_slots(device, values, from, &links.send, &mut message, &(0..links.send.len() as u32).collect());
     Ok(from_peers(communicator, &links.peers, values, &message.into_host()))
+}
+
+/// Fills the slots that something came for.
+fn put<T: Real>(
+    device: &Device,
+    links: &SlotLinks,
+    values: usize,
+    received: Vec<T>,
+    pool: &mut Buffer<T>,
+) -> Result<(), KernelError> {
+    if received.is_empty() {
+        return Ok(());
+    }
+    let places = (0..links.receive.len() as u32).collect();
+    copy_slots(device, values, &Buffer::from_host(device, received)?, &places, pool, &links.receive);
+    Ok(())
 }
 
 /// Behind the last unit that is sent and the last that is received.

@@ -29,6 +29,11 @@ enum Rule {
 }
 
 impl Owners {
+    /// One rank owns everything.
+    pub fn alone() -> Self {
+        Self { ranks: 1, root_bits: 0, rule: Rule::Curve(Vec::new()) }
+    }
+
     /// The root level in pieces of equal length, finer levels with it.
     pub fn even(ranks: usize, root: [u32; 3]) -> Self {
         let root_bits = root.into_iter().max().map_or(0, |n| n.next_power_of_two().trailing_zeros());

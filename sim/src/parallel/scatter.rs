@@ -3,7 +3,7 @@
 use super::communicator::Communicator;
 use super::owners::Owners;
 use super::share::Share;
-use super::wanted::{packed, unpacked};
+use super::wanted::{exchange_keys, packed, unpacked};
 use crate::host_state::HostState;
 use crate::memory::Layout;
 use crate::octree::{Key, Octree};
@@ -37,18 +37,18 @@ pub(crate) fn scatter(
             Owners::even(ranks, root).balanced(communicator, tree, 0, &[])
         }
     };
-    let mut keys = vec![Vec::<[u32; 4]>::new(); ranks];
+    let mut keys = vec![Vec::new(); ranks];
     let mut fluid = vec![Vec::<f64>::new(); ranks];
     for (g, key) in whole.iter().flat_map(|host| host.tree.keys().enumerate()) {
         let owner = owners.of(key);
-        keys[owner].push(packed(key));
+        keys[owner].push(key);
         fluid[owner].extend_from_slice(&host.fluid[g * GROUP_VALUES..][..GROUP_VALUES]);
     }
     let bytes = |numbers: Vec<f64>| bytemuck::cast_slice(&numbers).to_vec();
-    let keys = communicator.exchange(keys.into_iter().map(|keys| bytemuck::cast_slice(&keys).to_vec()).collect());
+    let keys = exchange_keys(communicator, &keys);
     let fluid = communicator.exchange(fluid.into_iter().map(bytes).collect());
     let mut own = vec![Vec::new(); levels];
-    for key in bytemuck::pod_collect_to_vec::<u8, [u32; 4]>(&keys[FIRST]).into_iter().map(unpacked) {
+    for &key in &keys[FIRST] {
         own[usize::from(key.level)].push(key);
     }
     let tree = Octree::share(root, periodic, own);
@@ -72,7 +72,6 @@ pub(crate) fn scatter(
 }
 
 /// All ranks' groups in key order on the first rank; on others what they had. Collective.
-///
 pub fn gather(communicator: &Communicator, own: HostState) -> HostState {
     if communicator.size() == 1 {
         return own;

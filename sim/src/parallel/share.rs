@@ -30,7 +30,7 @@ impl Share {
     /// Of a rank that is alone with this tree.
     pub fn alone(tree: &Octree) -> Self {
         Self {
-            owners: Owners::even(1, tree.root_groups()),
+            owners: Owners::alone(),
             known: Known::default(),
             ghosts: Vec::new(),
             groups: tree.groups(),

@@ -52,17 +52,22 @@ pub fn wanted_share(
 
 /// Sends keys to their owners; those that came.
 pub fn route(communicator: &Communicator, owners: &Owners, keys: impl Iterator<Item = Key>) -> Vec<Key> {
-    let mut messages = vec![Vec::<[u32; 4]>::new(); communicator.size()];
+    let mut messages = vec![Vec::new(); communicator.size()];
     for key in keys {
-        messages[owners.of(key)].push(packed(key));
+        messages[owners.of(key)].push(key);
     }
     for message in &mut messages {
         message.sort_unstable();
         message.dedup();
     }
-    let messages = messages.into_iter().map(|message| bytemuck::cast_slice(&message).to_vec()).collect();
-    let came = communicator.exchange(messages).concat();
-    bytemuck::pod_collect_to_vec::<u8, [u32; 4]>(&came).into_iter().map(unpacked).collect()
+    exchange_keys(communicator, &messages).concat()
+}
+
+/// A list of keys to each rank, for one from each.
+pub fn exchange_keys(communicator: &Communicator, to: &[Vec<Key>]) -> Vec<Vec<Key>> {
+    let bytes = |keys: &Vec<Key>| bytemuck::cast_slice(&keys.iter().copied().map(packed).collect::<Vec<_>>()).to_vec();
+    let keys = |bytes: &Vec<u8>| bytemuck::pod_collect_to_vec(bytes).into_iter().map(unpacked).collect();
+    communicator.exchange(to.iter().map(bytes).collect()).iter().map(keys).collect()
 }
 
 /// For each family, the groups that it needs and that do not exist, by direction from its parent.
@@ -75,21 +80,17 @@ fn present(
     coarser: &[Key],
     families: &[Family],
 ) -> Vec<u32> {
-    let mut asked = vec![Vec::<[u32; 4]>::new(); communicator.size()];
+    let mut asked = vec![Vec::new(); communicator.size()];
     let mut whom = Vec::new();
     for (n, family) in families.iter().enumerate() {
         for (direction, key) in family.groups_around(lattice) {
             let owner = owners.of(key);
             whom.push((n, direction, owner, asked[owner].len()));
-            asked[owner].push(packed(key));
+            asked[owner].push(key);
         }
     }
-    let asked = asked.into_iter().map(|keys| bytemuck::cast_slice(&keys).to_vec()).collect();
-    let answer = |keys: Vec<u8>| {
-        let keys = bytemuck::pod_collect_to_vec::<u8, [u32; 4]>(&keys).into_iter().map(unpacked);
-        keys.map(|key| u8::from(coarser.binary_search(&key).is_ok())).collect()
-    };
-    let answers = communicator.exchange(asked).into_iter().map(answer).collect();
+    let answer = |keys: &Vec<Key>| keys.iter().map(|key| u8::from(coarser.binary_search(key).is_ok())).collect();
+    let answers = exchange_keys(communicator, &asked).iter().map(answer).collect();
     let answers = communicator.exchange(answers);
     let mut missing = vec![0; families.len()];
     for (n, direction, owner, at) in whom {

@@ -100,7 +100,7 @@ impl<T: Real> Case<T> {
         let gravity_boundary = if isolated { GravityBoundary::Isolated } else { GravityBoundary::Periodic };
         let parameters = RunParameters { gravity_boundary, ..parameters.clone() };
         let root = self.tree.root_groups();
-        Gravity::new(&self.device, &Communicator::alone(), &Owners::even(1, root), &parameters, root).expect("room")
+        Gravity::new(&self.device, &Communicator::alone(), &Owners::alone(), &parameters, root).expect("room")
     }
 
     /// Solves with 4πG = 1.
