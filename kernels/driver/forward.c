@@ -26,18 +26,19 @@ static int missing(void) { return CUDA_ERROR_NO_DEVICE; }
 /* What cust calls and what kernels/src/cuda calls by cust::sys. */
 #define ALL(F) \
     F(cuArray3DCreate_v2) F(cuArray3DGetDescriptor_v2) F(cuArrayDestroy) F(cuCtxCreate_v2) F(cuCtxDestroy_v2) \
-    F(cuCtxGetApiVersion) F(cuCtxGetCacheConfig) F(cuCtxGetCurrent) F(cuCtxGetDevice) F(cuCtxGetFlags) \
+    F(cuCtxEnablePeerAccess) F(cuCtxGetApiVersion) F(cuCtxGetCacheConfig) F(cuCtxGetCurrent) F(cuCtxGetDevice) F(cuCtxGetFlags) \
     F(cuCtxGetLimit) F(cuCtxGetSharedMemConfig) F(cuCtxGetStreamPriorityRange) F(cuCtxPopCurrent_v2) \
     F(cuCtxSetCacheConfig) F(cuCtxSetCurrent) F(cuCtxSetLimit) F(cuCtxSetSharedMemConfig) F(cuCtxSynchronize) \
     F(cuDestroyExternalMemory) F(cuDeviceGet) F(cuDeviceGetAttribute) F(cuDeviceGetCount) \
-    F(cuDeviceGetDefaultMemPool) F(cuDeviceGetName) F(cuDevicePrimaryCtxRelease_v2) \
+    F(cuDeviceGetDefaultMemPool) F(cuDeviceGetName) F(cuDeviceGetPCIBusId) F(cuDevicePrimaryCtxRelease_v2) \
     F(cuDevicePrimaryCtxReset_v2) F(cuDevicePrimaryCtxRetain) F(cuDevicePrimaryCtxSetFlags_v2) \
     F(cuDeviceTotalMem_v2) F(cuDriverGetVersion) F(cuEventCreate) F(cuEventDestroy_v2) F(cuEventElapsedTime) \
     F(cuEventQuery) F(cuEventRecord) F(cuEventSynchronize) F(cuFuncGetAttribute) F(cuFuncSetAttribute) \
     F(cuFuncSetCacheConfig) F(cuFuncSetSharedMemConfig) F(cuGetErrorString) F(cuGraphDestroy) \
     F(cuGraphExecDestroy) F(cuGraphInstantiate_v2) F(cuGraphLaunch) F(cuImportExternalMemory) F(cuInit) \
+    F(cuIpcCloseMemHandle) F(cuIpcGetMemHandle) F(cuIpcOpenMemHandle_v2) \
     F(cuLaunchKernel) F(cuLinkComplete) F(cuLinkCreate_v2) F(cuLinkDestroy) F(cuMemAllocAsync) \
-    F(cuMemAllocHost_v2) F(cuMemFreeAsync) F(cuMemFreeHost) F(cuMemGetInfo_v2) F(cuMemPoolGetAttribute) \
+    F(cuMemAllocHost_v2) F(cuMemAlloc_v2) F(cuMemFreeAsync) F(cuMemFreeHost) F(cuMemFree_v2) F(cuMemGetInfo_v2) F(cuMemPoolGetAttribute) \
     F(cuMemPoolSetAttribute) F(cuMemPoolTrimTo) \
     F(cuMemcpyDtoDAsync_v2) F(cuMemcpyDtoHAsync_v2) F(cuMemcpyHtoDAsync_v2) F(cuMemcpyHtoD_v2) \
     F(cuMemsetD8Async) F(cuModuleGetFunction) F(cuModuleLoadData) F(cuModuleLoadDataEx) F(cuModuleUnload) \

@@ -57,6 +57,7 @@ template <typename A, typename B> inline auto max(A a, B b) {
     else return C(a) > C(b) ? C(a) : C(b);
 }
 
+inline void __threadfence_system() {}
 inline void __syncthreads() { emulator_barrier(false); }
 inline int __syncthreads_or(int vote) { return emulator_barrier(vote != 0); }
 

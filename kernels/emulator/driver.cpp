@@ -73,6 +73,7 @@ int cuGetErrorString(int, const char **text) { return *text = "an error of the e
 int cuDeviceGetCount(int *count) { return *count = 1, SUCCESS; }
 int cuDeviceGet(int *device, int) { return *device = 0, SUCCESS; }
 int cuDeviceGetName(char *name, int length, int) { return snprintf(name, size_t(length), "emulated GPU"), SUCCESS; }
+int cuDeviceGetPCIBusId(char *name, int length, int) { return snprintf(name, size_t(length), "emulated"), SUCCESS; }
 int cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = DEVICE_BYTES, SUCCESS; }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
     switch (attribute) {
@@ -121,6 +122,9 @@ int cuMemFreeHost(void *start) { return free(start), SUCCESS; }
 int cuMemAllocAsync(Address *array, size_t bytes, void *) {
     return *array = allocate(bytes), *array ? SUCCESS : OUT_OF_MEMORY;
 }
+int cuMemAlloc_v2(Address *array, size_t bytes) { return *array = allocate(bytes), *array ? SUCCESS : OUT_OF_MEMORY; }
+int cuMemFree_v2(Address array) { return release(array), SUCCESS; }
+int cuIpcGetMemHandle(void *, Address) { return NOT_SUPPORTED; }
 int cuMemFreeAsync(Address array, void *) { return release(array), SUCCESS; }
 int cuMemcpyHtoD_v2(Address to, const void *from, size_t bytes) {
     return memcpy(bytes_at("write", to, bytes), from, bytes), SUCCESS;

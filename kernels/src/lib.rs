@@ -17,7 +17,7 @@
 //! | [`marks`] | cells that need the first-order flux, and the faces around them |
 //! | `synchronised_row`, [`report`] | energy and entropy scalar made to agree row by row, and how that is booked |
 //! | [`slots`] | whole slots of pools copied, added, cleared |
-//! | [`pieces`] | boxes of cells packed to messages for other ranks, and unpacked |
+//! | [`mail`] | messages between ranks: boxes of cells, or rows of arrays, packed and unpacked |
 //! | [`poisson_source`] | right-hand sides, computed where they are read |
 //! | the rest | one folder per operation: `mod.rs` checks shapes and dispatches, `cpu.rs` computes |
 //!
@@ -46,10 +46,10 @@ pub mod hydro_sweep;
 pub mod isa;
 pub mod kernel_times;
 pub mod layout;
+pub mod mail;
 pub mod marks;
 pub mod mass_sheet;
 pub mod memory;
-pub mod pieces;
 pub mod point;
 pub mod poisson_source;
 pub mod potential_ghosts;

@@ -7,9 +7,9 @@ use crate::gravity_kick::{Peak, gravity_kick, max_acceleration};
 use crate::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
 use crate::hydro_sweep::{SweepParameters, hydro_sweep};
 use crate::layout::{FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use crate::mail::{Piece, tests::deliver};
 use crate::marks::{MARK_ROWS, Marks, groups_that_see, groups_to_redo};
 use crate::mass_sheet::mass_sheet;
-use crate::pieces::{Piece, pack, unpack};
 use crate::point::eos::Eos;
 use crate::poisson_source::PoissonSource;
 use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, Parity};
@@ -292,10 +292,8 @@ fn send_patches<T: Real>(
                 end = pieces[pieces.len() - 1].end() as u32;
             }
         }
-        let pieces = pieces.into();
-        let mut message = Buffer::zeros(device, fields * end as usize).unwrap();
-        pack(device, fields, &pools[from], &pieces, &mut message);
-        unpack(device, fields, &message, &pieces, &mut pools[to]);
+        let [from, to] = pools.get_disjoint_mut([from, to]).expect("two ranks");
+        deliver(device, fields, from, to, pieces);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::boundary::GravityBoundary;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::exchange::{exchange_cells, exchange_slots};
+use crate::parallel::exchange::Post;
 use crate::parallel::links::{CellLinks, LevelLinks};
 use crate::parallel::owners::Owners;
 use crate::parallel::root::SharedRoot;
@@ -10,6 +10,7 @@ use crate::parameters::{GroupSolver, RunParameters};
 use comove_kernels as kernels;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::mail::Need;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::slots::clear_slots;
 use comove_kernels::{
@@ -34,22 +35,17 @@ pub struct Hierarchy<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'a> {
     /// Between them.
-    pub communicator: &'a Communicator,
+    pub post: &'a Post,
     /// By level.
     pub links: &'a [LevelLinks],
 }
 
 impl Sharing<'_> {
     /// Brings the ghosts of a level up to date that have to do with a field, `[slots, 16, 16, 16]`.
-    fn refresh<T: Real>(
-        &self,
-        device: &Device,
-        level: usize,
-        which: fn(&LevelLinks) -> &CellLinks,
-        field: &mut Buffer<T>,
-    ) -> Result<(), KernelError> {
-        let Some(links) = self.links.get(level) else { return Ok(()) };
-        exchange_cells(self.communicator, device, which(links), 1, field)
+    fn refresh<T: Real>(&self, level: usize, which: fn(&LevelLinks) -> &CellLinks, field: &mut Buffer<T>) {
+        if let Some(links) = self.links.get(level) {
+            self.post.exchange_cells(which(links), 1, field);
+        }
     }
 }
 
@@ -86,7 +82,7 @@ enum SiblingOrder {
 pub struct Gravity<T> {
     sibling_steps: [u32; 3],
     mass_sheet: bool,
-    root: Root,
+    root: Root<T>,
     group: kernels::GroupSolver<T>,
     order: SiblingOrder,
     /// Correction ζ, `[slots, 16, 16, 16]`.
@@ -101,27 +97,27 @@ pub struct Gravity<T> {
 
 /// The root's solver.
 #[derive(Debug)]
-enum Root {
+enum Root<T> {
     /// Of a rank that has the whole root.
     Alone(RootPoisson),
     /// Of ranks that share it.
-    Shared(Box<SharedRoot>),
+    Shared(Box<SharedRoot<T>>),
 }
 
-impl Root {
-    fn solve<T: Real>(
+impl<T: Real> Root<T> {
+    fn solve(
         &mut self,
         device: &Device,
         hierarchy: &Hierarchy,
         source: &PoissonSource<T>,
         field: &mut Buffer<T>,
-    ) -> Result<(), KernelError> {
+    ) {
         let Hierarchy { tables, root_slots, h, ranks } = hierarchy;
         match self {
             Self::Alone(root) => root.solve(device, root_slots, source, *h, field),
-            Self::Shared(root) => root.solve(ranks.communicator, device, &tables[0].slots, source, *h, field)?,
+            Self::Shared(root) => root.solve(ranks.post, device, &tables[0].slots, source, *h, field),
         }
-        ranks.refresh(device, 0, |links| &links.cells, field)
+        ranks.refresh(0, |links| &links.cells, field);
     }
 
     fn bytes(&self) -> usize {
@@ -166,7 +162,10 @@ impl<T: Real> Gravity<T> {
             root: match communicator.size() {
                 1 if isolated => Root::Alone(RootPoisson::isolated(device, groups)?),
                 1 => Root::Alone(RootPoisson::new(device, groups)?),
-                _ => Root::Shared(Box::new(SharedRoot::new(device, communicator, owners, root_groups, isolated)?)),
+                ranks => {
+                    let place = (communicator.rank(), ranks);
+                    Root::Shared(Box::new(SharedRoot::new(device, place, owners, root_groups, isolated)?))
+                }
             },
             group,
             order,
@@ -175,6 +174,14 @@ impl<T: Real> Gravity<T> {
             gradients: Buffer::zeros(device, 0)?,
             ghosts: Buffer::zeros(device, 0)?,
         })
+    }
+
+    /// Bytes of the longest messages of a root solve to each of so many ranks and from it.
+    pub fn needs(&self, ranks: usize) -> Vec<Need> {
+        match &self.root {
+            Root::Alone(_) => vec![Need::default(); ranks],
+            Root::Shared(root) => root.needs(ranks),
+        }
     }
 
     /// [`Gravity::work_bytes`] with pools of so many slots and a tree with so many groups on each level.
@@ -275,12 +282,12 @@ impl<T: Real> Gravity<T> {
         let source = PoissonSource::Density(density);
         for level in base..levels {
             if level == 0 {
-                root.solve(device, hierarchy, &source, potential)?;
+                root.solve(device, hierarchy, &source, potential);
                 continue;
             }
             iterations.add(at(level).solve_from_coarse(&source, potential, ghosts, gradients));
-            iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients)?);
-            ranks.refresh(device, level, |links| &links.cells, potential)?;
+            iterations.add(at(level).relax(after_potential, Held::Yes, &source, potential, ghosts, gradients));
+            ranks.refresh(level, |links| &links.cells, potential);
         }
 
         if correct {
@@ -288,10 +295,10 @@ impl<T: Real> Gravity<T> {
             for level in (base..levels).rev() {
                 let h = hierarchy.width(level);
                 if let Some(links) = ranks.links.get(level) {
-                    exchange_slots(ranks.communicator, device, &links.gradients, FACE_GRADIENTS, gradients)?;
+                    ranks.post.exchange_slots(&links.gradients, FACE_GRADIENTS, gradients);
                     // what own groups mean to patches of other ranks
                     mass_sheet(device, &links.parents, h, potential, gradients, sheet);
-                    exchange_cells(ranks.communicator, device, &links.patches, 1, sheet)?;
+                    ranks.post.exchange_cells(&links.patches, 1, sheet);
                 }
                 mass_sheet(device, &hierarchy.tables[level], h, potential, gradients, sheet);
             }
@@ -303,13 +310,13 @@ impl<T: Real> Gravity<T> {
             }
             for level in base..levels {
                 if level == 0 {
-                    root.solve(device, hierarchy, &source, correction)?;
+                    root.solve(device, hierarchy, &source, correction);
                     continue;
                 }
                 let solve = LevelSolve { coarse: None, ..at(level) };
                 iterations.add(solve.solve_from_coarse(&source, correction, ghosts, gradients));
-                iterations.add(solve.relax(after_correction, Held::Yes, &source, correction, ghosts, gradients)?);
-                ranks.refresh(device, level, |links| &links.cells, correction)?;
+                iterations.add(solve.relax(after_correction, Held::Yes, &source, correction, ghosts, gradients));
+                ranks.refresh(level, |links| &links.cells, correction);
             }
         }
 
@@ -323,9 +330,9 @@ impl<T: Real> Gravity<T> {
                 }
             }
             if level > 0 {
-                iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients)?);
+                iterations.add(at(level).relax(at_end, Held::No, &source, potential, ghosts, gradients));
             }
-            ranks.refresh(device, level, |links| &links.cells, potential)?;
+            ranks.refresh(level, |links| &links.cells, potential);
         }
         Ok(iterations)
     }
@@ -359,14 +366,14 @@ impl<T: Real> Gravity<T> {
             false => PoissonSource::Density(density),
         };
         if level == 0 {
-            root.solve(device, hierarchy, &source, potential)?;
+            root.solve(device, hierarchy, &source, potential);
             return Ok(Iterations::default());
         }
         let (tables, h, ranks) = (&hierarchy.tables[level], hierarchy.width(level), hierarchy.ranks);
         let solve = LevelSolve { device, tables, solver: group, order: *order, h, coarse, level, ranks };
         let mut iterations = solve.solve_from_coarse(&source, potential, ghosts, gradients);
-        iterations.add(solve.relax(*steps, Held::Yes, &source, potential, ghosts, gradients)?);
-        ranks.refresh(device, level, |links| &links.cells, potential)?;
+        iterations.add(solve.relax(*steps, Held::Yes, &source, potential, ghosts, gradients));
+        ranks.refresh(level, |links| &links.cells, potential);
         Ok(iterations)
     }
 
@@ -429,7 +436,7 @@ impl<T: Real> LevelSolve<'_, T> {
         field: &mut Buffer<T>,
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
-    ) -> Result<Iterations, KernelError> {
+    ) -> Iterations {
         let mut iterations = Iterations::default();
         for step in 0..steps {
             let (parities, origin): (&[Parity], _) = match self.order {
@@ -440,15 +447,15 @@ impl<T: Real> LevelSolve<'_, T> {
             for &parity in parities {
                 // a group's neighbours have the other parity
                 if parity != Parity::Odd {
-                    self.ranks.refresh(self.device, self.level, |links| &links.faces[1], field)?;
+                    self.ranks.refresh(self.level, |links| &links.faces[1], field);
                 }
                 if parity != Parity::Even {
-                    self.ranks.refresh(self.device, self.level, |links| &links.faces[0], field)?;
+                    self.ranks.refresh(self.level, |links| &links.faces[0], field);
                 }
                 iterations.add(self.solve(parity, origin, Guess::Held, source, field, ghosts, gradients));
             }
         }
-        Ok(iterations)
+        iterations
     }
 
     /// Solves the groups of one parity with boundary values from `origin`.

@@ -90,18 +90,18 @@ impl<T: Real> RootStep<'_, T> {
     /// One step of a level and the steps of finer levels within.
     fn advance(&mut self, step: LevelStep) -> Result<(), SimError> {
         self.begin(step.level);
-        self.sweep(step, Direction::Forward)?;
+        self.sweep(step, Direction::Forward);
         self.kick(step)?;
-        self.state.refresh_for_sweep(step.level)?;
-        self.sweep(step, Direction::Backward)?;
-        self.state.refresh(step.level)?;
+        self.state.refresh_for_sweep(step.level);
+        self.sweep(step, Direction::Backward);
+        self.state.refresh(step.level);
         self.state.steps_since_regrid[step.level] += 1;
         if self.has_finer(step.level) {
             self.arrive(step)?;
             for half in step.halves() {
                 self.advance(half)?;
             }
-            self.correct(step)?;
+            self.correct(step);
         }
         // after the second half the coarser level synchronises both, after the root step whoever takes it
         if step.level > 0 && step.within == 0.0 { self.synchronise(step) } else { Ok(()) }
@@ -126,11 +126,11 @@ impl<T: Real> RootStep<'_, T> {
     }
 
     /// Sweeps the level; afterwards its new state is in `fluid`.
-    fn sweep(&mut self, step: LevelStep, direction: Direction) -> Result<(), SimError> {
+    fn sweep(&mut self, step: LevelStep, direction: Direction) {
         let started = self.state.device.now();
         let moment = if direction == Direction::Forward { Moment::Start } else { Moment::Mid };
         let coarse = step.in_coarser_step(moment);
-        sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, self.book)?;
+        sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, self.book);
         std::mem::swap(&mut self.state.fluid, &mut self.state.next);
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many
@@ -138,7 +138,6 @@ impl<T: Real> RootStep<'_, T> {
         let dt_over_dx = step.dt / self.state.cell_width(step.level);
         self.book.expect(step.level, Due::Signals { speeds, dt_over_dx });
         self.book.spend(DevicePart::Hydro, started, self.state.device.now());
-        Ok(())
     }
 
     /// The kick of the level over its whole step.
@@ -158,12 +157,11 @@ impl<T: Real> RootStep<'_, T> {
     }
 
     /// The level takes over what the next finer one did.
-    fn correct(&mut self, step: LevelStep) -> Result<(), SimError> {
+    fn correct(&mut self, step: LevelStep) {
         let started = self.state.device.now();
-        correct_level(self.state, self.physics, step.level, step.dt, self.book)?;
-        self.state.refresh(step.level)?;
+        correct_level(self.state, self.physics, step.level, step.dt, self.book);
+        self.state.refresh(step.level);
         self.book.spend(DevicePart::Correction, started, self.state.device.now());
-        Ok(())
     }
 
     /// Solves the level's potential at a moment of its step, with the mass sheets held.

@@ -1,7 +1,6 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
 use crate::book::{Book, Due};
-use crate::error::SimError;
 use crate::octree::Key;
 use crate::parallel::exchange::from_peers;
 use crate::state::State;
@@ -30,7 +29,7 @@ pub fn sweep_level<T: Real>(
     direction: Direction,
     coarse: Option<f64>,
     book: &mut Book,
-) -> Result<(), SimError> {
+) {
     let parameters = SweepParameters {
         dt_over_dx: T::of(dt / state.cell_width(level)),
         axes: direction.axes(physics.parameters.sweep_order),
@@ -39,10 +38,9 @@ pub fn sweep_level<T: Real>(
     let Swept { marked, mut reports } = state.sweep(level, coarse, None, &parameters);
     book.settle(state);
     if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
-        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait())?);
+        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait()));
     }
     book.expect(level, Due::Sweep { reports, last: direction == Direction::Backward });
-    Ok(())
 }
 
 /// Redoes what a sweep with these reports has marked; the reports afterwards.
@@ -52,12 +50,12 @@ fn redo<T: Real>(
     coarse: Option<f64>,
     parameters: &SweepParameters<T>,
     mut reports: Vec<GroupReport>,
-) -> Result<Vec<GroupReport>, SimError> {
+) -> Vec<GroupReport> {
     for _ in 0..REDOS {
         if !state.communicator.any(reports.iter().any(|report| report.marked > 0)) {
             break;
         }
-        let beside = state.share_marks(level, &reports)?;
+        let beside = state.share_marks(level, &reports);
         state.marks.accept();
         let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
         let redone = state.sweep(level, coarse, Some(&groups), parameters).reports.wait();
@@ -65,30 +63,30 @@ fn redo<T: Real>(
             reports[group as usize] = report;
         }
     }
-    Ok(reports)
+    reports
 }
 
 impl<T: Real> State<T> {
     /// Sends other ranks the marks that a sweep of a level has found in what they have ghosts of, and takes theirs; the own
     /// groups that see those.
-    fn share_marks(&mut self, level: usize, reports: &[GroupReport]) -> Result<Vec<usize>, SimError> {
-        let Some(links) = self.share.links.get(level) else { return Ok(Vec::new()) };
+    fn share_marks(&mut self, level: usize, reports: &[GroupReport]) -> Vec<usize> {
+        let Some(links) = self.share.links.get(level) else { return Vec::new() };
         let reach = |&group: &u32| match &reports[group as usize] {
             report if report.marked > 0 => report.marks_reach,
             _ => 0,
         };
         let reaches: Vec<u32> = links.beside_groups.iter().map(reach).collect();
-        let rows = self.marks.found_of(&self.device, &links.beside.send);
+        let rows = self.marks.found_of(&self.device, links.beside.send.list());
         let peers = &links.beside.peers;
         let reaches = from_peers(&self.communicator, peers, 1, &reaches);
         let rows = from_peers(&self.communicator, peers, MARK_ROWS, &rows);
-        self.marks.set_found(&self.device, &links.beside.receive, &rows);
+        self.marks.set_found(&self.device, links.beside.receive.list(), &rows);
         let seen = |(&key, reach): (&Key, u32)| {
             let tree = &self.tree;
             let directions = (0..DIRECTIONS).filter(move |d| reach >> d & 1 == 1);
             directions.filter_map(move |d| tree.neighbour(key, offset(d))).filter_map(|key| tree.find(key))
         };
-        Ok(links.beside_keys.iter().zip(reaches).flat_map(seen).collect())
+        links.beside_keys.iter().zip(reaches).flat_map(seen).collect()
     }
 
     /// Sweeps the groups of a level, or those of a redo, from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.

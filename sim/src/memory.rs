@@ -16,12 +16,13 @@ use crate::gravity::Gravity;
 use crate::level_history::LevelHistory;
 use crate::octree::flux_planes::FluxTables;
 use crate::octree::{Octree, neighbours};
+use crate::parallel::root::SharedRoot;
 use crate::parallel::share::Share;
 use crate::parallel::tables::level_tables;
 use crate::parameters::{Precision, RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
-use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, RootShare, Table};
+use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
 
 /// A tree with the pool slots of its groups, and what follows from both.
 pub(crate) struct Layout {
@@ -139,6 +140,8 @@ pub struct Footprint {
     pub saved: usize,
     /// The root's transforms.
     pub root: usize,
+    /// Messages to other ranks and from them.
+    pub messages: usize,
     /// Which slot lies where.
     pub tables: usize,
 }
@@ -166,6 +169,7 @@ impl Footprint {
             potential: if_so(gravity, capacity * GROUP_CELLS * T::BYTES),
             saved: fluid,
             root: if_so(gravity, root),
+            messages: 0,
             tables: tables + layout.flux.bytes() + layout.root_slots.bytes() + places,
         }
     }
@@ -178,7 +182,7 @@ impl Footprint {
 
     /// All of them together.
     pub fn total(&self) -> usize {
-        self.growing().iter().sum::<usize>() + self.saved + self.root + self.tables
+        self.growing().iter().sum::<usize>() + self.saved + self.root + self.messages + self.tables
     }
 
     /// The same with arrays that are longer already: they do not shrink. Tables are made anew.
@@ -197,14 +201,16 @@ impl Footprint {
             potential: self.potential.max(now.potential),
             saved: self.saved.max(now.saved),
             root: self.root.max(now.root),
+            messages: self.messages.max(now.messages),
             tables: self.tables,
         }
     }
 
     /// The most that is taken on the way from `now` to `self`: an array that grows is copied, so for a moment both its
-    /// old and its new self are there. The saved fluid is made anew when it is next needed.
+    /// old and its new self are there. The saved fluid is made anew when it is next needed, room for messages after the old
+    /// one is given back.
     pub(crate) fn peak_from(&self, now: &Self) -> usize {
-        let mut taken = now.total() - now.root + self.root;
+        let mut taken = now.total() - now.root - now.messages + self.root + self.messages;
         let mut peak = taken;
         for (then, now) in self.growing().into_iter().zip(now.growing()).filter(|(then, now)| then > now) {
             peak = peak.max(taken + then);
@@ -255,7 +261,10 @@ pub(crate) fn root_bytes(
     match ranks {
         _ if !parameters.gravity => 0,
         1 => RootPoisson::bytes_for(device, groups, isolated),
-        _ => RootShare::bytes_for(device, groups, isolated, rank, ranks),
+        _ => match parameters.precision {
+            Precision::Single => SharedRoot::<f32>::bytes_for(device, groups, isolated, (rank, ranks)),
+            Precision::Double => SharedRoot::<f64>::bytes_for(device, groups, isolated, (rank, ranks)),
+        },
     }
 }
 

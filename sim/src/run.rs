@@ -160,6 +160,13 @@ impl<T: Real> Run<T> {
         &self.state.communicator
     }
 
+    /// Lets go of the other ranks: collective, and the last thing that is done with them.
+    pub(crate) fn leave(&self) {
+        if !self.state.share.is_alone() {
+            self.state.post.close();
+        }
+    }
+
     pub(crate) fn now(&self) -> f64 {
         self.clock.now()
     }
@@ -264,8 +271,8 @@ impl<T: Real> Run<T> {
         self.cell_updates += book.cell_updates;
         let mut device_bytes = [self.state.device_bytes() as u64];
         self.state.communicator.sum(&mut device_bytes);
-        let State { share, communicator, tree, .. } = &mut self.state;
-        let ranks = share.record(communicator, tree, &book.level_steps);
+        let State { share, post, tree, .. } = &mut self.state;
+        let ranks = share.record(post, tree, &book.level_steps);
         Ok(StepRecord {
             step: self.step,
             a: self.clock.a,

@@ -174,6 +174,9 @@ impl Drop for Simulation {
             each!(&self.inner, run => run.communicator()).abort(PANICKED);
         }
         self.tell(Order::End);
+        if !std::thread::panicking() {
+            each!(&self.inner, run => run.leave());
+        }
     }
 }
 

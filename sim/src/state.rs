@@ -9,12 +9,14 @@ use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
 use crate::octree::{Key, Octree, flux_planes::FluxTables};
 use crate::parallel::agree::agree;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::exchange::{exchange_cells, exchange_slots};
+use crate::parallel::exchange::Post;
+use crate::parallel::links::need;
 use crate::parallel::scatter::FIRST;
 use crate::parallel::share::Share;
 use crate::parameters::RunParameters;
 use crate::records::Raised;
 use crate::saved_state::SavedState;
+use comove_kernels::mail::Need;
 use comove_kernels::layout::{FACES, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
@@ -42,6 +44,8 @@ pub struct State<T> {
     pub tree: Octree,
     /// The ranks that share the tree.
     pub communicator: Arc<Communicator>,
+    /// What they send each other about groups.
+    pub post: Post,
     /// What this rank knows of the others' groups.
     pub share: Share,
     /// Pool slot of each group, level by level in key order.
@@ -123,6 +127,11 @@ impl<T: Real> State<T> {
             .then(|| Gravity::new(&device, &communicator, &layout.share.owners, parameters, host.tree.root_groups()));
         let gravity = gravity.transpose();
         let gravity = agree(&communicator, gravity.map_err(SimError::from))?;
+        let least = match &gravity {
+            Some(gravity) => gravity.needs(communicator.size()),
+            None => vec![Need::default(); communicator.size()],
+        };
+        let post = Post::new(&device, &communicator, least)?;
         let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
         let mut state = Self {
             history: kind.individual.then(|| LevelHistory::new(&device)).transpose()?,
@@ -144,6 +153,7 @@ impl<T: Real> State<T> {
             capacity: 0,
             device,
             communicator,
+            post,
             tree: layout.tree.clone(),
             share: layout.share.clone(),
             slots: Vec::new(),
@@ -152,8 +162,9 @@ impl<T: Real> State<T> {
         };
         let fitted = state.fit(&layout, groups);
         agree(&state.communicator, fitted)?;
+        state.post.fit(&state.needs(&layout))?;
         state.take(layout);
-        state.refresh_all()?;
+        state.refresh_all();
         Ok(state)
     }
 
@@ -198,43 +209,38 @@ impl<T: Real> State<T> {
     }
 
     /// Brings the ghosts of a level up to date after its fluid has changed; nothing to do for a rank that is alone.
-    ///
-    /// # Errors
-    /// [`SimError::Kernel`] where there is no room for a message.
-    pub fn refresh(&mut self, level: usize) -> Result<(), SimError> {
-        let Some(links) = self.share.links.get(level) else { return Ok(()) };
-        exchange_cells(&self.communicator, &self.device, &links.cells, FIELDS, &mut self.fluid)?;
-        Ok(())
+    pub fn refresh(&mut self, level: usize) {
+        if let Some(links) = self.share.links.get(level) {
+            self.post.exchange_cells(&links.cells, FIELDS, &mut self.fluid);
+        }
     }
 
     /// The same of what the level's own next sweep reads, and not the finer level's.
-    ///
-    /// # Errors
-    /// As [`State::refresh`].
-    pub fn refresh_for_sweep(&mut self, level: usize) -> Result<(), SimError> {
-        let Some(links) = self.share.links.get(level) else { return Ok(()) };
-        exchange_cells(&self.communicator, &self.device, &links.sweep, FIELDS, &mut self.fluid)?;
-        Ok(())
+    pub fn refresh_for_sweep(&mut self, level: usize) {
+        if let Some(links) = self.share.links.get(level) {
+            self.post.exchange_cells(&links.sweep, FIELDS, &mut self.fluid);
+        }
     }
 
     /// [`State::refresh`] of all levels.
-    ///
-    /// # Errors
-    /// As [`State::refresh`].
-    pub fn refresh_all(&mut self) -> Result<(), SimError> {
-        (0..self.level_count()).try_for_each(|level| self.refresh(level))
+    pub fn refresh_all(&mut self) {
+        (0..self.level_count()).for_each(|level| self.refresh(level));
     }
 
     /// Sends the fluxes (of the last sweep, or with individual time steps summed) through faces of the next finer level to
     /// the ranks that own the coarse groups.
-    ///
-    /// # Errors
-    /// As [`State::refresh`].
-    pub fn send_fluxes(&mut self, level: usize) -> Result<(), SimError> {
+    pub fn send_fluxes(&mut self, level: usize) {
         let fluxes = self.history.as_mut().map_or(&mut self.fluxes, |history| &mut history.register);
         let links = &self.flux.links[level];
-        exchange_slots(&self.communicator, &self.device, links, FLUX_PLANE_VALUES, fluxes)?;
-        Ok(())
+        self.post.exchange_slots(links, FLUX_PLANE_VALUES, fluxes);
+    }
+
+    /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
+    pub(crate) fn needs(&self, layout: &Layout) -> Vec<Need> {
+        let mut needs = vec![Need::default(); self.communicator.size()];
+        layout.share.links.iter().for_each(|links| links.need(&mut needs, T::BYTES));
+        layout.flux.links.iter().for_each(|links| need(&mut needs, &links.peers, FLUX_PLANE_VALUES * T::BYTES));
+        needs
     }
 
     /// Bytes of all device arrays.
@@ -258,6 +264,7 @@ impl<T: Real> State<T> {
             potential: bytes(&self.potential),
             saved: self.saved.as_ref().map_or(0, SavedState::bytes),
             root: self.gravity.as_ref().map_or(0, Gravity::root_bytes),
+            messages: self.post.bytes(),
             tables: tables + self.flux.bytes() + self.root_slots.bytes() + past.map_or(0, LevelHistory::table_bytes),
         }
     }
@@ -342,6 +349,7 @@ impl<T: Real> State<T> {
         let layout = Layout::new(tree, slots, share, self.faces);
         let fitted = self.fit(&layout, self.capacity);
         agree(&self.communicator, fitted)?;
+        self.post.fit(&self.needs(&layout))?;
         self.free = (0..used.len() as u32).rev().filter(|&slot| !used[slot as usize]).collect();
         self.take(layout);
         Ok(())
@@ -399,7 +407,7 @@ impl<T: Real> State<T> {
             tables: &self.tables,
             root_slots: &self.root_slots,
             h: self.root_cell_width,
-            ranks: Sharing { communicator: &self.communicator, links: &self.share.links },
+            ranks: Sharing { post: &self.post, links: &self.share.links },
         };
         let density =
             DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
@@ -436,7 +444,8 @@ impl<T: Real> State<T> {
     /// What the arrays take once they fit a layout.
     fn wanted(&self, layout: &Layout, capacity: usize) -> Footprint {
         let now = self.footprint();
-        Footprint::of::<T>(layout, capacity, self.kind, now.root).grown_from(&now)
+        let messages = self.post.bytes_for(&self.needs(layout));
+        Footprint { messages, ..Footprint::of::<T>(layout, capacity, self.kind, now.root) }.grown_from(&now)
     }
 
     /// The slots that the pools will have for a layout.

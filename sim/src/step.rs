@@ -5,7 +5,6 @@ use crate::book::{Book, Due};
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::level_sweep::sweep_level;
-use crate::parallel::exchange::exchange_cells;
 use crate::parameters::{RunParameters, SweepOrder};
 use crate::records::DevicePart;
 use crate::state::State;
@@ -57,16 +56,16 @@ pub fn step<T: Real>(
     for level in 0..state.level_count() {
         book.count_level_step(state, level);
     }
-    sweep(state, physics, interval.dt, Direction::Forward, book)?;
+    sweep(state, physics, interval.dt, Direction::Forward, book);
     if physics.parameters.gravity {
         let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
         let started = state.device.now();
         state.solve_gravity(four_pi_g, mean_density)?;
         book.spend(DevicePart::Poisson, started, state.device.now());
         kick(state, physics, 2.0 * interval.dt, book);
-        restrict_all(state, physics, book)?;
+        restrict_all(state, physics, book);
     }
-    sweep(state, physics, interval.dt, Direction::Backward, book)?;
+    sweep(state, physics, interval.dt, Direction::Backward, book);
     state.steps_since_regrid[0] += 1;
     Ok(())
 }
@@ -79,22 +78,21 @@ fn sweep<T: Real>(
     dt: f64,
     direction: Direction,
     book: &mut Book,
-) -> Result<(), SimError> {
+) {
     let levels = state.level_count();
     let started = state.device.now();
     for level in 0..levels {
-        sweep_level(state, physics, level, dt, direction, None, book)?;
+        sweep_level(state, physics, level, dt, direction, None, book);
     }
     std::mem::swap(&mut state.fluid, &mut state.next);
     book.spend(DevicePart::Hydro, started, state.device.now());
 
     let started = state.device.now();
     for level in (0..levels.saturating_sub(1)).rev() {
-        correct_level(state, physics, level, dt, book)?;
+        correct_level(state, physics, level, dt, book);
     }
-    state.refresh_all()?;
+    state.refresh_all();
     book.spend(DevicePart::Correction, started, state.device.now());
-    Ok(())
 }
 
 /// Flux correction of one level by the next finer one, and restriction, after a sweep over `dt`; with individual time
@@ -106,9 +104,9 @@ pub(crate) fn correct_level<T: Real>(
     level: usize,
     dt: f64,
     book: &mut Book,
-) -> Result<(), SimError> {
+) {
     let dt_over_dx = T::of(dt / state.cell_width(level));
-    state.send_fluxes(level)?;
+    state.send_fluxes(level);
     let (faces, eos) = (&state.flux.reflux[level], &physics.eos);
     let (fluxes, fine_share) = match &state.history {
         None => (&state.fluxes, T::one()),
@@ -116,18 +114,17 @@ pub(crate) fn correct_level<T: Real>(
     };
     let reports = reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos);
     book.expect(level, Due::Correction(reports));
-    restrict_level(state, level, eos)
+    restrict_level(state, level, eos);
 }
 
 /// Restriction to one level; patches that other ranks have refined come from them.
-fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) -> Result<(), SimError> {
-    let State { device, communicator, share, tables, fluid, .. } = state;
+fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
+    let State { device, post, share, tables, fluid, .. } = state;
     restrict::restrict(device, &tables[level], fluid, eos);
     if let Some(links) = share.links.get(level) {
         restrict::restrict(device, &links.parents, fluid, eos);
-        exchange_cells(communicator, device, &links.patches, FIELDS, fluid)?;
+        post.exchange_cells(&links.patches, FIELDS, fluid);
     }
-    Ok(())
 }
 
 /// The gravity kick of all levels over `dt`.
@@ -165,12 +162,11 @@ pub(crate) fn kick_level<T: Real>(
 }
 
 /// Restriction of all levels, from the finest down.
-fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) -> Result<(), SimError> {
+fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) {
     let started = state.device.now();
     for level in (0..state.level_count().saturating_sub(1)).rev() {
-        restrict_level(state, level, &physics.eos)?;
+        restrict_level(state, level, &physics.eos);
     }
-    state.refresh_all()?;
+    state.refresh_all();
     book.spend(DevicePart::Correction, started, state.device.now());
-    Ok(())
 }

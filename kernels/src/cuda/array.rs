@@ -229,11 +229,15 @@ impl Drop for Lent {
     }
 }
 
-/// Page-locked host memory, which copies from the device reach without another copy by the driver.
-pub(super) struct Staging {
+/// Page-locked host memory, which copies from the device reach without another copy by the driver, and kernels directly.
+#[derive(Debug)]
+pub(crate) struct Staging {
     start: *mut c_void,
     bytes: usize,
 }
+
+// SAFETY: memory that belongs to its holder alone.
+unsafe impl Send for Staging {}
 
 impl Staging {
     /// Of the area that large copies pass through.
@@ -247,7 +251,40 @@ impl Staging {
         Self { start, bytes }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// So many zeros.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`] of the host.
+    pub(crate) fn with_room(device: &CudaDevice, bytes: usize) -> Result<Self, KernelError> {
+        device.activate();
+        let mut start = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for the call.
+        if unsafe { sys::cuMemAllocHost_v2(&mut start, bytes) } as u32 != 0 {
+            return Err(KernelError::OutOfMemory { device: "the host, page-locked".into(), bytes });
+        }
+        // SAFETY: so many bytes were just allocated.
+        unsafe { start.cast::<u8>().write_bytes(0, bytes) };
+        Ok(Self { start, bytes })
+    }
+
+    /// Its bytes, which no device may be writing.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        // SAFETY: so many bytes, all of them written at first; the caller has waited for the device.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes) }
+    }
+
+    /// The same to change; no device may be reading them.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes) }
+    }
+
+    /// For kernels.
+    pub(crate) fn address(&self) -> u64 {
+        self.start as u64
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 

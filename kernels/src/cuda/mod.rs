@@ -5,6 +5,7 @@
 //! | `mod.rs` | a device: its context, stream, kernels, and how they are launched |
 //! | [`array`] | memory on it |
 //! | [`level`] | an octree level as kernels see it: what `level.cuh` declares |
+//! | [`peers`] | memory that other GPUs write to |
 //! | `profile` | where a GPU spends its time |
 //! | `*.cuh` | the same for the CUDA side: precisions, layouts, tables |
 //!
@@ -15,6 +16,7 @@
 
 pub(crate) mod array;
 pub(crate) mod level;
+pub(crate) mod peers;
 mod profile;
 
 use crate::device::CpuDevice;
@@ -175,6 +177,21 @@ impl CudaDevice {
     /// As the driver calls it.
     pub(crate) fn name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// Its number among the GPUs that this process sees.
+    pub(crate) fn ordinal(&self) -> u32 {
+        self.shared.ordinal
+    }
+
+    /// Its address on the machine's bus, the same for all processes.
+    pub(crate) fn bus(&self) -> String {
+        let mut address = [0u8; 32];
+        let device = cust::device::Device::get_device(self.shared.ordinal).expect("the device is there");
+        // SAFETY: the pointer is valid for so many bytes.
+        let result = unsafe { sys::cuDeviceGetPCIBusId(address.as_mut_ptr().cast(), 32, device.as_raw()) };
+        unwrap("tell its place", result);
+        String::from_utf8_lossy(address.split(|&c| c == 0).next().unwrap_or_default()).into_owned()
     }
 
     /// Compute capability, major and minor.

@@ -85,6 +85,11 @@ impl RootShare {
         self.transforms.shape().block_values(from, to)
     }
 
+    /// Values of a slab: the modes of 16 rows of a plane. Blocks are whole slabs.
+    pub fn slab_values(&self) -> usize {
+        2 * self.transforms.shape().slab()
+    }
+
     /// Values of the blocks that this rank sends to all ranks: about one for each cell of its layers, four if isolated.
     pub fn sent_values(&self) -> usize {
         self.transforms.shape().sent_values()

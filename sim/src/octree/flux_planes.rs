@@ -116,7 +116,7 @@ impl FluxTables {
         let written = |slots: &Vec<u32>| slots.iter().copied().filter(|&plane| plane != NONE).collect();
         let between = |(reflux, links): (&RefluxTables, &SlotLinks)| {
             let of_faces = reflux.faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]);
-            let mut planes: Vec<u32> = of_faces.chain(links.send.iter().copied()).collect();
+            let mut planes: Vec<u32> = of_faces.chain(links.send.list().iter().copied()).collect();
             planes.sort_unstable();
             planes.dedup();
             planes.into()

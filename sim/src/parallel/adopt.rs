@@ -1,6 +1,7 @@
 //! Another tree for a state that ranks share: balanced anew where that is worth while, groups moved to their new owners.
 
 use super::agree::agree;
+use super::links::links_of_slots;
 use super::owners::Owners;
 use super::share::Share;
 use super::wanted::exchange_keys;
@@ -9,12 +10,16 @@ use crate::memory::Layout;
 use crate::octree::{Key, Octree};
 use crate::state::{State, places_of};
 use comove_kernels::layout::GROUP_VALUES;
+use comove_kernels::mail::Need;
 use comove_kernels::slots::copy_slots;
-use comove_kernels::{Buffer, Eos, Real, Table, prolong};
+use comove_kernels::{Eos, Real, Table, prolong};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level is cut anew once some rank has so many times its part of it.
 const TOLERANCE: f64 = 1.05;
+
+/// Groups that two ranks send each other at a time: all at once might take more room than there is.
+const AT_A_TIME: usize = 32;
 
 /// Groups that change hands, as keys in the order in which their data is sent.
 struct Moves {
@@ -22,6 +27,21 @@ struct Moves {
     to: Vec<Vec<Key>>,
     /// From each rank.
     from: Vec<Vec<Key>>,
+}
+
+impl Moves {
+    /// How often ranks send each other groups.
+    fn parts(&self) -> usize {
+        self.to.iter().chain(&self.from).map(|keys| keys.len().div_ceil(AT_A_TIME)).max().unwrap_or(0)
+    }
+
+    /// Raises what is needed for messages by theirs, with values of so many bytes.
+    fn need(&self, needs: &mut [Need], value: usize) {
+        let bytes = |keys: &Vec<Key>| keys.len().min(AT_A_TIME) * GROUP_VALUES * value;
+        for (need, (to, from)) in needs.iter_mut().zip(self.to.iter().zip(&self.from)) {
+            *need = need.or(Need { send: bytes(to), receive: bytes(from) });
+        }
+    }
 }
 
 /// A layout, the slots that then stay free (the first at the end), and by level the own groups that nobody has yet.
@@ -46,18 +66,20 @@ impl<T: Real> State<T> {
         let room = self.room_for(&layout);
         let room = agree(&self.communicator, room)?;
         let used = self.capacity.max(layout.slot_count());
-        let messages = self.pack_moves(&moves);
-        let fitted = messages.and_then(|messages| self.fit(&layout, room).map(|()| messages));
-        let messages = agree(&self.communicator, fitted)?;
+        let fitted = self.fit(&layout, room);
+        agree(&self.communicator, fitted)?;
+        let mut needs = self.needs(&layout);
+        moves.need(&mut needs, T::BYTES);
+        self.post.fit(&needs)?;
 
-        let came = self.communicator.exchange(messages);
+        let leaving = self.leaving(&moves);
         self.free = (used as u32..self.capacity as u32).rev().chain(free).collect();
         self.take(layout);
-        self.unpack_moves(&moves, &came)?;
-        self.refresh(kept)?;
+        self.change_hands(&moves, &leaving);
+        self.refresh(kept);
         for level in kept + 1..self.level_count() {
             prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
-            self.refresh(level)?;
+            self.refresh(level);
         }
         Ok(())
     }
@@ -148,49 +170,31 @@ impl<T: Real> State<T> {
         Placed { layout, free, new }
     }
 
-    /// The fluid of groups that leave, for each rank.
-    fn pack_moves(&self, moves: &Moves) -> Result<Vec<Vec<u8>>, SimError> {
-        let slot = |key: &Key| {
-            let level = usize::from(key.level);
-            self.slots[level][self.tree.find(*key).expect("an own group leaves")]
-        };
-        let message = |keys: &Vec<Key>| {
-            if keys.is_empty() {
-                return Ok(Vec::new());
-            }
-            let slots: Table<u32> = keys.iter().map(slot).collect();
-            let mut message = Buffer::zeros(&self.device, keys.len() * GROUP_VALUES)?;
-            copy_slots(
-                &self.device,
-                GROUP_VALUES,
-                &self.fluid,
-                &slots,
-                &mut message,
-                &(0..keys.len() as u32).collect(),
-            );
-            Ok(bytemuck::cast_slice::<T, u8>(&message.to_host()).to_vec())
-        };
-        moves.to.iter().map(message).collect()
+    /// Ranks and slots of the groups that leave, in the order in which they are sent.
+    fn leaving(&self, moves: &Moves) -> Vec<Vec<u32>> {
+        let slot = |key: &Key| self.slot_of(*key).expect("an own group leaves");
+        moves.to.iter().map(|keys| keys.iter().map(slot).collect()).collect()
     }
 
-    /// Puts the fluid of groups that came into their slots.
-    fn unpack_moves(&mut self, moves: &Moves, came: &[Vec<u8>]) -> Result<(), SimError> {
-        for (keys, message) in moves.from.iter().zip(came).filter(|(keys, _)| !keys.is_empty()) {
-            let slot = |key: &Key| {
-                let level = usize::from(key.level);
-                self.slots[level][self.tree.find(*key).expect("an own group came")]
+    /// Sends the fluid of groups that leave, and puts that of those that come into their slots. Some of these are still
+    /// those of groups that leave, so it comes to the other pool first, where nobody has these slots.
+    ///
+    /// * `leaving`: slots by rank, before the tree changed
+    fn change_hands(&mut self, moves: &Moves, leaving: &[Vec<u32>]) {
+        let slot = |key: &Key| self.slot_of(*key).expect("an own group came");
+        let coming: Vec<Vec<u32>> = moves.from.iter().map(|keys| keys.iter().map(slot).collect()).collect();
+        for part in 0..moves.parts() {
+            let of_part = |all: &[Vec<u32>]| {
+                let of_rank = |(rank, slots): (usize, &Vec<u32>)| {
+                    let slots = slots.iter().skip(part * AT_A_TIME).take(AT_A_TIME);
+                    slots.map(|&slot| (rank as u32, slot)).collect::<Vec<_>>()
+                };
+                all.iter().enumerate().flat_map(of_rank).collect::<Vec<_>>()
             };
-            let slots: Table<u32> = keys.iter().map(slot).collect();
-            let message = Buffer::from_host(&self.device, bytemuck::pod_collect_to_vec::<u8, T>(message))?;
-            copy_slots(
-                &self.device,
-                GROUP_VALUES,
-                &message,
-                &(0..keys.len() as u32).collect(),
-                &mut self.fluid,
-                &slots,
-            );
+            let links = links_of_slots(&of_part(leaving), &of_part(&coming));
+            self.post.send_slots(&links, GROUP_VALUES, &self.fluid, &mut self.next);
         }
-        Ok(())
+        let came: Table<u32> = coming.into_iter().flatten().collect();
+        copy_slots(&self.device, GROUP_VALUES, &self.next, &came, &mut self.fluid, &came);
     }
 }

@@ -40,8 +40,14 @@ pub struct Traffic {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Seconds in all of it.
+    /// Seconds of the host in operations of all ranks.
     pub seconds: f64,
+    /// Seconds of a GPU in exchanges with others, from the start of packing to the end of unpacking.
+    #[serde(default)]
+    pub exchanging: f64,
+    /// Those of them in which it waited for another's message.
+    #[serde(default)]
+    pub waiting: f64,
 }
 
 /// The same while it is counted.
@@ -229,6 +235,12 @@ impl Communicator {
         self.counted(sends.len(), bytes, || among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile)))
     }
 
+    /// Counts a message of so many bytes that devices send each other.
+    pub fn count_message(&self, bytes: usize) {
+        self.traffic.messages.fetch_add(1, Ordering::Relaxed);
+        self.traffic.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     /// What this rank has sent since it was last asked, and how long its operations took.
     pub fn take_traffic(&self) -> Traffic {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
@@ -238,6 +250,7 @@ impl Communicator {
             messages: take(messages),
             bytes: take(bytes),
             seconds: take(nanoseconds) as f64 * 1e-9,
+            ..Traffic::default()
         }
     }
 

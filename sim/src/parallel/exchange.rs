@@ -1,110 +1,174 @@
-//! Ghosts refreshed: packed on the device, sent, unpacked.
+//! What ranks send each other about their groups: ghosts refreshed, slots sent.
 
+use super::agree::agree;
 use super::communicator::Communicator;
-use super::links::{CellLinks, Peer, SlotLinks};
+use super::links::{CellLinks, SlotLinks};
+use crate::error::SimError;
 use bytemuck::Pod;
-use comove_kernels::pieces::{pack, unpack};
-use comove_kernels::slots::copy_slots;
-use comove_kernels::{Buffer, Device, KernelError, Real};
+use comove_kernels::mail::{ExchangeTimes, Mail, Need, Peer, Units};
+use comove_kernels::{Buffer, Device, Real};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The messages of one kind of exchange never overtake each other, so one tag serves all.
 const TAG: u32 = 1;
 
-/// Sends boxes of own groups to ghost copies on other ranks, and receives those of this rank's ghosts: collective.
+/// A rank's messages about groups, and the room for them.
 ///
-/// * `pool`: `[slots, fields, 16, 16, 16]`
-///
-/// # Errors
-/// [`KernelError::OutOfMemory`] where there is no room for a message.
-pub fn exchange_cells<T: Real>(
-    communicator: &Communicator,
-    device: &Device,
-    links: &CellLinks,
-    fields: usize,
-    pool: &mut Buffer<T>,
-) -> Result<(), KernelError> {
-    if links.peers.is_empty() {
-        return Ok(());
+/// Exchanges are operations of all ranks, like those of [`Communicator`]. With one rank alone nothing is sent.
+#[derive(Debug)]
+pub struct Post {
+    communicator: Arc<Communicator>,
+    device: Device,
+    mail: Mutex<Mail>,
+    /// What is sent whatever the tree.
+    least: Vec<Need>,
+}
+
+impl Post {
+    /// Of these ranks, without room for messages: collective.
+    ///
+    /// * `least`: by rank, what is sent whatever the tree
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] where there is no room for a few bytes.
+    pub fn new(device: &Device, communicator: &Arc<Communicator>, least: Vec<Need>) -> Result<Self, SimError> {
+        let ranks = communicator.size();
+        let mut mail = agree(communicator, Mail::new(device, communicator.rank(), ranks).map_err(SimError::from))?;
+        if ranks > 1 {
+            mail.meet(&communicator.gather_all_of(&mail.card()));
+        }
+        Ok(Self { communicator: Arc::clone(communicator), device: device.clone(), mail: Mutex::new(mail), least })
     }
-    let [send, _] = ends(&links.peers);
-    let mut message = Buffer::zeros(device, send * fields)?;
-    pack(device, fields, pool, &links.send, &mut message);
-    let received = from_peers(communicator, &links.peers, fields, &message.into_host());
-    unpack(device, fields, &Buffer::from_host(device, received)?, &links.receive, pool);
-    Ok(())
-}
 
-/// The same with whole slots of `values` values each.
-///
-/// # Errors
-/// [`KernelError::OutOfMemory`] where there is no room for a message.
-pub fn exchange_slots<T: Real>(
-    communicator: &Communicator,
-    device: &Device,
-    links: &SlotLinks,
-    values: usize,
-    pool: &mut Buffer<T>,
-) -> Result<(), KernelError> {
-    let received = received(communicator, device, links, values, pool)?;
-    put(device, links, values, received, pool)
-}
-
-/// The same from one pool to another.
-///
-/// # Errors
-/// [`KernelError::OutOfMemory`] where there is no room for a message.
-pub fn send_slots<T: Real>(
-    communicator: &Communicator,
-    device: &Device,
-    links: &SlotLinks,
-    values: usize,
-    from: &Buffer<T>,
-    to: &mut Buffer<T>,
-) -> Result<(), KernelError> {
-    let received = received(communicator, device, links, values, from)?;
-    put(device, links, values, received, to)
-}
-
-/// What comes for slots from peers, who are sent theirs.
-fn received<T: Real>(
-    communicator: &Communicator,
-    device: &Device,
-    links: &SlotLinks,
-    values: usize,
-    from: &Buffer<T>,
-) -> Result<Vec<T>, KernelError> {
-    if links.peers.is_empty() {
-        return Ok(Vec::new());
+    /// Of a rank without others.
+    ///
+    /// # Errors
+    /// As [`Post::new`].
+    pub fn alone(device: &Device) -> Result<Self, SimError> {
+        Self::new(device, &Arc::new(Communicator::alone()), vec![Need::default()])
     }
-    let mut message = Buffer::zeros(device, links.send.len() * values)?;
-    copy_slots(device, values, from, &links.send, &mut message, &(0..links.send.len() as u32).collect());
-    Ok(from_peers(communicator, &links.peers, values, &message.into_host()))
-}
 
-/// Fills the slots that something came for.
-fn put<T: Real>(
-    device: &Device,
-    links: &SlotLinks,
-    values: usize,
-    received: Vec<T>,
-    pool: &mut Buffer<T>,
-) -> Result<(), KernelError> {
-    if received.is_empty() {
-        return Ok(());
+    /// Between them.
+    pub fn communicator(&self) -> &Communicator {
+        &self.communicator
     }
-    let places = (0..links.receive.len() as u32).collect();
-    copy_slots(device, values, &Buffer::from_host(device, received)?, &places, pool, &links.receive);
-    Ok(())
+
+    /// Sends boxes of own groups to ghost copies on other ranks, and receives those of this rank's ghosts: collective.
+    ///
+    /// * `pool`: `[slots, fields, 16, 16, 16]`
+    pub fn exchange_cells<T: Real>(&self, links: &CellLinks, fields: usize, pool: &mut Buffer<T>) {
+        let units = |pieces| Units::Cells { fields, pieces };
+        self.pack(&links.peers, units(&links.send), pool);
+        self.unpack(&links.peers, units(&links.receive), pool);
+    }
+
+    /// The same with whole slots of `values` values each.
+    pub fn exchange_slots<T: Real>(&self, links: &SlotLinks, values: usize, pool: &mut Buffer<T>) {
+        self.pack(&links.peers, Units::Rows { values, rows: &links.send }, pool);
+        self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, pool);
+    }
+
+    /// The same from one pool to another.
+    pub fn send_slots<T: Real>(&self, links: &SlotLinks, values: usize, from: &Buffer<T>, to: &mut Buffer<T>) {
+        self.pack(&links.peers, Units::Rows { values, rows: &links.send }, from);
+        self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, to);
+    }
+
+    /// Packs, and has carried what devices do not send each other.
+    fn pack<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {
+        if peers.is_empty() {
+            return;
+        }
+        let mut mail = self.mail();
+        mail.pack(&self.device, peers, units, array);
+        mail.carry::<T>(peers, units, |sends, receives| {
+            self.communicator.communicate(TAG, sends, receives, || ());
+        });
+        let unit = units.values() * T::BYTES;
+        for peer in peers.iter().filter(|peer| mail.reaches(peer.rank)) {
+            self.communicator.count_message(peer.send.len() * unit);
+        }
+    }
+
+    fn unpack<T: Real>(&self, peers: &[Peer], units: Units, array: &mut Buffer<T>) {
+        if !peers.is_empty() {
+            self.mail().unpack(&self.device, peers, units, array);
+        }
+    }
+
+    /// Bytes of the device that messages have.
+    pub fn bytes(&self) -> usize {
+        self.mail().bytes()
+    }
+
+    /// Bytes that they will have once there is room for these.
+    ///
+    /// * `needs`: by rank
+    pub fn bytes_for(&self, needs: &[Need]) -> usize {
+        let mail = self.mail();
+        let needs = self.with_least(needs);
+        if mail.lacks(&needs) { mail.bytes_for(&roomy(&needs)) } else { mail.bytes() }
+    }
+
+    /// Makes room for messages of these lengths, if there is not: collective, and nothing may be on its way.
+    ///
+    /// * `needs`: by rank
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] or [`SimError::OnRank`] where some rank has no room, on all of them.
+    pub fn fit(&self, needs: &[Need]) -> Result<(), SimError> {
+        let communicator = &*self.communicator;
+        let mut mail = self.mail();
+        let needs = self.with_least(needs);
+        if !communicator.any(mail.lacks(&needs)) {
+            return Ok(());
+        }
+        let needs = roomy(&needs);
+        self.leave(&mut mail);
+        agree(communicator, mail.make_room(&needs).map_err(SimError::from))?;
+        let cards = communicator.gather_all_of(&mail.card());
+        let reached = mail.open(&cards);
+        let settled = mail.settle(&needs, &communicator.gather_all_of(&reached));
+        agree(communicator, settled.map_err(SimError::from))
+    }
+
+    /// The same for what is sent whatever the tree.
+    fn with_least(&self, needs: &[Need]) -> Vec<Need> {
+        needs.iter().zip(&self.least).map(|(need, least)| need.or(*least)).collect()
+    }
+
+    /// Lets go of the other ranks: collective. After it nothing is sent.
+    pub fn close(&self) {
+        self.leave(&mut self.mail());
+    }
+
+    /// No rank writes to this one's memory any more, nor will.
+    fn leave(&self, mail: &mut Mail) {
+        mail.close();
+        self.communicator.any(false);
+    }
+
+    /// What devices have spent in exchanges since this was last asked.
+    pub fn take_times(&self) -> ExchangeTimes {
+        self.mail().take_times()
+    }
+
+    fn mail(&self) -> MutexGuard<'_, Mail> {
+        // whoever panics with it ends all ranks
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Behind the last unit that is sent and the last that is received.
-fn ends(peers: &[Peer]) -> [usize; 2] {
-    peers.last().map_or([0; 2], |last| [last.send.end, last.receive.end])
+/// An eighth more than is needed, so that there is room after the next regrids too.
+fn roomy(needs: &[Need]) -> Vec<Need> {
+    let more = |bytes: usize| bytes + bytes / 8;
+    needs.iter().map(|need| Need { send: more(need.send), receive: more(need.receive) }).collect()
 }
 
-/// Sends every peer its part of a message, a unit of which is so many values; what they send, one after the other.
+/// Sends every peer its part of a message on the host, a unit of which is so many values; what they send, one after the
+/// other.
 pub fn from_peers<N: Pod>(communicator: &Communicator, peers: &[Peer], unit: usize, message: &[N]) -> Vec<N> {
-    let [_, receive] = ends(peers);
+    let receive = peers.last().map_or(0, |last| last.receive.end);
     let mut received = vec![N::zeroed(); receive * unit];
     let mut rest = received.as_mut_slice();
     let (mut sends, mut receives) = (Vec::new(), Vec::new());

@@ -4,32 +4,21 @@
 use super::known::{Known, RemoteGroup};
 use super::reads::{self, CellBox};
 use crate::octree::{Key, Octree};
-use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
-use comove_kernels::pieces::Piece;
+use comove_kernels::group_poisson::FACE_GRADIENTS;
+use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
+use comove_kernels::mail::{Need, Peer, Piece, Pieces, Rows};
 use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, Table};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::ops::Range;
-
-/// A rank that takes part, and where what it is sent and what it sends lie in the messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Which.
-    pub rank: usize,
-    /// Of the message to send.
-    pub send: Range<usize>,
-    /// Of the message received.
-    pub receive: Range<usize>,
-}
 
 /// Boxes of cells that are sent to ghost copies. Peers' ranges count cells.
 #[derive(Clone, Debug, Default)]
 pub struct CellLinks {
     /// From own groups.
-    pub send: Table<Piece>,
+    pub send: Pieces,
     /// Into ghosts.
-    pub receive: Table<Piece>,
+    pub receive: Pieces,
     /// In the order of their ranks.
     pub peers: Vec<Peer>,
 }
@@ -38,11 +27,21 @@ pub struct CellLinks {
 #[derive(Clone, Debug, Default)]
 pub struct SlotLinks {
     /// Slots to send; one may be sent to several ranks.
-    pub send: Table<u32>,
+    pub send: Rows,
     /// Slots to fill.
-    pub receive: Table<u32>,
+    pub receive: Rows,
     /// In the order of their ranks.
     pub peers: Vec<Peer>,
+}
+
+/// Raises what is needed for messages by those of an exchange whose units take so many bytes.
+///
+/// * `needs`: by rank
+pub fn need(needs: &mut [Need], peers: &[Peer], unit: usize) {
+    for peer in peers {
+        let need = Need { send: peer.send.len() * unit, receive: peer.receive.len() * unit };
+        needs[peer.rank] = needs[peer.rank].or(need);
+    }
 }
 
 /// The links of one level.
@@ -68,6 +67,19 @@ pub struct LevelLinks {
     pub beside_groups: Vec<u32>,
     /// Slots of own groups and ghosts.
     pub slots: Table<u32>,
+}
+
+impl LevelLinks {
+    /// Raises what is needed for messages by those about the level, with values of so many bytes.
+    ///
+    /// * `needs`: by rank
+    pub fn need(&self, needs: &mut [Need], value: usize) {
+        for links in [&self.cells, &self.sweep, &self.patches] {
+            need(needs, &links.peers, FIELDS * value);
+        }
+        self.faces.iter().for_each(|links| need(needs, &links.peers, value));
+        need(needs, &self.gradients.peers, FACE_GRADIENTS * value);
+    }
 }
 
 /// Something that concerns a group and a rank.
@@ -282,14 +294,22 @@ fn cell_links(send: &[(Concern, CellBox)], receive: &[(Concern, CellBox)], slot:
     let mut into_ghosts = pieces(receive);
     // as unpacking wants them; where they lie in the message says each of them
     into_ghosts.sort_by_key(|piece| piece.slot);
-    CellLinks { send: pieces(send).into(), receive: into_ghosts.into(), peers: peers(&units(send), &units(receive)) }
+    CellLinks {
+        send: Pieces::to_pack(pieces(send)),
+        receive: Pieces::to_unpack(into_ghosts),
+        peers: peers(&units(send), &units(receive)),
+    }
 }
 
 /// The same for lists of ranks and slots that both sides have in one order.
 pub fn links_of_slots(send: &[(u32, u32)], receive: &[(u32, u32)]) -> SlotLinks {
     let units = |list: &[(u32, u32)]| list.iter().map(|(rank, _)| (*rank, 1)).collect::<Vec<(u32, usize)>>();
-    let slots = |list: &[(u32, u32)]| list.iter().map(|(_, slot)| *slot).collect();
-    SlotLinks { send: slots(send), receive: slots(receive), peers: peers(&units(send), &units(receive)) }
+    let slots = |list: &[(u32, u32)]| list.iter().map(|(_, slot)| *slot).collect::<Vec<_>>();
+    SlotLinks {
+        send: Rows::to_pack(slots(send)),
+        receive: Rows::to_unpack(slots(receive)),
+        peers: peers(&units(send), &units(receive)),
+    }
 }
 
 fn slot_links(send: &[Concern], receive: &[Concern], slot: impl Fn(Key) -> u32) -> SlotLinks {

@@ -1,17 +1,18 @@
 //! The root's Poisson solve by all ranks: sources to the ranks of their layers, modes between these, potentials back.
 
-use super::communicator::Communicator;
-use super::exchange::{from_peers, send_slots};
-use super::links::{Peer, SlotLinks, links_of_slots};
+use super::exchange::Post;
+use super::links::{SlotLinks, links_of_slots, need};
 use super::owners::Owners;
 use crate::octree::{Key, Octree};
 use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::mail::Need;
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{Buffer, Device, KernelError, PoissonSource, Real, RootShare, Table, root_source};
+use std::ops::Range;
 
-/// Plans, and who sends what to whom.
+/// Plans, who sends what to whom, and what is sent.
 #[derive(Debug)]
-pub struct SharedRoot {
+pub struct SharedRoot<T> {
     share: RootShare,
     /// Own root groups, as places in key order, to places in layers.
     to_layers: SlotLinks,
@@ -19,25 +20,34 @@ pub struct SharedRoot {
     from_layers: SlotLinks,
     /// Places in key order and in layers of groups that stay on this rank.
     staying: [Table<u32>; 2],
-    /// Blocks of modes to send and to receive, before the transforms along z.
-    blocks: Vec<Peer>,
-    own_groups: usize,
-    layer_groups: usize,
+    /// Slabs of modes, from those that this rank's planes have to those that its bands have.
+    to_columns: SlotLinks,
+    /// The other way round.
+    from_columns: SlotLinks,
+    /// The slabs on both sides that stay on this rank.
+    staying_slabs: [Table<u32>; 2],
+    /// 0, 1, … for the own groups.
+    in_order: Table<u32>,
+    /// Sources of the own groups, and of those in layers.
+    sources: [Buffer<f64>; 2],
+    /// Modes of planes, and of bands.
+    modes: [Buffer<f64>; 2],
+    /// Potentials of the own groups, and of those in layers.
+    potentials: [Buffer<T>; 2],
 }
 
-impl SharedRoot {
-    /// For a root level whose groups belong to these owners.
+impl<T: Real> SharedRoot<T> {
+    /// For a root level whose groups belong to these owners, and this rank among so many.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub fn new(
         device: &Device,
-        communicator: &Communicator,
+        (rank, ranks): (usize, usize),
         owners: &Owners,
         root: [u32; 3],
         isolated: bool,
     ) -> Result<Self, KernelError> {
-        let (rank, ranks) = (communicator.rank(), communicator.size());
         let groups = root.map(|n| n as usize);
         let share = RootShare::new(device, groups, isolated, rank, ranks)?;
         let layers: Vec<_> = (0..ranks).map(|rank| RootShare::layers(groups, rank, ranks)).collect();
@@ -62,102 +72,106 @@ impl SharedRoot {
         // both sides in key order, by rank
         send.sort_by_key(|(rank, _)| *rank);
         receive.sort_by_key(|(rank, _)| *rank);
-        let mut blocks = Vec::new();
-        let mut ends = [0; 2];
-        for peer in 0..ranks {
-            let lengths = [share.block_values(rank, peer), share.block_values(peer, rank)];
-            let [sent, received] = ends;
-            ends = [sent + lengths[0], received + lengths[1]];
-            blocks.push(Peer { rank: peer, send: sent..ends[0], receive: received..ends[1] });
-        }
-        let [own, in_layers] = [0, 1].map(|side| {
-            let place = |&(own, layer): &(u32, u32)| if side == 0 { own } else { layer };
-            staying.iter().map(place).collect::<Table<u32>>()
+        let (own, in_layers): (Vec<u32>, Vec<u32>) = staying.into_iter().unzip();
+
+        let slab = share.slab_values();
+        let [sent, received] = [false, true].map(|comes| {
+            let values = |peer: usize| if comes { share.block_values(peer, rank) } else { share.block_values(rank, peer) };
+            let ends = (0..ranks).scan(0, |end, peer| {
+                let start = *end;
+                *end += (values(peer) / slab) as u32;
+                Some(start..*end)
+            });
+            ends.collect::<Vec<Range<u32>>>()
         });
-        let layer_groups = layers[rank].len() * groups[0] * groups[1];
+        let of_others = |blocks: &[Range<u32>]| {
+            let others = blocks.iter().enumerate().filter(|(peer, _)| *peer != rank);
+            others.flat_map(|(peer, slabs)| slabs.clone().map(move |slab| (peer as u32, slab))).collect::<Vec<_>>()
+        };
+        let slabs = [of_others(&sent), of_others(&received)];
+        let values = |groups: usize| groups * GROUP_CELLS;
+        let (own_groups, layer_groups) = (own_groups as usize, layers[rank].len() * groups[0] * groups[1]);
+        let modes = [share.sent_values(), share.received_values()];
         Ok(Self {
             share,
             to_layers: links_of_slots(&send, &receive),
             from_layers: links_of_slots(&receive, &send),
-            staying: [own, in_layers],
-            blocks,
-            own_groups: own_groups as usize,
-            layer_groups,
+            staying: [own.into(), in_layers.into()],
+            to_columns: links_of_slots(&slabs[0], &slabs[1]),
+            from_columns: links_of_slots(&slabs[1], &slabs[0]),
+            staying_slabs: [sent, received].map(|blocks| blocks[rank].clone().collect()),
+            in_order: (0..own_groups as u32).collect(),
+            sources: [Buffer::zeros(device, values(own_groups))?, Buffer::zeros(device, values(layer_groups))?],
+            modes: [Buffer::zeros(device, modes[0])?, Buffer::zeros(device, modes[1])?],
+            potentials: [Buffer::zeros(device, values(own_groups))?, Buffer::zeros(device, values(layer_groups))?],
         })
     }
 
     /// Bytes of work space.
     pub fn bytes(&self) -> usize {
-        self.share.bytes()
+        let double = self.sources.iter().chain(&self.modes).map(Buffer::len).sum::<usize>() * size_of::<f64>();
+        self.share.bytes() + double + self.potentials.iter().map(Buffer::len).sum::<usize>() * T::BYTES
     }
 
-    /// Bytes that a solve takes for itself: sources, potentials and modes.
+    /// The same of a root of so many groups on a rank that owns its even part of them.
+    pub fn bytes_for(device: &Device, groups: [usize; 3], isolated: bool, (rank, ranks): (usize, usize)) -> usize {
+        let in_layers = RootShare::layers(groups, rank, ranks).len() * groups[0] * groups[1];
+        let own = groups.iter().product::<usize>().div_ceil(ranks);
+        // about as many modes on each side as there are cells in the layers, padded
+        let modes = 2 * in_layers * if isolated { 4 } else { 1 };
+        let double = (own + in_layers + modes) * size_of::<f64>();
+        RootShare::bytes_for(device, groups, isolated, rank, ranks)
+            + (double + (own + in_layers) * T::BYTES) * GROUP_CELLS
+    }
+
+    /// Bytes that a solve takes for itself.
     pub fn working_bytes(&self) -> usize {
-        let groups = 2 * (self.own_groups + self.layer_groups) * GROUP_CELLS;
-        let modes = 2 * (self.share.sent_values() + self.share.received_values());
-        self.share.working_bytes() + (groups + modes) * size_of::<f64>()
+        self.share.working_bytes()
+    }
+
+    /// Bytes of the longest messages to each of so many ranks and from it.
+    pub fn needs(&self, ranks: usize) -> Vec<Need> {
+        let mut needs = vec![Need::default(); ranks];
+        need(&mut needs, &self.to_layers.peers, GROUP_CELLS * size_of::<f64>());
+        need(&mut needs, &self.from_layers.peers, GROUP_CELLS * T::BYTES);
+        for links in [&self.to_columns, &self.from_columns] {
+            need(&mut needs, &links.peers, self.share.slab_values() * size_of::<f64>());
+        }
+        needs
     }
 
     /// Solves ∇²φ = source ([`comove_kernels::RootPoisson::solve`]) in the own root groups: collective.
     ///
     /// * `slots`: of the own root groups, in key order
-    ///
-    /// # Errors
-    /// [`KernelError::OutOfMemory`] where there is no room for messages.
-    pub fn solve<T: Real>(
+    pub fn solve(
         &mut self,
-        communicator: &Communicator,
+        post: &Post,
         device: &Device,
         slots: &Table<u32>,
         source: &PoissonSource<T>,
         h: f64,
         potential: &mut Buffer<T>,
-    ) -> Result<(), KernelError> {
-        assert_eq!(slots.len(), self.own_groups, "one slot for each own root group");
-        let [own, in_layers] = &self.staying;
-        let mut values = Buffer::zeros(device, self.own_groups * GROUP_CELLS)?;
-        root_source(device, slots, source, &mut values);
-        let mut layers = Buffer::zeros(device, self.layer_groups * GROUP_CELLS)?;
-        copy_slots(device, GROUP_CELLS, &values, own, &mut layers, in_layers);
-        send_slots(communicator, device, &self.to_layers, GROUP_CELLS, &values, &mut layers)?;
+    ) {
+        let Self { share, staying: [own, in_layers], in_order, .. } = self;
+        assert_eq!(slots.len(), in_order.len(), "one slot for each own root group");
+        let [values, layers] = &mut self.sources;
+        root_source(device, slots, source, values);
+        copy_slots(device, GROUP_CELLS, values, own, layers, in_layers);
+        post.send_slots(&self.to_layers, GROUP_CELLS, values, layers);
 
-        let mut blocks = Buffer::zeros(device, self.share.sent_values())?;
-        self.share.forward(device, &layers, &mut blocks);
-        let mut columns = Buffer::from_host(device, self.transpose(communicator, &blocks, false))?;
-        self.share.solve_columns(device, &mut columns, h);
-        let mut blocks = Buffer::from_host(device, self.transpose(communicator, &columns, true))?;
+        let ([planes, columns], [of_planes, of_columns]) = (&mut self.modes, &self.staying_slabs);
+        let slab = share.slab_values();
+        share.forward(device, layers, planes);
+        copy_slots(device, slab, planes, of_planes, columns, of_columns);
+        post.send_slots(&self.to_columns, slab, planes, columns);
+        share.solve_columns(device, columns, h);
+        copy_slots(device, slab, columns, of_columns, planes, of_planes);
+        post.send_slots(&self.from_columns, slab, columns, planes);
 
-        let mut layers = Buffer::<T>::zeros(device, self.layer_groups * GROUP_CELLS)?;
-        self.share.backward(device, &mut blocks, &mut layers);
-        let mut values = Buffer::<T>::zeros(device, self.own_groups * GROUP_CELLS)?;
-        copy_slots(device, GROUP_CELLS, &layers, in_layers, &mut values, own);
-        send_slots(communicator, device, &self.from_layers, GROUP_CELLS, &layers, &mut values)?;
-        let places: Table<u32> = (0..self.own_groups as u32).collect();
-        copy_slots(device, GROUP_CELLS, &values, &places, potential, slots);
-        Ok(())
-    }
-
-    /// Sends blocks to where they are transformed along z, or back.
-    fn transpose(&self, communicator: &Communicator, blocks: &Buffer<f64>, back: bool) -> Vec<f64> {
-        let turned = |peer: &Peer| match back {
-            false => peer.clone(),
-            true => Peer { rank: peer.rank, send: peer.receive.clone(), receive: peer.send.clone() },
-        };
-        let peers: Vec<Peer> = self.blocks.iter().map(turned).collect();
-        let values = blocks.to_host();
-        let (own, others): (Vec<Peer>, Vec<Peer>) = peers.iter().cloned().partition(|p| p.rank == communicator.rank());
-        let came = from_peers(communicator, &others, 1, &values);
-        let mut came: &[f64] = &came;
-        let mut all = Vec::with_capacity(peers.last().map_or(0, |last| last.receive.end));
-        for peer in &peers {
-            if peer.rank == communicator.rank() {
-                all.extend_from_slice(&values[own[0].send.clone()]);
-            } else {
-                let (block, rest) = came.split_at(peer.receive.len());
-                came = rest;
-                all.extend_from_slice(block);
-            }
-        }
-        all
+        let [values, layers] = &mut self.potentials;
+        share.backward(device, planes, layers);
+        copy_slots(device, GROUP_CELLS, layers, in_layers, values, own);
+        post.send_slots(&self.from_layers, GROUP_CELLS, layers, values);
+        copy_slots(device, GROUP_CELLS, values, in_order, potential, slots);
     }
 }

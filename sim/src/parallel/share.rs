@@ -1,6 +1,7 @@
 //! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
 
-use super::communicator::Communicator;
+use super::communicator::{Communicator, Traffic};
+use super::exchange::Post;
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
@@ -86,12 +87,14 @@ impl Share {
     }
 
     /// What the ranks did in a step in which levels took so many steps; none for a rank that is alone. Collective.
-    pub fn record(&mut self, communicator: &Communicator, own: &Octree, level_steps: &[u32]) -> Option<RanksRecord> {
+    pub fn record(&mut self, post: &Post, own: &Octree, level_steps: &[u32]) -> Option<RanksRecord> {
         if self.is_alone() {
             return None;
         }
+        let (communicator, times) = (post.communicator(), post.take_times());
+        let traffic = Traffic { exchanging: times.exchanging, waiting: times.waiting, ..communicator.take_traffic() };
         let counts = (own.groups(), std::mem::take(&mut self.moved), self.ghost_count() as u64);
-        let all = communicator.gather_all_of(&(counts, communicator.take_traffic()));
+        let all = communicator.gather_all_of(&(counts, traffic));
         let steps = |level: usize| level_steps.get(level).map_or(0.0, |&steps| f64::from(steps));
         let busiest = |level: usize| all.iter().map(|rank| rank.0.0[level]).max().unwrap_or(0) as f64;
         let levels = 0..own.level_count();

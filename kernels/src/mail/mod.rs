@@ -1,0 +1,322 @@
+//! Messages between ranks, as their devices see them: packed from arrays, and unpacked.
+//!
+//! An exchange with some peers has three parts: [`Mail::pack`]; [`Mail::carry`], for what the host has to carry;
+//! [`Mail::unpack`]. All ranks do the same exchanges in the same order.
+//!
+//! | ranks | how a message gets from one to the other |
+//! |---|---|
+//! | on processors | packed to host memory, carried by the host, unpacked |
+//! | on GPUs that reach each other | the kernel that packs writes to the memory of the receiver and then sets a flag there, for which the kernel that unpacks waits: the hosts have no part in it |
+//! | on other GPUs | packed to page-locked host memory, carried by the hosts, unpacked from there |
+//!
+//! **Flags and halves.** A receiver has two places for the messages of a rank that reaches it, used in turn, so that one
+//! may come while the one before it is unpacked. Message s goes to half s mod 2 and raises the flag to s. It may be written
+//! once message s − 2 is unpacked there. The sender knows that it is: every exchange of two ranks goes both ways, if only
+//! by flags; the sender has waited for the receiver's message s − 1, which that packed after it had unpacked s − 2.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod pieces;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use pieces::{Piece, Pieces, Rows};
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::error::KernelError;
+use crate::layout::GROUP_CELLS;
+use crate::real::Real;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A rank that takes part in an exchange, and which units of the messages are for it and from it. Both sides name each
+/// other, also where one of them has nothing to send. Units are cells of pieces, or rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Which.
+    pub rank: usize,
+    /// Of what is packed.
+    pub send: Range<usize>,
+    /// Of what is unpacked.
+    pub receive: Range<usize>,
+}
+
+/// Bytes of the longest messages to a rank and from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// To it.
+    pub send: usize,
+    /// From it.
+    pub receive: usize,
+}
+
+impl Need {
+    /// What is enough for both.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { send: self.send.max(other.send), receive: self.receive.max(other.receive) }
+    }
+}
+
+/// Where the GPU of a rank is, and where in its memory others may write to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// The machine as it was last booted, and the process.
+    machine: String,
+    process: u32,
+    /// Its address on the machine's bus.
+    bus: String,
+    /// Its number in the process.
+    ordinal: u32,
+    /// Where the memory starts in the process, and the handle that other processes open; none if there is none yet.
+    memory: Option<(u64, Vec<u8>)>,
+    /// For ranks that may write there: which, where its two halves start, and bytes of each.
+    parts: Vec<(usize, u64, u64)>,
+}
+
+/// Seconds that a GPU has spent in exchanges: from the start of packing to the end of unpacking.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ExchangeTimes {
+    /// In all of it.
+    pub exchanging: f64,
+    /// Waiting for others' messages, once its own were packed.
+    pub waiting: f64,
+}
+
+/// What the units of an exchange are, and where they lie in an array on one side of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Units<'a> {
+    /// Cells in pieces of groups, of a pool `[slots, fields, 16, 16, 16]`. A message has of each piece
+    /// `[fields, k, j, i]`, i fastest, from value `at * fields` on.
+    Cells {
+        /// Of a cell.
+        fields: usize,
+        /// In the groups.
+        pieces: &'a Pieces,
+    },
+    /// Rows of an array `[rows, values]`.
+    Rows {
+        /// Of a row.
+        values: usize,
+        /// Which.
+        rows: &'a Rows,
+    },
+}
+
+impl Units<'_> {
+    /// Values of a unit.
+    pub fn values(&self) -> usize {
+        match self {
+            Self::Cells { fields, .. } => *fields,
+            Self::Rows { values, .. } => *values,
+        }
+    }
+
+    /// # Panics
+    /// If an array of so many values lacks something, or a message of so many units does.
+    fn check(&self, array: usize, message: usize) {
+        let (stride, slots, units) = match self {
+            Self::Cells { fields, pieces } => (fields * GROUP_CELLS, pieces.slots, pieces.cells),
+            Self::Rows { values, rows } => (*values, rows.rows, rows.len()),
+        };
+        assert!(slots * stride <= array, "slot {slots} lies beyond an array of {array} values, {stride} a slot");
+        assert!(units <= message, "unit {units} lies beyond a message of {message}");
+    }
+}
+
+/// The messages of a rank.
+#[derive(Debug)]
+pub enum Mail {
+    /// On a processor.
+    Cpu(cpu::Letters),
+    /// On a GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(Box<cuda::Mailbox>),
+}
+
+impl Mail {
+    /// Of one rank among so many on this device, without room for messages.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn new(device: &Device, rank: usize, ranks: usize) -> Result<Self, KernelError> {
+        assert!(rank < ranks, "rank {rank} of {ranks}");
+        match device {
+            Device::Cpu(_) => Ok(Self::Cpu(cpu::Letters::default())),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => Ok(Self::Cuda(Box::new(cuda::Mailbox::new(device, rank, ranks)?))),
+        }
+    }
+
+    /// Packs units of an array for peers.
+    ///
+    /// # Panics
+    /// If the array or the messages are too short, or there is no room for one ([`Mail::make_room`]).
+    pub fn pack<T: Real>(&mut self, device: &Device, peers: &[Peer], units: Units, array: &Buffer<T>) {
+        units.check(array.len(), ends(peers)[0]);
+        match (self, device) {
+            (Self::Cpu(letters), Device::Cpu(cpu)) => letters.pack(cpu, peers, units, array.host()),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(mailbox), _) => mailbox.pack(peers, units, array),
+            #[cfg(feature = "cuda")]
+            _ => panic!("made for another device"),
+        }
+    }
+
+    /// Has `carry` carry what was packed for ranks that the device does not reach. It is given ranks and what they are sent,
+    /// and ranks and where to put what they send; not called where there is nothing.
+    pub fn carry<T: Real>(
+        &mut self,
+        peers: &[Peer],
+        units: Units,
+        carry: impl FnOnce(&[(usize, &[u8])], &mut [(usize, &mut [u8])]),
+    ) {
+        let unit = units.values() * T::BYTES;
+        match self {
+            Self::Cpu(letters) => letters.carry(peers, unit, carry),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.carry(peers, unit, carry),
+        }
+    }
+
+    /// Unpacks units that peers have packed: of the same shapes, in the same order. What belongs to no unit stays as it is.
+    ///
+    /// # Panics
+    /// If the array or the messages are too short.
+    pub fn unpack<T: Real>(&mut self, device: &Device, peers: &[Peer], units: Units, array: &mut Buffer<T>) {
+        units.check(array.len(), ends(peers)[1]);
+        match (self, device) {
+            (Self::Cpu(letters), Device::Cpu(cpu)) => letters.unpack(cpu, units, array.host_mut()),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(mailbox), _) => mailbox.unpack(peers, units, array),
+            #[cfg(feature = "cuda")]
+            _ => panic!("made for another device"),
+        }
+    }
+
+    /// Whether what is sent to a rank needs no host.
+    pub fn reaches(&self, rank: usize) -> bool {
+        match self {
+            Self::Cpu(_) => _ = rank,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => return mailbox.reaches(rank),
+        }
+        false
+    }
+
+    /// What the device has spent since it was last asked.
+    pub fn take_times(&mut self) -> ExchangeTimes {
+        match self {
+            Self::Cpu(_) => ExchangeTimes::default(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.take_times(),
+        }
+    }
+
+    /// Bytes of the device's memory that messages have.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Cpu(letters) => letters.bytes(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.bytes(),
+        }
+    }
+
+    /// Bytes that they will have with room for these messages.
+    ///
+    /// * `needs`: by rank
+    pub fn bytes_for(&self, needs: &[Need]) -> usize {
+        match self {
+            Self::Cpu(_) => cpu::Letters::bytes_for(needs),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.bytes_for(needs),
+        }
+    }
+
+    /// Whether there is no room for such messages.
+    pub fn lacks(&self, needs: &[Need]) -> bool {
+        match self {
+            Self::Cpu(letters) => letters.bytes() < cpu::Letters::bytes_for(needs),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.lacks(needs),
+        }
+    }
+
+    /// Takes note of where the others' devices are. Once, before there is room for messages.
+    ///
+    /// * `cards`: of all ranks
+    pub fn meet(&mut self, cards: &[Option<Card>]) {
+        match self {
+            Self::Cpu(_) => _ = cards,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.meet(cards),
+        }
+    }
+
+    /// Ends what is on its way and lets go of the others' memory. Nobody may write to this rank's any more once all have done
+    /// so. Also the first of four parts of making room, each done by all ranks before any goes on with the next.
+    pub fn close(&mut self) {
+        match self {
+            Self::Cpu(_) => {}
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.close(),
+        }
+    }
+
+    /// The second part: makes room for messages of these lengths.
+    ///
+    /// * `needs`: by rank
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`]. Then there is no room.
+    pub fn make_room(&mut self, needs: &[Need]) -> Result<(), KernelError> {
+        match self {
+            Self::Cpu(letters) => letters.make_room(needs),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.make_room(needs),
+        }
+    }
+
+    /// What others have to know of this rank; none where they can do nothing with it. It changes with the room.
+    pub fn card(&self) -> Option<Card> {
+        match self {
+            Self::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => Some(mailbox.card()),
+        }
+    }
+
+    /// The third part: opens the others' memory; the ranks that it reaches.
+    ///
+    /// * `cards`: of all ranks, with the new room
+    pub fn open(&mut self, cards: &[Option<Card>]) -> Vec<usize> {
+        match self {
+            Self::Cpu(_) => _ = cards,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => return mailbox.open(cards),
+        }
+        Vec::new()
+    }
+
+    /// The last part: uses the host for all ranks but those that reach this one and are reached by it.
+    ///
+    /// * `reached`: by each rank, which ones
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn settle(&mut self, needs: &[Need], reached: &[Vec<usize>]) -> Result<(), KernelError> {
+        match self {
+            Self::Cpu(_) => _ = (needs, reached),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(mailbox) => mailbox.settle(needs, reached)?,
+        }
+        Ok(())
+    }
+}
+
+/// Units behind the last one that is sent and the last that is received.
+fn ends(peers: &[Peer]) -> [usize; 2] {
+    peers.last().map_or([0; 2], |last| [last.send.end, last.receive.end])
+}
