@@ -1,5 +1,6 @@
 // libcufft.so.12 for the emulated GPU: sums over all pairs of values and modes along each axis. Plans of one axis from
-// complex to complex numbers, and of two between real and complex ones, in place.
+// complex to complex numbers, and of two between real and complex ones, in place. As the real one may, it rounds otherwise
+// for some batches and strides.
 #include <cmath>
 #include <complex>
 #include <cstddef>
@@ -25,6 +26,9 @@ struct Plan {
     size_t ny, nx;
     Stored values, modes; // both the same from complex to complex numbers
     size_t count;
+
+    /// Whether it sums from the last term on.
+    bool downwards() const { return count * modes.step % 3 == 0; }
 };
 
 std::mutex lock;
@@ -38,7 +42,7 @@ const Plan *plan_of(int handle, int kind) {
 }
 
 /// One line of n values, `step` apart, in place.
-void transform(Mode *line, size_t n, size_t step, double sign) {
+void transform(const Plan &plan, Mode *line, size_t n, size_t step, double sign) {
     std::vector<Mode> values(n), roots(n);
     for (size_t k = 0; k < n; k++) {
         values[k] = line[k * step];
@@ -46,14 +50,17 @@ void transform(Mode *line, size_t n, size_t step, double sign) {
     }
     for (size_t k = 0; k < n; k++) {
         Mode sum = 0.0;
-        for (size_t i = 0; i < n; i++) sum += values[i] * roots[i * k % n];
+        for (size_t term = 0; term < n; term++) {
+            const size_t i = plan.downwards() ? n - 1 - term : term;
+            sum += values[i] * roots[i * k % n];
+        }
         line[k * step] = sum;
     }
 }
 
 /// Lines across the rows of modes of one array.
 void transform_columns(const Plan &plan, Mode *modes, double sign) {
-    for (size_t x = 0; x <= plan.nx / 2; x++) transform(modes + x, plan.ny, plan.modes.row, sign);
+    for (size_t x = 0; x <= plan.nx / 2; x++) transform(plan, modes + x, plan.ny, plan.modes.row, sign);
 }
 
 } // namespace
@@ -91,7 +98,7 @@ int cufftExecZ2Z(int handle, Mode *from, Mode *to, int direction) {
     const Plan *plan = plan_of(handle, Z2Z);
     if (!plan || from != to) return INVALID_VALUE;
     for (size_t n = 0; n < plan->count; n++)
-        transform(to + n * plan->modes.distance, plan->nx, plan->modes.step, direction);
+        transform(*plan, to + n * plan->modes.distance, plan->nx, plan->modes.step, direction);
     return 0;
 }
 int cufftExecD2Z(int handle, double *from, Mode *to) {
@@ -104,7 +111,7 @@ int cufftExecD2Z(int handle, double *from, Mode *to) {
             // rows of values are as long as those of modes, which may lie in the same place
             const double *values = from + n * plan->values.distance + y * plan->values.row;
             for (size_t x = 0; x < plan->nx; x++) line[x] = values[x];
-            transform(line.data(), plan->nx, 1, -1.0);
+            transform(*plan, line.data(), plan->nx, 1, -1.0);
             for (size_t k = 0; k <= plan->nx / 2; k++) modes[y * plan->modes.row + k] = line[k];
         }
         transform_columns(*plan, modes, -1.0);
@@ -122,7 +129,7 @@ int cufftExecZ2D(int handle, Mode *from, double *to) {
             const Mode *row = modes + y * plan->modes.row;
             for (size_t k = 0; k < plan->nx; k++)
                 line[k] = k <= plan->nx / 2 ? row[k] : std::conj(row[plan->nx - k]);
-            transform(line.data(), plan->nx, 1, 1.0);
+            transform(*plan, line.data(), plan->nx, 1, 1.0);
             double *values = to + n * plan->values.distance + y * plan->values.row;
             for (size_t x = 0; x < plan->nx; x++) values[x] = line[x].real();
         }

@@ -6,6 +6,7 @@ use crate::reading::Reading;
 use cust::sys;
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// `len` values in the memory of a GPU, freed with the array. Allocation, copies and kernels follow each other in the
 /// device's stream.
@@ -176,10 +177,16 @@ impl<T: Copy> Array<T> {
 
     /// Sets all bits from value `first` on to zero.
     pub(crate) fn clear(&self, first: usize) {
-        let bytes = (self.len - first) * size_of::<T>();
+        self.clear_part(first..self.len);
+    }
+
+    /// Sets all bits of some values to zero.
+    pub(crate) fn clear_part(&self, part: Range<usize>) {
+        assert!(part.end <= self.len, "values to {} of {}", part.end, self.len);
+        let bytes = part.len() * size_of::<T>();
         if bytes > 0 {
             self.device.activate();
-            let start = self.start + (first * size_of::<T>()) as u64;
+            let start = self.start + (part.start * size_of::<T>()) as u64;
             // SAFETY: the bytes belong to the array.
             unwrap("clear", unsafe { sys::cuMemsetD8Async(start, 0, bytes, self.device.stream()) });
         }
@@ -193,6 +200,12 @@ impl<T: Copy> Array<T> {
     /// What a kernel gets.
     pub(crate) fn pointer(&self) -> Pointer<T> {
         Pointer(self.start, PhantomData)
+    }
+
+    /// Of the values from `first` on.
+    pub(crate) fn pointer_to(&self, first: usize) -> Pointer<T> {
+        assert!(first <= self.len, "value {first} of {}", self.len);
+        Pointer(self.start + (first * size_of::<T>()) as u64, PhantomData)
     }
 
     /// Where it lives.

@@ -1,11 +1,14 @@
 //! Root transforms on a GPU: by cuFFT, or on the host where that library is missing.
 //!
-//! Layers and bands are transformed one at a time by plans of a fixed shape, in a work space that holds a few of them
-//! and stays in the GPU's cache; slabs go between it and the blocks.
+//! Layers and bands are transformed in parts that stay in the GPU's cache, in a work space between which and the blocks
+//! slabs are copied. A rank that has all of the mesh needs no blocks to send: what it keeps instead is the mesh
+//! `[z, ky, kx]`, its layers are transformed where they lie, and so are its bands if cuFFT can do it with the same bits and
+//! nothing is padded.
 
 use super::cpu::{self, eigenvalues};
-use super::cufft::{Direction, Plans, band_values, layer_values};
+use super::cufft::{self, Direction};
 use super::lattice_green::LatticeGreen;
+use super::plans::{Plans, Slabs};
 use super::shape::Shape;
 use crate::buffer::Buffer;
 use crate::cuda::array::{Array, Pointer};
@@ -21,8 +24,6 @@ use std::ops::Range;
 /// Threads of a block that copies a group or a slab, and of one that has a row of modes.
 const GROUP_THREADS: u32 = 256;
 const ROW_THREADS: u32 = 64;
-/// Bytes of the work space, unless one layer or band is larger. Tests have meshes of several times as much.
-const WORK_BYTES: usize = if cfg!(test) { 3 << 20 } else { 32 << 20 };
 
 /// How some groups of the root lie in a mesh: the `RootMesh` of `root_poisson.cu`.
 #[derive(Clone, Copy)]
@@ -34,6 +35,15 @@ struct RootMesh {
     plane: u64,
     groups: [u32; 2],
     first: u32,
+}
+
+/// Places of slabs in blocks: the `Places` of `root_poisson.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Places {
+    places: Pointer<u32>,
+    first: u32,
+    all: u32,
 }
 
 /// What divides by the Laplacian in Fourier space.
@@ -81,22 +91,28 @@ pub(super) struct Transforms {
 
 impl std::fmt::Debug for Transforms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Transforms({:?} on {:?})", self.shape, self.device)
+        let plans = match &self.place {
+            Place::Device(on) => format!("{:?}", on.plans),
+            Place::Host(_) => "on the host".into(),
+        };
+        write!(f, "Transforms({:?} on {:?}: {plans})", self.shape, self.device)
     }
 }
 
 impl Transforms {
     pub(super) fn new(device: &CudaDevice, shape: Shape) -> Result<Self, KernelError> {
-        let place = match Plans::new(device, &shape)? {
-            Some(plans) => Place::Device(Box::new(OnDevice::new(device, shape, plans)?)),
-            None => Place::Host(Box::new(device.host().install(|| cpu::Transforms::new(shape)))),
+        let place = match cufft::is_there() {
+            true => Place::Device(Box::new(OnDevice::new(device, shape)?)),
+            false => Place::Host(Box::new(device.host().install(|| cpu::Transforms::new(shape)))),
         };
         Ok(Self { device: device.clone(), shape, place })
     }
 
+    /// At most: less if no work space is needed.
     pub(super) fn bytes_for(shape: Shape) -> usize {
-        let tables = slabs(&shape) * size_of::<u32>();
-        let work = work_values(&shape) * size_of::<f64>();
+        let sent = if shape.is_alone() { 0 } else { shape.sent_slabs().count() };
+        let tables = (sent + shape.bands(shape.rank).len() * shape.lengths()[2]) * size_of::<u32>();
+        let work = shape.values_at_once() * size_of::<f64>();
         Green::bytes_for(&shape) + tables + work + Plans::bytes_for(&shape)
     }
 
@@ -182,31 +198,40 @@ struct OnDevice {
     shape: Shape,
     plans: Plans,
     green: Green,
-    /// Layers `[z, y, x]`, rows padded to those of modes; or bands `[band, z, 16, kx]`.
+    /// Layers `[z, y, x]`, rows padded to those of modes; or bands as the plans have them. Empty if all is transformed
+    /// where it lies.
     work: Array<f64>,
-    /// Where the slabs `[z, band]` of this rank's planes lie in the blocks that it sends.
+    /// Where the slabs `[z, band]` of this rank's planes lie in the blocks that it sends; empty if they are the mesh.
     sent: Table<u32>,
-    /// Where the slabs `[band, z]` of this rank's bands lie in the blocks that it receives; NONE for the padding.
+    /// Where the slabs `[z, band]` of this rank's bands lie in the blocks that it receives; NONE for the padding.
     received: Table<u32>,
 }
 
 impl OnDevice {
-    fn new(device: &CudaDevice, shape: Shape, plans: Plans) -> Result<Self, KernelError> {
-        let (bands, nz) = (shape.all_bands(), shape.lengths()[2]);
-        let mut sent = vec![NONE; shape.sent_slabs().count()];
-        for (slab, [band, plane]) in shape.sent_slabs().enumerate() {
-            sent[plane * bands + band] = slab as u32;
+    fn new(device: &CudaDevice, shape: Shape) -> Result<Self, KernelError> {
+        let plans = Plans::new(device, &shape)?;
+        let (all, bands, nz) = (shape.all_bands(), shape.bands(shape.rank).len(), shape.lengths()[2]);
+        let mut sent = Vec::new();
+        let mut received = vec![NONE; bands * nz];
+        if shape.is_alone() {
+            let slabs = received.iter_mut().zip(0..).take(shape.sent_slabs().count());
+            slabs.for_each(|(place, slab)| *place = slab);
+        } else {
+            sent = vec![NONE; shape.sent_slabs().count()];
+            for (slab, [band, plane]) in shape.sent_slabs().enumerate() {
+                sent[plane * all + band] = slab as u32;
+            }
+            for (slab, [band, plane]) in shape.received_slabs().enumerate() {
+                received[plane * bands + band] = slab as u32;
+            }
         }
-        let mut received = vec![NONE; shape.bands(shape.rank).len() * nz];
-        for (slab, [band, plane]) in shape.received_slabs().enumerate() {
-            received[band * nz + plane] = slab as u32;
-        }
+        let work = if plans.lines_stay() { 0 } else { shape.values_at_once() };
         Ok(Self {
             device: device.clone(),
             shape,
-            plans,
             green: Green::new(device, &shape)?,
-            work: Array::room(device, work_values(&shape))?,
+            work: Array::room(device, work)?,
+            plans,
             sent: sent.into(),
             received: received.into(),
         })
@@ -218,66 +243,72 @@ impl OnDevice {
     }
 
     fn forward<T: Real>(&self, slots: &Table<u32>, source: &PoissonSource<T>, blocks: &Buffer<f64>) {
-        let Self { device, shape, plans, work, .. } = self;
-        for layers in self.layers() {
+        let Self { device, shape, plans, .. } = self;
+        for layers in plans.layers_in_parts(Direction::Forward, shape.layers(shape.rank).len()) {
+            let (mesh, first) = self.mesh(&layers, blocks);
             if shape.isolated {
-                work.clear(0);
+                mesh.clear_part(first..first + layers.len() * shape.layer_values());
             }
-            let (groups, mesh) = self.mesh(slots, &layers);
+            let (groups, cells) = self.cells(slots, &layers, mesh.pointer_to(first));
             // SAFETY: the parameters are the kernel's; the slots are those of the pools, one for each group of the
-            // layers, which the work space has room for.
+            // layers, which the mesh has room for.
             unsafe {
-                launch!(device, T, "root_source", groups, GROUP_THREADS, 0; DeviceSource::new(source), mesh);
+                launch!(device, T, "root_source", groups, GROUP_THREADS, 0; DeviceSource::new(source), cells);
             }
-            (0..layers.len()).for_each(|n| plans.layer(Direction::Forward, work, n));
-            self.copy_slabs("root_spread", &self.sent, self.slabs_of_layers(&layers), blocks);
+            plans.layers(Direction::Forward, mesh, first, layers.len());
+            if !shape.is_alone() {
+                self.copy_planes("root_spread", &layers, blocks);
+            }
         }
     }
 
     fn solve_columns(&self, blocks: &Buffer<f64>, h: f64) {
         let Self { shape, plans, work, .. } = self;
-        for bands in self.bands() {
-            let slabs = bands.start * shape.lengths()[2]..bands.end * shape.lengths()[2];
-            self.copy_slabs("root_collect", &self.received, slabs.clone(), blocks);
-            (0..bands.len()).for_each(|n| plans.band(Direction::Forward, work, n));
-            self.multiply(&bands, h);
-            (0..bands.len()).for_each(|n| plans.band(Direction::Backward, work, n));
-            self.copy_slabs("root_spread", &self.received, slabs, blocks);
+        for bands in plans.bands_in_parts(shape.bands(shape.rank).len()) {
+            let (lines, first) = match plans.lines_stay() {
+                true => (on_device(blocks), 2 * bands.start * shape.slab()),
+                false => (work, 0),
+            };
+            if !plans.lines_stay() {
+                self.copy_bands("root_collect", &bands, blocks);
+            }
+            plans.bands(Direction::Forward, lines, first, bands.len());
+            self.multiply(&bands, lines.pointer_to(first), h);
+            plans.bands(Direction::Backward, lines, first, bands.len());
+            if !plans.lines_stay() {
+                self.copy_bands("root_spread", &bands, blocks);
+            }
         }
     }
 
     fn backward<T: Real>(&self, slots: &Table<u32>, blocks: &Buffer<f64>, potential: &Buffer<T>) {
-        let Self { device, plans, work, .. } = self;
-        for layers in self.layers() {
-            self.copy_slabs("root_collect", &self.sent, self.slabs_of_layers(&layers), blocks);
-            (0..layers.len()).for_each(|n| plans.layer(Direction::Backward, work, n));
-            let (groups, mesh) = self.mesh(slots, &layers);
-            scatter(device, groups, mesh, potential);
+        let Self { device, shape, plans, .. } = self;
+        for layers in plans.layers_in_parts(Direction::Backward, shape.layers(shape.rank).len()) {
+            if !shape.is_alone() {
+                self.copy_planes("root_collect", &layers, blocks);
+            }
+            let (mesh, first) = self.mesh(&layers, blocks);
+            plans.layers(Direction::Backward, mesh, first, layers.len());
+            let (groups, cells) = self.cells(slots, &layers, mesh.pointer_to(first));
+            scatter(device, groups, cells, potential);
         }
     }
 
-    /// The rank's layers, counted from its first, as many at a time as the work space has room for.
-    fn layers(&self) -> impl Iterator<Item = Range<usize>> {
-        in_parts(self.shape.layers(self.shape.rank).len(), self.work.len() / layer_values(&self.shape))
+    /// Where these layers, counted from the rank's first, are transformed: an array, and their first value in it.
+    fn mesh<'a>(&'a self, layers: &Range<usize>, blocks: &'a Buffer<f64>) -> (&'a Array<f64>, usize) {
+        match self.shape.is_alone() {
+            true => (on_device(blocks), layers.start * self.shape.layer_values()),
+            false => (&self.work, 0),
+        }
     }
 
-    /// The rank's bands likewise.
-    fn bands(&self) -> impl Iterator<Item = Range<usize>> {
-        in_parts(self.shape.bands(self.shape.rank).len(), self.work.len() / band_values(&self.shape))
-    }
-
-    fn slabs_of_layers(&self, layers: &Range<usize>) -> Range<usize> {
-        let slabs = GROUP * self.shape.all_bands();
-        layers.start * slabs..layers.end * slabs
-    }
-
-    /// The groups of some layers in the work space, and how many they are.
-    fn mesh(&self, slots: &Table<u32>, layers: &Range<usize>) -> (usize, RootMesh) {
+    /// The groups of some layers in a mesh that begins with them, and how many they are.
+    fn cells(&self, slots: &Table<u32>, layers: &Range<usize>, values: Pointer<f64>) -> (usize, RootMesh) {
         let groups = self.shape.cells().map(|n| n / GROUP);
         let row = 2 * self.shape.modes();
         let mesh = RootMesh {
             slots: slots.on(&self.device),
-            values: self.work.pointer(),
+            values,
             row: row as u64,
             plane: (row * self.shape.lengths()[1]) as u64,
             groups: [groups[0] as u32, groups[1] as u32],
@@ -286,59 +317,63 @@ impl OnDevice {
         (layers.len() * groups[0] * groups[1], mesh)
     }
 
-    /// Copies slabs between the start of the work space and their places in blocks.
-    fn copy_slabs(&self, kernel: &str, places: &Table<u32>, slabs: Range<usize>, blocks: &Buffer<f64>) {
-        let Self { device, shape, work, .. } = self;
-        let first = slabs.start as u32;
+    /// Copies the slabs of some layers between the start of the work space and blocks.
+    fn copy_planes(&self, kernel: &str, layers: &Range<usize>, blocks: &Buffer<f64>) {
+        let all = self.shape.all_bands();
+        let first = (layers.start * GROUP * all) as u32;
+        let places = Places { places: self.sent.on(&self.device), first, all: all as u32 };
+        self.copy(kernel, Slabs::of_planes(&self.shape), layers.len() * GROUP * all, places, blocks);
+    }
+
+    /// Copies those of some bands, which lie in the work space as the plans have them.
+    fn copy_bands(&self, kernel: &str, bands: &Range<usize>, blocks: &Buffer<f64>) {
+        let Self { device, shape, plans, received, .. } = self;
+        let all = shape.bands(shape.rank).len() as u32;
+        let places = Places { places: received.on(device), first: bands.start as u32, all };
+        self.copy(kernel, plans.slabs(shape, bands.len()), bands.len() * shape.lengths()[2], places, blocks);
+    }
+
+    fn copy(&self, kernel: &str, slabs: Slabs, count: usize, places: Places, blocks: &Buffer<f64>) {
+        let Self { device, work, .. } = self;
         // SAFETY: the parameters are the kernels'; the work space has room for so many slabs, and the blocks hold the
         // places, checked by the caller.
         unsafe {
-            launch!(device, f64, kernel, slabs.len(), GROUP_THREADS, 0;
-                work.pointer(), blocks.pointer(), places.on(device), first, shape.slab() as u32);
+            launch!(device, f64, kernel, count, GROUP_THREADS, 0; work.pointer(), slabs, blocks.pointer(), places);
         }
     }
 
     /// Multiplies the modes of some bands by the Green's function; the transforms' norm is in it.
-    fn multiply(&self, bands: &Range<usize>, h: f64) {
-        let Self { device, shape, work, green, .. } = self;
+    fn multiply(&self, bands: &Range<usize>, lines: Pointer<f64>, h: f64) {
+        let Self { device, shape, plans, green, .. } = self;
         let [nx, ny, nz] = shape.lengths();
-        let (modes, rows) = (shape.modes() as u32, bands.len() * nz * GROUP);
+        let (slabs, rows) = (plans.slabs(shape, bands.len()), bands.len() * nz * GROUP);
         let first = (shape.wave_numbers().start + bands.start * GROUP) as u32;
-        // SAFETY: the parameters are the kernels'; the work space holds the rows, the Green's function was made for their
+        // SAFETY: the parameters are the kernels'; the lines have these slabs, the Green's function was made for their
         // wave numbers.
         unsafe {
             match green {
                 Green::Periodic(eigenvalues) => {
                     let factor = -h * h / (nx * ny * nz) as f64;
                     launch!(device, f64, "root_periodic", rows, ROW_THREADS, 0;
-                        work.pointer(), eigenvalues.pointer(), modes, [nx, ny, nz].map(|n| n as u32), first, factor);
+                        lines, slabs, eigenvalues.pointer(), [nx, ny, nz].map(|n| n as u32), first, factor);
                 }
                 Green::Isolated(green, first_row) => {
                     let factor = h * h;
                     launch!(device, f64, "root_isolated", rows, ROW_THREADS, 0;
-                        work.pointer(), green.pointer(), modes, [ny / 2, nz / 2].map(|n| n as u32), first,
-                        *first_row as u32, factor);
+                        lines, slabs, green.pointer(), [ny / 2, nz / 2].map(|n| n as u32), first, *first_row as u32,
+                        factor);
                 }
             }
         }
     }
 }
 
-/// Slabs that a share has a place for.
-fn slabs(shape: &Shape) -> usize {
-    shape.sent_slabs().count() + shape.bands(shape.rank).len() * shape.lengths()[2]
-}
-
-/// Values of the work space: some layers, or some bands.
-fn work_values(shape: &Shape) -> usize {
-    let some = |things: usize, values: usize| (WORK_BYTES / (values * size_of::<f64>())).max(1).min(things) * values;
-    let (layers, bands) = (shape.layers(shape.rank).len(), shape.bands(shape.rank).len());
-    some(layers, layer_values(shape)).max(some(bands, band_values(shape)))
-}
-
-/// `n` things, `most` at a time.
-fn in_parts(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n).step_by(most.max(1)).map(move |first| first..n.min(first + most))
+/// Blocks of a rank whose transforms are computed on a GPU.
+fn on_device(blocks: &Buffer<f64>) -> &Array<f64> {
+    match blocks {
+        Buffer::Cuda(array) => array,
+        Buffer::Cpu(_) => panic!("blocks of the host where a GPU transforms"),
+    }
 }
 
 /// Groups with these slots, the cells of each one after the other.

@@ -1,4 +1,4 @@
-//! cuFFT, opened at run time: a program without it transforms on the host.
+//! cuFFT, opened at run time, and its plans: a program without it transforms on the host.
 
 use super::shape::Shape;
 use crate::cuda::CudaDevice;
@@ -104,84 +104,17 @@ pub(crate) fn version() -> Option<String> {
     })
 }
 
+/// Whether it is there.
+pub(super) fn is_there() -> bool {
+    library().is_some()
+}
+
 /// Which way a line is transformed (`CUFFT_FORWARD`, `CUFFT_INVERSE`); neither divides by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(super) enum Direction {
     Forward = -1,
     Backward = 1,
-}
-
-/// Transforms in place, in the device's stream, of a layer and of a band at a time. A plan of another batch may round
-/// otherwise, so these are the same whatever part of the mesh a rank has, and how much of it is in hand.
-pub(super) struct Plans {
-    layer: [Plan; 2],
-    band: Plan,
-    /// Where all of them work.
-    area: Array<u8>,
-}
-
-impl Plans {
-    /// None without the library.
-    ///
-    /// # Errors
-    /// [`KernelError::OutOfMemory`].
-    pub(super) fn new(device: &CudaDevice, shape: &Shape) -> Result<Option<Self>, KernelError> {
-        let Some(library) = library() else { return Ok(None) };
-        let [nx, ny, nz] = shape.lengths().map(int);
-        let (modes, slab) = (int(shape.modes()), int(shape.slab()));
-        let values = Stored { lengths: [ny, 2 * modes], step: 1, distance: ny * 2 * modes };
-        let planes = Stored { lengths: [ny, modes], step: 1, distance: ny * modes };
-        let lines = Stored { lengths: [nz, 1], step: slab, distance: 1 };
-        let group = int(GROUP);
-        let of_layer = |kind, from, to| Batch { kind, lengths: vec![ny, nx], from, to, count: group };
-        let of_band = Batch { kind: Z2Z, lengths: vec![nz], from: lines, to: lines, count: slab };
-        let (forward, first) = Plan::new(library, device, of_layer(D2Z, values, planes), layer_values(shape))?;
-        let (backward, second) = Plan::new(library, device, of_layer(Z2D, planes, values), layer_values(shape))?;
-        let (band, third) = Plan::new(library, device, of_band, band_values(shape))?;
-        let area = Array::room(device, first.max(second).max(third))?;
-        let plans = Self { layer: [forward, backward], band, area };
-        plans.layer.iter().chain([&plans.band]).for_each(|plan| plan.work_in(&plans.area));
-        Ok(Some(plans))
-    }
-
-    /// Bytes that the plans work in.
-    pub(super) fn bytes(&self) -> usize {
-        self.area.len()
-    }
-
-    /// About as much, before there are plans: a copy of what is transformed.
-    pub(super) fn bytes_for(shape: &Shape) -> usize {
-        layer_values(shape).max(band_values(shape)) * size_of::<f64>()
-    }
-
-    /// Layer `n` of a mesh along x and y, between values in rows padded to those of modes and modes.
-    pub(super) fn layer(&self, direction: Direction, mesh: &Array<f64>, n: usize) {
-        let plan = &self.layer[usize::from(direction == Direction::Backward)];
-        let execute = match direction {
-            Direction::Forward => plan.library.real_to_complex,
-            Direction::Backward => plan.library.complex_to_real,
-        };
-        // SAFETY: the place is inside the mesh, as `run` checks; it is transformed in the device's stream.
-        plan.run(mesh, n, |handle, place| unsafe { execute(handle, place, place) });
-    }
-
-    /// Lines along z of band `n`, `[z, 16, modes]`.
-    pub(super) fn band(&self, direction: Direction, lines: &Array<f64>, n: usize) {
-        let plan = &self.band;
-        // SAFETY: as above.
-        plan.run(lines, n, |handle, place| unsafe { (plan.library.complex)(handle, place, place, direction as c_int) });
-    }
-}
-
-/// Values of a layer, `[16, y, 2 · modes]`.
-pub(super) fn layer_values(shape: &Shape) -> usize {
-    2 * GROUP * shape.lengths()[1] * shape.modes()
-}
-
-/// Values of a band's lines along z, `[z, 16, modes, 2]`.
-pub(super) fn band_values(shape: &Shape) -> usize {
-    2 * shape.lengths()[2] * shape.slab()
 }
 
 fn int(n: usize) -> c_int {
@@ -205,29 +138,72 @@ struct Batch {
     count: c_int,
 }
 
-/// A plan, destroyed with its owner.
-struct Plan {
+/// A plan of transforms in place, in the device's stream; destroyed with its owner.
+pub(super) struct Plan {
     library: &'static Library,
     device: CudaDevice,
     handle: c_int,
-    /// What it transforms, modes counted as two.
+    kind: c_int,
+    /// Layers or bands.
+    count: usize,
+    /// From the first to the last value that it transforms, modes counted as two.
     values: usize,
+    /// What it needs to work in.
+    bytes: usize,
 }
 
 impl Plan {
-    /// The plan, and how many bytes it needs to work in.
-    fn new(
-        library: &'static Library,
+    /// `count` layers that follow each other, along x and y, between values in rows padded to those of modes and modes.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    ///
+    /// # Panics
+    /// Without the library.
+    pub(super) fn of_layers(
         device: &CudaDevice,
-        mut batch: Batch,
-        values: usize,
-    ) -> Result<(Self, usize), KernelError> {
+        shape: &Shape,
+        direction: Direction,
+        count: usize,
+    ) -> Result<Self, KernelError> {
+        let [nx, ny, _] = shape.lengths().map(int);
+        let modes = int(shape.modes());
+        let values = Stored { lengths: [ny, 2 * modes], step: 1, distance: ny * 2 * modes };
+        let planes = Stored { lengths: [ny, modes], step: 1, distance: ny * modes };
+        let (kind, from, to) = match direction {
+            Direction::Forward => (D2Z, values, planes),
+            Direction::Backward => (Z2D, planes, values),
+        };
+        let batch = Batch { kind, lengths: vec![ny, nx], from, to, count: int(count * GROUP) };
+        Self::new(device, batch, count, count * shape.layer_values())
+    }
+
+    /// Lines along z of `count` bands that follow each other among so many in every plane, `[z, among, 16, modes]`.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    ///
+    /// # Panics
+    /// Without the library.
+    pub(super) fn of_bands(
+        device: &CudaDevice,
+        shape: &Shape,
+        count: usize,
+        among: usize,
+    ) -> Result<Self, KernelError> {
+        let (nz, slab) = (shape.lengths()[2], shape.slab());
+        let lines = Stored { lengths: [int(nz), 1], step: int(among * slab), distance: 1 };
+        let batch = Batch { kind: Z2Z, lengths: vec![int(nz)], from: lines, to: lines, count: int(count * slab) };
+        Self::new(device, batch, count, 2 * slab * ((nz - 1) * among + count))
+    }
+
+    fn new(device: &CudaDevice, mut batch: Batch, count: usize, values: usize) -> Result<Self, KernelError> {
+        let library = library().expect("plans are made where the library is");
         device.activate();
         let mut handle = 0;
         // SAFETY: the pointer is valid for the call.
         check("make a plan", unsafe { (library.create)(&mut handle) });
-        let plan = Self { library, device: device.clone(), handle, values };
-        let mut bytes = 0;
+        let mut plan = Self { library, device: device.clone(), handle, kind: batch.kind, count, values, bytes: 0 };
         // SAFETY: the plan was just made; the lengths are as many as the call reads, the pointers valid for it; the stream
         // lives as long as the device.
         let result = unsafe {
@@ -245,7 +221,7 @@ impl Plan {
                 batch.to.distance,
                 batch.kind,
                 batch.count,
-                &mut bytes,
+                &mut plan.bytes,
             )
         };
         if result == OUT_OF_MEMORY {
@@ -253,24 +229,45 @@ impl Plan {
             return Err(KernelError::OutOfMemory { device: device.name().into(), bytes });
         }
         check(&format!("plan {} transforms of {:?} values", batch.count, batch.lengths), result);
-        Ok((plan, bytes))
+        Ok(plan)
     }
 
-    fn work_in(&self, area: &Array<u8>) {
-        if area.len() > 0 {
+    /// Layers or bands.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes that it works in.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// From now on it works there. The area is to be kept as long as it is used.
+    pub(super) fn work_in(&self, area: &Array<u8>) {
+        assert!(area.len() >= self.bytes, "{} bytes to work in, {} needed", area.len(), self.bytes);
+        if self.bytes > 0 {
             self.device.activate();
             let start = area.pointer().address() as *mut c_void;
-            // SAFETY: the area is as large as the largest plan needs, and is kept with the plans.
+            // SAFETY: the area is as large as the plan needs.
             check("take its work space", unsafe { (self.library.set_work_area)(self.handle, start) });
         }
     }
 
-    /// Executes it where the `n`th of its arrays in a row starts.
-    fn run(&self, array: &Array<f64>, n: usize, execute: impl FnOnce(c_int, *mut c_void) -> c_int) {
-        assert!((n + 1) * self.values <= array.len(), "part {n} of {} in {} values", self.values, array.len());
+    /// Transforms what begins with this value of an array. Layers know their direction.
+    pub(super) fn run(&self, direction: Direction, array: &Array<f64>, first: usize) {
+        let Self { library, handle, .. } = self;
+        assert!(first + self.values <= array.len(), "{first} + {} of {} values", self.values, array.len());
         self.device.activate();
-        let start = array.pointer().address() + (n * self.values * size_of::<f64>()) as u64;
-        check("transform", execute(self.handle, start as *mut c_void));
+        let start = array.pointer_to(first).address() as *mut c_void;
+        // SAFETY: the values are in the array; they are transformed in the device's stream.
+        let result = unsafe {
+            match self.kind {
+                D2Z => (library.real_to_complex)(*handle, start, start),
+                Z2D => (library.complex_to_real)(*handle, start, start),
+                _ => (library.complex)(*handle, start, start, direction as c_int),
+            }
+        };
+        check("transform", result);
     }
 }
 

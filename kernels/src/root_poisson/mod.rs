@@ -8,7 +8,8 @@
 //! | `shape.rs` | which rank holds what |
 //! | `transforms.rs` | the parts of a solve: shapes, dispatch |
 //! | `cpu.rs` | the transforms, a line at a time |
-//! | `cuda.rs`, `cufft.rs` | the same on a GPU, by a library that is opened at run time |
+//! | `cuda.rs` | the same on a GPU |
+//! | `plans.rs`, `cufft.rs` | by which plans, of a library that is opened at run time |
 //! | `lattice_green.rs` | the Green's function of an isolated source |
 
 mod cpu;
@@ -17,6 +18,8 @@ mod cuda;
 #[cfg(feature = "cuda")]
 pub(crate) mod cufft;
 mod lattice_green;
+#[cfg(feature = "cuda")]
+mod plans;
 mod shape;
 mod share;
 #[cfg(test)]
@@ -81,7 +84,10 @@ impl RootPoisson {
     /// Bytes that the transforms of so many groups need on a device: [`RootPoisson::bytes`], where cuFFT's own part is
     /// an estimate.
     pub fn bytes_for(device: &Device, groups: [usize; 3], isolated: bool) -> usize {
-        let shape = Shape::whole(groups, isolated);
+        Self::bytes_of(device, Shape::whole(groups, isolated))
+    }
+
+    fn bytes_of(device: &Device, shape: Shape) -> usize {
         Transforms::bytes_for(device, shape) + shape.sent_values() * size_of::<f64>()
     }
 

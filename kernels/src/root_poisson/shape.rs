@@ -10,13 +10,19 @@
 use crate::layout::GROUP;
 use std::ops::Range;
 
+/// Bytes of a mesh that a GPU has in hand at once, unless one layer or band is larger: they stay in its cache, and in the
+/// same place where a rank has no more of a mesh than that. Four layers of a root of 256³ cells.
+const IN_HAND: usize = 36 << 20;
+
 /// Lengths of the mesh and of its transforms, and the rank in hand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    groups: [usize; 3],
+    pub(super) groups: [usize; 3],
     pub(super) isolated: bool,
     pub(super) rank: usize,
     pub(super) ranks: usize,
+    /// [`IN_HAND`]; tests have less.
+    pub(super) in_hand: usize,
 }
 
 impl Shape {
@@ -24,12 +30,17 @@ impl Shape {
     /// If there is no such rank.
     pub(super) fn new(groups: [usize; 3], isolated: bool, rank: usize, ranks: usize) -> Self {
         assert!(rank < ranks, "rank {rank} of {ranks}");
-        Self { groups, isolated, rank, ranks }
+        Self { groups, isolated, rank, ranks, in_hand: IN_HAND }
     }
 
     /// For one rank that has all of it.
     pub(super) fn whole(groups: [usize; 3], isolated: bool) -> Self {
         Self::new(groups, isolated, 0, 1)
+    }
+
+    /// Whether one rank has all of it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.ranks == 1
     }
 
     /// Cells along x, y, z.
@@ -84,6 +95,37 @@ impl Shape {
         bands.start * GROUP..bands.end * GROUP
     }
 
+    /// Values of a layer, `[16, y, 2 · modes]`.
+    pub(super) fn layer_values(&self) -> usize {
+        2 * GROUP * self.lengths()[1] * self.modes()
+    }
+
+    /// Values of a band's lines along z, `[z, 16, modes, 2]`.
+    pub(super) fn band_values(&self) -> usize {
+        2 * self.lengths()[2] * self.slab()
+    }
+
+    /// Layers of the rank in hand that are transformed at once, if their plans allow it.
+    pub(super) fn layers_at_once(&self) -> usize {
+        self.at_once(self.layers(self.rank).len(), self.layer_values())
+    }
+
+    /// Its bands likewise.
+    pub(super) fn bands_at_once(&self) -> usize {
+        self.at_once(self.bands(self.rank).len(), self.band_values())
+    }
+
+    /// As few parts of n things as can be, as equal as they can be.
+    fn at_once(&self, n: usize, values: usize) -> usize {
+        let most = (self.in_hand / (values * size_of::<f64>())).max(1);
+        n.div_ceil(n.div_ceil(most).max(1))
+    }
+
+    /// Values of so much of a mesh.
+    pub(super) fn values_at_once(&self) -> usize {
+        (self.layers_at_once() * self.layer_values()).max(self.bands_at_once() * self.band_values())
+    }
+
     /// Values of the block that rank `from` sends rank `to`.
     pub(super) fn block_values(&self, from: usize, to: usize) -> usize {
         2 * self.bands(to).len() * self.planes(from).len() * self.slab()
@@ -131,6 +173,16 @@ mod tests {
             assert_eq!(parts.iter().map(Range::len).collect::<Vec<_>>(), expected);
             assert!(parts.iter().cloned().flatten().eq(0..n), "{parts:?}");
         }
+    }
+
+    #[test]
+    fn parts_in_hand_are_about_equal() {
+        let shape = Shape { in_hand: 6 * 16 * 48 * 50 * 8, ..Shape::whole([3, 3, 11], false) };
+        assert_eq!(shape.layer_values(), 16 * 48 * 50);
+        assert_eq!((shape.layers_at_once(), shape.bands_at_once()), (6, 1));
+        assert_eq!(Shape { in_hand: 5 * 16 * 48 * 50 * 8, ..shape }.layers_at_once(), 4);
+        assert_eq!(Shape { in_hand: 1, ..shape }.layers_at_once(), 1);
+        assert_eq!(Shape { rank: 11, ranks: 12, ..shape }.layers_at_once(), 0);
     }
 
     /// What all ranks send is the mesh of modes, and as much as they receive; a rank's slabs are each its own.

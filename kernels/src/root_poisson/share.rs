@@ -23,7 +23,7 @@ use std::ops::Range;
 /// ranks that have the groups.
 ///
 /// Blocks are double precision: `[bands of the receiver, planes of the sender, 16, modes, 2]`, a band being 16 rows of
-/// wave numbers along y.
+/// wave numbers along y. That of a rank alone may be in another order.
 #[derive(Debug)]
 pub struct RootShare {
     pub(super) transforms: Transforms,
@@ -46,7 +46,10 @@ impl RootShare {
         rank: usize,
         ranks: usize,
     ) -> Result<Self, KernelError> {
-        let shape = Shape::new(groups, isolated, rank, ranks);
+        Self::of(device, Shape::new(groups, isolated, rank, ranks))
+    }
+
+    pub(super) fn of(device: &Device, shape: Shape) -> Result<Self, KernelError> {
         let in_order = (0..shape.own_groups() as u32).collect();
         Ok(Self { transforms: Transforms::new(device, shape)?, in_order })
     }
@@ -62,7 +65,10 @@ impl RootShare {
 
     /// [`RootShare::bytes`] of such a share, where cuFFT's own part is an estimate.
     pub fn bytes_for(device: &Device, groups: [usize; 3], isolated: bool, rank: usize, ranks: usize) -> usize {
-        let shape = Shape::new(groups, isolated, rank, ranks);
+        Self::bytes_of(device, Shape::new(groups, isolated, rank, ranks))
+    }
+
+    pub(super) fn bytes_of(device: &Device, shape: Shape) -> usize {
         Transforms::bytes_for(device, shape) + shape.own_groups() * size_of::<u32>()
     }
 

@@ -28,17 +28,19 @@ fn cut(values: &[f64], lengths: impl Iterator<Item = usize>) -> Vec<Vec<f64>> {
     parts
 }
 
-/// What was foreseen is what is there, but for what cuFFT works in, which it is left to say: up to eight complex numbers
-/// for each value.
-fn check_bytes(device: &Device, shape: &Shape, bytes: usize, foreseen: usize) {
+/// What was foreseen is what is there, but for the work space, which a rank that is alone may do without, and for what
+/// cuFFT works in, which it is left to say: up to eight complex numbers for each value.
+fn check_bytes(device: &Device, transforms: &Transforms, bytes: usize, foreseen: usize) {
+    let shape = transforms.shape();
     match device {
         Device::Cpu(_) => assert_eq!(bytes, foreseen, "{shape:?}"),
         #[cfg(feature = "cuda")]
         Device::Cuda(_) if cufft::version().is_some() => {
-            let estimate = cufft::Plans::bytes_for(shape);
+            let estimate = plans::Plans::bytes_for(shape);
+            let work = if shape.is_alone() { shape.values_at_once() * size_of::<f64>() } else { 0 };
             let rest = foreseen - estimate;
-            assert!((rest..=rest + 16 * estimate).contains(&bytes), "{shape:?}: {bytes}, {rest} without cuFFT");
-            println!("{shape:?}: cuFFT works in {} bytes, {estimate} foreseen", bytes - rest);
+            assert!((rest - work..=rest + 16 * estimate).contains(&bytes), "{shape:?}: {bytes}, {rest} without cuFFT");
+            println!("{transforms:?}: {bytes} bytes, {foreseen} foreseen");
         }
         // the host transforms, and the device has no part in it
         #[cfg(feature = "cuda")]
@@ -47,18 +49,12 @@ fn check_bytes(device: &Device, shape: &Shape, bytes: usize, foreseen: usize) {
 }
 
 /// The potential of all groups in order, by so many ranks one after the other; the host carries their blocks.
-fn shared_solve<T: Real>(
-    device: &Device,
-    groups: [usize; 3],
-    isolated: bool,
-    ranks: usize,
-    slots: &[u32],
-    source: &Buffer<T>,
-) -> Vec<T> {
+fn shared_solve<T: Real>(device: &Device, whole: Shape, ranks: usize, slots: &[u32], source: &Buffer<T>) -> Vec<T> {
     let on_device = |values: Vec<f64>| Buffer::from_host(device, values).unwrap();
+    let groups = whole.groups;
     let layer = groups[0] * groups[1];
-    let mut shares: Vec<RootShare> =
-        (0..ranks).map(|rank| RootShare::new(device, groups, isolated, rank, ranks).unwrap()).collect();
+    let shapes = (0..ranks).map(|rank| Shape { rank, ranks, ..whole });
+    let mut shares: Vec<RootShare> = shapes.map(|shape| RootShare::of(device, shape).unwrap()).collect();
 
     // [from][to]
     let mut blocks: Vec<Vec<Vec<f64>>> = Vec::new();
@@ -70,8 +66,8 @@ fn shared_solve<T: Real>(
         let mut sent = on_device(vec![f64::NAN; share.sent_values()]);
         share.forward(device, &values, &mut sent);
         blocks.push(cut(&sent.to_host(), (0..ranks).map(|to| share.block_values(rank, to))));
-        let foreseen = RootShare::bytes_for(device, groups, isolated, rank, ranks);
-        check_bytes(device, share.transforms.shape(), share.bytes(), foreseen);
+        let foreseen = RootShare::bytes_of(device, Shape { rank, ranks, ..whole });
+        check_bytes(device, &share.transforms, share.bytes(), foreseen);
     }
     for (rank, share) in shares.iter_mut().enumerate() {
         let mut received = on_device(blocks.iter().flat_map(|sent| sent[rank].clone()).collect());
@@ -92,17 +88,9 @@ fn shared_solve<T: Real>(
 }
 
 /// The potential of all groups in order, by one rank, which leaves other slots alone and does the same again.
-fn whole_solve<T: Real>(
-    device: &Device,
-    groups: [usize; 3],
-    isolated: bool,
-    slots: &Table<u32>,
-    source: &Buffer<T>,
-) -> Vec<T> {
-    let plan = if isolated { RootPoisson::isolated } else { RootPoisson::new };
-    let mut root = plan(device, groups).unwrap();
-    let foreseen = RootPoisson::bytes_for(device, groups, isolated);
-    check_bytes(device, root.transforms.shape(), root.bytes(), foreseen);
+fn whole_solve<T: Real>(device: &Device, shape: Shape, slots: &Table<u32>, source: &Buffer<T>) -> Vec<T> {
+    let mut root = RootPoisson::of(device, shape).unwrap();
+    check_bytes(device, &root.transforms, root.bytes(), RootPoisson::bytes_of(device, shape));
     let mut solve = || {
         let mut potential = Buffer::from_host(device, vec![T::nan(); source.len()]).unwrap();
         root.solve(device, slots, &PoissonSource::Field(source), 0.37, &mut potential);
@@ -110,32 +98,44 @@ fn whole_solve<T: Real>(
     };
     let potential = solve();
     for (slot, values) in potential.chunks_exact(GROUP_CELLS).enumerate() {
-        assert!(values.iter().all(|v| v.is_nan() != slots.contains(&(slot as u32))), "slot {slot}");
+        let is_root = slots.contains(&(slot as u32));
+        assert!(values.iter().all(|v| v.is_nan() != is_root), "slot {slot}");
     }
     let in_order = |potential: Vec<T>| -> Vec<T> {
         slots.iter().flat_map(|&slot| &potential[slot as usize * GROUP_CELLS..][..GROUP_CELLS]).copied().collect()
     };
     let potential = in_order(potential);
-    assert!(in_order(solve()) == potential, "{groups:?}, isolated {isolated}: a second solve differs");
+    assert!(in_order(solve()) == potential, "{shape:?}: a second solve differs");
     potential
 }
 
+/// Periodic and isolated meshes.
+const BOTH: &[bool] = &[false, true];
+
+/// The same bits by so many ranks, and with as little in hand as one layer or band.
 fn shares_have_the_bits_of_the_whole<T: Real>(
     device: &Device,
     noise: &mut Noise,
-    meshes: &[[usize; 3]],
+    meshes: &[([usize; 3], &[bool])],
     ranks: &[usize],
+    in_hand: &[usize],
 ) {
-    for &groups in meshes {
+    for (groups, isolated) in meshes.iter().flat_map(|&(groups, kinds)| kinds.iter().map(move |&kind| (groups, kind))) {
         let (slots, source) = noisy_root::<T>(groups, noise);
         let source = Buffer::from_host(device, source).unwrap();
-        for isolated in [false, true] {
-            let whole = whole_solve(device, groups, isolated, &slots, &source);
+        let shape = Shape { in_hand: 1, ..Shape::whole(groups, isolated) };
+        let whole = whole_solve(device, shape, &slots, &source);
+        let same = |values: Vec<T>, what: &str| {
+            assert_eq!(values.len(), whole.len());
+            let differing = whole.iter().zip(&values).filter(|(a, b)| a.bits() != b.bits()).count();
+            assert!(differing == 0, "{groups:?}, isolated {isolated}, {what}: {differing} values differ");
+        };
+        for &in_hand in in_hand {
+            let shape = Shape { in_hand, ..shape };
+            same(whole_solve(device, shape, &slots, &source), &format!("{in_hand} bytes in hand"));
             for &ranks in ranks {
-                let shared = shared_solve(device, groups, isolated, ranks, &slots, &source);
-                assert_eq!(shared.len(), whole.len());
-                let differing = whole.iter().zip(&shared).filter(|(a, b)| a.bits() != b.bits()).count();
-                assert!(differing == 0, "{groups:?}, isolated {isolated}, {ranks} ranks: {differing} values differ");
+                let shared = shared_solve(device, shape, ranks, &slots, &source);
+                same(shared, &format!("{ranks} ranks, {in_hand} bytes in hand"));
             }
         }
     }
@@ -145,21 +145,40 @@ fn shares_have_the_bits_of_the_whole<T: Real>(
 fn bits_do_not_depend_on_the_number_of_ranks() {
     let device = Device::cpu(2).unwrap();
     let (mut noise, ranks) = (Noise::new(27), [1, 2, 3, 4, 5]);
-    shares_have_the_bits_of_the_whole::<f32>(&device, &mut noise, &[[2, 1, 3], [4, 4, 4]], &ranks);
-    shares_have_the_bits_of_the_whole::<f64>(&device, &mut noise, &[[1, 3, 2], [2, 5, 4]], &ranks);
+    let [single, double] = [[[2, 1, 3], [4, 4, 4]], [[1, 3, 2], [2, 5, 4]]].map(|all| all.map(|groups| (groups, BOTH)));
+    shares_have_the_bits_of_the_whole::<f32>(&device, &mut noise, &single, &ranks, &[1]);
+    shares_have_the_bits_of_the_whole::<f64>(&device, &mut noise, &double, &ranks, &[1]);
 }
 
-/// Meshes of which the work space holds all layers and bands of a rank, or some, or one.
+/// Parts of all layers and bands of a rank, or some, or one; with a rest, or none.
 #[test]
 fn nor_do_those_of_a_gpu() {
     with_gpu(|gpu| {
-        let (mut noise, ranks) = (Noise::new(28), [1, 2, 4]);
-        shares_have_the_bits_of_the_whole::<f32>(gpu, &mut noise, &[[2, 1, 3], [4, 4, 4]], &ranks);
-        shares_have_the_bits_of_the_whole::<f64>(gpu, &mut noise, &[[1, 3, 2], [2, 5, 4]], &ranks);
-        // too slow on an emulated one
-        if std::env::var_os("COMOVE_SLOW_TESTS").is_some() {
-            shares_have_the_bits_of_the_whole::<f32>(gpu, &mut noise, &[[8, 8, 8], [16, 16, 16]], &ranks);
-        }
+        let (mut noise, ranks, in_hand) = (Noise::new(28), [1, 2, 4], [1 << 20]);
+        let [single, double] = [[[2, 1, 3], [4, 4, 4], [2, 2, 5]], [[1, 3, 2], [2, 5, 5], [2, 3, 2]]]
+            .map(|all| all.map(|groups| (groups, BOTH)));
+        shares_have_the_bits_of_the_whole::<f32>(gpu, &mut noise, &single, &ranks, &in_hand);
+        shares_have_the_bits_of_the_whole::<f64>(gpu, &mut noise, &double, &ranks, &in_hand);
+    });
+}
+
+/// Meshes of many sizes, in parts as they are used and in smaller ones: too slow on an emulated GPU.
+#[test]
+fn nor_do_those_of_large_meshes() {
+    if std::env::var_os("COMOVE_SLOW_TESTS").is_none() {
+        return println!("skipped: COMOVE_SLOW_TESTS is not set");
+    }
+    with_gpu(|gpu| {
+        let mut noise = Noise::new(29);
+        let usual = Shape::whole([1; 3], false).in_hand;
+        let meshes = [[3, 3, 3], [5, 5, 5], [3, 4, 11], [2, 2, 16], [8, 5, 3], [6, 6, 6], [8, 8, 8]];
+        let meshes = meshes.map(|groups| (groups, BOTH));
+        let (ranks, in_hand) = ([1, 2, 3, 4, 8], [usual, usual / 8]);
+        shares_have_the_bits_of_the_whole::<f32>(gpu, &mut noise, &meshes, &ranks, &in_hand);
+        shares_have_the_bits_of_the_whole::<f64>(gpu, &mut noise, &[([7, 3, 8], BOTH)], &ranks, &in_hand);
+        // a table of an isolated one would take long
+        let large = [[16, 16, 16], [12, 16, 20], [32, 32, 32]].map(|groups| (groups, &[false][..]));
+        shares_have_the_bits_of_the_whole::<f32>(gpu, &mut noise, &large, &[2, 4], &[usual]);
     });
 }
 
@@ -171,7 +190,7 @@ fn transforms_agree<T: Real>(gpu: &Device, noise: &mut Noise, tolerance: f64, na
     for isolated in [false, true] {
         let solve = |device: &Device| {
             let source = Buffer::from_host(device, source.clone()).unwrap();
-            whole_solve(device, groups, isolated, &slots, &source)
+            whole_solve(device, Shape::whole(groups, isolated), &slots, &source)
         };
         let (on_cpu, on_gpu) = (solve(&cpu), solve(gpu));
         let largest = on_cpu.iter().map(|v| v.wide().abs()).fold(0.0, f64::max);

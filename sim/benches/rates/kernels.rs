@@ -12,14 +12,14 @@ use comove_sim::kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_sim::kernels::state_hash::state_hash;
 use comove_sim::kernels::totals::{GroupTotals, totals};
 use comove_sim::kernels::{
-    Buffer, DensitySource, Eos, GhostOrigin, GroupSolver, Guess, Parity, PoissonSource, RootPoisson, add_correction,
-    gravity_kick, mass_sheet, relax_groups,
+    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, Parity, PoissonSource, RootPoisson,
+    add_correction, gravity_kick, mass_sheet, relax_groups,
 };
 
 pub(crate) fn all(bench: &mut Bench) {
     complete(bench, if bench.smoke { 8 } else { 4096 });
     lone(bench, if bench.smoke { 8 } else { 4096 });
-    root(bench, if bench.smoke { 1 } else { 8 });
+    root(bench, if bench.smoke { 1 } else { 8 }, false);
 }
 
 fn work<'a>(operation: &'a str, mesh: &'a str, unit: &'a str, items: usize) -> Work<'a> {
@@ -128,15 +128,30 @@ fn lone(bench: &mut Bench, groups: usize) {
     });
 }
 
-/// On a root of so many groups a side.
-fn root(bench: &mut Bench, side: usize) {
-    let tree = comove_sim::Octree::new([side as u32; 3], comove_sim::octree::PERIODIC);
-    let mut state = state::<f32>(&bench.device, &tree, false, true);
+/// Transforms of a root of so many groups a side.
+fn planned(device: &Device, side: usize, isolated: bool) -> RootPoisson {
+    let plan = if isolated { RootPoisson::isolated } else { RootPoisson::new };
+    plan(device, [side; 3]).expect("room")
+}
+
+/// How long a root takes to plan, and to solve.
+pub(crate) fn root_from_plans(bench: &mut Bench, side: usize, isolated: bool) {
     let device = bench.device.clone();
-    let mut solver = RootPoisson::new(&device, [side; 3]).expect("room");
+    let name = if isolated { "isolated root planned" } else { "root planned" };
+    bench.measure(work(name, "uniform", "group", side * side * side), || planned(&device, side, isolated));
+    root(bench, side, isolated);
+}
+
+fn root(bench: &mut Bench, side: usize, isolated: bool) {
+    let tree = comove_sim::Octree::new([side as u32; 3], comove_sim::octree::PERIODIC);
+    let state = state::<f32>(&bench.device, &tree, false, false);
+    let device = bench.device.clone();
+    let mut solver = planned(&device, side, isolated);
     let slots = state.tables[0].slots.clone();
-    bench.measure(work("root solve", "uniform", "group", side * side * side), || {
+    let mut potential = Buffer::zeros(&device, state.fluid.len() / GROUP_VALUES * GROUP_CELLS).expect("room");
+    let name = if isolated { "isolated root solve" } else { "root solve" };
+    bench.measure(work(name, "uniform", "group", side * side * side), || {
         let source = PoissonSource::Density(DensitySource { fluid: &state.fluid, four_pi_g: 1.0, mean: 1.0 });
-        solver.solve(&device, &slots, &source, 0.1, &mut state.potential);
+        solver.solve::<f32>(&device, &slots, &source, 0.1, &mut potential);
     });
 }

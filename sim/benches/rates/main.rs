@@ -9,6 +9,7 @@
 //! | `launches=N` | the same for N groups |
 //! | `meshes` | a step's hydro by how much of its ghost cells is interpolated |
 //! | `kernels` | every kernel for itself, on many groups; with `COMOVE_CUDA_PROFILE` set, its own time too |
+//! | `root=N`, `isolated=N` | a root of N groups a side: its transforms planned, and a solve |
 //! | `steps=N:FILE` | N root steps of `recipes/lcdm_100mpc.rhai` from one of its outputs |
 //! | `mesh=FILE` | a step's hydro on the octree of a snapshot |
 //!
@@ -134,9 +135,15 @@ fn main() {
             (_, Some(("launches", groups))) => launches::of(&mut bench, groups.parse().expect("a number of groups")),
             ("meshes", _) => meshes::all(&mut bench),
             ("kernels", _) => kernels::all(&mut bench),
+            (_, Some((kind @ ("root" | "isolated"), side))) => {
+                let side = side.parse().expect("a number of groups");
+                kernels::root_from_plans(&mut bench, side, kind == "isolated");
+            }
             (_, Some(("mesh", file))) => meshes::of_snapshot(&mut bench, file),
             (_, Some(("steps", from))) => steps::all(&mut bench, from),
-            _ => panic!("no part {part}: launches, meshes, kernels, launches=N, mesh=FILE or steps=N:FILE"),
+            _ => panic!(
+                "no part {part}: launches, meshes, kernels, launches=N, root=N, isolated=N, mesh=FILE or steps=N:FILE"
+            ),
         }
     }
 }
