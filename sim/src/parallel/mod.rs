@@ -7,7 +7,7 @@
 //! | [`hilbert`], [`owners`] | who owns a group: pieces of a curve through each level |
 //! | [`known`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
 //! | [`reads`], [`links`] | what a group reads of others; who sends what to whom, derived on both sides |
-//! | [`exchange`] | ghosts refreshed, slots sent |
+//! | [`exchange`] | ghosts refreshed, slots sent, and the room for that |
 //! | [`tables`] | neighbour tables of own groups, by look-ups |
 //! | [`wanted`], `adopt` | the tree that flags ask for, and the way to it: balanced, groups moved |
 //! | [`root`] | the root's Poisson solve by all ranks |
