@@ -22,9 +22,11 @@ pub(super) struct Shape {
     pub(super) rank: usize,
     pub(super) ranks: usize,
     /// [`IN_HAND`]; tests have less.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "only a GPU transforms several parts at once"))]
     pub(super) in_hand: usize,
 }
 
+#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "only a GPU transforms several parts at once"))]
 impl Shape {
     /// # Panics
     /// If there is no such rank.

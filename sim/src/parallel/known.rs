@@ -6,8 +6,9 @@
 use super::communicator::Communicator;
 use super::owners::Owners;
 use crate::octree::{Key, Octree};
-use comove_kernels::layout::{CENTRE, DIRECTIONS, offset};
+use comove_kernels::layout::{DIRECTIONS, offset};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 /// A group of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,56 +19,73 @@ pub struct RemoteGroup {
     pub rank: u32,
 }
 
-/// Groups of other ranks near a rank's own: level by level in key order.
+/// Groups of other ranks near a rank's own, and the own ones near them: level by level in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     levels: Vec<Vec<RemoteGroup>>,
+    near: Vec<Vec<Key>>,
+    /// Who owns each of both.
+    owners: Vec<FxHashMap<Key, u32>>,
 }
 
+/// What stands for this rank in [`Known::owners`].
+const OWN: u32 = u32::MAX;
+
 impl Known {
-    /// Those of a level.
+    /// Groups of others on a level.
     pub fn level(&self, level: usize) -> &[RemoteGroup] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
     }
 
-    /// The owner of a group that is known to exist.
+    /// Own groups of a level that others know of: all that read others' groups or are read by others are among them.
+    pub fn near(&self, level: usize) -> &[Key] {
+        self.near.get(level).map_or(&[], Vec::as_slice)
+    }
+
+    /// The owner of a group that is known to exist, and another rank's.
     pub fn find(&self, key: Key) -> Option<u32> {
-        let level = self.level(usize::from(key.level));
-        level.binary_search_by_key(&key, |group| group.key).ok().map(|at| level[at].rank)
+        self.owner(key).filter(|&owner| owner != OWN)
+    }
+
+    /// Whether it is an own group that others know of.
+    pub fn is_near(&self, key: Key) -> bool {
+        self.owner(key) == Some(OWN)
+    }
+
+    fn owner(&self, key: Key) -> Option<u32> {
+        self.owners.get(usize::from(key.level)).and_then(|owners| owners.get(&key)).copied()
     }
 
     /// The same for the levels coarser than `from`, and what the ranks now tell each other of the finer ones: collective.
     #[must_use]
     pub fn told(&self, communicator: &Communicator, owners: &Owners, own: &Octree, from: usize) -> Self {
-        let levels = own.level_count();
+        let (levels, rank) = (own.level_count(), communicator.rank() as u32);
         let mut messages = vec![Vec::<u64>::new(); communicator.size()];
+        let mut told = Self {
+            levels: self.levels.iter().take(from).cloned().collect(),
+            near: self.near.iter().take(from).cloned().collect(),
+            owners: self.owners.iter().take(from).cloned().collect(),
+        };
+        told.levels.resize(levels, Vec::new());
+        told.near.resize(levels, Vec::new());
+        told.owners.resize(levels, FxHashMap::default());
         for level in from..levels {
-            let told: Vec<(u32, u64)> = own
-                .level(level)
-                .par_iter()
-                .flat_map_iter(|&key| {
-                    let mut ranks = Vec::new();
-                    near(owners, own, key, levels, |rank| {
-                        if rank != communicator.rank() && !ranks.contains(&(rank as u32)) {
-                            ranks.push(rank as u32);
-                        }
-                    });
-                    let position = key.morton();
-                    ranks.into_iter().map(move |rank| (rank, position))
-                })
-                .collect();
+            let families: Vec<&[Key]> = own.level(level).chunk_by(|a, b| level > 0 && a.parent() == b.parent()).collect();
+            let telling = |family: &&[Key]| tell_of(owners, own, family, levels, rank);
+            let said: Vec<(Key, Vec<u32>)> = families.par_iter().flat_map_iter(telling).collect();
             for message in &mut messages {
                 message.push(0);
             }
             let counts: Vec<usize> = messages.iter().map(|message| message.len() - 1).collect();
-            for (rank, position) in told {
-                messages[rank as usize][counts[rank as usize]] += 1;
-                messages[rank as usize].push(position);
+            for (key, ranks) in said {
+                told.near[level].push(key);
+                for rank in ranks.into_iter().map(|rank| rank as usize) {
+                    messages[rank][counts[rank]] += 1;
+                    messages[rank].push(key.morton());
+                }
             }
         }
         let messages = messages.into_iter().map(|message| bytemuck::cast_slice(&message).to_vec()).collect();
-        let mut told = Self { levels: self.levels.iter().take(from).cloned().collect() };
-        told.levels.resize(levels, Vec::new());
         for (rank, message) in communicator.exchange(messages).into_iter().enumerate() {
             let mut numbers: &[u64] = &bytemuck::pod_collect_to_vec::<u8, u64>(&message);
             for level in from..if numbers.is_empty() { from } else { levels } {
@@ -78,26 +96,52 @@ impl Known {
                 told.levels[level].extend(positions.iter().map(group));
             }
         }
-        told.levels[from.min(levels)..]
-            .par_iter_mut()
-            .for_each(|groups| groups.sort_unstable_by_key(|group| group.key));
+        let Self { levels: theirs, near, owners } = &mut told;
+        let new = theirs.iter_mut().zip(near).zip(owners).skip(from).collect::<Vec<_>>();
+        new.into_par_iter().for_each(|((theirs, near), owners)| {
+            theirs.sort_by_cached_key(|group| group.key.morton());
+            let theirs = theirs.iter().map(|group| (group.key, group.rank));
+            *owners = theirs.chain(near.iter().map(|&key| (key, OWN))).collect();
+        });
         told
     }
 }
 
-/// Calls `each` with the owners of the places around a group, some of them more than once.
-fn near(owners: &Owners, lattice: &Octree, key: Key, levels: usize, mut each: impl FnMut(usize)) {
-    for d in 0..DIRECTIONS {
-        let Some(beside) = lattice.neighbour(key, offset(d)) else { continue };
-        if d != CENTRE {
-            each(owners.of(beside));
+/// The groups of a family, or a root group, that other ranks are told of, and which ranks.
+fn tell_of(owners: &Owners, lattice: &Octree, family: &[Key], levels: usize, own: u32) -> Vec<(Key, Vec<u32>)> {
+    let level = usize::from(family[0].level);
+    // the places around a family and its own, four along each axis; of a root group three, it being the first
+    let first = family[0].parent().map_or(family[0], |parent| parent.child(0));
+    let place = |n: usize| lattice.neighbour(first, [n & 3, n >> 2 & 3, n >> 4].map(|c| c as i32 - 1));
+    let (mut ranks, mut ends) = (Vec::new(), [0; 65]);
+    for n in 0..64 {
+        if let Some(key) = place(n) {
+            owners.of_group_and_children(key, level + 1 < levels, |rank| ranks.push(rank as u32));
         }
-        if usize::from(key.level) + 1 < levels {
-            owners.of_children(beside, &mut each);
+        ends[n + 1] = ranks.len();
+    }
+    let around_parent = family[0].parent().into_iter().flat_map(|parent| {
+        let around = (0..DIRECTIONS).filter_map(move |d| lattice.neighbour(parent, offset(d)));
+        around.map(|key| owners.of(key) as u32)
+    });
+    let mut of_parent: Vec<u32> = around_parent.filter(|&rank| rank != own).collect();
+    of_parent.sort_unstable();
+    of_parent.dedup();
+    if of_parent.is_empty() && ranks.iter().all(|&rank| rank == own) {
+        return Vec::new();
+    }
+    let told = |&key: &Key| {
+        let octant = if level > 0 { key.octant() } else { 0 };
+        let [x, y, z] = [octant & 1, octant >> 1 & 1, octant >> 2];
+        let mut all = of_parent.clone();
+        for n in (0..27).map(|n| (x + n % 3) + 4 * (y + n / 3 % 3) + 16 * (z + n / 9)) {
+            for &rank in &ranks[ends[n]..ends[n + 1]] {
+                if rank != own && !all.contains(&rank) {
+                    all.push(rank);
+                }
+            }
         }
-    }
-    let Some(parent) = key.parent() else { return };
-    for around in (0..DIRECTIONS).filter_map(|d| lattice.neighbour(parent, offset(d))) {
-        each(owners.of(around));
-    }
+        (!all.is_empty()).then_some((key, all))
+    };
+    family.iter().filter_map(told).collect()
 }

@@ -108,7 +108,7 @@ pub struct Relations {
 impl Relations {
     /// Of a level.
     pub fn of(own: &Octree, known: &Known, level: usize) -> Self {
-        let mine = |key: Key| own.find(key).is_some();
+        let mine = |key: Key| known.is_near(key);
         let theirs = |key: Key| known.find(key);
         let finer = level + 1;
         // both sides ask who reads whom: one for its own groups, the other for those that it knows of
@@ -140,30 +140,28 @@ impl Relations {
         let across =
             |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::across_faces(lattice, key, each);
         let over = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::over(lattice, key, each);
-        let (send_beside, receive_beside) = (send(known.level(level), beside), receive(own.level(level), beside));
-        let (send_over, receive_over) = (send(known.level(finer), over), receive(own.level(finer), over));
+        let (send_beside, receive_beside) = (send(known.level(level), beside), receive(known.near(level), beside));
+        let (send_over, receive_over) = (send(known.level(finer), over), receive(known.near(finer), over));
         let patches = |groups: &mut dyn Iterator<Item = Concern>| sorted(groups.collect());
-        let gradients_of = |key: Key, found: &mut dyn FnMut(Key)| reads::patches_beside(own, key, found);
-        let mut send_gradients = Vec::new();
-        for &key in own.level(finer) {
-            gradients_of(key, &mut |beside| send_gradients.extend(theirs(beside).map(|rank| (rank, key))));
-        }
-        let mut receive_gradients = Vec::new();
-        for group in known.level(finer) {
-            gradients_of(group.key, &mut |beside| {
-                receive_gradients.extend(mine(beside).then_some((group.rank, group.key)));
-            });
-        }
+        let beside_patch = |key: Key| {
+            let mut found = Vec::with_capacity(FACES);
+            reads::patches_beside(own, key, |beside| found.push(beside));
+            found.into_iter()
+        };
+        let to = |&key: &Key| beside_patch(key).filter_map(theirs).map(move |rank| (rank, key));
+        let send_gradients = known.near(finer).par_iter().flat_map_iter(to).collect();
+        let from = |g: &RemoteGroup| beside_patch(g.key).any(mine).then_some((g.rank, g.key));
+        let receive_gradients = known.level(finer).par_iter().filter_map(from).collect();
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         Self {
             send_faces: send(known.level(level), across),
-            receive_faces: receive(own.level(level), across),
+            receive_faces: receive(known.near(level), across),
             send: merged([send_beside.as_slice(), &send_over].concat()),
             receive: merged([receive_beside.as_slice(), &receive_over].concat()),
             send_beside,
             receive_beside,
             send_patches: patches(
-                &mut own.level(finer).iter().filter_map(|&key| theirs(parent(key)).map(|rank| (rank, key))),
+                &mut known.near(finer).iter().filter_map(|&key| theirs(parent(key)).map(|rank| (rank, key))),
             ),
             receive_patches: patches(
                 &mut known.level(finer).iter().filter(|group| mine(parent(group.key))).map(|g| (g.rank, g.key)),
@@ -230,18 +228,18 @@ fn of_parity(list: &[(Concern, CellBox)], odd: bool) -> Vec<(Concern, CellBox)> 
 
 /// Each cell once for each rank and group.
 fn merged(mut list: Vec<(Concern, CellBox)>) -> Vec<(Concern, CellBox)> {
-    list.par_sort_unstable_by_key(|(concern, cells)| (*concern, cells.first, cells.end));
+    list.par_sort_by_cached_key(|((rank, key), cells)| (*rank, key.morton(), cells.first, cells.end));
     list.dedup();
     let apart = |of_one: &[(Concern, CellBox)]| {
         let boxes = CellBox::apart(of_one.iter().map(|(_, cells)| *cells).collect());
         let concern = of_one[0].0;
         boxes.into_iter().map(move |cells| (concern, cells))
     };
-    list.chunk_by(|a, b| a.0 == b.0).flat_map(apart).collect()
+    list.par_chunk_by(|a, b| a.0 == b.0).flat_map_iter(apart).collect()
 }
 
 fn sorted(mut list: Vec<Concern>) -> Vec<Concern> {
-    list.sort_unstable();
+    list.sort_by_cached_key(|(rank, key)| (*rank, key.morton()));
     list.dedup();
     list
 }

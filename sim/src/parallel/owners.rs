@@ -67,16 +67,28 @@ impl Owners {
         }
     }
 
-    /// Calls `each` with the ranks that own a group's children or would, some of them more than once.
-    pub fn of_children(&self, key: Key, mut each: impl FnMut(usize)) {
+    /// Calls `each` with the ranks that own a group or would, and, if they are asked for, its children; with some of them
+    /// more than once.
+    pub fn of_group_and_children(&self, key: Key, children: bool, mut each: impl FnMut(usize)) {
+        let level = usize::from(key.level);
         match &self.rule {
-            Rule::Curve(cuts) if self.ranks > 1 && cuts.len() > usize::from(key.level) + 1 => {
-                let (cuts, first) = (&cuts[usize::from(key.level) + 1], 8 * self.position(key));
-                let [first, last] = [first, first + 7].map(|p| cuts.partition_point(|&cut| cut <= p));
-                (first..=last).for_each(each);
+            Rule::Curve(cuts) if self.ranks > 1 && cuts.len() > level + 1 => {
+                let position = self.position(key);
+                each(cuts[level].partition_point(|&cut| cut <= position));
+                if children {
+                    let ends = [8 * position, 8 * position + 7];
+                    let [first, last] = ends.map(|p| cuts[level + 1].partition_point(|&cut| cut <= p));
+                    (first..=last).for_each(each);
+                }
             }
+            // children for which there are no cuts live with their parent
             Rule::Curve(_) => each(self.of(key)),
-            Rule::Scattered(_) => (0..8).for_each(|o| each(self.of(key.child(o)))),
+            Rule::Scattered(_) => {
+                each(self.of(key));
+                if children {
+                    (0..8).for_each(|o| each(self.of(key.child(o))));
+                }
+            }
         }
     }
 
@@ -211,8 +223,8 @@ mod tests {
         let owners = Owners::even(3, [4, 2, 6]);
         for key in Octree::new([4, 2, 6], PERIODIC).keys() {
             let mut of_children = Vec::new();
-            owners.of_children(key, |rank| of_children.push(rank));
-            assert_eq!(of_children, [owners.of(key)]);
+            owners.of_group_and_children(key, true, |rank| of_children.push(rank));
+            assert!(of_children.iter().all(|&rank| rank == owners.of(key)));
             assert!((0..8).all(|o| owners.of(key.child(o).child(7 - o)) == owners.of(key)));
         }
     }

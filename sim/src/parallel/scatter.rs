@@ -60,6 +60,7 @@ pub(crate) fn scatter(
         ghosts: Vec::new(),
         groups: Vec::new(),
         links: Vec::new(),
+        relations: Vec::new(),
         moved: 0,
     };
     let mut share = alone.of(communicator, owners, &tree, 0);

@@ -23,6 +23,8 @@ pub struct Share {
     pub groups: Vec<usize>,
     /// What is sent and received about each level; derived from all this.
     pub links: Vec<LevelLinks>,
+    /// On the way to them.
+    pub relations: Vec<Relations>,
     /// Groups that this rank has given to others since it was last asked.
     pub moved: u64,
 }
@@ -36,6 +38,7 @@ impl Share {
             ghosts: Vec::new(),
             groups: tree.groups(),
             links: Vec::new(),
+            relations: Vec::new(),
             moved: 0,
         }
     }
@@ -51,18 +54,24 @@ impl Share {
             ghosts: Vec::new(),
             groups: groups.into_iter().map(|n| n as usize).collect(),
             links: self.links.iter().take(kept).cloned().collect(),
+            relations: Vec::new(),
             moved: self.moved,
         }
     }
 
-    /// The ghosts that own groups of the levels from `first` on need, by level from there on.
-    pub fn wanted_ghosts(&self, own: &Octree, first: usize) -> Vec<Vec<Key>> {
+    /// The ghosts that own groups of the levels from `first` on need, by level from there on. What is found out about these
+    /// levels is kept for [`Share::link`].
+    pub fn wanted_ghosts(&mut self, own: &Octree, first: usize) -> Vec<Vec<Key>> {
         let mut wanted = vec![Vec::new(); own.level_count()];
+        self.relations.clear();
         for level in first.saturating_sub(1)..own.level_count() {
             let relations = Relations::of(own, &self.known, level);
             wanted[level].extend(relations.ghosts());
             if let Some(finer) = wanted.get_mut(level + 1) {
                 finer.extend(relations.finer_ghosts());
+            }
+            if level >= first {
+                self.relations.push(relations);
             }
         }
         let mut wanted = wanted.split_off(first.min(own.level_count()));
@@ -128,8 +137,12 @@ impl Share {
     pub fn link(&mut self, own: &Octree, slots: &Slots, first: usize) {
         self.links.truncate(first);
         let none = Default::default();
+        // those found out already, if they are of these levels
+        let mut known = std::mem::take(&mut self.relations);
+        known.truncate(if known.len() == own.level_count() - first { known.len() } else { 0 });
+        let mut known = known.into_iter();
         for level in first..own.level_count() {
-            let relations = Relations::of(own, &self.known, level);
+            let relations = known.next().unwrap_or_else(|| Relations::of(own, &self.known, level));
             let finer = slots.get(level + 1).unwrap_or(&none);
             self.links.push(relations.links(own, &slots[level], finer));
         }

@@ -33,8 +33,21 @@ pub fn level_tables(
         }
         row
     };
-    let exists = |key: Key| own.find(key).is_some() || known.find(key).is_some();
-    let child = |key: Key| if own.find(key).is_some() { slot(key) } else { NONE };
+    let finer = own.level(level + 1);
+    // which children are own, one bit each: they follow each other in the list
+    let own_children = |key: Key| {
+        let first = finer.partition_point(|child| *child < key.child(0));
+        let those = finer[first..].iter().take_while(|child| child.parent() == Some(key));
+        those.fold(0u8, |mask, child| mask | 1 << child.octant())
+    };
+    let refined: Vec<u8> = keys.par_iter().map(|&key| own_children(key)).collect();
+    let leaves = |(&key, own): (&Key, &u8)| {
+        let exists = |o: &usize| own >> o & 1 == 1 || known.find(key.child(*o)).is_some();
+        (0..OCTANTS).filter(|o| !exists(o)).fold(0, |mask, o| mask | 1 << o)
+    };
+    let children = |(&key, own): (&Key, &u8)| -> [u32; OCTANTS] {
+        std::array::from_fn(|o| if own >> o & 1 == 1 { slot(key.child(o)) } else { NONE })
+    };
     let beyond = |key: Key| {
         let entry = |n: usize| {
             let (octant, face) = (n / FACES, n % FACES);
@@ -42,24 +55,21 @@ pub fn level_tables(
         };
         std::array::from_fn(entry)
     };
-    let each = |of: &(dyn Fn(Key) -> [u32; DIRECTIONS] + Sync)| -> Vec<u32> {
-        keys.par_iter().map(|&key| of(key)).collect::<Vec<_>>().into_flattened()
+    let rows = |key: &Key| row(*key, outside(own, *key));
+    let families: Vec<&[Key]> = keys.chunk_by(|a, b| level > 0 && a.parent() == b.parent()).collect();
+    let parent_rows = |family: &&[Key]| {
+        let row = family[0].parent().map_or([NONE; DIRECTIONS], |parent| rows(&parent));
+        std::iter::repeat_n(row, family.len())
     };
-    let parent_row = |key: Key| match key.parent() {
-        None => [NONE; DIRECTIONS],
-        Some(parent) => row(parent, outside(own, parent)),
-    };
-    let leaves = |key: Key| (0..OCTANTS).filter(|&o| !exists(key.child(o))).fold(0, |mask, o| mask | 1 << o);
-    let children = |key: Key| std::array::from_fn(|o| child(key.child(o)));
     let tables = LevelTables {
         slots: keys.iter().map(|&key| slot(key)).collect(),
-        neighbours: each(&|key| row(key, outside(own, key))).into(),
-        parents: each(&parent_row).into(),
+        neighbours: keys.par_iter().map(rows).collect::<Vec<_>>().into_flattened().into(),
+        parents: families.par_iter().flat_map_iter(parent_rows).collect::<Vec<_>>().into_flattened().into(),
         octants: keys.iter().map(|key| key.octant() as u8).collect(),
         outside: keys.iter().map(|&key| outside(own, key)).collect(),
         faces,
-        leaves: keys.par_iter().map(|&key| leaves(key)).collect::<Vec<u8>>().into(),
-        children: keys.par_iter().map(|&key| children(key)).collect::<Vec<[u32; OCTANTS]>>().into_flattened().into(),
+        leaves: keys.par_iter().zip(&refined).map(leaves).collect::<Vec<u8>>().into(),
+        children: keys.par_iter().zip(&refined).map(children).collect::<Vec<_>>().into_flattened().into(),
         beyond: keys
             .par_iter()
             .map(|&key| beyond(key))
