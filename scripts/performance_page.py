@@ -343,7 +343,35 @@ def profiles(records):
     return text
 
 
-SECTIONS = [("The campaign", campaign), ("Solvers by the number of groups", launches), ("Refined meshes", meshes),
+def scaling(records):
+    found = records.get("scaling")
+    if not found:
+        return MISSING
+    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, "
+            "on one process for each GPU; the same state hashes for any number. Seconds are those of root steps. *Exchanging* is "
+            "the part of them in which GPUs send each other ghosts and take them, *waiting* what of it was spent on another's "
+            "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly.", ""]
+    for root, measured in sorted(found.items(), key=lambda item: int(item[0])):
+        first = measured["runs"][0]
+        rows = []
+        for n, part in enumerate([*first["bins"], first["all"]]):
+            name = ("all" if n == len(first["bins"]) else f"z < {part['from']:g}" if part["from"] else f"z ≥ {part['to']:g}")
+            for run in measured["runs"]:
+                here = [*run["bins"], run["all"]][n]
+                speed_up = part["seconds"] / here["seconds"]
+                efficiency = speed_up * first["processes"] / run["processes"]
+                shared = [percent(here[k]) for k in ("exchange", "wait", "imbalance")] if run["processes"] > 1 else [""] * 3
+                rows.append([name, run["processes"], f"{here['seconds']:.2f}", power(here["updates"] / here["seconds"]),
+                             f"{speed_up:.2f}", percent(efficiency), *shared])
+        groups = ", ".join(map(str, first["groups"]))
+        text += [f"**Root of {root}³**, {measured['device']}; groups of the levels at the end: {groups}.", ""]
+        text += table(["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", "exchanging", "waiting", "imbalance"], rows)
+    text += ["The paper's runs with 1 to 32 GPUs (figure of its section 5): speed-up over as many processors 12.19 with one GPU and "
+             "10.47 with 16, communication 8–11% of the time with 16 GPUs over Gigabit Ethernet.", ""]
+    return text
+
+
+SECTIONS = [("The campaign", campaign), ("Several GPUs", scaling), ("Solvers by the number of groups", launches), ("Refined meshes", meshes),
             ("Time by component at z = 0.88", components), ("Speed-up against redshift", redshifts),
             ("Refinement ratio", refinement), ("Kernels: counts, floors, times", kernels),
             ("The campaign's time by kernel", profiles)]

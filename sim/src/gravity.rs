@@ -105,13 +105,7 @@ enum Root<T> {
 }
 
 impl<T: Real> Root<T> {
-    fn solve(
-        &mut self,
-        device: &Device,
-        hierarchy: &Hierarchy,
-        source: &PoissonSource<T>,
-        field: &mut Buffer<T>,
-    ) {
+    fn solve(&mut self, device: &Device, hierarchy: &Hierarchy, source: &PoissonSource<T>, field: &mut Buffer<T>) {
         let Hierarchy { tables, root_slots, h, ranks } = hierarchy;
         match self {
             Self::Alone(root) => root.solve(device, root_slots, source, *h, field),

@@ -16,8 +16,8 @@ use crate::parallel::share::Share;
 use crate::parameters::RunParameters;
 use crate::records::Raised;
 use crate::saved_state::SavedState;
-use comove_kernels::mail::Need;
 use comove_kernels::layout::{FACES, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
+use comove_kernels::mail::Need;
 use comove_kernels::{
     Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
     TimedPotential, prolong,

@@ -72,13 +72,7 @@ pub fn step<T: Real>(
 
 /// One hydro sweep of all levels over `dt`, each from the state before the sweep, then flux correction and restriction
 /// from the finest level down.
-fn sweep<T: Real>(
-    state: &mut State<T>,
-    physics: &Physics<T>,
-    dt: f64,
-    direction: Direction,
-    book: &mut Book,
-) {
+fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction: Direction, book: &mut Book) {
     let levels = state.level_count();
     let started = state.device.now();
     for level in 0..levels {

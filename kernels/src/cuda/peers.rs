@@ -83,8 +83,7 @@ impl Opened {
         device.activate();
         // SAFETY: a context that lives.
         let result = unsafe { sys::cuCtxEnablePeerAccess(context.get_inner(), 0) };
-        let enabled =
-            result as u32 == 0 || result == sys::cudaError_enum::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+        let enabled = result as u32 == 0 || result == sys::cudaError_enum::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
         enabled.then_some(Self { start, mapped_on: None, _context: Some(context) })
     }
 

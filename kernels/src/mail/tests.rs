@@ -54,9 +54,8 @@ impl Two {
             Units::Cells { pieces, .. } => pieces.cells,
             Units::Rows { rows, .. } => rows.len(),
         };
-        let peers = [0, 1].map(|rank: usize| {
-            [Peer { rank: 1 - rank, send: 0..len(&sent[rank].1), receive: 0..len(&to[rank].1) }]
-        });
+        let peers = [0, 1]
+            .map(|rank: usize| [Peer { rank: 1 - rank, send: 0..len(&sent[rank].1), receive: 0..len(&to[rank].1) }]);
         let Self([first, second]) = self;
         first.pack(device, &peers[0], sent[0].1, sent[0].0);
         second.pack(device, &peers[1], sent[1].1, sent[1].0);
@@ -92,7 +91,11 @@ pub(crate) fn deliver<T: Real>(
     let units = |pieces| Units::Cells { fields, pieces };
     let mut nothing = Buffer::zeros(device, 0).unwrap();
     let other = Buffer::zeros(device, 0).unwrap();
-    two.exchange(device, [(from, units(&out)), (&other, units(&none))], [(&mut nothing, units(&none)), (to, units(&into))]);
+    two.exchange(
+        device,
+        [(from, units(&out)), (&other, units(&none))],
+        [(&mut nothing, units(&none)), (to, units(&into))],
+    );
 }
 
 /// Pieces of every shape that ghosts have, with gaps between some of them in the message; the message's length in cells.
@@ -177,7 +180,8 @@ fn rows_arrive_and_no_others_change<T: Real>(device: &Device, direct: bool) {
     for other in &other {
         let found = other.to_host();
         for (row, from) in [(1, Some(4)), (5, Some(0)), (0, Some(4)), (3, Some(2)), (2, None), (4, None)] {
-            let expected = from.map_or(vec![T::of(-7.0); VALUES], |from: usize| array[from * VALUES..][..VALUES].to_vec());
+            let expected =
+                from.map_or(vec![T::of(-7.0); VALUES], |from: usize| array[from * VALUES..][..VALUES].to_vec());
             assert_eq!(found[row * VALUES..][..VALUES], expected, "row {row}");
         }
     }
@@ -215,7 +219,10 @@ fn gpus_that_reach_each_other_need_no_host() {
     with_gpu(|gpu| {
         for direct in [false, true] {
             let Two(mut mails) = Two::new(gpu, 1 << 16, direct);
-            assert_eq!(mails.each_ref().map(|mail| (mail.reaches(0), mail.reaches(1))), [(false, direct), (direct, false)]);
+            assert_eq!(
+                mails.each_ref().map(|mail| (mail.reaches(0), mail.reaches(1))),
+                [(false, direct), (direct, false)]
+            );
             let pieces = Pieces::to_pack(vec![Piece::whole(0, 0)]);
             let units = Units::Cells { fields: 1, pieces: &pieces };
             let pool = Buffer::<f32>::zeros(gpu, GROUP_CELLS).unwrap();
@@ -242,8 +249,12 @@ fn a_group_goes_to_several_ranks_bit_by_bit() {
     let part = |n: usize| n * GROUP_CELLS..(n + 1) * GROUP_CELLS;
     let peers = [1, 2].map(|rank| Peer { rank, send: part(rank - 1), receive: 0..0 });
     let mut mail = Mail::new(&device, 0, 3).unwrap();
-    mail.make_room(&[Need::default(), Need { send: 4 * GROUP_CELLS, receive: 0 }, Need { send: 4 * GROUP_CELLS, receive: 0 }])
-        .unwrap();
+    mail.make_room(&[
+        Need::default(),
+        Need { send: 4 * GROUP_CELLS, receive: 0 },
+        Need { send: 4 * GROUP_CELLS, receive: 0 },
+    ])
+    .unwrap();
     let units = Units::Cells { fields: 1, pieces: &pieces };
     mail.pack(&device, &peers, units, &Buffer::from_host(&device, pool.clone()).unwrap());
     let mut seen = 0;

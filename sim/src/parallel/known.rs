@@ -70,7 +70,8 @@ impl Known {
         told.near.resize(levels, Vec::new());
         told.owners.resize(levels, FxHashMap::default());
         for level in from..levels {
-            let families: Vec<&[Key]> = own.level(level).chunk_by(|a, b| level > 0 && a.parent() == b.parent()).collect();
+            let families: Vec<&[Key]> =
+                own.level(level).chunk_by(|a, b| level > 0 && a.parent() == b.parent()).collect();
             let telling = |family: &&[Key]| tell_of(owners, own, family, levels, rank);
             let said: Vec<(Key, Vec<u32>)> = families.par_iter().flat_map_iter(telling).collect();
             for message in &mut messages {

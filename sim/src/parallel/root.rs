@@ -76,7 +76,8 @@ impl<T: Real> SharedRoot<T> {
 
         let slab = share.slab_values();
         let [sent, received] = [false, true].map(|comes| {
-            let values = |peer: usize| if comes { share.block_values(peer, rank) } else { share.block_values(rank, peer) };
+            let values =
+                |peer: usize| if comes { share.block_values(peer, rank) } else { share.block_values(rank, peer) };
             let ends = (0..ranks).scan(0, |end, peer| {
                 let start = *end;
                 *end += (values(peer) / slab) as u32;
