@@ -29,7 +29,7 @@ pub struct Blocks {
     owners: Vec<Vec<u32>>,
 }
 
-/// What is known of a field of a block: one to each or from each rank, in their order.
+/// A field of a block's groups, `[groups, 4096]` in key order, by the rank that owns them.
 type Parts<T> = Vec<Vec<T>>;
 
 impl Blocks {
