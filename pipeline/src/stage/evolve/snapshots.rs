@@ -51,7 +51,7 @@ impl Writing {
 /// What is left to do in the background.
 enum Rest {
     /// All of it, from a snapshot in memory.
-    Write(Snapshot),
+    Write(Box<Snapshot>),
     /// To bring a file to disk and to verify it.
     Complete(Unverified),
 }
@@ -159,7 +159,7 @@ impl SnapshotWriter {
         snapshot.header.provenance = provenance(work);
         let path = work.path(&file.file);
         let rest = match work.is_alone() {
-            true => Rest::Write(snapshot),
+            true => Rest::Write(Box::new(snapshot)),
             // only between steps do the other processes listen
             false => Rest::Complete(simulation.write(&snapshot, &path)?.expect("the first process has the file")),
         };
@@ -170,7 +170,7 @@ impl SnapshotWriter {
                     Rest::Write(snapshot) => (snapshot.write(&path)?, Some(snapshot)),
                     Rest::Complete(file) => (file.complete()?, None),
                 };
-                let output = output.filter(|snapshot| snapshot.header.role == Role::Output).map(Arc::new);
+                let output = output.filter(|snapshot| snapshot.header.role == Role::Output).map(Arc::from);
                 Ok(Written { digest, content: Snapshot::content_digest(&path)?, output })
             })
             .map_err(PipelineError::io(&work.folder))?;
