@@ -26,7 +26,7 @@ static int missing(void) { return CUDA_ERROR_NO_DEVICE; }
 /* What cust calls and what kernels/src/cuda calls by cust::sys. */
 #define ALL(F) \
     F(cuArray3DCreate_v2) F(cuArray3DGetDescriptor_v2) F(cuArrayDestroy) F(cuCtxCreate_v2) F(cuCtxDestroy_v2) \
-    F(cuCtxEnablePeerAccess) F(cuCtxGetApiVersion) F(cuCtxGetCacheConfig) F(cuCtxGetCurrent) F(cuCtxGetDevice) F(cuCtxGetFlags) \
+    F(cuCtxGetApiVersion) F(cuCtxGetCacheConfig) F(cuCtxGetCurrent) F(cuCtxGetDevice) F(cuCtxGetFlags) \
     F(cuCtxGetLimit) F(cuCtxGetSharedMemConfig) F(cuCtxGetStreamPriorityRange) F(cuCtxPopCurrent_v2) \
     F(cuCtxSetCacheConfig) F(cuCtxSetCurrent) F(cuCtxSetLimit) F(cuCtxSetSharedMemConfig) F(cuCtxSynchronize) \
     F(cuDestroyExternalMemory) F(cuDeviceGet) F(cuDeviceGetAttribute) F(cuDeviceGetCount) \

@@ -1,5 +1,5 @@
 //! Time to write and to read a snapshot of 4,096 groups (16.8 million cells, 537 MB in single precision), in a folder of
-//! `TMPDIR`. The rate is in cells.
+//! `TMPDIR`. The rate is in cells. First, what memory writing takes beside the snapshot itself, which does not grow with it.
 
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
 use comove_sim::octree::PERIODIC;
@@ -8,12 +8,36 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 
 fn main() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    for groups in [8, 16] {
+        let snapshot = snapshot_of(groups);
+        // from here on the peak counts
+        let resident = std::fs::write("/proc/self/clear_refs", "5").ok().and_then(|()| memory("VmRSS:"));
+        snapshot.write(&folder.path().join("x.h5")).expect("a writable folder");
+        let peak = memory("VmHWM:").zip(resident).map(|(peak, before)| (peak - before) / 1024);
+        let peak = peak.map_or("not known here".into(), |mib| format!("{mib} MiB"));
+        println!("{} cells in {} MiB: written with {peak} more", cells(&snapshot), snapshot.bytes() >> 20);
+    }
     divan::main();
 }
 
-/// Gas at rest whose density and pressure vary from cell to cell, with a potential.
+/// A number of kB that the system says of this process.
+fn memory(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+fn cells(snapshot: &Snapshot) -> usize {
+    snapshot.state.tree.group_count() * GROUP_CELLS
+}
+
 fn snapshot() -> Snapshot {
-    let mut state = HostState::zeros(Octree::new([16; 3], PERIODIC));
+    snapshot_of(16)
+}
+
+/// Gas at rest whose density and pressure vary from cell to cell, with a potential, in so many groups a side.
+fn snapshot_of(groups: u32) -> Snapshot {
+    let mut state = HostState::zeros(Octree::new([groups; 3], PERIODIC));
     for (n, group) in state.fluid.chunks_exact_mut(GROUP_VALUES).enumerate() {
         for cell in 0..GROUP_CELLS {
             let density = 1.0 + f64::from(((n * GROUP_CELLS + cell) % 1009) as u32) / 1024.0;
@@ -30,7 +54,7 @@ fn snapshot() -> Snapshot {
 fn write(bencher: Bencher) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let snapshot = snapshot();
-    let cells = ItemsCount::new(snapshot.state.tree.group_count() * GROUP_CELLS);
+    let cells = ItemsCount::new(cells(&snapshot));
     bencher.counter(cells).bench_local(|| snapshot.write(&folder.path().join("x.h5")).expect("a writable folder"));
 }
 
@@ -39,7 +63,7 @@ fn read(bencher: Bencher) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let path = folder.path().join("x.h5");
     let snapshot = snapshot();
-    let cells = ItemsCount::new(snapshot.state.tree.group_count() * GROUP_CELLS);
+    let cells = ItemsCount::new(cells(&snapshot));
     snapshot.write(&path).expect("a writable folder");
     bencher.counter(cells).bench_local(|| Snapshot::read(&path).expect("the file just written"));
 }

@@ -121,6 +121,11 @@ impl SimError {
         )
     }
 
+    /// Whether a file is what it is about: one that cannot be read or written, or is not what it should be.
+    pub fn is_of_a_file(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Hdf5 { .. } | Self::Damaged { .. } | Self::NotASnapshot { .. })
+    }
+
     /// [`SimError::Parameter`] unless `good`.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Octree and fields on the host: what an initial condition ends as and what a snapshot holds.
 
-use crate::octree::{Key, Octree};
+use crate::octree::Octree;
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use ndarray::{ArrayView3, ArrayView4};
 
@@ -26,14 +26,11 @@ impl HostState {
     /// Drops the groups of levels above `finest`; the patches they refined hold their means. Returns how many went.
     pub fn drop_finer(&mut self, finest: u8) -> usize {
         let groups = self.tree.group_count();
-        let (root, periodic) = (self.tree.root_groups(), self.tree.periodic());
-        let kept: Vec<Key> = self.tree.keys().filter(|key| key.level <= finest).collect();
+        self.tree = self.tree.without_finer(finest);
         // key order goes level by level
-        self.fluid.truncate(kept.len() * GROUP_VALUES);
-        self.potential.truncate(kept.len() * GROUP_CELLS);
-        let dropped = groups - kept.len();
-        self.tree = Octree::with_groups(root, periodic, kept.into_iter().filter(|key| key.level > 0));
-        dropped
+        self.fluid.truncate(self.tree.group_count() * GROUP_VALUES);
+        self.potential.truncate(self.tree.group_count() * GROUP_CELLS);
+        groups - self.tree.group_count()
     }
 
     /// One fluid field of one group (index in key order), `[k, j, i]`.

@@ -63,6 +63,6 @@ pub use host_state::HostState;
 pub use octree::{Key, Octree};
 pub use parameters::{Coordinates, Precision, RunParameters};
 pub use simulation::Simulation;
-pub use snapshot::{Role, Snapshot, SnapshotHeader};
+pub use snapshot::{Role, Snapshot, SnapshotHeader, StartFrom, StoredSnapshot};
 pub use steering::Steering;
 pub use units::Units;

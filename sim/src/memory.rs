@@ -16,6 +16,7 @@ use crate::gravity::Gravity;
 use crate::level_history::LevelHistory;
 use crate::octree::flux_planes::FluxTables;
 use crate::octree::{Octree, neighbours};
+use crate::parallel::blocks;
 use crate::parallel::root::SharedRoot;
 use crate::parallel::share::Share;
 use crate::parallel::tables::level_tables;
@@ -39,6 +40,9 @@ pub(crate) struct Layout {
     /// What a rank knows of the others.
     pub(crate) share: Share,
 }
+
+/// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
+const BLOCKS: usize = 3;
 
 impl Layout {
     /// Derives the tables.
@@ -269,12 +273,14 @@ pub(crate) fn root_bytes(
 }
 
 /// Bytes that a snapshot of so many groups takes on the host while it is made and written: fields and potential in double
-/// precision, and beside them what comes from a GPU, or a field of the file.
+/// precision, and beside them what comes from a GPU, and blocks of a field of the file.
 ///
 /// * `value`: bytes of a value on the device.
 pub fn snapshot_bytes(device: &Device, groups: usize, value: usize) -> usize {
     let values = GROUP_VALUES + GROUP_CELLS;
-    groups * (values * size_of::<f64>() + if on_host(device) { 2 * GROUP_CELLS } else { values } * value)
+    let from_device = if on_host(device) { 0 } else { values * value };
+    let blocks = BLOCKS * groups.min(blocks::GROUPS) * GROUP_CELLS * value;
+    groups.saturating_mul(values * size_of::<f64>() + from_device).saturating_add(blocks)
 }
 
 /// Whether the device's memory is the host's.

@@ -8,13 +8,13 @@ use crate::individual_step::individual_step;
 use crate::octree::Key;
 use crate::octree::tree::{leaf_cells, volume_fractions};
 use crate::parallel::agree::agree;
-use crate::parallel::scatter::{gather, scatter};
+use crate::parallel::scatter::scatter;
 use crate::parallel::{Communicator, Ranks};
 use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
 use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
-use crate::snapshot::{Role, Snapshot, SnapshotHeader};
+use crate::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
 use crate::state::State;
 use crate::steering::Steering;
 use crate::step::{Physics, step};
@@ -78,16 +78,19 @@ impl<T: Real> Run<T> {
     pub(crate) fn start(
         device: Device,
         ranks: Ranks,
-        snapshot: &Snapshot,
+        from: StartFrom<'_>,
         physics: Physics<T>,
     ) -> Result<Self, SimError> {
-        let header = snapshot.header.clone();
-        let (width, parameters) = (snapshot.cell_width(0), &physics.parameters);
-        let mut state = match ranks.communicator.size() {
-            1 => State::from_host(device, &snapshot.state, width, parameters)?,
+        let header = from.header().clone();
+        let (width, parameters) = (header.cell_width(from.tree(), 0), &physics.parameters);
+        let mut state = match (ranks.communicator.size(), &from) {
+            (1, StartFrom::Memory(snapshot)) => State::from_host(device, &snapshot.state, width, parameters)?,
+            (1, StartFrom::File(stored, report)) => {
+                State::from_host(device, &stored.read(report)?.state, width, parameters)?
+            }
             _ => {
                 let faces = parameters.boundary.for_kernels(parameters.gamma);
-                let (own, layout) = scatter(&ranks.communicator, &snapshot.state, ranks.scattered, faces);
+                let (own, layout) = scatter(&ranks.communicator, &from, ranks.scattered, faces)?;
                 State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?
             }
         };
@@ -499,7 +502,7 @@ impl<T: Real> Run<T> {
         self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
         self.restart.raised = self.state.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
-        Ok(Snapshot { header, state: gather(&self.state.communicator, self.state.to_host()) })
+        Ok(Snapshot { header, state: self.state.to_host() })
     }
 
     /// See [`crate::Simulation::summary`].

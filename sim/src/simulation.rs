@@ -1,16 +1,17 @@
 //! A run from outside: start, step, side branches, checkpoints.
 
 use crate::error::SimError;
-use crate::octree::Key;
+use crate::octree::{Key, Octree};
 use crate::parallel::Ranks;
 use crate::parallel::crew::{Order, tell};
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SnapshotHeader, StartFrom, Unverified};
 use crate::steering::Steering;
 use crate::step::Physics;
 use comove_kernels::{Device, Real};
+use std::path::Path;
 
 /// What a program exits with that panics.
 const PANICKED: i32 = 101;
@@ -49,28 +50,29 @@ impl Simulation {
     }
 
     /// The same by ranks that share the octree, each with a device of its own. From then on all of them call the same
-    /// methods in the same order: everything is collective. Snapshots come to be on the first of them.
+    /// methods in the same order: everything is collective. Of a snapshot each of them has its own groups.
     ///
-    /// * `snapshot`: its header is the same on all ranks; its state counts on the first one, on others its box alone
+    /// * `from`: a snapshot in memory or in a file; the header is the same on all ranks, what else there is counts on the
+    ///   first one, on others the box alone
     ///
     /// # Errors
-    /// As [`Simulation::start`], on all ranks.
-    pub fn start_on(
+    /// As [`Simulation::start`], and of a file as [`Snapshot::read`]; on all ranks.
+    pub fn start_on<'a>(
         device: Device,
         ranks: Ranks,
-        snapshot: &Snapshot,
+        from: impl Into<StartFrom<'a>>,
         parameters: RunParameters,
     ) -> Result<Self, SimError> {
-        let leads = ranks.leads;
-        check(snapshot, &parameters)?;
+        let (leads, from) = (ranks.leads, from.into());
+        check(from.header(), from.tree(), &parameters)?;
         if leads {
-            let (header, tree) = (Box::new(snapshot.header.clone()), &snapshot.state.tree);
+            let (header, tree) = (Box::new(from.header().clone()), from.tree());
             let (root, periodic, parameters) = (tree.root_groups(), tree.periodic(), Box::new(parameters.clone()));
             tell(&ranks.communicator, &Order::Start { header, root, periodic, parameters });
         }
         let inner = match parameters.precision {
-            Precision::Single => Inner::Single(Box::new(Run::start(device, ranks, snapshot, physics(parameters))?)),
-            Precision::Double => Inner::Double(Box::new(Run::start(device, ranks, snapshot, physics(parameters))?)),
+            Precision::Single => Inner::Single(Box::new(Run::start(device, ranks, from, physics(parameters))?)),
+            Precision::Double => Inner::Double(Box::new(Run::start(device, ranks, from, physics(parameters))?)),
         };
         Ok(Self { inner, leads })
     }
@@ -126,7 +128,7 @@ impl Simulation {
     }
 
     /// The state at exactly `target`, between now and [`Simulation::next_stop`], as a side branch: the trajectory goes on
-    /// as if nobody had asked.
+    /// as if nobody had asked. A rank among others gets its own groups.
     ///
     /// # Errors
     /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` lies outside the next step.
@@ -135,13 +137,24 @@ impl Simulation {
         each!(&mut self.inner, run => run.output_at(target))
     }
 
-    /// The state now, from which a run continues bit for bit.
+    /// The state now, from which a run continues bit for bit. A rank among others gets its own groups.
     ///
     /// # Errors
     /// [`SimError::Kernel`] where the device has no room.
     pub fn checkpoint(&mut self) -> Result<Snapshot, SimError> {
         self.tell(Order::Checkpoint);
         each!(&mut self.inner, run => run.checkpoint())
+    }
+
+    /// Writes a snapshot that the ranks of this run have, each its own groups, as [`Snapshot::write_by`] does.
+    ///
+    /// * `snapshot`: what [`Simulation::output_at`] or [`Simulation::checkpoint`] gave last
+    ///
+    /// # Errors
+    /// As [`Snapshot::write_by`].
+    pub fn write(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Unverified>, SimError> {
+        self.tell(Order::Write);
+        snapshot.write_by(each!(&self.inner, run => run.communicator()), path)
     }
 
     /// Groups of each level.
@@ -185,10 +198,9 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
 }
 
 /// Refuses numbers that no run can use or that contradict the snapshot.
-fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
+fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<(), SimError> {
     p.check()?;
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
-    let header = &snapshot.header;
     let comoving = p.coordinates == Coordinates::Comoving;
     if comoving != header.cosmology.is_some() || p.coordinates != header.coordinates {
         return refuse(
@@ -203,18 +215,18 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
     if (p.gamma - header.gamma).abs() > 1e-12 {
         return refuse("gamma", p.gamma.to_string(), format!("the initial state was made with {}", header.gamma));
     }
-    let periodic = snapshot.state.tree.periodic();
+    let periodic = tree.periodic();
     if p.boundary.periodic() != periodic {
         let axes: Vec<&str> = ["x", "y", "z"].into_iter().zip(periodic).filter(|a| a.1).map(|a| a.0).collect();
         let along = if axes.is_empty() { "no axis".into() } else { axes.join(", ") };
         let reason = format!("the initial state is periodic along {along}: its patches were laid out for that");
         return refuse("boundary", p.boundary.to_string(), reason);
     }
-    let root_cells = snapshot.state.tree.cells(0).into_iter().map(|n| n as u64).product();
+    let root_cells = tree.cells(0).into_iter().map(|n| n as u64).product();
     if let Some(most) = p.max_cells.filter(|&most| most < root_cells) {
         return refuse("max_cells", most.to_string(), format!("the root level alone has {root_cells}"));
     }
-    let finest = snapshot.state.tree.cells(0).into_iter().max().unwrap_or(0) as u64;
+    let finest = tree.cells(0).into_iter().max().unwrap_or(0) as u64;
     if finest << p.max_level > 1 << 24 {
         return refuse(
             "max_level",
@@ -222,11 +234,11 @@ fn check(snapshot: &Snapshot, p: &RunParameters) -> Result<(), SimError> {
             format!("{finest} root cells refined so often exceed 2^24 cells a side"),
         );
     }
-    if snapshot.state.tree.level_count() > usize::from(p.max_level) + 1 {
+    if tree.level_count() > usize::from(p.max_level) + 1 {
         return refuse(
             "max_level",
             p.max_level.to_string(),
-            format!("the initial state has groups on level {}", snapshot.state.tree.level_count() - 1),
+            format!("the initial state has groups on level {}", tree.level_count() - 1),
         );
     }
     Ok(())

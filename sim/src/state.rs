@@ -11,7 +11,6 @@ use crate::parallel::agree::agree;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::exchange::Post;
 use crate::parallel::links::need;
-use crate::parallel::scatter::FIRST;
 use crate::parallel::share::Share;
 use crate::parameters::RunParameters;
 use crate::records::Raised;
@@ -455,18 +454,13 @@ impl<T: Real> State<T> {
     pub(crate) fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
         let now = self.footprint();
         let groups: Vec<usize> = self.tables.iter().map(LevelTables::len).collect();
-        let snapshot = memory::snapshot_bytes(&self.device, self.snapshot_groups(layout), T::BYTES);
+        let snapshot = memory::snapshot_bytes(&self.device, layout.tree.group_count(), T::BYTES);
         let check = |capacity: usize| {
             let peak = self.wanted(layout, capacity).peak_from(&now) + self.working_bytes(layout);
             check_room(&self.device, [now.total(), peak, snapshot], &groups, layout)
         };
         let [roomy, tight] = self.capacities(layout);
         check(roomy).map(|()| roomy).or_else(|_| check(tight).map(|()| tight))
-    }
-
-    /// Groups of a snapshot on this rank: all of them on the first one, which writes it.
-    fn snapshot_groups(&self, layout: &Layout) -> usize {
-        if self.communicator.rank() == FIRST { layout.share.groups.iter().sum() } else { layout.tree.group_count() }
     }
 
     /// Bytes that operations take for themselves.

@@ -3,10 +3,15 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters};
-use comove_sim::parallel::{Communicator, Ranks};
+use comove_sim::parallel::{Communicator, Crew, Ranks};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
-use comove_sim::{Criterion, Precision, RunParameters, Simulation, Snapshot};
+use comove_sim::snapshot::file_digest;
+use comove_sim::{
+    Criterion, HostState, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, StartFrom, StoredSnapshot,
+};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// So many ranks, which own what a curve says or, by a number, what chance says.
 #[derive(Clone, Copy, Debug)]
@@ -30,33 +35,81 @@ struct Outcome {
     records: Vec<StepRecord>,
     output: Snapshot,
     end: Snapshot,
+    /// Where the files of both are.
+    folder: TempDir,
+}
+
+impl Outcome {
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// What a run starts from.
+#[derive(Clone, Copy)]
+enum From<'a> {
+    Memory(&'a Snapshot),
+    File(&'a Path),
+}
+
+/// Starts a run on one of its ranks.
+fn start(from: From<'_>, ranks: Ranks, parameters: &RunParameters) -> Result<Simulation, SimError> {
+    let device = common::device_of(ranks.communicator.rank(), 1);
+    match from {
+        From::Memory(snapshot) => Simulation::start_on(device, ranks, snapshot, parameters.clone()),
+        From::File(path) => {
+            let stored = StoredSnapshot::open(path)?;
+            if ranks.communicator.rank() == 0 {
+                return Simulation::start_on(device, ranks, StartFrom::File(&stored, &|_| ()), parameters.clone());
+            }
+            let tree = Octree::share(stored.tree().root_groups(), stored.tree().periodic(), Vec::new());
+            let header_alone = Snapshot { header: stored.header, state: HostState::zeros(tree) };
+            Simulation::start_on(device, ranks, &header_alone, parameters.clone())
+        }
+    }
+}
+
+/// Writes what the ranks of a run have made; on the first of them a file comes to be.
+fn write(simulation: &Simulation, snapshot: &Snapshot, path: &Path) {
+    if let Some(file) = simulation.write(snapshot, path).expect("a file") {
+        file.complete().expect("a file that reads back");
+    }
+}
+
+/// What so many ranks come to, in their order.
+fn on_ranks<R: Send>(ranks: usize, rank: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
+    let rank = &rank;
+    std::thread::scope(|scope| {
+        let start = |communicator| scope.spawn(move || rank(communicator));
+        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank")).collect()
+    })
 }
 
 /// Runs to step `steps`, with an output in the next.
-fn run(from: &Snapshot, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
+fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let [output_file, end_file] = ["output.h5", "end.h5"].map(|name| folder.path().join(name));
     let rank = |communicator: Communicator| {
-        let first = communicator.rank() == 0;
         let ranks = match team.scattered {
             Some(seed) => Ranks::of(communicator).scattered(seed),
             None => Ranks::of(communicator),
         };
-        let device = common::device_of(ranks.communicator.rank(), 1);
-        let mut simulation = Simulation::start_on(device, ranks, from, parameters.clone()).expect("start");
+        let mut simulation = start(from, ranks, parameters).expect("start");
         let mut records = Vec::new();
         while simulation.step_number() < steps {
             records.push(simulation.step().expect("step"));
         }
         let target = 0.7 * simulation.now() + 0.3 * simulation.next_stop();
         let output = simulation.output_at(target).expect("output");
+        write(&simulation, &output, &output_file);
         let end = simulation.checkpoint().expect("checkpoint");
-        first.then_some(Outcome { records, output, end })
+        write(&simulation, &end, &end_file);
+        records
     };
-    std::thread::scope(|scope| {
-        let start = |communicator| scope.spawn(move || rank(communicator));
-        let threads: Vec<_> = Communicator::threads(team.ranks).into_iter().map(start).collect();
-        let outcomes: Vec<Option<Outcome>> = threads.into_iter().map(|thread| thread.join().expect("a rank")).collect();
-        outcomes.into_iter().flatten().next().expect("the first rank")
-    })
+    let records = on_ranks(team.ranks, rank).swap_remove(0);
+    let [output, end] = [output_file, end_file].map(|path| Snapshot::read(&path).expect("what was written"));
+    Outcome { records, output, end, folder }
 }
 
 /// What a record says of the run, and not of the machine.
@@ -80,6 +133,10 @@ fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     }
     assert_same_state(&one.output, &other.output, what);
     assert_same_state(&one.end, &other.end, what);
+    for name in ["output.h5", "end.h5"] {
+        let [one, other] = [one, other].map(|outcome| file_digest(&outcome.file(name)).expect("a file"));
+        assert_eq!(one, other, "{name} of {what}");
+    }
 }
 
 /// Steps in which groups changed hands.
@@ -100,7 +157,8 @@ fn refined(time_steps: TimeSteps, precision: Precision) -> RunParameters {
 
 fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[Team]) {
     let initial = cosmological(2);
-    let alone = run(&initial, ALONE, parameters, steps);
+    let initial = From::Memory(&initial);
+    let alone = run(initial, ALONE, parameters, steps);
     assert_eq!(
         alone.end.state.tree.level_count(),
         4,
@@ -108,15 +166,21 @@ fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[T
         alone.end.state.tree.groups()
     );
     for &team in teams {
-        let shared = run(&initial, team, parameters, steps);
+        let shared = run(initial, team, parameters, steps);
         assert_same(&alone, &shared, &format!("{team:?}"));
         let rebalances = rebalances(&shared);
         assert!(rebalances >= 3, "the test needs three rebalances, and there were {rebalances} with {team:?}");
     }
     // continued by others than have begun
-    let begun = run(&initial, teams[0], parameters, steps / 2);
-    for team in [ALONE, curve(3)] {
-        let rest = run(&begun.end, team, parameters, steps);
+    let begun = run(initial, teams[0], parameters, steps / 2);
+    let file = begun.file("end.h5");
+    for (team, from) in [
+        (ALONE, From::Memory(&begun.end)),
+        (ALONE, From::File(&file)),
+        (curve(3), From::Memory(&begun.end)),
+        (chance(3, 9), From::File(&file)),
+    ] {
+        let rest = run(from, team, parameters, steps);
         assert_same(&alone, &rest, &format!("a restart with {team:?}"));
     }
 }
@@ -147,12 +211,13 @@ fn of_shocks_in_a_closed_box() {
         max_cells: Some(110 * 4096),
         ..common::plain_parameters(Precision::Single, 2, vec![1.1, 1.4])
     };
-    let alone = run(&snapshot, ALONE, &parameters, 6);
+    let snapshot = From::Memory(&snapshot);
+    let alone = run(snapshot, ALONE, &parameters, 6);
     let redone: u64 = alone.records.iter().map(|record| record.ladder.redone_cells).sum();
     assert!(redone > 100, "the test needs redos: {redone}");
     assert!(alone.records.iter().any(|record| record.raised.is_some()), "the test needs its limit of cells");
     for team in [curve(2), chance(3, 5)] {
-        assert_same(&alone, &run(&snapshot, team, &parameters, 6), &format!("{team:?}"));
+        assert_same(&alone, &run(snapshot, team, &parameters, 6), &format!("{team:?}"));
     }
 }
 
@@ -161,9 +226,10 @@ fn of_more_ranks_than_groups() {
     let parameters = RunParameters { max_level: 0, refine: Vec::new(), ..cosmological_parameters(Precision::Single) };
     for groups in [1, 2] {
         let initial = cosmological(groups);
-        let alone = run(&initial, ALONE, &parameters, 2);
+        let initial = From::Memory(&initial);
+        let alone = run(initial, ALONE, &parameters, 2);
         for team in [curve(2), chance(3, 1), curve(9)] {
-            assert_same(&alone, &run(&initial, team, &parameters, 2), &format!("{groups} groups a side, {team:?}"));
+            assert_same(&alone, &run(initial, team, &parameters, 2), &format!("{groups} groups a side, {team:?}"));
         }
     }
 }
@@ -172,10 +238,80 @@ fn of_more_ranks_than_groups() {
 #[test]
 fn ranks_share_evenly() {
     let parameters = refined(TimeSteps::Uniform, Precision::Single);
-    let shared = run(&cosmological(2), curve(2), &parameters, 4);
+    let shared = run(From::Memory(&cosmological(2)), curve(2), &parameters, 4);
     for record in &shared.records {
         let RanksRecord { imbalance, traffic, count, .. } = record.ranks.as_ref().expect("two ranks");
         assert!(*count == 2 && traffic.len() == 2 && traffic.iter().all(|of_rank| of_rank.bytes > 0));
         assert!(*imbalance < 0.06, "step {}: {imbalance}", record.step);
     }
+}
+
+/// A byte of a dataset is another than was written, at the end of what is read of it.
+fn damage(path: &Path, dataset: &str) {
+    let offset = {
+        let file = hdf5::File::open(path).expect("a snapshot");
+        let dataset = file.dataset(dataset).expect("a field");
+        let chunk = dataset.chunk_info(dataset.num_chunks().expect("chunks") - 1).expect("a chunk");
+        chunk.addr as usize + 1000
+    };
+    let mut bytes = std::fs::read(path).expect("a snapshot");
+    bytes[offset] ^= 1;
+    std::fs::write(path, bytes).expect("a snapshot");
+}
+
+/// A run begins from what is verified, on all ranks or on none; fields that it does not start from are verified too.
+#[test]
+fn a_damaged_file_is_refused_by_all() {
+    let parameters = refined(TimeSteps::Uniform, Precision::Single);
+    let begun = run(From::Memory(&cosmological(2)), curve(2), &parameters, 2);
+    let good = std::fs::read(begun.file("end.h5")).expect("a checkpoint");
+    for dataset in ["GridData/MomZ", "GridData/Pote", "GridData/Pres"] {
+        let path = begun.file("end.h5");
+        std::fs::write(&path, &good).expect("a checkpoint");
+        damage(&path, dataset);
+        let ends = on_ranks(3, |communicator| {
+            let ended = start(From::File(&path), Ranks::of(communicator), &parameters);
+            ended.err().expect("a start from a damaged file")
+        });
+        assert!(matches!(&ends[0], SimError::Damaged { dataset: named, .. } if named == dataset), "{}", ends[0]);
+        for end in &ends[1..] {
+            assert!(matches!(end, SimError::OnRank { rank: 0, .. }) && end.to_string().contains(dataset), "{end}");
+        }
+    }
+}
+
+/// What the first rank asks of the others, they do with it: also after a start, or a file, that came to nothing.
+#[test]
+fn those_who_follow_write_and_start_with_the_first() {
+    let parameters = refined(TimeSteps::Uniform, Precision::Single);
+    let initial = From::Memory(&cosmological(2));
+    let [begun, alone] = [2, 4].map(|steps| run(initial, ALONE, &parameters, steps));
+    let [good, damaged] = [begun.file("end.h5"), begun.file("damaged.h5")];
+    std::fs::copy(&good, &damaged).expect("a copy");
+    damage(&damaged, "GridData/Dens");
+    on_ranks(3, |communicator| {
+        let rank = communicator.rank();
+        let (crew, device) = (Crew::of(communicator), common::device_of(rank, 1));
+        if rank > 0 {
+            return crew.follow(|| Ok(device.clone()));
+        }
+        crew.prepare(Ok(device.clone())).expect("devices alike");
+        let start = |path: &Path| {
+            let stored = StoredSnapshot::open(path)?;
+            Simulation::start_on(device.clone(), crew.ranks(), StartFrom::File(&stored, &|_| ()), parameters.clone())
+        };
+        assert!(matches!(start(&damaged).err(), Some(SimError::Damaged { .. })));
+        let mut simulation = start(&good).expect("a start");
+        (0..2).for_each(|_| _ = simulation.step().expect("a step"));
+        let end = simulation.checkpoint().expect("a checkpoint");
+        let nowhere = simulation.write(&end, &begun.file("missing/end.h5"));
+        assert!(matches!(nowhere, Err(SimError::Io { .. })));
+        let end = simulation.checkpoint().expect("a checkpoint");
+        write(&simulation, &end, &begun.file("shared.h5"));
+        drop(simulation);
+        crew.dismiss();
+    });
+    let [one, other] =
+        [alone.file("end.h5"), begun.file("shared.h5")].map(|path| Snapshot::read(&path).expect("a snapshot"));
+    assert_same_state(&one, &other, "a crew");
 }

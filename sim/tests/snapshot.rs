@@ -2,6 +2,7 @@
 
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, OCTANTS, cell};
 use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::parallel::Communicator;
 use comove_sim::snapshot::file_digest;
 use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::fs;
@@ -461,6 +462,22 @@ fn full_disk_is_named() {
             assert_eq!(file_digest(&path).unwrap(), digest);
             assert_eq!(names_in(path.parent().unwrap()), ["snapshot.h5"]);
         }
+        // the last of three ranks has all groups, the first one the disk
+        let ends: Vec<String> = std::thread::scope(|scope| {
+            let rank = |communicator: Communicator| {
+                let mut own = good.clone();
+                if communicator.rank() < 2 {
+                    let tree = Octree::share(good.state.tree.root_groups(), PERIODIC, Vec::new());
+                    own.state = HostState::zeros(tree);
+                }
+                let path = &path;
+                scope.spawn(move || own.write_by(&communicator, path).unwrap_err().to_string())
+            };
+            let threads: Vec<_> = Communicator::threads(3).into_iter().map(rank).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(ends.iter().all(|end| end.contains("File too large")), "{ends:?}");
+        assert_eq!(names_in(path.parent().unwrap()), ["snapshot.h5"]);
         return;
     }
     let folder = tempfile::tempdir().unwrap();

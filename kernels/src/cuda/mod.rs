@@ -179,11 +179,6 @@ impl CudaDevice {
         &self.shared.name
     }
 
-    /// Its number among the GPUs that this process sees.
-    pub(crate) fn ordinal(&self) -> u32 {
-        self.shared.ordinal
-    }
-
     /// Its address on the machine's bus, the same for all processes.
     pub(crate) fn bus(&self) -> String {
         let mut address = [0u8; 32];

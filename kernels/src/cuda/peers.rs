@@ -2,7 +2,6 @@
 
 use super::{CudaDevice, unwrap};
 use crate::error::KernelError;
-use cust::context::{Context, ContextHandle};
 use cust::sys;
 
 /// Memory that can be shared: not of the pool that arrays come from. Its bits are zero at first.
@@ -69,22 +68,12 @@ pub(crate) struct Opened {
     start: sys::CUdeviceptr,
     /// The device whose calls opened it, if it is another process's.
     mapped_on: Option<CudaDevice>,
-    /// Keeps the other GPU's memory, if it is this process's.
-    _context: Option<Context>,
 }
 
 impl Opened {
-    /// Of the GPU with this number in this process; none if it cannot be reached.
-    pub(crate) fn in_process(device: &CudaDevice, ordinal: u32, start: u64) -> Option<Self> {
-        if ordinal == device.ordinal() {
-            return Some(Self { start, mapped_on: None, _context: None });
-        }
-        let context = Context::new(cust::device::Device::get_device(ordinal).ok()?).ok()?;
-        device.activate();
-        // SAFETY: a context that lives.
-        let result = unsafe { sys::cuCtxEnablePeerAccess(context.get_inner(), 0) };
-        let enabled = result as u32 == 0 || result == sys::cudaError_enum::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-        enabled.then_some(Self { start, mapped_on: None, _context: Some(context) })
+    /// Of the same GPU and process: nothing to open.
+    pub(crate) fn own(start: u64) -> Self {
+        Self { start, mapped_on: None }
     }
 
     /// Of another process, by the handle; none if it cannot be reached.
@@ -96,7 +85,7 @@ impl Opened {
         let mut start = 0;
         // SAFETY: the pointer is valid for the call; a handle that means nothing is refused.
         let result = unsafe { sys::cuIpcOpenMemHandle_v2(&mut start, handle, LAZY_ENABLE_PEER_ACCESS) };
-        (result as u32 == 0).then(|| Self { start, mapped_on: Some(device.clone()), _context: None })
+        (result as u32 == 0).then(|| Self { start, mapped_on: Some(device.clone()) })
     }
 
     pub(crate) fn start(&self) -> u64 {

@@ -67,6 +67,11 @@ impl Letters {
         });
     }
 
+    pub(super) fn lacks(&self, needs: &[Need]) -> bool {
+        let [sent, received] = words(needs);
+        sent > self.sent.len() || received > self.received.len()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         (self.sent.len() + self.received.len()) * WORD
     }

@@ -84,7 +84,7 @@ pub struct Mailbox {
     parts: Vec<Option<Part>>,
     routes: Vec<Route>,
     /// Ranks with GPUs that this one may reach.
-    near: Vec<bool>,
+    pub(super) near: Vec<bool>,
     room: Vec<Need>,
 }
 
@@ -241,9 +241,20 @@ impl Mailbox {
     }
 
     pub(super) fn meet(&mut self, cards: &[Option<Card>]) {
-        let own = self.card();
-        // two ranks of one GPU would wait for each other at the expense of each other
-        let near = |card: &Option<Card>| card.as_ref().is_some_and(|c| c.machine == own.machine && c.bus != own.bus);
+        let cards: Vec<Option<&Card>> = cards.iter().map(Option::as_ref).collect();
+        let own = cards[self.rank].expect("the own card");
+        // a kernel that waits keeps the GPU from other ranks that have it, whose messages it may be waiting for; and what
+        // one thread asks of the driver may keep others of its process from launching anything
+        let sharers = |card: &Card| {
+            let same = |other: &&&Card| other.machine == card.machine && other.bus == card.bus;
+            cards.iter().flatten().filter(same).count()
+        };
+        let near = |card: &Option<&Card>| {
+            card.is_some_and(|card| {
+                let apart = card.process != own.process && card.bus != own.bus;
+                card.machine == own.machine && apart && sharers(card) == 1 && sharers(own) == 1
+            })
+        };
         self.near = cards.iter().map(near).collect();
     }
 
@@ -278,7 +289,6 @@ impl Mailbox {
             machine: crate::cuda::peers::machine(),
             process: std::process::id(),
             bus: self.device.bus(),
-            ordinal: self.device.ordinal(),
             memory: self.memory.as_ref().map(|memory| (start, memory.handle())),
             parts: self.parts.iter().enumerate().filter_map(part).collect(),
         }
@@ -291,7 +301,8 @@ impl Mailbox {
             let part = card.parts.iter().find(|(of, ..)| *of == self.rank);
             let (Some((start, handle)), Some((_, offset, half))) = (&card.memory, part) else { continue };
             let opened = match card.process == std::process::id() {
-                true => Opened::in_process(&self.device, card.ordinal, *start),
+                // in tests alone
+                true => Some(Opened::own(*start)),
                 false => Opened::of_process(&self.device, handle),
             };
             match opened {

@@ -6,7 +6,7 @@
 //! | ranks | how a message gets from one to the other |
 //! |---|---|
 //! | on processors | packed to host memory, carried by the host, unpacked |
-//! | on GPUs that reach each other | the kernel that packs writes to the memory of the receiver and then sets a flag there, for which the kernel that unpacks waits: the hosts have no part in it |
+//! | on GPUs of one machine, each a process's own, that reach each other | the kernel that packs writes to the memory of the receiver and then sets a flag there, for which the kernel that unpacks waits: the hosts have no part in it |
 //! | on other GPUs | packed to page-locked host memory, carried by the hosts, unpacked from there |
 //!
 //! **Flags and halves.** A receiver has two places for the messages of a rank that reaches it, used in turn, so that one
@@ -68,8 +68,6 @@ pub struct Card {
     process: u32,
     /// Its address on the machine's bus.
     bus: String,
-    /// Its number in the process.
-    ordinal: u32,
     /// Where the memory starts in the process, and the handle that other processes open; none if there is none yet.
     memory: Option<(u64, Vec<u8>)>,
     /// For ranks that may write there: which, where its two halves start, and bytes of each.
@@ -238,7 +236,7 @@ impl Mail {
     /// Whether there is no room for such messages.
     pub fn lacks(&self, needs: &[Need]) -> bool {
         match self {
-            Self::Cpu(letters) => letters.bytes() < cpu::Letters::bytes_for(needs),
+            Self::Cpu(letters) => letters.lacks(needs),
             #[cfg(feature = "cuda")]
             Self::Cuda(mailbox) => mailbox.lacks(needs),
         }

@@ -13,7 +13,7 @@ use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::parallel::Crew;
-use comove_sim::{RunParameters, SimError, Simulation, Snapshot, complete_file};
+use comove_sim::{RunParameters, SimError, Simulation, StartFrom, complete_file};
 use rayon::prelude::*;
 use rhai::Dynamic;
 use serde::Serialize;
@@ -56,9 +56,18 @@ impl Work<'_> {
     /// Starts a run on the device, together with the other processes.
     ///
     /// # Errors
-    /// As [`Simulation::start`].
-    pub fn simulation(&self, snapshot: &Snapshot, parameters: &RunParameters) -> Result<Simulation, SimError> {
-        Simulation::start_on(self.device.clone(), self.crew.ranks(), snapshot, parameters.clone())
+    /// As [`Simulation::start_on`].
+    pub fn simulation<'s>(
+        &self,
+        from: impl Into<StartFrom<'s>>,
+        parameters: &RunParameters,
+    ) -> Result<Simulation, SimError> {
+        Simulation::start_on(self.device.clone(), self.crew.ranks(), from, parameters.clone())
+    }
+
+    /// Whether this process has all of a run that it computes, and not only its share.
+    pub fn is_alone(&self) -> bool {
+        self.crew.communicator().size() == 1
     }
 
     /// Appends an event to the ledger.

@@ -66,6 +66,13 @@ impl Octree {
         tree
     }
 
+    /// The tree without the levels above `finest`.
+    #[must_use]
+    pub fn without_finer(&self, finest: u8) -> Self {
+        let levels = self.levels.iter().take(usize::from(finest) + 1).cloned().collect();
+        Self { levels, ..*self }
+    }
+
     /// Groups along each axis of the root level.
     pub fn root_groups(&self) -> [u32; 3] {
         self.root

@@ -10,6 +10,7 @@ use crate::snapshot::{Snapshot, SnapshotHeader};
 use crate::steering::Steering;
 use comove_kernels::{Device, KernelError};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What the first rank tells the others to do with it.
@@ -29,6 +30,8 @@ pub(crate) enum Order {
     Output(u64),
     /// [`Simulation::checkpoint`].
     Checkpoint,
+    /// [`Simulation::write`] of the last output or checkpoint.
+    Write,
     /// [`Simulation::group_hashes`].
     GroupHashes,
     /// [`Simulation::state_hash`].
@@ -81,6 +84,7 @@ impl Crew {
     /// * `device`: makes this rank's device
     pub fn follow(&self, device: impl Fn() -> Result<Device, KernelError>) {
         let mut simulation = None;
+        let mut made = None;
         let mut ready = None;
         loop {
             let order = serde_json::from_slice(&self.0.next_order()).expect("an order of the same program");
@@ -99,9 +103,9 @@ impl Crew {
                     let ranks = Ranks { leads: false, ..self.ranks() };
                     simulation = Simulation::start_on(device, ranks, &snapshot, *parameters).ok();
                 }
-                Order::End => simulation = None,
+                Order::End => (simulation, made) = (None, None),
                 Order::Leave => break,
-                order => obey(simulation.as_mut().expect("a simulation that was started"), order),
+                order => obey(simulation.as_mut().expect("a simulation that was started"), order, &mut made),
             }
         }
     }
@@ -134,13 +138,21 @@ pub(crate) fn tell(communicator: &Communicator, order: &Order) {
     communicator.order(&serde_json::to_vec(order).expect("numbers and names"));
 }
 
-fn obey(simulation: &mut Simulation, order: Order) {
+/// Does what is asked of a simulation.
+///
+/// * `made`: the own groups of its last output or checkpoint, until it is written
+fn obey(simulation: &mut Simulation, order: Order, made: &mut Option<Snapshot>) {
     match order {
         Order::Next => _ = simulation.next_stop(),
         Order::Step => _ = simulation.step(),
         Order::Steer(steering) => _ = simulation.steer(steering),
-        Order::Output(bits) => _ = simulation.output_at(f64::from_bits(bits)),
-        Order::Checkpoint => _ = simulation.checkpoint(),
+        Order::Output(bits) => *made = simulation.output_at(f64::from_bits(bits)).ok(),
+        Order::Checkpoint => *made = simulation.checkpoint().ok(),
+        Order::Write => {
+            let snapshot = made.take().expect("a snapshot that was made");
+            // the path is the first rank's matter
+            _ = simulation.write(&snapshot, Path::new(""));
+        }
         Order::GroupHashes => _ = simulation.group_hashes(),
         Order::StateHash => _ = simulation.state_hash(),
         Order::Prepare | Order::Start { .. } | Order::End | Order::Leave => unreachable!("{order:?} is no request"),

@@ -11,7 +11,8 @@
 //! | [`tables`] | neighbour tables of own groups, by look-ups |
 //! | [`wanted`], `adopt` | the tree that flags ask for, and the way to it: balanced, groups moved |
 //! | [`root`] | the root's Poisson solve by all ranks |
-//! | [`scatter`] | a whole state dealt out, and put together again |
+//! | [`blocks`] | a whole tree's groups, block by block between the first rank and their owners: files |
+//! | [`scatter`] | what a run starts from dealt out |
 //! | [`agree`] | what goes wrong on one rank goes wrong on all |
 //!
 //! Every rank does the same operations on the same levels in the same order, each for the groups that it owns, and reads
@@ -20,6 +21,7 @@
 
 mod adopt;
 pub mod agree;
+pub mod blocks;
 #[cfg(test)]
 mod checks;
 pub mod communicator;

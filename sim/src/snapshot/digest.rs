@@ -43,21 +43,40 @@ impl<T: Stored, const N: usize> Stored for [T; N] {
     }
 }
 
+/// BLAKE3 of an array's bytes as the file stores them, made as the array comes.
+#[derive(Default)]
+pub(super) struct Digest {
+    hasher: blake3::Hasher,
+    bytes: Vec<u8>,
+}
+
+impl Digest {
+    /// With the values that come next.
+    pub(super) fn update<T: Stored>(&mut self, values: &[T]) {
+        let (block, piece) = (BLOCK / T::BYTES, PIECE / T::BYTES);
+        for values in values.chunks(block) {
+            self.bytes.resize(self.bytes.len().max(values.len() * T::BYTES), 0);
+            let bytes = &mut self.bytes[..values.len() * T::BYTES];
+            bytes.par_chunks_mut(piece * T::BYTES).zip(values.par_chunks(piece)).for_each(|(bytes, values)| {
+                for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
+                    value.put(bytes);
+                }
+            });
+            self.hasher.update_rayon(bytes);
+        }
+    }
+
+    /// In hexadecimal digits.
+    pub(super) fn hex(&self) -> String {
+        self.hasher.finalize().to_hex().to_string()
+    }
+}
+
 /// BLAKE3 (hex) of an array's bytes as the file stores them.
 pub(super) fn digest<T: Stored>(values: &[T]) -> String {
-    let (block, piece) = (BLOCK / T::BYTES, PIECE / T::BYTES);
-    let mut bytes = vec![0; values.len().min(block) * T::BYTES];
-    let mut hasher = blake3::Hasher::new();
-    for values in values.chunks(block) {
-        let bytes = &mut bytes[..values.len() * T::BYTES];
-        bytes.par_chunks_mut(piece * T::BYTES).zip(values.par_chunks(piece)).for_each(|(bytes, values)| {
-            for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
-                value.put(bytes);
-            }
-        });
-        hasher.update_rayon(bytes);
-    }
-    hasher.finalize().to_hex().to_string()
+    let mut digest = Digest::default();
+    digest.update(values);
+    digest.hex()
 }
 
 /// BLAKE3 (hex) of a whole file, as the ledger keeps it to check a snapshot before HDF5 opens it.
@@ -103,6 +122,9 @@ mod tests {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let expected = blake3::hash(&bytes).to_hex().to_string();
         assert_eq!(digest(&values), expected);
+        let mut parts = Digest::default();
+        values.chunks(BLOCK / 9).for_each(|part| parts.update(part));
+        assert_eq!(parts.hex(), expected);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("values");
         std::fs::write(&path, &bytes).unwrap();

@@ -101,49 +101,72 @@ fn patch_corner(key: Key, row: usize) -> [i32; 3] {
     std::array::from_fn(|axis| (key.coordinate[axis] as i32 * GROUP as i32 + origin[axis] as i32) * scale)
 }
 
-/// `/Tree/Corner`, `[patches, 3]`: lower corners (x, y, z) in cells of the finest countable level.
-pub(super) fn corners(tree: &Octree) -> Vec<i32> {
-    tree.keys().flat_map(|key| (0..OCTANTS).flat_map(move |row| patch_corner(key, row))).collect()
+/// The part of `/Tree/Corner` of some groups, `[patches, 3]`: lower corners (x, y, z) in cells of the finest countable
+/// level.
+pub(super) fn corners(groups: impl Iterator<Item = Key>) -> Vec<i32> {
+    groups.flat_map(|key| (0..OCTANTS).flat_map(move |row| patch_corner(key, row))).collect()
 }
 
-/// `/Tree/Son`, `[patches]`: the first row of the group that refines each patch, −1 for leaves.
-pub(super) fn sons(tree: &Octree) -> Vec<i32> {
+/// The part of `/Tree/Son` of some groups of a tree, `[patches]`: the first row of the group that refines each patch, −1
+/// for leaves.
+pub(super) fn sons(tree: &Octree, groups: impl Iterator<Item = Key>) -> Vec<i32> {
     let son = |key: Key, row: usize| {
         let child = tree.index(key.child(OCTANT_OF_ROW[row]));
         child.map_or(-1, |group| (group * OCTANTS) as i32)
     };
-    tree.keys().flat_map(|key| (0..OCTANTS).map(move |row| (key, row))).map(|(key, row)| son(key, row)).collect()
+    groups.flat_map(|key| (0..OCTANTS).map(move |row| (key, row))).map(|(key, row)| son(key, row)).collect()
 }
 
-/// The octree of a file's corners, `[patches, 3]`; `shape` has been checked and fits the array.
-///
-/// # Errors
-/// What is wrong with the first row that is not where a tree has it.
-pub(super) fn tree(shape: &TreeShape, corners: &[i32]) -> Result<Octree, String> {
-    let (rows, _) = corners.as_chunks::<3>();
-    let mut rows = rows.chunks_exact(OCTANTS);
-    let mut levels: Vec<Vec<Key>> = Vec::with_capacity(shape.groups.len());
-    for (level, &groups) in shape.groups.iter().enumerate() {
-        let mut keys: Vec<Key> = Vec::with_capacity(groups);
-        for patches in rows.by_ref().take(groups) {
-            let key = key_at(shape, level, patches)?;
-            if keys.last().is_some_and(|last| *last >= key) {
+/// The octree of a file's corners, as they are read.
+pub(super) struct TreeReader<'a> {
+    /// Checked.
+    shape: &'a TreeShape,
+    /// What has been read: the last level may be incomplete.
+    levels: Vec<Vec<Key>>,
+}
+
+impl<'a> TreeReader<'a> {
+    pub(super) fn new(shape: &'a TreeShape) -> Self {
+        Self { shape, levels: vec![Vec::new()] }
+    }
+
+    /// Takes the corners of the groups that come next, `[patches, 3]`; all together are as many as the shape says.
+    ///
+    /// # Errors
+    /// What is wrong with the first row that is not where a tree has it.
+    pub(super) fn take(&mut self, corners: &[i32]) -> Result<(), String> {
+        let (rows, _) = corners.as_chunks::<3>();
+        for patches in rows.chunks_exact(OCTANTS) {
+            if self.levels[self.levels.len() - 1].len() == self.shape.groups[self.levels.len() - 1] {
+                self.levels.push(Vec::new());
+            }
+            let level = self.levels.len() - 1;
+            let key = key_at(self.shape, level, patches)?;
+            if self.levels[level].last().is_some_and(|last| *last >= key) {
                 return Err(format!("{key:?} is out of order"));
             }
             let parent = key.parent();
-            if parent.is_some_and(|parent| levels[level - 1].binary_search(&parent).is_err()) {
+            if parent.is_some_and(|parent| self.levels[level - 1].binary_search(&parent).is_err()) {
                 return Err(format!("{key:?} has no parent"));
             }
-            keys.push(key);
+            self.levels[level].push(key);
         }
-        levels.push(keys);
+        Ok(())
     }
-    // Distinct keys inside the box: level 0 is complete if it has enough of them.
-    let root: u64 = shape.root_groups.iter().map(|&n| u64::from(n)).product();
-    if levels[0].len() as u64 != root {
-        return Err(format!("level 0 has {} groups instead of {root}", levels[0].len()));
+
+    /// The octree of all of them.
+    ///
+    /// # Errors
+    /// That its root is incomplete.
+    pub(super) fn tree(self) -> Result<Octree, String> {
+        let Self { shape: TreeShape { root_groups, periodic, .. }, levels } = self;
+        // Distinct keys inside the box: level 0 is complete if it has enough of them.
+        let root: u64 = root_groups.iter().map(|&n| u64::from(n)).product();
+        if levels[0].len() as u64 != root {
+            return Err(format!("level 0 has {} groups instead of {root}", levels[0].len()));
+        }
+        Ok(Octree::share(*root_groups, *periodic, levels))
     }
-    Ok(Octree::with_groups(shape.root_groups, shape.periodic, levels.into_iter().skip(1).flatten()))
 }
 
 /// The group whose patches have these corners.
@@ -216,14 +239,23 @@ mod tests {
         let tree = three_levels();
         let shape = TreeShape::of(&tree);
         shape.check().unwrap();
-        assert_eq!(super::tree(&shape, &corners(&tree)).unwrap(), tree);
+        for groups in [1, 3, 5, 100] {
+            assert_eq!(read_back(&shape, &corners(tree.keys()), groups).unwrap(), tree);
+        }
+    }
+
+    /// The tree of corners that come so many groups at a time.
+    fn read_back(shape: &TreeShape, corners: &[i32], groups: usize) -> Result<Octree, String> {
+        let mut reader = TreeReader::new(shape);
+        corners.chunks(3 * OCTANTS * groups).try_for_each(|corners| reader.take(corners))?;
+        reader.tree()
     }
 
     /// A patch's son is the group whose first corner is the patch's own.
     #[test]
     fn sons_begin_where_their_parents_do() {
         let tree = three_levels();
-        let (corners, sons) = (corners(&tree), sons(&tree));
+        let (corners, sons) = (corners(tree.keys()), sons(&tree, tree.keys()));
         let corner = |row: usize| &corners[3 * row..3 * row + 3];
         let refined: Vec<usize> = (0..sons.len()).filter(|&row| sons[row] >= 0).collect();
         assert_eq!(refined.len(), 4);
@@ -234,12 +266,12 @@ mod tests {
     #[test]
     fn moved_corners_are_refused() {
         let tree = three_levels();
-        let (shape, corners) = (TreeShape::of(&tree), corners(&tree));
+        let (shape, corners) = (TreeShape::of(&tree), corners(tree.keys()));
         for i in 0..corners.len() {
             for value in [-1, 1, i32::MAX, i32::MIN, corners[i] + PATCH as i32 * cell_scale(0)] {
                 let mut moved = corners.clone();
                 moved[i] = if value == moved[i] { value + 1 } else { value };
-                assert!(super::tree(&shape, &moved).is_err(), "corner {i} = {value}");
+                assert!(read_back(&shape, &moved, 4).is_err(), "corner {i} = {value}");
             }
         }
     }

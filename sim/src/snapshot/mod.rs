@@ -7,17 +7,20 @@
 //! | `info` | the `/Info` compounds: sizes, times and units for yt |
 //! | `contents` | the datasets of a file by name, and the `/Comove` documents |
 //! | `digest` | BLAKE3 of arrays and of whole files |
-//! | `write` | temporary name, fsync, read back and verified, renamed |
-//! | `source`, `read` | datasets checked in type, shape and digest; the snapshot from them |
+//! | `write` | temporary name, block by block from the owners of groups, fsync, read back and verified, renamed |
+//! | `source`, `read` | datasets checked in type, shape and digest, block by block; the snapshot from them |
+//! | `deal` | what a run starts from, from memory or a file to the owners of groups |
 //!
 //! The format is described for readers in `docs/snapshot-format.md`.
 
 use crate::error::SimError;
 use crate::host_state::HostState;
 use crate::octree::Octree;
+use crate::parallel::{Communicator, blocks};
 use std::path::Path;
 
 mod contents;
+mod deal;
 mod digest;
 mod gamer;
 pub mod header;
@@ -26,9 +29,11 @@ mod read;
 mod source;
 mod write;
 
+pub use deal::StartFrom;
 pub use digest::{file_digest, file_digest_reporting};
 pub use header::{Role, SnapshotHeader};
-pub use write::{at_once, system_error};
+pub use read::StoredSnapshot;
+pub use write::{Unverified, at_once, system_error};
 
 /// The version of the HDF5 library that snapshots are read and written with.
 pub fn hdf5_version() -> String {
@@ -36,7 +41,7 @@ pub fn hdf5_version() -> String {
     format!("{major}.{minor}.{micro}")
 }
 
-/// A snapshot in memory.
+/// A snapshot in memory. Where ranks share a run, each has its own groups alone.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// What it says of itself.
@@ -69,7 +74,21 @@ impl Snapshot {
     /// # Panics
     /// If the arrays of the state do not have the tree's number of groups: the caller's bug.
     pub fn write(&self, path: &Path) -> Result<String, SimError> {
-        write::write(self, path)
+        let written = self.write_by(&Communicator::alone(), path)?;
+        written.expect("a rank without others is the first").complete()
+    }
+
+    /// The same of a snapshot whose groups are dealt out to ranks, up to a file under its temporary name, which the first
+    /// rank then [completes](Unverified::complete). Its bytes do not depend on the ranks. Collective: the header is the same
+    /// on all ranks, but for recipe and provenance, which count on the first one.
+    ///
+    /// # Errors
+    /// As [`Snapshot::write`], on all ranks.
+    ///
+    /// # Panics
+    /// As [`Snapshot::write`].
+    pub fn write_by(&self, communicator: &Communicator, path: &Path) -> Result<Option<Unverified>, SimError> {
+        write::write(self, communicator, path, blocks::GROUPS)
     }
 
     /// Reads a file and verifies every dataset's digest. The state has the bits that were written.
@@ -86,7 +105,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::read`].
     pub fn read_reporting(path: &Path, report: &dyn Fn(f64)) -> Result<Self, SimError> {
-        read::read(path, report)
+        StoredSnapshot::open(path)?.read(report)
     }
 
     /// Reads everything of a file and verifies every dataset's digest, as [`Snapshot::read`] does, and keeps nothing.

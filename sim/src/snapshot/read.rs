@@ -1,32 +1,126 @@
-//! Reading: every dataset verified, the octree rebuilt from the patches' corners.
+//! Reading: every dataset verified, block by block; the octree rebuilt from the patches' corners.
 
 use super::contents::{self, Document};
+use super::deal::deal;
 use super::digest::{Stored, digest};
-use super::gamer;
+use super::gamer::{self, TreeReader};
 use super::info::{InputPara, KeyInfo, Makefile};
-use super::source::Source;
+use super::source::{Rows, Source};
 use super::{Snapshot, SnapshotHeader};
 use crate::error::SimError;
 use crate::fields::Field;
 use crate::host_state::HostState;
-use crate::octree::Octree;
+use crate::octree::{Key, Octree};
+use crate::parallel::blocks::{Blocks, GROUPS};
+use crate::parallel::communicator::Communicator;
+use crate::parallel::owners::Owners;
 use crate::parameters::Precision;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
+use comove_kernels::Real;
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS, PATCH};
 use std::path::Path;
 
-/// Reads a snapshot; see [`Snapshot::read_reporting`].
-pub(super) fn read(path: &Path, report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
-    let source = Source::open(path, path)?;
-    let (document, header) = header(&source)?;
-    let tree = tree(&source, &document)?;
-    info(&source)?;
-    let potential = vec![0.0; if document.potential { tree.group_count() * GROUP_CELLS } else { 0 }];
-    let mut state = HostState { potential, ..HostState::zeros(tree) };
-    match header.precision {
-        Precision::Single => fields::<f32>(&source, &document, report, |field, rows| take(&mut state, field, rows))?,
-        Precision::Double => fields::<f64>(&source, &document, report, |field, rows| take(&mut state, field, rows))?,
+/// A snapshot in a file that is open: header and octree are read, the fields are still to be read and to be verified.
+pub struct StoredSnapshot {
+    /// What it says of itself.
+    pub header: SnapshotHeader,
+    tree: Octree,
+    source: Source,
+    document: Document,
+}
+
+impl StoredSnapshot {
+    /// Opens a file, and reads and verifies everything but its fields.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn open(path: &Path) -> Result<Self, SimError> {
+        Self::open_as(path, path)
     }
-    Ok(Snapshot { header, state })
+
+    /// Opens the file at `path`, which errors call `name`.
+    fn open_as(path: &Path, name: &Path) -> Result<Self, SimError> {
+        let source = Source::open(path, name)?;
+        let (document, header) = header(&source)?;
+        let tree = tree(&source, &document)?;
+        info(&source)?;
+        Ok(Self { header, tree, source, document })
+    }
+
+    /// The groups that are read of it.
+    pub fn tree(&self) -> &Octree {
+        &self.tree
+    }
+
+    /// Leaves out the groups of levels above `finest`; the patches they refined hold their means. Returns how many they
+    /// are.
+    pub fn drop_finer(&mut self, finest: u8) -> usize {
+        let groups = self.tree.group_count();
+        self.tree = self.tree.without_finer(finest);
+        groups - self.tree.group_count()
+    }
+
+    /// Reads the fields, while `report` is told the fraction that is read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn read(&self, report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
+        let potential = vec![0.0; if self.document.potential { self.tree.group_count() * GROUP_CELLS } else { 0 }];
+        let mut state = HostState { potential, ..HostState::zeros(self.tree.clone()) };
+        let alone = Communicator::alone();
+        let blocks = Blocks::of_whole(&alone, &self.tree, Some(&self.tree), &Owners::alone(), GROUPS);
+        let fields: Vec<&Field> = contents::stored_fields(self.document.potential).collect();
+        match self.precision() {
+            Precision::Single => deal(&alone, &blocks, &fields, self.giver::<f32>(&fields, report), &mut state)?,
+            Precision::Double => deal(&alone, &blocks, &fields, self.giver::<f64>(&fields, report), &mut state)?,
+        }
+        self.verify_others(&fields)?;
+        Ok(Snapshot { header: self.header.clone(), state })
+    }
+
+    /// Precision of the fields.
+    pub(super) fn precision(&self) -> Precision {
+        self.document.snapshot.precision
+    }
+
+    /// What gives the next so many groups of these fields, one field after the other, `[groups, 4096]` in file order.
+    pub(super) fn giver<T: Real + Stored>(
+        &self,
+        fields: &[&Field],
+        report: &dyn Fn(f64),
+    ) -> impl FnMut(usize, usize) -> Result<Vec<T>, SimError> {
+        let all = fields.len() * self.tree.group_count();
+        let mut open: Option<Rows<'_, T>> = None;
+        let mut given = 0;
+        move |field, groups| {
+            let mut rows = match open.take() {
+                Some(rows) => rows,
+                None => self.rows(&contents::dataset(fields[field]))?,
+            };
+            let values = rows.next(groups * OCTANTS)?;
+            given += groups;
+            report(given as f64 / all as f64);
+            match given.is_multiple_of(self.tree.group_count()) {
+                // of levels that are left out
+                true => rows.verify(GROUPS * OCTANTS)?,
+                false => open = Some(rows),
+            }
+            Ok(values)
+        }
+    }
+
+    /// Verifies the fields that are none of these.
+    pub(super) fn verify_others(&self, fields: &[&Field]) -> Result<(), SimError> {
+        let others = contents::stored_fields(self.document.potential);
+        let others = others.filter(|field| fields.iter().all(|read| read.dataset != field.dataset));
+        others.map(contents::dataset).chain([contents::PRESSURE.into()]).try_for_each(|name| match self.precision() {
+            Precision::Single => self.rows::<f32>(&name)?.verify(GROUPS * OCTANTS),
+            Precision::Double => self.rows::<f64>(&name)?.verify(GROUPS * OCTANTS),
+        })
+    }
+
+    fn rows<T: Stored>(&self, name: &str) -> Result<Rows<'_, T>, SimError> {
+        self.source.rows(name, &[self.document.tree.group_count() * OCTANTS, PATCH, PATCH, PATCH])
+    }
 }
 
 /// Reads the header; see [`Snapshot::read_header`].
@@ -65,14 +159,7 @@ pub(super) fn content_digest(path: &Path) -> Result<String, SimError> {
 
 /// Reads everything of the file at `path`, which errors call `name`, and keeps nothing.
 pub(super) fn verify(path: &Path, name: &Path) -> Result<(), SimError> {
-    let source = Source::open(path, name)?;
-    let (document, header) = header(&source)?;
-    tree(&source, &document)?;
-    info(&source)?;
-    match header.precision {
-        Precision::Single => fields::<f32>(&source, &document, &|_| (), |_, _| ()),
-        Precision::Double => fields::<f64>(&source, &document, &|_| (), |_, _| ()),
-    }
+    StoredSnapshot::open_as(path, name)?.verify_others(&[])
 }
 
 /// The document of `/Comove/header`, of a format and with values that this program knows.
@@ -103,13 +190,27 @@ fn header(source: &Source) -> Result<(Document, SnapshotHeader), SimError> {
 /// The octree of `/Tree`.
 fn tree(source: &Source, document: &Document) -> Result<Octree, SimError> {
     let patches = document.tree.group_count() * OCTANTS;
-    let corners = source.array(contents::CORNER, &[patches, 3])?;
-    let tree = gamer::tree(&document.tree, &corners)
-        .map_err(|reason| source.not(format!("{}: {reason}", contents::CORNER)))?;
-    if source.array::<i32>(contents::SON, &[patches])? != gamer::sons(&tree) {
-        return Err(source.not(format!("{} and {} disagree", contents::SON, contents::CORNER)));
+    let mut corners = source.rows(contents::CORNER, &[patches, 3])?;
+    let mut reader = TreeReader::new(&document.tree);
+    // what is wrong is said of what was written, and no longer read then
+    let mut taken = Ok(());
+    for _ in (0..document.tree.group_count()).step_by(GROUPS) {
+        let corners = corners.next(GROUPS * OCTANTS)?;
+        taken = taken.and_then(|()| reader.take(&corners));
     }
-    Ok(tree)
+    let tree = taken.and_then(|()| reader.tree());
+    let tree = tree.map_err(|reason| source.not(format!("{}: {reason}", contents::CORNER)))?;
+
+    let keys: Vec<Key> = tree.keys().collect();
+    let mut sons = source.rows::<i32>(contents::SON, &[patches])?;
+    let mut same = true;
+    for keys in keys.chunks(GROUPS) {
+        same &= sons.next(GROUPS * OCTANTS)? == gamer::sons(&tree, keys.iter().copied());
+    }
+    match same {
+        true => Ok(tree),
+        false => Err(source.not(format!("{} and {} disagree", contents::SON, contents::CORNER))),
+    }
 }
 
 /// Verifies the digests of `/Info`, which holds nothing that the header does not.
@@ -118,32 +219,4 @@ fn info(source: &Source) -> Result<(), SimError> {
     source.compound::<Makefile>(contents::MAKEFILE)?;
     source.compound::<InputPara>(contents::INPUT_PARA)?;
     Ok(())
-}
-
-/// Hands on each field in file order, `[patches, 8, 8, 8]`, verified. The derived pressure is verified and not handed
-/// on. `report` is told the fraction that is read.
-fn fields<T: Stored + Default>(
-    source: &Source,
-    document: &Document,
-    report: &dyn Fn(f64),
-    mut take: impl FnMut(&Field, &[T]),
-) -> Result<(), SimError> {
-    let shape = [document.tree.group_count() * OCTANTS, PATCH, PATCH, PATCH];
-    // one field after the other takes this place: fresh memory costs as much as the copy
-    let mut rows = Vec::new();
-    let all = contents::stored_fields(document.potential).count() + 1;
-    for (n, field) in contents::stored_fields(document.potential).enumerate() {
-        report(n as f64 / all as f64);
-        source.array_into(&contents::dataset(field), &shape, &mut rows)?;
-        take(field, &rows);
-    }
-    source.array_into(contents::PRESSURE, &shape, &mut rows)
-}
-
-/// Puts a field into the state.
-fn take<T: Stored + Into<f64>>(state: &mut HostState, field: &Field, rows: &[T]) {
-    match field.index {
-        Some(index) => gamer::from_patches(rows, &mut state.fluid, GROUP_VALUES, index * GROUP_CELLS),
-        None => gamer::from_patches(rows, &mut state.potential, GROUP_CELLS, 0),
-    }
 }

@@ -1,11 +1,13 @@
 //! A file opened for reading: datasets checked in type, shape and digest before they are believed.
 
 use super::contents;
-use super::digest::{Stored, digest};
+use super::digest::{Digest, Stored, digest};
 use crate::error::SimError;
 use hdf5::types::FixedAscii;
+use hdf5::{Hyperslab, SliceOrIndex};
 use serde::de::DeserializeOwned;
 use std::io::Read;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 /// The first bytes of an HDF5 file.
@@ -88,24 +90,18 @@ impl Source {
         self.array_with(&self.dataset(name)?, name, shape)
     }
 
-    /// The same into an array that is used again; its length and content are replaced.
-    pub(super) fn array_into<T: Stored + Default>(
-        &self,
-        name: &str,
-        shape: &[usize],
-        values: &mut Vec<T>,
-    ) -> Result<(), SimError> {
+    /// An array of this type and shape, to be read some rows at a time.
+    pub(super) fn rows<T: Stored>(&self, name: &str, shape: &[usize]) -> Result<Rows<'_, T>, SimError> {
         let dataset = self.dataset(name)?;
-        let length = self.check::<T>(&dataset, name, shape)?;
-        values.resize(length, T::default());
-        dataset.read_into_raw(values).map_err(|_| self.damaged(name))?;
-        self.compare(values, &dataset, name)
+        self.check::<T>(&dataset, name, shape)?;
+        let (name, shape, digest) = (name.to_owned(), shape.to_vec(), Digest::default());
+        Ok(Rows { source: self, name, dataset, shape, begin: 0, digest, values: PhantomData })
     }
 
     fn array_with<T: Stored>(&self, dataset: &hdf5::Dataset, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
         self.check::<T>(dataset, name, shape)?;
         let values = dataset.read_raw::<T>().map_err(|_| self.damaged(name))?;
-        self.compare(&values, dataset, name)?;
+        self.compare(&digest(&values), dataset, name)?;
         Ok(values)
     }
 
@@ -126,9 +122,9 @@ impl Source {
         Ok(dataset.size())
     }
 
-    /// Compares values with the digest that their dataset claims to have.
-    fn compare<T: Stored>(&self, values: &[T], dataset: &hdf5::Dataset, name: &str) -> Result<(), SimError> {
-        if digest(values) == self.digest_of(dataset, name)? { Ok(()) } else { Err(self.damaged(name)) }
+    /// Compares a digest with that which a dataset claims to have.
+    fn compare(&self, digest: &str, dataset: &hdf5::Dataset, name: &str) -> Result<(), SimError> {
+        if digest == self.digest_of(dataset, name)? { Ok(()) } else { Err(self.damaged(name)) }
     }
 
     /// A scalar compound with the right digest.
@@ -146,5 +142,48 @@ impl Source {
     /// A JSON text with the right digest.
     pub(super) fn json<D: DeserializeOwned>(&self, name: &str) -> Result<D, SimError> {
         serde_json::from_str(&self.text(name)?).map_err(|error| self.not(format!("{name}: {error}")))
+    }
+}
+
+/// An array that is read some rows at a time. Its digest is verified with the last of them.
+pub(super) struct Rows<'a, T> {
+    source: &'a Source,
+    name: String,
+    dataset: hdf5::Dataset,
+    shape: Vec<usize>,
+    /// The next row.
+    begin: usize,
+    digest: Digest,
+    values: PhantomData<T>,
+}
+
+impl<T: Stored> Rows<'_, T> {
+    /// The values of the next `rows` rows, or of those that are left.
+    ///
+    /// # Errors
+    /// [`SimError::Damaged`], with the last rows also where those before are not what was written.
+    pub(super) fn next(&mut self, rows: usize) -> Result<Vec<T>, SimError> {
+        let end = self.shape[0].min(self.begin + rows);
+        let mut slab = vec![SliceOrIndex::from(..); self.shape.len()];
+        slab[0] = (self.begin..end).into();
+        let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::from(slab));
+        let (values, _) = values.map_err(|_| self.source.damaged(&self.name))?.into_raw_vec_and_offset();
+        self.digest.update(&values);
+        self.begin = end;
+        if end == self.shape[0] {
+            self.source.compare(&self.digest.hex(), &self.dataset, &self.name)?;
+        }
+        Ok(values)
+    }
+
+    /// Reads what is left, so many rows at a time, and keeps nothing.
+    ///
+    /// # Errors
+    /// As [`Rows::next`].
+    pub(super) fn verify(&mut self, rows: usize) -> Result<(), SimError> {
+        while self.begin < self.shape[0] {
+            self.next(rows)?;
+        }
+        Ok(())
     }
 }

@@ -1,51 +1,195 @@
-//! Writing: under a temporary name, verified, then renamed.
+//! Writing: under a temporary name, block by block as owners send their groups; verified, then renamed.
 
 use super::contents::{self, Document};
-use super::digest::{Stored, digest, file_digest};
+use super::digest::{Digest, Stored, digest, file_digest};
 use super::gamer::{self, LEVELS, TreeShape};
-use super::{Snapshot, info, read};
+use super::{Snapshot, SnapshotHeader, info, read};
 use crate::complete_file::Temporary;
 use crate::error::SimError;
+use crate::fields::Field;
 use crate::host_state::HostState;
+use crate::octree::{Key, Octree};
+use crate::parallel::agree::agree;
+use crate::parallel::blocks::{self, Blocks};
+use crate::parallel::communicator::Communicator;
 use crate::parameters::Precision;
 use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
 use comove_kernels::point::dual_energy;
 use comove_kernels::{Eos, Real};
 use hdf5::file::FileAccessBuilder;
 use hdf5::types::FixedAscii;
+use hdf5::{Hyperslab, SliceOrIndex};
+use ndarray::{ArrayViewD, IxDyn};
 use std::fs::File;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-/// Patches of a chunk: a reader that wants a few patches loads 256 kB in single precision.
+/// Patches of a chunk: a reader that wants a few patches loads 256 kB in single precision. Blocks are whole chunks.
 const CHUNK_PATCHES: usize = 128;
+const _: () = assert!((blocks::GROUPS * OCTANTS).is_multiple_of(CHUNK_PATCHES));
 
-/// Writes a snapshot; see [`Snapshot::write`].
-pub(super) fn write(snapshot: &Snapshot, path: &Path) -> Result<String, SimError> {
+/// A snapshot that is written under a temporary name, and goes when it is dropped.
+#[derive(Debug)]
+pub struct Unverified {
+    temporary: Temporary,
+    path: PathBuf,
+}
+
+impl Unverified {
+    /// Brings the file to disk, reads it back, and gives it its name. Returns the BLAKE3 digest (hex) of the whole file.
+    ///
+    /// # Errors
+    /// [`SimError::Io`], also when the file does not read back as written. A file of that name, if any, is then untouched.
+    pub fn complete(self) -> Result<String, SimError> {
+        let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
+        let Self { temporary, path } = self;
+        let io = |source| SimError::Io { path: path.clone(), source };
+        let (synced, verified, whole) = std::thread::scope(|scope| {
+            // waits for the disk, while the file is read back from the system's cache
+            let syncing = scope.spawn(|| File::open(temporary.path()).and_then(|file| file.sync_all()));
+            let verify = || read::verify(temporary.path(), &path);
+            let (verified, whole) = rayon::join(verify, || file_digest(temporary.path()));
+            (syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), verified, whole)
+        });
+        synced.map_err(io)?;
+        verified.map_err(|error| unwritten(&path, &error))?;
+        let whole = whole?;
+        temporary.rename(&path).map_err(io)?;
+        Ok(whole)
+    }
+}
+
+/// Writes a snapshot by the ranks that have its groups; see [`Snapshot::write_by`].
+///
+/// * `block`: groups of a block
+pub(super) fn write(
+    snapshot: &Snapshot,
+    communicator: &Communicator,
+    path: &Path,
+    block: usize,
+) -> Result<Option<Unverified>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
-    let groups = snapshot.state.tree.group_count();
-    assert_eq!(snapshot.state.fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
-    let potential = !snapshot.state.potential.is_empty();
-    assert!(!potential || snapshot.state.potential.len() == groups * GROUP_CELLS, "potential of {groups} groups");
+    let HostState { tree, fluid, potential } = &snapshot.state;
+    let groups = tree.group_count();
+    assert_eq!(fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
+    assert!(potential.is_empty() || potential.len() == groups * GROUP_CELLS, "potential of {groups} groups");
+    match snapshot.header.precision {
+        Precision::Single => write_as::<f32>(snapshot, communicator, path, block),
+        Precision::Double => write_as::<f64>(snapshot, communicator, path, block),
+    }
+}
 
-    snapshot.header.check()?;
-    let tree = TreeShape::of(&snapshot.state.tree);
-    tree.check()?;
-    let document = Document::new(&snapshot.header, tree, potential);
+fn write_as<T: Real + Stored>(
+    snapshot: &Snapshot,
+    communicator: &Communicator,
+    path: &Path,
+    block: usize,
+) -> Result<Option<Unverified>, SimError> {
+    let Snapshot { header, state } = snapshot;
+    // a rank may have no groups
+    let potential = communicator.any(!state.potential.is_empty());
+    let (blocks, tree) = Blocks::of_shares(communicator, &state.tree, block);
+    let begun = tree.map(|tree| Unfinished::begin(header, &tree, potential, path)).transpose();
+    let mut file = agree(communicator, begun)?;
 
-    let io = |source| SimError::Io { path: path.into(), source };
-    let temporary = Temporary::beside(path).map_err(io)?;
-    write_hdf5(snapshot, &document, temporary.path()).map_err(|source| failure(path, source))?;
-    let (synced, verified, whole) = std::thread::scope(|scope| {
-        // waits for the disk, while the file is read back from the system's cache
-        let syncing = scope.spawn(|| File::open(temporary.path()).and_then(|file| file.sync_all()));
-        let (verified, whole) = rayon::join(|| read::verify(temporary.path(), path), || file_digest(temporary.path()));
-        (syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), verified, whole)
+    let eos = Eos { eta: T::of(header.eta), ..Eos::new(header.gamma) };
+    let fields: Vec<Option<&Field>> = contents::stored_fields(potential).map(Some).chain([None]).collect();
+    let pack = |field: usize, groups: Range<usize>, rows: &mut [T]| match fields[field] {
+        Some(Field { index: Some(index), .. }) => {
+            let first = groups.start * GROUP_VALUES + index * GROUP_CELLS;
+            gamer::to_patches(rows, |group, cell| T::of(state.fluid[first + group * GROUP_VALUES + cell]));
+        }
+        Some(_) => {
+            let first = groups.start * GROUP_CELLS;
+            gamer::to_patches(rows, |group, cell| T::of(state.potential[first + group * GROUP_CELLS + cell]));
+        }
+        None => pressure(rows, &state.fluid[groups.start * GROUP_VALUES..], &eos),
+    };
+    let names = |field: usize| fields[field].map_or_else(|| contents::PRESSURE.into(), contents::dataset);
+    let written = blocks.collect(communicator, fields.len(), pack, |field, rows: &[T]| {
+        file.as_mut().expect("the first rank has the file").take(&names(field), rows)
     });
-    synced.map_err(io)?;
-    verified.map_err(|error| unwritten(path, &error))?;
-    let whole = whole?;
-    temporary.rename(path).map_err(io)?;
-    Ok(whole)
+    let closed = file.map(|file| file.close(written.is_ok())).transpose();
+    written?;
+    agree(communicator, closed)
+}
+
+/// The run's own pressure in file order: cold gas has it from the entropy scalar.
+fn pressure<T: Real>(rows: &mut [T], fluid: &[f64], eos: &Eos<T>) {
+    gamer::to_patches(rows, |group, cell| {
+        let values: [T; FIELDS] =
+            std::array::from_fn(|field| T::of(fluid[group * GROUP_VALUES + field * GROUP_CELLS + cell]));
+        dual_energy::pressure(&values, eos)
+    });
+}
+
+/// A file that lacks fields.
+struct Unfinished {
+    temporary: Temporary,
+    path: PathBuf,
+    file: hdf5::File,
+    /// Patches of all levels.
+    patches: usize,
+    /// The field that is being written.
+    field: Option<Column>,
+}
+
+impl Unfinished {
+    /// Writes everything but the fields.
+    fn begin(header: &SnapshotHeader, tree: &Octree, potential: bool, path: &Path) -> Result<Self, SimError> {
+        header.check()?;
+        let shape = TreeShape::of(tree);
+        shape.check()?;
+        let document = Document::new(header, shape, potential);
+        let temporary = Temporary::beside(path).map_err(|source| SimError::Io { path: path.into(), source })?;
+        // No locks: parallel file systems may have none, and no other process knows the temporary name.
+        // No times: the same state is the same file, byte for byte, whenever it is written.
+        let file = hdf5::File::with_options()
+            .with_fapl(|fapl| at_once(fapl).file_locking(false))
+            .with_fcpl(|fcpl| fcpl.obj_track_times(false))
+            .create(temporary.path())
+            .map_err(|source| failure(path, source))?;
+        let begun = preface(&file, header, &document, tree);
+        let patches = tree.group_count() * OCTANTS;
+        let unfinished = Self { temporary, path: path.into(), file, patches, field: None };
+        match begun {
+            Ok(()) => Ok(unfinished),
+            Err(source) => {
+                let failure = failure(path, source);
+                _ = unfinished.close(false);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Writes the next rows, `[patches, 8, 8, 8]`, of a field, which is complete before the next one begins.
+    fn take<T: Stored>(&mut self, name: &str, rows: &[T]) -> Result<(), SimError> {
+        let written = (|| {
+            let mut column = match self.field.take() {
+                Some(column) => column,
+                None => Column::create::<T>(&self.file, name, &[self.patches, PATCH, PATCH, PATCH])?,
+            };
+            column.append(rows)?;
+            match column.is_complete() {
+                true => column.label().map(drop),
+                false => {
+                    self.field = Some(column);
+                    Ok(())
+                }
+            }
+        })();
+        written.map_err(|source| failure(&self.path, source))
+    }
+
+    /// Closes the file, which is `good` if all fields are there.
+    fn close(self, good: bool) -> Result<Unverified, SimError> {
+        let Self { temporary, path, file, field, .. } = self;
+        drop(field);
+        let flushed = if good { file.flush() } else { Ok(()) };
+        let closed = file.close();
+        flushed.and(closed).map_err(|source| failure(&path, source))?;
+        Ok(Unverified { temporary, path })
+    }
 }
 
 /// What was just written does not read back.
@@ -78,26 +222,8 @@ pub fn at_once(fapl: &mut FileAccessBuilder) -> &mut FileAccessBuilder {
     fapl.sieve_buf_size(0).chunk_cache(1, 0, 1.0)
 }
 
-/// Writes and closes the HDF5 file.
-fn write_hdf5(snapshot: &Snapshot, document: &Document, path: &Path) -> hdf5::Result<()> {
-    // No locks: parallel file systems may have none, and no other process knows the temporary name.
-    // No times: the same state is the same file, byte for byte, whenever it is written.
-    let file = hdf5::File::with_options()
-        .with_fapl(|fapl| at_once(fapl).file_locking(false))
-        .with_fcpl(|fcpl| fcpl.obj_track_times(false))
-        .create(path)?;
-    let written = match snapshot.header.precision {
-        Precision::Single => fill::<f32>(&file, snapshot, document),
-        Precision::Double => fill::<f64>(&file, snapshot, document),
-    };
-    let flushed = written.and_then(|()| file.flush());
-    let closed = file.close();
-    flushed.and(closed)
-}
-
-/// Fills an empty file.
-fn fill<T: Real + Stored>(file: &hdf5::File, snapshot: &Snapshot, document: &Document) -> hdf5::Result<()> {
-    let (header, state) = (&snapshot.header, &snapshot.state);
+/// Fills an empty file with everything but the fields.
+fn preface(file: &hdf5::File, header: &SnapshotHeader, document: &Document, tree: &Octree) -> hdf5::Result<()> {
     for group in ["Comove", "Info", "Tree", "GridData"] {
         file.create_group_builder().obj_track_times(false).create(group)?;
     }
@@ -106,46 +232,27 @@ fn fill<T: Real + Stored>(file: &hdf5::File, snapshot: &Snapshot, document: &Doc
     text(file, contents::RECIPE, header.recipe.as_bytes())?;
     text(file, contents::RESTART, &json(serde_json::to_vec(&header.restart))?)?;
     text(file, contents::PROVENANCE, &json(serde_json::to_vec(&header.provenance))?)?;
-    attributes(&file.group("Comove")?, snapshot)?;
+    attributes(&file.group("Comove")?, header)?;
 
     compound(file, contents::KEY_INFO, &info::key_info(header, &document.tree))?;
     compound(file, contents::MAKEFILE, &info::makefile(header))?;
     compound(file, contents::INPUT_PARA, &info::input_para(header, &document.tree))?;
 
-    let patches = state.tree.group_count() * OCTANTS;
-    let corner = array(file, contents::CORNER, &[patches, 3], &gamer::corners(&state.tree))?;
-    corner.new_attr::<f64>().create("Cvt2Phy")?.write_scalar(&snapshot.cell_width(LEVELS - 1))?;
-    array(file, contents::SON, &[patches], &gamer::sons(&state.tree))?;
-
-    // one field after the other takes this place: fresh memory costs as much as the copy
-    let mut rows = vec![T::of(0.0); state.tree.group_count() * GROUP_CELLS];
-    let shape = [patches, PATCH, PATCH, PATCH];
-    for field in contents::stored_fields(document.potential) {
-        let (values, stride, first) = match field.index {
-            Some(index) => (&state.fluid, GROUP_VALUES, index * GROUP_CELLS),
-            None => (&state.potential, GROUP_CELLS, 0),
-        };
-        gamer::to_patches(&mut rows, |group, cell| T::of(values[group * stride + first + cell]));
-        array(file, &contents::dataset(field), &shape, &rows)?;
-    }
-    pressure(&mut rows, state, header.gamma, header.eta);
-    array(file, contents::PRESSURE, &shape, &rows)?;
+    let patches = tree.group_count() * OCTANTS;
+    let keys: Vec<Key> = tree.keys().collect();
+    let of_groups = |name: &str, shape: &[usize], rows: &dyn Fn(&[Key]) -> Vec<i32>| {
+        let mut column = Column::create::<i32>(file, name, shape)?;
+        keys.chunks(blocks::GROUPS).try_for_each(|keys| column.append(&rows(keys)))?;
+        column.label()
+    };
+    let corner = of_groups(contents::CORNER, &[patches, 3], &|keys| gamer::corners(keys.iter().copied()))?;
+    corner.new_attr::<f64>().create("Cvt2Phy")?.write_scalar(&header.cell_width(tree, LEVELS - 1))?;
+    of_groups(contents::SON, &[patches], &|keys| gamer::sons(tree, keys.iter().copied()))?;
     Ok(())
 }
 
-/// The run's own pressure in file order: cold gas has it from the entropy scalar.
-fn pressure<T: Real>(rows: &mut [T], state: &HostState, gamma: f64, eta: f64) {
-    let eos = Eos { eta: T::of(eta), ..Eos::new(gamma) };
-    gamer::to_patches(rows, |group, cell| {
-        let values: [T; FIELDS] =
-            std::array::from_fn(|field| T::of(state.fluid[group * GROUP_VALUES + field * GROUP_CELLS + cell]));
-        dual_energy::pressure(&values, &eos)
-    });
-}
-
 /// What is worth seeing without reading JSON.
-fn attributes(group: &hdf5::Group, snapshot: &Snapshot) -> hdf5::Result<()> {
-    let header = &snapshot.header;
+fn attributes(group: &hdf5::Group, header: &SnapshotHeader) -> hdf5::Result<()> {
     group.new_attr::<u32>().create("format_version")?.write_scalar(&contents::FORMAT)?;
     group.new_attr::<FixedAscii<16>>().create("role")?.write_scalar(&ascii::<16>(header.role.name())?)?;
     group.new_attr::<f64>().create("a")?.write_scalar(&header.a)?;
@@ -162,7 +269,9 @@ fn ascii<const N: usize>(text: &str) -> hdf5::Result<FixedAscii<N>> {
 
 /// A text as its bytes: read back without trust in the file's string lengths.
 fn text(file: &hdf5::File, name: &str, text: &[u8]) -> hdf5::Result<()> {
-    array(file, name, &[text.len()], text).map(drop)
+    let mut column = Column::create::<u8>(file, name, &[text.len()])?;
+    column.append(text)?;
+    column.label().map(drop)
 }
 
 /// A scalar compound with its digest.
@@ -172,21 +281,138 @@ fn compound<T: Stored>(file: &hdf5::File, name: &str, value: &T) -> hdf5::Result
     label(&dataset, &digest(std::slice::from_ref(value)))
 }
 
-/// An array with its digest; cell data is chunked by patches.
-fn array<T: Stored>(file: &hdf5::File, name: &str, shape: &[usize], values: &[T]) -> hdf5::Result<hdf5::Dataset> {
-    let builder = file.new_dataset::<T>().shape(shape);
-    let dataset = match *shape {
-        [patches, PATCH, PATCH, PATCH] => builder.chunk([patches.min(CHUNK_PATCHES), PATCH, PATCH, PATCH]),
-        _ => builder,
+/// An array that is written some rows at a time; cell data is chunked by patches.
+struct Column {
+    dataset: hdf5::Dataset,
+    shape: Vec<usize>,
+    /// Rows that are there.
+    rows: usize,
+    digest: Digest,
+}
+
+impl Column {
+    fn create<T: Stored>(file: &hdf5::File, name: &str, shape: &[usize]) -> hdf5::Result<Self> {
+        let builder = file.new_dataset::<T>().shape(shape);
+        let dataset = match *shape {
+            [patches, PATCH, PATCH, PATCH] => builder.chunk([patches.min(CHUNK_PATCHES), PATCH, PATCH, PATCH]),
+            _ => builder,
+        }
+        .create(name)?;
+        Ok(Self { dataset, shape: shape.to_vec(), rows: 0, digest: Digest::default() })
     }
-    .create(name)?;
-    let (digest, written) = rayon::join(|| digest(values), || dataset.write_raw(values));
-    written?;
-    label(&dataset, &digest)?;
-    Ok(dataset)
+
+    /// Writes the rows that come next.
+    fn append<T: Stored>(&mut self, values: &[T]) -> hdf5::Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let mut shape = self.shape.clone();
+        shape[0] = values.len() / shape[1..].iter().product::<usize>();
+        let mut slab = vec![SliceOrIndex::from(..); shape.len()];
+        slab[0] = (self.rows..self.rows + shape[0]).into();
+        self.rows += shape[0];
+        let rows = ArrayViewD::from_shape(IxDyn(&shape), values).expect("whole rows");
+        let (digest, dataset) = (&mut self.digest, &self.dataset);
+        rayon::join(|| digest.update(values), || dataset.write_slice(rows, Hyperslab::from(slab))).1
+    }
+
+    fn is_complete(&self) -> bool {
+        self.rows == self.shape[0]
+    }
+
+    /// Notes the digest of all rows, which are there.
+    fn label(self) -> hdf5::Result<hdf5::Dataset> {
+        label(&self.dataset, &self.digest.hex())?;
+        Ok(self.dataset)
+    }
 }
 
 /// Notes a dataset's digest.
 fn label(dataset: &hdf5::Dataset, digest: &str) -> hdf5::Result<()> {
     dataset.new_attr::<FixedAscii<64>>().create(contents::DIGEST)?.write_scalar(&ascii::<64>(digest)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octree::PERIODIC;
+    use crate::parallel::on_ranks;
+    use crate::parallel::owners::Owners;
+    use crate::parallel::scatter::FIRST;
+    use crate::parameters::Coordinates;
+
+    /// What a rank owns of a state.
+    fn share(whole: &Snapshot, owners: &Owners, rank: usize) -> Snapshot {
+        let HostState { tree, fluid, potential } = &whole.state;
+        let own = |level: usize| tree.level(level).iter().copied().filter(|&key| owners.of(key) == rank).collect();
+        let own = Octree::share(tree.root_groups(), tree.periodic(), (0..tree.level_count()).map(own).collect());
+        let places: Vec<usize> = own.keys().map(|key| tree.index(key).unwrap()).collect();
+        let of = |values: &[f64], length: usize| {
+            places.iter().flat_map(|g| values[g * length..][..length].iter().copied()).collect()
+        };
+        let state = HostState { fluid: of(fluid, GROUP_VALUES), potential: of(potential, GROUP_CELLS), tree: own };
+        Snapshot { state, header: whole.header.clone() }
+    }
+
+    /// 96 groups on three levels, no two cells alike.
+    fn whole(precision: Precision) -> Snapshot {
+        let finer = (0..64).map(|c| Key::new(1, [c % 4, c / 4 % 4, c / 16]));
+        let finest = (0..24).map(|c| Key::new(2, [c % 2, c / 2 % 2, c / 4]));
+        let mut state = HostState::zeros(Octree::with_groups([2; 3], PERIODIC, finer.chain(finest)));
+        state.potential = vec![0.0; state.tree.group_count() * GROUP_CELLS];
+        state.fluid.iter_mut().enumerate().for_each(|(n, value)| *value = 1.0 + (n % 8_388_593) as f64 / 8_388_608.0);
+        state.potential.iter_mut().enumerate().for_each(|(n, value)| *value = -1.0 - n as f64 / 8_388_608.0);
+        Snapshot { header: SnapshotHeader { precision, ..SnapshotHeader::initial(Coordinates::Plain) }, state }
+    }
+
+    /// One file, whoever has the groups and however many are sent at a time.
+    #[test]
+    fn the_bytes_do_not_depend_on_ranks_and_blocks() {
+        let folder = tempfile::tempdir().unwrap();
+        for precision in [Precision::Single, Precision::Double] {
+            let whole = whole(precision);
+            let path = folder.path().join("alone.h5");
+            let alone = whole.write(&path).unwrap();
+            let root = whole.state.tree.root_groups();
+            // the last leaves a rank without groups
+            let teams = [
+                (Owners::even(2, root), 16),
+                (Owners::scattered(3, root, 7), 48),
+                (Owners::scattered(2, root, 1), blocks::GROUPS),
+                (Owners::even(9, root), 32),
+            ];
+            for (owners, block) in teams {
+                let path = folder.path().join("shared.h5");
+                let written = on_ranks(owners.ranks(), |communicator| {
+                    let own = share(&whole, &owners, communicator.rank());
+                    let file = write(&own, &communicator, &path, block).unwrap();
+                    file.map(|file| file.complete().unwrap())
+                });
+                assert_eq!(written[FIRST].as_ref(), Some(&alone), "{owners:?} in blocks of {block}");
+                assert!(written[1..].iter().all(Option::is_none));
+            }
+        }
+    }
+
+    /// What the first rank cannot write no rank has written, and the folder is as it was.
+    #[test]
+    fn all_ranks_say_that_a_file_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = whole(Precision::Single);
+        let owners = Owners::scattered(3, whole.state.tree.root_groups(), 3);
+        let mut no_header = whole.clone();
+        no_header.header.time = f64::NAN;
+        let missing = folder.path().join("missing/x.h5");
+        for (snapshot, path, says) in
+            [(&whole, &missing, "No such file"), (&no_header, &folder.path().join("x.h5"), "time")]
+        {
+            let ends = on_ranks(3, |communicator| {
+                let own = share(snapshot, &owners, communicator.rank());
+                own.write_by(&communicator, path).expect_err("no file").to_string()
+            });
+            assert!(ends.iter().all(|end| end.contains(says)), "{ends:?}");
+            assert!(ends[1..].iter().all(|end| end.starts_with("rank 0: ")), "{ends:?}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

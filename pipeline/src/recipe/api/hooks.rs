@@ -61,7 +61,7 @@ pub(crate) struct ObserveOptions {
     every_steps: NonZeroU64,
     /// `|step| …`, called after these [steps](#step).
     on_step: Option<ClosureText>,
-    /// `|snapshot| …`, called for every output with its [Snapshot](#snapshot), before it is written.
+    /// `|snapshot| …`, called for every output with its [Snapshot](#snapshot), before the run goes on.
     on_output: Option<ClosureText>,
 }
 

@@ -251,14 +251,17 @@ impl Stage for Evolve {
 
     /// The octree's arrays and a snapshot of it: of the root alone where nothing more is known.
     fn memory(&self, device: &Device, tree: Option<&Octree>) -> Memory {
-        let a_cell = memory::snapshot_bytes(device, 1, self.parameters.precision.bytes()) as f64 / GROUP_CELLS as f64;
+        let snapshot = |cells: f64| {
+            let groups = (cells / GROUP_CELLS as f64) as usize;
+            memory::snapshot_bytes(device, groups, self.parameters.precision.bytes()) as f64
+        };
         let of_root = |root: [usize; 3], mesh: f64| Memory {
-            host: mesh + a_cell * ic::volume(root),
+            host: mesh + snapshot(ic::volume(root)),
             device: memory::root_device_bytes(device, root, &self.parameters),
         };
         match (tree, &self.origin) {
             (Some(tree), _) => Memory {
-                host: a_cell * (tree.group_count() * GROUP_CELLS) as f64,
+                host: snapshot((tree.group_count() * GROUP_CELLS) as f64),
                 device: memory::device_bytes(device, tree, &self.parameters) as f64,
             },
             (None, Origin::Initial(facts)) => of_root(facts.root, ic::BYTES_PER_CELL * ic::volume(facts.cells)),

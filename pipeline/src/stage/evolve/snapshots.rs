@@ -5,20 +5,55 @@ use crate::error::PipelineError;
 use crate::ledger::{Event, SnapshotFile};
 use crate::lock;
 use crate::moment::Moment;
-use comove_sim::{Role, SimError, Snapshot};
+use comove_sim::snapshot::Unverified;
+use comove_sim::{Role, SimError, Simulation, Snapshot};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Writes snapshots one at a time, each in the background of the steps that follow.
+/// Writes snapshots one at a time, each in the background of the steps that follow; where processes share a run, what they
+/// have of it is sent and written before the next step, and brought to disk and verified in the background.
 ///
-/// Outputs stay in memory for the analyses that follow, where there is room.
+/// Outputs of a process that is alone stay in memory for the analyses that follow, where there is room.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     /// How many checkpoints stay besides lasting ones, of those behind the run and of all.
     keep: usize,
-    pending: Option<(SnapshotFile, JoinHandle<Result<Written, SimError>>)>,
+    pending: Option<(SnapshotFile, Writing)>,
+}
+
+/// A file on its way.
+#[derive(Debug)]
+enum Writing {
+    Begun(JoinHandle<Result<Written, SimError>>),
+    /// What there is to be entered into the ledger.
+    Done(Written),
+}
+
+impl Writing {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Begun(thread) => thread.is_finished(),
+            Self::Done(_) => true,
+        }
+    }
+
+    /// Waits for it.
+    fn done(self) -> Result<Written, SimError> {
+        match self {
+            Self::Begun(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Self::Done(written) => Ok(written),
+        }
+    }
+}
+
+/// What is left to do in the background.
+enum Rest {
+    /// All of it, from a snapshot in memory.
+    Write(Box<Snapshot>),
+    /// To bring a file to disk and to verify it.
+    Complete(Unverified),
 }
 
 /// A file that is verified on disk.
@@ -28,7 +63,7 @@ struct Written {
     digest: String,
     /// Digest of what it shows.
     content: String,
-    /// The snapshot, if it is an output.
+    /// The snapshot, if it is an output and in memory.
     output: Option<Arc<Snapshot>>,
 }
 
@@ -42,11 +77,17 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// What the previous snapshot's writing says: [`PipelineError::Sim`], [`PipelineError::Io`].
-    pub fn checkpoint(&mut self, work: &mut Work<'_>, snapshot: Snapshot, lasting: bool) -> Result<(), PipelineError> {
+    pub fn checkpoint(
+        &mut self,
+        work: &mut Work<'_>,
+        simulation: &Simulation,
+        snapshot: Snapshot,
+        lasting: bool,
+    ) -> Result<(), PipelineError> {
         let header = &snapshot.header;
         let name = checkpoint_name(header.step);
         let file = SnapshotFile::new(name, header, Moment::of(header), lasting);
-        self.begin(work, snapshot, file)
+        self.begin(work, simulation, snapshot, file)
     }
 
     /// Writes an output that shows the run at `moment`.
@@ -56,12 +97,24 @@ impl SnapshotWriter {
     pub fn output(
         &mut self,
         work: &mut Work<'_>,
+        simulation: &Simulation,
         snapshot: Snapshot,
         moment: Moment,
         name: String,
     ) -> Result<(), PipelineError> {
         let file = SnapshotFile::new(name, &snapshot.header, moment, true);
-        self.begin(work, snapshot, file)
+        self.begin(work, simulation, snapshot, file)
+    }
+
+    /// Waits until the last snapshot is verified on disk; the ledger does not have it yet.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::checkpoint`].
+    pub fn complete(&mut self) -> Result<(), PipelineError> {
+        if let Some((snapshot, writing)) = self.pending.take() {
+            self.pending = Some((snapshot, Writing::Done(writing.done()?)));
+        }
+        Ok(())
     }
 
     /// Enters the last snapshot into the ledger if it is verified on disk by now; waits for nothing.
@@ -69,7 +122,7 @@ impl SnapshotWriter {
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
     pub fn collect(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
-        if self.pending.as_ref().is_some_and(|(_, writing)| writing.is_finished()) { self.finish(work) } else { Ok(()) }
+        if self.pending.as_ref().is_some_and(|(_, writing)| writing.is_done()) { self.finish(work) } else { Ok(()) }
     }
 
     /// Whether a snapshot is on its way to disk or to the ledger.
@@ -83,7 +136,7 @@ impl SnapshotWriter {
     /// As [`SnapshotWriter::checkpoint`].
     pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
-        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let written = writing.done()?;
         if let Some(output) = written.output {
             work.snapshots.hold(&written.digest, &output);
         }
@@ -94,21 +147,34 @@ impl SnapshotWriter {
         if role == Role::Checkpoint { self.remove_old(work, step) } else { Ok(()) }
     }
 
-    fn begin(&mut self, work: &mut Work<'_>, mut snapshot: Snapshot, file: SnapshotFile) -> Result<(), PipelineError> {
+    fn begin(
+        &mut self,
+        work: &mut Work<'_>,
+        simulation: &Simulation,
+        mut snapshot: Snapshot,
+        file: SnapshotFile,
+    ) -> Result<(), PipelineError> {
         self.finish(work)?;
         snapshot.header.recipe = work.recipe.to_owned();
         snapshot.header.provenance = provenance(work);
         let path = work.path(&file.file);
+        let rest = match work.is_alone() {
+            true => Rest::Write(Box::new(snapshot)),
+            // only between steps do the other processes listen
+            false => Rest::Complete(simulation.write(&snapshot, &path)?.expect("the first process has the file")),
+        };
         let writing = std::thread::Builder::new()
             .name("snapshot".into())
             .spawn(move || {
-                let digest = snapshot.write(&path)?;
-                let content = Snapshot::content_digest(&path)?;
-                let is_output = snapshot.header.role == Role::Output;
-                Ok(Written { digest, content, output: is_output.then(|| Arc::new(snapshot)) })
+                let (digest, output) = match rest {
+                    Rest::Write(snapshot) => (snapshot.write(&path)?, Some(snapshot)),
+                    Rest::Complete(file) => (file.complete()?, None),
+                };
+                let output = output.filter(|snapshot| snapshot.header.role == Role::Output).map(Arc::from);
+                Ok(Written { digest, content: Snapshot::content_digest(&path)?, output })
             })
             .map_err(PipelineError::io(&work.folder))?;
-        self.pending = Some((file, writing));
+        self.pending = Some((file, Writing::Begun(writing)));
         Ok(())
     }
 

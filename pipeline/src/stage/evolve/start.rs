@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::stage::ic;
 use comove_analysis::table::readable;
 use comove_ic::Audit;
-use comove_sim::{Role, Simulation, Snapshot};
+use comove_sim::{Role, Simulation, StartFrom, StoredSnapshot};
 
 /// What the restriction of an initial condition to the octree kept.
 pub const AUDIT: &str = "audit.json";
@@ -30,17 +30,20 @@ pub struct Started {
 /// [`PipelineError`].
 pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started, PipelineError> {
     for candidate in checkpoints_before(&work.history(), first) {
-        match read_verified(&Input::snapshot(&work.folder, candidate), work.progress) {
+        let input = Input::snapshot(&work.folder, candidate);
+        let error = match open_verified(&input, work.progress) {
             Ok(snapshot) => {
                 tracing::info!("continuing from {} ({})", candidate.file, Moment::of(&snapshot.header).rounded());
-                return begin(run, work, &snapshot, &candidate.file);
+                match begin(run, work, &snapshot, &input, &candidate.file) {
+                    Err(PipelineError::Sim(error)) if error.is_of_a_file() => PipelineError::Sim(error),
+                    begun => return begun,
+                }
             }
-            Err(error) => {
-                tracing::warn!("{error}; the checkpoint is not used");
-                let (file, reason) = (candidate.file.clone(), error.to_string());
-                work.record(Event::FileRefused { fingerprint: work.fingerprint.into(), file, reason })?;
-            }
-        }
+            Err(error) => error,
+        };
+        tracing::warn!("{error}; the checkpoint is not used");
+        let (file, reason) = (candidate.file.clone(), error.to_string());
+        work.record(Event::FileRefused { fingerprint: work.fingerprint.into(), file, reason })?;
     }
     match &run.origin {
         Origin::Initial(facts) => {
@@ -61,7 +64,7 @@ pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started
             if (*branch || run.hooks.steer.is_none()) && snapshot.header.unsteer() {
                 tracing::warn!("{}: the run was steered; this one goes on unsteered", input.path.display());
             }
-            begin(run, work, &snapshot, &input.path.display().to_string())
+            begin(run, work, &snapshot, &input, &input.path.display().to_string())
         }
     }
 }
@@ -73,8 +76,8 @@ fn saved(
     first: Moment,
     max_level: u8,
     progress: &Progress,
-) -> Result<Snapshot, PipelineError> {
-    let mut snapshot = read_verified(input, progress)?;
+) -> Result<StoredSnapshot, PipelineError> {
+    let mut snapshot = open_verified(input, progress)?;
     let now = Moment::of(&snapshot.header);
     if now.coordinates() != first.coordinates() {
         let coordinates = format!("{:?}", now.coordinates()).to_lowercase();
@@ -95,7 +98,7 @@ fn saved(
         let reason = format!("the snapshot lies at {now}, after the first output asked for");
         return Err(PipelineError::input(&input.path, reason));
     }
-    let finest = snapshot.state.tree.level_count() - 1;
+    let finest = snapshot.tree().level_count() - 1;
     if finest > usize::from(max_level) {
         if !branch {
             let reason = format!(
@@ -104,37 +107,46 @@ fn saved(
             );
             return Err(PipelineError::input(&input.path, reason));
         }
-        let dropped = snapshot.state.drop_finer(max_level);
+        let dropped = snapshot.drop_finer(max_level);
         tracing::info!("dropped {dropped} groups above level {max_level}; the cells they refined hold their means");
     }
     Ok(snapshot)
 }
 
-fn begin(run: &Evolve, work: &mut Work<'_>, snapshot: &Snapshot, from: &str) -> Result<Started, PipelineError> {
+/// Goes on from the snapshot in `input`, which is called `from`: its fields are read, each by the process that computes with
+/// it.
+fn begin(
+    run: &Evolve,
+    work: &mut Work<'_>,
+    snapshot: &StoredSnapshot,
+    input: &Input,
+    from: &str,
+) -> Result<Started, PipelineError> {
     let class = snapshot.header.provenance["device_class"].as_str().unwrap_or_default().to_owned();
     let other_device_class = (class != work.device.class()).then_some(class);
     if let Some(class) = &other_device_class {
         tracing::warn!("{from} was written on {class}, this is {}: the bits may differ", work.device.class());
     }
+    let line = work.progress.file("reading", &input.path);
+    let simulation = work.simulation(StartFrom::File(snapshot, &|read| line.fraction(read)), &run.parameters)?;
+    drop(line);
     work.record(Event::RunContinued {
         fingerprint: work.fingerprint.into(),
         from: from.into(),
         other_device_class: other_device_class.clone(),
     })?;
-    let simulation = work.simulation(snapshot, &run.parameters)?;
     Ok(Started { simulation, checkpoint_step: Some(snapshot.header.step), other_device_class })
 }
 
-/// Reads a snapshot if the whole file is what the ledger says.
-fn read_verified(input: &Input, progress: &Progress) -> Result<Snapshot, PipelineError> {
+/// Opens a snapshot if the whole file is what the ledger says.
+fn open_verified(input: &Input, progress: &Progress) -> Result<StoredSnapshot, PipelineError> {
     if !input.is_whole(progress)? {
         return Err(PipelineError::input(
             &input.path,
             "the file is not the one that was written: it is damaged or was changed",
         ));
     }
-    let line = progress.file("reading", &input.path);
-    Ok(Snapshot::read_reporting(&input.path, &|fraction| line.fraction(fraction))?)
+    Ok(StoredSnapshot::open(&input.path)?)
 }
 
 /// The audit as tables of the report: what the restriction kept of mass, momentum and energy, and of each level.

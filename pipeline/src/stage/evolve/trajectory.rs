@@ -11,7 +11,7 @@ use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
 use comove_sim::records::{Raised, RunSummary, StepRecord};
-use comove_sim::{SimError, Simulation};
+use comove_sim::{SimError, Simulation, Snapshot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -188,13 +188,20 @@ impl Voyage<'_, '_> {
         self.finish_writing()?;
         let mut output = simulation.output_at(now)?;
         let moment = moment.unwrap_or_else(|| Moment::of(&output.header));
-        if let Some(observed) = &mut self.observed {
+        let (hooks, path) = (&self.run.hooks, self.work.path(&name));
+        if let Some(observed) = self.observed.as_mut().filter(|_| self.work.is_alone()) {
             let shared = Arc::new(output);
-            observed.output(&self.run.hooks, &shared, moment, self.work)?;
+            observed.output(hooks, &shared, moment, self.work)?;
             output = Arc::unwrap_or_clone(shared);
         }
-        self.writing = Some((Instant::now(), output.state.tree.group_count()));
-        self.writer.output(self.work, output, moment, name)
+        self.writing = Some((Instant::now(), simulation.groups().iter().sum()));
+        self.writer.output(self.work, simulation, output, moment, name)?;
+        if let Some(observed) = self.observed.as_mut().filter(|_| !self.work.is_alone() && hooks.on_output.is_some()) {
+            // the file alone has all of it
+            self.writer.complete()?;
+            observed.output(hooks, &Arc::new(Snapshot::read(&path)?), moment, self.work)?;
+        }
+        Ok(())
     }
 
     /// Brings the records and what was noted to disk.
@@ -237,9 +244,9 @@ impl Voyage<'_, '_> {
         self.finish_writing()?;
         let began = Instant::now();
         let snapshot = simulation.checkpoint()?;
-        self.writing = Some((began, snapshot.state.tree.group_count()));
+        self.writing = Some((began, simulation.groups().iter().sum()));
         self.checkpointed = Some(simulation.step_number());
-        self.writer.checkpoint(self.work, snapshot, lasting)
+        self.writer.checkpoint(self.work, simulation, snapshot, lasting)
     }
 
     /// A checkpoint of the last step, on disk when this returns.
