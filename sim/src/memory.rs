@@ -24,6 +24,7 @@ use crate::parameters::{Precision, RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
 use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
+use rayon::prelude::*;
 
 /// A tree with the pool slots of its groups, and what follows from both.
 pub(crate) struct Layout {
@@ -68,8 +69,8 @@ impl Layout {
         } else {
             let of_all = share.slots(&tree, &slots);
             share.link(&tree, &of_all, first);
-            let finer =
-                (first..tree.level_count()).map(|level| level_tables(&tree, &share.known, level, &of_all, faces));
+            let of_level = |level: usize| level_tables(&tree, &share.known, level, &of_all, faces);
+            let finer: Vec<_> = (first..tree.level_count()).into_par_iter().map(of_level).collect();
             (kept[..first].iter().cloned().chain(finer).collect(), Table::default())
         };
         let flux = flux.rebuilt(first, &tree, &share.known, &tables);

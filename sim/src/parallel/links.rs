@@ -82,6 +82,9 @@ impl LevelLinks {
     }
 }
 
+/// Entries of a list that one thread sorts sooner than several.
+const FEW: usize = 4096;
+
 /// Something that concerns a group and a rank.
 type Concern = (u32, Key);
 
@@ -140,8 +143,18 @@ impl Relations {
         let across =
             |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::across_faces(lattice, key, each);
         let over = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::over(lattice, key, each);
-        let (send_beside, receive_beside) = (send(known.level(level), beside), receive(known.near(level), beside));
-        let (send_over, receive_over) = (send(known.level(finer), over), receive(known.near(finer), over));
+        let ((send_beside, receive_beside), ((send_over, receive_over), (send_faces, receive_faces))) = rayon::join(
+            || rayon::join(|| send(known.level(level), beside), || receive(known.near(level), beside)),
+            || {
+                rayon::join(
+                    || rayon::join(|| send(known.level(finer), over), || receive(known.near(finer), over)),
+                    || rayon::join(|| send(known.level(level), across), || receive(known.near(level), across)),
+                )
+            },
+        );
+        let both = |one: &[(Concern, CellBox)], other: &[(Concern, CellBox)]| merged([one, other].concat());
+        let (all_sent, all_received) =
+            rayon::join(|| both(&send_beside, &send_over), || both(&receive_beside, &receive_over));
         let patches = |groups: &mut dyn Iterator<Item = Concern>| sorted(groups.collect());
         let beside_patch = |key: Key| {
             let mut found = Vec::with_capacity(FACES);
@@ -154,10 +167,10 @@ impl Relations {
         let receive_gradients = known.level(finer).par_iter().filter_map(from).collect();
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         Self {
-            send_faces: send(known.level(level), across),
-            receive_faces: receive(known.near(level), across),
-            send: merged([send_beside.as_slice(), &send_over].concat()),
-            receive: merged([receive_beside.as_slice(), &receive_over].concat()),
+            send_faces,
+            receive_faces,
+            send: all_sent,
+            receive: all_received,
             send_beside,
             receive_beside,
             send_patches: patches(
@@ -228,13 +241,21 @@ fn of_parity(list: &[(Concern, CellBox)], odd: bool) -> Vec<(Concern, CellBox)> 
 
 /// Each cell once for each rank and group.
 fn merged(mut list: Vec<(Concern, CellBox)>) -> Vec<(Concern, CellBox)> {
-    list.par_sort_by_cached_key(|((rank, key), cells)| (*rank, key.morton(), cells.first, cells.end));
+    let place = |((rank, key), cells): &(Concern, CellBox)| (*rank, key.morton(), cells.first, cells.end);
+    if list.len() < FEW {
+        list.sort_by_cached_key(place);
+    } else {
+        list.par_sort_by_cached_key(place);
+    }
     list.dedup();
     let apart = |of_one: &[(Concern, CellBox)]| {
         let boxes = CellBox::apart(of_one.iter().map(|(_, cells)| *cells).collect());
         let concern = of_one[0].0;
         boxes.into_iter().map(move |cells| (concern, cells))
     };
+    if list.len() < FEW {
+        return list.chunk_by(|a, b| a.0 == b.0).flat_map(apart).collect();
+    }
     list.par_chunk_by(|a, b| a.0 == b.0).flat_map_iter(apart).collect()
 }
 

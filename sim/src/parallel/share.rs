@@ -9,6 +9,7 @@ use super::tables::Slots;
 use crate::octree::{Key, Octree};
 use crate::records::RanksRecord;
 use comove_kernels::{LevelTables, Table};
+use rayon::prelude::*;
 
 /// What a rank knows besides its own groups. With one rank alone there is nothing.
 #[derive(Clone, Debug)]
@@ -64,8 +65,10 @@ impl Share {
     pub fn wanted_ghosts(&mut self, own: &Octree, first: usize) -> Vec<Vec<Key>> {
         let mut wanted = vec![Vec::new(); own.level_count()];
         self.relations.clear();
-        for level in first.saturating_sub(1)..own.level_count() {
-            let relations = Relations::of(own, &self.known, level);
+        // one call for all levels: each that comes from outside of the pool waits for threads to wake
+        let levels = first.saturating_sub(1)..own.level_count();
+        let of_levels: Vec<_> = levels.into_par_iter().map(|n| (n, Relations::of(own, &self.known, n))).collect();
+        for (level, relations) in of_levels {
             wanted[level].extend(relations.ghosts());
             if let Some(finer) = wanted.get_mut(level + 1) {
                 finer.extend(relations.finer_ghosts());
