@@ -26,6 +26,9 @@ use comove_kernels::memory::{GIB, available};
 use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
 use rayon::prelude::*;
 
+/// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
+const BLOCKS: usize = 3;
+
 /// A tree with the pool slots of its groups, and what follows from both.
 pub(crate) struct Layout {
     /// The groups.
@@ -41,9 +44,6 @@ pub(crate) struct Layout {
     /// What a rank knows of the others.
     pub(crate) share: Share,
 }
-
-/// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
-const BLOCKS: usize = 3;
 
 impl Layout {
     /// Derives the tables.

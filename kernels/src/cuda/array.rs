@@ -46,22 +46,11 @@ impl<T: Copy> Array<T> {
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn room(device: &CudaDevice, len: usize) -> Result<Self, KernelError> {
         let bytes = len * size_of::<T>();
-        let mut start = 0;
-        if bytes > 0 {
-            device.activate();
+        let start = match bytes {
+            0 => 0,
             // SAFETY: the pointer is valid for the call.
-            let mut allocate = || unsafe { sys::cuMemAllocAsync(&mut start, bytes, device.stream()) };
-            let mut result = allocate();
-            if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
-                // freed arrays may hold as much, in pieces
-                device.give_back(0);
-                result = allocate();
-            }
-            if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
-                return Err(KernelError::OutOfMemory { device: device.name().into(), bytes });
-            }
-            unwrap("allocate", result);
-        }
+            _ => device.allocate(bytes, |start| unsafe { sys::cuMemAllocAsync(start, bytes, device.stream()) })?,
+        };
         Ok(Self { device: device.clone(), start, len, of: PhantomData })
     }
 
@@ -258,10 +247,15 @@ impl Staging {
 
     /// So many bytes in the present context.
     pub(super) fn new(bytes: usize) -> Self {
+        Self::allocated(bytes)
+            .unwrap_or_else(|result| panic!("the GPU failed to allocate page-locked memory: {result:?}"))
+    }
+
+    fn allocated(bytes: usize) -> Result<Self, sys::cudaError_enum> {
         let mut start = std::ptr::null_mut();
         // SAFETY: the pointer is valid for the call.
-        unwrap("allocate page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut start, bytes) });
-        Self { start, bytes }
+        let result = unsafe { sys::cuMemAllocHost_v2(&mut start, bytes) };
+        if result as u32 == 0 { Ok(Self { start, bytes }) } else { Err(result) }
     }
 
     /// So many zeros.
@@ -270,14 +264,11 @@ impl Staging {
     /// [`KernelError::OutOfMemory`] of the host.
     pub(crate) fn with_room(device: &CudaDevice, bytes: usize) -> Result<Self, KernelError> {
         device.activate();
-        let mut start = std::ptr::null_mut();
-        // SAFETY: the pointer is valid for the call.
-        if unsafe { sys::cuMemAllocHost_v2(&mut start, bytes) } as u32 != 0 {
-            return Err(KernelError::OutOfMemory { device: "the host, page-locked".into(), bytes });
-        }
+        let lacks = |_| KernelError::OutOfMemory { device: "the host, page-locked".into(), bytes };
+        let staging = Self::allocated(bytes).map_err(lacks)?;
         // SAFETY: so many bytes were just allocated.
-        unsafe { start.cast::<u8>().write_bytes(0, bytes) };
-        Ok(Self { start, bytes })
+        unsafe { staging.start.cast::<u8>().write_bytes(0, bytes) };
+        Ok(staging)
     }
 
     /// Its bytes, which no device may be writing.

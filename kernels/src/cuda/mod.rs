@@ -240,6 +240,31 @@ impl CudaDevice {
         })
     }
 
+    /// Has `allocate` put the start of so many bytes where the pointer leads; if there is no room, once more after giving
+    /// back what freed arrays hold, which may be as much, in pieces.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    fn allocate(
+        &self,
+        bytes: usize,
+        allocate: impl Fn(*mut sys::CUdeviceptr) -> sys::cudaError_enum,
+    ) -> Result<sys::CUdeviceptr, KernelError> {
+        const OUT_OF_MEMORY: sys::cudaError_enum = sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY;
+        self.activate();
+        let mut start = 0;
+        let mut result = allocate(&mut start);
+        if result == OUT_OF_MEMORY {
+            self.give_back(0);
+            result = allocate(&mut start);
+        }
+        if result == OUT_OF_MEMORY {
+            return Err(KernelError::OutOfMemory { device: self.name().into(), bytes });
+        }
+        unwrap("allocate", result);
+        Ok(start)
+    }
+
     /// See [`crate::Device::keep_ready`].
     pub(crate) fn keep_ready(&self, bytes: usize) -> Result<(), KernelError> {
         drop(array::Array::<u8>::room(self, bytes)?);

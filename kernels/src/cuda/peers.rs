@@ -16,20 +16,8 @@ impl PeerMemory {
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn new(device: &CudaDevice, bytes: usize) -> Result<Self, KernelError> {
-        device.activate();
-        let mut start = 0;
         // SAFETY: the pointer is valid for the call.
-        let mut allocate = || unsafe { sys::cuMemAlloc_v2(&mut start, bytes) };
-        let mut result = allocate();
-        if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
-            // freed arrays may hold as much
-            device.give_back(0);
-            result = allocate();
-        }
-        if result == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
-            return Err(KernelError::OutOfMemory { device: device.name().into(), bytes });
-        }
-        unwrap("allocate", result);
+        let start = device.allocate(bytes, |start| unsafe { sys::cuMemAlloc_v2(start, bytes) })?;
         // SAFETY: the bytes were just allocated.
         unwrap("clear", unsafe { sys::cuMemsetD8Async(start, 0, bytes, device.stream()) });
         device.synchronize();

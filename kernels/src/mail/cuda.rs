@@ -123,13 +123,13 @@ impl Mailbox {
             // there is room for the message of each peer, as was just checked.
             match units {
                 Units::Cells { fields, pieces } => unsafe {
-                    let (list, count) = (pieces.list.on(device), pieces.len() as u32);
-                    launch!(device, T, "pack_pieces", (pieces.len() * fields).max(1), THREADS, 0;
+                    let (list, count) = (pieces.list.on(device), pieces.list.len() as u32);
+                    launch!(device, T, "pack_pieces", (pieces.list.len() * fields).max(1), THREADS, 0;
                         fields as i32, array.pointer(), list, count, peers, progress);
                 },
                 Units::Rows { values, rows } => unsafe {
-                    let (list, count) = (rows.list.on(device), rows.len() as u32);
-                    launch!(device, T, "pack_rows", rows.len().max(1), THREADS, 0;
+                    let (list, count) = (rows.list.on(device), rows.list.len() as u32);
+                    launch!(device, T, "pack_rows", rows.list.len().max(1), THREADS, 0;
                         values as i32, array.pointer(), list, count, peers, progress);
                 },
             }
@@ -171,11 +171,11 @@ impl Mailbox {
             // hold these units, checked by the caller and when the lists were made.
             match units {
                 Units::Cells { fields, pieces } => unsafe {
-                    launch!(device, T, "unpack_pieces", pieces.len() * fields + 1, THREADS, 0;
+                    launch!(device, T, "unpack_pieces", pieces.list.len() * fields + 1, THREADS, 0;
                         fields as i32, pieces.list.on(device), array.pointer(), peers, progress);
                 },
                 Units::Rows { values, rows } => unsafe {
-                    launch!(device, T, "unpack_rows", rows.len() + 1, THREADS, 0;
+                    launch!(device, T, "unpack_rows", rows.list.len() + 1, THREADS, 0;
                         values as i32, rows.list.on(device), array.pointer(), peers, progress);
                 },
             }

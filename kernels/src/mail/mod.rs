@@ -117,7 +117,7 @@ impl Units<'_> {
     fn check(&self, array: usize, message: usize) {
         let (stride, slots, units) = match self {
             Self::Cells { fields, pieces } => (fields * GROUP_CELLS, pieces.slots, pieces.cells),
-            Self::Rows { values, rows } => (*values, rows.rows, rows.len()),
+            Self::Rows { values, rows } => (*values, rows.rows, rows.list.len()),
         };
         assert!(slots * stride <= array, "slot {slots} lies beyond an array of {array} values, {stride} a slot");
         assert!(units <= message, "unit {units} lies beyond a message of {message}");

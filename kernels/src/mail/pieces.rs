@@ -93,21 +93,6 @@ impl Pieces {
         let most = |of: fn(&Piece) -> usize| pieces.iter().map(of).max().unwrap_or(0);
         Self { slots: most(|piece| piece.slot as usize + 1), cells: most(Piece::end), list: pieces.into() }
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Bytes that the list takes on a device.
-    pub fn bytes(&self) -> usize {
-        self.list.bytes()
-    }
 }
 
 /// Runs of pieces of one slot.
@@ -145,20 +130,5 @@ impl Rows {
     /// The rows.
     pub fn list(&self) -> &Table<u32> {
         &self.list
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Bytes that the list takes on a device.
-    pub fn bytes(&self) -> usize {
-        self.list.bytes()
     }
 }

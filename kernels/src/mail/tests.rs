@@ -43,7 +43,7 @@ impl Two {
     fn exchange<T: Real>(&mut self, device: &Device, sent: [(&Buffer<T>, Units); 2], to: [(&mut Buffer<T>, Units); 2]) {
         let len = |units: &Units| match units {
             Units::Cells { pieces, .. } => pieces.cells,
-            Units::Rows { rows, .. } => rows.len(),
+            Units::Rows { rows, .. } => rows.list.len(),
         };
         let peers = [0, 1]
             .map(|rank: usize| [Peer { rank: 1 - rank, send: 0..len(&sent[rank].1), receive: 0..len(&to[rank].1) }]);

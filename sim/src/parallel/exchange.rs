@@ -132,7 +132,7 @@ impl Post {
         agree(communicator, settled.map_err(SimError::from))
     }
 
-    /// The same for what is sent whatever the tree.
+    /// What is enough for these and for what is sent whatever the tree.
     fn with_least(&self, needs: &[Need]) -> Vec<Need> {
         needs.iter().zip(&self.least).map(|(need, least)| need.or(*least)).collect()
     }

@@ -140,12 +140,13 @@ impl Share {
     pub fn link(&mut self, own: &Octree, slots: &Slots, first: usize) {
         self.links.truncate(first);
         let none = Default::default();
-        // those found out already, if they are of these levels
-        let mut known = std::mem::take(&mut self.relations);
-        known.truncate(if known.len() == own.level_count() - first { known.len() } else { 0 });
-        let mut known = known.into_iter();
-        for level in first..own.level_count() {
-            let relations = known.next().unwrap_or_else(|| Relations::of(own, &self.known, level));
+        // found out already, or of a tree that ranks have come back to
+        let mut found = std::mem::take(&mut self.relations);
+        if found.is_empty() {
+            found = (first..own.level_count()).map(|level| Relations::of(own, &self.known, level)).collect();
+        }
+        assert_eq!(found.len(), own.level_count() - first, "relations of the levels from {first} on");
+        for (level, relations) in (first..).zip(found) {
             let finer = slots.get(level + 1).unwrap_or(&none);
             self.links.push(relations.links(own, &slots[level], finer));
         }
