@@ -3,6 +3,7 @@
 
 use crate::cli::{Cli, Command, Machine};
 use crate::error::PipelineError;
+use crate::task::Task;
 use clap::Parser;
 use comove_kernels::gpus::gpus;
 use comove_kernels::{Device, KernelError};
@@ -81,13 +82,19 @@ impl Ranks {
             _ => None,
         });
         let machine = machine.and_then(|machine| self.own(&machine).ok());
-        self.crew.follow(|| {
+        if let Some(machine) = &machine {
+            let _ = rayon::ThreadPoolBuilder::new().num_threads(machine.threads).build_global();
+        }
+        let device = || {
             let machine = machine
                 .as_ref()
                 .ok_or_else(|| KernelError::NoDevice("none".into(), "this command computes in one process".into()))?;
             let device = Device::from_name(&machine.device[0], machine.threads)?;
             let limit = machine.memory.map(|gib| (gib * comove_kernels::memory::GIB) as u64);
             Ok(limit.map_or(device.clone(), |bytes| device.limited_to(bytes)))
+        };
+        self.crew.follow(device, |task, communicator| {
+            serde_json::from_value::<Task>(task).expect("a task of the same program").follow(communicator);
         });
     }
 }

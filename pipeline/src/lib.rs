@@ -10,6 +10,7 @@
 //! | [`lines`] | files of one JSON object a line: the records of steps, what observers note |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
+//! | [`crew`], [`task`] | the processes of MPI, and what they do together besides runs |
 //! | [`trial`] | files that nobody vouches for, read by a child process first |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
 //! | [`progress`], [`logging`], [`feed`], [`control`] | the terminal, the log file, what other programs are told, what is asked for from outside |
@@ -41,6 +42,7 @@ pub mod progress;
 pub mod recipe;
 pub mod snapshots;
 pub mod stage;
+pub mod task;
 pub mod trial;
 
 pub use error::PipelineError;

@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::octree::{Key, Octree};
 use crate::parallel::Ranks;
-use crate::parallel::crew::{Order, tell};
+use crate::parallel::crew::{Order, PANICKED, Turn, tell};
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::Run;
@@ -13,14 +13,11 @@ use crate::step::Physics;
 use comove_kernels::{Device, Real};
 use std::path::Path;
 
-/// What a program exits with that panics.
-const PANICKED: i32 = 101;
-
 /// A run on a device, in either precision.
 pub struct Simulation {
     inner: Inner,
-    /// Whether other ranks follow this one.
-    leads: bool,
+    /// Of a rank that others follow.
+    leads: Option<Turn>,
 }
 
 enum Inner {
@@ -36,6 +33,14 @@ macro_rules! each {
             Inner::Double($run) => $call,
         }
     };
+}
+
+/// Tells the ranks that follow; what they are told is to be done while this is held.
+macro_rules! told {
+    ($simulation:ident, $order:expr) => {{
+        let communicator = each!(&$simulation.inner, run => run.communicator());
+        $simulation.leads.as_ref().map(|turn| tell(communicator, turn, &$order))
+    }};
 }
 
 impl Simulation {
@@ -63,25 +68,18 @@ impl Simulation {
         from: impl Into<StartFrom<'a>>,
         parameters: RunParameters,
     ) -> Result<Self, SimError> {
-        let (leads, from) = (ranks.leads, from.into());
+        let (leads, from) = (ranks.leads.clone(), from.into());
         check(from.header(), from.tree(), &parameters)?;
-        if leads {
+        let _turn = leads.as_ref().map(|turn| {
             let (header, tree) = (Box::new(from.header().clone()), from.tree());
             let (root, periodic, parameters) = (tree.root_groups(), tree.periodic(), Box::new(parameters.clone()));
-            tell(&ranks.communicator, &Order::Start { header, root, periodic, parameters });
-        }
+            tell(&ranks.communicator, turn, &Order::Start { header, root, periodic, parameters })
+        });
         let inner = match parameters.precision {
             Precision::Single => Inner::Single(Box::new(Run::start(device, ranks, from, physics(parameters))?)),
             Precision::Double => Inner::Double(Box::new(Run::start(device, ranks, from, physics(parameters))?)),
         };
-        Ok(Self { inner, leads })
-    }
-
-    /// Tells the ranks that follow.
-    fn tell(&self, order: Order) {
-        if self.leads {
-            tell(each!(&self.inner, run => run.communicator()), &order);
-        }
+        Ok(Self { inner, leads: leads.clone() })
     }
 
     /// Scale factor, or time in plain coordinates.
@@ -96,7 +94,7 @@ impl Simulation {
 
     /// Scale factor (time in plain coordinates) after the next unclipped step.
     pub fn next_stop(&mut self) -> f64 {
-        self.tell(Order::Next);
+        let _turn = told!(self, Order::Next);
         each!(&mut self.inner, run => run.next())
     }
 
@@ -109,7 +107,7 @@ impl Simulation {
     /// the run is then where it was before the step, and a checkpoint of it continues on a machine with more room with the
     /// bits that it would have had.
     pub fn step(&mut self) -> Result<StepRecord, SimError> {
-        self.tell(Order::Step);
+        let _turn = told!(self, Order::Step);
         each!(&mut self.inner, run => run.step())
     }
 
@@ -118,7 +116,7 @@ impl Simulation {
     /// # Errors
     /// [`SimError::Parameter`] for more than the run's parameters allow; it then goes on as before.
     pub fn steer(&mut self, steering: Steering) -> Result<(), SimError> {
-        self.tell(Order::Steer(steering));
+        let _turn = told!(self, Order::Steer(steering));
         each!(&mut self.inner, run => run.steer(steering))
     }
 
@@ -133,7 +131,7 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` lies outside the next step.
     pub fn output_at(&mut self, target: f64) -> Result<Snapshot, SimError> {
-        self.tell(Order::Output(target.to_bits()));
+        let _turn = told!(self, Order::Output(target.to_bits()));
         each!(&mut self.inner, run => run.output_at(target))
     }
 
@@ -142,7 +140,7 @@ impl Simulation {
     /// # Errors
     /// [`SimError::Kernel`] where the device has no room.
     pub fn checkpoint(&mut self) -> Result<Snapshot, SimError> {
-        self.tell(Order::Checkpoint);
+        let _turn = told!(self, Order::Checkpoint);
         each!(&mut self.inner, run => run.checkpoint())
     }
 
@@ -153,7 +151,7 @@ impl Simulation {
     /// # Errors
     /// As [`Snapshot::write_by`].
     pub fn write(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Unverified>, SimError> {
-        self.tell(Order::Write);
+        let _turn = told!(self, Order::Write);
         snapshot.write_by(each!(&self.inner, run => run.communicator()), path)
     }
 
@@ -164,13 +162,13 @@ impl Simulation {
 
     /// The hash of each group's fluid, in key order: equal groups have equal hashes.
     pub fn group_hashes(&self) -> Vec<(Key, u64)> {
-        self.tell(Order::GroupHashes);
+        let _turn = told!(self, Order::GroupHashes);
         each!(&self.inner, run => run.all_group_hashes())
     }
 
     /// The hash of all fields and keys as [`StepRecord::state_hash`] has it.
     pub fn state_hash(&self) -> String {
-        self.tell(Order::StateHash);
+        let _turn = told!(self, Order::StateHash);
         format!("{:016x}", each!(&self.inner, run => run.state_hash()))
     }
 
@@ -182,11 +180,11 @@ impl Simulation {
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        if self.leads && std::thread::panicking() {
+        if self.leads.is_some() && std::thread::panicking() {
             // the others may be in the middle of what this rank will not go on with
             each!(&self.inner, run => run.communicator()).abort(PANICKED);
         }
-        self.tell(Order::End);
+        let _turn = told!(self, Order::End);
         if !std::thread::panicking() {
             each!(&self.inner, run => run.leave());
         }

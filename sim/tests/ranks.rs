@@ -10,6 +10,7 @@ use comove_sim::snapshot::file_digest;
 use comove_sim::{
     Criterion, HostState, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, StartFrom, StoredSnapshot,
 };
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -280,6 +281,13 @@ fn a_damaged_file_is_refused_by_all() {
     }
 }
 
+/// The sum of what three ranks have: each the term and its own number.
+fn sum(communicator: &Communicator, term: u64) -> u64 {
+    let mut word = [term + communicator.rank() as u64];
+    communicator.sum(&mut word);
+    word[0]
+}
+
 /// What the first rank asks of the others, they do with it: also after a start, or a file, that came to nothing.
 #[test]
 fn those_who_follow_write_and_start_with_the_first() {
@@ -293,7 +301,9 @@ fn those_who_follow_write_and_start_with_the_first() {
         let rank = communicator.rank();
         let (crew, device) = (Crew::of(communicator), common::device_of(rank, 1));
         if rank > 0 {
-            return crew.follow(|| Ok(device.clone()));
+            let add =
+                |term: Value, communicator: &Communicator| _ = sum(communicator, term.as_u64().expect("a number"));
+            return crew.follow(|| Ok(device.clone()), add);
         }
         crew.prepare(Ok(device.clone())).expect("devices alike");
         let start = |path: &Path| {
@@ -302,7 +312,15 @@ fn those_who_follow_write_and_start_with_the_first() {
         };
         assert!(matches!(start(&damaged).err(), Some(SimError::Damaged { .. })));
         let mut simulation = start(&good).expect("a start");
-        (0..2).for_each(|_| _ = simulation.step().expect("a step"));
+        // another thread has them do something else between two steps
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                for term in 0..50u64 {
+                    assert_eq!(crew.together(&term, |communicator| sum(communicator, term)), 3 * (term + 1));
+                }
+            });
+            (0..2).for_each(|_| _ = simulation.step().expect("a step"));
+        });
         let end = simulation.checkpoint().expect("a checkpoint");
         let nowhere = simulation.write(&end, &begun.file("missing/end.h5"));
         assert!(matches!(nowhere, Err(SimError::Io { .. })));

@@ -9,9 +9,14 @@ use crate::simulation::Simulation;
 use crate::snapshot::{Snapshot, SnapshotHeader};
 use crate::steering::Steering;
 use comove_kernels::{Device, KernelError};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What a program exits with that panics.
+pub(crate) const PANICKED: i32 = 101;
 
 /// What the first rank tells the others to do with it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,18 +43,26 @@ pub(crate) enum Order {
     StateHash,
     /// The simulation is dropped.
     End,
+    /// Work that is no simulation: [`Crew::together`].
+    Task(Value),
     /// There is nothing more to do.
     Leave,
 }
 
 /// The ranks of a program as one of them sees them: the first decides, the others follow.
 #[derive(Clone)]
-pub struct Crew(Arc<Communicator>);
+pub struct Crew {
+    communicator: Arc<Communicator>,
+    turn: Turn,
+}
+
+/// Whose turn it is, among the threads of the first rank, to say what all ranks do next, until they have done it.
+pub(crate) type Turn = Arc<Mutex<()>>;
 
 impl Crew {
     /// Of the ranks of a communicator.
     pub fn of(communicator: Communicator) -> Self {
-        Self(Arc::new(communicator))
+        Self { communicator: Arc::new(communicator), turn: Turn::default() }
     }
 
     /// A rank without others.
@@ -59,12 +72,28 @@ impl Crew {
 
     /// Between them.
     pub fn communicator(&self) -> &Communicator {
-        &self.0
+        &self.communicator
     }
 
     /// For a simulation that all ranks share and the first one leads.
     pub fn ranks(&self) -> Ranks {
-        Ranks { communicator: Arc::clone(&self.0), scattered: None, leads: self.0.size() > 1 }
+        let leads = (self.communicator.size() > 1).then(|| Arc::clone(&self.turn));
+        Ranks { communicator: Arc::clone(&self.communicator), scattered: None, leads }
+    }
+
+    /// Does work that all ranks share and that is no simulation; it may be collective. The others are told what it is, for
+    /// the function that they gave to [`Crew::follow`]. One thread of the first rank at a time: what others ask of a
+    /// simulation meanwhile waits.
+    ///
+    /// * `task`: says to the others what is done
+    pub fn together<R>(&self, task: &impl Serialize, work: impl FnOnce(&Communicator) -> R) -> R {
+        if self.communicator.size() == 1 {
+            return work(&self.communicator);
+        }
+        let _abort = AbortOnPanic(&self.communicator);
+        let task = serde_json::to_value(task).expect("numbers and names");
+        let _turn = tell(&self.communicator, &self.turn, &Order::Task(task));
+        work(&self.communicator)
     }
 
     /// Has every rank make its device ready; this is the first one's, or why it has none.
@@ -72,37 +101,39 @@ impl Crew {
     /// # Errors
     /// [`SimError::OnRank`] where a rank has none, or one that computes other bits.
     pub fn prepare(&self, own: Result<Device, String>) -> Result<(), SimError> {
-        if self.0.size() == 1 {
+        if self.communicator.size() == 1 {
             return Ok(());
         }
-        self.tell(&Order::Prepare);
-        compare(&self.0, own.map(|device| device.class()))
+        let _turn = tell(&self.communicator, &self.turn, &Order::Prepare);
+        compare(&self.communicator, own.map(|device| device.class()))
     }
 
     /// Does what the first rank says, until it says that there is nothing more to do.
     ///
     /// * `device`: makes this rank's device
-    pub fn follow(&self, device: impl Fn() -> Result<Device, KernelError>) {
+    /// * `work`: does this rank's part of what [`Crew::together`] was given
+    pub fn follow(&self, device: impl Fn() -> Result<Device, KernelError>, work: impl Fn(Value, &Communicator)) {
         let mut simulation = None;
         let mut made = None;
         let mut ready = None;
         loop {
-            let order = serde_json::from_slice(&self.0.next_order()).expect("an order of the same program");
+            let order = serde_json::from_slice(&self.communicator.next_order()).expect("an order of the same program");
             // what goes wrong goes wrong on the first rank too, which says so
             match order {
                 Order::Prepare => {
                     let own = device();
                     let class = own.as_ref().map(Device::class).map_err(ToString::to_string);
-                    let all_alike = compare(&self.0, class).is_ok();
+                    let all_alike = compare(&self.communicator, class).is_ok();
                     ready = own.ok().filter(|_| all_alike);
                 }
                 Order::Start { header, root, periodic, parameters } => {
                     let state = HostState::zeros(Octree::share(root, periodic, Vec::new()));
                     let snapshot = Snapshot { header: *header, state };
                     let device = ready.clone().expect("a device made ready");
-                    let ranks = Ranks { leads: false, ..self.ranks() };
+                    let ranks = Ranks { leads: None, ..self.ranks() };
                     simulation = Simulation::start_on(device, ranks, &snapshot, *parameters).ok();
                 }
+                Order::Task(task) => work(task, &self.communicator),
                 Order::End => (simulation, made) = (None, None),
                 Order::Leave => break,
                 order => obey(simulation.as_mut().expect("a simulation that was started"), order, &mut made),
@@ -112,30 +143,40 @@ impl Crew {
 
     /// There is nothing more to do.
     pub fn dismiss(&self) {
-        if self.0.size() > 1 {
-            self.tell(&Order::Leave);
+        if self.communicator.size() > 1 {
+            let _turn = tell(&self.communicator, &self.turn, &Order::Leave);
         }
     }
 
     /// What ends all ranks at once with an exit code, from any thread; nothing for a rank without others. Whoever has it
     /// does not keep MPI from ending in good order with the crew.
     pub fn aborter(&self) -> impl Fn(u8) + Send + 'static {
-        let communicator = Arc::downgrade(&self.0);
+        let communicator = Arc::downgrade(&self.communicator);
         move |code| {
             if let Some(ranks) = communicator.upgrade().filter(|ranks| ranks.size() > 1) {
                 ranks.abort(i32::from(code));
             }
         }
     }
-
-    fn tell(&self, order: &Order) {
-        tell(&self.0, order);
-    }
 }
 
-/// Tells the other ranks what is done next.
-pub(crate) fn tell(communicator: &Communicator, order: &Order) {
+/// Tells the other ranks what is done next, once what another thread has told them is done; it is to be done while the
+/// guard is held.
+pub(crate) fn tell<'t>(communicator: &Communicator, turn: &'t Turn, order: &Order) -> MutexGuard<'t, ()> {
+    let held = turn.lock();
     communicator.order(&serde_json::to_vec(order).expect("numbers and names"));
+    held
+}
+
+/// Ends all ranks where this one panics: the others are in the middle of what it does not go on with.
+struct AbortOnPanic<'c>(&'c Communicator);
+
+impl Drop for AbortOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abort(PANICKED);
+        }
+    }
 }
 
 /// Does what is asked of a simulation.
@@ -155,7 +196,9 @@ fn obey(simulation: &mut Simulation, order: Order, made: &mut Option<Snapshot>) 
         }
         Order::GroupHashes => _ = simulation.group_hashes(),
         Order::StateHash => _ = simulation.state_hash(),
-        Order::Prepare | Order::Start { .. } | Order::End | Order::Leave => unreachable!("{order:?} is no request"),
+        Order::Prepare | Order::Start { .. } | Order::Task(_) | Order::End | Order::Leave => {
+            unreachable!("{order:?} is no request")
+        }
     }
 }
 

@@ -54,8 +54,8 @@ pub struct Ranks {
     pub communicator: Arc<Communicator>,
     /// Owners at random, by this number: for tests.
     pub scattered: Option<u64>,
-    /// Whether this rank tells the others what to do ([`Crew::follow`]), instead of their doing the same of themselves.
-    pub(crate) leads: bool,
+    /// Of a rank that tells the others what to do ([`Crew::follow`]), instead of their doing the same of themselves.
+    pub(crate) leads: Option<crew::Turn>,
 }
 
 impl Ranks {
@@ -66,7 +66,7 @@ impl Ranks {
 
     /// That share the octree along Hilbert's curve and all call the same methods.
     pub fn of(communicator: Communicator) -> Self {
-        Self { communicator: Arc::new(communicator), scattered: None, leads: false }
+        Self { communicator: Arc::new(communicator), scattered: None, leads: None }
     }
 
     /// That share it at random, by a number: for tests.

@@ -1,0 +1,18 @@
+//! What all processes of MPI do together besides computing runs: each its part of an initial condition or an analysis.
+//!
+//! The first process does it in a stage, by [`comove_sim::parallel::Crew::together`]; the others are told which it is and
+//! do the same in [`Task::follow`]. They read the campaign's files, which they see under the same paths, and write none.
+
+use comove_sim::parallel::Communicator;
+use serde::{Deserialize, Serialize};
+
+/// What the others are told.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Task {}
+
+impl Task {
+    /// Does this process's part: collective.
+    pub fn follow(self, _communicator: &Communicator) {
+        match self {}
+    }
+}
