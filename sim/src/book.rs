@@ -15,6 +15,7 @@ use comove_kernels::reading::{Moment, Reading};
 use comove_kernels::timestep::SignalSpeed;
 use comove_kernels::totals::{GroupTotals, totals};
 use comove_kernels::{GroupReport, Real};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// The strongest acceleration of a step's kicks relative to the cell width: it limits the next step.
@@ -351,6 +352,16 @@ impl First {
     }
 }
 
+/// Groups whose sums one thread adds up.
+const GROUPS_AT_ONCE: usize = 1024;
+
+/// The range of no densities.
+const NO_DENSITY: [f64; 2] = [f64::INFINITY, 0.0];
+
+fn wider(one: [f64; 2], other: [f64; 2]) -> [f64; 2] {
+    [one[0].min(other[0]), one[1].max(other[1])]
+}
+
 /// Conserved sums and density range over the leaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeafSums {
@@ -368,17 +379,27 @@ pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
 /// The same over the leaves of level `from` and finer ones.
 pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
     let mut exact: [ExactSum; 6] = Default::default();
-    let mut density = [f64::INFINITY, 0.0f64];
+    let mut density = NO_DENSITY;
     for level in from..state.level_count() {
         let volume = state.cell_width(level).powi(3);
         let mut groups = vec![GroupTotals::default(); state.tables[level].len()];
         totals(&state.device, &state.tables[level], &state.fluid, &mut groups);
-        for g in groups.iter().filter(|g| g.cells > 0) {
-            let [x, y, z] = g.momentum;
-            for (sum, value) in exact.iter_mut().zip([g.mass, x, y, z, g.kinetic, g.energy]) {
-                sum.add(value * volume);
+        // exact sums, and extremes, are the same in any order
+        let of_some = |groups: &[GroupTotals]| {
+            let mut exact: [ExactSum; 6] = Default::default();
+            let mut density = NO_DENSITY;
+            for g in groups.iter().filter(|g| g.cells > 0) {
+                let [x, y, z] = g.momentum;
+                for (sum, value) in exact.iter_mut().zip([g.mass, x, y, z, g.kinetic, g.energy]) {
+                    sum.add(value * volume);
+                }
+                density = wider(density, [g.density_min, g.density_max]);
             }
-            density = [density[0].min(g.density_min), density[1].max(g.density_max)];
+            (exact, density)
+        };
+        for (sums, range) in groups.par_chunks(GROUPS_AT_ONCE).map(of_some).collect::<Vec<_>>() {
+            exact.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
+            density = wider(density, range);
         }
     }
     ExactSum::unite(exact.iter_mut(), &state.communicator);

@@ -32,6 +32,12 @@ impl ExactSum {
     }
 }
 
+impl std::ops::AddAssign for ExactSum {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
 impl FromIterator<f64> for ExactSum {
     fn from_iter<I: IntoIterator<Item = f64>>(terms: I) -> Self {
         let mut sum = Self::default();

@@ -1,12 +1,18 @@
 //! What individual time steps keep: states of the levels that have finer ones, for these to interpolate between, and
 //! sums of fluxes.
 
+use crate::octree::nesting::AROUND;
 use crate::state::State;
 use comove_kernels::ghosts::Earlier;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_kernels::tables::NONE;
 use comove_kernels::{Buffer, Device, KernelError, LevelTables, Real, Table, TimedPotential};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Groups whose parents one thread looks at.
+const GROUPS_AT_ONCE: usize = 512;
 
 /// When, in the current step of a level, its potential was solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,31 +59,28 @@ impl<T: Real> LevelHistory<T> {
     /// Makes room for the groups that are read by those of these tables, in pools of `capacity` slots, and for so many flux
     /// planes. What is there of levels that neither have changed nor are next to such a level stays.
     ///
-    /// * `slots`: of each level, ghosts included
+    /// * `read`: by level, what [`read_slots`] gives
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub fn fit(
         &mut self,
         device: &Device,
-        tables: &[LevelTables],
-        slots: &[Table<u32>],
+        read: &[Table<u32>],
         capacity: usize,
         planes: usize,
         gravity: bool,
     ) -> Result<(), KernelError> {
-        let read = read_slots(tables, capacity);
         let mut places = vec![NONE; capacity];
         let mut groups = 0;
         self.read.clear();
-        for level in slots {
-            let slots: Vec<u32> = level.iter().copied().filter(|&slot| read[slot as usize]).collect();
+        for slots in read {
             let first = groups as u32;
             groups += slots.len();
-            for (place, &slot) in (first..).zip(&slots) {
+            for (place, &slot) in (first..).zip(slots) {
                 places[slot as usize] = place;
             }
-            self.read.push([slots.into(), (first..groups as u32).collect()]);
+            self.read.push([slots.clone(), (first..groups as u32).collect()]);
         }
         self.places = places.into();
         self.fluid.grow(device, groups * GROUP_VALUES)?;
@@ -98,9 +101,9 @@ impl<T: Real> LevelHistory<T> {
         self.places.bytes() + self.read.iter().flatten().map(Table::bytes).sum::<usize>()
     }
 
-    /// [`LevelHistory::bytes`] and [`LevelHistory::table_bytes`] with these tables, in pools of `capacity` slots.
-    pub fn bytes_for(tables: &[LevelTables], capacity: usize, gravity: bool) -> [usize; 2] {
-        let places = read_slots(tables, capacity).into_iter().filter(|&read| read).count();
+    /// [`LevelHistory::bytes`] and [`LevelHistory::table_bytes`] where these slots are read, in pools of `capacity` slots.
+    pub fn bytes_for(read: &[Table<u32>], capacity: usize, gravity: bool) -> [usize; 2] {
+        let places = read.iter().map(|slots| slots.len()).sum::<usize>();
         let values = GROUP_VALUES + if gravity { 3 * GROUP_CELLS } else { 0 };
         [places * values * T::BYTES, (capacity + 2 * places) * size_of::<u32>()]
     }
@@ -141,13 +144,25 @@ impl<T: Real> LevelHistory<T> {
     }
 }
 
-/// Whether a finer group interpolates from the group in each slot.
-fn read_slots(tables: &[LevelTables], capacity: usize) -> Vec<bool> {
-    let mut read = vec![false; capacity];
-    for &slot in tables.iter().flat_map(|finer| &finer.parents).filter(|&&slot| slot != NONE) {
-        read[slot as usize] = true;
+/// By level: the slots of the groups that finer ones interpolate from.
+///
+/// * `slots`: of each level, ghosts included
+pub fn read_slots(tables: &[LevelTables], slots: &[Table<u32>]) -> Vec<Table<u32>> {
+    let end = slots.iter().flatten().max().map_or(0, |&last| last as usize + 1);
+    let read: Vec<AtomicBool> = (0..end).map(|_| AtomicBool::new(false)).collect();
+    for finer in tables {
+        (0..finer.len()).into_par_iter().with_min_len(GROUPS_AT_ONCE).for_each(|g| {
+            let around = AROUND[usize::from(finer.octants[g])];
+            let parents = finer.parent_row(g).iter().enumerate();
+            for (_, &slot) in parents.filter(|(entry, slot)| around >> entry & 1 == 1 && **slot != NONE) {
+                read[slot as usize].store(true, Ordering::Relaxed);
+            }
+        });
     }
-    read
+    let of_level = |level: &Table<u32>| {
+        level.iter().copied().filter(|&slot| read[slot as usize].load(Ordering::Relaxed)).collect()
+    };
+    slots.par_iter().map(of_level).collect()
 }
 
 impl<T: Real> State<T> {

@@ -13,7 +13,7 @@
 
 use crate::boundary::GravityBoundary;
 use crate::gravity::Gravity;
-use crate::level_history::LevelHistory;
+use crate::level_history::{LevelHistory, read_slots};
 use crate::octree::flux_planes::FluxTables;
 use crate::octree::{Octree, neighbours};
 use crate::parallel::blocks;
@@ -25,6 +25,7 @@ use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP
 use comove_kernels::memory::{GIB, available};
 use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
 use rayon::prelude::*;
+use std::sync::OnceLock;
 
 /// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
 const BLOCKS: usize = 3;
@@ -43,6 +44,7 @@ pub(crate) struct Layout {
     pub(crate) root_slots: Table<u32>,
     /// What a rank knows of the others.
     pub(crate) share: Share,
+    read: OnceLock<Vec<Table<u32>>>,
 }
 
 impl Layout {
@@ -74,7 +76,7 @@ impl Layout {
             (kept[..first].iter().cloned().chain(finer).collect(), Table::default())
         };
         let flux = flux.rebuilt(first, &tree, &share.known, &tables);
-        Self { tree, slots, tables, flux, root_slots, share }
+        Self { tree, slots, tables, flux, root_slots, share, read: OnceLock::new() }
     }
 
     /// Slots that are taken.
@@ -82,9 +84,9 @@ impl Layout {
         self.tree.group_count() + self.share.ghost_count()
     }
 
-    /// The slots of own groups and ghosts of each level.
-    pub(crate) fn slots_of_levels(&self) -> Vec<Table<u32>> {
-        self.share.slots_of_levels(&self.tables)
+    /// By level: the slots of the groups that finer ones interpolate from, found when they are first asked for.
+    pub(crate) fn read_slots(&self) -> &[Table<u32>] {
+        self.read.get_or_init(|| read_slots(&self.tables, &self.share.slots_of_levels(&self.tables)))
     }
 
     /// The groups in key order in the first slots.
@@ -159,7 +161,7 @@ impl Footprint {
         let fluxes = layout.flux.planes * FLUX_PLANE_VALUES * T::BYTES;
         let if_so = |is_so: bool, bytes: usize| if is_so { bytes } else { 0 };
         let [past, places] = match individual {
-            true => LevelHistory::<T>::bytes_for(&layout.tables, capacity, gravity),
+            true => LevelHistory::<T>::bytes_for(layout.read_slots(), capacity, gravity),
             false => [0; 2],
         };
         let tables = layout.tables.iter().map(LevelTables::bytes).sum::<usize>();

@@ -18,7 +18,11 @@ use crate::step::Physics;
 use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{DIRECTIONS, GROUP_CELLS, OCTANTS};
 use comove_kernels::{Buffer, Device, Eos, LevelTables, Real};
+use rayon::prelude::*;
 use std::time::Instant;
+
+/// Groups whose flags one thread looks at.
+const GROUPS_AT_ONCE: usize = 256;
 
 /// Thresholds are raised by 2^(n/16), n up to 512.
 const RUNGS_PER_OCTAVE: f64 = 16.0;
@@ -196,19 +200,20 @@ pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize, kept: us
     }
     let mut wanted = nest_above(kept, tree.root_groups(), tree.periodic(), wanted);
     clip(tree, kept, &mut wanted);
-    Octree::with_groups(tree.root_groups(), tree.periodic(), wanted.into_iter().skip(1).flatten())
+    tree.with_finer(wanted.into_iter().skip(1))
 }
 
 /// The groups that refine the flagged patches of a level and those that their buffers reach, in key order.
 pub fn flagged_children(tree: &Octree, level: usize, masks: &[u32]) -> Vec<Key> {
-    let of_group = |(g, &key): (usize, &Key)| {
-        let children = children_around(masks[g * OCTANTS..][..OCTANTS].try_into().expect("a group has eight patches"));
+    let of_group = |(&key, masks): (&Key, &[u32])| {
+        let children = children_around(masks.try_into().expect("a group has eight patches"));
         let first = key.child(0);
         let flagged = (0..64).filter(move |n| children >> n & 1 == 1);
         flagged.filter_map(move |n| tree.neighbour(first, [n & 3, n >> 2 & 3, n >> 4].map(|c| c - 1)))
     };
+    let groups = tree.level(level).par_iter().zip(masks.par_chunks_exact(OCTANTS)).with_min_len(GROUPS_AT_ONCE);
     // a patch is asked for by the groups around it
-    Key::sorted(level as u8 + 1, tree.level(level).iter().enumerate().flat_map(of_group))
+    Key::sorted(level as u8 + 1, &groups.flat_map_iter(of_group).collect::<Vec<Key>>())
 }
 
 /// The patches that a group's eight masks ask for, in and around the group: bit x + 4 y + 16 z for the patch at

@@ -417,7 +417,7 @@ impl<T: Real> State<T> {
 
     /// Is from now on where a layout says, with the copies on a GPU of what has not changed.
     pub(crate) fn take(&mut self, layout: Layout) {
-        let Layout { tree, slots, tables, flux, root_slots, share } = layout;
+        let Layout { tree, slots, tables, flux, root_slots, share, .. } = layout;
         (self.tree, self.slots, self.share) = (tree, slots, share);
         let old = std::mem::replace(&mut self.tables, tables);
         self.tables.iter_mut().zip(old).for_each(|(new, old)| new.keep(old));
@@ -483,8 +483,7 @@ impl<T: Real> State<T> {
         }
         self.fluxes.grow(device, layout.flux.planes * FLUX_PLANE_VALUES)?;
         if let Some(history) = &mut self.history {
-            let slots = layout.slots_of_levels();
-            history.fit(device, &layout.tables, &slots, capacity, layout.flux.planes, kind.gravity)?;
+            history.fit(device, layout.read_slots(), capacity, layout.flux.planes, kind.gravity)?;
         }
         if kind.gravity {
             self.potential.grow(device, capacity * GROUP_CELLS)?;

@@ -1,5 +1,6 @@
 //! The identity of a patch group.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// A patch group's identity: its level and its integer coordinate, which counts groups (16 cells) along each axis.
@@ -13,6 +14,9 @@ pub struct Key {
     /// Group coordinate along x, y, z; each below 2²¹.
     pub coordinate: [u32; 3],
 }
+
+/// Keys that one thread converts sooner than several.
+const FEW: usize = 4096;
 
 impl Key {
     /// The group at `coordinate` of `level`.
@@ -32,12 +36,12 @@ impl Key {
     }
 
     /// Groups of `level` in key order, each once.
-    pub fn sorted(level: u8, groups: impl IntoIterator<Item = Self>) -> Vec<Self> {
+    pub fn sorted(level: u8, groups: &[Self]) -> Vec<Self> {
         // positions compare faster than keys
-        let mut positions: Vec<u64> = groups.into_iter().map(|key| key.morton()).collect();
-        positions.sort_unstable();
+        let mut positions: Vec<u64> = groups.par_iter().with_min_len(FEW).map(Self::morton).collect();
+        positions.par_sort_unstable();
         positions.dedup();
-        positions.into_iter().map(|position| Self::from_morton(level, position)).collect()
+        positions.par_iter().with_min_len(FEW).map(|&position| Self::from_morton(level, position)).collect()
     }
 
     /// The group that contains this group's region one level coarser; `None` on the root.

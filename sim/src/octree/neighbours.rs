@@ -4,7 +4,8 @@
 //! coarser one by arithmetic, without a search. A regrid of finer levels leaves the tables of coarser ones alone.
 
 use super::{Key, Octree};
-use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin};
+use crate::parallel::reads::face_entry;
+use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin, offset};
 use comove_kernels::tables::NONE;
 use comove_kernels::{FaceBoundary, LevelTables, Table};
 use rayon::prelude::*;
@@ -237,21 +238,41 @@ fn root_rows(tree: &Octree, outside: &[u8]) -> Vec<Row> {
 
 /// The row of the group at `octant` of `parent`.
 fn refined_row(coarser: &LevelIndex, parent: usize, octant: usize, outside: u8) -> Row {
+    if outside == 0 {
+        return std::array::from_fn(|entry| patch_beyond(coarser, parent, octant, entry));
+    }
     let mut row = [NONE; DIRECTIONS];
-    for (entry, offset) in directions(outside) {
-        row[entry] = patch_beyond(coarser, parent, octant, offset);
+    for (entry, [dx, dy, dz]) in directions(outside) {
+        row[entry] = patch_beyond(coarser, parent, octant, direction(dx, dy, dz));
     }
     row
 }
 
-/// The group that refines the patch `offset` patches away from the one at `octant` of group `g`, [`NONE`] for a leaf.
-fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, offset: [i32; 3]) -> u32 {
-    let at: [i32; 3] = std::array::from_fn(|axis| (octant >> axis & 1) as i32 + offset[axis]);
-    let [dx, dy, dz] = at.map(|a| a.div_euclid(2));
-    let [x, y, z] = at.map(|a| a.rem_euclid(2) as usize);
-    match level.rows[g][direction(dx, dy, dz)] {
+/// By octant and direction of a neighbour of a patch: the direction of the group that holds it, and its octant there.
+const NEIGHBOUR: [[(u8, u8); DIRECTIONS]; OCTANTS] = {
+    let mut all = [[(0, 0); DIRECTIONS]; OCTANTS];
+    let mut n = 0;
+    while n < OCTANTS * DIRECTIONS {
+        let (octant, towards) = (n / DIRECTIONS, n % DIRECTIONS);
+        let (step, mut group, mut other, mut axis) = (offset(towards), [0; 3], 0, 0);
+        while axis < 3 {
+            let at = (octant >> axis & 1) as i32 + step[axis];
+            group[axis] = at.div_euclid(2);
+            other |= (at.rem_euclid(2) as u8) << axis;
+            axis += 1;
+        }
+        all[octant][towards] = (direction(group[0], group[1], group[2]) as u8, other);
+        n += 1;
+    }
+    all
+};
+
+/// The group that refines the neighbour, in a direction, of the patch at `octant` of group `g`; [`NONE`] for a leaf.
+fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, towards: usize) -> u32 {
+    let (group, other) = NEIGHBOUR[octant][towards];
+    match level.rows[g][usize::from(group)] {
         NONE => NONE,
-        group => level.children[group as usize][x | y << 1 | z << 2],
+        group => level.children[group as usize][usize::from(other)],
     }
 }
 
@@ -259,14 +280,11 @@ fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, offset: [i32; 3]) -
 fn beyond(level: &LevelIndex, g: usize) -> [u32; OCTANTS * FACES] {
     std::array::from_fn(|n| {
         let (octant, face) = (n / FACES, n % FACES);
-        let (axis, sign) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
-        let at_edge = (octant_origin(octant)[axis] >= PATCH) == (sign > 0);
+        let at_edge = (octant_origin(octant)[face / 2] >= PATCH) == (face & 1 == 1);
         if at_edge && level.outside[g] >> face & 1 == 1 {
             return NONE;
         }
-        let mut offset = [0; 3];
-        offset[axis] = sign;
-        patch_beyond(level, g, octant, offset)
+        patch_beyond(level, g, octant, face_entry(face))
     })
 }
 

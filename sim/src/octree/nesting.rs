@@ -20,14 +20,13 @@ pub fn nest(root: [u32; 3], periodic: [bool; 3], wanted: Vec<Vec<Key>>) -> Vec<V
 
 /// The same for the levels finer than `kept` alone: nothing is added to that level and coarser ones.
 pub fn nest_above(kept: usize, root: [u32; 3], periodic: [bool; 3], mut wanted: Vec<Vec<Key>>) -> Vec<Vec<Key>> {
-    let lattice = Octree::new(root, periodic);
+    let lattice = Octree::share(root, periodic, Vec::new());
     for level in (kept + 1..wanted.len()).rev() {
-        wanted[level] = Key::sorted(level as u8, std::mem::take(&mut wanted[level]));
+        wanted[level] = Key::sorted(level as u8, &wanted[level]);
         let (coarser, finer) = wanted.split_at_mut(level);
         if level > kept + 1 {
-            for family in families(&finer[0]) {
-                coarser[level - 1].extend(family.groups_around(&lattice).map(|(_, group)| group));
-            }
+            let around = |family: &Family| family.groups_around(&lattice).map(|(_, group)| group).collect::<Vec<_>>();
+            coarser[level - 1].par_extend(families(&finer[0]).par_iter().flat_map_iter(around));
         }
     }
     wanted
@@ -35,9 +34,11 @@ pub fn nest_above(kept: usize, root: [u32; 3], periodic: [bool; 3], mut wanted: 
 
 /// Takes away the wanted groups that do not nest in a tree whose levels up to `kept` stay as they are: from coarse to
 /// fine, every group whose parent patch or one of its 26 neighbours would be missing. Wanted groups of level `kept` and
-/// coarser ones are replaced by those of the tree. Every level is in key order without duplicates.
+/// coarser ones are replaced by those of the tree. Every level is in key order without duplicates, and nests in the next
+/// coarser one but for that.
 pub fn clip(tree: &Octree, kept: usize, wanted: &mut [Vec<Key>]) {
-    for level in 1..wanted.len() {
+    // in a complete root everything nests
+    for level in 1..if kept == 0 { 0 } else { wanted.len() } {
         let (coarser, finer) = wanted.split_at_mut(level);
         let (coarser, finer) = (&coarser[level - 1], &mut finer[0]);
         if level <= kept {
@@ -55,7 +56,7 @@ pub fn clip(tree: &Octree, kept: usize, wanted: &mut [Vec<Key>]) {
 
 /// By octant, the groups in and around which its patch and the patch's 26 neighbours lie: bits by
 /// [`comove_kernels::layout::direction`].
-const AROUND: [u32; OCTANTS] = {
+pub(crate) const AROUND: [u32; OCTANTS] = {
     let mut masks = [0; OCTANTS];
     let mut n = 0;
     while n < OCTANTS * OCTANTS {

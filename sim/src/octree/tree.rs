@@ -2,6 +2,7 @@
 
 use super::key::Key;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin};
+use rayon::prelude::*;
 
 /// A box that is periodic along all axes.
 pub const PERIODIC: [bool; 3] = [true; 3];
@@ -51,19 +52,35 @@ impl Octree {
             tree.levels[level].sort_unstable();
             tree.levels[level].dedup();
         }
-        while tree.levels.last().is_some_and(Vec::is_empty) {
-            tree.levels.pop();
+        tree.checked()
+    }
+
+    /// The tree with the same root and these groups of the finer levels, each in key order; empty levels at the end are
+    /// dropped.
+    ///
+    /// # Panics
+    /// As [`Octree::with_groups`].
+    #[must_use]
+    pub fn with_finer(&self, finer: impl IntoIterator<Item = Vec<Key>>) -> Self {
+        let levels = std::iter::once(self.levels[0].clone()).chain(finer).collect();
+        Self { levels, ..*self }.checked()
+    }
+
+    /// Without empty levels at the end, if every group has its parent.
+    fn checked(mut self) -> Self {
+        while self.levels.last().is_some_and(Vec::is_empty) {
+            self.levels.pop();
         }
-        for level in 1..tree.levels.len() {
+        self.levels.par_windows(2).for_each(|pair| {
             // both along the Morton curve: one walk finds all parents
-            let mut coarser = tree.levels[level - 1].iter().peekable();
-            for key in &tree.levels[level] {
+            let mut coarser = pair[0].iter().peekable();
+            for key in &pair[1] {
                 let parent = key.parent().expect("a refined level has parents");
                 while coarser.next_if(|&&group| group < parent).is_some() {}
                 assert!(coarser.peek() == Some(&&parent), "{key:?} has no parent");
             }
-        }
-        tree
+        });
+        self
     }
 
     /// The tree without the levels above `finest`.

@@ -5,6 +5,10 @@ use super::owners::Owners;
 use crate::octree::nesting::{Family, families};
 use crate::octree::{Key, Octree};
 use crate::refinement::flagged_children;
+use rayon::prelude::*;
+
+/// Keys whose owners one thread finds.
+const KEYS_AT_ONCE: usize = 512;
 
 /// The own part of what [`crate::refinement::wanted_tree`] gives for the whole tree: collective. Levels that no rank has
 /// groups of are dropped.
@@ -22,17 +26,17 @@ pub fn wanted_share(
     let mut wanted = vec![Vec::new(); max_level + 1];
     wanted[..=kept.min(max_level)].iter_mut().enumerate().for_each(|(level, keys)| *keys = own.level(level).to_vec());
     let take = |wanted: &mut [Vec<Key>], keys: Vec<Key>| {
-        for key in route(communicator, owners, keys.into_iter()) {
+        for key in route(communicator, owners, keys) {
             wanted[usize::from(key.level)].push(key);
         }
     };
     take(&mut wanted, flagged.collect());
     for level in (kept + 1..=max_level).rev() {
-        wanted[level] = Key::sorted(level as u8, std::mem::take(&mut wanted[level]));
+        wanted[level] = Key::sorted(level as u8, &wanted[level]);
         if level > kept + 1 {
-            let families = families(&wanted[level]);
-            let around = families.iter().flat_map(|family| family.groups_around(own).map(|(_, key)| key));
-            take(&mut wanted, around.collect());
+            let around = |family: &Family| family.groups_around(own).map(|(_, key)| key).collect::<Vec<_>>();
+            let around: Vec<Key> = families(&wanted[level]).par_iter().flat_map_iter(around).collect();
+            take(&mut wanted, Key::sorted(level as u8 - 1, &around));
         }
     }
     // in a complete root everything nests
@@ -51,14 +55,11 @@ pub fn wanted_share(
 }
 
 /// Sends keys to their owners; those that came.
-pub fn route(communicator: &Communicator, owners: &Owners, keys: impl Iterator<Item = Key>) -> Vec<Key> {
+fn route(communicator: &Communicator, owners: &Owners, keys: Vec<Key>) -> Vec<Key> {
     let mut messages = vec![Vec::new(); communicator.size()];
-    for key in keys {
-        messages[owners.of(key)].push(key);
-    }
-    for message in &mut messages {
-        message.sort_unstable();
-        message.dedup();
+    let whose: Vec<usize> = keys.par_iter().with_min_len(KEYS_AT_ONCE).map(|&key| owners.of(key)).collect();
+    for (key, owner) in keys.into_iter().zip(whose) {
+        messages[owner].push(key);
     }
     exchange_keys(communicator, &messages).concat()
 }
@@ -82,12 +83,14 @@ fn present(
 ) -> Vec<u32> {
     let mut asked = vec![Vec::new(); communicator.size()];
     let mut whom = Vec::new();
-    for (n, family) in families.iter().enumerate() {
-        for (direction, key) in family.groups_around(lattice) {
-            let owner = owners.of(key);
-            whom.push((n, direction, owner, asked[owner].len()));
-            asked[owner].push(key);
-        }
+    let not_own = |(n, family): (usize, &Family)| {
+        let absent = family.groups_around(lattice).filter(|(_, key)| coarser.binary_search(key).is_err());
+        absent.map(|(direction, key)| (n, direction, key, owners.of(key))).collect::<Vec<_>>()
+    };
+    let not_own: Vec<_> = families.par_iter().enumerate().flat_map_iter(not_own).collect();
+    for (n, direction, key, owner) in not_own {
+        whom.push((n, direction, owner, asked[owner].len()));
+        asked[owner].push(key);
     }
     let answer = |keys: &Vec<Key>| keys.iter().map(|key| u8::from(coarser.binary_search(key).is_ok())).collect();
     let answers = exchange_keys(communicator, &asked).iter().map(answer).collect();
