@@ -49,89 +49,51 @@ impl FluxTables {
     ///   fine side is, there is a plane for what they send.
     #[must_use]
     pub fn rebuilt(&self, kept: usize, tree: &Octree, known: &Known, tables: &[LevelTables]) -> Self {
-        let levels = tree.level_count();
-        let mut planes = Planes {
-            first: kept,
-            slots: (kept..levels).map(|l| vec![NONE; tree.level(l).len() * FLUX_PLANES]).collect(),
-            count: self.upwards.get(kept).copied().unwrap_or(0),
-        };
+        let levels = kept..tree.level_count();
+        let pair = |fine: usize| Pair::of(tree, known, tables, fine);
+        let mut pairs: Vec<Pair> = (kept + 1..levels.end).into_par_iter().map(pair).collect();
         // that level's planes towards coarser ones stay
-        if let Some(slots) = self.slots.get(kept) {
-            let stays = |plane: &u32| if *plane < planes.count { *plane } else { NONE };
-            planes.slots[0] = slots.iter().map(stays).collect();
-        }
+        let mut count = self.upwards.get(kept).copied().unwrap_or(0);
         let mut upwards = self.upwards.get(..kept).map_or(Vec::new(), <[u32]>::to_vec);
-        upwards.push(planes.count);
-        let mut reflux_tables = Vec::with_capacity(levels - kept);
-        let mut links = Vec::with_capacity(levels - kept);
-        for level in kept + 1..levels {
-            let on_group = |fine: usize| {
-                (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, &tables[level], level, fine, face))
-            };
-            let of_others = known.level(level).par_iter().flat_map_iter(|group| {
-                (0..FACES).filter_map(|face| Meeting::of_other(tree, &tables[level - 1], group.key, group.rank, face))
-            });
-            let own = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group);
-            let mut meetings: Vec<Meeting> = own.chain(of_others).collect();
-            // planes that are sent and received in an order that both sides know
-            let mut others: Vec<usize> = (0..meetings.len()).filter(|&n| meetings[n].other.is_some()).collect();
-            others.sort_unstable_by_key(|&n| (meetings[n].other, meetings[n].key, meetings[n].face));
-            for &n in &others {
-                if meetings[n].fine.is_none() {
-                    meetings[n].fine_plane = planes.add();
-                }
-            }
-            let mut faces: Vec<(usize, CoarseFineFace)> = Vec::with_capacity(meetings.len());
-            for meeting in &mut meetings {
-                let Meeting { axis, high, octant, .. } = *meeting;
-                if let Some(fine) = meeting.fine {
-                    meeting.fine_plane = planes.at(level, fine * FLUX_PLANES + meeting.fine_place);
-                }
-                if let Some(coarse) = meeting.coarse {
-                    let coarse_plane = planes.at(level - 1, coarse * FLUX_PLANES + meeting.coarse_place);
-                    let face = CoarseFineFace { axis, high, octant, coarse_plane, fine_plane: meeting.fine_plane };
-                    faces.push((coarse, face));
-                }
-            }
-            let of_side = |received: bool| {
-                let those = others.iter().map(|&n| &meetings[n]).filter(|meeting| meeting.fine.is_none() == received);
-                those.filter_map(|meeting| Some((meeting.other?, meeting.fine_plane))).collect::<Vec<_>>()
-            };
-            links.push(links_of_slots(&of_side(false), &of_side(true)));
-            faces.sort_unstable_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
-            let mut groups: Vec<RefluxGroup> = Vec::new();
-            for (n, &(coarse, _)) in faces.iter().enumerate() {
-                let (index, end) = (coarse as u32, n as u32 + 1);
-                match groups.last_mut() {
-                    Some(last) if last.index == index => last.end = end,
-                    _ => groups.push(RefluxGroup { index, slot: tables[level - 1].slots[coarse], end }),
-                }
-            }
-            let faces = faces.into_iter().map(|(_, face)| face).collect();
-            reflux_tables.push(RefluxTables { faces, groups: groups.into() });
-            upwards.push(planes.count);
+        upwards.push(count);
+        for pair in &mut pairs {
+            pair.first = count;
+            count += pair.count();
+            upwards.push(count);
         }
-        reflux_tables.push(RefluxTables::default());
-        links.push(SlotLinks::default());
-        let written = |slots: &Vec<u32>| slots.iter().copied().filter(|&plane| plane != NONE).collect();
-        let between = |(reflux, links): (&RefluxTables, &SlotLinks)| {
-            let of_faces = reflux.faces.iter().flat_map(|face| [face.coarse_plane, face.fine_plane]);
-            let mut planes: Vec<u32> = of_faces.chain(links.send.list().iter().copied()).collect();
-            planes.sort_unstable();
-            planes.dedup();
-            planes.into()
+        let slots = |level: usize| {
+            let mut slots = vec![NONE; tree.level(level).len() * FLUX_PLANES];
+            if let Some(before) = self.slots.get(level).filter(|_| level == kept) {
+                let stays = |plane: &u32| if *plane < upwards[kept] { *plane } else { NONE };
+                slots.iter_mut().zip(before).for_each(|(slot, plane)| *slot = stays(plane));
+            }
+            if let Some(pair) = level.checked_sub(kept + 1).map(|n| &pairs[n]) {
+                pair.fine_planes().for_each(|(place, plane)| slots[place] = plane);
+            }
+            if let Some(pair) = pairs.get(level - kept) {
+                pair.coarse_planes().for_each(|(place, plane)| slots[place] = plane);
+            }
+            let written = slots.iter().copied().filter(|&plane| plane != NONE).collect();
+            (slots.into(), written)
         };
-        let after = |kept_tables: &[Table<u32>], new: Vec<Table<u32>>| {
-            kept_tables.iter().take(kept).cloned().chain(new).collect::<Vec<_>>()
-        };
+        let of_levels: Vec<(Table<u32>, Table<u32>)> = levels.clone().into_par_iter().map(slots).collect();
+        let (slots, written): (Vec<_>, Vec<_>) = of_levels.into_iter().unzip();
+        let reflux =
+            |level: usize| pairs.get(level - kept).map_or_else(Default::default, |pair| pair.reflux(&tables[level]));
+        let reflux: Vec<RefluxTables> = levels.clone().into_par_iter().map(reflux).collect();
+        let between = |level: usize| pairs.get(level - kept).map_or_else(Default::default, Pair::planes);
+        let links = |level: usize| pairs.get(level - kept).map_or_else(Default::default, Pair::links);
+        fn after<N: Clone>(before: &[N], kept: usize, new: impl IntoIterator<Item = N>) -> Vec<N> {
+            before.iter().take(kept).cloned().chain(new).collect()
+        }
         Self {
-            planes: planes.count as usize,
+            planes: count as usize,
+            written: after(&self.written, kept, written),
+            between: after(&self.between, kept, levels.clone().map(between)),
+            slots: after(&self.slots, kept, slots),
+            reflux: after(&self.reflux, kept, reflux),
+            links: after(&self.links, kept, levels.map(links)),
             upwards,
-            written: after(&self.written, planes.slots.iter().map(written).collect()),
-            between: after(&self.between, reflux_tables.iter().zip(&links).map(between).collect()),
-            slots: after(&self.slots, planes.slots.into_iter().map(Table::from).collect()),
-            reflux: self.reflux.iter().take(kept).cloned().chain(reflux_tables).collect(),
-            links: self.links.iter().take(kept).cloned().chain(links).collect(),
         }
     }
 
@@ -155,22 +117,116 @@ impl FluxTables {
     }
 }
 
+/// Where a level meets the next coarser one, and the planes of that: first those that other ranks send, then one for each
+/// face of an own fine group, then those of coarse groups.
+struct Pair {
+    meetings: Vec<Meeting>,
+    /// Which of them are with other ranks, in an order that both sides know.
+    others: Vec<u32>,
+    /// The places of coarse groups' planes, in order.
+    coarse: Vec<u32>,
+    /// Planes of the fine side, those that others send among them.
+    fine: u32,
+    /// The number of the first plane.
+    first: u32,
+}
+
+impl Pair {
+    /// Of level `level` and the next coarser one.
+    fn of(tree: &Octree, known: &Known, tables: &[LevelTables], level: usize) -> Self {
+        let on_group = |fine: usize| {
+            (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, &tables[level], level, fine, face))
+        };
+        let of_others = known.level(level).par_iter().flat_map_iter(|group| {
+            (0..FACES).filter_map(|face| Meeting::of_other(tree, &tables[level - 1], group.key, group.rank, face))
+        });
+        let own = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group);
+        let mut meetings: Vec<Meeting> = own.chain(of_others).collect();
+        let with_others = (0..meetings.len() as u32).filter(|&n| meetings[n as usize].other.is_some());
+        let mut others: Vec<u32> = with_others.collect();
+        others.sort_unstable_by_key(|&n| {
+            let Meeting { other, key, face, .. } = &meetings[n as usize];
+            (*other, *key, *face)
+        });
+        let mut fine = 0..;
+        let mut number = |meeting: &mut Meeting| meeting.fine_plane = fine.next().expect("fewer than 2³² planes");
+        for &n in &others {
+            if meetings[n as usize].fine.is_none() {
+                number(&mut meetings[n as usize]);
+            }
+        }
+        meetings.iter_mut().filter(|meeting| meeting.fine.is_some()).for_each(&mut number);
+        let mut coarse: Vec<u32> = meetings.par_iter().filter_map(|meeting| meeting.coarse).collect();
+        coarse.par_sort_unstable();
+        coarse.dedup();
+        Self { fine: meetings.len() as u32, meetings, others, coarse, first: 0 }
+    }
+
+    /// Planes that the pair has.
+    fn count(&self) -> u32 {
+        self.fine + self.coarse.len() as u32
+    }
+
+    /// All of them.
+    fn planes(&self) -> Table<u32> {
+        (self.first..self.first + self.count()).collect()
+    }
+
+    /// Places of own fine groups, with their planes.
+    fn fine_planes(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.meetings.iter().filter_map(|meeting| Some((meeting.fine? as usize, self.first + meeting.fine_plane)))
+    }
+
+    /// Places of own coarse groups, with their planes.
+    fn coarse_planes(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.coarse.iter().zip(self.first + self.fine..).map(|(&place, plane)| (place as usize, plane))
+    }
+
+    /// What flux correction of the coarse level does.
+    fn reflux(&self, coarser: &LevelTables) -> RefluxTables {
+        let face = |meeting: &Meeting| {
+            let Meeting { axis, high, octant, .. } = *meeting;
+            let place = meeting.coarse?;
+            let n = self.coarse.binary_search(&place).expect("just listed");
+            let [coarse_plane, fine_plane] = [self.fine + n as u32, meeting.fine_plane].map(|n| self.first + n);
+            Some((place / FLUX_PLANES as u32, CoarseFineFace { axis, high, octant, coarse_plane, fine_plane }))
+        };
+        let mut faces: Vec<(u32, CoarseFineFace)> = self.meetings.par_iter().filter_map(face).collect();
+        faces.par_sort_unstable_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
+        let mut groups: Vec<RefluxGroup> = Vec::new();
+        for (&(index, _), end) in faces.iter().zip(1..) {
+            match groups.last_mut() {
+                Some(last) if last.index == index => last.end = end,
+                _ => groups.push(RefluxGroup { index, slot: coarser.slots[index as usize], end }),
+            }
+        }
+        RefluxTables { faces: faces.into_iter().map(|(_, face)| face).collect(), groups: groups.into() }
+    }
+
+    /// Planes of fine groups that are sent to the owners of the coarse ones, and that come from others.
+    fn links(&self) -> SlotLinks {
+        let of_side = |received: bool| {
+            let those = self.others.iter().map(|&n| &self.meetings[n as usize]);
+            let those = those.filter(|meeting| meeting.fine.is_none() == received);
+            those.filter_map(|meeting| Some((meeting.other?, self.first + meeting.fine_plane))).collect::<Vec<_>>()
+        };
+        links_of_slots(&of_side(false), &of_side(true))
+    }
+}
+
 /// A face of a fine group that lies on a face of a coarse leaf patch.
 struct Meeting {
     /// The fine group.
     key: Key,
     /// Of it: −x, +x, −y, …
     face: usize,
-    /// Place of the coarse group, if it is own.
-    coarse: Option<usize>,
-    /// Which of the coarse group's nine places the face lies on.
-    coarse_place: usize,
-    /// Place of the fine group, if it is own.
-    fine: Option<usize>,
-    fine_place: usize,
+    /// Where the coarse group's plane belongs in [`FluxTables::slots`], if it is own.
+    coarse: Option<u32>,
+    /// The same of the fine group.
+    fine: Option<u32>,
     /// The rank that owns the one that is not.
     other: Option<u32>,
-    /// The plane of the fine side, once it is known.
+    /// The plane of the fine side, counted within the pair of levels.
     fine_plane: u32,
     /// As the coarse patch sees it.
     axis: u8,
@@ -196,7 +252,9 @@ impl Meeting {
         let parent = behind.parent().expect("refined levels have parents");
         let coarse = tree.find(parent);
         let other = coarse.is_none().then(|| known.find(parent).expect("proper nesting"));
-        Some(Self { coarse, fine: Some(fine), other, ..Self::new(key, face, behind.octant()) })
+        let fine_place = 3 * (face / 2) + if face & 1 == 1 { 2 } else { 0 };
+        let fine = Some((fine * FLUX_PLANES + fine_place) as u32);
+        Some(Self { fine, other, ..Self::new(key, face, behind.octant(), coarse) })
     }
 
     /// At this face of another rank's group, if an own leaf lies behind it.
@@ -206,52 +264,25 @@ impl Meeting {
         let behind = tree.neighbour(key, face_offset(face))?;
         let coarse = tree.find(behind.parent().expect("refined levels have parents"))?;
         let is_leaf = coarser.leaves[coarse] >> behind.octant() & 1 == 1;
-        is_leaf.then(|| Self { coarse: Some(coarse), other: Some(rank), ..Self::new(key, face, behind.octant()) })
+        is_leaf.then(|| Self { other: Some(rank), ..Self::new(key, face, behind.octant(), Some(coarse)) })
     }
 
-    /// Of a fine group's face and the patch at `octant` behind it, owned by nobody yet.
-    fn new(key: Key, face: usize, octant: usize) -> Self {
+    /// Of a fine group's face and the patch behind it, at `octant` of a coarse group: where that stands, if it is own.
+    fn new(key: Key, face: usize, octant: usize, coarse: Option<usize>) -> Self {
         let (axis, high) = (face / 2, face & 1 == 1);
+        // the coarse patch sees the fine group on the other side
+        let coarse_place = axis * 3 + (octant >> axis & 1) + usize::from(!high);
         Self {
             key,
             face,
-            coarse: None,
-            // the coarse patch sees the fine group on the other side
-            coarse_place: axis * 3 + (octant >> axis & 1) + usize::from(!high),
+            coarse: coarse.map(|coarse| (coarse * FLUX_PLANES + coarse_place) as u32),
             fine: None,
-            fine_place: axis * 3 + if high { 2 } else { 0 },
             other: None,
             fine_plane: NONE,
             axis: axis as u8,
             high: !high,
             octant: octant as u8,
         }
-    }
-}
-
-/// Flux planes as they are given out.
-struct Planes {
-    /// The first level that has them.
-    first: usize,
-    slots: Vec<Vec<u32>>,
-    count: u32,
-}
-
-impl Planes {
-    /// The plane at a place, made if new.
-    fn at(&mut self, level: usize, place: usize) -> u32 {
-        let slot = &mut self.slots[level - self.first][place];
-        if *slot == NONE {
-            *slot = self.count;
-            self.count += 1;
-        }
-        *slot
-    }
-
-    /// One for what another rank sends.
-    fn add(&mut self) -> u32 {
-        self.count += 1;
-        self.count - 1
     }
 }
 
