@@ -111,6 +111,14 @@ impl Known {
 /// The groups of a family, or a root group, that other ranks are told of, and which ranks.
 fn tell_of(owners: &Owners, lattice: &Octree, family: &[Key], levels: usize, own: u32) -> Vec<(Key, Vec<u32>)> {
     let level = usize::from(family[0].level);
+    // most lie inside
+    let is_inside = |parent: Key| {
+        let around = (0..DIRECTIONS).filter_map(|d| lattice.neighbour(parent, offset(d)));
+        around.into_iter().all(|key| owners.owns_with_children(own as usize, key))
+    };
+    if family[0].parent().is_some_and(is_inside) {
+        return Vec::new();
+    }
     // the places around a family and its own, four along each axis; of a root group three, it being the first
     let first = family[0].parent().map_or(family[0], |parent| parent.child(0));
     let place = |n: usize| lattice.neighbour(first, [n & 3, n >> 2 & 3, n >> 4].map(|c| c as i32 - 1));

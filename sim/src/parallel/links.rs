@@ -82,24 +82,24 @@ impl LevelLinks {
     }
 }
 
-/// Entries of a list that one thread sorts sooner than several.
-const FEW: usize = 4096;
-
 /// Something that concerns a group and a rank.
 type Concern = (u32, Key);
+
+/// Cells of a group that one reads and another has: rank, place of the group along its level's curve, and the box, from the
+/// highest bit to the lowest, so that numbers sort as lists of both sides do.
+type Reading = u128;
+
+fn reading(rank: u32, key: Key, cells: CellBox) -> Reading {
+    u128::from(rank) << 96 | u128::from(key.morton()) << 32 | u128::from(cells.code())
+}
 
 /// The relations between a rank's groups and others', before there are slots.
 #[derive(Clone, Debug, Default)]
 pub struct Relations {
-    /// Own groups of the level that others read, and what of them.
-    send: Vec<(Concern, CellBox)>,
-    /// Groups of others that own ones read.
-    receive: Vec<(Concern, CellBox)>,
-    send_faces: Vec<(Concern, CellBox)>,
-    receive_faces: Vec<(Concern, CellBox)>,
-    /// Of them, what is read at the level itself.
-    send_beside: Vec<(Concern, CellBox)>,
-    receive_beside: Vec<(Concern, CellBox)>,
+    /// What others read of own groups of the level.
+    send: Readings,
+    /// What own groups read of others'.
+    receive: Readings,
     /// Own groups of the finer level, and the ranks that own their parents.
     send_patches: Vec<Concern>,
     /// Groups of the finer level and their ranks, whose parents are own.
@@ -115,46 +115,36 @@ impl Relations {
         let theirs = |key: Key| known.find(key);
         let finer = level + 1;
         // both sides ask who reads whom: one for its own groups, the other for those that it knows of
-        let send = |readers: &[RemoteGroup], reads: fn(&Octree, Key, &mut dyn FnMut(Key, CellBox))| {
-            let of = |reader: &RemoteGroup| {
-                let mut found = Vec::new();
-                reads(own, reader.key, &mut |key, cells| {
-                    if mine(key) {
-                        found.push(((reader.rank, key), cells));
-                    }
-                });
-                found
-            };
-            merged(readers.par_iter().flat_map_iter(of).collect())
+        let beside = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
+            let (mut found, mut across_faces) = (Vec::new(), Vec::new());
+            reads::beside(own, reader, |key, cells, across| {
+                if let Some(rank) = rank_of(key) {
+                    found.push(reading(rank, key, cells));
+                    across_faces.extend(across.map(|cells| reading(rank, key, cells)));
+                }
+            });
+            (found, across_faces)
         };
-        let receive = |readers: &[Key], reads: fn(&Octree, Key, &mut dyn FnMut(Key, CellBox))| {
-            let of = |&reader: &Key| {
-                let mut found = Vec::new();
-                reads(own, reader, &mut |key, cells| {
-                    if let Some(rank) = theirs(key) {
-                        found.push(((rank, key), cells));
-                    }
-                });
-                found
-            };
-            merged(readers.par_iter().flat_map_iter(of).collect())
+        let over = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
+            let mut found = Vec::new();
+            reads::over(own, reader, |key, cells| found.extend(rank_of(key).map(|rank| reading(rank, key, cells))));
+            found
         };
-        let beside = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::beside(lattice, key, each);
-        let across =
-            |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::across_faces(lattice, key, each);
-        let over = |lattice: &Octree, key, each: &mut dyn FnMut(Key, CellBox)| reads::over(lattice, key, each);
-        let ((send_beside, receive_beside), ((send_over, receive_over), (send_faces, receive_faces))) = rayon::join(
-            || rayon::join(|| send(known.level(level), beside), || receive(known.near(level), beside)),
-            || {
-                rayon::join(
-                    || rayon::join(|| send(known.level(finer), over), || receive(known.near(finer), over)),
-                    || rayon::join(|| send(known.level(level), across), || receive(known.near(level), across)),
-                )
-            },
-        );
-        let both = |one: &[(Concern, CellBox)], other: &[(Concern, CellBox)]| merged([one, other].concat());
-        let (all_sent, all_received) =
-            rayon::join(|| both(&send_beside, &send_over), || both(&receive_beside, &receive_over));
+        let by = |reader: &RemoteGroup| {
+            let rank = reader.rank;
+            move |key: Key| mine(key).then_some(rank)
+        };
+        let send = || {
+            let beside = known.level(level).par_iter().map(|reader| beside(reader.key, &by(reader)));
+            let over = known.level(finer).par_iter().flat_map_iter(|reader| over(reader.key, &by(reader)));
+            Readings::of(level, beside, over)
+        };
+        let receive = || {
+            let beside = known.near(level).par_iter().map(|&reader| beside(reader, &theirs));
+            let over = known.near(finer).par_iter().flat_map_iter(|&reader| over(reader, &theirs));
+            Readings::of(level, beside, over)
+        };
+        let (send, receive) = rayon::join(send, receive);
         let patches = |groups: &mut dyn Iterator<Item = Concern>| sorted(groups.collect());
         let beside_patch = |key: Key| {
             let mut found = Vec::with_capacity(FACES);
@@ -167,12 +157,8 @@ impl Relations {
         let receive_gradients = known.level(finer).par_iter().filter_map(from).collect();
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         Self {
-            send_faces,
-            receive_faces,
-            send: all_sent,
-            receive: all_received,
-            send_beside,
-            receive_beside,
+            send,
+            receive,
             send_patches: patches(
                 &mut known.near(finer).iter().filter_map(|&key| theirs(parent(key)).map(|rank| (rank, key))),
             ),
@@ -186,7 +172,7 @@ impl Relations {
 
     /// The level's groups of which cells are received, in key order.
     pub fn ghosts(&self) -> Vec<Key> {
-        keys(self.receive.iter().map(|((_, key), _)| *key))
+        keys(self.receive.all.iter().map(|((_, key), _)| *key))
     }
 
     /// The finer level's groups of which gradients are received, in key order.
@@ -196,8 +182,17 @@ impl Relations {
 
     /// The links, once every group has a slot.
     ///
+    /// * `ghosts`: of this level
     /// * `slots`, `finer_slots`: of own groups and ghosts of this level and the next finer one
-    pub fn links(&self, own: &Octree, slots: &FxHashMap<Key, u32>, finer_slots: &FxHashMap<Key, u32>) -> LevelLinks {
+    pub fn links<'a>(
+        &self,
+        own: &'a Octree,
+        level: usize,
+        ghosts: impl IntoIterator<Item = &'a Key>,
+        slots: &FxHashMap<Key, u32>,
+        finer_slots: &FxHashMap<Key, u32>,
+    ) -> LevelLinks {
+        let Self { send, receive, .. } = self;
         let slot = |key: Key| slots[&key];
         let finer = |key: Key| finer_slots[&key];
         let parent = |key: Key| key.parent().expect("a refined level has parents");
@@ -205,26 +200,22 @@ impl Relations {
         let patches =
             [&self.send_patches, &self.receive_patches].map(|list| list.iter().map(patch).collect::<Vec<_>>());
         LevelLinks {
-            cells: cell_links(&self.send, &self.receive, slot),
-            sweep: cell_links(&self.send_beside, &self.receive_beside, slot),
+            cells: cell_links(&send.all, &receive.all, slot),
+            sweep: cell_links(&send.beside, &receive.beside, slot),
             faces: [false, true].map(|odd| {
                 let of = |list: &[(Concern, CellBox)]| of_parity(list, odd);
-                cell_links(&of(&self.send_faces), &of(&self.receive_faces), slot)
+                cell_links(&of(&send.faces), &of(&receive.faces), slot)
             }),
             patches: cell_links(&patches[0], &patches[1], slot),
             parents: parents(&self.send_patches, slot, finer),
             gradients: slot_links(&self.send_gradients, &self.receive_gradients, finer),
-            beside: slot_links(&names(&self.send_beside), &names(&self.receive_beside), slot),
-            beside_keys: names(&self.receive_beside).iter().map(|(_, key)| *key).collect(),
-            beside_groups: names(&self.send_beside)
+            beside: slot_links(&names(&send.beside), &names(&receive.beside), slot),
+            beside_keys: names(&receive.beside).iter().map(|(_, key)| *key).collect(),
+            beside_groups: names(&send.beside)
                 .iter()
                 .map(|(_, key)| own.find(*key).expect("an own group") as u32)
                 .collect(),
-            slots: {
-                let mut all: Vec<(Key, u32)> = slots.iter().map(|(&key, &slot)| (key, slot)).collect();
-                all.sort_unstable();
-                all.into_iter().map(|(_, slot)| slot).collect()
-            },
+            slots: own.level(level).iter().chain(ghosts).map(|&key| slot(key)).collect(),
         }
     }
 }
@@ -239,24 +230,45 @@ fn of_parity(list: &[(Concern, CellBox)], odd: bool) -> Vec<(Concern, CellBox)> 
     list.iter().copied().filter(|((_, key), _)| is_odd(*key) == odd).collect()
 }
 
-/// Each cell once for each rank and group.
-fn merged(mut list: Vec<(Concern, CellBox)>) -> Vec<(Concern, CellBox)> {
-    let place = |((rank, key), cells): &(Concern, CellBox)| (*rank, key.morton(), cells.first, cells.end);
-    if list.len() < FEW {
-        list.sort_by_cached_key(place);
-    } else {
-        list.par_sort_by_cached_key(place);
+/// What is read of groups of one level, each cell once for each rank and group, in the order of ranks and groups.
+#[derive(Clone, Debug, Default)]
+struct Readings {
+    /// Everything.
+    all: Vec<(Concern, CellBox)>,
+    /// What is read by groups of the same level.
+    beside: Vec<(Concern, CellBox)>,
+    /// Of that, a layer across faces.
+    faces: Vec<(Concern, CellBox)>,
+}
+
+impl Readings {
+    /// * `beside`: what each group of the level reads, and the layers across its faces
+    /// * `over`: what groups of the finer level read
+    fn of(
+        level: usize,
+        beside: impl ParallelIterator<Item = (Vec<Reading>, Vec<Reading>)>,
+        over: impl ParallelIterator<Item = Reading>,
+    ) -> Self {
+        let (beside, faces): (Vec<_>, Vec<_>) = beside.unzip();
+        let beside: Vec<Reading> = beside.into_par_iter().flatten_iter().collect();
+        let faces: Vec<Reading> = faces.into_par_iter().flatten_iter().collect();
+        let all: Vec<Reading> = over.chain(beside.par_iter().copied()).collect();
+        let (all, (beside, faces)) =
+            rayon::join(|| merged(level, all), || rayon::join(|| merged(level, beside), || merged(level, faces)));
+        Self { all, beside, faces }
     }
+}
+
+/// Each cell once for each rank and group.
+fn merged(level: usize, mut list: Vec<Reading>) -> Vec<(Concern, CellBox)> {
+    list.par_sort_unstable();
     list.dedup();
-    let apart = |of_one: &[(Concern, CellBox)]| {
-        let boxes = CellBox::apart(of_one.iter().map(|(_, cells)| *cells).collect());
-        let concern = of_one[0].0;
+    let apart = |of_one: &[Reading]| {
+        let concern = ((of_one[0] >> 96) as u32, Key::from_morton(level as u8, (of_one[0] >> 32) as u64));
+        let boxes = CellBox::apart(of_one.iter().map(|&reading| CellBox::of_code(reading as u32)).collect());
         boxes.into_iter().map(move |cells| (concern, cells))
     };
-    if list.len() < FEW {
-        return list.chunk_by(|a, b| a.0 == b.0).flat_map(apart).collect();
-    }
-    list.par_chunk_by(|a, b| a.0 == b.0).flat_map_iter(apart).collect()
+    list.par_chunk_by(|a, b| a >> 32 == b >> 32).flat_map_iter(apart).collect()
 }
 
 fn sorted(mut list: Vec<Concern>) -> Vec<Concern> {
@@ -294,13 +306,8 @@ fn cell_links(send: &[(Concern, CellBox)], receive: &[(Concern, CellBox)], slot:
     let pieces = |list: &[(Concern, CellBox)]| {
         let mut at = 0;
         let piece = |((_, key), cells): &(Concern, CellBox)| {
-            let extent: [usize; 3] = std::array::from_fn(|a| cells.end[a] - cells.first[a]);
-            let piece = Piece {
-                slot: slot(*key),
-                first: cells.first.map(|c| c as u8),
-                cells: extent.map(|c| c as u8),
-                at: at as _,
-            };
+            let extent = std::array::from_fn(|a| cells.end[a] - cells.first[a]);
+            let piece = Piece { slot: slot(*key), first: cells.first, cells: extent, at: at as _ };
             at += cells.cells();
             piece
         };

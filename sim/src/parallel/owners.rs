@@ -92,6 +92,22 @@ impl Owners {
         }
     }
 
+    /// Whether a rank owns a group, its children and theirs, or would; with owners at random this says no.
+    pub fn owns_with_children(&self, rank: usize, key: Key) -> bool {
+        let Rule::Curve(cuts) = &self.rule else { return self.ranks == 1 };
+        let (level, position) = (usize::from(key.level), self.position(key));
+        let finest = cuts.len() - 1;
+        // descendants follow each other along the curve; where there are no cuts, they live with their ancestors
+        (0..3).all(|generation| {
+            let (cuts, ends) = match level + generation {
+                cut if cut <= finest => (&cuts[cut], [position, position + 1].map(|end| end << (3 * generation))),
+                _ if level > finest => (&cuts[finest], [0, 1].map(|n| (position >> (3 * (level - finest))) + n)),
+                _ => return true,
+            };
+            [ends[0], ends[1] - 1].map(|position| cuts.partition_point(|&cut| cut <= position)) == [rank; 2]
+        })
+    }
+
     fn position(&self, key: Key) -> u64 {
         hilbert::position(key.coordinate, self.root_bits + u32::from(key.level))
     }
@@ -216,6 +232,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Against the owners of all of them, with levels that are cut and levels that are not.
+    #[test]
+    fn who_owns_a_group_with_all_that_it_may_have() {
+        let finer = (0..512).map(|c| Key::new(1, [c % 8, c / 8 % 8, c / 64]));
+        let finest = (0..64).map(|c| Key::new(2, [c % 4, c / 4 % 4, c / 16]));
+        let tree = Octree::with_groups([8; 3], PERIODIC, finer.chain(finest));
+        let owners = &balanced(3, &tree, 0)[0];
+        let mut own_all = 0;
+        for key in tree.keys().chain((0..64).map(|c| Key::new(3, [c % 4, c / 4 % 4, c / 16]))) {
+            let children = (0..8).map(|o| key.child(o));
+            let all: Vec<Key> =
+                children.flat_map(|c| (0..8).map(move |o| c.child(o)).chain([c])).chain([key]).collect();
+            for rank in 0..3 {
+                let owns = all.iter().all(|&key| owners.of(key) == rank);
+                assert_eq!(owners.owns_with_children(rank, key), owns, "{key:?} of rank {rank}");
+                own_all += u32::from(owns);
+            }
+        }
+        assert!(own_all > 100);
     }
 
     #[test]

@@ -12,21 +12,21 @@ const MARGIN: usize = HYDRO_GHOSTS.div_ceil(2) + 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellBox {
     /// The lowest cell.
-    pub first: [usize; 3],
+    pub first: [u8; 3],
     /// Behind the highest cell.
-    pub end: [usize; 3],
+    pub end: [u8; 3],
 }
 
 impl CellBox {
     /// The patch at an octant.
     pub fn patch(octant: usize) -> Self {
-        let first = octant_origin(octant);
-        Self { first, end: first.map(|c| c + PATCH) }
+        let first = octant_origin(octant).map(|c| c as u8);
+        Self { first, end: first.map(|c| c + PATCH as u8) }
     }
 
     /// Cells in it.
     pub fn cells(&self) -> usize {
-        (0..3).map(|a| self.end[a] - self.first[a]).product()
+        (0..3).map(|a| usize::from(self.end[a] - self.first[a])).product()
     }
 
     /// The parts of the box that lie outside another, at most six.
@@ -71,30 +71,35 @@ impl CellBox {
 
     /// The cells of a neighbour in this direction that lie within `depth` cells.
     fn facing(offset: [i32; 3], depth: usize) -> Self {
+        let [depth, group] = [depth as u8, GROUP as u8];
         Self {
-            first: offset.map(|step| if step < 0 { GROUP - depth } else { 0 }),
-            end: offset.map(|step| if step > 0 { depth } else { GROUP }),
+            first: offset.map(|step| if step < 0 { group - depth } else { 0 }),
+            end: offset.map(|step| if step > 0 { depth } else { group }),
         }
+    }
+
+    /// In one number, 30 bits, that orders by the lowest cell, then by the end.
+    pub fn code(&self) -> u32 {
+        self.first.iter().chain(&self.end).fold(0, |code, &c| code << 5 | u32::from(c))
+    }
+
+    /// The box of a number that [`CellBox::code`] gave.
+    pub fn of_code(code: u32) -> Self {
+        let at = |n: usize| (code >> (25 - 5 * n) & 31) as u8;
+        Self { first: [at(0), at(1), at(2)], end: [at(3), at(4), at(5)] }
     }
 }
 
-/// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps.
-pub fn beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
+/// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps, and of
+/// those across its faces, one cell deep, for the relaxation of its potential.
+pub fn beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox, Option<CellBox>)) {
     for (entry, inside) in directions(outside(lattice, key)) {
         // what lies beyond the domain is made from the group that is named instead, along the same axes
         if entry != CENTRE && inside != [0; 3] {
             let neighbour = lattice.neighbour(key, inside).expect("inside the domain");
-            each(neighbour, CellBox::facing(inside, HYDRO_GHOSTS));
-        }
-    }
-}
-
-/// The same of the six groups across its faces, one cell deep: for the relaxation of its potential.
-pub fn across_faces(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
-    for face in 0..FACES {
-        let offset = face_offset(face);
-        if let Some(neighbour) = lattice.neighbour(key, offset) {
-            each(neighbour, CellBox::facing(offset, 1));
+            let is_across_face = inside.iter().filter(|step| **step != 0).count() == 1;
+            let across = is_across_face.then(|| CellBox::facing(inside, 1));
+            each(neighbour, CellBox::facing(inside, HYDRO_GHOSTS), across);
         }
     }
 }
@@ -114,7 +119,8 @@ pub fn over(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
         let leaves = |axis: usize| step[axis] != 0 && ends >> (2 * axis + usize::from(step[axis] > 0)) & 1 == 1;
         if !(0..3).any(leaves) {
             let group = lattice.neighbour(parent, step).expect("inside the domain");
-            each(group, CellBox { first: [x.1, y.1, z.1], end: [x.2, y.2, z.2] });
+            let [first, end] = [[x.1, y.1, z.1], [x.2, y.2, z.2]].map(|corner| corner.map(|c| c as u8));
+            each(group, CellBox { first, end });
         }
     }
 }
@@ -151,14 +157,14 @@ mod tests {
     proptest! {
         #[test]
         fn boxes_apart_have_each_cell_once(
-            corners in prop::collection::vec(([0usize..16, 0usize..16, 0usize..16], [1usize..9, 1usize..9, 1usize..9]), 1..6),
+            corners in prop::collection::vec(([0u8..16, 0u8..16, 0u8..16], [1u8..9, 1u8..9, 1u8..9]), 1..6),
             turned in 0usize..6,
         ) {
             let boxes: Vec<CellBox> = corners
                 .iter()
                 .map(|(first, extent)| CellBox { first: *first, end: [0, 1, 2].map(|a| (first[a] + extent[a]).min(16)) })
                 .collect();
-            let cells = |boxes: &[CellBox]| -> Vec<[usize; 3]> {
+            let cells = |boxes: &[CellBox]| -> Vec<[u8; 3]> {
                 let of = |b: &CellBox| {
                     let [x, y, z] = [0, 1, 2].map(|a| b.first[a]..b.end[a]);
                     z.flat_map(|k| {
@@ -169,6 +175,7 @@ mod tests {
                 };
                 boxes.iter().flat_map(of).collect()
             };
+            prop_assert!(boxes.iter().all(|one| CellBox::of_code(one.code()) == *one));
             let apart = CellBox::apart(boxes.clone());
             let (once, all) = (cells(&apart), cells(&boxes).into_iter().collect::<BTreeSet<_>>());
             prop_assert_eq!(once.len(), all.len());

@@ -133,7 +133,7 @@ impl Share {
             let ghosts = self.ghosts.get(level).map_or(&[][..], Vec::as_slice);
             own.chain(ghosts.iter().copied()).collect()
         };
-        (0..own.level_count()).map(of_level).collect()
+        (0..own.level_count()).into_par_iter().map(of_level).collect()
     }
 
     /// Makes the links of the levels from `first` on.
@@ -146,9 +146,12 @@ impl Share {
             found = (first..own.level_count()).map(|level| Relations::of(own, &self.known, level)).collect();
         }
         assert_eq!(found.len(), own.level_count() - first, "relations of the levels from {first} on");
-        for (level, relations) in (first..).zip(found) {
-            let finer = slots.get(level + 1).unwrap_or(&none);
-            self.links.push(relations.links(own, &slots[level], finer));
-        }
+        let of_level = |(n, relations): (usize, Relations)| {
+            let level = first + n;
+            let ghosts = self.ghosts.get(level).into_iter().flatten().map(|(key, _)| key);
+            relations.links(own, level, ghosts, &slots[level], slots.get(level + 1).unwrap_or(&none))
+        };
+        let links: Vec<LevelLinks> = found.into_par_iter().enumerate().map(of_level).collect();
+        self.links.extend(links);
     }
 }
