@@ -85,7 +85,7 @@ pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, fro
     };
     let mut masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level)).map(|level| flagged(level, 1.0)).collect();
     let tree_of = |masks: &[Vec<u32>]| match state.share.is_alone() {
-        true => wanted_tree(&state.tree, masks, max_level, from),
+        true => state.device.install(|| wanted_tree(&state.tree, masks, max_level, from)),
         false => wanted_share(&state.communicator, &state.share.owners, &state.tree, masks, max_level, from),
     };
     let most = surroundings.parameters.max_cells.unwrap_or(u64::MAX);

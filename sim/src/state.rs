@@ -293,7 +293,9 @@ impl<T: Real> State<T> {
             .take_while(|&level| tree.level(level) == self.tree.level(level))
             .count();
         let share = Share::alone(&tree);
-        let layout = Layout::with_finer(&self.tables[..stay], &self.flux, tree, slots, share, self.faces);
+        let kept = &self.tables[..stay];
+        // loops in loops on threads that are awake
+        let layout = self.device.install(|| Layout::with_finer(kept, &self.flux, tree, slots, share, self.faces));
         let capacity = self.room_for(&layout)?;
         self.fit(&layout, capacity)?;
         self.free = (used as u32..capacity as u32).rev().chain(free).collect();

@@ -60,7 +60,8 @@ impl<T: Real> State<T> {
         let (owners, tree, moves) = self.balance(tree, kept);
         let mut share = self.share.of(&self.communicator, owners, &tree, kept);
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
-        let Placed { layout, free, new } = self.placed(tree, share, kept, &moves);
+        // loops in loops on threads that are awake
+        let Placed { layout, free, new } = self.device.install(|| self.placed(tree, share, kept, &moves));
 
         // nothing has moved as long as anything can fail
         let room = self.room_for(&layout);
