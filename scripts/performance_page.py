@@ -344,31 +344,45 @@ def profiles(records):
 
 
 def scaling(records):
-    found = records.get("scaling")
+    found, weak = records.get("scaling"), records.get("weak_scaling", {})
     if not found:
         return MISSING
     text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, "
             "on one process for each GPU; the same state hashes for any number. Seconds are those of root steps. *Exchanging* is "
             "the part of them in which GPUs send each other ghosts and take them, *waiting* what of it was spent on another's "
             "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly.", ""]
-    for root, measured in sorted(found.items(), key=lambda item: int(item[0])):
-        first = measured["runs"][0]
-        rows = []
-        for n, part in enumerate([*first["bins"], first["all"]]):
-            name = ("all" if n == len(first["bins"]) else f"z < {part['from']:g}" if part["from"] else f"z ≥ {part['to']:g}")
-            for run in measured["runs"]:
-                here = [*run["bins"], run["all"]][n]
-                speed_up = part["seconds"] / here["seconds"]
-                efficiency = speed_up * first["processes"] / run["processes"]
-                shared = [percent(here[k]) for k in ("exchange", "wait", "imbalance")] if run["processes"] > 1 else [""] * 3
-                rows.append([name, run["processes"], f"{here['seconds']:.2f}", power(here["updates"] / here["seconds"]),
-                             f"{speed_up:.2f}", percent(efficiency), *shared])
-        groups = ", ".join(map(str, first["groups"]))
+    by_root = lambda item: int(item[0])
+    for root, measured in sorted(found.items(), key=by_root):
+        groups = ", ".join(map(str, measured["runs"][0]["groups"]))
         text += [f"**Root of {root}³**, {measured['device']}; groups of the levels at the end: {groups}.", ""]
-        text += table(["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", "exchanging", "waiting", "imbalance"], rows)
+        text += scaling_table(measured["runs"])
+    for root, measured in sorted(weak.items(), key=by_root):
+        runs = "; ".join(f"{run['root']}³ in {100 * run['root'] / int(root):g} Mpc/h on {run['processes']}, at the end with "
+                         f"{', '.join(map(str, run['groups']))} groups" for run in measured["runs"])
+        text += [f"**As much for each GPU** (`scripts/scaling --root {root} --processes 1 2 --weak`), {measured['device']}: "
+                 f"roots of {runs}. Speed-up is that of updates/s.", ""]
+        text += scaling_table(measured["runs"])
     text += ["The paper's runs with 1 to 32 GPUs (figure of its section 5): speed-up over as many processors 12.19 with one GPU and "
              "10.47 with 16, communication 8–11% of the time with 16 GPUs over Gigabit Ethernet.", ""]
     return text
+
+
+def scaling_table(runs):
+    """Runs on several numbers of GPUs, by redshift."""
+    first = runs[0]
+    rate = lambda part: part["updates"] / part["seconds"]
+    rows = []
+    for n, part in enumerate([*first["bins"], first["all"]]):
+        name = ("all" if n == len(first["bins"]) else f"z < {part['from']:g}" if part["from"] else f"z ≥ {part['to']:g}")
+        for run in runs:
+            here = [*run["bins"], run["all"]][n]
+            speed_up = rate(here) / rate(part)
+            efficiency = speed_up * first["processes"] / run["processes"]
+            shared = [percent(here[k]) for k in ("exchange", "wait", "imbalance")] if run["processes"] > 1 else [""] * 3
+            rows.append([name, run["processes"], f"{here['seconds']:.2f}", power(rate(here)), f"{speed_up:.2f}",
+                         percent(efficiency), *shared])
+    head = ["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", "exchanging", "waiting", "imbalance"]
+    return table(head, rows)
 
 
 SECTIONS = [("The campaign", campaign), ("Several GPUs", scaling), ("Solvers by the number of groups", launches), ("Refined meshes", meshes),
