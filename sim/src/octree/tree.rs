@@ -161,9 +161,8 @@ impl Octree {
 
     /// Every leaf patch: index of its group in key order, octant, level, and its first cell on the level's lattice.
     pub fn leaf_patches(&self) -> impl Iterator<Item = LeafPatch> + '_ {
-        (0..self.level_count()).flat_map(move |level| {
-            self.leaf_patches_of(level, 0..self.level(level).len(), self.first_of_level(level))
-        })
+        (0..self.level_count())
+            .flat_map(move |level| self.leaf_patches_of(level, 0..self.level(level).len(), self.first_of_level(level)))
     }
 
     /// The leaf patches of some groups of a level, the first of which has the index `first` in some array.
