@@ -126,7 +126,8 @@ pub struct HaloCatalogue {
     pub unbounded: usize,
 }
 
-/// Spheres grown at once; a number of its own, so that results depend on no number of threads or ranks.
+/// Spheres grown at once, or as many as there are ranks: peaks are taken one by one, so how many are grown in vain decides
+/// nothing.
 const BATCH: usize = 32;
 
 /// Finds the halos of a snapshot.
@@ -164,12 +165,13 @@ pub fn find_halos_by(
         unbounded: 0,
     });
     let density = options.delta * reference_density;
+    let at_once = BATCH.max(communicator.size());
     let mut waiting = peaks.into_iter().flatten();
     loop {
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::new();
         if let Some(catalogue) = &mut catalogue {
             let starts = |peak: &Peak| !joins(snapshot, &mut catalogue.halos, peak.position);
-            batch.extend(waiting.by_ref().filter(starts).take(BATCH).map(|peak| peak.numbers()));
+            batch.extend(waiting.by_ref().filter(starts).take(at_once).map(|peak| peak.numbers()));
         }
         let batch: Vec<Peak> = broadcast(communicator, FIRST, batch).into_iter().map(Peak::of).collect();
         if batch.is_empty() {
