@@ -18,8 +18,8 @@ use std::ops::Range;
 
 /// Memory that a grid may take on a rank: 8 GiB, the size of 1024³ values.
 pub const GRID_LIMIT_MIB: usize = 8192;
-/// Values that a rank computes before it sends them: 64 MiB.
-const AT_ONCE: usize = 1 << 23;
+/// Values that a rank computes before it sends them: 16 MiB, of which there are five copies on their way.
+const AT_ONCE: usize = 1 << 21;
 /// Blocks that it computes at once however large they are, for its threads.
 const BLOCKS: usize = 16;
 

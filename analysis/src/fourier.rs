@@ -9,8 +9,8 @@ use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 use std::ops::Range;
 
-/// Modes that a rank has of others' planes at once: 64 MiB.
-const AT_ONCE: usize = 1 << 22;
+/// Modes that a rank has of others' planes at once: 16 MiB.
+const AT_ONCE: usize = 1 << 20;
 
 /// Σ f exp(−i k·x) over a mesh `[k, j, i]` of `nz` planes, of which each rank has its [`planes`]: the half with k_x ≥ 0,
 /// not normalised, this rank's planes of k_z `[planes, ny, nx/2 + 1]`. Collective.
