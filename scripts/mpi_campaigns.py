@@ -30,8 +30,16 @@ const RUN = evolve(IC, #{
     max_level: 3, refine: density_above(|level| 4.5 * 1.6 ** level), regrid_every: 2,
     outputs: #{ at_z: [15] }, checkpoints: #{ every_steps: 5, keep: 100 },
 });
-campaign("mpi", [RUN, density_pdf(RUN)])
+campaign("mpi", [
+    RUN,
+    density_pdf(RUN, #{ at_z: "all" }),
+    power_spectrum(RUN, #{ level: 1 }),
+    halos(RUN, #{ delta: 6, min_cells: 16, centre: "density_weighted", profiles: 3 }),
+    slice(RUN, #{ field: "temperature", axis: "y", pixels: 200, patches: true }),
+    projection(RUN, #{ field: "density", pixels: 300, center: [4.9, 0.1, 2], width_mpc_h: 2.5, depth_mpc_h: 3 }),
+])
 """
+ANALYSES = 5
 LEVELS = 4
 # A rank with so many GiB has room for the root level and some groups of level 1.
 LITTLE_MEMORY = "0.01"
@@ -120,6 +128,12 @@ def digests(campaign):
     return found
 
 
+def artefacts(campaign):
+    """What the analyses have left, by file."""
+    files = [path for path in campaign.glob("*/*") if not path.parent.name.startswith(("evolve-", "ic_"))]
+    return {str(path.relative_to(campaign)): path.read_bytes() for path in files}
+
+
 def outputs(campaign):
     return {key: digest for key, digest in digests(campaign).items() if key[0].startswith("output_")}
 
@@ -133,6 +147,11 @@ def compare(launcher, reference, campaign, what, of=digests):
     one, other = of(reference), of(campaign)
     differing = sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
     check(one and not differing, f"{what}: datasets differ: {differing}")
+    one, other = artefacts(reference), artefacts(campaign)
+    folders = {Path(name).parent for name in one}
+    check(len(folders) == ANALYSES, f"{what}: {len(folders)} analyses and not {ANALYSES}")
+    differing = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    check(not differing, f"{what}: results of analyses differ: {differing}")
 
 
 def same_bits(launcher, recipe):

@@ -4,12 +4,14 @@
 //! averaged (uniform grids, projections) a field says how: by volume, or by mass so that the mean of a velocity is the
 //! velocity of the mean.
 
-use crate::cells::{LeafCell, mean_density};
+use crate::cells::{LeafCell, mean_density_by};
 use crate::error::AnalysisError;
+use crate::part::Part;
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
 use comove_sim::kernels::point::dual_energy;
 use comove_sim::kernels::point::eos::Eos;
+use comove_sim::parallel::Communicator;
 
 /// How a field is averaged over cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +52,19 @@ pub struct Gas {
 impl Gas {
     /// The gas of a snapshot.
     pub fn new(snapshot: &Snapshot) -> Self {
-        let header = &snapshot.header;
+        Self::by(&Communicator::alone(), &snapshot.into())
+    }
+
+    /// The gas of a snapshot in parts, on all ranks: collective.
+    pub fn by(communicator: &Communicator, part: &Part) -> Self {
+        let header = part.header();
         let units = header.units();
         let eos = Eos { eta: header.eta, ..Eos::new(header.gamma) };
         Self {
             eos,
             velocity_km_s: units.velocity_km_s(header.a),
             temperature_k: units.temperature_k(header.a, header.mean_molecular_weight),
-            mean_density: mean_density(snapshot),
+            mean_density: mean_density_by(communicator, part),
         }
     }
 
@@ -176,8 +183,17 @@ pub fn field_by_name(name: &str) -> Result<&'static CellField, AnalysisError> {
 /// # Errors
 /// [`AnalysisError::UnknownField`]; [`AnalysisError::MissingField`] for a potential that was not solved.
 pub fn field_of(snapshot: &Snapshot, name: &str) -> Result<&'static CellField, AnalysisError> {
+    field_by(&Communicator::alone(), &snapshot.into(), name)
+}
+
+/// The same of a snapshot in parts: collective.
+///
+/// # Errors
+/// As [`field_of`], on all ranks.
+pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<&'static CellField, AnalysisError> {
     let field = field_by_name(name)?;
-    if field.name == "potential" && snapshot.state.potential.is_empty() {
+    // a rank may have no cells
+    if field.name == "potential" && !communicator.any(!part.snapshot.state.potential.is_empty()) {
         let reason = "it holds no potential; run with gravity, or use a checkpoint or output instead of the initial \
                       condition";
         return Err(AnalysisError::MissingField { name: field.name, reason });

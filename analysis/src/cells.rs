@@ -1,8 +1,11 @@
 //! The leaf cells: they tile the box exactly once, and every sum over the gas runs over them.
 
-use comove_sim::Snapshot;
-use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
+use crate::messages;
+use crate::part::Part;
+use comove_sim::kernels::layout::{DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use comove_sim::octree::tree::LeafPatch;
+use comove_sim::parallel::Communicator;
+use comove_sim::{Key, Octree, Snapshot};
 use rayon::prelude::*;
 
 /// Cells of a patch.
@@ -62,10 +65,25 @@ pub fn leaf_cells(snapshot: &Snapshot) -> impl Iterator<Item = LeafCell> + '_ {
 
 /// The leaf cell that contains a position in code length; the box is taken as periodic.
 pub fn leaf_at(snapshot: &Snapshot, position: [f64; 3]) -> LeafCell {
-    let (group, [i, j, k], level, corner) = locate(snapshot, position);
-    let width = snapshot.cell_width(level);
-    let centre = std::array::from_fn(|a| (corner[a] as f64 + 0.5) * width);
-    read_cell(snapshot, group, cell(i, j, k), centre, level, width)
+    leaf_of(&snapshot.into(), position).expect("a rank without others has every cell")
+}
+
+/// The same where this rank has it.
+pub(crate) fn leaf_of(part: &Part, position: [f64; 3]) -> Option<LeafCell> {
+    let root = Place::new(part, 0, position);
+    if !part.has(root.group) {
+        return None;
+    }
+    let Place { group, cell: lattice, level } = root.finest(part, position);
+    let width = part.snapshot.cell_width(level);
+    let centre = lattice.map(|c| (c as f64 + 0.5) * width);
+    let [i, j, k] = lattice.map(|c| c % GROUP);
+    Some(read_cell(part.snapshot, part.own(level, group), cell(i, j, k), centre, level, width))
+}
+
+/// The width of the leaf cell that contains a position, whoever has it.
+pub(crate) fn leaf_width_at(part: &Part, position: [f64; 3]) -> f64 {
+    part.snapshot.cell_width(Place::new(part, 0, position).finest(part, position).level)
 }
 
 /// Sums over all leaf cells, whatever a sum is: each patch's on its own and in parallel, added in key order, so that the
@@ -108,33 +126,75 @@ pub fn densest(snapshot: &Snapshot) -> LeafCell {
 
 /// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift.
 pub fn mean_density(snapshot: &Snapshot) -> f64 {
-    let [mass, volume] = sum_over_leaves(snapshot, |c| [c.mass(), c.volume()]);
-    mass / volume
+    mean_density_by(&Communicator::alone(), &snapshot.into())
 }
 
-/// Group (in key order), cell in the group, level, and cell on the level's lattice that hold a position.
-fn locate(snapshot: &Snapshot, position: [f64; 3]) -> (usize, [usize; 3], usize, [usize; 3]) {
-    let tree = &snapshot.state.tree;
-    let lattice = |level: usize| -> [usize; 3] {
-        let width = snapshot.cell_width(level);
-        let cells = tree.cells(level);
-        std::array::from_fn(|a| ((position[a] / width).floor() as i64).rem_euclid(cells[a] as i64) as usize)
+/// The same of a snapshot in parts, on all ranks: collective. Masses of patches are added in key order.
+pub fn mean_density_by(communicator: &Communicator, part: &Part) -> f64 {
+    let volume = |level: usize| {
+        let width = part.snapshot.cell_width(level);
+        width * width * width
     };
-    let group_of = |level: usize, cell: [usize; 3]| {
-        tree.index(comove_sim::Key::new(level as u8, cell.map(|c| (c / GROUP) as u32)))
+    let patches: Vec<LeafPatch> = part.leaf_patches().collect();
+    let mass = |&patch: &LeafPatch| {
+        let volume = volume(patch.level);
+        patch_values(part.snapshot, patch, DENSITY).fold(0.0, |mass, density| mass + density * volume)
     };
-    let mut level = 0;
-    let mut corner = lattice(0);
-    let mut group = group_of(0, corner).expect("level 0 covers the box");
-    // a finer group exists if and only if the patch is not a leaf
-    while level + 1 < tree.level_count() {
-        let finer = lattice(level + 1);
-        let Some(found) = group_of(level + 1, finer) else { break };
-        (group, corner, level) = (found, finer, level + 1);
+    let masses = part.gather_of_patches(communicator, patches.par_iter().map(mass).collect());
+    let mean = masses.map(|masses| {
+        let levels = 0..part.tree.level_count();
+        let volumes = levels.flat_map(|level| {
+            let patches = 8 * part.tree.level(level).len() - part.tree.level(level + 1).len();
+            let cells = std::iter::repeat_n(volume(level), PATCH_CELLS);
+            std::iter::repeat_n(cells.fold(0.0, |sum, volume| sum + volume), patches)
+        });
+        masses.iter().fold(0.0, |sum, mass| sum + mass) / volumes.fold(0.0, |sum, volume| sum + volume)
+    });
+    messages::number_of_first(communicator, mean)
+}
+
+/// A cell that holds a position.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Its group, by its place in its level's list.
+    group: usize,
+    /// On the level's lattice.
+    cell: [usize; 3],
+    level: usize,
+}
+
+impl Place {
+    /// The cell of a level; its group must be there.
+    fn new(part: &Part, level: usize, position: [f64; 3]) -> Self {
+        Self::find(part, level, position).expect("level 0 covers the box")
     }
-    (group, corner.map(|c| c % GROUP), level, corner)
+
+    fn find(part: &Part, level: usize, position: [f64; 3]) -> Option<Self> {
+        let width = part.snapshot.cell_width(level);
+        let cells = part.tree.cells(level);
+        let cell = std::array::from_fn(|a| ((position[a] / width).floor() as i64).rem_euclid(cells[a] as i64) as usize);
+        Some(Self { group: group_of(part.tree, level, cell)?, cell, level })
+    }
+
+    /// The leaf cell in it that holds the position.
+    fn finest(self, part: &Part, position: [f64; 3]) -> Self {
+        let mut finest = self;
+        // a finer group exists if and only if the patch is not a leaf
+        while finest.level + 1 < part.tree.level_count()
+            && let Some(finer) = Self::find(part, finest.level + 1, position)
+        {
+            finest = finer;
+        }
+        finest
+    }
 }
 
+/// The group that holds a cell of a level's lattice, by its place in the level's list, if it is there.
+pub(crate) fn group_of(tree: &Octree, level: usize, cell: [usize; 3]) -> Option<usize> {
+    tree.find(Key::new(level as u8, cell.map(|c| (c / GROUP) as u32)))
+}
+
+/// Reads a cell of a group, by its index among those that are there.
 pub(crate) fn read_cell(
     snapshot: &Snapshot,
     group: usize,

@@ -1,16 +1,27 @@
 //! A field on a uniform grid of one level's cells: finer cells averaged, coarser ones piecewise constant.
+//!
+//! Ranks have planes of the grid each. Every rank computes the grid over its own patches of the root level, block by block,
+//! and sends each plane of a block to the rank that has it.
 
-use crate::cell_fields::{Average, CellField, Gas, field_of};
+use crate::cell_fields::{Average, CellField, Gas, field_by};
 use crate::cells::patch_cells;
 use crate::error::AnalysisError;
-use comove_sim::Snapshot;
-use comove_sim::kernels::layout::{DENSITY, PATCH};
+use crate::messages::exchange;
+use crate::part::Part;
+use comove_sim::kernels::layout::{DENSITY, OCTANTS, PATCH, octant_origin};
 use comove_sim::octree::tree::LeafPatch;
+use comove_sim::parallel::Communicator;
+use comove_sim::{Key, Snapshot};
 use ndarray::Array3;
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Memory that [`grid`] allows itself: 8 GiB, the size of 1024³ values.
+/// Memory that a grid may take on a rank: 8 GiB, the size of 1024³ values.
 pub const GRID_LIMIT_MIB: usize = 8192;
+/// Values that a rank computes before it sends them: 16 MiB, of which there are five copies on their way.
+const AT_ONCE: usize = 1 << 21;
+/// Blocks that it computes at once however large they are, for its threads.
+const BLOCKS: usize = 16;
 
 /// A field on a grid of level `level`, `[k, j, i]`, in the field's unit.
 ///
@@ -33,67 +44,141 @@ pub fn grid_within(
     level: usize,
     limit_mib: usize,
 ) -> Result<Array3<f64>, AnalysisError> {
-    let field = field_of(snapshot, field)?;
-    let root = snapshot.state.tree.cells(0);
+    slab_by(&Communicator::alone(), &snapshot.into(), field, level, limit_mib)
+}
+
+/// This rank's [`planes`] of the grid of a snapshot in parts, `[planes, j, i]`; the limit is that of a rank. Collective.
+///
+/// # Errors
+/// As [`grid`], on all ranks.
+pub(crate) fn slab_by(
+    communicator: &Communicator,
+    part: &Part,
+    field: &str,
+    level: usize,
+    limit_mib: usize,
+) -> Result<Array3<f64>, AnalysisError> {
+    let field = field_by(communicator, part, field)?;
+    let ranks = communicator.size();
+    let root = part.tree.cells(0);
     let ratio = u32::try_from(level).ok().and_then(|level| 1usize.checked_shl(level)).unwrap_or(usize::MAX);
     let cells = root.map(|n| n.saturating_mul(ratio));
-    let bytes = cells.into_iter().fold(8, usize::saturating_mul);
+    let most = [cells[0], cells[1], cells[2].div_ceil(ranks)];
+    let bytes = most.into_iter().fold(8, usize::saturating_mul);
     if bytes >> 20 > limit_mib {
         return Err(AnalysisError::GridTooLarge { level, cells, needed_mib: bytes >> 20, limit_mib });
     }
     let [nx, ny, nz] = cells;
-    let side = PATCH << level;
-    let blocks = Blocks { snapshot, field, gas: Gas::new(snapshot), level, leaves: leaves_by_root_patch(snapshot) };
-    let [across, along] = [nx / side, ny / side];
-    let mut values = vec![0.0; nx * ny * nz];
-    for (slab, values) in values.chunks_exact_mut(side * ny * nx).enumerate() {
-        let of_slab = (0..across * along).into_par_iter().map(|n| blocks.values(slab * across * along + n));
-        let of_slab: Vec<Vec<f64>> = of_slab.collect();
-        values.par_chunks_exact_mut(nx).enumerate().for_each(|(line, values)| {
-            let (k, j) = (line / ny, line % ny);
-            for (x, values) in values.chunks_exact_mut(side).enumerate() {
-                let start = (k * side + j % side) * side;
-                values.copy_from_slice(&of_slab[j / side * across + x][start..start + side]);
+    let own = planes(nz, communicator.rank(), ranks);
+    let blocks = Blocks::new(communicator, part, field, level);
+    let side = blocks.side;
+    let at_once = (AT_ONCE / side.pow(3)).max(BLOCKS);
+    let most_blocks = (0..ranks).map(|rank| blocks.range(rank).len()).max().unwrap_or(0);
+    let mut values = vec![0.0; nx * ny * own.len()];
+    for start in (0..most_blocks).step_by(at_once) {
+        let now = |rank: usize| {
+            let all = blocks.range(rank);
+            (all.start + start).min(all.end)..(all.start + start + at_once).min(all.end)
+        };
+        let computed: Vec<Vec<f64>> = now(communicator.rank()).into_par_iter().map(|n| blocks.values(n)).collect();
+        let mut to = vec![Vec::new(); ranks];
+        for (n, values) in now(communicator.rank()).zip(&computed) {
+            for (rank, to) in to.iter_mut().enumerate() {
+                let met = blocks.planes_of(n, &planes(nz, rank, ranks));
+                to.extend_from_slice(&values[met.start * side * side..met.end * side * side]);
+            }
+        }
+        drop(computed);
+        let from = exchange(communicator, to);
+        // what there is now, by layer of blocks: its first plane, its place in the layer, its values
+        let mut layers = vec![Vec::new(); nz / side];
+        for (rank, mut received) in from.iter().enumerate().map(|(rank, from)| (rank, from.as_slice())) {
+            for n in now(rank) {
+                let met = blocks.planes_of(n, &own);
+                let (block, rest) = received.split_at(met.len() * side * side);
+                received = rest;
+                let [x, y, z] = blocks.corner(n);
+                layers[z / side].push((z + met.start, y * nx + x, block));
+            }
+        }
+        values.par_chunks_exact_mut(nx * ny).zip(own.clone()).for_each(|(plane, z)| {
+            for (first, corner, block) in &layers[z / side] {
+                for (j, line) in block[(z - first) * side * side..][..side * side].chunks_exact(side).enumerate() {
+                    plane[corner + j * nx..][..side].copy_from_slice(line);
+                }
             }
         });
     }
-    Ok(Array3::from_shape_vec([nz, ny, nx], values).expect("as many values as cells"))
+    Ok(Array3::from_shape_vec([own.len(), ny, nx], values).expect("as many values as cells"))
 }
 
-/// The leaf patches in each patch of the root level (x fastest), in key order.
-fn leaves_by_root_patch(snapshot: &Snapshot) -> Vec<Vec<LeafPatch>> {
-    let tree = &snapshot.state.tree;
-    let [nx, ny, nz] = tree.cells(0).map(|n| n / PATCH);
-    let mut leaves = vec![Vec::new(); nx * ny * nz];
-    for patch in tree.leaf_patches() {
-        let [x, y, z] = patch.first_cell.map(|c| (c >> patch.level) / PATCH);
-        leaves[(z * ny + y) * nx + x].push(patch);
-    }
-    leaves
+/// The planes of a grid, or other even parts of so many things, that a rank has.
+pub(crate) fn planes(all: usize, rank: usize, ranks: usize) -> Range<usize> {
+    all * rank / ranks..all * (rank + 1) / ranks
 }
 
-/// The grid in blocks, each over one patch of the root level, which are computed independently of each other.
+/// The grid in blocks, each over one patch of the root level, which are computed independently of each other: those of each
+/// root group one after the other, in key order.
 struct Blocks<'a> {
-    snapshot: &'a Snapshot,
+    part: &'a Part<'a>,
     field: &'a CellField,
     gas: Gas,
     level: usize,
+    /// Cells of the grid along each axis of a block.
+    side: usize,
+    /// The leaf patches in each block of this rank, in key order.
     leaves: Vec<Vec<LeafPatch>>,
+    /// The first block of this rank.
+    first: usize,
 }
 
-impl Blocks<'_> {
-    /// The grid in a block, `[k, j, i]`.
+impl<'a> Blocks<'a> {
+    fn new(communicator: &Communicator, part: &'a Part<'a>, field: &'a CellField, level: usize) -> Self {
+        let groups = part.groups(communicator.rank(), 0);
+        let mut leaves = vec![Vec::new(); groups.len() * OCTANTS];
+        for patch in part.leaf_patches() {
+            let in_root = patch.first_cell.map(|c| (c >> patch.level) / PATCH);
+            let group = Key::new(0, in_root.map(|c| c as u32 / 2));
+            let octant = (0..3).map(|a| (in_root[a] % 2) << a).sum::<usize>();
+            let place = part.tree.find(group).expect("level 0 covers the box");
+            leaves[(place - groups.start) * OCTANTS + octant].push(patch);
+        }
+        let gas = Gas::by(communicator, part);
+        Self { part, field, gas, level, side: PATCH << level, leaves, first: groups.start * OCTANTS }
+    }
+
+    /// The blocks of a rank.
+    fn range(&self, rank: usize) -> Range<usize> {
+        let groups = self.part.groups(rank, 0);
+        groups.start * OCTANTS..groups.end * OCTANTS
+    }
+
+    /// The first cell of a block.
+    fn corner(&self, block: usize) -> [usize; 3] {
+        let group = self.part.tree.level(0)[block / OCTANTS];
+        let octant = octant_origin(block % OCTANTS);
+        std::array::from_fn(|a| (group.coordinate[a] as usize * 2 + octant[a] / PATCH) * self.side)
+    }
+
+    /// The planes of a block, counted from its first, that are among some of the grid.
+    fn planes_of(&self, block: usize, planes: &Range<usize>) -> Range<usize> {
+        let z = self.corner(block)[2];
+        let within = |plane: usize| plane.clamp(z, z + self.side) - z;
+        within(planes.start)..within(planes.end)
+    }
+
+    /// The grid in a block of this rank, `[k, j, i]`.
     fn values(&self, block: usize) -> Vec<f64> {
-        let side = PATCH << self.level;
+        let side = self.side;
         let by_mass = self.field.average == Average::Mass;
         let mut values = vec![0.0; side * side * side];
         let mut weights = vec![0.0; if by_mass { values.len() } else { 0 }];
-        for &patch in &self.leaves[block] {
+        for &patch in &self.leaves[block - self.first] {
             // cells of the grid along one axis of a leaf cell, or the share of one that it fills
             let width = 1 << self.level.saturating_sub(patch.level);
             let shift = patch.level.saturating_sub(self.level);
             let share = 1.0 / f64::from(1 << shift).powi(3);
-            for (n, cell) in patch_cells(self.snapshot, patch).enumerate() {
+            for (n, cell) in patch_cells(self.part.snapshot, patch).enumerate() {
                 let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
                 let first: [usize; 3] =
                     std::array::from_fn(|a| ((patch.first_cell[a] + inside[a]) >> shift) * width % side);

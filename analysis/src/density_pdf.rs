@@ -1,16 +1,22 @@
 //! How volume and mass are distributed over density.
 
 use crate::cell_fields::Gas;
-use crate::cells::patch_values;
+use crate::cells::{PATCH_CELLS, patch_values};
 use crate::error::AnalysisError;
+use crate::messages::{exchange, gather, gather_all};
+use crate::part::Part;
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::DENSITY;
 use comove_sim::octree::tree::LeafPatch;
+use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::ops::Range;
 
-/// Leaf patches whose cells are added up by one thread; a number of its own, so that results depend on no thread count.
+/// Leaf patches whose cells are added up by one thread; a number of its own, so that results depend on the number neither of
+/// threads nor of ranks.
 const PATCHES: usize = 64;
 
 /// A bin of density.
@@ -40,36 +46,55 @@ pub struct DensityPdf {
 /// # Errors
 /// [`AnalysisError::Option`] for bins out of range, or a density that is not positive.
 pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<DensityPdf, AnalysisError> {
+    let alone = density_pdf_by(&Communicator::alone(), &snapshot.into(), bins_per_decade);
+    alone.map(|pdf| pdf.expect("a rank without others is the first"))
+}
+
+/// The same of a snapshot in parts, on the first rank: collective.
+///
+/// # Errors
+/// As [`density_pdf`], on all ranks.
+pub fn density_pdf_by(
+    communicator: &Communicator,
+    part: &Part,
+    bins_per_decade: usize,
+) -> Result<Option<DensityPdf>, AnalysisError> {
     if !(1..=200).contains(&bins_per_decade) {
         return Err(AnalysisError::option("bins_per_decade", bins_per_decade, "between 1 and 200"));
     }
-    let gas = Gas::new(snapshot);
+    let mean = Gas::by(communicator, part).mean_density();
     let per_decade = bins_per_decade as f64;
-    let bin_of = |density: f64| ((density / gas.mean_density()).log10() * per_decade).floor() as i64;
-    let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
-    let [thinnest, densest] = extremes(snapshot, &patches);
+    let bin_of = |density: f64| ((density / mean).log10() * per_decade).floor() as i64;
+    let patches: Vec<LeafPatch> = part.leaf_patches().collect();
+    let [thinnest, densest] = extremes(communicator, part.snapshot, &patches);
     if !(thinnest > 0.0 && densest.is_finite()) {
         return Err(AnalysisError::option("density", thinnest, "must be positive and finite in every cell"));
     }
     let first = bin_of(thinnest);
-    let mut sums = vec![Sums::default(); (bin_of(densest) - first + 1) as usize];
-    let partial: Vec<Vec<Sums>> = patches
-        .par_chunks(PATCHES)
-        .map(|patches| {
-            let mut partial = vec![Sums::default(); sums.len()];
-            for &patch in patches {
-                let volume = snapshot.cell_width(patch.level).powi(3);
-                for density in patch_values(snapshot, patch, DENSITY) {
-                    partial[(bin_of(density) - first) as usize].add(&Sums { cells: 1, volume, mass: density * volume });
+    let count = (bin_of(densest) - first + 1) as usize;
+    let chunks = Chunks::new(communicator, part, &patches);
+    let rows: Vec<Vec<[f64; 5]>> = chunks
+        .starts()
+        .into_par_iter()
+        .map(|start| {
+            let mut sums = vec![Sums::default(); count];
+            chunks.visit(start, |level, densities| {
+                let volume = part.snapshot.cell_width(level).powi(3);
+                for density in densities {
+                    let bin = (bin_of(density) - first) as usize;
+                    sums[bin].add(&Sums { cells: 1, volume, mass: density * volume });
                 }
-            }
-            partial
+            });
+            let filled = sums.into_iter().enumerate().filter(|(_, sums)| sums.cells > 0);
+            filled.map(|(bin, sums)| Row { chunk: start, bin, sums }.numbers()).collect()
         })
         .collect();
-    // in the order of the tree, so that the bits do not depend on the number of threads
-    for partial in &partial {
-        sums.iter_mut().zip(partial).for_each(|(sum, part)| sum.add(part));
-    }
+    let Some(rows) = gather(communicator, rows.concat()) else { return Ok(None) };
+    // in the order of the tree, so that the bits depend on the number neither of threads nor of ranks
+    let mut rows: Vec<Row> = rows.into_iter().flatten().map(Row::of).collect();
+    rows.sort_by_key(|row| row.chunk);
+    let mut sums = vec![Sums::default(); count];
+    rows.iter().for_each(|row| sums[row.bin].add(&row.sums));
     let mut box_sums = Sums::default();
     sums.iter().for_each(|sum| box_sums.add(sum));
     let bin = |(n, sum): (i64, &Sums)| PdfBin {
@@ -78,8 +103,8 @@ pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<Densit
         mass_pdf: sum.mass / box_sums.mass * per_decade,
         cells: sum.cells,
     };
-    let redshift = snapshot.header.cosmology.map(|_| snapshot.header.redshift());
-    Ok(DensityPdf { redshift, bins: (first..).zip(&sums).map(bin).collect() })
+    let redshift = part.header().cosmology.map(|_| part.header().redshift());
+    Ok(Some(DensityPdf { redshift, bins: (first..).zip(&sums).map(bin).collect() }))
 }
 
 /// What a bin collects.
@@ -98,15 +123,125 @@ impl Sums {
     }
 }
 
-/// The least and the greatest density.
-fn extremes(snapshot: &Snapshot, patches: &[LeafPatch]) -> [f64; 2] {
+/// What a chunk of patches has in a bin.
+struct Row {
+    chunk: usize,
+    bin: usize,
+    sums: Sums,
+}
+
+impl Row {
+    /// As it is sent; counts are exact up to 2⁵³.
+    fn numbers(&self) -> [f64; 5] {
+        let Sums { cells, volume, mass } = self.sums;
+        [self.chunk as f64, self.bin as f64, cells as f64, volume, mass]
+    }
+
+    fn of([chunk, bin, cells, volume, mass]: [f64; 5]) -> Self {
+        Self { chunk: chunk as usize, bin: bin as usize, sums: Sums { cells: cells as u64, volume, mass } }
+    }
+}
+
+/// The leaf patches of the box in chunks of [`PATCHES`], in key order, each of which is the matter of the rank that has its
+/// first patch. A place is a patch's number in that order.
+struct Chunks<'a> {
+    part: &'a Part<'a>,
+    /// Those of this rank.
+    patches: &'a [LeafPatch],
+    /// By level, the places of this rank's patches, and where they start in `patches`.
+    own: Vec<(Range<usize>, usize)>,
+    /// Levels and densities of patches in its chunks that others have, by their places.
+    strays: HashMap<usize, (usize, Vec<f64>)>,
+    /// Patches of all ranks.
+    all: usize,
+}
+
+impl<'a> Chunks<'a> {
+    /// Sends patches to the ranks whose matter they are: collective.
+    fn new(communicator: &Communicator, part: &'a Part<'a>, patches: &'a [LeafPatch]) -> Self {
+        let levels = part.tree.level_count();
+        // by level, where each rank's places start, and where they end
+        let mut next = 0;
+        let mut starts = Vec::with_capacity(levels);
+        for level in 0..levels {
+            let mut of_level = vec![next];
+            for rank in 0..communicator.size() {
+                next += part.leaf_patch_count(rank, level);
+                of_level.push(next);
+            }
+            starts.push(of_level);
+        }
+        let mut first = 0;
+        let own = starts.iter().map(|starts| {
+            let places = starts[communicator.rank()]..starts[communicator.rank() + 1];
+            let from = first;
+            first += places.len();
+            (places, from)
+        });
+        let mut chunks = Self { part, patches, own: own.collect(), strays: HashMap::new(), all: next };
+        let mut to = vec![Vec::new(); communicator.size()];
+        for (level, (places, _)) in chunks.own.iter().enumerate() {
+            let start = places.start / PATCHES * PATCHES;
+            if places.is_empty() || start == places.start {
+                continue;
+            }
+            // places are those of one rank after the other on each level
+            let of_level = starts.iter().find(|starts| start < starts[communicator.size()]).expect("a place");
+            let rank = of_level.partition_point(|&first| first <= start) - 1;
+            if rank == communicator.rank() {
+                continue;
+            }
+            for place in places.start..places.end.min(start + PATCHES) {
+                let (_, densities) = chunks.own_patch(place).expect("one of its own");
+                to[rank].extend([place as f64, level as f64].into_iter().chain(densities));
+            }
+        }
+        let came = exchange(communicator, to);
+        chunks.strays.extend(came.iter().flat_map(|values| values.chunks_exact(2 + PATCH_CELLS)).map(|values| {
+            let [place, level] = [values[0] as usize, values[1] as usize];
+            (place, (level, values[2..].to_vec()))
+        }));
+        chunks
+    }
+
+    /// The places at which this rank's chunks start.
+    fn starts(&self) -> Vec<usize> {
+        let of_level = |(places, _): &(Range<usize>, usize)| {
+            (places.start.next_multiple_of(PATCHES)..places.end).step_by(PATCHES).collect::<Vec<_>>()
+        };
+        self.own.iter().flat_map(of_level).collect()
+    }
+
+    /// Calls `visit` with level and densities of every patch of a chunk.
+    fn visit(&self, start: usize, mut visit: impl FnMut(usize, &mut dyn Iterator<Item = f64>)) {
+        for place in start..self.all.min(start + PATCHES) {
+            match self.own_patch(place) {
+                Some((level, mut densities)) => visit(level, &mut densities),
+                None => {
+                    let (level, densities) = &self.strays[&place];
+                    visit(*level, &mut densities.iter().copied());
+                }
+            }
+        }
+    }
+
+    fn own_patch(&self, place: usize) -> Option<(usize, impl Iterator<Item = f64>)> {
+        let (places, first) = self.own.iter().find(|(places, _)| places.contains(&place))?;
+        let patch = self.patches[first + place - places.start];
+        Some((patch.level, patch_values(self.part.snapshot, patch, DENSITY)))
+    }
+}
+
+/// The least and the greatest density of all ranks: collective.
+fn extremes(communicator: &Communicator, snapshot: &Snapshot, patches: &[LeafPatch]) -> [f64; 2] {
     let wider = |x: [f64; 2], y: [f64; 2]| [x[0].min(y[0]), x[1].max(y[1])];
     let none = || [f64::INFINITY, f64::NEG_INFINITY];
     let of_patch = |&patch: &LeafPatch| {
         patch_values(snapshot, patch, DENSITY).fold(none(), |range, density| wider(range, [density; 2]))
     };
     // in any order: these have no round-off
-    patches.par_iter().map(of_patch).reduce(none, wider)
+    let own = patches.par_iter().map(of_patch).reduce(none, wider);
+    gather_all(communicator, &own).iter().fold(none(), |all, range| wider(all, [range[0], range[1]]))
 }
 
 impl Record for DensityPdf {

@@ -41,9 +41,9 @@ pub enum AnalysisError {
         level: usize,
         /// Cells along x, y, z.
         cells: [usize; 3],
-        /// Memory it would take.
+        /// Memory it would take on a rank.
         needed_mib: usize,
-        /// Memory allowed.
+        /// Memory allowed on a rank.
         limit_mib: usize,
     },
     /// A file that cannot be written.

@@ -4,13 +4,17 @@
 //! against the bin; otherwise it is split into eight, up to `DEEPEST` times. The innermost bin starts at radius 0.
 
 use crate::cell_fields::Gas;
-use crate::cells::{LeafCell, leaf_at};
+use crate::cells::{LeafCell, leaf_width_at};
 use crate::error::AnalysisError;
 use crate::halo_finder::Halo;
-use crate::sphere::{norm, visit_sphere};
+use crate::messages::{FIRST, broadcast};
+use crate::part::Part;
+use crate::sphere::{Sphere, norm};
+use crate::spheres::{Look, joined, look_at, split};
 use crate::table::{Entry, Record, Table};
 use comove_sim::Snapshot;
-use comove_sim::kernels::layout::DENSITY;
+use comove_sim::kernels::layout::{DENSITY, FIELDS};
+use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
@@ -82,24 +86,49 @@ pub struct HaloProfile {
 /// # Errors
 /// [`AnalysisError::Option`] for a range that is empty, wider than the box or finer than an eighth of the central cell.
 pub fn halo_profile(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) -> Result<HaloProfile, AnalysisError> {
-    let edges = edges(snapshot, halo, options)?;
-    let gas = Gas::new(snapshot);
-    let header = &snapshot.header;
-    let mut sums = vec![Sums::default(); edges.len() - 1];
-    let mut cells = vec![0; sums.len()];
-    let outermost = edges[edges.len() - 1];
-    visit_sphere(snapshot, halo.position_mpc_h, outermost, |cell, offset| {
-        if let Some(bin) = bin_of(&edges, norm(offset)) {
-            cells[bin] += 1;
-        }
-        let state = CellState::new(&gas, cell, halo);
-        deposit(&edges, &mut sums, &state, offset, cell.width, DEEPEST);
-    });
+    let alone = halo_profiles_by(&Communicator::alone(), &snapshot.into(), std::slice::from_ref(halo), options)?;
+    Ok(alone.expect("a rank without others is the first").remove(0))
+}
+
+/// The profiles of halos of a snapshot in parts, on the first rank: collective.
+///
+/// * `halos`: what the others give does not matter
+///
+/// # Errors
+/// As [`halo_profile`], on the first rank; the others then have nothing more to do either.
+pub fn halo_profiles_by(
+    communicator: &Communicator,
+    part: &Part,
+    halos: &[Halo],
+    options: &ProfileOptions,
+) -> Result<Option<Vec<HaloProfile>>, AnalysisError> {
+    let gas = Gas::by(communicator, part);
+    let leads = communicator.rank() == FIRST;
+    let halos = if leads { halos } else { &[] };
+    let edges: Result<Vec<_>, _> = halos.iter().map(|halo| edges(part, halo, options)).collect();
+    let centred = |(halo, edges): (&Halo, &Vec<f64>)| {
+        let place = halo.position_mpc_h.into_iter().chain(halo.velocity_km_s);
+        place.chain(edges.iter().copied()).collect::<Vec<f64>>()
+    };
+    let shells = edges.as_ref().map_or(Vec::new(), |edges| joined(halos.iter().zip(edges).map(centred).collect()));
+    let shells = broadcast(communicator, FIRST, shells);
+    let shells: Vec<Shells> = split(&shells).into_iter().map(Shells::of).collect();
+    let spheres: Vec<Sphere> = shells.iter().map(Shells::sphere).collect();
+    let sums = look_at(communicator, part, &spheres, &Deposit { gas: &gas, shells: &shells });
+    let edges = edges?;
+    let profile = |((halo, edges), sums): ((&Halo, &Vec<f64>), &Vec<f64>)| profile(part, halo, edges, sums);
+    Ok(leads.then(|| halos.iter().zip(&edges).zip(&sums).map(profile).collect()))
+}
+
+/// The profile of a halo from the sums of its shells, as [`Deposit`] has them.
+fn profile(part: &Part, halo: &Halo, edges: &[f64], sums: &[f64]) -> HaloProfile {
+    let header = part.header();
     let units = header.units();
     // proper Hubble flow per comoving Mpc/h: a²E in code velocities, times 100 km/s/a
     let hubble = header.cosmology.map_or(0.0, |c| c.hubble_flow(header.a) * units.velocity_km_s(header.a));
     let mut enclosed = 0.0;
-    let shells = sums.iter().zip(cells).zip(edges.windows(2)).map(|((sum, cells), edge)| {
+    let sums = sums.chunks_exact(Sums::NUMBERS).map(Sums::of);
+    let shells = sums.zip(edges.windows(2)).map(|(sum, edge)| {
         let shell_volume = 4.0 / 3.0 * PI * (edge[1].powi(3) - edge[0].powi(3));
         enclosed += sum.mass / sum.volume * shell_volume * units.mass_msun_h();
         let radial_velocity_km_s = sum.radial / sum.mass;
@@ -113,23 +142,70 @@ pub fn halo_profile(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) 
             radial_velocity_km_s,
             radial_velocity_with_hubble_km_s: radial_velocity_km_s + hubble * r_mpc_h,
             enclosed_mass_msun_h: enclosed,
-            cells,
+            cells: sum.cells as usize,
         }
     });
-    Ok(HaloProfile {
+    HaloProfile {
         redshift: header.redshift(),
         halo: halo.id,
         centre_mpc_h: halo.position_mpc_h,
         radius_mpc_h: halo.radius_mpc_h,
         bulk_velocity_km_s: halo.velocity_km_s,
         shells: shells.collect(),
-    })
+    }
+}
+
+/// Shells around a centre, and the velocity that theirs are relative to.
+struct Shells {
+    centre: [f64; 3],
+    bulk_velocity_km_s: [f64; 3],
+    edges: Vec<f64>,
+}
+
+impl Shells {
+    /// From the numbers one after the other.
+    fn of(numbers: &[f64]) -> Self {
+        let [centre, bulk_velocity_km_s] = [0, 3].map(|first| std::array::from_fn(|a| numbers[first + a]));
+        Self { centre, bulk_velocity_km_s, edges: numbers[6..].to_vec() }
+    }
+
+    fn sphere(&self) -> Sphere {
+        Sphere { centre: self.centre, radius: self.edges[self.edges.len() - 1] }
+    }
+}
+
+/// Deposits the cells of spheres in their shells.
+struct Deposit<'a> {
+    gas: &'a Gas,
+    shells: &'a [Shells],
+}
+
+impl Look for Deposit<'_> {
+    type Sums = Vec<Sums>;
+    const FIELDS: usize = FIELDS;
+
+    fn start(&self, n: usize) -> Vec<Sums> {
+        vec![Sums::default(); self.shells[n].edges.len() - 1]
+    }
+
+    fn add(&self, n: usize, sums: &mut Vec<Sums>, cell: &LeafCell, offset: [f64; 3]) {
+        let Shells { bulk_velocity_km_s, edges, .. } = &self.shells[n];
+        if let Some(bin) = bin_of(edges, norm(offset)) {
+            sums[bin].cells += 1.0;
+        }
+        let state = CellState::new(self.gas, cell, bulk_velocity_km_s);
+        deposit(edges, sums, &state, offset, cell.width, DEEPEST);
+    }
+
+    fn finish(&self, _: usize, sums: Vec<Sums>) -> Vec<f64> {
+        sums.iter().flat_map(Sums::numbers).collect()
+    }
 }
 
 /// Bin edges: 0, r_min, then evenly in log r up to r_max.
-fn edges(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) -> Result<Vec<f64>, AnalysisError> {
-    let width = leaf_at(snapshot, halo.position_mpc_h).width;
-    let half_box = snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
+fn edges(part: &Part, halo: &Halo, options: &ProfileOptions) -> Result<Vec<f64>, AnalysisError> {
+    let width = leaf_width_at(part, halo.position_mpc_h);
+    let half_box = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
     let r_min = options.r_min_mpc_h.unwrap_or(width);
     let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_box));
     if r_min.is_nan() || r_min < width / 8.0 {
@@ -157,6 +233,21 @@ struct Sums {
     radius: f64,
     radial: f64,
     heat: f64,
+    /// Leaf cells by their centres.
+    cells: f64,
+}
+
+impl Sums {
+    const NUMBERS: usize = 6;
+
+    fn numbers(&self) -> [f64; Self::NUMBERS] {
+        [self.volume, self.mass, self.radius, self.radial, self.heat, self.cells]
+    }
+
+    fn of(numbers: &[f64]) -> Self {
+        let &[volume, mass, radius, radial, heat, cells] = numbers else { unreachable!("that many numbers") };
+        Self { volume, mass, radius, radial, heat, cells }
+    }
 }
 
 /// A cell's values, computed once for all its parts.
@@ -167,10 +258,10 @@ struct CellState {
 }
 
 impl CellState {
-    fn new(gas: &Gas, cell: &LeafCell, halo: &Halo) -> Self {
+    fn new(gas: &Gas, cell: &LeafCell, bulk_velocity_km_s: &[f64; 3]) -> Self {
         Self {
             density: cell.fluid[DENSITY],
-            velocity_km_s: std::array::from_fn(|a| gas.velocity_km_s(cell, a) - halo.velocity_km_s[a]),
+            velocity_km_s: std::array::from_fn(|a| gas.velocity_km_s(cell, a) - bulk_velocity_km_s[a]),
             temperature_k: gas.temperature_k(cell),
         }
     }
@@ -257,6 +348,7 @@ mod tests {
     use crate::cells::sum_over_leaves;
     use crate::fixture::{self, Fixture, gas};
     use crate::halo_finder::{HaloOptions, find_halos};
+    use crate::sphere::visit_sphere;
 
     /// ρ = 0.5 + r0²/(r² + c²), v_r = −10 r in code units, P = ρ: density, enclosed mass, temperature and both radial
     /// velocities in closed form.

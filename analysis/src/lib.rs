@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`cells`], [`sphere`], [`cell_fields`] | the leaf cells, those around a point, and what can be said of one |
+//! | [`part`] | a snapshot as one of several ranks has it |
 //! | [`covering_grid`] | a field on a uniform grid of one level |
 //! | [`region`] | statistics and histograms of a field over a part of the box |
 //! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
@@ -15,8 +16,11 @@
 //! | [`report`] | a campaign as one HTML page |
 //! | [`table`] | [`Record`]: every result as CSV and JSON |
 //!
-//! Input is a [`comove_sim::Snapshot`], never a run. Results are plain values with units in their names; their bits
-//! depend on the snapshot and the options, never on the number of threads. Nothing here prints or reads a recipe.
+//! Input is a [`comove_sim::Snapshot`], never a run, or a [`part::Part`] of one on each of several ranks: functions that
+//! end in `_by` take those, are collective, and have their result on the first rank. Results are plain values with units in
+//! their names; their bits depend on the snapshot and the options, never on the number of threads or ranks. Nothing here
+//! prints or reads a recipe.
+//!
 //! In plain coordinates, where code units have no fixed size, the names' units stand for code units.
 
 pub mod cell_fields;
@@ -33,14 +37,20 @@ mod fourier;
 pub mod halo_finder;
 pub mod halo_profile;
 pub mod map;
+mod messages;
+pub mod part;
 pub mod power_spectrum;
+#[cfg(test)]
+mod ranks;
 pub mod refinement_ratio;
 pub mod region;
 pub mod report;
 pub mod sphere;
+mod spheres;
 pub mod table;
 
 pub use error::AnalysisError;
 pub use figure::Figure;
+pub use part::Part;
 pub use report::Report;
 pub use table::{Record, Table};

@@ -4,11 +4,14 @@
 //! Π sinc(k_i h/2), where cells of that level or finer exist. `deconvolve` divides P by W²; coarser cells are smoother
 //! than that, and aliases from beyond the grid are not removed. A grid field has no shot noise.
 
-use crate::covering_grid::{GRID_LIMIT_MIB, grid_within};
+use crate::covering_grid::{GRID_LIMIT_MIB, planes, slab_by};
 use crate::error::AnalysisError;
-use crate::fourier::forward;
+use crate::fourier::forward_by;
+use crate::messages::{broadcast, gather};
+use crate::part::Part;
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
+use comove_sim::parallel::Communicator;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array3, Axis};
 use serde::{Deserialize, Serialize};
@@ -85,30 +88,71 @@ pub fn power_spectrum_within(
     options: &PowerOptions,
     limit_mib: usize,
 ) -> Result<PowerSpectrum, AnalysisError> {
+    let alone = power_spectrum_by(&Communicator::alone(), &snapshot.into(), options, limit_mib);
+    alone.map(|spectrum| spectrum.expect("a rank without others is the first"))
+}
+
+/// The same of a snapshot in parts, on the first rank; the memory limit is that of each rank. Collective.
+///
+/// # Errors
+/// As [`power_spectrum`], on all ranks.
+pub fn power_spectrum_by(
+    communicator: &Communicator,
+    part: &Part,
+    options: &PowerOptions,
+    limit_mib: usize,
+) -> Result<Option<PowerSpectrum>, AnalysisError> {
     if let Bins::PerDecade(n) = options.bins
         && !(1..=200).contains(&n)
     {
         return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
     }
-    let mut density = grid_within(snapshot, "density", options.level, limit_mib)?;
-    let mean = density.sum() / density.len() as f64;
+    let mut density = slab_by(communicator, part, "density", options.level, limit_mib)?;
+    let cells = part.tree.cells(options.level);
+    let mean = sum(communicator, &density) / cells.iter().product::<usize>() as f64;
     if !(mean > 0.0 && mean.is_finite()) {
         return Err(AnalysisError::option("density", mean, "its mean must be positive and finite for a contrast"));
     }
-    density.mapv_inplace(|value| value / mean - 1.0);
-    let width = snapshot.cell_width(options.level);
-    Ok(PowerSpectrum {
-        redshift: snapshot.header.redshift(),
+    density.par_mapv_inplace(|value| value / mean - 1.0);
+    let width = part.snapshot.cell_width(options.level);
+    let bins = binned_power(communicator, density, cells, width, options);
+    Ok(bins.map(|bins| PowerSpectrum {
+        redshift: part.header().redshift(),
         options: options.clone(),
-        cells: snapshot.state.tree.cells(options.level),
+        cells,
         k_nyquist_h_mpc: PI / width,
-        bins: binned_power(&density, width, options),
-    })
+        bins,
+    }))
 }
 
-/// Power of a contrast on a mesh `[k, j, i]` of cells of this width, up to the Nyquist wave number.
-fn binned_power(contrast: &Array3<f64>, width: f64, options: &PowerOptions) -> Vec<PowerBin> {
-    let (nz, ny, nx) = contrast.dim();
+/// The sum over the cells of a mesh, of which each rank has some planes, on all ranks: collective. Eight sums, each of every
+/// eighth cell, which one rank takes on from the other.
+fn sum(communicator: &Communicator, planes: &Array3<f64>) -> f64 {
+    let mut sums = [0.0; 8];
+    for rank in 0..communicator.size() {
+        if rank == communicator.rank() {
+            let cells = planes.as_slice().expect("x is contiguous");
+            // a plane has a multiple of 16² cells
+            for cells in cells.chunks_exact(sums.len()) {
+                sums.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell);
+            }
+        }
+        sums = broadcast(communicator, rank, vec![sums])[0];
+    }
+    (0..4).map(|n| sums[n] + sums[n + 4]).fold(0.0, |all, sum| all + sum)
+}
+
+/// Power of a contrast on a mesh of cells of this width, up to the Nyquist wave number, on the first rank: collective.
+///
+/// * `contrast`: this rank's planes, `[planes, j, i]`
+/// * `cells`: of the mesh, along x, y, z
+fn binned_power(
+    communicator: &Communicator,
+    contrast: Array3<f64>,
+    [nx, ny, nz]: [usize; 3],
+    width: f64,
+    options: &PowerOptions,
+) -> Option<Vec<PowerBin>> {
     let longest = nx.max(ny).max(nz) as f64 * width;
     let fundamental = 2.0 * PI / longest;
     let nyquist = PI / width * (1.0 + 1e-12);
@@ -117,7 +161,7 @@ fn binned_power(contrast: &Array3<f64>, width: f64, options: &PowerOptions) -> V
         Bins::PerDecade(n) => ((2.0 * k / fundamental).log10() * n as f64).floor() as usize,
     };
     let count = bin_of(nyquist) + 1;
-    let modes = forward(contrast);
+    let modes = forward_by(communicator, contrast, nz);
     let cells = (nx * ny * nz) as f64;
     let norm = width.powi(3) / cells; // V/N² with V = N h³
     let frequency = |n: usize, cells: usize| {
@@ -129,14 +173,15 @@ fn binned_power(contrast: &Array3<f64>, width: f64, options: &PowerOptions) -> V
         if x == 0.0 { 1.0 } else { x.sin() / x }
     };
     // one partial sum a plane of k_z, added in order
-    let planes: Vec<Vec<[f64; 3]>> = modes
+    let first = planes(nz, communicator.rank(), communicator.size()).start;
+    let of_planes: Vec<Vec<[f64; 3]>> = modes
         .axis_iter(Axis(0))
         .into_par_iter()
         .enumerate()
-        .map(|(z, plane)| {
+        .map(|(plane, modes)| {
             let mut sums = vec![[0.0; 3]; count];
-            let kz = frequency(z, nz);
-            for ((y, x), amplitude) in plane.indexed_iter() {
+            let kz = frequency(first + plane, nz);
+            for ((y, x), amplitude) in modes.indexed_iter() {
                 let (ky, kx) = (frequency(y, ny), frequency(x, nx));
                 let k = (kx * kx + ky * ky + kz * kz).sqrt();
                 if k == 0.0 || k > nyquist {
@@ -154,13 +199,13 @@ fn binned_power(contrast: &Array3<f64>, width: f64, options: &PowerOptions) -> V
         })
         .collect();
     let mut total = vec![[0.0; 3]; count];
-    for plane in planes {
+    for plane in gather(communicator, of_planes.concat())?.concat().chunks_exact(count) {
         for (sum, part) in total.iter_mut().zip(plane) {
             (0..3).for_each(|n| sum[n] += part[n]);
         }
     }
     let filled = total.into_iter().filter(|sum| sum[0] > 0.0);
-    filled.map(|[n, k, p]| PowerBin { k_h_mpc: k / n, power_mpc3_h3: p / n, modes: n as u64 }).collect()
+    Some(filled.map(|[n, k, p]| PowerBin { k_h_mpc: k / n, power_mpc3_h3: p / n, modes: n as u64 }).collect())
 }
 
 impl Record for PowerSpectrum {

@@ -3,6 +3,7 @@
 
 use crate::cli::{Cli, Command, Machine};
 use crate::error::PipelineError;
+use crate::snapshots::Snapshots;
 use crate::task::Task;
 use clap::Parser;
 use comove_kernels::gpus::gpus;
@@ -93,8 +94,9 @@ impl Ranks {
             let limit = machine.memory.map(|gib| (gib * comove_kernels::memory::GIB) as u64);
             Ok(limit.map_or(device.clone(), |bytes| device.limited_to(bytes)))
         };
+        let snapshots = Snapshots::default();
         self.crew.follow(device, |task, communicator| {
-            serde_json::from_value::<Task>(task).expect("a task of the same program").follow(communicator);
+            serde_json::from_value::<Task>(task).expect("a task of the same program").follow(communicator, &snapshots);
         });
     }
 }

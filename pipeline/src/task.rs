@@ -3,16 +3,25 @@
 //! The first process does it in a stage, by [`comove_sim::parallel::Crew::together`]; the others are told which it is and
 //! do the same in [`Task::follow`]. They read the campaign's files, which they see under the same paths, and write none.
 
+use crate::snapshots::Snapshots;
+use crate::stage::analysis::AnalysisTask;
 use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 
 /// What the others are told.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Task {}
+pub enum Task {
+    /// Of an analysis.
+    Analysis(AnalysisTask),
+}
 
 impl Task {
     /// Does this process's part: collective.
-    pub fn follow(self, _communicator: &Communicator) {
-        match self {}
+    ///
+    /// * `snapshots`: what this process has of snapshots
+    pub fn follow(self, communicator: &Communicator, snapshots: &Snapshots) {
+        match self {
+            Self::Analysis(task) => task.follow(communicator, snapshots),
+        }
     }
 }

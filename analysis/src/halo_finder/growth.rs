@@ -1,12 +1,14 @@
-//! A sphere grown around a peak until its mean density has fallen to a given one.
+//! Spheres grown around peaks until their mean density has fallen to a given one.
 
 use super::peaks::Peak;
 use super::{Centre, Halo, HaloOptions};
 use crate::cell_fields::Gas;
 use crate::cells::LeafCell;
-use crate::sphere::{norm, visit_sphere};
-use comove_sim::Snapshot;
-use comove_sim::kernels::layout::DENSITY;
+use crate::part::Part;
+use crate::sphere::{Sphere, norm};
+use crate::spheres::{Look, look_at};
+use comove_sim::kernels::layout::{DENSITY, FIELDS};
+use comove_sim::parallel::Communicator;
 use std::f64::consts::PI;
 
 /// What became of a peak.
@@ -20,127 +22,203 @@ pub enum Outcome {
     Unbounded,
 }
 
-/// Grows the sphere whose mean density is `density` (code units) around a peak.
-pub fn grow(snapshot: &Snapshot, gas: &Gas, peak: &Peak, density: f64, options: &HaloOptions) -> Outcome {
-    let centre = match options.centre {
-        Centre::Peak => peak.position,
-        Centre::DensityWeighted => weighted_centre(snapshot, peak),
+/// Grows the spheres whose mean density is `density` (code units) around peaks, on all ranks: collective.
+pub fn grow(
+    communicator: &Communicator,
+    part: &Part,
+    gas: &Gas,
+    peaks: &[Peak],
+    density: f64,
+    options: &HaloOptions,
+) -> Vec<Outcome> {
+    let centres = match options.centre {
+        Centre::Peak => peaks.iter().map(|peak| peak.position).collect(),
+        Centre::DensityWeighted => weighted_centres(communicator, part, peaks),
     };
-    let largest = snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
-    let mut guess = 4.0 * peak.width;
-    let radius = loop {
-        let reach = guess.min(largest);
-        if let Some(radius) = crossing(snapshot, centre, reach, peak.width, density, options.samples) {
-            break radius;
-        }
-        if guess >= largest {
-            return Outcome::Unbounded;
-        }
-        guess *= 1.5;
-    };
-    let halo = describe(snapshot, gas, peak, centre, radius, density, options.samples);
-    if halo.cells < options.min_cells { Outcome::TooSmall } else { Outcome::Halo(halo) }
+    let samples = options.samples;
+    let radii = radii(communicator, part, peaks, &centres, density, samples);
+    let bounded: Vec<usize> = (0..peaks.len()).filter(|&n| radii[n].is_some()).collect();
+    let sphere = |n: &usize| Sphere { centre: centres[*n], radius: radii[*n].expect("it is bounded") };
+    let spheres: Vec<Sphere> = bounded.iter().map(sphere).collect();
+    let contents = look_at(communicator, part, &spheres, &Content { gas, spheres: &spheres, samples });
+    let mut outcomes = vec![Outcome::Unbounded; peaks.len()];
+    for ((&n, sphere), content) in bounded.iter().zip(&spheres).zip(contents) {
+        let halo = describe(part, &peaks[n], sphere, density, &content);
+        outcomes[n] = if halo.cells < options.min_cells { Outcome::TooSmall } else { Outcome::Halo(halo) };
+    }
+    outcomes
 }
 
-/// Where the mean density inside r, beyond `innermost`, first falls below `density`, up to `reach`.
+/// The radius of each sphere; `None` where it would reach half the box.
+fn radii(
+    communicator: &Communicator,
+    part: &Part,
+    peaks: &[Peak],
+    centres: &[[f64; 3]],
+    density: f64,
+    samples: usize,
+) -> Vec<Option<f64>> {
+    let largest = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
+    let mut guesses: Vec<f64> = peaks.iter().map(|peak| 4.0 * peak.width).collect();
+    let mut radii = vec![None; peaks.len()];
+    let mut growing: Vec<usize> = (0..peaks.len()).collect();
+    while !growing.is_empty() {
+        let sphere = |n: &usize| Sphere { centre: centres[*n], radius: guesses[*n].min(largest) };
+        let spheres: Vec<Sphere> = growing.iter().map(sphere).collect();
+        let innermost: Vec<f64> = growing.iter().map(|&n| peaks[n].width).collect();
+        let look = Crossing { spheres: &spheres, innermost: &innermost, density, samples };
+        for (&n, radius) in growing.iter().zip(look_at(communicator, part, &spheres, &look)) {
+            radii[n] = radius.first().copied();
+        }
+        growing.retain(|&n| radii[n].is_none() && guesses[n] < largest);
+        growing.iter().for_each(|&n| guesses[n] *= 1.5);
+    }
+    radii
+}
+
+/// Where the mean density inside r, beyond `innermost`, first falls below `density`, up to the radius of the sphere.
 ///
 /// Mass and volume are both summed over the samples: their errors from cells cut by the sphere then mostly cancel in
 /// the mean density.
-fn crossing(
-    snapshot: &Snapshot,
-    centre: [f64; 3],
-    reach: f64,
-    innermost: f64,
+struct Crossing<'a> {
+    spheres: &'a [Sphere],
+    innermost: &'a [f64],
     density: f64,
     samples: usize,
-) -> Option<f64> {
-    let mut inside: Vec<(f64, f64, f64)> = Vec::new();
-    visit_samples(snapshot, centre, reach, samples, |cell, r, volume| {
-        inside.push((r, cell.fluid[DENSITY] * volume, volume));
-    });
-    // a stable sort: samples at one radius stay in the order of the tree
-    inside.sort_by(|x, y| x.0.total_cmp(&y.0));
-    let (mut mass, mut volume, mut previous) = (0.0, 0.0, (0.0, f64::INFINITY));
-    for (r, m, v) in inside {
-        mass += m;
-        volume += v;
-        let mean = mass / volume;
-        if r >= innermost && mean < density {
-            let (r0, mean0) = previous;
-            let fraction = if mean0.is_finite() && mean0 > density { (mean0 - density) / (mean0 - mean) } else { 1.0 };
-            return Some((r0 + fraction * (r - r0)).max(innermost));
-        }
-        previous = (r, mean);
-    }
-    None
 }
 
-/// Calls `visit(cell, radius, volume)` for every sub-cell whose centre lies within `reach`.
-fn visit_samples(
-    snapshot: &Snapshot,
-    centre: [f64; 3],
-    reach: f64,
-    samples: usize,
-    mut visit: impl FnMut(&LeafCell, f64, f64),
-) {
-    visit_sphere(snapshot, centre, reach, |cell, offset| {
-        let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
-        let width = cell.width / n as f64;
-        for s in 0..n * n * n {
-            let sub = [s % n, s / n % n, s / (n * n)];
-            let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
-            if r <= reach {
-                visit(cell, r, width * width * width);
+impl Look for Crossing<'_> {
+    /// Radius, mass and volume of samples.
+    type Sums = Vec<(f64, f64, f64)>;
+    const FIELDS: usize = DENSITY + 1;
+
+    fn start(&self, _: usize) -> Self::Sums {
+        Vec::new()
+    }
+
+    fn add(&self, n: usize, inside: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
+        visit_samples(cell, offset, self.spheres[n].radius, self.samples, |r, volume| {
+            inside.push((r, cell.fluid[DENSITY] * volume, volume));
+        });
+    }
+
+    fn finish(&self, n: usize, mut inside: Self::Sums) -> Vec<f64> {
+        let innermost = self.innermost[n];
+        // a stable sort: samples at one radius stay in the order of the tree
+        inside.sort_by(|x, y| x.0.total_cmp(&y.0));
+        let (mut mass, mut volume, mut previous) = (0.0, 0.0, (0.0, f64::INFINITY));
+        for (r, m, v) in inside {
+            mass += m;
+            volume += v;
+            let mean = mass / volume;
+            if r >= innermost && mean < self.density {
+                let (r0, mean0) = previous;
+                let falls = mean0.is_finite() && mean0 > self.density;
+                let fraction = if falls { (mean0 - self.density) / (mean0 - mean) } else { 1.0 };
+                return vec![(r0 + fraction * (r - r0)).max(innermost)];
             }
+            previous = (r, mean);
         }
-    });
+        Vec::new()
+    }
+}
+
+/// Calls `visit(radius, volume)` for every sub-cell of a cell whose centre lies within `reach`.
+fn visit_samples(cell: &LeafCell, offset: [f64; 3], reach: f64, samples: usize, mut visit: impl FnMut(f64, f64)) {
+    let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
+    let width = cell.width / n as f64;
+    for s in 0..n * n * n {
+        let sub = [s % n, s / n % n, s / (n * n)];
+        let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
+        if r <= reach {
+            visit(r, width * width * width);
+        }
+    }
+}
+
+/// The sums over a sphere's content: mass, mass × velocity and mass × temperature of the samples, leaf cells.
+struct Content<'a> {
+    gas: &'a Gas,
+    spheres: &'a [Sphere],
+    samples: usize,
+}
+
+impl Look for Content<'_> {
+    type Sums = [f64; 6];
+    const FIELDS: usize = FIELDS;
+
+    fn start(&self, _: usize) -> Self::Sums {
+        [0.0; 6]
+    }
+
+    fn add(&self, n: usize, sums: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
+        let radius = self.spheres[n].radius;
+        let [mass, vx, vy, vz, temperature, cells] = sums;
+        visit_samples(cell, offset, radius, self.samples, |_, volume| {
+            let m = cell.fluid[DENSITY] * volume;
+            *mass += m;
+            for (axis, velocity) in [&mut *vx, &mut *vy, &mut *vz].into_iter().enumerate() {
+                *velocity += m * self.gas.velocity_km_s(cell, axis);
+            }
+            *temperature += m * self.gas.temperature_k(cell);
+        });
+        *cells += f64::from(u8::from(norm(offset) <= radius));
+    }
+
+    fn finish(&self, _: usize, sums: Self::Sums) -> Vec<f64> {
+        sums.to_vec()
+    }
 }
 
 /// The means of the sphere's content.
-fn describe(
-    snapshot: &Snapshot,
-    gas: &Gas,
-    peak: &Peak,
-    centre: [f64; 3],
-    radius: f64,
-    density: f64,
-    samples: usize,
-) -> Halo {
-    let (mut mass, mut velocity, mut temperature) = (0.0, [0.0; 3], 0.0);
-    visit_samples(snapshot, centre, radius, samples, |cell, _, volume| {
-        let m = cell.fluid[DENSITY] * volume;
-        mass += m;
-        for axis in 0..3 {
-            velocity[axis] += m * gas.velocity_km_s(cell, axis);
-        }
-        temperature += m * gas.temperature_k(cell);
-    });
-    let mut cells = 0;
-    visit_sphere(snapshot, centre, radius, |_, offset| cells += usize::from(norm(offset) <= radius));
-    let lengths = snapshot.box_lengths();
+fn describe(part: &Part, peak: &Peak, sphere: &Sphere, density: f64, content: &[f64]) -> Halo {
+    let lengths = part.snapshot.box_lengths();
+    let mass = content[0];
+    let units = part.header().units();
     Halo {
         id: 0,
-        position_mpc_h: std::array::from_fn(|a| centre[a].rem_euclid(lengths[a])),
-        radius_mpc_h: radius,
-        mass_msun_h: density * 4.0 / 3.0 * PI * radius.powi(3) * snapshot.header.units().mass_msun_h(),
+        position_mpc_h: std::array::from_fn(|a| sphere.centre[a].rem_euclid(lengths[a])),
+        radius_mpc_h: sphere.radius,
+        mass_msun_h: density * 4.0 / 3.0 * PI * sphere.radius.powi(3) * units.mass_msun_h(),
         peak_density: peak.density,
-        velocity_km_s: velocity.map(|v| v / mass),
-        temperature_k: temperature / mass,
-        cells,
+        velocity_km_s: std::array::from_fn(|a| content[1 + a] / mass),
+        temperature_k: content[4] / mass,
+        cells: content[5] as usize,
         sub_peaks: 0,
         overlaps: 0,
         parent: None,
     }
 }
 
-fn weighted_centre(snapshot: &Snapshot, peak: &Peak) -> [f64; 3] {
-    let (mut weight, mut moment) = (0.0, [0.0; 3]);
-    visit_sphere(snapshot, peak.position, 2.0 * peak.width, |cell, offset| {
+/// The ρ²-weighted mean position of the cells within two peak cell widths of each peak, on all ranks: collective.
+fn weighted_centres(communicator: &Communicator, part: &Part, peaks: &[Peak]) -> Vec<[f64; 3]> {
+    let sphere = |peak: &Peak| Sphere { centre: peak.position, radius: 2.0 * peak.width };
+    let spheres: Vec<Sphere> = peaks.iter().map(sphere).collect();
+    let sums = look_at(communicator, part, &spheres, &Moments);
+    let centre = |(peak, sums): (&Peak, Vec<f64>)| std::array::from_fn(|a| peak.position[a] + sums[1 + a] / sums[0]);
+    peaks.iter().zip(sums).map(centre).collect()
+}
+
+/// Weight, and its moments along the axes.
+struct Moments;
+
+impl Look for Moments {
+    type Sums = [f64; 4];
+    const FIELDS: usize = DENSITY + 1;
+
+    fn start(&self, _: usize) -> Self::Sums {
+        [0.0; 4]
+    }
+
+    fn add(&self, _: usize, sums: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
         let w = cell.fluid[DENSITY] * cell.mass();
-        weight += w;
+        sums[0] += w;
         for axis in 0..3 {
-            moment[axis] += w * offset[axis];
+            sums[1 + axis] += w * offset[axis];
         }
-    });
-    std::array::from_fn(|a| peak.position[a] + moment[a] / weight)
+    }
+
+    fn finish(&self, _: usize, sums: Self::Sums) -> Vec<f64> {
+        sums.to_vec()
+    }
 }

@@ -16,11 +16,14 @@ pub mod peaks;
 
 use crate::cell_fields::Gas;
 use crate::error::AnalysisError;
+use crate::messages::{FIRST, broadcast};
+use crate::part::Part;
 use crate::sphere::{norm, separation};
 use crate::table::{Entry, Record, Table};
 use comove_sim::Snapshot;
+use comove_sim::parallel::Communicator;
 use growth::Outcome;
-use rayon::prelude::*;
+use peaks::Peak;
 use serde::{Deserialize, Serialize};
 
 /// The density that Δ multiplies.
@@ -123,7 +126,8 @@ pub struct HaloCatalogue {
     pub unbounded: usize,
 }
 
-/// Spheres grown at once; a number of its own, so that results depend on no thread count.
+/// Spheres grown at once, or as many as there are ranks: peaks are taken one by one, so how many are grown in vain decides
+/// nothing.
 const BATCH: usize = 32;
 
 /// Finds the halos of a snapshot.
@@ -131,33 +135,50 @@ const BATCH: usize = 32;
 /// # Errors
 /// [`AnalysisError::Option`] for an option out of its range, or the critical density in plain coordinates.
 pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCatalogue, AnalysisError> {
-    let gas = Gas::new(snapshot);
+    let alone = find_halos_by(&Communicator::alone(), &snapshot.into(), options);
+    alone.map(|catalogue| catalogue.expect("a rank without others is the first"))
+}
+
+/// The same of a snapshot in parts, on the first rank, which alone knows the peaks and halos and says which are grown:
+/// collective.
+///
+/// # Errors
+/// As [`find_halos`], on all ranks.
+pub fn find_halos_by(
+    communicator: &Communicator,
+    part: &Part,
+    options: &HaloOptions,
+) -> Result<Option<HaloCatalogue>, AnalysisError> {
+    let gas = Gas::by(communicator, part);
+    let snapshot = part.snapshot;
     let reference_density = reference_density(snapshot, options, &gas)?;
     options.check()?;
     let threshold = options.threshold();
-    let peaks = peaks::find(snapshot, threshold * reference_density);
-    let mut catalogue = HaloCatalogue {
-        redshift: snapshot.header.redshift(),
+    let peaks = peaks::find(communicator, part, threshold * reference_density);
+    let mut catalogue = peaks.as_ref().map(|peaks| HaloCatalogue {
+        redshift: part.header().redshift(),
         options: options.clone(),
         reference_density,
         halos: Vec::new(),
         peaks: peaks.len(),
         too_small: 0,
         unbounded: 0,
-    };
+    });
     let density = options.delta * reference_density;
-    let mut waiting = peaks.into_iter().peekable();
-    while waiting.peek().is_some() {
-        let mut batch = Vec::with_capacity(BATCH);
-        while batch.len() < BATCH
-            && let Some(peak) = waiting.next()
-        {
-            if !joins(snapshot, &mut catalogue.halos, peak.position) {
-                batch.push(peak);
-            }
+    let at_once = BATCH.max(communicator.size());
+    let mut waiting = peaks.into_iter().flatten();
+    loop {
+        let mut batch = Vec::new();
+        if let Some(catalogue) = &mut catalogue {
+            let starts = |peak: &Peak| !joins(snapshot, &mut catalogue.halos, peak.position);
+            batch.extend(waiting.by_ref().filter(starts).take(at_once).map(|peak| peak.numbers()));
         }
-        let grown: Vec<Outcome> =
-            batch.par_iter().map(|peak| growth::grow(snapshot, &gas, peak, density, options)).collect();
+        let batch: Vec<Peak> = broadcast(communicator, FIRST, batch).into_iter().map(Peak::of).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let grown = growth::grow(communicator, part, &gas, &batch, density, options);
+        let Some(catalogue) = &mut catalogue else { continue };
         for (peak, outcome) in batch.iter().zip(grown) {
             // a halo accepted earlier in this batch may cover the peak
             if joins(snapshot, &mut catalogue.halos, peak.position) {
@@ -170,7 +191,7 @@ pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCata
             }
         }
     }
-    rank(snapshot, &mut catalogue.halos);
+    catalogue.iter_mut().for_each(|catalogue| rank(snapshot, &mut catalogue.halos));
     Ok(catalogue)
 }
 
@@ -222,7 +243,7 @@ impl HaloOptions {
             return Err(AnalysisError::option("delta", self.delta, "a halo is denser than its surroundings: above 1"));
         }
         let threshold = self.threshold();
-        if threshold.is_nan() || threshold < self.delta {
+        if !threshold.is_finite() || threshold < self.delta {
             let reason = format!("a peak inside a halo is at least as dense as its mean: {} or above", self.delta);
             return Err(AnalysisError::option("peak_threshold", threshold, reason));
         }

@@ -109,7 +109,8 @@ fn peaks_agree_with_all_pairs() {
     };
     let mut expected: Vec<[f64; 3]> =
         candidates.filter(|x| cells.iter().all(|y| !touch(x, y) || beats(x, y))).map(|c| c.position).collect();
-    let mut found: Vec<[f64; 3]> = peaks::find(&snapshot, 3.0).iter().map(|p| p.position).collect();
+    let mut found: Vec<[f64; 3]> =
+        peaks::find(&Communicator::alone(), &(&snapshot).into(), 3.0).unwrap().iter().map(|p| p.position).collect();
     expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
     found.sort_by(|x, y| x.partial_cmp(y).unwrap());
     assert!(found.len() > 10, "{}", found.len());

@@ -8,13 +8,13 @@ pub mod slice;
 
 use crate::cell_fields::field_by_name;
 use crate::error::AnalysisError;
+use crate::part::Part;
 use crate::table::{Entry, Record, Table};
-use comove_sim::Snapshot;
 use serde::{Deserialize, Serialize};
 
 pub use patches::PatchOutline;
-pub use projection::projection;
-pub use slice::slice;
+pub use projection::{projection, projection_by};
+pub use slice::{slice, slice_by};
 
 /// The direction looked along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +75,16 @@ impl MapOptions {
         if !(16..=8192).contains(&self.pixels) {
             return Err(AnalysisError::option("pixels", self.pixels, "between 16 and 8192 along either side"));
         }
-        Ok(())
+        self.check_center()
+    }
+
+    fn check_center(&self) -> Result<(), AnalysisError> {
+        match self.center.filter(|center| !center.iter().all(|c| c.is_finite())) {
+            Some(center) => {
+                Err(AnalysisError::option("center", format!("{center:?}"), "three finite coordinates in Mpc/h"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -158,8 +167,8 @@ pub(crate) struct Window {
 
 impl Window {
     /// The window that options ask for; its height is its width or the box, whichever is less, its depth as given.
-    pub(crate) fn new(snapshot: &Snapshot, options: &MapOptions) -> Result<Self, AnalysisError> {
-        let lengths = snapshot.box_lengths();
+    pub(crate) fn new(part: &Part, options: &MapOptions) -> Result<Self, AnalysisError> {
+        let lengths = part.snapshot.box_lengths();
         let frame = options.axis.frame();
         let [right, up, depth] = frame.map(|a| lengths[a]);
         let within = |name: &'static str, value: f64, limit: f64| {
@@ -176,10 +185,8 @@ impl Window {
         if !(16..=8192).contains(&options.pixels) || !(1.0..=8192.0).contains(&rows) {
             return Err(AnalysisError::option("pixels", options.pixels, "between 16 and 8192 along either side"));
         }
+        options.check_center()?;
         let center = options.center.unwrap_or(lengths.map(|l| 0.5 * l));
-        if !center.iter().all(|c| c.is_finite()) {
-            return Err(AnalysisError::option("center", format!("{center:?}"), "three finite coordinates in Mpc/h"));
-        }
         let half = [width, height, depth].map(|l| 0.5 * l);
         let low = std::array::from_fn(|a| center[frame[a]] - half[a]);
         let high = std::array::from_fn(|a| center[frame[a]] + half[a]);
@@ -192,10 +199,10 @@ impl Window {
     }
 
     /// Moves of the box, in box lengths along the frame's axes, in which it can meet the window.
-    pub(crate) fn images(&self, snapshot: &Snapshot) -> Vec<[f64; 3]> {
-        let lengths = snapshot.box_lengths();
+    pub(crate) fn images(&self, part: &Part) -> Vec<[f64; 3]> {
+        let lengths = part.snapshot.box_lengths();
         let range = |a: usize| {
-            let periodic = snapshot.state.tree.periodic()[self.frame[a]];
+            let periodic = part.tree.periodic()[self.frame[a]];
             let length = lengths[self.frame[a]];
             let first = if periodic { (self.low[a] / length).floor() as i32 } else { 0 };
             let last = if periodic { (self.high[a] / length).floor() as i32 } else { 0 };

@@ -1,7 +1,7 @@
 //! The outlines of leaf patches in a window.
 
 use super::Window;
-use comove_sim::Snapshot;
+use crate::part::Part;
 use comove_sim::kernels::layout::PATCH;
 use serde::{Deserialize, Serialize};
 
@@ -26,11 +26,11 @@ impl Window {
 }
 
 /// Every leaf patch that meets the window, each place once, coarse ones first.
-pub(crate) fn outlines(snapshot: &Snapshot, window: &Window) -> Vec<PatchOutline> {
-    let images = window.images(snapshot);
+pub(crate) fn outlines(part: &Part, window: &Window) -> Vec<PatchOutline> {
+    let images = window.images(part);
     let mut outlines: Vec<PatchOutline> = Vec::new();
-    for patch in snapshot.state.tree.leaf_patches() {
-        let width = snapshot.cell_width(patch.level);
+    for patch in part.tree.leaf_patches() {
+        let width = part.snapshot.cell_width(patch.level);
         let side = PATCH as f64 * width;
         for shift in &images {
             let low: [f64; 3] = std::array::from_fn(|a| patch.first_cell[window.frame[a]] as f64 * width + shift[a]);

@@ -5,12 +5,15 @@
 //! window.
 
 use super::{Map, MapOptions, Window, patches};
-use crate::cell_fields::{Average, CellField, Gas, field_of};
+use crate::cell_fields::{Average, CellField, Gas, field_by};
 use crate::cells::{PATCH_CELLS, patch_cells};
 use crate::error::AnalysisError;
+use crate::messages::{exchange, gather};
+use crate::part::Part;
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, PATCH};
 use comove_sim::octree::tree::LeafPatch;
+use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -19,33 +22,49 @@ use std::ops::Range;
 /// # Errors
 /// As [`super::slice()`].
 pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisError> {
-    let field = field_of(snapshot, &options.field)?;
-    let window = Window::new(snapshot, options)?;
-    let gas = Gas::new(snapshot);
+    let alone = projection_by(&Communicator::alone(), &snapshot.into(), options);
+    alone.map(|map| map.expect("a rank without others is the first"))
+}
+
+/// The same of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what the others
+/// see of their patches there.
+///
+/// # Errors
+/// As [`projection()`], on all ranks.
+pub fn projection_by(
+    communicator: &Communicator,
+    part: &Part,
+    options: &MapOptions,
+) -> Result<Option<Map>, AnalysisError> {
+    let field = field_by(communicator, part, &options.field)?;
+    let window = Window::new(part, options)?;
+    let gas = Gas::by(communicator, part);
     let [columns, rows] = window.pixels;
-    let images = window.images(snapshot);
-    let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
-    let footprints = |&patch: &LeafPatch| Footprint::of(snapshot, &window, &images, field, &gas, patch);
-    let footprints: Vec<Footprint> = patches.par_iter().flat_map_iter(footprints).collect();
-    let mut sums = vec![[0.0; 2]; columns * rows];
-    // every pixel takes the patches in key order, however rows are shared among threads
+    let images = window.images(part);
+    let cuts = cuts(part, &window, &images, communicator.size());
+    let own = BAND * cuts[communicator.rank()]..rows.min(BAND * cuts[communicator.rank() + 1]);
+    let footprints = footprints_in(communicator, part, &window, &images, (field, &gas), &cuts);
+    let mut sums = vec![[0.0; 2]; columns * own.len()];
+    // every pixel takes the patches in key order, however rows are shared among threads and ranks
     sums.par_chunks_mut(BAND * columns).enumerate().for_each(|(n, sums)| {
-        let mut band = Band { window, first: n * BAND, sums };
+        let mut band = Band { window, first: own.start + n * BAND, sums };
         footprints.iter().for_each(|footprint| band.add(footprint));
     });
-    let mean = |&[sum, weight]: &[f64; 2]| sum / weight;
-    Ok(Map {
-        redshift: snapshot.header.cosmology.map(|_| snapshot.header.redshift()),
+    let means: Vec<f64> = sums.into_iter().map(|[sum, weight]| sum / weight).collect();
+    // by rank, so from below
+    let Some(values) = gather(communicator, means) else { return Ok(None) };
+    Ok(Some(Map {
+        redshift: part.header().cosmology.map(|_| part.header().redshift()),
         field: field.name.into(),
         unit: field.unit.into(),
         axis: options.axis,
         horizontal_mpc_h: [window.low[0], window.high[0]],
         vertical_mpc_h: [window.low[1], window.high[1]],
         depth_mpc_h: [window.low[2], window.high[2]],
-        values: sums.chunks_exact(columns).map(|row| row.iter().map(mean).collect()).collect(),
-        patches: if options.patches { patches::outlines(snapshot, &window) } else { Vec::new() },
+        values: values.iter().flat_map(|rows| rows.chunks_exact(columns)).map(<[f64]>::to_vec).collect(),
+        patches: if options.patches { patches::outlines(part, &window) } else { Vec::new() },
         cells: Vec::new(),
-    })
+    }))
 }
 
 /// The pixels along the width that a projection needs to resolve every cell, at most those asked for: its table need not
@@ -53,12 +72,81 @@ pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, Anal
 ///
 /// # Errors
 /// As [`super::slice()`].
-pub fn resolving_pixels(snapshot: &Snapshot, options: &MapOptions) -> Result<usize, AnalysisError> {
-    let window = Window::new(snapshot, options)?;
-    let finest = snapshot.cell_width(snapshot.state.tree.level_count() - 1);
+pub fn resolving_pixels(part: &Part, options: &MapOptions) -> Result<usize, AnalysisError> {
+    let window = Window::new(part, options)?;
+    let finest = part.snapshot.cell_width(part.tree.level_count() - 1);
     let cells = ((window.high[0] - window.low[0]) / finest - 1e-9).ceil() as usize;
     Ok(cells.clamp(16.min(options.pixels), options.pixels))
 }
+
+/// Where bands of rows are cut for the ranks, so that each has about as many patches to add: the same on all ranks.
+fn cuts(part: &Part, window: &Window, images: &[[f64; 3]], ranks: usize) -> Vec<usize> {
+    let bands = window.pixels[1].div_ceil(BAND);
+    if ranks == 1 {
+        return vec![0, bands];
+    }
+    let mut patches_before = vec![0; bands + 1];
+    for patch in part.tree.leaf_patches() {
+        let side = PATCH as f64 * part.snapshot.cell_width(patch.level);
+        for low in met(part, window, images, &patch) {
+            let bands = bands_of(window, low[1], side);
+            patches_before[bands.start + 1..bands.end + 1].iter_mut().for_each(|patches| *patches += 1);
+        }
+    }
+    (0..bands).for_each(|n| patches_before[n + 1] += patches_before[n]);
+    let all = patches_before[bands];
+    (0..=ranks).map(|rank| patches_before.partition_point(|&patches| patches * ranks < all * rank)).collect()
+}
+
+/// The bands that a patch may meet.
+fn bands_of(window: &Window, low: f64, side: f64) -> Range<usize> {
+    let rows = window.reached(1, low, side);
+    // a row more on either side: the edges of the last cell and of the patch differ by round-off
+    rows.start.saturating_sub(1) / BAND..(rows.end + 1).min(window.pixels[1]).div_ceil(BAND)
+}
+
+/// The lower corners of a patch, along the frame's axes, in the images of the box in which it meets the window.
+fn met(part: &Part, window: &Window, images: &[[f64; 3]], patch: &LeafPatch) -> Vec<[f64; 3]> {
+    let width = part.snapshot.cell_width(patch.level);
+    let corner: [f64; 3] = std::array::from_fn(|a| patch.first_cell[window.frame[a]] as f64 * width);
+    let met = images.iter().map(|shift| std::array::from_fn(|a| corner[a] + shift[a]));
+    met.filter(|low| window.meets(*low, PATCH as f64 * width)).collect()
+}
+
+/// The footprints of all patches in this rank's bands, in key order: collective.
+fn footprints_in(
+    communicator: &Communicator,
+    part: &Part,
+    window: &Window,
+    images: &[[f64; 3]],
+    (field, gas): (&CellField, &Gas),
+    cuts: &[usize],
+) -> Vec<Footprint> {
+    let patches: Vec<LeafPatch> = part.leaf_patches().collect();
+    let seen = |patch: &LeafPatch| Footprint::of(part, window, images, (field, gas), *patch);
+    let own: Vec<Footprint> = patches.par_iter().flat_map_iter(seen).collect();
+    if communicator.size() == 1 {
+        return own;
+    }
+    let bands = |footprint: &Footprint| bands_of(window, footprint.low[1], PATCH as f64 * footprint.width);
+    let goes_to = |footprint: &Footprint, rank: usize| {
+        let bands = bands(footprint);
+        bands.start < cuts[rank + 1] && cuts[rank] < bands.end
+    };
+    let to =
+        |rank: usize| own.iter().filter(|footprint| goes_to(footprint, rank)).flat_map(Footprint::numbers).collect();
+    let to = (0..communicator.size()).map(to).collect();
+    drop(own);
+    let came = exchange(communicator, to);
+    let mut all: Vec<Footprint> =
+        came.iter().flat_map(|came| came.chunks_exact(NUMBERS)).map(Footprint::read).collect();
+    // the order of ranks is that of keys on each level, and widths are those of levels
+    all.sort_by(|x, y| y.width.total_cmp(&x.width));
+    all
+}
+
+/// Numbers of a footprint that is sent.
+const NUMBERS: usize = 3 + 2 * PATCH * PATCH;
 
 /// A leaf patch as the window sees it: weight × value and weight, integrated along each line of its cells.
 struct Footprint {
@@ -73,23 +161,20 @@ struct Footprint {
 impl Footprint {
     /// The footprints of a patch, one for each image of the box in which it meets the window.
     fn of(
-        snapshot: &Snapshot,
+        part: &Part,
         window: &Window,
         images: &[[f64; 3]],
-        field: &CellField,
-        gas: &Gas,
+        (field, gas): (&CellField, &Gas),
         patch: LeafPatch,
     ) -> Vec<Self> {
-        let width = snapshot.cell_width(patch.level);
-        let corner: [f64; 3] = std::array::from_fn(|a| patch.first_cell[window.frame[a]] as f64 * width);
-        let met = images.iter().map(|shift| std::array::from_fn(|a| corner[a] + shift[a]));
-        let met: Vec<[f64; 3]> = met.filter(|low| window.meets(*low, PATCH as f64 * width)).collect();
+        let met = met(part, window, images, &patch);
         if met.is_empty() {
             return Vec::new();
         }
+        let width = part.snapshot.cell_width(patch.level);
         // weight × value and weight of every cell, in the order of the frame
         let mut cells = [[0.0; 2]; PATCH_CELLS];
-        for (n, cell) in patch_cells(snapshot, patch).enumerate() {
+        for (n, cell) in patch_cells(part.snapshot, patch).enumerate() {
             let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
             let [u, v, w] = window.frame.map(|a| inside[a]);
             let weight = if field.average == Average::Mass { cell.fluid[DENSITY] } else { 1.0 };
@@ -108,6 +193,17 @@ impl Footprint {
             Self { low: [low[0], low[1]], width, lines: std::array::from_fn(line) }
         };
         met.into_iter().map(seen).collect()
+    }
+
+    /// As it is sent.
+    fn numbers(&self) -> impl Iterator<Item = f64> {
+        let [x, y] = self.low;
+        [x, y, self.width].into_iter().chain(self.lines.as_flattened().iter().copied())
+    }
+
+    fn read(numbers: &[f64]) -> Self {
+        let lines = std::array::from_fn(|n| [numbers[3 + 2 * n], numbers[4 + 2 * n]]);
+        Self { low: [numbers[0], numbers[1]], width: numbers[2], lines }
     }
 }
 

@@ -102,7 +102,7 @@ fn windows_are_checked_and_the_table_of_a_projection_is_its_grid() {
     assert_eq!(table.rows[0][0], Entry::Real(1.0 / 32.0));
     // two levels above 16 root cells: 64 cells a side resolve the box, 32 half of it
     let pixels = |width_mpc_h, pixels| {
-        resolving_pixels(&snapshot, &MapOptions { width_mpc_h, pixels, ..MapOptions::default() }).unwrap()
+        resolving_pixels(&(&snapshot).into(), &MapOptions { width_mpc_h, pixels, ..MapOptions::default() }).unwrap()
     };
     let finest = (1.0 / snapshot.cell_width(2)).round() as usize;
     assert_eq!([pixels(None, 960), pixels(Some(0.5), 960), pixels(None, 20)], [finest, finest / 2, 20]);

@@ -1,11 +1,14 @@
 //! `density_pdf`: how volume and mass are distributed over density.
 
+use super::analysis::{Analysis, Told};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
-use comove_analysis::density_pdf::density_pdf;
+use comove_analysis::density_pdf::{DensityPdf, density_pdf_by};
 use comove_analysis::figure::results::density_pdf_figure;
 use comove_analysis::table::Record;
+use comove_analysis::{AnalysisError, Part};
+use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -29,6 +32,18 @@ pub struct PdfOptions {
 impl Default for PdfOptions {
     fn default() -> Self {
         Self { bins_per_decade: 10 }
+    }
+}
+
+impl Analysis for PdfOptions {
+    type Found = DensityPdf;
+
+    fn told(&self) -> Told {
+        Told::DensityPdf(self.clone())
+    }
+
+    fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<DensityPdf>, AnalysisError> {
+        density_pdf_by(communicator, part, self.bins_per_decade)
     }
 }
 
@@ -61,7 +76,7 @@ impl Stage for DensityPdfs {
         let mut section = Section::new("By volume and by mass, over all leaf cells.");
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
-            let pdf = density_pdf(&*work.snapshots.read(input)?, self.options.bins_per_decade)?;
+            let pdf = work.find(input, &self.options)?;
             let name = format!("density_pdf_{}", input.shown().tag());
             files.extend(work.write_record(&name, &pdf)?);
             figures.push((name, density_pdf_figure(&pdf)));

@@ -1,12 +1,15 @@
 //! `halos`: a catalogue of spherical-overdensity halos, and radial profiles of the heaviest.
 
+use super::analysis::{Analysis, Told};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use comove_analysis::figure::results::profile_figure;
-use comove_analysis::halo_finder::{HaloOptions, find_halos};
-use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profile};
+use comove_analysis::halo_finder::{Halo, HaloCatalogue, HaloOptions, find_halos_by};
+use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profiles_by};
 use comove_analysis::table::Record;
+use comove_analysis::{AnalysisError, Part};
+use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -45,6 +48,30 @@ impl Default for ProfileChoice {
     }
 }
 
+/// The halos of a snapshot, and profiles of the heaviest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HalosAndProfiles {
+    finder: HaloOptions,
+    profiles: usize,
+    profile: ProfileOptions,
+}
+
+impl Analysis for HalosAndProfiles {
+    type Found = (HaloCatalogue, Vec<HaloProfile>);
+
+    fn told(&self) -> Told {
+        Told::Halos(self.clone())
+    }
+
+    fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
+        let catalogue = find_halos_by(communicator, part, &self.finder)?;
+        let halos = catalogue.iter().flat_map(|catalogue| &catalogue.halos);
+        let heaviest: Vec<Halo> = halos.take(self.profiles).cloned().collect();
+        let profiles = halo_profiles_by(communicator, part, &heaviest, &self.profile)?;
+        Ok(catalogue.zip(profiles))
+    }
+}
+
 impl Stage for Halos {
     fn kind(&self) -> &'static str {
         "halos"
@@ -67,9 +94,9 @@ impl Stage for Halos {
         let mut section = Section::new(format!("Spheres around density peaks: {}.", self.describe()));
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let snapshot = work.snapshots.read(input)?;
+            let Self { finder, profiles, profile, .. } = self.clone();
+            let (catalogue, found) = work.find(input, &HalosAndProfiles { finder, profiles, profile })?;
             let now = input.shown();
-            let catalogue = find_halos(&snapshot, &self.finder)?;
             files.extend(work.write_record(&format!("halos_{}", now.tag()), &catalogue)?);
             let mut table = catalogue.table();
             let caption =
@@ -77,10 +104,9 @@ impl Stage for Halos {
             table.rows.truncate(LISTED);
             section.record(caption, &table);
             let mut profiles = Vec::new();
-            for halo in catalogue.halos.iter().take(self.profiles) {
-                let profile = halo_profile(&snapshot, halo, &self.profile)?;
-                files.extend(work.write_record(&format!("profile_{}_halo{}", now.tag(), halo.id), &profile)?);
-                profiles.push((format!("halo {}", halo.id), profile));
+            for profile in found {
+                files.extend(work.write_record(&format!("profile_{}_halo{}", now.tag(), profile.halo), &profile)?);
+                profiles.push((format!("halo {}", profile.halo), profile));
             }
             if let Some((_, heaviest)) = profiles.first() {
                 let named: Vec<(String, &HaloProfile)> = profiles.iter().map(|(name, p)| (name.clone(), p)).collect();

@@ -1,12 +1,16 @@
 //! `slice` and `projection`: a field on a rectangle, as a picture and as a table.
 
+use super::analysis::{Analysis, Told};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use comove_analysis::figure::map::{MapStyle, map_figure};
 use comove_analysis::map::projection::resolving_pixels;
-use comove_analysis::map::{MapOptions, projection, slice};
+use comove_analysis::map::{Map, MapOptions, projection_by, slice_by};
 use comove_analysis::table::Record;
+use comove_analysis::{AnalysisError, Part};
+use comove_sim::parallel::Communicator;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Pictures of the selected outputs.
@@ -26,12 +30,41 @@ pub struct Maps {
 pub const STYLE: [&str; 2] = ["range", "logarithmic"];
 
 /// How a field in space becomes one on a plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum View {
     /// Cut through the centre.
     Slice,
     /// Averaged along the line of sight.
     Projection,
+}
+
+/// A map, and the one that its table holds if that needs fewer pixels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MapWithTable {
+    view: View,
+    options: MapOptions,
+}
+
+impl Analysis for MapWithTable {
+    type Found = (Map, Option<Map>);
+
+    fn told(&self) -> Told {
+        Told::Map(self.clone())
+    }
+
+    fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
+        let options = &self.options;
+        if self.view == View::Slice {
+            return Ok(slice_by(communicator, part, options)?.map(|map| (map, None)));
+        }
+        let map = projection_by(communicator, part, options)?;
+        let pixels = resolving_pixels(part, options)?;
+        if pixels == options.pixels {
+            return Ok(map.map(|map| (map, None)));
+        }
+        let of_table = projection_by(communicator, part, &MapOptions { pixels, ..options.clone() })?;
+        Ok(map.map(|map| (map, of_table)))
+    }
 }
 
 impl Stage for Maps {
@@ -67,21 +100,10 @@ impl Stage for Maps {
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let mut section = Section::default();
         let (mut files, mut figures) = (Vec::new(), Vec::new());
-        let options = &self.options;
         for input in work.looking_at(&work.inputs[0]) {
-            let snapshot = work.snapshots.read(input)?;
-            let map = match self.view {
-                View::Slice => slice(&snapshot, options)?,
-                View::Projection => projection(&snapshot, options)?,
-            };
+            let (map, of_table) = work.find(input, &MapWithTable { view: self.view, options: self.options.clone() })?;
             let name = format!("{}_{}_{}", self.kind(), self.options.field, input.shown().tag());
-            let table = match self.view {
-                View::Slice => map.table(),
-                View::Projection => match resolving_pixels(&snapshot, options)? {
-                    pixels if pixels == options.pixels => map.table(),
-                    pixels => projection(&snapshot, &MapOptions { pixels, ..options.clone() })?.table(),
-                },
-            };
+            let table = of_table.as_ref().unwrap_or(&map).table();
             files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);
             figures.push((name, map_figure(&map, &self.style)?));
         }

@@ -7,12 +7,14 @@
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
+//! | [`analysis`] | what all processes find in a snapshot together |
 //! | [`compare`] | outputs against the solution of their problem |
 //! | [`force_test`] | the forces of point masses on refined meshes, without a run |
 //! | [`measure`], [`combine`] | what a closure of the recipe computes, of a snapshot or of several stages |
 //! | [`closure`], [`drawn`] | the closure of either, and the tables and plots in its result |
 //! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
 
+pub mod analysis;
 pub mod closure;
 pub mod combine;
 pub mod compare;

@@ -1,11 +1,15 @@
 //! `power_spectrum`: P(k) of the density of a run's outputs.
 
+use super::analysis::{Analysis, Told};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use comove_analysis::covering_grid::GRID_LIMIT_MIB;
 use comove_analysis::figure::results::power_figure;
-use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum};
+use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum_by};
 use comove_analysis::table::Record;
+use comove_analysis::{AnalysisError, Part};
+use comove_sim::parallel::Communicator;
 use serde_json::{Value, json};
 
 /// P(k) of the selected outputs.
@@ -15,6 +19,18 @@ pub struct PowerSpectra {
     pub outputs: Selection,
     /// Grid and binning.
     pub options: PowerOptions,
+}
+
+impl Analysis for PowerOptions {
+    type Found = PowerSpectrum;
+
+    fn told(&self) -> Told {
+        Told::PowerSpectrum(self.clone())
+    }
+
+    fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<PowerSpectrum>, AnalysisError> {
+        power_spectrum_by(communicator, part, self, GRID_LIMIT_MIB)
+    }
 }
 
 impl Stage for PowerSpectra {
@@ -46,7 +62,7 @@ impl Stage for PowerSpectra {
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
-            let spectrum = power_spectrum(&*work.snapshots.read(input)?, &self.options)?;
+            let spectrum = work.find(input, &self.options)?;
             files.extend(work.write_record(&format!("power_spectrum_{}", input.shown().tag()), &spectrum)?);
             section.record(format!("{}", input.shown()), &spectrum.table());
             spectra.push((format!("{}", input.shown()), spectrum));

@@ -3,6 +3,7 @@
 use super::key::Key;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A box that is periodic along all axes.
 pub const PERIODIC: [bool; 3] = [true; 3];
@@ -177,12 +178,23 @@ impl Octree {
 
     /// Every leaf patch: index of its group in key order, octant, level, and its first cell on the level's lattice.
     pub fn leaf_patches(&self) -> impl Iterator<Item = LeafPatch> + '_ {
-        self.keys().enumerate().flat_map(move |(group, key)| {
+        (0..self.level_count())
+            .flat_map(move |level| self.leaf_patches_of(level, 0..self.level(level).len(), self.first_of_level(level)))
+    }
+
+    /// The leaf patches of some groups of a level, the first of which has the index `first` in some array.
+    pub fn leaf_patches_of(
+        &self,
+        level: usize,
+        groups: Range<usize>,
+        first: usize,
+    ) -> impl Iterator<Item = LeafPatch> + '_ {
+        (first..).zip(&self.level(level)[groups]).flat_map(move |(group, &key)| {
             let leaves = self.leaves(key);
             (0..OCTANTS).filter(move |o| leaves >> o & 1 == 1).map(move |octant| {
                 let origin = octant_origin(octant);
                 let first_cell = std::array::from_fn(|a| key.coordinate[a] as usize * GROUP + origin[a]);
-                LeafPatch { group, octant, level: usize::from(key.level), first_cell }
+                LeafPatch { group, octant, level, first_cell }
             })
         })
     }

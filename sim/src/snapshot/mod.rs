@@ -9,6 +9,7 @@
 //! | `digest` | BLAKE3 of arrays and of whole files |
 //! | `write` | temporary name, block by block from the owners of groups, fsync, read back and verified, renamed |
 //! | `source`, `read` | datasets checked in type, shape and digest, block by block; the snapshot from them |
+//! | `part` | what a rank has of a snapshot whose cells are shared out: read by each rank from the file |
 //! | `deal` | what a run starts from, from memory or a file to the owners of groups |
 //!
 //! The format is described for readers in `docs/snapshot-format.md`.
@@ -25,6 +26,7 @@ mod digest;
 mod gamer;
 pub mod header;
 mod info;
+mod part;
 mod read;
 mod source;
 mod write;
@@ -32,6 +34,7 @@ mod write;
 pub use deal::StartFrom;
 pub use digest::{file_digest, file_digest_reporting};
 pub use header::{Role, SnapshotHeader};
+pub use part::{Pieces, SnapshotPart};
 pub use read::StoredSnapshot;
 pub use write::{Unverified, at_once, system_error};
 

@@ -23,7 +23,7 @@ use std::path::Path;
 pub struct StoredSnapshot {
     /// What it says of itself.
     pub header: SnapshotHeader,
-    tree: Octree,
+    pub(super) tree: Octree,
     source: Source,
     document: Document,
 }
@@ -43,6 +43,15 @@ impl StoredSnapshot {
         let (document, header) = header(&source)?;
         let tree = tree(&source, &document)?;
         info(&source)?;
+        Ok(Self { header, tree, source, document })
+    }
+
+    /// Opens a file of whose octree it reads the box alone.
+    pub(super) fn open_without_tree(path: &Path) -> Result<Self, SimError> {
+        let source = Source::open(path, path)?;
+        let (document, header) = header(&source)?;
+        let levels = vec![Vec::new(); document.tree.groups.len()];
+        let tree = Octree::share(document.tree.root_groups, document.tree.periodic, levels);
         Ok(Self { header, tree, source, document })
     }
 
@@ -82,6 +91,11 @@ impl StoredSnapshot {
         self.document.snapshot.precision
     }
 
+    /// Whether it holds a potential.
+    pub(super) fn has_potential(&self) -> bool {
+        self.document.potential
+    }
+
     /// What gives the next so many groups of these fields, one field after the other, `[groups, 4096]` in file order.
     pub(super) fn giver<T: Real + Stored>(
         &self,
@@ -118,7 +132,8 @@ impl StoredSnapshot {
         })
     }
 
-    fn rows<T: Stored>(&self, name: &str) -> Result<Rows<'_, T>, SimError> {
+    /// A field's dataset, row by row.
+    pub(super) fn rows<T: Stored>(&self, name: &str) -> Result<Rows<'_, T>, SimError> {
         self.source.rows(name, &[self.document.tree.group_count() * OCTANTS, PATCH, PATCH, PATCH])
     }
 }

@@ -8,6 +8,7 @@ use hdf5::{Hyperslab, SliceOrIndex};
 use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The first bytes of an HDF5 file.
@@ -164,16 +165,24 @@ impl<T: Stored> Rows<'_, T> {
     /// [`SimError::Damaged`], with the last rows also where those before are not what was written.
     pub(super) fn next(&mut self, rows: usize) -> Result<Vec<T>, SimError> {
         let end = self.shape[0].min(self.begin + rows);
-        let mut slab = vec![SliceOrIndex::from(..); self.shape.len()];
-        slab[0] = (self.begin..end).into();
-        let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::from(slab));
-        let (values, _) = values.map_err(|_| self.source.damaged(&self.name))?.into_raw_vec_and_offset();
+        let values = self.at(self.begin..end)?;
         self.digest.update(&values);
         self.begin = end;
         if end == self.shape[0] {
             self.source.compare(&self.digest.hex(), &self.dataset, &self.name)?;
         }
         Ok(values)
+    }
+
+    /// The values of some rows, of which nothing is verified.
+    ///
+    /// # Errors
+    /// [`SimError::Damaged`].
+    pub(super) fn at(&self, rows: Range<usize>) -> Result<Vec<T>, SimError> {
+        let mut slab = vec![SliceOrIndex::from(..); self.shape.len()];
+        slab[0] = rows.into();
+        let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::from(slab));
+        Ok(values.map_err(|_| self.source.damaged(&self.name))?.into_raw_vec_and_offset().0)
     }
 
     /// Reads what is left, so many rows at a time, and keeps nothing.

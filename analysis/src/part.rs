@@ -1,0 +1,120 @@
+//! A snapshot as one of several ranks has it: the whole octree, and the cells below some of the root's groups.
+//!
+//! A snapshot in memory is the part of a rank without others, so that there is one way to look at either. Sums that go into
+//! results are taken over units that no cut divides (patches, lines, planes), and added in the order of the whole.
+
+use crate::messages;
+use bytemuck::Pod;
+use comove_sim::octree::tree::LeafPatch;
+use comove_sim::parallel::Communicator;
+use comove_sim::snapshot::{Pieces, SnapshotPart};
+use comove_sim::{Octree, Snapshot, SnapshotHeader};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a rank has of a snapshot.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    /// Its header, and the groups of this rank alone.
+    pub snapshot: &'a Snapshot,
+    /// All groups.
+    pub tree: &'a Octree,
+    /// Who has which, if not this rank all.
+    pieces: Option<Arc<Pieces>>,
+    rank: usize,
+}
+
+impl<'a> From<&'a Snapshot> for Part<'a> {
+    fn from(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, tree: &snapshot.state.tree, pieces: None, rank: 0 }
+    }
+}
+
+impl<'a> From<&'a SnapshotPart> for Part<'a> {
+    fn from(part: &'a SnapshotPart) -> Self {
+        let pieces = Some(Arc::clone(&part.pieces));
+        Self { snapshot: &part.snapshot, tree: &part.tree, pieces, rank: part.rank }
+    }
+}
+
+impl<'a> Part<'a> {
+    /// What the snapshot says of itself.
+    pub fn header(&self) -> &'a SnapshotHeader {
+        &self.snapshot.header
+    }
+
+    /// This rank.
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The leaf patches of this rank, by the indices of their groups among its own, in key order.
+    pub fn leaf_patches(&self) -> impl Iterator<Item = LeafPatch> + '_ {
+        (0..self.tree.level_count()).flat_map(|level| {
+            let first = self.snapshot.state.tree.first_of_level(level);
+            self.tree.leaf_patches_of(level, self.groups(self.rank, level), first)
+        })
+    }
+
+    /// The groups of a rank in the list of a level.
+    pub(crate) fn groups(&self, rank: usize, level: usize) -> Range<usize> {
+        match &self.pieces {
+            Some(pieces) => pieces.range(rank, level),
+            None => 0..self.tree.level(level).len(),
+        }
+    }
+
+    /// The leaf patches of a level that a rank has.
+    pub(crate) fn leaf_patch_count(&self, rank: usize, level: usize) -> usize {
+        // all groups that refine patches of its groups are its own too
+        8 * self.groups(rank, level).len() - self.groups(rank, level + 1).len()
+    }
+
+    /// The rank of a root group, by its place in key order, and of all that lies below it.
+    pub(crate) fn rank_of(&self, root: usize) -> usize {
+        self.pieces.as_ref().map_or(0, |pieces| pieces.rank_of(root))
+    }
+
+    /// Whether this rank has a root group and all that lies below it.
+    pub(crate) fn has(&self, root: usize) -> bool {
+        self.groups(self.rank, 0).contains(&root)
+    }
+
+    /// The index among its own of a group that this rank has, by its place in its level's list.
+    pub(crate) fn own(&self, level: usize, place: usize) -> usize {
+        self.snapshot.state.tree.first_of_level(level) + place - self.groups(self.rank, level).start
+    }
+
+    /// A value for each leaf patch of every rank, on the first one in key order: collective.
+    ///
+    /// * `own`: in the order of [`Part::leaf_patches`]
+    pub(crate) fn gather_of_patches<T: Pod>(&self, communicator: &Communicator, own: Vec<T>) -> Option<Vec<T>> {
+        let count = |rank, level| self.leaf_patch_count(rank, level);
+        self.gather(communicator, own, count)
+    }
+
+    /// Values of every rank on the first one, level by level and there by rank: collective.
+    ///
+    /// * `count`: how many a rank has of a level
+    pub(crate) fn gather<T: Pod>(
+        &self,
+        communicator: &Communicator,
+        own: Vec<T>,
+        count: impl Fn(usize, usize) -> usize,
+    ) -> Option<Vec<T>> {
+        let mut of_ranks = messages::gather(communicator, own)?;
+        if of_ranks.len() == 1 {
+            return of_ranks.pop();
+        }
+        let mut all = Vec::with_capacity(of_ranks.iter().map(Vec::len).sum());
+        let mut taken = vec![0; of_ranks.len()];
+        for level in 0..self.tree.level_count() {
+            for (rank, (values, taken)) in of_ranks.iter().zip(&mut taken).enumerate() {
+                let end = *taken + count(rank, level);
+                all.extend_from_slice(&values[*taken..end]);
+                *taken = end;
+            }
+        }
+        Some(all)
+    }
+}

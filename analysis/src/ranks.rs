@@ -1,0 +1,180 @@
+//! Tests: results of several ranks, threads of this process, have the bits of those of one.
+
+use crate::density_pdf::density_pdf_by;
+use crate::error::AnalysisError;
+use crate::fixture::{Fixture, gas, norm, separation};
+use crate::halo_finder::{Centre, HaloOptions, find_halos, find_halos_by};
+use crate::halo_profile::{ProfileOptions, halo_profiles_by};
+use crate::map::{Axis, MapOptions, projection_by, slice_by};
+use crate::part::Part;
+use crate::power_spectrum::{Bins, PowerOptions, power_spectrum_by};
+use comove_sim::parallel::Communicator;
+use comove_sim::snapshot::{Pieces, SnapshotPart};
+use comove_sim::{HostState, Octree, Snapshot};
+use serde::Serialize;
+
+/// What each of so many ranks, which share a snapshot, comes to.
+pub(crate) fn on_ranks<R: Send>(
+    snapshot: &Snapshot,
+    ranks: usize,
+    work: impl Fn(&Communicator, &Part) -> R + Sync,
+) -> Vec<R> {
+    let pieces = std::sync::Arc::new(Pieces::even(&snapshot.state.tree, ranks));
+    let on_rank = |communicator: Communicator| {
+        let part = part_of(snapshot, &pieces, communicator.rank());
+        work(&communicator, &(&part).into())
+    };
+    std::thread::scope(|scope| {
+        let start = |communicator| scope.spawn(move || on_rank(communicator));
+        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank")).collect()
+    })
+}
+
+/// What a rank has of a snapshot.
+fn part_of(snapshot: &Snapshot, pieces: &std::sync::Arc<Pieces>, rank: usize) -> SnapshotPart {
+    let Snapshot { header, state } = snapshot;
+    let tree = state.tree.clone();
+    let range = |level: usize| pieces.range(rank, level);
+    let keys = (0..tree.level_count()).map(|level| tree.level(level)[range(level)].to_vec()).collect();
+    let mut own = HostState::zeros(Octree::share(tree.root_groups(), tree.periodic(), keys));
+    own.fluid.clear();
+    for group in (0..tree.level_count()).flat_map(|level| range(level).map(move |n| (level, n))) {
+        let group = tree.first_of_level(group.0) + group.1;
+        own.fluid.extend(state.group(group).iter());
+        own.potential.extend(state.potential(group).iter().flatten());
+    }
+    let snapshot = Snapshot { header: header.clone(), state: own };
+    SnapshotPart { snapshot, tree, pieces: pieces.clone(), rank }
+}
+
+/// Compares what ranks find of every fixture with what one finds: more ranks than root groups too.
+fn compare<R: Serialize>(work: impl Fn(&Communicator, &Part) -> Result<Option<R>, AnalysisError> + Sync) {
+    let text = |communicator: &Communicator, part: &Part| {
+        let found = work(communicator, part).unwrap();
+        assert_eq!(found.is_some(), communicator.rank() == 0);
+        serde_json::to_string(&found).unwrap()
+    };
+    for (name, fixture) in [("blob", Fixture::blob()), ("long", Fixture::long()), ("clumps", clumps())] {
+        let snapshot = fixture.build();
+        let alone = text(&Communicator::alone(), &(&snapshot).into());
+        for ranks in [2, 3, 5, 11, 67] {
+            if ranks > 12 && name == "clumps" {
+                continue;
+            }
+            let found = on_ranks(&snapshot, ranks, text);
+            assert!(found[0] == alone, "{name} on {ranks} ranks: {} {}", found[0], alone);
+        }
+    }
+}
+
+#[test]
+fn power_spectra() {
+    for (level, bins) in [(0, Bins::Linear), (1, Bins::PerDecade(7)), (2, Bins::Linear)] {
+        let options = PowerOptions { level, bins, deconvolve: level == 0 };
+        compare(|communicator, part| power_spectrum_by(communicator, part, &options, 1000));
+    }
+}
+
+/// The memory limit is that of a rank.
+#[test]
+fn a_grid_has_room_on_several_ranks() {
+    let snapshot = Fixture::blob().build();
+    let options = PowerOptions { level: 2, ..PowerOptions::default() };
+    for (ranks, fits) in [(1, false), (2, true)] {
+        let found =
+            on_ranks(&snapshot, ranks, |communicator, part| power_spectrum_by(communicator, part, &options, 8).is_ok());
+        assert_eq!(found, vec![fits; ranks]);
+    }
+}
+
+#[test]
+fn density_pdfs() {
+    for bins in [3, 40] {
+        compare(|communicator, part| density_pdf_by(communicator, part, bins));
+    }
+}
+
+#[test]
+fn slices_and_projections() {
+    for (axis, field) in [(Axis::X, "temperature"), (Axis::Y, "overdensity"), (Axis::Z, "density")] {
+        for center in [None, Some([0.9, 0.01, 0.13])] {
+            let width_mpc_h = center.map(|_| 0.24);
+            let options = MapOptions {
+                field: field.into(),
+                axis,
+                pixels: 50,
+                center,
+                width_mpc_h,
+                depth_mpc_h: width_mpc_h,
+                patches: true,
+            };
+            compare(|communicator, part| slice_by(communicator, part, &options));
+            compare(|communicator, part| projection_by(communicator, part, &options));
+        }
+    }
+}
+
+/// With their profiles, which are those of the halos that the first rank has.
+#[test]
+fn halos_and_profiles() {
+    let cases = [(Centre::Peak, 20.0, 32), (Centre::DensityWeighted, 8.0, 8), (Centre::Peak, 1.5, 1)];
+    for (centre, delta, min_cells) in cases {
+        let options = HaloOptions { delta, centre, min_cells, ..HaloOptions::default() };
+        compare(|communicator, part| {
+            let found = find_halos_by(communicator, part, &options)?;
+            let halos = found.as_ref().map_or(&[][..], |found| &found.halos);
+            let profiles = halo_profiles_by(communicator, part, halos, &ProfileOptions::default())?;
+            Ok(found.zip(profiles))
+        });
+    }
+}
+
+/// A profile that cannot be is refused by the first rank, and none waits.
+#[test]
+fn a_profile_out_of_range_ends_on_all_ranks() {
+    let snapshot = Fixture::blob().build();
+    let halos = find_halos(&snapshot, &HaloOptions { delta: 20.0, ..HaloOptions::default() }).unwrap().halos;
+    let options = ProfileOptions { r_max_mpc_h: Some(0.6), ..ProfileOptions::default() };
+    let found =
+        on_ranks(&snapshot, 3, |communicator, part| halo_profiles_by(communicator, part, &halos, &options).is_err());
+    assert_eq!(found, [true, false, false]);
+}
+
+/// A field that is not there is refused by all ranks, whatever each has.
+#[test]
+fn what_is_missing_is_missing_on_all_ranks() {
+    let mut snapshot = Fixture::long().build();
+    let options = MapOptions { field: "potential".into(), pixels: 16, ..MapOptions::default() };
+    let is_found = |snapshot: &Snapshot| {
+        on_ranks(snapshot, 11, |communicator, part| slice_by(communicator, part, &options).is_ok())
+    };
+    assert_eq!(is_found(&snapshot), [false; 11]);
+    snapshot.state.potential = vec![1.0; snapshot.state.fluid.len() / 6];
+    assert_eq!(is_found(&snapshot), [true; 11]);
+}
+
+/// Clumps that straddle parts and the boundary of a box of 4³ root groups, with three levels.
+fn clumps() -> Fixture {
+    let clumps = [
+        ([0.02, 0.98, 0.5], 0.05, 80.0),
+        ([0.5, 0.5, 0.5], 0.04, 120.0),
+        ([0.62, 0.5, 0.5], 0.03, 60.0),
+        ([0.25, 0.75, 0.01], 0.05, 70.0),
+        ([0.75, 0.25, 0.3], 0.03, 90.0),
+    ];
+    let nearest = move |x: [f64; 3]| clumps.iter().map(|c| norm(separation(x, c.0, 1.0)) / c.1).fold(9.0, f64::min);
+    let mut fixture = Fixture::new(move |x| {
+        let density = |c: &([f64; 3], f64, f64)| {
+            let r = norm(separation(x, c.0, 1.0)) / c.1;
+            c.2 / (0.05 + r * r) * (-0.3 * r).exp()
+        };
+        let ripple = (40.0 * x[0]).sin() * (31.0 * x[1]).cos() * (37.0 * x[2]).sin();
+        let rho = 0.5 + clumps.iter().map(density).sum::<f64>() * (1.0 + 0.3 * ripple);
+        gas(rho, [x[1] - 0.3, (7.0 * x[0]).sin(), x[2] * x[0]], 1.0 + rho.sqrt())
+    });
+    fixture.root = [4; 3];
+    fixture.max_level = 2;
+    fixture.refine = Box::new(move |level, x, half| nearest(x) < 2.0 / (level + 1) as f64 + half / 0.05);
+    fixture
+}
