@@ -41,6 +41,23 @@ campaign("mpi", [
 """
 ANALYSES = 5
 LEVELS = 4
+# A mesh of twice as many cells as the root, of which a run keeps some, and the same mesh from a raw file.
+MESH_RECIPE = """
+const FILE = param("file", "", "a raw file of the mesh");
+const COSMO = cosmology(#{ h: 0.6774, omega_m: 0.3089, omega_b: 0.0486, sigma8: 0.816, n_s: 0.967 });
+const IC = if FILE == "" {
+    ic_gaussian(COSMO, #{ box_mpc_h: 5, cells: [64, 64, 96], root: [32, 32, 48], z: 60, seed: 42 })
+} else {
+    ic_load(COSMO, FILE, #{
+        box_mpc_h: 5, cells: [64, 64, 96], root: [32, 32, 48], z: 60, format: #{ um_ic: #{ order: "vzyx" } },
+    })
+};
+const RUN = evolve(IC, #{
+    z_end: 50, max_delta_a: 0.04, max_level: 2, refine: density_above(|level| 1.4 * 1.2 ** level), regrid_every: 2,
+    checkpoints: #{ every_steps: 1, keep: 100 },
+});
+campaign("mesh", [RUN])
+"""
 # A rank with so many GiB has room for the root level and some groups of level 1.
 LITTLE_MEMORY = "0.01"
 # Seconds that a command may take, and that processes may go on after one of them has ended.
@@ -175,6 +192,42 @@ def same_bits(launcher, recipe):
     return references
 
 
+def raw_copy(mesh, path):
+    """Writes a mesh as GAMER's UM_IC: total energies."""
+    with h5py.File(mesh) as file:
+        density, *momentum, energy = (file[name][()] for name in (
+            "density", "momentum_x", "momentum_y", "momentum_z", "internal_energy"))
+    energy += 0.5 * sum(p * p for p in momentum) / density
+    path.write_bytes(b"".join(field.tobytes() for field in (density, *momentum, energy)))
+
+
+def initial_conditions(launcher):
+    """Mesh, audit and run of an initial condition that processes share, generated and loaded; and a file cut short."""
+    recipe, raw = launcher.folder / "mesh.rhai", launcher.folder / "UM_IC"
+    recipe.write_text(MESH_RECIPE)
+    for kind, arguments in (("generated", ()), ("loaded", ("-p", f"file={raw}"))):
+        meshes, audits = [], []
+        for ranks in (1, 2, 3):
+            campaign = launcher.folder / f"mesh-{kind}-{ranks}"
+            code, output = launcher.run(ranks, "run", recipe, *arguments, "--threads", 1, "--dir", campaign)
+            check(code == 0, f"{campaign.name}: exit code {code}", output)
+            compare(launcher, launcher.folder / f"mesh-{kind}-1", campaign, campaign.name)
+            meshes.append(next(campaign.glob("ic_*/initial_condition.h5")))
+            audits.append(next(campaign.glob("evolve-*/audit.json")).read_text())
+        kept = json.loads(audits[0])["levels"][1]
+        check(kept["cells_kept"] > 0 and kept["cells_removed"] > 0, f"{kind}: the run keeps some of level 1: {kept}")
+        check(len({mesh.read_bytes() for mesh in meshes}) == 1, f"{kind}: the mesh's file depends on processes")
+        check(len(set(audits)) == 1, f"{kind}: the audit depends on processes")
+        if kind == "generated":
+            raw_copy(meshes[0], raw)
+    with open(raw, "r+b") as file:
+        file.truncate(1000)
+    for ranks in (1, 3):
+        code, output = launcher.run(ranks, "run", recipe, "-p", f"file={raw}", "--dir", f"short-{ranks}")
+        check(code == 4 and output.count("1000 bytes, expected") == 1, f"a raw file cut short: exit code {code}", output)
+    print("initial conditions, generated and loaded on 1 to 3 processes: the same bits", flush=True)
+
+
 def until(process, campaign, step):
     """Waits until a run has taken this step."""
     while process.poll() is None and len(records(campaign)) < step:
@@ -280,6 +333,7 @@ def main():
         launcher = Launcher(arguments.mpiexec, arguments.comove.resolve(), Path(folder))
         recipe = launcher.folder / "mpi.rhai"
         recipe.write_text(RECIPE)
+        initial_conditions(launcher)
         references = same_bits(launcher, recipe)
         errors(launcher, recipe, references, arguments.without_mpi and arguments.without_mpi.resolve())
         out_of_memory(launcher, recipe, references)

@@ -1,5 +1,6 @@
 //! What can be wrong with an initial condition.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Errors of this crate.
@@ -116,6 +117,16 @@ pub enum IcError {
         /// Width of the cell, code length.
         width: f64,
     },
+    /// Another of the ranks that share the work could not go on.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// Which.
+        rank: usize,
+        /// [`IcError::is_of_the_system`].
+        of_the_system: bool,
+        /// What it said.
+        message: String,
+    },
     /// A problem that does not exist.
     #[error("there is no problem \"{name}\"; there are {}", crate::problems::NAMES.join(", "))]
     UnknownProblem {
@@ -132,4 +143,17 @@ pub enum IcError {
         /// What is wrong.
         message: String,
     },
+}
+
+impl IcError {
+    /// Whether the system failed, or HDF5, and not what was asked for: it may pass. An input that is not there is the
+    /// recipe's affair.
+    pub fn is_of_the_system(&self) -> bool {
+        match self {
+            Self::Hdf5 { .. } => true,
+            Self::Io { source, .. } => source.kind() != ErrorKind::NotFound,
+            Self::OnRank { of_the_system, .. } => *of_the_system,
+            _ => false,
+        }
+    }
 }

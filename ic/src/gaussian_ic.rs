@@ -1,11 +1,14 @@
 //! An initial condition generated from linear theory.
 
+use crate::agree::agree;
 use crate::error::IcError;
 use crate::gaussian_field::{LinearModes, WhiteNoise};
 use crate::linear_power::{LinearPower, PowerSource};
+use crate::slab;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::Cosmology;
+use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +20,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use comove_ic::{GaussianIc, PowerSource, silent};
 /// use comove_sim::Cosmology;
+/// use comove_sim::parallel::Communicator;
 ///
 /// let ic = GaussianIc {
 ///     cosmology: Cosmology::flat(0.6774, 0.3089, 0.0486, 0.816, 0.967),
@@ -30,7 +34,7 @@ use serde::{Deserialize, Serialize};
 ///     mean_molecular_weight: 1.22,
 ///     gamma: 5.0 / 3.0,
 /// };
-/// let mesh = ic.generate(&silent)?;
+/// let mesh = ic.generate(&Communicator::alone(), &silent)?;
 /// assert_eq!(mesh.density.len(), 16 * 16 * 16);
 /// # Ok::<(), comove_ic::IcError>(())
 /// ```
@@ -61,19 +65,20 @@ pub struct GaussianIc {
 }
 
 impl GaussianIc {
-    /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere.
+    /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere. Collective; of ranks
+    /// that share the work each gets some planes.
     ///
     /// # Errors
     /// [`IcError::Sim`] and [`IcError::Parameter`] for numbers out of range; the errors of [`LinearPower::new`];
     /// [`IcError::TableRange`] where a table does not cover the mesh; [`IcError::Cell`] where δ ≤ −1.
-    pub fn generate(&self, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+    pub fn generate(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
         if self.cells.iter().any(|n| *n == 0 || n % 2 == 1) {
             let reason = "every axis needs an even number of cells".into();
             return Err(IcError::Parameter { name: "cells", value: format!("{:?}", self.cells), reason });
         }
         progress("linear power", 0.0);
-        let power = LinearPower::new(&self.power, &self.cosmology)?;
+        let power = agree(communicator, LinearPower::new(&self.power, &self.cosmology))?;
         let (from, to) = power.range();
         let (need_from, need_to) = LinearModes::range(self.cells, self.box_mpc_h);
         if need_from < from || need_to > to {
@@ -85,7 +90,7 @@ impl GaussianIc {
 
         progress("drawing modes", 0.1);
         let noise = WhiteNoise { seed: self.seed, fixed_amplitude: self.fixed_amplitude };
-        let modes = LinearModes::new(self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
+        let modes = LinearModes::new(communicator, self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
         progress("density", 0.3);
         let mut density = modes.density_contrast();
         density.par_iter_mut().for_each(|d| *d += 1.0);
@@ -102,9 +107,11 @@ impl GaussianIc {
         let temperature_k = self.temperature_k.unwrap_or_else(|| gas_temperature_k(&self.cosmology, self.z));
         let specific =
             specific_internal_energy(&self.cosmology, a, temperature_k, self.mean_molecular_weight, self.gamma);
+        drop(modes);
         let internal_energy = density.par_iter().map(|d| specific * d).collect();
-        let mesh = UniformMesh { cells: self.cells, density, momentum, internal_energy };
-        mesh.check()?;
+        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
+        let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy };
+        mesh.check(communicator)?;
         progress("initial condition", 1.0);
         Ok(mesh)
     }
@@ -158,7 +165,7 @@ mod tests {
     /// Mass 1, no net momentum (δ* k δ is odd in k), amplitude falling with the growth factor, one temperature.
     #[test]
     fn means_and_growth() {
-        let mesh = ic().generate(&silent).unwrap();
+        let mesh = ic().generate(&Communicator::alone(), &silent).unwrap();
         let n = mesh.cell_count() as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
         let variance = |mesh: &UniformMesh| mesh.density.iter().map(|d| (d - 1.0).powi(2)).sum::<f64>() / n;
@@ -167,7 +174,7 @@ mod tests {
         for axis in 0..3 {
             assert!(mean(&mesh.momentum[axis]).abs() < 1e-14 * scale.max(1.0));
         }
-        let later = GaussianIc { z: 24.0, ..ic() }.generate(&silent).unwrap();
+        let later = GaussianIc { z: 24.0, ..ic() }.generate(&Communicator::alone(), &silent).unwrap();
         let growth = |a| ic().cosmology.growth(a).0;
         let expected = (growth(0.04) / growth(0.02)).powi(2);
         assert!((variance(&later) / variance(&mesh) / expected - 1.0).abs() < 1e-12);
@@ -179,7 +186,7 @@ mod tests {
     /// time variable, ∇·ṽ comes from the long waves along x, planes at a time.
     #[test]
     fn the_velocity_makes_the_density_grow() {
-        let at = |a: f64| GaussianIc { z: 1.0 / a - 1.0, ..ic() }.generate(&silent).unwrap();
+        let at = |a: f64| GaussianIc { z: 1.0 / a - 1.0, ..ic() }.generate(&Communicator::alone(), &silent).unwrap();
         let (a, step) = (0.02, 1e-3);
         let (earlier, now, later) = (at(a * (1.0 - step)), at(a), at(a * (1.0 + step)));
         let time = ic().cosmology.code_time(a * (1.0 - step), a * (1.0 + step));
@@ -205,7 +212,7 @@ mod tests {
 
     #[test]
     fn nonlinear_fields_and_bad_numbers_are_refused() {
-        let message = |ic: GaussianIc| ic.generate(&silent).unwrap_err().to_string();
+        let message = |ic: GaussianIc| ic.generate(&Communicator::alone(), &silent).unwrap_err().to_string();
         assert!(message(GaussianIc { z: 0.0, ..ic() }).contains("density ="));
         assert!(message(GaussianIc { cells: [32, 31, 32], ..ic() }).contains("[32, 31, 32]"));
         assert!(message(GaussianIc { gamma: 1.0, ..ic() }).contains("5.0/3.0"));
@@ -214,6 +221,6 @@ mod tests {
         let power = PowerSource::CambPower(path);
         let error = message(GaussianIc { power: power.clone(), box_mpc_h: 0.1, ..ic() });
         assert!(error.contains("tabulated"), "{error}");
-        assert!(GaussianIc { power, ..ic() }.generate(&silent).is_ok());
+        assert!(GaussianIc { power, ..ic() }.generate(&Communicator::alone(), &silent).is_ok());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`mod@agree`] | what goes wrong on one rank goes wrong on all |
 //! | [`gaussian_ic`], [`load_ic`] | the two ways to a [`UniformMesh`]: generate it, or read a file |
 //! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
 //! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a CAMB table, normalised to σ8 |
@@ -12,9 +13,13 @@
 //! | [`problems`] | problems given by a formula, with their solutions |
 //! | [`function_state()`] | from a formula to the octree, level by level |
 //!
+//! Ranks may share a mesh ([`comove_sim::parallel`]), each with some planes of it: what takes a communicator is an operation
+//! of all of them, with the bits of one that is alone.
+//!
 //! Long work reports where it is through a callback `&dyn Fn(&str, f64)`: what it does, and the fraction done (0 to 1);
 //! pass [`silent`] where nobody watches.
 
+pub mod agree;
 pub mod error;
 pub mod format;
 pub mod function_state;
@@ -23,11 +28,16 @@ pub mod gaussian_ic;
 pub mod linear_power;
 pub mod load_ic;
 mod ode;
+mod ordered_sum;
 pub mod problems;
 pub mod restrict;
+mod slab;
 pub mod temperature;
+#[cfg(test)]
+mod testing;
 pub mod uniform_mesh;
 
+pub use agree::agree;
 pub use error::IcError;
 pub use function_state::function_state;
 pub use gaussian_ic::GaussianIc;

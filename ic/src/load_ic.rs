@@ -1,13 +1,17 @@
 //! An initial condition read from a file.
 
+use crate::agree::agree;
 use crate::error::IcError;
 use crate::format::{comove_ic, um_ic};
 use crate::gaussian_ic::check_gas;
+use crate::slab;
 use crate::temperature::specific_internal_energy;
-use crate::uniform_mesh::{UniformMesh, ordered_sum};
+use crate::uniform_mesh::UniformMesh;
+use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, Precision};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// The format of a file to load.
@@ -49,32 +53,28 @@ pub struct LoadIc {
     pub gamma: f64,
 }
 
+/// Cells that are read at a time on trial.
+const CELLS_ON_TRIAL: usize = 1 << 22;
+
 /// How far the mean density of a file may be from the mean matter density, its unit.
 const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
 
 impl LoadIc {
-    /// Reads and checks the mesh.
+    /// Reads and checks the mesh. Collective; of ranks that share the work each reads some planes.
     ///
     /// # Errors
     /// [`IcError::Parameter`] for numbers out of range; [`IcError::Io`], [`IcError::Hdf5`], [`IcError::Size`],
     /// [`IcError::Content`] for a file that is not what the recipe says; [`IcError::Contradiction`] for one that states
     /// otherwise; [`IcError::Cell`] for a cell that is not finite and positive.
-    pub fn load(&self, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+    pub fn load(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
         self.cosmology.check()?;
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
         progress("reading", 0.0);
-        let mut mesh = match self.format {
-            LoadFormat::UmIc { order, precision } => um_ic::read(&self.path, self.cells, order, precision)?,
-            LoadFormat::ComoveIc => comove_ic::read(&self.path, self.cells, &self.header())?,
-        };
-        if let Some(temperature_k) = self.temperature_k {
-            let (weight, a) = (self.mean_molecular_weight, 1.0 / (1.0 + self.z));
-            let specific = specific_internal_energy(&self.cosmology, a, temperature_k, weight, self.gamma);
-            mesh.internal_energy.par_iter_mut().zip(&mesh.density).for_each(|(e, d)| *e = specific * d);
-        }
+        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
+        let mesh = agree(communicator, self.read(planes))?;
         progress("checking", 0.8);
-        mesh.check()?;
-        let mean = ordered_sum(mesh.cell_count(), |i| mesh.density[i]) / mesh.cell_count() as f64;
+        mesh.check(communicator)?;
+        let mean = mesh.mean(communicator, |i| mesh.density[i]);
         if (mean - 1.0).abs() > MEAN_DENSITY_TOLERANCE {
             let reason = format!(
                 "mean density {mean:.6}, expected 1: densities must be in the mean matter density, one fluid standing \
@@ -83,6 +83,31 @@ impl LoadIc {
             return Err(IcError::Content { path: self.path.clone(), reason });
         }
         progress("initial condition", 1.0);
+        Ok(mesh)
+    }
+
+    /// Reads all of the file, a few planes at a time: what can be read can be loaded, if its cells are good.
+    ///
+    /// # Errors
+    /// As [`LoadIc::load`].
+    pub fn try_reading(&self) -> Result<(), IcError> {
+        let at_a_time = (CELLS_ON_TRIAL / (self.cells[0] * self.cells[1]).max(1)).max(1);
+        for first in (0..self.cells[2]).step_by(at_a_time) {
+            self.read(first..self.cells[2].min(first + at_a_time))?.check(&Communicator::alone())?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, planes: Range<usize>) -> Result<UniformMesh, IcError> {
+        let mut mesh = match self.format {
+            LoadFormat::UmIc { order, precision } => um_ic::read(&self.path, self.cells, planes, order, precision)?,
+            LoadFormat::ComoveIc => comove_ic::read(&self.path, self.cells, planes, &self.header())?,
+        };
+        if let Some(temperature_k) = self.temperature_k {
+            let (weight, a) = (self.mean_molecular_weight, 1.0 / (1.0 + self.z));
+            let specific = specific_internal_energy(&self.cosmology, a, temperature_k, weight, self.gamma);
+            mesh.internal_energy.par_iter_mut().zip(&mesh.density).for_each(|(e, d)| *e = specific * d);
+        }
         Ok(mesh)
     }
 

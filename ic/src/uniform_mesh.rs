@@ -1,16 +1,23 @@
 //! Gas on a uniform mesh: what every initial condition is before it becomes an octree.
 
 use crate::error::IcError;
+use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
+use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Gas on a uniform mesh, comoving code units (or plain ones), cell `(k · cells[1] + j) · cells[0] + i`: x fastest.
+/// Gas on a uniform mesh, comoving code units (or plain ones), or on a slab of it: of ranks that share a mesh each has
+/// some of its planes, those of the first rank first. Cell (i, j, k) lies at `((k − planes.start) · cells[1] + j) ·
+/// cells[0] + i`: x fastest.
 ///
 /// It carries the *internal* energy, not the total: averaging the total would turn the kinetic energy that a coarser
 /// mesh cannot resolve into heat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UniformMesh {
-    /// Cells along x, y, z.
+    /// Cells of the whole mesh along x, y, z.
     pub cells: [usize; 3],
+    /// The planes along z that are here.
+    pub planes: Range<usize>,
     /// Mass density ρ̃, in the mean matter density.
     pub density: Vec<f64>,
     /// Momentum density ρ̃ṽ along x, y, z.
@@ -20,20 +27,26 @@ pub struct UniformMesh {
 }
 
 impl UniformMesh {
-    /// Number of cells.
+    /// Number of cells that are here.
     pub fn cell_count(&self) -> usize {
-        self.cells.iter().product()
+        self.cells[0] * self.cells[1] * self.planes.len()
     }
 
-    /// Offset of cell (i, j, k).
+    /// Offset of cell (i, j, k), which is here.
     pub fn index(&self, [i, j, k]: [usize; 3]) -> usize {
-        (k * self.cells[1] + j) * self.cells[0] + i
+        ((k - self.planes.start) * self.cells[1] + j) * self.cells[0] + i
     }
 
     /// Cell (i, j, k) at an offset.
     pub fn cell(&self, index: usize) -> [usize; 3] {
         let [nx, ny, _] = self.cells;
-        [index % nx, index / nx % ny, index / (nx * ny)]
+        [index % nx, index / nx % ny, self.planes.start + index / (nx * ny)]
+    }
+
+    /// The fields: density, momentum along x, y, z, internal energy.
+    pub fn fields(&self) -> [&Vec<f64>; 5] {
+        let [x, y, z] = &self.momentum;
+        [&self.density, x, y, z, &self.internal_energy]
     }
 
     /// ½ρv² of the cell at an offset.
@@ -42,54 +55,61 @@ impl UniformMesh {
         0.5 * (x * x + y * y + z * z) / self.density[index]
     }
 
-    /// Checks that every value is finite and that density and internal energy are positive.
+    /// The mean over the whole mesh of what a function gives for an offset, with bits that do not depend on the number of
+    /// ranks: collective.
+    ///
+    /// # Panics
+    /// If slabs of ranks end where sums may not be divided: the caller's bug.
+    pub fn mean(&self, communicator: &Communicator, f: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let plane = self.cells[0] * self.cells[1];
+        let ends_well = self.planes.end == self.cells[2] || (self.planes.end * plane).is_multiple_of(BLOCK);
+        assert!(ends_well, "planes {:?} of {:?} cells are no whole blocks of sums", self.planes, self.cells);
+        ordered_sum_of_ranks(communicator, self.cell_count(), f) / (plane * self.cells[2]) as f64
+    }
+
+    /// Checks that every value is finite and that density and internal energy are positive: collective.
     ///
     /// # Errors
-    /// [`IcError::Cell`] naming the first cell that is not so.
+    /// [`IcError::Cell`] naming the first cell of the mesh that is not so, on all ranks.
     ///
     /// # Panics
     /// If an array's length is not the number of cells: the caller's bug.
-    pub fn check(&self) -> Result<(), IcError> {
+    pub fn check(&self, communicator: &Communicator) -> Result<(), IcError> {
         const DENSITY: &str = "must be positive and finite (is the initial redshift too low for linear theory, or the \
                                file's field order or byte order another one?)";
         const ENERGY: &str = "must be positive and finite (where it is the small difference of a total and a kinetic \
                               energy, state a temperature instead)";
-        self.check_field("density", &self.density, true, DENSITY)?;
-        for (name, field) in ["momentum along x", "momentum along y", "momentum along z"].iter().zip(&self.momentum) {
-            self.check_field(name, field, false, "must be finite")?;
-        }
-        self.check_field("internal energy", &self.internal_energy, true, ENERGY)
-    }
-
-    fn check_field(
-        &self,
-        field: &'static str,
-        values: &[f64],
-        positive: bool,
-        reason: &'static str,
-    ) -> Result<(), IcError> {
-        assert_eq!(values.len(), self.cell_count(), "{field}: one value a cell");
-        match values.par_iter().position_first(|v| !v.is_finite() || (positive && *v <= 0.0)) {
-            Some(index) => Err(IcError::Cell { field, cell: self.cell(index), value: values[index], reason }),
+        const MOMENTUM: &str = "must be finite";
+        const NAMES: [(&str, &str); 5] = [
+            ("density", DENSITY),
+            ("momentum along x", MOMENTUM),
+            ("momentum along y", MOMENTUM),
+            ("momentum along z", MOMENTUM),
+            ("internal energy", ENERGY),
+        ];
+        let bad = |(n, values): (usize, &Vec<f64>)| {
+            let (field, reason) = NAMES[n];
+            assert_eq!(values.len(), self.cell_count(), "{field}: one value a cell");
+            let is_bad = |v: &f64| !v.is_finite() || (reason != MOMENTUM && *v <= 0.0);
+            let index = values.par_iter().position_first(is_bad)?;
+            let [i, j, k] = self.cell(index);
+            Some((n, [k, j, i], values[index].to_bits()))
+        };
+        let found = self.fields().into_iter().enumerate().find_map(bad);
+        match communicator.gather_all_of(&found).into_iter().flatten().min() {
+            Some((n, [k, j, i], bits)) => {
+                let (field, reason) = NAMES[n];
+                Err(IcError::Cell { field, cell: [i, j, k], value: f64::from_bits(bits), reason })
+            }
             None => Ok(()),
         }
     }
 }
 
-/// Σ f(i) over `count` indices, in partial sums whose borders do not depend on the number of threads.
-pub(crate) fn ordered_sum(count: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
-    const BLOCK: usize = 1024;
-    let block = |b: usize| (b * BLOCK..count.min((b + 1) * BLOCK)).map(&f).sum();
-    let mut sums: Vec<f64> = (0..count.div_ceil(BLOCK)).into_par_iter().map(block).collect();
-    while sums.len() > 1 {
-        sums = sums.chunks(BLOCK).map(|part| part.iter().sum()).collect();
-    }
-    sums.first().copied().unwrap_or(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::on_ranks;
 
     #[test]
     fn the_first_bad_cell_is_named() {
@@ -97,24 +117,43 @@ mod tests {
         let ones = || vec![1.0; n];
         let mut mesh = UniformMesh {
             cells: [4, 3, 2],
+            planes: 0..2,
             density: ones(),
             momentum: [ones(), ones(), ones()],
             internal_energy: ones(),
         };
-        assert!(mesh.check().is_ok());
+        let check = |mesh: &UniformMesh| mesh.check(&Communicator::alone());
+        assert!(check(&mesh).is_ok());
         mesh.momentum[1][23] = f64::NAN;
-        assert!(mesh.check().unwrap_err().to_string().starts_with("cell [3, 2, 1] (x, y, z): momentum along y = NaN"));
+        assert!(check(&mesh).unwrap_err().to_string().starts_with("cell [3, 2, 1] (x, y, z): momentum along y = NaN"));
         mesh.density[5] = -0.5;
         mesh.density[17] = 0.0;
-        let error = mesh.check().unwrap_err().to_string();
+        let error = check(&mesh).unwrap_err().to_string();
         assert!(error.starts_with("cell [1, 1, 0] (x, y, z): density = -5e-1"), "{error}");
         assert_eq!(mesh.cell(mesh.index([3, 1, 1])), [3, 1, 1]);
     }
 
+    /// Of several ranks' bad cells the first of the first field is named, by all.
     #[test]
-    fn ordered_sums_are_complete() {
-        let n = 1024 * 1024 + 7;
-        assert_eq!(ordered_sum(n, |i| i as f64), (n as f64 - 1.0) * n as f64 / 2.0);
-        assert_eq!(ordered_sum(0, |_| 1.0), 0.0);
+    fn all_ranks_name_the_same_cell() {
+        let errors = on_ranks(4, |communicator| {
+            let planes = communicator.rank()..communicator.rank() + 1;
+            let ones = || vec![1.0; 12];
+            let mut mesh = UniformMesh {
+                cells: [4, 3, 4],
+                planes,
+                density: ones(),
+                momentum: [ones(), ones(), ones()],
+                internal_energy: ones(),
+            };
+            match communicator.rank() {
+                0 => mesh.internal_energy[0] = -1.0,
+                1 => {}
+                rank => mesh.density[rank] = 0.0,
+            }
+            mesh.check(&communicator).unwrap_err().to_string()
+        });
+        assert!(errors[0].starts_with("cell [2, 0, 2] (x, y, z): density = 0e0"), "{}", errors[0]);
+        assert!(errors.iter().all(|error| *error == errors[0]));
     }
 }

@@ -20,6 +20,8 @@ pub struct Ranks {
     place: usize,
     /// Those on its node that have the same cores.
     sharers: usize,
+    /// Those on its node.
+    on_node: usize,
 }
 
 impl Ranks {
@@ -37,12 +39,18 @@ impl Ranks {
         let all = communicator.gather_all_of(&own);
         let place = all[..communicator.rank()].iter().filter(|(node, _)| *node == own.0).count();
         let sharers = all.iter().filter(|other| **other == own).count();
-        Ok(Self { crew: Crew::of(communicator), place, sharers })
+        let on_node = all.iter().filter(|(node, _)| *node == own.0).count();
+        Ok(Self { crew: Crew::of(communicator), place, sharers, on_node })
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
         self.crew.communicator().size()
+    }
+
+    /// The part of the processes that is on this one's node, and so of the memory that they take together.
+    pub fn part_on_node(&self) -> f64 {
+        self.on_node as f64 / self.count() as f64
     }
 
     /// Whether this is the process that decides.
@@ -96,7 +104,7 @@ impl Ranks {
         };
         let snapshots = Snapshots::default();
         self.crew.follow(device, |task, communicator| {
-            serde_json::from_value::<Task>(task).expect("a task of the same program").follow(communicator, &snapshots);
+            serde_json::from_value::<Task>(task).expect("a task of the same program").follow(communicator, &snapshots)
         });
     }
 }

@@ -8,7 +8,6 @@ use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
 use comove_sim::memory::Bound;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Errors of this crate.
@@ -206,9 +205,8 @@ impl PipelineError {
             Self::Different(_) => 1,
             Self::Usage(_) => 2,
             Self::Recipe(error) => error.exit_code,
-            Self::Ic(IcError::Hdf5 { .. }) | Self::Analysis(AnalysisError::Io { .. }) => 6,
-            // an input that is not there is the recipe's affair, anything else the system's
-            Self::Ic(IcError::Io { source, .. }) if source.kind() != ErrorKind::NotFound => 6,
+            Self::Analysis(AnalysisError::Io { .. }) => 6,
+            Self::Ic(error) if error.is_of_the_system() => 6,
             Self::Input { .. } | Self::Ic(_) | Self::Analysis(_) => 4,
             Self::Busy { .. } => 5,
             Self::Io { .. } => 6,

@@ -5,23 +5,31 @@
 
 use crate::snapshots::Snapshots;
 use crate::stage::analysis::AnalysisTask;
+use crate::stage::ic_task::IcTask;
+use comove_sim::HostState;
 use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 
 /// What the others are told.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Task {
+    /// Of an initial condition.
+    Ic(IcTask),
     /// Of an analysis.
     Analysis(AnalysisTask),
 }
 
 impl Task {
-    /// Does this process's part: collective.
+    /// Does this process's part: collective. What it gives are groups that the next run starts from.
     ///
     /// * `snapshots`: what this process has of snapshots
-    pub fn follow(self, communicator: &Communicator, snapshots: &Snapshots) {
+    pub fn follow(self, communicator: &Communicator, snapshots: &Snapshots) -> Option<HostState> {
         match self {
-            Self::Analysis(task) => task.follow(communicator, snapshots),
+            Self::Ic(task) => task.follow(communicator),
+            Self::Analysis(task) => {
+                task.follow(communicator, snapshots);
+                None
+            }
         }
     }
 }

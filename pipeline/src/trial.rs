@@ -56,8 +56,7 @@ pub fn read(trial: Trial) -> Result<(), PipelineError> {
         Trial::Snapshot { file } => Ok(Snapshot::verify(&file)?),
         Trial::Mesh { ic } => {
             let ic: LoadIc = serde_json::from_str(&ic).map_err(|e| PipelineError::Usage(e.to_string()))?;
-            ic.load(&|_, _| ())?;
-            Ok(())
+            Ok(ic.try_reading()?)
         }
     }
 }

@@ -8,6 +8,7 @@ use comove_ic::{GaussianIc, PowerSource, restrict, silent};
 use comove_sim::Criterion;
 use comove_sim::clock::Clock;
 use comove_sim::kernels::Device;
+use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
 
 const CELLS: usize = 64;
@@ -29,9 +30,10 @@ fn initial(parameters: &RunParameters) -> Snapshot {
         mean_molecular_weight: 1.22,
         gamma: parameters.gamma,
     };
-    let mesh = ic.generate(&silent).expect("generate");
+    let alone = Communicator::alone();
+    let mesh = ic.generate(&alone, &silent).expect("generate");
     let clock = Clock::new(1.0 / (1.0 + Z_START), 0.0, Some(cosmology));
-    let (state, _) = restrict(mesh, 0, BOX_MPC_H, &clock, parameters, &silent).expect("restrict");
+    let (state, _) = restrict(&alone, mesh, 0, BOX_MPC_H, &clock, parameters, &silent).expect("restrict");
     Snapshot {
         header: SnapshotHeader {
             role: Role::Initial,

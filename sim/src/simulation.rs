@@ -57,8 +57,8 @@ impl Simulation {
     /// The same by ranks that share the octree, each with a device of its own. From then on all of them call the same
     /// methods in the same order: everything is collective. Of a snapshot each of them has its own groups.
     ///
-    /// * `from`: a snapshot in memory or in a file; the header is the same on all ranks, what else there is counts on the
-    ///   first one, on others the box alone
+    /// * `from`: a snapshot in memory, of whose groups each rank has some, or the first all and the others none; or on the
+    ///   first rank one in a file, on others one in memory without groups. Header and box are the same on all
     ///
     /// # Errors
     /// As [`Simulation::start`], and of a file as [`Snapshot::read`]; on all ranks.
@@ -73,7 +73,11 @@ impl Simulation {
         let _turn = leads.as_ref().map(|turn| {
             let (header, tree) = (Box::new(from.header().clone()), from.tree());
             let (root, periodic, parameters) = (tree.root_groups(), tree.periodic(), Box::new(parameters.clone()));
-            tell(&ranks.communicator, turn, &Order::Start { header, root, periodic, parameters })
+            tell(
+                &ranks.communicator,
+                turn,
+                &Order::Start { header, root, periodic, whole: tree.is_whole(), parameters },
+            )
         });
         let inner = match parameters.precision {
             Precision::Single => Inner::Single(Box::new(Run::start(device, ranks, from, physics(parameters))?)),

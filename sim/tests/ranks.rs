@@ -3,12 +3,14 @@
 mod common;
 
 use common::{cosmological, cosmological_parameters};
+use comove_kernels::layout::GROUP_VALUES;
 use comove_sim::parallel::{Communicator, Crew, Ranks};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
 use comove_sim::snapshot::file_digest;
 use comove_sim::{
-    Criterion, HostState, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, StartFrom, StoredSnapshot,
+    Criterion, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, SnapshotHeader,
+    StartFrom, StoredSnapshot,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -50,24 +52,51 @@ impl Outcome {
 #[derive(Clone, Copy)]
 enum From<'a> {
     Memory(&'a Snapshot),
+    /// In memory, each rank with some layers of groups along z.
+    Shares(&'a Snapshot),
     File(&'a Path),
 }
 
 /// Starts a run on one of its ranks.
 fn start(from: From<'_>, ranks: Ranks, parameters: &RunParameters) -> Result<Simulation, SimError> {
     let device = common::device_of(ranks.communicator.rank(), 1);
+    let header_alone = |header: &SnapshotHeader, tree: &Octree| {
+        let none = Octree::share(tree.root_groups(), tree.periodic(), Vec::new());
+        Snapshot { header: header.clone(), state: HostState::zeros(none) }
+    };
+    let first = ranks.communicator.rank() == 0;
     match from {
-        From::Memory(snapshot) => Simulation::start_on(device, ranks, snapshot, parameters.clone()),
+        From::Memory(snapshot) if first => Simulation::start_on(device, ranks, snapshot, parameters.clone()),
+        From::Memory(Snapshot { header, state }) => {
+            Simulation::start_on(device, ranks, &header_alone(header, &state.tree), parameters.clone())
+        }
+        From::Shares(snapshot) => {
+            let share = share(snapshot, ranks.communicator.rank(), ranks.communicator.size());
+            Simulation::start_on(device, ranks, &share, parameters.clone())
+        }
         From::File(path) => {
             let stored = StoredSnapshot::open(path)?;
-            if ranks.communicator.rank() == 0 {
+            if first {
                 return Simulation::start_on(device, ranks, StartFrom::File(&stored, &|_| ()), parameters.clone());
             }
-            let tree = Octree::share(stored.tree().root_groups(), stored.tree().periodic(), Vec::new());
-            let header_alone = Snapshot { header: stored.header, state: HostState::zeros(tree) };
-            Simulation::start_on(device, ranks, &header_alone, parameters.clone())
+            Simulation::start_on(device, ranks, &header_alone(&stored.header, stored.tree()), parameters.clone())
         }
     }
+}
+
+/// What a rank has of a snapshot whose root groups are dealt out by layers along z, the first layers to the last rank.
+fn share(snapshot: &Snapshot, rank: usize, ranks: usize) -> Snapshot {
+    let tree = &snapshot.state.tree;
+    let of = |key: &Key| ranks - 1 - ((key.coordinate[2] >> key.level) as usize).min(ranks - 1);
+    let own = |level: usize| tree.level(level).iter().copied().filter(|key| of(key) == rank).collect();
+    let levels = (0..tree.level_count()).map(own).collect();
+    let mut state = HostState::zeros(Octree::share(tree.root_groups(), tree.periodic(), levels));
+    let keys: Vec<Key> = state.tree.keys().collect();
+    for (values, key) in state.fluid.chunks_mut(GROUP_VALUES).zip(keys) {
+        let place = tree.index(key).expect("a group of the whole") * GROUP_VALUES;
+        values.copy_from_slice(&snapshot.state.fluid[place..place + GROUP_VALUES]);
+    }
+    Snapshot { header: snapshot.header.clone(), state }
 }
 
 /// Writes what the ranks of a run have made; on the first of them a file comes to be.
@@ -180,6 +209,8 @@ fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[T
         (ALONE, From::File(&file)),
         (curve(3), From::Memory(&begun.end)),
         (chance(3, 9), From::File(&file)),
+        (curve(3), From::Shares(&begun.end)),
+        (chance(2, 4), From::Shares(&begun.end)),
     ] {
         let rest = run(from, team, parameters, steps);
         assert_same(&alone, &rest, &format!("a restart with {team:?}"));
@@ -227,10 +258,11 @@ fn of_more_ranks_than_groups() {
     let parameters = RunParameters { max_level: 0, refine: Vec::new(), ..cosmological_parameters(Precision::Single) };
     for groups in [1, 2] {
         let initial = cosmological(groups);
-        let initial = From::Memory(&initial);
-        let alone = run(initial, ALONE, &parameters, 2);
+        let alone = run(From::Memory(&initial), ALONE, &parameters, 2);
         for team in [curve(2), chance(3, 1), curve(9)] {
-            assert_same(&alone, &run(initial, team, &parameters, 2), &format!("{groups} groups a side, {team:?}"));
+            for from in [From::Memory(&initial), From::Shares(&initial)] {
+                assert_same(&alone, &run(from, team, &parameters, 2), &format!("{groups} groups a side, {team:?}"));
+            }
         }
     }
 }
@@ -301,8 +333,10 @@ fn those_who_follow_write_and_start_with_the_first() {
         let rank = communicator.rank();
         let (crew, device) = (Crew::of(communicator), common::device_of(rank, 1));
         if rank > 0 {
-            let add =
-                |term: Value, communicator: &Communicator| _ = sum(communicator, term.as_u64().expect("a number"));
+            let add = |term: Value, communicator: &Communicator| {
+                sum(communicator, term.as_u64().expect("a number"));
+                None
+            };
             return crew.follow(|| Ok(device.clone()), add);
         }
         crew.prepare(Ok(device.clone())).expect("devices alike");

@@ -11,12 +11,18 @@
 //!
 //! Any float type is read. A file whose attributes contradict the recipe is refused.
 
+use super::blocks::collect;
+use crate::agree::agree;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
+use comove_sim::complete_file::Temporary;
+use comove_sim::parallel::Communicator;
+use comove_sim::parallel::scatter::FIRST;
 use comove_sim::snapshot::{at_once, system_error};
-use hdf5::File;
 use hdf5::types::VarLenUnicode;
-use ndarray::ArrayView3;
+use hdf5::{Dataset, File};
+use ndarray::{ArrayView3, Ix3, s};
+use std::ops::Range;
 use std::path::Path;
 
 /// What a file states of itself, beside its fields.
@@ -61,12 +67,12 @@ impl Header {
     }
 }
 
-/// Reads a mesh of `cells` along x, y, z that states what `recipe` says.
+/// Reads these planes along z of a mesh of `cells` along x, y, z that states what `recipe` says.
 ///
 /// # Errors
 /// [`IcError::Io`] for a file that is not there, [`IcError::Hdf5`] for one that HDF5 refuses, [`IcError::Content`] for
 /// one that lacks something or has other cells, [`IcError::Contradiction`] for one of another box, epoch or cosmology.
-pub fn read(path: &Path, cells: [usize; 3], recipe: &Header) -> Result<UniformMesh, IcError> {
+pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Header) -> Result<UniformMesh, IcError> {
     std::fs::metadata(path).map_err(|source| IcError::Io { path: path.into(), source })?;
     let failed = |source| IcError::Hdf5 { path: path.into(), source };
     let content = |reason: String| IcError::Content { path: path.into(), reason };
@@ -88,10 +94,11 @@ pub fn read(path: &Path, cells: [usize; 3], recipe: &Header) -> Result<UniformMe
                 [nz, ny, nx]
             )));
         }
-        fields.push(dataset.read_raw::<f64>().map_err(failed)?);
+        let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]).map_err(failed)?;
+        fields.push(values.into_raw_vec_and_offset().0);
     }
     let [density, x, y, z, internal_energy] = fields.try_into().expect("five datasets");
-    Ok(UniformMesh { cells, density, momentum: [x, y, z], internal_energy })
+    Ok(UniformMesh { cells, planes, density, momentum: [x, y, z], internal_energy })
 }
 
 fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcError> {
@@ -117,20 +124,72 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
     Ok(())
 }
 
-/// Writes a mesh in double precision.
+/// Writes a mesh in double precision. Collective: the first rank writes the file, where the others send it their planes.
 ///
 /// # Errors
-/// [`IcError::Io`] and [`IcError::Hdf5`]; a file of that name, if any, is then untouched.
-pub fn write(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
-    super::write_then_rename(path, |temporary| {
-        write_file(temporary, mesh, header).map_err(|source| match system_error(&source) {
-            Some(source) => IcError::Io { path: path.into(), source },
-            None => IcError::Hdf5 { path: path.into(), source },
-        })
-    })
+/// [`IcError::Io`] and [`IcError::Hdf5`], on all ranks; a file of that name, if any, is then untouched.
+pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
+    let first = communicator.rank() == FIRST;
+    let mut file = agree(communicator, first.then(|| Unfinished::create(path, mesh.cells, header)).transpose())?;
+    collect(communicator, mesh, |field, planes, values| match &mut file {
+        Some(file) => file.put(field, planes, values),
+        None => Ok(()),
+    })?;
+    agree(communicator, file.map_or(Ok(()), Unfinished::complete))
 }
 
-fn write_file(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), hdf5::Error> {
+/// A file on the way.
+struct Unfinished<'p> {
+    path: &'p Path,
+    temporary: Temporary,
+    file: File,
+    cells: [usize; 3],
+    /// The field that is being written.
+    dataset: Option<(usize, Dataset)>,
+}
+
+impl<'p> Unfinished<'p> {
+    /// Creates it, without fields.
+    fn create(path: &'p Path, cells: [usize; 3], header: &Header) -> Result<Self, IcError> {
+        let temporary = Temporary::beside(path).map_err(|source| IcError::Io { path: path.into(), source })?;
+        let file = preface(temporary.path(), header).map_err(|source| failure(path, source))?;
+        Ok(Self { path, temporary, file, cells, dataset: None })
+    }
+
+    /// Writes planes of a field. Fields come one after the other.
+    fn put(&mut self, field: usize, planes: Range<usize>, values: &[f64]) -> Result<(), IcError> {
+        let [nx, ny, nz] = self.cells;
+        let mut put = || {
+            let dataset = match self.dataset.take() {
+                Some((written, dataset)) if written == field => dataset,
+                _ => self.file.new_dataset::<f64>().shape((nz, ny, nx)).create(DATASETS[field])?,
+            };
+            let view = ArrayView3::from_shape((planes.len(), ny, nx), values).expect("one value a cell");
+            dataset.write_slice(view, s![planes.clone(), .., ..])?;
+            self.dataset = Some((field, dataset));
+            Ok(())
+        };
+        put().map_err(|source| failure(self.path, source))
+    }
+
+    /// Brings it to disk and gives it its name.
+    fn complete(self) -> Result<(), IcError> {
+        let Self { path, temporary, file, dataset, .. } = self;
+        drop(dataset);
+        file.close().map_err(|source| failure(path, source))?;
+        temporary.rename(path).map_err(|source| IcError::Io { path: path.into(), source })
+    }
+}
+
+fn failure(path: &Path, source: hdf5::Error) -> IcError {
+    match system_error(&source) {
+        Some(source) => IcError::Io { path: path.into(), source },
+        None => IcError::Hdf5 { path: path.into(), source },
+    }
+}
+
+/// A file with its attributes.
+fn preface(path: &Path, header: &Header) -> Result<File, hdf5::Error> {
     // without times, so that the same mesh makes the same file
     let file = File::with_options()
         .with_fapl(|fapl| at_once(fapl))
@@ -141,18 +200,13 @@ fn write_file(path: &Path, mesh: &UniformMesh, header: &Header) -> Result<(), hd
     for (name, value, _) in header.attributes() {
         file.new_attr::<f64>().create(name)?.write_scalar(&value)?;
     }
-    let [nx, ny, nz] = mesh.cells;
-    let [x, y, z] = &mesh.momentum;
-    for (name, values) in DATASETS.iter().zip([&mesh.density, x, y, z, &mesh.internal_energy]) {
-        let view = ArrayView3::from_shape((nz, ny, nx), values).expect("one value a cell");
-        file.new_dataset_builder().with_data(view).create(*name)?;
-    }
-    file.close()
+    Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::on_ranks;
 
     const HEADER: Header = Header {
         a: 0.02,
@@ -169,6 +223,7 @@ mod tests {
         let ramp = |from: f64| (0..24).map(|i| from + f64::from(i) / 3.0).collect::<Vec<f64>>();
         UniformMesh {
             cells: [4, 3, 2],
+            planes: 0..2,
             density: ramp(1.0),
             momentum: [ramp(-5.0), ramp(0.1), ramp(7.0)],
             internal_energy: ramp(1e-3),
@@ -179,27 +234,70 @@ mod tests {
     fn a_file_comes_back_bit_for_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ic.h5");
-        write(&path, &mesh(), &HEADER).unwrap();
-        assert_eq!(read(&path, mesh().cells, &HEADER).unwrap(), mesh());
+        write(&path, &Communicator::alone(), &mesh(), &HEADER).unwrap();
+        assert_eq!(read(&path, mesh().cells, 0..2, &HEADER).unwrap(), mesh());
         let file = File::open(&path).unwrap();
         let density = file.dataset("density").unwrap().read::<f64, ndarray::Ix3>().unwrap();
         assert_eq!(density[[1, 2, 3]], mesh().density[23]);
         assert_eq!(density[[0, 2, 1]], mesh().density[9]);
     }
 
+    /// Planes of a mesh with different numbers everywhere.
+    fn slab(planes: Range<usize>) -> UniformMesh {
+        let cells = [6, 2, 7];
+        let ramp =
+            |field: usize| planes.clone().flat_map(move |k| (0..12).map(move |i| (field * 1000 + k * 12 + i) as f64));
+        UniformMesh {
+            cells,
+            planes: planes.clone(),
+            density: ramp(0).collect(),
+            momentum: [1, 2, 3].map(|field| ramp(field).collect()),
+            internal_energy: ramp(4).collect(),
+        }
+    }
+
+    /// By any number of ranks the same bytes, and each reads its own planes.
+    #[test]
+    fn slabs_make_the_file_of_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |ranks: usize| folder.path().join(format!("{ranks}.h5"));
+        write(&path(0), &Communicator::alone(), &slab(0..7), &HEADER).unwrap();
+        for ranks in [1, 2, 3, 9] {
+            on_ranks(ranks, |communicator| {
+                let own = crate::slab::part(7, 1, communicator.rank(), ranks);
+                write(&path(ranks), &communicator, &slab(own.clone()), &HEADER).unwrap();
+                assert_eq!(read(&path(ranks), [6, 2, 7], own.clone(), &HEADER).unwrap(), slab(own));
+            });
+            assert!(std::fs::read(path(0)).unwrap() == std::fs::read(path(ranks)).unwrap(), "{ranks} ranks");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5, "no temporary file stays");
+    }
+
+    /// What goes wrong on the first rank, which alone has the file, all are told.
+    #[test]
+    fn all_ranks_know_that_a_file_cannot_be_written() {
+        let path = Path::new("/nowhere/ic.h5");
+        let ends = on_ranks(3, |communicator| {
+            let own = crate::slab::part(7, 1, communicator.rank(), 3);
+            write(path, &communicator, &slab(own), &HEADER).unwrap_err()
+        });
+        assert!(matches!(&ends[0], IcError::Io { .. }));
+        assert!(matches!(&ends[1], IcError::OnRank { rank: 0, .. }) && ends[2].to_string().contains("/nowhere/ic.h5"));
+    }
+
     #[test]
     fn contradictions_name_both_values() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ic.h5");
-        write(&path, &mesh(), &HEADER).unwrap();
-        let message = |header: Header| read(&path, [4, 3, 2], &header).unwrap_err().to_string();
+        write(&path, &Communicator::alone(), &mesh(), &HEADER).unwrap();
+        let message = |header: Header| read(&path, [4, 3, 2], 0..2, &header).unwrap_err().to_string();
         let found = message(Header { box_mpc_h: 50.0, ..HEADER });
         assert!(found.contains("the file has box_mpc_h = 25, the recipe says 50"), "{found}");
         let found = message(Header { a: 0.01, ..HEADER });
         assert!(found.contains("0.02 (z = 49.000000)") && found.contains("0.01 (z = 99.000000)"), "{found}");
         assert!(message(Header { omega_m: 0.31, ..HEADER }).contains("omega_m"));
         assert!(message(Header { mean_molecular_weight: 0.6, ..HEADER }).contains("mean_molecular_weight"));
-        let found = read(&path, [4, 3, 4], &HEADER).unwrap_err().to_string();
+        let found = read(&path, [4, 3, 4], 0..4, &HEADER).unwrap_err().to_string();
         assert!(found.contains("[2, 3, 4] (z, y, x), the recipe says [4, 3, 4]"), "{found}");
     }
 
@@ -207,13 +305,13 @@ mod tests {
     fn other_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ic.h5");
-        let message = |path: &Path| read(path, [4, 3, 2], &HEADER).unwrap_err().to_string();
+        let message = |path: &Path| read(path, [4, 3, 2], 0..2, &HEADER).unwrap_err().to_string();
         assert!(message(&path).contains("ic.h5"));
         std::fs::write(&path, "not HDF5").unwrap();
-        assert!(matches!(read(&path, [4, 3, 2], &HEADER), Err(IcError::Hdf5 { .. })));
+        assert!(matches!(read(&path, [4, 3, 2], 0..2, &HEADER), Err(IcError::Hdf5 { .. })));
         File::create(&path).unwrap().close().unwrap();
         assert!(message(&path).contains("\"format\""));
-        write(&path, &mesh(), &HEADER).unwrap();
+        write(&path, &Communicator::alone(), &mesh(), &HEADER).unwrap();
         let file = File::open_rw(&path).unwrap();
         file.unlink("momentum_y").unwrap();
         file.close().unwrap();
@@ -221,7 +319,7 @@ mod tests {
         // a failed write leaves the old file alone
         let before = std::fs::read(&path).unwrap();
         std::fs::create_dir(folder.path().join(format!(".ic.h5.tmp-{}", std::process::id()))).unwrap();
-        assert!(write(&path, &mesh(), &HEADER).is_err());
+        assert!(write(&path, &Communicator::alone(), &mesh(), &HEADER).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 }

@@ -8,7 +8,8 @@ use crate::uniform_mesh::UniformMesh;
 use comove_sim::Precision;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Order of the axes, slowest first; v is the field.
@@ -25,14 +26,15 @@ pub enum Order {
 /// Fields in a file: density, momentum along x, y, z, total energy.
 const FIELDS: usize = 5;
 
-/// Reads a mesh of `cells` along x, y, z. Without a precision it follows from the file's size. The internal energy is
-/// the total less the kinetic one; [`UniformMesh::check`] tells where that is not positive.
+/// Reads these planes along z of a mesh of `cells` along x, y, z. Without a precision it follows from the file's size.
+/// The internal energy is the total less the kinetic one; [`UniformMesh::check`] tells where that is not positive.
 ///
 /// # Errors
 /// [`IcError::Io`] for a file that cannot be read, [`IcError::Size`] for one of another size.
 pub fn read(
     path: &Path,
     cells: [usize; 3],
+    planes: Range<usize>,
     order: Order,
     precision: Option<Precision>,
 ) -> Result<UniformMesh, IcError> {
@@ -41,19 +43,22 @@ pub fn read(
     let size = file.metadata().map_err(failed)?.len();
     let precision = check_size(path, size, cells, precision)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
-    let count: usize = cells.iter().product();
     let plane = cells[0] * cells[1];
+    let count = plane * planes.len();
     let mut fields: [Vec<f64>; FIELDS] = std::array::from_fn(|_| Vec::with_capacity(count));
+    let start = |numbers: usize| SeekFrom::Start((numbers * bytes(precision)) as u64);
     match order {
         Order::Vzyx => {
-            for field in &mut fields {
-                for _ in 0..cells[2] {
+            for (n, field) in fields.iter_mut().enumerate() {
+                reader.seek(start((n * cells[2] + planes.start) * plane)).map_err(failed)?;
+                for _ in planes.clone() {
                     field.extend(read_numbers(&mut reader, plane, precision).map_err(failed)?);
                 }
             }
         }
         Order::Zyxv => {
-            for _ in 0..cells[2] {
+            reader.seek(start(planes.start * plane * FIELDS)).map_err(failed)?;
+            for _ in planes.clone() {
                 let numbers = read_numbers(&mut reader, plane * FIELDS, precision).map_err(failed)?;
                 for (n, value) in numbers.into_iter().enumerate() {
                     fields[n % FIELDS].push(value);
@@ -62,14 +67,14 @@ pub fn read(
         }
     }
     let [density, x, y, z, energy] = fields;
-    let mut mesh = UniformMesh { cells, density, momentum: [x, y, z], internal_energy: energy };
+    let mut mesh = UniformMesh { cells, planes, density, momentum: [x, y, z], internal_energy: energy };
     for index in 0..count {
         mesh.internal_energy[index] -= mesh.kinetic_energy(index);
     }
     Ok(mesh)
 }
 
-/// Writes a mesh; the energy written is the total.
+/// Writes a mesh, which is here as a whole; the energy written is the total.
 ///
 /// # Errors
 /// [`IcError::Io`]; a file of that name, if any, is then untouched.
@@ -187,6 +192,7 @@ mod tests {
         let ramp = |from: f64, step: f64| (0..n).map(|i| from + step * f64::from(i)).collect::<Vec<f64>>();
         UniformMesh {
             cells,
+            planes: 0..cells[2],
             density: (0..n).map(|i| f64::from(1u32 << (i % 4))).collect(),
             momentum: [ramp(1.0, 1.0), ramp(-3.0, 2.0), ramp(0.0, -1.0)],
             internal_energy: ramp(8.0, 4.0),
@@ -200,8 +206,12 @@ mod tests {
         for order in [Order::Vzyx, Order::Zyxv] {
             for precision in [Precision::Single, Precision::Double] {
                 write(&path, &mesh(), order, precision).unwrap();
-                assert_eq!(read(&path, mesh().cells, order, Some(precision)).unwrap(), mesh());
-                assert_eq!(read(&path, mesh().cells, order, None).unwrap(), mesh());
+                assert_eq!(read(&path, mesh().cells, 0..2, order, Some(precision)).unwrap(), mesh());
+                assert_eq!(read(&path, mesh().cells, 0..2, order, None).unwrap(), mesh());
+                let upper = read(&path, mesh().cells, 1..2, order, None).unwrap();
+                assert!(upper.density == mesh().density[24..] && upper.internal_energy == mesh().internal_energy[24..]);
+                assert!((0..3).all(|axis| upper.momentum[axis] == mesh().momentum[axis][24..]));
+                assert_eq!(read(&path, mesh().cells, 2..2, order, None).unwrap().cell_count(), 0);
             }
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file stays");
@@ -228,7 +238,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("UM_IC");
         write(&path, &mesh(), Order::Vzyx, Precision::Double).unwrap();
-        let message = |cells, precision| read(&path, cells, Order::Vzyx, precision).unwrap_err().to_string();
+        let message = |cells: [usize; 3], precision| {
+            read(&path, cells, 0..cells[2], Order::Vzyx, precision).unwrap_err().to_string()
+        };
         let single = message([4, 6, 2], Some(Precision::Single));
         assert!(
             single.contains("1920 bytes, expected 960") && single.contains("double precision: state that"),

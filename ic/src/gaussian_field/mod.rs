@@ -11,20 +11,22 @@ mod white_noise;
 pub use white_noise::WhiteNoise;
 
 use crate::linear_power::LinearPower;
+use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use rustfft::num_complex::Complex;
 use std::f64::consts::PI;
 
-/// The Fourier modes of a linear density field on a mesh.
-pub struct LinearModes {
+/// The Fourier modes of a linear density field on a mesh, or where ranks share it, those of a rank's own n_y.
+pub struct LinearModes<'c> {
+    communicator: &'c Communicator,
     cells: [usize; 3],
     /// Smallest wave number along each axis in h/Mpc: 2π/L.
     spacing: [f64; 3],
-    /// δ_n as seen from the cell centres, `[ny, nz, nx]` with n_x = 0 … N_x/2 fastest.
+    /// δ_n as seen from the cell centres, `[own ny, nz, nx]` with n_x = 0 … N_x/2 fastest.
     density: Vec<Complex<f64>>,
 }
 
-impl LinearModes {
+impl<'c> LinearModes<'c> {
     /// Draws the modes: `growth` √(P(k)/V) times white noise.
     ///
     /// * `cells`: cells along x, y, z, each even; cells are cubic
@@ -33,17 +35,22 @@ impl LinearModes {
     ///
     /// # Panics
     /// If an axis has an odd number of cells: the caller's bug.
-    pub fn new(cells: [usize; 3], box_mpc_h: f64, noise: &WhiteNoise, power: &LinearPower, growth: f64) -> Self {
+    pub fn new(
+        communicator: &'c Communicator,
+        cells: [usize; 3],
+        box_mpc_h: f64,
+        noise: &WhiteNoise,
+        power: &LinearPower,
+        growth: f64,
+    ) -> Self {
         assert!(cells.iter().all(|n| n % 2 == 0), "{cells:?}: an even number of cells on every axis");
         let lengths = cells.map(|n| box_mpc_h * n as f64 / cells[0] as f64);
         let volume: f64 = lengths.iter().product();
-        let mut modes = Self {
-            cells,
-            spacing: lengths.map(|length| 2.0 * PI / length),
-            density: vec![Complex::ZERO; transform::mode_count(cells)],
-        };
-        let spacing = modes.spacing;
-        for_each_row(cells, &mut modes.density, |ny, nz, row| {
+        let spacing = lengths.map(|length| 2.0 * PI / length);
+        let rows = transform::rows(cells, communicator.rank(), communicator.size());
+        let density = vec![Complex::ZERO; rows.len() * cells[2] * transform::row_length(cells)];
+        let mut modes = Self { communicator, cells, spacing, density };
+        modes.for_each_row(|ny, nz, row| {
             noise.fill(ny, nz, row);
             for (nx, mode) in row.iter_mut().enumerate() {
                 let n = [nx as i64, ny, nz];
@@ -67,18 +74,18 @@ impl LinearModes {
         (2.0 * PI / longest, 3f64.sqrt() * nyquist)
     }
 
-    /// δ at the cell centres, x fastest.
+    /// δ at the cell centres of the rank's own planes along z, x fastest. Collective.
     pub fn density_contrast(&self) -> Vec<f64> {
-        transform::to_cells(self.cells, self.density.clone())
+        transform::to_cells(self.communicator, self.cells, self.density.clone())
     }
 
-    /// Code velocity at the cell centres along `axis`, x fastest: ṽ_n = `rate` (i k/k²) δ_n.
+    /// Code velocity along `axis` at the same places: ṽ_n = `rate` (i k/k²) δ_n. Collective.
     ///
     /// Continuity asks for ∂δ/∂t̃ = −∇·ṽ; of a growing mode the left side is f dlna/dt̃ δ = a²E(a)f(a) δ, which is
     /// `rate`.
     pub fn velocity(&self, axis: usize, rate: f64) -> Vec<f64> {
-        let mut modes = self.density.clone();
-        for_each_row(self.cells, &mut modes, |ny, nz, row| {
+        let mut modes = Self { density: self.density.clone(), ..*self };
+        modes.for_each_row(|ny, nz, row| {
             for (nx, mode) in row.iter_mut().enumerate() {
                 let k = wave_vector([nx as i64, ny, nz], self.spacing);
                 let k_squared = k.iter().map(|k| k * k).sum::<f64>();
@@ -86,16 +93,17 @@ impl LinearModes {
                 *mode = Complex::new(-factor * mode.im, factor * mode.re);
             }
         });
-        transform::to_cells(self.cells, modes)
+        transform::to_cells(self.communicator, self.cells, modes.density)
     }
-}
 
-/// Calls `f(n_y, n_z, row)` for every row of modes along n_x, in parallel.
-fn for_each_row(cells: [usize; 3], modes: &mut [Complex<f64>], f: impl Fn(i64, i64, &mut [Complex<f64>]) + Sync) {
-    let [_, ny, nz] = cells;
-    modes.par_chunks_mut(transform::row_length(cells)).enumerate().for_each(|(row, values)| {
-        f(signed(row / nz, ny), signed(row % nz, nz), values);
-    });
+    /// Calls `f(n_y, n_z, row)` for every own row of modes along n_x, in parallel.
+    fn for_each_row(&mut self, f: impl Fn(i64, i64, &mut [Complex<f64>]) + Sync) {
+        let [_, ny, nz] = self.cells;
+        let first = transform::rows(self.cells, self.communicator.rank(), self.communicator.size()).start;
+        self.density.par_chunks_mut(transform::row_length(self.cells)).enumerate().for_each(|(row, values)| {
+            f(signed(first + row / nz, ny), signed(row % nz, nz), values);
+        });
+    }
 }
 
 /// The signed wave number of an index: 0, 1, … n/2, −n/2+1, … −1.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::linear_power::PowerSource;
+use crate::testing::on_ranks;
 use comove_sim::Cosmology;
 
 fn power() -> LinearPower {
@@ -27,16 +28,17 @@ const WAVES: [[i64; 3]; 6] = [[1, 0, 0], [0, -2, 0], [0, 3, -1], [5, -7, 2], [0,
 
 #[test]
 fn modes_do_not_depend_on_resolution_or_shape() {
-    let coarse = LinearModes::new([16; 3], 50.0, &noise(7), &power(), 1.0).density_contrast();
-    let fine = LinearModes::new([32; 3], 50.0, &noise(7), &power(), 1.0).density_contrast();
-    let other = LinearModes::new([32; 3], 50.0, &noise(8), &power(), 1.0).density_contrast();
+    let coarse = LinearModes::new(&Communicator::alone(), [16; 3], 50.0, &noise(7), &power(), 1.0).density_contrast();
+    let fine = LinearModes::new(&Communicator::alone(), [32; 3], 50.0, &noise(7), &power(), 1.0).density_contrast();
+    let other = LinearModes::new(&Communicator::alone(), [32; 3], 50.0, &noise(8), &power(), 1.0).density_contrast();
     for n in WAVES {
         let (a, b) = (mode(&coarse, [16; 3], n), mode(&fine, [32; 3], n));
         assert!((a - b).norm() < 1e-13 && a.norm() > 1e-4, "{n:?}: {a} {b}");
         assert!((a - mode(&other, [32; 3], n)).norm() > 1e-4);
     }
     // a mesh of another shape is another box, but its mode (0, 3, −1) is drawn from the same numbers
-    let long = LinearModes::new([16, 32, 16], 50.0, &noise(7), &power(), 1.0).density_contrast();
+    let long =
+        LinearModes::new(&Communicator::alone(), [16, 32, 16], 50.0, &noise(7), &power(), 1.0).density_contrast();
     let (a, b) = (mode(&coarse, [16; 3], [0, 3, -1]), mode(&long, [16, 32, 16], [0, 3, -1]));
     assert!((a.arg() - b.arg()).abs() < 1e-10, "{a} {b}");
 }
@@ -45,7 +47,7 @@ fn modes_do_not_depend_on_resolution_or_shape() {
 #[test]
 fn modes_are_those_drawn() {
     let (cells, box_mpc_h) = ([16; 3], 50.0);
-    let field = LinearModes::new(cells, box_mpc_h, &noise(7), &power(), 0.5).density_contrast();
+    let field = LinearModes::new(&Communicator::alone(), cells, box_mpc_h, &noise(7), &power(), 0.5).density_contrast();
     for n in WAVES {
         let drawn = |[nx, ny, nz]: [i64; 3]| {
             let mut row = vec![Complex::ZERO; nx as usize + 1];
@@ -64,18 +66,39 @@ fn the_field_does_not_depend_on_threads() {
     let field = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let modes = LinearModes::new([16, 24, 32], 50.0, &noise(7), &power(), 1.0);
+            let alone = Communicator::alone();
+            let modes = LinearModes::new(&alone, [16, 24, 32], 50.0, &noise(7), &power(), 1.0);
             (modes.density_contrast(), modes.velocity(1, 0.5))
         })
     };
     assert_eq!(field(1), field(3));
 }
 
+/// Uneven axes, more ranks than rows or planes, and parts of planes that go one after the other.
+#[test]
+fn the_field_does_not_depend_on_ranks() {
+    let fields = |modes: &LinearModes<'_>| [modes.density_contrast(), modes.velocity(2, 0.5)];
+    for (cells, fixed_amplitude) in [([32, 16, 48], false), ([16, 48, 6], true), ([8, 2, 64], false)] {
+        let noise = WhiteNoise { seed: 7, fixed_amplitude };
+        let alone = Communicator::alone();
+        let whole = fields(&LinearModes::new(&alone, cells, 50.0, &noise, &power(), 1.0));
+        for ranks in [1, 2, 3, 5, 17] {
+            let slabs = on_ranks(ranks, |communicator| {
+                fields(&LinearModes::new(&communicator, cells, 50.0, &noise, &power(), 1.0))
+            });
+            for (n, whole) in whole.iter().enumerate() {
+                assert!(slabs.iter().map(|slab| slab[n].as_slice()).collect::<Vec<_>>().concat() == *whole, "{ranks}");
+            }
+        }
+    }
+}
+
 /// Growing mode: i k·ṽ = −rate δ, mode by mode, and no rotation: ṽ is parallel to k.
 #[test]
 fn velocity_satisfies_continuity() {
     let cells = [16, 32, 16];
-    let modes = LinearModes::new(cells, 30.0, &noise(3), &power(), 0.02);
+    let alone = Communicator::alone();
+    let modes = LinearModes::new(&alone, cells, 30.0, &noise(3), &power(), 0.02);
     let rate = 0.37;
     let delta = modes.density_contrast();
     let velocity: Vec<Vec<f64>> = (0..3).map(|axis| modes.velocity(axis, rate)).collect();
@@ -100,7 +123,7 @@ fn velocity_satisfies_continuity() {
 fn the_spectrum_is_that_of_linear_theory() {
     let (n, box_mpc_h) = (64, 100.0);
     let power = power();
-    let field = LinearModes::new([n; 3], box_mpc_h, &noise(42), &power, 1.0).density_contrast();
+    let field = LinearModes::new(&Communicator::alone(), [n; 3], box_mpc_h, &noise(42), &power, 1.0).density_contrast();
     let spectrum = to_modes(n, &field);
     let shells = n / 2;
     let (mut ratio, mut modes) = (vec![0.0; shells], vec![0.0; shells]);
@@ -128,7 +151,7 @@ fn the_spectrum_is_that_of_linear_theory() {
 fn the_variance_in_spheres_is_sigma8() {
     let (n, box_mpc_h) = (64, 300.0);
     let fixed = WhiteNoise { seed: 1, fixed_amplitude: true };
-    let field = LinearModes::new([n; 3], box_mpc_h, &fixed, &power(), 1.0).density_contrast();
+    let field = LinearModes::new(&Communicator::alone(), [n; 3], box_mpc_h, &fixed, &power(), 1.0).density_contrast();
     let variance: f64 = to_modes(n, &field)
         .iter()
         .enumerate()

@@ -1,10 +1,14 @@
 //! What a restriction keeps and what it drops.
 
-use crate::uniform_mesh::{UniformMesh, ordered_sum};
+use super::layers::Layers;
+use crate::ordered_sum::{of_first, ordered_sum};
+use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::Eos;
-use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP_CELLS, MOMENTUM, PATCH, cell, octant_origin};
+use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP, GROUP_CELLS, MOMENTUM, PATCH, cell, octant_origin};
 use comove_sim::kernels::point::dual_energy::{kinetic, pressure};
 use comove_sim::octree::tree::LeafPatch;
+use comove_sim::parallel::Communicator;
+use comove_sim::parallel::scatter::FIRST;
 use comove_sim::{HostState, Octree};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -71,28 +75,52 @@ impl Audit {
 }
 
 impl Totals {
-    /// Of a mesh.
-    pub(super) fn of_mesh(mesh: &UniformMesh) -> Self {
-        let n = mesh.cell_count();
-        let mean = |values: &Vec<f64>| ordered_sum(n, |i| values[i]) / n as f64;
+    /// Of a mesh: collective.
+    pub(super) fn of_mesh(communicator: &Communicator, mesh: &UniformMesh) -> Self {
+        let mean = |values: &Vec<f64>| mesh.mean(communicator, |i| values[i]);
         Self {
             mass: mean(&mesh.density),
             momentum: std::array::from_fn(|axis| mean(&mesh.momentum[axis])),
             internal_energy: mean(&mesh.internal_energy),
-            kinetic_energy: ordered_sum(n, |i| mesh.kinetic_energy(i)) / n as f64,
+            kinetic_energy: mesh.mean(communicator, |i| mesh.kinetic_energy(i)),
         }
     }
 
-    /// Of the leaf cells of a state, with the pressure that a run would take there.
-    pub(super) fn of_state(state: &HostState, eos: &Eos<f64>) -> Self {
+    /// Of the leaf cells of a state, with the pressure that a run would take there: collective. The first rank adds up what
+    /// ranks have found of their patches, in key order.
+    ///
+    /// * `whole`: the tree; `state`: the rank's part of it
+    pub(super) fn of_state(
+        communicator: &Communicator,
+        whole: &Octree,
+        layers: Layers,
+        state: &HostState,
+        eos: &Eos<f64>,
+    ) -> Self {
         let patches: Vec<LeafPatch> = state.tree.leaf_patches().collect();
         let of_patch = |patch: &LeafPatch| {
             let cells: usize = state.tree.cells(patch.level).iter().product();
             patch_sums(state, patch, eos).map(|sum| sum / cells as f64)
         };
         let sums: Vec<[f64; 6]> = patches.par_iter().map(of_patch).collect();
-        let [mass, x, y, z, internal_energy, kinetic_energy] =
-            std::array::from_fn(|quantity| ordered_sum(sums.len(), |i| sums[i][quantity]));
+        let rank_of =
+            |patch: LeafPatch| layers.rank_of(patch.level as u8, patch.first_cell.map(|c| (c / GROUP) as u32)) as u32;
+        let ranks: Vec<u32> = match communicator.rank() {
+            FIRST => whole.leaf_patches().map(rank_of).collect(),
+            _ => Vec::new(),
+        };
+        let [mass, x, y, z, internal_energy, kinetic_energy] = std::array::from_fn(|quantity| {
+            let own: Vec<f64> = sums.iter().map(|sums| sums[quantity]).collect();
+            let of_ranks = communicator.gather(FIRST, bytemuck::cast_slice(&own).to_vec());
+            let sum = of_ranks.map(|of_ranks| {
+                let of_ranks: Vec<Vec<f64>> = of_ranks.iter().map(|sums| bytemuck::pod_collect_to_vec(sums)).collect();
+                let mut of_ranks: Vec<_> = of_ranks.into_iter().map(Vec::into_iter).collect();
+                let next = |&rank: &u32| of_ranks[rank as usize].next().expect("as many patches as the rank has");
+                let all: Vec<f64> = ranks.iter().map(next).collect();
+                ordered_sum(all.len(), |i| all[i])
+            });
+            of_first(communicator, sum.as_slice())[0]
+        });
         Self { mass, momentum: [x, y, z], internal_energy, kinetic_energy }
     }
 }
@@ -118,11 +146,9 @@ fn patch_sums(state: &HostState, patch: &LeafPatch, eos: &Eos<f64>) -> [f64; 6] 
     sums
 }
 
-/// Mean of |ρ̃ṽ| over a mesh.
-pub(super) fn momentum_scale(mesh: &UniformMesh) -> f64 {
-    let n = mesh.cell_count();
-    let magnitude = |i: usize| (0..3).map(|axis| mesh.momentum[axis][i].powi(2)).sum::<f64>().sqrt();
-    ordered_sum(n, magnitude) / n as f64
+/// Mean of |ρ̃ṽ| over a mesh: collective.
+pub(super) fn momentum_scale(communicator: &Communicator, mesh: &UniformMesh) -> f64 {
+    mesh.mean(communicator, |i| (0..3).map(|axis| mesh.momentum[axis][i].powi(2)).sum::<f64>().sqrt())
 }
 
 /// Cells kept and removed on the levels 0 … `mesh_level`.

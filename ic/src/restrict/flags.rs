@@ -2,37 +2,74 @@
 //!
 //! A complete level of the mesh is the root of an octree of its own, and is flagged by the operation that a run uses.
 
-use super::fill;
+use super::gas_of;
+use super::layers::Layers;
+use crate::agree::agree;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::kernels::{Buffer, Device};
-use comove_sim::octree::neighbours::build_tables;
+use comove_sim::parallel::Communicator;
+use comove_sim::parallel::known::Known;
+use comove_sim::parallel::tables::{Slots, level_tables};
 use comove_sim::refinement::{Surroundings, flagged_children};
 use comove_sim::{Key, Octree, SimError};
+use std::ops::Range;
 
 /// The groups of level `level` + 1 whose parent patch has a cell that meets a criterion, or has one within the flag
-/// buffer along each axis (paper, section 2.1).
+/// buffer along each axis (paper, section 2.1). Collective; the same on all ranks.
 ///
-/// `mesh` is the complete level `level`; the buffer reaches across the box's faces along the
-/// axes where it is periodic.
+/// `mesh` is the complete level `level`, or of ranks that share it the own layers; the buffer reaches across the box's
+/// faces along the axes where it is periodic.
 ///
 /// # Errors
 /// [`IcError::Sim`] if the level does not fit into memory.
 pub(super) fn wanted_groups(
+    (communicator, layers): (&Communicator, Layers),
     mesh: &UniformMesh,
     level: u8,
     periodic: [bool; 3],
     surroundings: &Surroundings<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
-    let tree = Octree::new(mesh.cells.map(|n| (n / GROUP) as u32), periodic);
-    let slots: Vec<u32> = (0..tree.group_count() as u32).collect();
-    let tables =
-        build_tables(&tree, &[slots], surroundings.parameters.boundary.for_kernels(surroundings.parameters.gamma));
+    let around = layers.around(communicator, mesh, level, periodic[2]);
+    let own = flagged(mesh, &around, level, periodic, surroundings);
+    let own: Vec<u64> = agree(communicator, own)?.iter().map(Key::morton).collect();
+    let all = communicator.gather_all(bytemuck::cast_slice(&own));
+    let places = all.iter().flat_map(|places| bytemuck::pod_collect_to_vec::<u8, u64>(places));
+    Ok(Key::sorted(level + 1, &places.map(|place| Key::from_morton(level + 1, place)).collect::<Vec<_>>()))
+}
+
+/// Those that own groups ask for.
+///
+/// * `around`: the layers of groups beside the own ones
+fn flagged(
+    mesh: &UniformMesh,
+    around: &[UniformMesh],
+    level: u8,
+    periodic: [bool; 3],
+    surroundings: &Surroundings<'_, f64>,
+) -> Result<Vec<Key>, IcError> {
+    let groups = mesh.cells.map(|n| (n / GROUP) as u32);
+    // the level as the root of a tree of its own
+    let keys_in = |planes: &Range<usize>| {
+        let layers = planes.start / GROUP..planes.end / GROUP;
+        let rows = layers.flat_map(|z| (0..groups[1]).map(move |y| (y, z as u32)));
+        Key::sorted(0, &rows.flat_map(|(y, z)| (0..groups[0]).map(move |x| Key::new(0, [x, y, z]))).collect::<Vec<_>>())
+    };
+    let own = keys_in(&mesh.planes);
+    let (mut keys, mut fluid) = (own.clone(), gas_of(&own, |_| mesh, &surroundings.eos));
+    for layer in around {
+        let beside = keys_in(&layer.planes);
+        fluid.extend(gas_of(&beside, |_| layer, &surroundings.eos));
+        keys.extend(beside);
+    }
+    let tree = Octree::share(groups, periodic, vec![own]);
+    let slots: Slots = vec![keys.into_iter().zip(0..).collect()];
+    let faces = surroundings.parameters.boundary.for_kernels(surroundings.parameters.gamma);
+    let tables = level_tables(&tree, &Known::default(), 0, &slots, faces);
     let device = Device::cpu(rayon::current_num_threads()).map_err(SimError::from)?;
-    let fluid = fill(tree.clone(), std::slice::from_ref(mesh), &surroundings.eos).fluid;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
-    let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables[0], &fluid, 1.0);
+    let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables, &fluid, 1.0);
     Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
@@ -51,6 +88,7 @@ mod tests {
         let n = cells.iter().product();
         let mut mesh = UniformMesh {
             cells,
+            planes: 0..cells[2],
             density: vec![1.0; n],
             momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
             internal_energy: vec![1.0; n],
@@ -75,8 +113,9 @@ mod tests {
                 root_cell_width: 1.0,
                 eos: Eos::new(parameters.gamma),
             };
+            let alone = (&Communicator::alone(), Layers::new(2, 1));
             for periodic in [PERIODIC, CLOSED, [false, true, false]] {
-                let wanted = wanted_groups(&mesh, 1, periodic, &surroundings).unwrap();
+                let wanted = wanted_groups(alone, &mesh, 1, periodic, &surroundings).unwrap();
                 let near = |axis: usize, patch: usize, at: usize| {
                     (0..PATCH).any(|c| {
                         let distance = (patch * PATCH + c).abs_diff(at);
@@ -95,7 +134,7 @@ mod tests {
                 }
             }
             // levels beyond the list are not refined
-            prop_assert!(wanted_groups(&mesh, 2, PERIODIC, &surroundings).unwrap().is_empty());
+            prop_assert!(wanted_groups(alone, &mesh, 2, PERIODIC, &surroundings).unwrap().is_empty());
         }
     }
 }

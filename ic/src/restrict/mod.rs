@@ -2,9 +2,14 @@
 //!
 //! Averages are of density, momentum and *internal* energy; the total energy and the entropy scalar are rebuilt on
 //! every level. Averaging the total energy would turn the kinetic energy that a coarser mesh cannot resolve into heat.
+//!
+//! Ranks that share a mesh have layers of root groups along z each ([`planes`]), with all that lies in them. Of the layers
+//! beside its own a rank is sent the gas of the level that is being flagged. Which groups are flagged all ranks know, and
+//! each finds out by itself what nests.
 
 mod audit;
 mod flags;
+mod layers;
 
 pub use audit::{Audit, LevelAudit, Totals};
 
@@ -14,14 +19,27 @@ use comove_sim::clock::Clock;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::octree::nest;
+use comove_sim::parallel::Communicator;
 use comove_sim::refinement::Surroundings;
 use comove_sim::{HostState, Key, Octree, RunParameters};
+use layers::Layers;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Finest level at which a mesh can be placed.
 const FINEST_LEVEL: u8 = 12;
 
-/// Places `mesh` at `level` of the octree and restricts it down to level 0.
+/// The planes along z of a mesh of `cells` at `level` that one of so many ranks is to have for [`restrict`].
+///
+/// # Errors
+/// [`IcError::Parameter`] for a mesh whose extents do not fit the level.
+pub fn planes(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result<Range<usize>, IcError> {
+    let root = root_groups(cells, level)?;
+    let Range { start, end } = Layers::new(root[2] as usize, ranks).of(rank, level);
+    Ok(start * GROUP..end * GROUP)
+}
+
+/// Places `mesh` at `level` of the octree and restricts it down to level 0. Collective.
 ///
 /// Level ℓ's cells are twice as wide as level ℓ+1's, so the root has `mesh.cells`/2^level cells; each axis needs a
 /// multiple of 16 there. Of the levels 1 … min(`level`, `max_level`) those groups are kept that a criterion asks for
@@ -30,14 +48,18 @@ const FINEST_LEVEL: u8 = 12;
 /// as the average in its parent. Patches finer than the mesh are left to the run's first regrid.
 ///
 /// `box_length` (along x, code length) and `clock` are what criteria may look at besides the gas. Returns the state, in
-/// key order, and the audit of what it keeps. From `parameters` the axes along which the box is periodic (`boundary`), the
+/// key order, or a rank's part of it, and the audit of what all of it keeps. From `parameters` the axes along which the box is periodic (`boundary`), the
 /// refinement (`max_level`, `refine`, `flag_buffer`), 4πG in plain coordinates and the gas (`gamma`, `eta` and floors) are
 /// used.
 ///
 /// # Errors
 /// [`IcError::Parameter`] for a mesh whose extents do not fit the level; [`IcError::Cell`] for a cell that is not
-/// finite and positive; [`IcError::Sim`] if a level does not fit into memory.
+/// finite and positive; [`IcError::Sim`] if a level does not fit into memory. On all ranks.
+///
+/// # Panics
+/// If the mesh is not on this rank's [`planes`]: the caller's bug.
 pub fn restrict(
+    communicator: &Communicator,
     mesh: UniformMesh,
     level: u8,
     box_length: f64,
@@ -45,11 +67,14 @@ pub fn restrict(
     parameters: &RunParameters,
     progress: &dyn Fn(&str, f64),
 ) -> Result<(HostState, Audit), IcError> {
+    let (rank, ranks) = (communicator.rank(), communicator.size());
     let root = root_groups(mesh.cells, level)?;
-    mesh.check()?;
+    assert_eq!(mesh.planes, planes(mesh.cells, level, rank, ranks)?, "the planes of rank {rank}");
+    let layers = Layers::new(root[2] as usize, ranks);
+    mesh.check(communicator)?;
     progress("averaging", 0.0);
-    let before = Totals::of_mesh(&mesh);
-    let momentum_scale = audit::momentum_scale(&mesh);
+    let before = Totals::of_mesh(communicator, &mesh);
+    let momentum_scale = audit::momentum_scale(communicator, &mesh);
     let (mesh_cells, mut levels) = (mesh.cells, vec![mesh]);
     for done in 0..level {
         let coarser = coarsen(&levels[levels.len() - 1]);
@@ -65,11 +90,13 @@ pub fn restrict(
     let eos = parameters.eos();
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
     let surroundings = Surroundings { parameters, clock, mean_density: before.mass, root_cell_width, eos };
-    let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept_groups(&levels, root, &surroundings)?);
+    let kept = kept_groups((communicator, layers), &levels, root, &surroundings)?;
+    let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept);
     progress("octree", 0.5);
-    let state = fill(tree, &levels, &eos);
+    let own = (0..tree.level_count()).map(|level| layers.share(rank, tree.level(level))).collect();
+    let state = fill(Octree::share(root, tree.periodic(), own), &levels, &eos);
     progress("audit", 0.8);
-    let after = Totals::of_state(&state, &eos);
+    let after = Totals::of_state(communicator, &tree, layers, &state, &eos);
     let audit = Audit {
         mesh_cells,
         mesh_level: level,
@@ -77,7 +104,7 @@ pub fn restrict(
         before,
         after,
         momentum_scale,
-        levels: audit::levels(&state.tree, level),
+        levels: audit::levels(&tree, level),
     };
     progress("restriction", 1.0);
     Ok((state, audit))
@@ -100,11 +127,12 @@ fn root_groups(cells: [usize; 3], level: u8) -> Result<[u32; 3], IcError> {
 /// The mesh of half as many cells along each axis: means of 2³ cells.
 fn coarsen(fine: &UniformMesh) -> UniformMesh {
     let cells = fine.cells.map(|n| n / 2);
-    let [nx, ny, nz] = cells;
+    let [nx, ny, _] = cells;
+    let planes = fine.planes.start / 2..fine.planes.end / 2;
     let row = fine.cells[0];
     let plane = row * fine.cells[1];
     let mean = |values: &Vec<f64>| {
-        let mut out = vec![0.0; nx * ny * nz];
+        let mut out = vec![0.0; nx * ny * planes.len()];
         out.par_chunks_mut(nx).enumerate().for_each(|(n, line)| {
             let first = 2 * (n / ny) * plane + 2 * (n % ny) * row;
             for (i, value) in line.iter_mut().enumerate() {
@@ -119,6 +147,7 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
     };
     UniformMesh {
         cells,
+        planes: planes.clone(),
         density: mean(&fine.density),
         momentum: std::array::from_fn(|axis| mean(&fine.momentum[axis])),
         internal_energy: mean(&fine.internal_energy),
@@ -127,6 +156,7 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
 
 /// The refined groups that stay: flagged, under finer ones, or asked for by nesting.
 fn kept_groups(
+    (communicator, layers): (&Communicator, Layers),
     levels: &[UniformMesh],
     root: [u32; 3],
     surroundings: &Surroundings<'_, f64>,
@@ -134,17 +164,24 @@ fn kept_groups(
     let periodic = surroundings.parameters.boundary.periodic();
     let mut wanted = vec![Vec::new()];
     for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
-        wanted.push(flags::wanted_groups(mesh, level as u8, periodic, surroundings)?);
+        wanted.push(flags::wanted_groups((communicator, layers), mesh, level as u8, periodic, surroundings)?);
     }
     Ok(nest(root, periodic, wanted).into_iter().skip(1).flatten())
 }
 
-/// All groups of the tree with the data of their level; energy and entropy scalar rebuilt from the internal energy.
+/// All groups of the tree with the data of their level.
 fn fill(tree: Octree, levels: &[UniformMesh], eos: &Eos<f64>) -> HostState {
-    let mut state = HostState::zeros(tree);
-    let keys: Vec<Key> = state.tree.keys().collect();
-    state.fluid.par_chunks_mut(GROUP_VALUES).zip(keys).for_each(|(group, key)| {
-        let mesh = &levels[usize::from(key.level)];
+    let keys: Vec<Key> = tree.keys().collect();
+    let fluid = gas_of(&keys, |key| &levels[usize::from(key.level)], eos);
+    HostState { tree, fluid, potential: Vec::new() }
+}
+
+/// The gas of groups, `[groups, 6, 16, 16, 16]`, from the meshes that they lie on; energy and entropy scalar rebuilt from
+/// the internal energy.
+fn gas_of<'m>(keys: &[Key], mesh: impl Fn(Key) -> &'m UniformMesh + Sync, eos: &Eos<f64>) -> Vec<f64> {
+    let mut fluid = vec![0.0; keys.len() * GROUP_VALUES];
+    fluid.par_chunks_mut(GROUP_VALUES).zip(keys).for_each(|(group, &key)| {
+        let mesh = mesh(key);
         let [x0, y0, z0] = key.coordinate.map(|c| c as usize * GROUP);
         for k in 0..GROUP {
             for j in 0..GROUP {
@@ -166,7 +203,7 @@ fn fill(tree: Octree, levels: &[UniformMesh], eos: &Eos<f64>) -> HostState {
             }
         }
     });
-    state
+    fluid
 }
 
 #[cfg(test)]

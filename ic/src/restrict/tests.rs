@@ -13,6 +13,7 @@ fn mesh(cells: [usize; 3]) -> UniformMesh {
     let n: usize = cells.iter().product();
     let mut mesh = UniformMesh {
         cells,
+        planes: 0..cells[2],
         density: vec![0.0; n],
         momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
         internal_energy: vec![0.0; n],
@@ -49,7 +50,7 @@ fn closed(parameters: RunParameters) -> RunParameters {
 
 /// In a plain box of length 1, without progress.
 fn place(mesh: UniformMesh, level: u8, parameters: &RunParameters) -> Result<(HostState, Audit), IcError> {
-    restrict(mesh, level, 1.0, &Clock::new(1.0, 0.0, None), parameters, &silent)
+    restrict(&Communicator::alone(), mesh, level, 1.0, &Clock::new(1.0, 0.0, None), parameters, &silent)
 }
 
 /// Every cell of every kept group holds the block mean of the mesh, computed here directly over all its cells.
@@ -143,6 +144,72 @@ fn the_audit_balances_where_patches_are_removed() {
     }
 }
 
+/// The planes of a mesh that a rank is to have.
+fn slab(mesh: &UniformMesh, planes: Range<usize>) -> UniformMesh {
+    let plane = mesh.cells[0] * mesh.cells[1];
+    let part = |values: &Vec<f64>| values[planes.start * plane..planes.end * plane].to_vec();
+    UniformMesh {
+        cells: mesh.cells,
+        planes: planes.clone(),
+        density: part(&mesh.density),
+        momentum: [0, 1, 2].map(|axis| part(&mesh.momentum[axis])),
+        internal_energy: part(&mesh.internal_energy),
+    }
+}
+
+/// Slabs against the whole mesh: the same groups with the same gas, each on one rank, and the same audit on all. Criteria
+/// that read neighbours and buffers that reach into other slabs, uneven extents, more ranks than layers, also one layer.
+#[test]
+fn ranks_leave_the_bits_alone() {
+    let refine = vec![
+        Criterion::DensityAbove { thresholds: vec![1.5, 6.0] },
+        Criterion::GradientAbove { of: Quantity::Density, thresholds: vec![0.6, 0.7] },
+    ];
+    let criteria = RunParameters { max_level: 2, refine, ..RunParameters::default() };
+    for (cells, level) in [([128, 64, 192], 2), ([64, 64, 64], 2), ([32, 16, 48], 0), ([96, 32, 64], 1)] {
+        let mesh = mesh(cells);
+        for parameters in [criteria.clone(), closed(criteria.clone())] {
+            let (whole, audit) = place(mesh.clone(), level, &parameters).unwrap();
+            let some = |l: &LevelAudit| l.cells_kept > 0 && l.cells_removed > 0;
+            assert!(level < 2 || some(&audit.levels[2]), "{audit:?}");
+            for ranks in [2, 3, 5] {
+                let shares = crate::testing::on_ranks(ranks, |communicator| {
+                    let own = planes(cells, level, communicator.rank(), ranks).unwrap();
+                    let clock = Clock::new(1.0, 0.0, None);
+                    restrict(&communicator, slab(&mesh, own), level, 1.0, &clock, &parameters, &silent).unwrap()
+                });
+                let mut groups = 0;
+                for (state, of_rank) in &shares {
+                    assert_eq!(*of_rank, audit, "{cells:?} on {ranks}");
+                    for (n, key) in state.tree.keys().enumerate() {
+                        let place = whole.tree.index(key).expect("a group of the whole");
+                        let values =
+                            |state: &HostState, n: usize| state.fluid[n * GROUP_VALUES..][..GROUP_VALUES].to_vec();
+                        assert!(values(state, n) == values(&whole, place), "{key:?}, {cells:?} on {ranks}");
+                    }
+                    groups += state.tree.group_count();
+                }
+                assert_eq!(groups, whole.tree.group_count());
+            }
+        }
+    }
+}
+
+/// A bad cell is named by all ranks as by one.
+#[test]
+fn all_ranks_refuse_a_bad_mesh() {
+    let mut mesh = mesh([16, 16, 32]);
+    mesh.density[5000] = f64::NAN;
+    let alone = place(mesh.clone(), 0, &parameters(0, &[])).unwrap_err().to_string();
+    let errors = crate::testing::on_ranks(3, |communicator| {
+        let own = planes(mesh.cells, 0, communicator.rank(), 3).unwrap();
+        let (clock, parameters) = (Clock::new(1.0, 0.0, None), parameters(0, &[]));
+        let result = restrict(&communicator, slab(&mesh, own), 0, 1.0, &clock, &parameters, &silent);
+        result.unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| *error == alone), "{errors:?}");
+}
+
 /// Fine patches whose own criterion keeps them stand on coarser ones that no criterion asks for.
 #[test]
 fn fine_data_is_never_lost_for_want_of_a_coarse_flag() {
@@ -194,7 +261,7 @@ fn criteria_that_read_neighbours_or_places_keep_their_patches() {
     ];
     let parameters = RunParameters { max_level: 1, flag_buffer: 0, refine, ..RunParameters::default() };
     let clock = Clock::new(1.0, 0.0, None);
-    let (state, _) = restrict(mesh, 1, 2.0, &clock, &parameters, &silent).unwrap();
+    let (state, _) = restrict(&Communicator::alone(), mesh, 1, 2.0, &clock, &parameters, &silent).unwrap();
     let mut expected = BTreeSet::new();
     for index in 0..coarse.cell_count() {
         let at = coarse.cell(index);

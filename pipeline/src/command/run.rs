@@ -121,6 +121,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
         folder,
         ledger: &ledger,
         crew: &ranks.crew,
+        part_on_node: ranks.part_on_node(),
         snapshots: Snapshots::new(&progress),
         progress: &progress,
         control: &control,

@@ -45,6 +45,8 @@ pub struct Executor<'a> {
     pub ledger: &'a Ledger,
     /// The processes that compute runs together.
     pub crew: &'a Crew,
+    /// The part of what they take together that this one's node has.
+    pub part_on_node: f64,
     /// The snapshots in memory, of stages that are done and for those to come.
     pub snapshots: Snapshots,
     /// Where to show how far it is.

@@ -342,12 +342,13 @@ impl<'a> Schedule<'a> {
         Ok(Some(job))
     }
 
-    /// Bytes of the host that stage `n` needs, and that it may take.
+    /// Bytes of this node that stage `n` needs, and that it may take.
     fn host_memory(&self, n: usize, resolved: &Resolved) -> (f64, f64) {
         let stage = self.walk.stage(n);
         let Memory { host, device } = stage.memory(self.slots.any(), None);
         // a run sees for itself what it takes of a GPU
-        let least = host + if matches!(self.slots.any(), Device::Cpu(_)) { device } else { 0.0 };
+        let all = host + if matches!(self.slots.any(), Device::Cpu(_)) { device } else { 0.0 };
+        let least = all * if stage.is_shared() { self.executor.part_on_node } else { 1.0 };
         if stage.as_run().is_some() {
             return (least, least);
         }

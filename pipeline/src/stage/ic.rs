@@ -1,18 +1,20 @@
 //! `ic_gaussian` and `ic_load`: an initial condition as a uniform mesh, and its way onto a run's octree.
 //!
 //! The mesh is the stage's artefact, in our own HDF5 format; it belongs to no octree, so runs with other roots, levels
-//! and criteria share it.
+//! and criteria share it. All processes make it together, and each puts its part of it on the octree ([`ic_task`]).
 
 use super::extents::Extents;
+use super::ic_task::{self, IcTask};
 use super::section::Section;
 use super::{Input, Memory, Stage, Work};
 use crate::error::PipelineError;
+use crate::task::Task;
 use crate::trial;
 use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, UniformMesh};
+use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
 use comove_kernels::Device;
-use comove_sim::clock::Clock;
 use comove_sim::{Coordinates, Cosmology, Octree, Role, RunParameters, Snapshot, SnapshotHeader};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -22,8 +24,8 @@ pub const TITLE: &str = "Initial condition";
 /// The mesh's file name.
 pub const MESH: &str = "initial_condition.h5";
 
-/// Bytes that making a mesh takes for each of its cells: five fields in double precision, modes and their transform.
-/// Measured as peak memory at 128³ cells, the program itself included: 60.
+/// Bytes that making a mesh takes for each of its cells, of all processes together: fields in double precision, modes and
+/// their transform. Measured as peak memory at 128³ cells, the program itself included: 60.
 pub const BYTES_PER_CELL: f64 = 60.0;
 
 /// Bytes of a cell in the mesh's file: five fields in double precision.
@@ -40,7 +42,7 @@ pub fn shown([x, y, z]: [usize; 3]) -> String {
 }
 
 /// What a run has to know of an initial condition besides the mesh.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InitialFacts {
     /// The background.
     pub cosmology: Cosmology,
@@ -61,7 +63,7 @@ pub struct InitialFacts {
 }
 
 /// Where the mesh comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum InitialCondition {
     /// A Gaussian realisation of a linear spectrum.
     Gaussian(GaussianIc),
@@ -88,7 +90,8 @@ impl InitialCondition {
         Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma })
     }
 
-    fn header(&self) -> mesh_file::Header {
+    /// What the mesh's file states of it.
+    pub(super) fn header(&self) -> mesh_file::Header {
         match self {
             Self::Gaussian(ic) => header(&ic.cosmology, ic.box_mpc_h, ic.z, ic.mean_molecular_weight, ic.gamma),
             Self::Load(ic) => ic.header(),
@@ -168,30 +171,38 @@ impl Stage for InitialCondition {
         Memory { host: BYTES_PER_CELL * volume(cells), device: 0.0 }
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mesh = {
+        if let Self::Load(ic) = self {
+            let history = work.ledger.history();
+            let is_known = work.files.iter().all(|file| history.vouches_for(&file.digest));
+            if ic.format == LoadFormat::ComoveIc && !is_known {
+                trial::mesh(ic)?;
+            }
+        }
+        let rows = {
             let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
-            match self {
-                Self::Gaussian(ic) => ic.generate(&report)?,
-                Self::Load(ic) => {
-                    let history = work.ledger.history();
-                    let is_known = work.files.iter().all(|file| history.vouches_for(&file.digest));
-                    if ic.format == LoadFormat::ComoveIc && !is_known {
-                        trial::mesh(ic)?;
-                    }
-                    ic.load(&report)?
-                }
-            }
+            let make = |communicator: &_| ic_task::make(self, communicator, &work.path(MESH), &report);
+            work.crew.together(&Task::Ic(IcTask::Make(self.clone())), make)?
         };
-        mesh_file::write(&work.path(MESH), &mesh, &self.header())?;
         let mut section = Section::new(self.describe());
-        section.table("Its mesh", &["quantity", "value"], mesh_rows(&mesh));
+        section.table("Its mesh", &["quantity", "value"], rows);
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }
 }
 
-fn header(cosmology: &Cosmology, box_mpc_h: f64, z: f64, mean_molecular_weight: f64, gamma: f64) -> mesh_file::Header {
+/// What the file of such a mesh states.
+pub(super) fn header(
+    cosmology: &Cosmology,
+    box_mpc_h: f64,
+    z: f64,
+    mean_molecular_weight: f64,
+    gamma: f64,
+) -> mesh_file::Header {
     mesh_file::Header {
         a: 1.0 / (1.0 + z),
         box_mpc_h,
@@ -204,23 +215,7 @@ fn header(cosmology: &Cosmology, box_mpc_h: f64, z: f64, mean_molecular_weight: 
     }
 }
 
-/// Mean and scatter of the mesh's density, and its coldest and fastest cell, for the report.
-fn mesh_rows(mesh: &UniformMesh) -> Vec<Vec<String>> {
-    let n = mesh.cell_count() as f64;
-    let mean = mesh.density.iter().sum::<f64>() / n;
-    let variance = mesh.density.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
-    let (least, most) =
-        mesh.density.iter().fold((f64::INFINITY, 0.0f64), |(least, most), &d| (least.min(d), most.max(d)));
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
-    vec![
-        row("cells", shown(mesh.cells)),
-        row("mean density", format!("{mean:.9}")),
-        row("rms of the density contrast", format!("{:.5}", variance.sqrt())),
-        row("density, least and largest", format!("{least:.4}, {most:.4}")),
-    ]
-}
-
-/// Puts a stored mesh on the octree of a run: averaged down to its root, thinned to what its criteria keep.
+/// Puts a stored mesh on the octree of a run ([`ic_task::place`]); of this process its part.
 ///
 /// # Errors
 /// [`PipelineError::Ic`].
@@ -230,16 +225,15 @@ pub fn place(
     parameters: &RunParameters,
     work: &Work<'_>,
 ) -> Result<(Snapshot, Audit), PipelineError> {
-    let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
     let line = work.progress.stage();
-    line.doing("reading the mesh");
-    let mesh = mesh_file::read(&input.path, facts.cells, &stated)?;
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
-    let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
-    let (state, audit) = comove_ic::restrict(mesh, facts.level, facts.box_mpc_h, &clock, parameters, &report)?;
+    let task =
+        IcTask::Place { mesh: input.path.clone(), facts: facts.clone(), parameters: Box::new(parameters.clone()) };
+    let place = |communicator: &_| ic_task::place(communicator, &input.path, facts, parameters, &report);
+    let (state, audit) = work.crew.together(&Task::Ic(task), place)?;
     let header = SnapshotHeader {
         role: Role::Initial,
-        a: clock.a,
+        a: 1.0 / (1.0 + facts.z),
         time: 0.0,
         step: 0,
         box_length: facts.box_mpc_h,
@@ -257,7 +251,7 @@ pub fn place(
 }
 
 /// What a recipe says in `ic_gaussian(COSMOLOGY, #{ … })`.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GaussianOptions {
     /// Box length along x in Mpc/h.
@@ -284,7 +278,7 @@ pub struct GaussianOptions {
 }
 
 /// What a recipe says in `ic_load(COSMOLOGY, "file", #{ … })`.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadOptions {
     /// Box length along x in Mpc/h.

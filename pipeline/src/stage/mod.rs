@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`formula`] | a starting state that a run evaluates itself: a problem or a closure |
 //! | [`ic`], [`extents`] | an initial condition on a uniform mesh: generated or loaded; its cells along the axes |
+//! | [`ic_task`] | what all processes of MPI do of it together |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
@@ -26,6 +27,7 @@ pub mod force_test;
 pub mod formula;
 pub mod halos;
 pub mod ic;
+pub mod ic_task;
 pub mod maps;
 pub mod measure;
 pub mod power_spectrum;
@@ -109,6 +111,11 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     /// that it goes on from, for a run that has begun or that continues a snapshot.
     fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
         Memory::default()
+    }
+
+    /// Whether all processes of MPI do it together and share what it needs.
+    fn is_shared(&self) -> bool {
+        self.as_run().is_some()
     }
 
     /// Bytes of the mesh that it makes, if it does.

@@ -96,6 +96,11 @@ impl Octree {
         self.root
     }
 
+    /// Whether the root level is all here, and not only a rank's part of it.
+    pub fn is_whole(&self) -> bool {
+        self.level(0).len() == self.root.into_iter().map(|n| n as usize).product::<usize>()
+    }
+
     /// Cells along each axis of level `level`, were it complete.
     pub fn cells(&self, level: usize) -> [usize; 3] {
         self.root.map(|n| (n as usize * GROUP) << level)

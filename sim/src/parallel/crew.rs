@@ -23,8 +23,15 @@ pub(crate) const PANICKED: i32 = 101;
 pub(crate) enum Order {
     /// Make the device ready.
     Prepare,
-    /// [`Simulation::start`].
-    Start { header: Box<SnapshotHeader>, root: [u32; 3], periodic: [bool; 3], parameters: Box<RunParameters> },
+    /// [`Simulation::start`], from groups that the first rank has as a whole, or else from those that each rank has kept of
+    /// a task.
+    Start {
+        header: Box<SnapshotHeader>,
+        root: [u32; 3],
+        periodic: [bool; 3],
+        whole: bool,
+        parameters: Box<RunParameters>,
+    },
     /// [`Simulation::next_stop`].
     Next,
     /// [`Simulation::step`].
@@ -111,10 +118,16 @@ impl Crew {
     /// Does what the first rank says, until it says that there is nothing more to do.
     ///
     /// * `device`: makes this rank's device
-    /// * `work`: does this rank's part of what [`Crew::together`] was given
-    pub fn follow(&self, device: impl Fn() -> Result<Device, KernelError>, work: impl Fn(Value, &Communicator)) {
+    /// * `work`: does this rank's part of what [`Crew::together`] was given; the groups that it gives are kept for the next
+    ///   start of a simulation, of which the first rank has no more than its own part either
+    pub fn follow(
+        &self,
+        device: impl Fn() -> Result<Device, KernelError>,
+        work: impl Fn(Value, &Communicator) -> Option<HostState>,
+    ) {
         let mut simulation = None;
         let mut made = None;
+        let mut kept: Option<HostState> = None;
         let mut ready = None;
         loop {
             let order = serde_json::from_slice(&self.communicator.next_order()).expect("an order of the same program");
@@ -126,14 +139,15 @@ impl Crew {
                     let all_alike = compare(&self.communicator, class).is_ok();
                     ready = own.ok().filter(|_| all_alike);
                 }
-                Order::Start { header, root, periodic, parameters } => {
-                    let state = HostState::zeros(Octree::share(root, periodic, Vec::new()));
+                Order::Start { header, root, periodic, whole, parameters } => {
+                    let none = || HostState::zeros(Octree::share(root, periodic, Vec::new()));
+                    let state = kept.take().filter(|_| !whole).unwrap_or_else(none);
                     let snapshot = Snapshot { header: *header, state };
                     let device = ready.clone().expect("a device made ready");
                     let ranks = Ranks { leads: None, ..self.ranks() };
                     simulation = Simulation::start_on(device, ranks, &snapshot, *parameters).ok();
                 }
-                Order::Task(task) => work(task, &self.communicator),
+                Order::Task(task) => kept = work(task, &self.communicator).or(kept),
                 Order::End => (simulation, made) = (None, None),
                 Order::Leave => break,
                 order => obey(simulation.as_mut().expect("a simulation that was started"), order, &mut made),

@@ -55,7 +55,7 @@ pub fn wanted_share(
 }
 
 /// Sends keys to their owners; those that came.
-fn route(communicator: &Communicator, owners: &Owners, keys: Vec<Key>) -> Vec<Key> {
+pub fn route(communicator: &Communicator, owners: &Owners, keys: Vec<Key>) -> Vec<Key> {
     let mut messages = vec![Vec::new(); communicator.size()];
     let whose: Vec<usize> = keys.par_iter().with_min_len(KEYS_AT_ONCE).map(|&key| owners.of(key)).collect();
     for (key, owner) in keys.into_iter().zip(whose) {

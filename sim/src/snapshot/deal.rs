@@ -1,4 +1,4 @@
-//! The gas that a run starts from, brought from the first rank to the owners of its groups.
+//! What a run starts from, and how the fields of a file come from the first rank to the owners of their groups.
 
 use super::contents;
 use super::digest::Stored;
@@ -19,7 +19,7 @@ use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
 /// What a run starts from.
 #[derive(Clone, Copy)]
 pub enum StartFrom<'a> {
-    /// A snapshot in memory.
+    /// A snapshot in memory. Ranks that share a run each have some of its groups, or the first all of them.
     Memory(&'a Snapshot),
     /// A snapshot in a file. The function is told the fraction that is read.
     File(&'a StoredSnapshot, &'a dyn Fn(f64)),
@@ -48,9 +48,9 @@ impl StartFrom<'_> {
         }
     }
 
-    /// Brings every rank the fluid of its own groups, on the first of which this counts. Collective.
+    /// Brings every rank the fluid of its own groups from the file that the first rank has. Collective.
     ///
-    /// * `blocks`: of the groups that the first rank has, by their owners
+    /// * `blocks`: of the groups of the file, by their owners
     /// * `own`: with the tree of own groups, and zeros
     ///
     /// # Errors
@@ -61,10 +61,7 @@ impl StartFrom<'_> {
         blocks: &Blocks,
         own: &mut HostState,
     ) -> Result<(), SimError> {
-        let is_double = match self {
-            Self::Memory(_) => true,
-            Self::File(stored, _) => stored.precision() == Precision::Double,
-        };
+        let is_double = matches!(self, Self::File(stored, _) if stored.precision() == Precision::Double);
         let fields: Vec<&Field> = contents::stored_fields(false).collect();
         match communicator.any(communicator.rank() == FIRST && is_double) {
             true => self.deal_as::<f64>(communicator, blocks, &fields, own)?,
@@ -85,17 +82,9 @@ impl StartFrom<'_> {
         own: &mut HostState,
     ) -> Result<(), SimError> {
         match self {
-            Self::Memory(snapshot) => {
-                let mut given = 0;
-                let give = |field: usize, groups: usize| {
-                    let mut rows = vec![T::of(0.0); groups * GROUP_CELLS];
-                    let first = given % snapshot.state.tree.group_count() * GROUP_VALUES + field * GROUP_CELLS;
-                    let fluid = &snapshot.state.fluid;
-                    gamer::to_patches(&mut rows, |group, cell| T::of(fluid[first + group * GROUP_VALUES + cell]));
-                    given += groups;
-                    Ok(rows)
-                };
-                deal(communicator, blocks, fields, give, own)
+            Self::Memory(_) => {
+                let give = |_: usize, _: usize| unreachable!("the first rank reads the file");
+                deal::<T>(communicator, blocks, fields, give, own)
             }
             Self::File(stored, report) => deal(communicator, blocks, fields, stored.giver::<T>(fields, report), own),
         }

@@ -1,0 +1,19 @@
+//! What goes wrong on one rank goes wrong on all.
+
+use crate::error::IcError;
+use comove_sim::parallel::Communicator;
+
+/// The result, or where another rank failed, what it said: collective, so that all ranks go the same way.
+///
+/// # Errors
+/// This rank's own, else [`IcError::OnRank`] of the first rank that has one.
+pub fn agree<R>(communicator: &Communicator, result: Result<R, IcError>) -> Result<R, IcError> {
+    if !communicator.any(result.is_err()) {
+        return result;
+    }
+    let own = result.as_ref().err().map(|error| (error.is_of_the_system(), error.to_string()));
+    let said = communicator.gather_all_of(&own);
+    let first = said.into_iter().enumerate().find_map(|(rank, said)| Some((rank, said?)));
+    let (rank, (of_the_system, message)) = first.expect("some rank failed");
+    result.and_then(|_| Err(IcError::OnRank { rank, of_the_system, message }))
+}

@@ -1,0 +1,99 @@
+//! What all processes do together of an initial condition: make its mesh, and put a mesh on the octree of a run.
+
+use super::ic::{InitialCondition, InitialFacts, header, shown};
+use comove_ic::format::comove_ic as mesh_file;
+use comove_ic::{Audit, IcError, UniformMesh, agree, restrict, silent};
+use comove_sim::clock::Clock;
+use comove_sim::parallel::Communicator;
+use comove_sim::{HostState, RunParameters};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What the first process tells the others.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum IcTask {
+    /// [`make`].
+    Make(InitialCondition),
+    /// [`place`].
+    Place {
+        /// The mesh's file.
+        mesh: PathBuf,
+        /// What it is.
+        facts: InitialFacts,
+        /// The run's.
+        parameters: Box<RunParameters>,
+    },
+}
+
+impl IcTask {
+    /// Does this process's part, and keeps what a run is to start from: collective. What goes wrong goes wrong on the first
+    /// process too, which says so.
+    pub fn follow(self, communicator: &Communicator) -> Option<HostState> {
+        match self {
+            Self::Make(ic) => {
+                // the file is the first process's matter
+                _ = make(&ic, communicator, Path::new(""), &silent);
+                None
+            }
+            Self::Place { mesh, facts, parameters } => {
+                place(communicator, &mesh, &facts, &parameters, &silent).ok().map(|(state, _)| state)
+            }
+        }
+    }
+}
+
+/// Makes a mesh, each process some planes of it, of which the first writes the file; what there is to say of it, as rows of
+/// a table. Collective.
+///
+/// # Errors
+/// [`IcError`], on all processes.
+pub fn make(
+    ic: &InitialCondition,
+    communicator: &Communicator,
+    file: &Path,
+    progress: &dyn Fn(&str, f64),
+) -> Result<Vec<Vec<String>>, IcError> {
+    let mesh = match ic {
+        InitialCondition::Gaussian(ic) => ic.generate(communicator, progress)?,
+        InitialCondition::Load(ic) => ic.load(communicator, progress)?,
+    };
+    mesh_file::write(file, communicator, &mesh, &ic.header())?;
+    Ok(rows(communicator, &mesh))
+}
+
+/// Mean and scatter of the mesh's density, and its emptiest and densest cell: collective.
+fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
+    let mean = mesh.mean(communicator, |i| mesh.density[i]);
+    let variance = mesh.mean(communicator, |i| (mesh.density[i] - mean).powi(2));
+    let most = |sign: f64| {
+        let own = mesh.density.iter().fold(f64::NEG_INFINITY, |most, d| most.max(sign * d));
+        sign * communicator.max(own)
+    };
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    vec![
+        row("cells", shown(mesh.cells)),
+        row("mean density", format!("{mean:.9}")),
+        row("rms of the density contrast", format!("{:.5}", variance.sqrt())),
+        row("density, least and largest", format!("{:.4}, {:.4}", most(-1.0), most(1.0))),
+    ]
+}
+
+/// Puts a stored mesh on the octree of a run, averaged down to its root and thinned to what its criteria keep: each process
+/// some layers of groups along z. Collective.
+///
+/// # Errors
+/// [`IcError`], on all processes.
+pub fn place(
+    communicator: &Communicator,
+    mesh: &Path,
+    facts: &InitialFacts,
+    parameters: &RunParameters,
+    progress: &dyn Fn(&str, f64),
+) -> Result<(HostState, Audit), IcError> {
+    let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
+    progress("reading the mesh", 0.0);
+    let planes = restrict::planes(facts.cells, facts.level, communicator.rank(), communicator.size())?;
+    let mesh = agree(communicator, mesh_file::read(mesh, facts.cells, planes, &stated))?;
+    let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
+    comove_ic::restrict(communicator, mesh, facts.level, facts.box_mpc_h, &clock, parameters, progress)
+}
