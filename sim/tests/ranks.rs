@@ -355,6 +355,7 @@ fn those_who_follow_write_and_start_with_the_first() {
             });
             (0..2).for_each(|_| _ = simulation.step().expect("a step"));
         });
+        assert_eq!(crew.together(&f64::NAN, Communicator::size), 1, "what cannot be told is not done together");
         let end = simulation.checkpoint().expect("a checkpoint");
         let nowhere = simulation.write(&end, &begun.file("missing/end.h5"));
         assert!(matches!(nowhere, Err(SimError::Io { .. })));

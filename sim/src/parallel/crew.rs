@@ -10,6 +10,7 @@ use crate::snapshot::{Snapshot, SnapshotHeader};
 use crate::steering::Steering;
 use comove_kernels::{Device, KernelError};
 use parking_lot::{Mutex, MutexGuard};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -92,13 +93,20 @@ impl Crew {
     /// the function that they gave to [`Crew::follow`]. One thread of the first rank at a time: what others ask of a
     /// simulation meanwhile waits.
     ///
-    /// * `task`: says to the others what is done
-    pub fn together<R>(&self, task: &impl Serialize, work: impl FnOnce(&Communicator) -> R) -> R {
+    /// * `task`: says to the others what is done. One with a NaN cannot be told: its work is the first rank's alone, as if it
+    ///   had no others, which finds out what is wrong.
+    pub fn together<T, R>(&self, task: &T, work: impl FnOnce(&Communicator) -> R) -> R
+    where
+        T: Serialize + DeserializeOwned,
+    {
         if self.communicator.size() == 1 {
             return work(&self.communicator);
         }
-        let _abort = AbortOnPanic(&self.communicator);
         let task = serde_json::to_value(task).expect("numbers and names");
+        if T::deserialize(&task).is_err() {
+            return work(&Communicator::alone());
+        }
+        let _abort = AbortOnPanic(&self.communicator);
         let _turn = tell(&self.communicator, &self.turn, &Order::Task(task));
         work(&self.communicator)
     }
