@@ -4,7 +4,7 @@ use crate::cell_fields::Gas;
 use crate::cells::{PATCH_CELLS, patch_values};
 use crate::error::AnalysisError;
 use crate::messages::{exchange, gather, gather_all};
-use crate::part::Part;
+use crate::part::{Part, alone};
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::DENSITY;
@@ -46,8 +46,7 @@ pub struct DensityPdf {
 /// # Errors
 /// [`AnalysisError::Option`] for bins out of range, or a density that is not positive.
 pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<DensityPdf, AnalysisError> {
-    let alone = density_pdf_by(&Communicator::alone(), &snapshot.into(), bins_per_decade);
-    alone.map(|pdf| pdf.expect("a rank without others is the first"))
+    alone(snapshot, |communicator, part| density_pdf_by(communicator, part, bins_per_decade))
 }
 
 /// The same of a snapshot in parts, on the first rank: collective.

@@ -8,7 +8,7 @@ use crate::cells::{LeafCell, leaf_width_at};
 use crate::error::AnalysisError;
 use crate::halo_finder::Halo;
 use crate::messages::{FIRST, broadcast};
-use crate::part::Part;
+use crate::part::{Part, alone};
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, joined, look_at, split};
 use crate::table::{Entry, Record, Table};
@@ -86,8 +86,9 @@ pub struct HaloProfile {
 /// # Errors
 /// [`AnalysisError::Option`] for a range that is empty, wider than the box or finer than an eighth of the central cell.
 pub fn halo_profile(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) -> Result<HaloProfile, AnalysisError> {
-    let alone = halo_profiles_by(&Communicator::alone(), &snapshot.into(), std::slice::from_ref(halo), options)?;
-    Ok(alone.expect("a rank without others is the first").remove(0))
+    let halos = std::slice::from_ref(halo);
+    let mut profiles = alone(snapshot, |communicator, part| halo_profiles_by(communicator, part, halos, options))?;
+    Ok(profiles.remove(0))
 }
 
 /// The profiles of halos of a snapshot in parts, on the first rank: collective.

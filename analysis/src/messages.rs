@@ -2,9 +2,7 @@
 
 use bytemuck::Pod;
 use comove_sim::parallel::Communicator;
-
-/// The rank that results are on.
-pub(crate) const FIRST: usize = 0;
+pub(crate) use comove_sim::parallel::scatter::FIRST;
 
 /// Values for each rank, for those from each.
 pub(crate) fn exchange<T: Pod>(communicator: &Communicator, to: Vec<Vec<T>>) -> Vec<Vec<T>> {

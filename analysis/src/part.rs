@@ -3,6 +3,7 @@
 //! A snapshot in memory is the part of a rank without others, so that there is one way to look at either. Sums that go into
 //! results are taken over units that no cut divides (patches, lines, planes), and added in the order of the whole.
 
+use crate::error::AnalysisError;
 use crate::messages;
 use bytemuck::Pod;
 use comove_sim::octree::tree::LeafPatch;
@@ -35,6 +36,18 @@ impl<'a> From<&'a SnapshotPart> for Part<'a> {
         let pieces = Some(Arc::clone(&part.pieces));
         Self { snapshot: &part.snapshot, tree: &part.tree, pieces, rank: part.rank }
     }
+}
+
+/// What a rank without others finds.
+///
+/// # Errors
+/// Those of `find`.
+pub(crate) fn alone<R>(
+    snapshot: &Snapshot,
+    find: impl FnOnce(&Communicator, &Part) -> Result<Option<R>, AnalysisError>,
+) -> Result<R, AnalysisError> {
+    let found = find(&Communicator::alone(), &snapshot.into())?;
+    Ok(found.expect("a rank without others is the first"))
 }
 
 impl<'a> Part<'a> {
@@ -89,19 +102,6 @@ impl<'a> Part<'a> {
     ///
     /// * `own`: in the order of [`Part::leaf_patches`]
     pub(crate) fn gather_of_patches<T: Pod>(&self, communicator: &Communicator, own: Vec<T>) -> Option<Vec<T>> {
-        let count = |rank, level| self.leaf_patch_count(rank, level);
-        self.gather(communicator, own, count)
-    }
-
-    /// Values of every rank on the first one, level by level and there by rank: collective.
-    ///
-    /// * `count`: how many a rank has of a level
-    pub(crate) fn gather<T: Pod>(
-        &self,
-        communicator: &Communicator,
-        own: Vec<T>,
-        count: impl Fn(usize, usize) -> usize,
-    ) -> Option<Vec<T>> {
         let mut of_ranks = messages::gather(communicator, own)?;
         if of_ranks.len() == 1 {
             return of_ranks.pop();
@@ -110,7 +110,7 @@ impl<'a> Part<'a> {
         let mut taken = vec![0; of_ranks.len()];
         for level in 0..self.tree.level_count() {
             for (rank, (values, taken)) in of_ranks.iter().zip(&mut taken).enumerate() {
-                let end = *taken + count(rank, level);
+                let end = *taken + self.leaf_patch_count(rank, level);
                 all.extend_from_slice(&values[*taken..end]);
                 *taken = end;
             }

@@ -8,7 +8,7 @@ use crate::covering_grid::{GRID_LIMIT_MIB, planes, slab_by};
 use crate::error::AnalysisError;
 use crate::fourier::forward_by;
 use crate::messages::{broadcast, gather};
-use crate::part::Part;
+use crate::part::{Part, alone};
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::parallel::Communicator;
@@ -88,8 +88,7 @@ pub fn power_spectrum_within(
     options: &PowerOptions,
     limit_mib: usize,
 ) -> Result<PowerSpectrum, AnalysisError> {
-    let alone = power_spectrum_by(&Communicator::alone(), &snapshot.into(), options, limit_mib);
-    alone.map(|spectrum| spectrum.expect("a rank without others is the first"))
+    alone(snapshot, |communicator, part| power_spectrum_by(communicator, part, options, limit_mib))
 }
 
 /// The same of a snapshot in parts, on the first rank; the memory limit is that of each rank. Collective.

@@ -20,14 +20,9 @@ pub(crate) fn on_ranks<R: Send>(
     work: impl Fn(&Communicator, &Part) -> R + Sync,
 ) -> Vec<R> {
     let pieces = std::sync::Arc::new(Pieces::even(&snapshot.state.tree, ranks));
-    let on_rank = |communicator: Communicator| {
+    comove_sim::parallel::on_ranks(ranks, |communicator| {
         let part = part_of(snapshot, &pieces, communicator.rank());
         work(&communicator, &(&part).into())
-    };
-    std::thread::scope(|scope| {
-        let start = |communicator| scope.spawn(move || on_rank(communicator));
-        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a rank")).collect()
     })
 }
 

@@ -33,8 +33,6 @@ pub mod problems;
 pub mod restrict;
 mod slab;
 pub mod temperature;
-#[cfg(test)]
-mod testing;
 pub mod uniform_mesh;
 
 pub use agree::agree;

@@ -42,7 +42,7 @@ fn united(mut sums: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::on_ranks;
+    use comove_sim::parallel::on_ranks;
 
     #[test]
     fn ordered_sums_are_complete() {

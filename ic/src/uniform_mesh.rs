@@ -109,7 +109,7 @@ impl UniformMesh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::on_ranks;
+    use comove_sim::parallel::on_ranks;
 
     #[test]
     fn the_first_bad_cell_is_named() {

@@ -1,11 +1,14 @@
 //! From linear theory through files to a run by several ranks: the bits of one, and the same errors.
 
+mod common;
+
+use common::load;
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
 use comove_ic::{Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
 use comove_sim::clock::Clock;
 use comove_sim::kernels::Device;
-use comove_sim::parallel::{Communicator, Ranks};
+use comove_sim::parallel::{Communicator, Ranks, on_ranks};
 use comove_sim::{Coordinates, Cosmology, Criterion, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader};
 use std::path::{Path, PathBuf};
 
@@ -26,31 +29,6 @@ fn gaussian() -> GaussianIc {
     }
 }
 
-fn load(path: &Path, format: LoadFormat) -> LoadIc {
-    let ic = gaussian();
-    LoadIc {
-        path: path.into(),
-        format,
-        cosmology: ic.cosmology,
-        box_mpc_h: ic.box_mpc_h,
-        cells: ic.cells,
-        z: ic.z,
-        temperature_k: None,
-        mean_molecular_weight: ic.mean_molecular_weight,
-        gamma: ic.gamma,
-    }
-}
-
-/// What so many ranks come to, in their order.
-fn on_ranks<R: Send>(ranks: usize, rank: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
-    let rank = &rank;
-    std::thread::scope(|scope| {
-        let start = |communicator| scope.spawn(move || rank(communicator));
-        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a rank")).collect()
-    })
-}
-
 /// Slabs that follow each other are the whole.
 fn assert_make(slabs: &[UniformMesh], whole: &UniformMesh) {
     for (n, field) in whole.fields().into_iter().enumerate() {
@@ -63,12 +41,12 @@ fn assert_make(slabs: &[UniformMesh], whole: &UniformMesh) {
 fn meshes_and_their_files_do_not_depend_on_ranks() {
     let (ic, folder) = (gaussian(), tempfile::tempdir().unwrap());
     let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
-    let raw = load(&folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Zyxv, precision: None });
+    let raw = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Zyxv, precision: None });
     um_ic::write(&raw.path, &whole, Order::Zyxv, Precision::Double).unwrap();
     let loaded = raw.load(&Communicator::alone(), &silent).unwrap();
     let file = |ranks: usize| folder.path().join(format!("{ranks}.h5"));
     for ranks in RANKS {
-        let own = load(&file(ranks), LoadFormat::ComoveIc);
+        let own = load(gaussian(), &file(ranks), LoadFormat::ComoveIc);
         let slabs = on_ranks(ranks, |communicator| {
             let mesh = ic.generate(&communicator, &silent).unwrap();
             own_format::write(&own.path, &communicator, &mesh, &own.header()).unwrap();
@@ -87,7 +65,7 @@ fn meshes_and_their_files_do_not_depend_on_ranks() {
 #[test]
 fn bad_files_are_refused_by_all() {
     let folder = tempfile::tempdir().unwrap();
-    let raw = load(&folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: None });
+    let raw = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: None });
     let whole = gaussian().generate(&Communicator::alone(), &silent).unwrap();
     um_ic::write(&raw.path, &whole, Order::Vzyx, Precision::Single).unwrap();
     let errors = on_ranks(3, |communicator| {
@@ -107,7 +85,7 @@ fn bad_files_are_refused_by_all() {
 fn run(communicator: Communicator, path: &Path, precision: Precision) -> (String, Audit) {
     let ic = gaussian();
     let planes = restrict::planes(ic.cells, 1, communicator.rank(), communicator.size()).unwrap();
-    let header = load(path, LoadFormat::ComoveIc).header();
+    let header = load(gaussian(), path, LoadFormat::ComoveIc).header();
     let mesh = own_format::read(path, ic.cells, planes, &header).unwrap();
     let parameters = RunParameters {
         max_level: 2,
@@ -139,7 +117,7 @@ fn runs_that_start_from_parts_have_the_bits_of_one() {
     let (ic, folder) = (gaussian(), tempfile::tempdir().unwrap());
     let path = folder.path().join("ic.h5");
     let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
-    let header = load(&path, LoadFormat::ComoveIc).header();
+    let header = load(gaussian(), &path, LoadFormat::ComoveIc).header();
     own_format::write(&path, &Communicator::alone(), &whole, &header).unwrap();
     for precision in [Precision::Single, Precision::Double] {
         let alone = run(Communicator::alone(), &path, precision);

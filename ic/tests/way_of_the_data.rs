@@ -1,8 +1,11 @@
 //! From linear theory through a file to the octree, by the crate's public functions alone.
 
+mod common;
+
+use common::load;
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
-use comove_ic::{GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
+use comove_ic::{GaussianIc, IcError, LoadFormat, PowerSource, UniformMesh, restrict, silent};
 use comove_sim::Criterion;
 use comove_sim::clock::Clock;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
@@ -25,29 +28,14 @@ fn gaussian() -> GaussianIc {
     }
 }
 
-fn load(path: PathBuf, format: LoadFormat) -> LoadIc {
-    let ic = gaussian();
-    LoadIc {
-        path,
-        format,
-        cosmology: ic.cosmology,
-        box_mpc_h: ic.box_mpc_h,
-        cells: ic.cells,
-        z: ic.z,
-        temperature_k: None,
-        mean_molecular_weight: ic.mean_molecular_weight,
-        gamma: ic.gamma,
-    }
-}
-
 /// Generated, written, read and placed at level 1: the same octree as without the detour, and an audit to round-off.
 #[test]
 fn files_carry_an_initial_condition_to_the_octree() {
     let mesh = gaussian().generate(&Communicator::alone(), &silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let raw = load(folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Zyxv, precision: None });
+    let raw = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Zyxv, precision: None });
     um_ic::write(&raw.path, &mesh, Order::Zyxv, Precision::Double).unwrap();
-    let own = load(folder.path().join("ic.h5"), LoadFormat::ComoveIc);
+    let own = load(gaussian(), &folder.path().join("ic.h5"), LoadFormat::ComoveIc);
     own_format::write(&own.path, &Communicator::alone(), &mesh, &own.header()).unwrap();
     assert_eq!(own.load(&Communicator::alone(), &silent).unwrap(), mesh);
 
@@ -79,8 +67,11 @@ fn files_carry_an_initial_condition_to_the_octree() {
 fn temperatures_survive_and_can_be_replaced() {
     let mesh = gaussian().generate(&Communicator::alone(), &silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut ic =
-        load(folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: Some(Precision::Single) });
+    let mut ic = load(
+        gaussian(),
+        &folder.path().join("UM_IC"),
+        LoadFormat::UmIc { order: Order::Vzyx, precision: Some(Precision::Single) },
+    );
     um_ic::write(&ic.path, &mesh, Order::Vzyx, Precision::Single).unwrap();
     let unit_k = Units::new(Some(ic.cosmology)).temperature_k(0.02, 1.22);
     let temperature_k =
@@ -99,7 +90,7 @@ fn temperatures_survive_and_can_be_replaced() {
 fn files_of_another_kind_are_refused() {
     let mut mesh = gaussian().generate(&Communicator::alone(), &silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let ic = load(folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: None });
+    let ic = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: None });
     um_ic::write(&ic.path, &mesh, Order::Zyxv, Precision::Double).unwrap();
     let error = ic.load(&Communicator::alone(), &silent).unwrap_err();
     assert!(matches!(error, IcError::Cell { .. }) && error.to_string().contains("field order"), "{error}");

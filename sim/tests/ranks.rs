@@ -4,7 +4,7 @@ mod common;
 
 use common::{cosmological, cosmological_parameters};
 use comove_kernels::layout::GROUP_VALUES;
-use comove_sim::parallel::{Communicator, Crew, Ranks};
+use comove_sim::parallel::{Communicator, Crew, Ranks, on_ranks};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
 use comove_sim::snapshot::file_digest;
@@ -104,16 +104,6 @@ fn write(simulation: &Simulation, snapshot: &Snapshot, path: &Path) {
     if let Some(file) = simulation.write(snapshot, path).expect("a file") {
         file.complete().expect("a file that reads back");
     }
-}
-
-/// What so many ranks come to, in their order.
-fn on_ranks<R: Send>(ranks: usize, rank: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
-    let rank = &rank;
-    std::thread::scope(|scope| {
-        let start = |communicator| scope.spawn(move || rank(communicator));
-        let threads: Vec<_> = Communicator::threads(ranks).into_iter().map(start).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a rank")).collect()
-    })
 }
 
 /// Runs to step `steps`, with an output in the next.

@@ -17,7 +17,7 @@ pub mod peaks;
 use crate::cell_fields::Gas;
 use crate::error::AnalysisError;
 use crate::messages::{FIRST, broadcast};
-use crate::part::Part;
+use crate::part::{Part, alone};
 use crate::sphere::{norm, separation};
 use crate::table::{Entry, Record, Table};
 use comove_sim::Snapshot;
@@ -135,8 +135,7 @@ const BATCH: usize = 32;
 /// # Errors
 /// [`AnalysisError::Option`] for an option out of its range, or the critical density in plain coordinates.
 pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCatalogue, AnalysisError> {
-    let alone = find_halos_by(&Communicator::alone(), &snapshot.into(), options);
-    alone.map(|catalogue| catalogue.expect("a rank without others is the first"))
+    alone(snapshot, |communicator, part| find_halos_by(communicator, part, options))
 }
 
 /// The same of a snapshot in parts, on the first rank, which alone knows the peaks and halos and says which are grown:

@@ -9,7 +9,7 @@ use crate::cell_fields::{Average, CellField, Gas, field_by};
 use crate::cells::{PATCH_CELLS, patch_cells};
 use crate::error::AnalysisError;
 use crate::messages::{exchange, gather};
-use crate::part::Part;
+use crate::part::{Part, alone};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, PATCH};
 use comove_sim::octree::tree::LeafPatch;
@@ -22,8 +22,7 @@ use std::ops::Range;
 /// # Errors
 /// As [`super::slice()`].
 pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisError> {
-    let alone = projection_by(&Communicator::alone(), &snapshot.into(), options);
-    alone.map(|map| map.expect("a rank without others is the first"))
+    alone(snapshot, |communicator, part| projection_by(communicator, part, options))
 }
 
 /// The same of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what the others

@@ -5,7 +5,7 @@ use crate::cell_fields::{CellField, Gas, field_by};
 use crate::cells::{leaf_of, patch_cells};
 use crate::error::AnalysisError;
 use crate::messages::gather;
-use crate::part::Part;
+use crate::part::{Part, alone};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::PATCH;
 use comove_sim::octree::tree::LeafPatch;
@@ -18,8 +18,7 @@ use rayon::prelude::*;
 /// [`AnalysisError::UnknownField`], [`AnalysisError::MissingField`]; [`AnalysisError::Option`] for a window that does
 /// not fit or too many pixels.
 pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisError> {
-    let alone = slice_by(&Communicator::alone(), &snapshot.into(), options);
-    alone.map(|map| map.expect("a rank without others is the first"))
+    alone(snapshot, |communicator, part| slice_by(communicator, part, options))
 }
 
 /// The same of a snapshot in parts, on the first rank: collective. Every rank gives the pixels whose cells it has.

@@ -206,7 +206,7 @@ fn preface(path: &Path, header: &Header) -> Result<File, hdf5::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::on_ranks;
+    use comove_sim::parallel::on_ranks;
 
     const HEADER: Header = Header {
         a: 0.02,

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::linear_power::PowerSource;
-use crate::testing::on_ranks;
 use comove_sim::Cosmology;
+use comove_sim::parallel::on_ranks;
 
 fn power() -> LinearPower {
     LinearPower::new(&PowerSource::EisensteinHu, &Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0)).unwrap()

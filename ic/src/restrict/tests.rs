@@ -173,7 +173,7 @@ fn ranks_leave_the_bits_alone() {
             let some = |l: &LevelAudit| l.cells_kept > 0 && l.cells_removed > 0;
             assert!(level < 2 || some(&audit.levels[2]), "{audit:?}");
             for ranks in [2, 3, 5] {
-                let shares = crate::testing::on_ranks(ranks, |communicator| {
+                let shares = comove_sim::parallel::on_ranks(ranks, |communicator| {
                     let own = planes(cells, level, communicator.rank(), ranks).unwrap();
                     let clock = Clock::new(1.0, 0.0, None);
                     restrict(&communicator, slab(&mesh, own), level, 1.0, &clock, &parameters, &silent).unwrap()
@@ -201,7 +201,7 @@ fn all_ranks_refuse_a_bad_mesh() {
     let mut mesh = mesh([16, 16, 32]);
     mesh.density[5000] = f64::NAN;
     let alone = place(mesh.clone(), 0, &parameters(0, &[])).unwrap_err().to_string();
-    let errors = crate::testing::on_ranks(3, |communicator| {
+    let errors = comove_sim::parallel::on_ranks(3, |communicator| {
         let own = planes(mesh.cells, 0, communicator.rank(), 3).unwrap();
         let (clock, parameters) = (Clock::new(1.0, 0.0, None), parameters(0, &[]));
         let result = restrict(&communicator, slab(&mesh, own), 0, 1.0, &clock, &parameters, &silent);

@@ -81,9 +81,11 @@ pub fn node() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// What each of so many ranks, threads of this process, comes to.
-#[cfg(test)]
-pub(crate) fn on_ranks<R: Send>(ranks: usize, work: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
+/// What each of so many ranks, threads of this process, comes to, in their order: for tests.
+///
+/// # Panics
+/// If one of them does.
+pub fn on_ranks<R: Send>(ranks: usize, work: impl Fn(Communicator) -> R + Sync) -> Vec<R> {
     let work = &work;
     std::thread::scope(|scope| {
         let start = |communicator| scope.spawn(move || work(communicator));

@@ -1,0 +1,19 @@
+//! What tests of files share.
+
+use comove_ic::{GaussianIc, LoadFormat, LoadIc};
+use std::path::Path;
+
+/// The initial condition of a file that holds what another generates.
+pub(crate) fn load(ic: GaussianIc, path: &Path, format: LoadFormat) -> LoadIc {
+    LoadIc {
+        path: path.into(),
+        format,
+        cosmology: ic.cosmology,
+        box_mpc_h: ic.box_mpc_h,
+        cells: ic.cells,
+        z: ic.z,
+        temperature_k: None,
+        mean_molecular_weight: ic.mean_molecular_weight,
+        gamma: ic.gamma,
+    }
+}
