@@ -53,6 +53,7 @@ pub const fn offset(direction: usize) -> [i32; 3] {
 }
 
 /// Offset of cell (i, j, k) in a group's field.
+#[inline]
 pub const fn cell(i: usize, j: usize, k: usize) -> usize {
     (k * GROUP + j) * GROUP + i
 }

@@ -230,6 +230,12 @@ impl<T: Real> Run<T> {
 
     /// See [`crate::Simulation::step`].
     pub(crate) fn step(&mut self) -> Result<StepRecord, SimError> {
+        // on one of the device's threads, so that no operation has to wake it
+        let device = self.state.device.clone();
+        device.install(|| self.step_or_go_back())
+    }
+
+    fn step_or_go_back(&mut self) -> Result<StepRecord, SimError> {
         let started = Instant::now();
         let choice = self.choose();
         // without refinement there is always room for the step

@@ -115,9 +115,7 @@ fn pack_pieces<T: Real>(fields: usize, pool: &[T], pieces: &[Piece], message: &m
     }
     parts.into_par_iter().for_each(|(piece, part)| {
         let group = &pool[piece.slot as usize * fields * GROUP_CELLS..][..fields * GROUP_CELLS];
-        for (row, to) in rows(fields, piece).zip(part.chunks_exact_mut(row_cells(piece))) {
-            to.copy_from_slice(&group[row]);
-        }
+        for_rows(fields, piece, |row, to| copy(&group[row], &mut part[to]));
     });
 }
 
@@ -129,25 +127,42 @@ fn unpack_pieces<T: Real>(fields: usize, message: &[T], pieces: &[Piece], pool: 
         let group = unsafe { pool.slot(pieces[0].slot) };
         for piece in pieces {
             let part = &message[fields * piece.at as usize..][..fields * piece.cell_count()];
-            for (row, from) in rows(fields, piece).zip(part.chunks_exact(row_cells(piece))) {
-                group[row].copy_from_slice(from);
-            }
+            for_rows(fields, piece, |row, from| copy(&part[from], &mut group[row]));
         }
     });
 }
 
-/// Cells of a row; of a piece without cells, which has no rows to copy, one.
-fn row_cells(piece: &Piece) -> usize {
-    usize::from(piece.cells[0]).max(1)
-}
-
-/// Where the rows of a piece lie in its group, `[fields, 16, 16, 16]`, in the order of the message.
-fn rows(fields: usize, piece: &Piece) -> impl Iterator<Item = Range<usize>> {
+/// Calls `each` with where the rows of a piece lie in its group, `[fields, 16, 16, 16]`, and in its part of the message.
+#[inline]
+fn for_rows(fields: usize, piece: &Piece, mut each: impl FnMut(Range<usize>, Range<usize>)) {
     let [x, y, z] = piece.first.map(usize::from);
     let [nx, ny, nz] = piece.cells.map(usize::from);
-    (0..fields * nz * ny).map(move |row| {
-        let (j, k, field) = (row % ny, row / ny % nz, row / (ny * nz));
-        let first = field * GROUP_CELLS + cell(x, y + j, z + k);
-        first..first + nx
-    })
+    let mut at = 0;
+    for field in 0..fields {
+        for k in z..z + nz {
+            for j in y..y + ny {
+                let first = field * GROUP_CELLS + cell(x, j, k);
+                each(first..first + nx, at..at + nx);
+                at += nx;
+            }
+        }
+    }
+}
+
+/// Copies a row; without a call those that there are most of: layers one and three cells deep, patches, whole groups.
+#[inline]
+fn copy<T: Real>(from: &[T], to: &mut [T]) {
+    match from.len() {
+        1 => copy_cells::<T, 1>(from, to),
+        3 => copy_cells::<T, 3>(from, to),
+        8 => copy_cells::<T, 8>(from, to),
+        16 => copy_cells::<T, 16>(from, to),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+#[inline]
+fn copy_cells<T: Real, const N: usize>(from: &[T], to: &mut [T]) {
+    let from: &[T; N] = from.try_into().expect("a row of so many cells");
+    *<&mut [T; N]>::try_from(to).expect("as many") = *from;
 }
