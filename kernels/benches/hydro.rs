@@ -3,7 +3,7 @@
 //!
 //! An item is a cell: the step's items per second are cell updates (a forward and a backward sweep of one cell).
 
-use comove_kernels::hydro_sweep::{SweepParameters, hydro_sweep};
+use comove_kernels::hydro_sweep::{SweepParameters, Which, hydro_sweep};
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::state_hash::state_hash;
 use comove_kernels::tables::NONE;
@@ -88,9 +88,10 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES].into();
     let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
+    let all = Which::All;
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
-        let _ = hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &mut marks, None, &forward);
-        let _ = hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &mut marks, None, &backward);
+        let _ = hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &mut marks, all, &forward);
+        let _ = hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &mut marks, all, &backward);
     });
 }
 

@@ -4,8 +4,8 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{DENSITY, DIRECTIONS, GROUP_CELLS, GROUP_VALUES, MOMENTUM, direction};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, LevelTables, Parity, PoissonSource,
-    RootPoisson, gravity_kick, group_poisson, potential_ghosts,
+    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, LevelTables, PoissonSource, RootPoisson,
+    gravity_kick, group_poisson, potential_ghosts,
 };
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -83,13 +83,13 @@ impl Case {
     }
 
     fn ghosts(&mut self, origin: GhostOrigin) {
-        potential_ghosts(&self.device, &self.tables, Parity::All, origin, &self.potential, None, &mut self.ghosts);
+        potential_ghosts(&self.device, &self.tables, None, origin, &self.potential, None, &mut self.ghosts);
     }
 
     fn solve(&mut self, solver: &GroupSolver<f32>, guess: Guess) {
         let source = PoissonSource::Density(DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: 1.0 });
         let Self { device, tables, potential, ghosts, gradients, .. } = self;
-        group_poisson(device, tables, Parity::All, solver, guess, &source, ghosts, 0.1, potential, Some(gradients));
+        group_poisson(device, tables, None, solver, guess, &source, ghosts, 0.1, potential, Some(gradients));
     }
 }
 

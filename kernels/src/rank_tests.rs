@@ -5,14 +5,14 @@ use crate::device::Device;
 use crate::flag::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
 use crate::gravity_kick::{Peak, gravity_kick, max_acceleration};
 use crate::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
-use crate::hydro_sweep::{SweepParameters, hydro_sweep};
+use crate::hydro_sweep::{SweepParameters, Which, hydro_sweep};
 use crate::layout::{FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use crate::mail::{Piece, tests::deliver};
 use crate::marks::{MARK_ROWS, Marks, groups_that_see, groups_to_redo};
 use crate::mass_sheet::mass_sheet;
 use crate::point::eos::Eos;
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, Parity};
+use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin};
 use crate::prolong::prolong;
 use crate::real::Real;
 use crate::restrict::restrict;
@@ -145,7 +145,7 @@ fn operations_on_levels_agree<T: Real>(device: &Device) {
                 relax_groups(
                     device,
                     &tables,
-                    Parity::All,
+                    None,
                     GhostOrigin::Sibling,
                     None,
                     &solver,
@@ -215,17 +215,17 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
     let mut redone = 0;
     for level in 0..mesh.levels.len() {
         let parameters = SweepParameters { dt_over_dx: T::of(0.1), axes: [0, 1, 2], eos: Eos::new(5.0 / 3.0) };
-        let sweep = |tables: &LevelTables, out: &mut Buffer<T>, marks: &mut Marks, redo: Option<&[u32]>| {
+        let sweep = |tables: &LevelTables, out: &mut Buffer<T>, marks: &mut Marks, which: Which| {
             let planes: Table<u32> = vec![NONE; tables.len() * FLUX_PLANES].into();
             let none = &mut Buffer::zeros(device, 0).unwrap();
-            hydro_sweep(device, tables, &planes, &before, None, out, none, marks, redo, &parameters).reports.wait()
+            hydro_sweep(device, tables, &planes, &before, None, out, none, marks, which, &parameters).reports.wait()
         };
         // every rank sweeps, and tells what it has found
         let mut found = vec![0; slots * MARK_ROWS];
         let (mut alone, mut ranks) = everyone(|rank| {
             let tables = tables_of(&mesh, level, rank);
             let (mut out, mut marks) = (pool(&fluid), Marks::new(device, slots).unwrap());
-            let reports = sweep(&tables, &mut out, &mut marks, None);
+            let reports = sweep(&tables, &mut out, &mut marks, Which::All);
             let rows = marks.found_of(device, &tables.slots);
             for (&slot, rows) in tables.slots.iter().zip(rows.chunks(MARK_ROWS)) {
                 found[slot as usize * MARK_ROWS..][..MARK_ROWS].copy_from_slice(rows);
@@ -242,7 +242,7 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
             marks.set_found(device, &others, &theirs);
             marks.accept();
             let groups = groups_to_redo(tables, reports, groups_that_see(tables, &others, &theirs));
-            for (&g, report) in groups.iter().zip(sweep(tables, out, marks, Some(&groups))) {
+            for (&g, report) in groups.iter().zip(sweep(tables, out, marks, Which::Redone(&groups))) {
                 reports[g as usize] = report;
             }
             say(&mut said, tables, reports);

@@ -27,6 +27,18 @@ impl<R> Reading<R> {
         Self(State::Coming(Box::new(fetch)))
     }
 
+    /// What `join` makes of these values and others.
+    pub fn joined(self, other: Self, join: impl FnOnce(Vec<R>, Vec<R>) -> Vec<R> + 'static) -> Self
+    where
+        R: 'static,
+    {
+        match (self.0, other.0) {
+            (State::Known(these), State::Known(those)) => Self::of(join(these, those)),
+            #[cfg(feature = "cuda")]
+            (these, those) => Self::later(move || join(Self(these).wait(), Self(those).wait())),
+        }
+    }
+
     /// The values, once they are there.
     pub fn wait(self) -> Vec<R> {
         match self.0 {

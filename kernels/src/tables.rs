@@ -4,6 +4,7 @@ use crate::face_boundary::FaceBoundary;
 use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
 use crate::potential_ghosts::Parity;
 use crate::table::Table;
+use rayon::iter::Either;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
@@ -104,18 +105,37 @@ impl LevelTables {
         self.beyond[(g * OCTANTS + octant) * FACES..][..FACES].try_into().expect("a patch has six faces")
     }
 
-    /// The groups of one parity, in key order; `None` for all groups.
-    pub fn half(&self, parity: Parity) -> Option<&Table<u32>> {
-        let half = match parity {
-            Parity::All => return None,
-            Parity::Even => 0,
-            Parity::Odd => 1,
-        };
+    /// The groups of one parity, in key order.
+    pub fn half(&self, parity: Parity) -> &Table<u32> {
         let groups = |parity: Parity| {
             let octants = self.octants.iter().enumerate();
             octants.filter(|(_, octant)| parity.contains(**octant)).map(|(g, _)| g as u32).collect()
         };
-        Some(&self.halves.get_or_init(|| [Parity::Even, Parity::Odd].map(groups))[half])
+        &self.halves.get_or_init(|| [Parity::Even, Parity::Odd].map(groups))[parity as usize]
+    }
+
+    /// The places of these groups, or of all: what an operation on the processor loops over.
+    ///
+    /// # Panics
+    /// If the list does not rise or names a group that there is not: parallel writers rely on it.
+    pub(crate) fn places<'a>(
+        &self,
+        groups: Option<&'a Table<u32>>,
+    ) -> impl IndexedParallelIterator<Item = usize> + use<'a> {
+        match groups {
+            None => Either::Left((0..self.len()).into_par_iter()),
+            Some(list) => {
+                self.check_list(list);
+                Either::Right(list.par_iter().map(|&g| g as usize))
+            }
+        }
+    }
+
+    /// # Panics
+    /// If a list of groups does not rise or names one that there is not.
+    pub(crate) fn check_list(&self, list: &[u32]) {
+        let rises = list.windows(2).all(|pair| pair[0] < pair[1]);
+        assert!(rises && list.last().is_none_or(|&last| (last as usize) < self.len()), "groups of the level: {list:?}");
     }
 
     /// Whether some of group `g`'s ghost cells come from the coarser level.

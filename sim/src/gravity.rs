@@ -3,7 +3,7 @@
 use crate::boundary::GravityBoundary;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::exchange::Post;
-use crate::parallel::links::{CellLinks, LevelLinks};
+use crate::parallel::links::{Apart, CellLinks, LevelLinks};
 use crate::parallel::owners::Owners;
 use crate::parallel::root::SharedRoot;
 use crate::parameters::{GroupSolver, RunParameters};
@@ -43,9 +43,29 @@ pub struct Sharing<'a> {
 impl Sharing<'_> {
     /// Brings the ghosts of a level up to date that have to do with a field, `[slots, 16, 16, 16]`.
     fn refresh<T: Real>(&self, level: usize, which: fn(&LevelLinks) -> &CellLinks, field: &mut Buffer<T>) {
-        if let Some(links) = self.links.get(level) {
-            self.post.exchange_cells(which(links), 1, field);
+        self.refresh_while(level, which, field, |_| ());
+    }
+
+    /// The same, with `meanwhile` done while messages are on their way.
+    fn refresh_while<T: Real>(
+        &self,
+        level: usize,
+        which: fn(&LevelLinks) -> &CellLinks,
+        field: &mut Buffer<T>,
+        mut meanwhile: impl FnMut(&mut Buffer<T>),
+    ) {
+        match self.links.get(level) {
+            Some(links) => self.post.exchange_cells_while(which(links), 1, field, meanwhile),
+            None => meanwhile(field),
         }
+    }
+
+    /// The groups of a parity apart by whether they read ghosts across faces, where it is worth solving some of them while
+    /// these are on their way.
+    fn apart(&self, level: usize, tables: &LevelTables, parity: Parity) -> Option<&Apart> {
+        let links = self.links.get(level)?;
+        let across = &links.faces[parity.other() as usize];
+        self.post.is_carried(across).then(|| &links.edges(tables).faces[parity as usize])
     }
 }
 
@@ -61,8 +81,8 @@ impl Hierarchy<'_> {
     }
 }
 
-/// Groups that share a face never belong to the same half.
-const ALTERNATING: [Parity; 2] = [Parity::Even, Parity::Odd];
+/// What relaxation reads of others' groups of even and of odd parity.
+const ACROSS: [fn(&LevelLinks) -> &CellLinks; 2] = [|links| &links.faces[0], |links| &links.faces[1]];
 
 /// How far the alternating relaxation overshoots its boundary values: the best of 1.0, 1.2, … 1.7 by measurement
 /// (docs/notes-gravity.md).
@@ -418,7 +438,7 @@ impl<T: Real> LevelSolve<'_, T> {
         ghosts: &mut Buffer<T>,
         gradients: &mut Buffer<T>,
     ) -> Iterations {
-        self.solve(Parity::All, GhostOrigin::Coarse, Guess::Flat, source, field, ghosts, gradients)
+        self.solve(None, GhostOrigin::Coarse, Guess::Flat, source, field, ghosts, gradients)
     }
 
     /// Solves `steps` times with boundary values from the neighbours' solutions (paper, sibling relaxation).
@@ -433,29 +453,41 @@ impl<T: Real> LevelSolve<'_, T> {
     ) -> Iterations {
         let mut iterations = Iterations::default();
         for step in 0..steps {
-            let (parities, origin): (&[Parity], _) = match self.order {
-                SiblingOrder::Jacobi => (&[Parity::All], GhostOrigin::Sibling),
-                SiblingOrder::Alternating if step == 0 && held == Held::No => (&ALTERNATING, GhostOrigin::Sibling),
-                SiblingOrder::Alternating => (&ALTERNATING, GhostOrigin::Relaxed(OVERRELAXATION)),
+            let origin = match self.order {
+                SiblingOrder::Jacobi => {
+                    ACROSS.iter().for_each(|&across| self.ranks.refresh(self.level, across, field));
+                    let origin = GhostOrigin::Sibling;
+                    iterations.add(self.solve(None, origin, Guess::Held, source, field, ghosts, gradients));
+                    continue;
+                }
+                SiblingOrder::Alternating if step == 0 && held == Held::No => GhostOrigin::Sibling,
+                SiblingOrder::Alternating => GhostOrigin::Relaxed(OVERRELAXATION),
             };
-            for &parity in parities {
+            for parity in [Parity::Even, Parity::Odd] {
+                let mut solve = |groups: &Table<u32>, field: &mut Buffer<T>| {
+                    iterations.add(self.solve(Some(groups), origin, Guess::Held, source, field, ghosts, gradients));
+                };
                 // a group's neighbours have the other parity
-                if parity != Parity::Odd {
-                    self.ranks.refresh(self.level, |links| &links.faces[1], field);
+                let across = ACROSS[parity.other() as usize];
+                match self.ranks.apart(self.level, self.tables, parity) {
+                    Some(Apart { inner, outer }) => {
+                        self.ranks.refresh_while(self.level, across, field, |field| solve(inner, field));
+                        solve(outer, field);
+                    }
+                    None => {
+                        self.ranks.refresh(self.level, across, field);
+                        solve(self.tables.half(parity), field);
+                    }
                 }
-                if parity != Parity::Even {
-                    self.ranks.refresh(self.level, |links| &links.faces[0], field);
-                }
-                iterations.add(self.solve(parity, origin, Guess::Held, source, field, ghosts, gradients));
             }
         }
         iterations
     }
 
-    /// Solves the groups of one parity with boundary values from `origin`.
+    /// Solves some groups, or all, with boundary values from `origin`.
     fn solve(
         &self,
-        parity: Parity,
+        groups: Option<&Table<u32>>,
         origin: GhostOrigin,
         guess: Guess,
         source: &PoissonSource<T>,
@@ -464,6 +496,6 @@ impl<T: Real> LevelSolve<'_, T> {
         gradients: &mut Buffer<T>,
     ) -> Iterations {
         let Self { device, tables, solver, h, coarse, .. } = *self;
-        relax_groups(device, tables, parity, origin, coarse, solver, guess, source, ghosts, h, field, Some(gradients))
+        relax_groups(device, tables, groups, origin, coarse, solver, guess, source, ghosts, h, field, Some(gradients))
     }
 }

@@ -13,7 +13,7 @@ use crate::book::{Book, Due};
 use crate::clock::Clock;
 use crate::error::SimError;
 use crate::level_history::Moment;
-use crate::level_sweep::sweep_level;
+use crate::level_sweep::{Ghosts, sweep_level};
 use crate::records::DevicePart;
 use crate::refinement;
 use crate::state::State;
@@ -90,10 +90,9 @@ impl<T: Real> RootStep<'_, T> {
     /// One step of a level and the steps of finer levels within.
     fn advance(&mut self, step: LevelStep) -> Result<(), SimError> {
         self.begin(step.level);
-        self.sweep(step, Direction::Forward);
+        self.sweep(step, Direction::Forward, Ghosts::Fresh);
         self.kick(step)?;
-        self.state.refresh_for_sweep(step.level);
-        self.sweep(step, Direction::Backward);
+        self.sweep(step, Direction::Backward, Ghosts::Stale);
         self.state.refresh(step.level);
         self.state.steps_since_regrid[step.level] += 1;
         if self.has_finer(step.level) {
@@ -126,11 +125,11 @@ impl<T: Real> RootStep<'_, T> {
     }
 
     /// Sweeps the level; afterwards its new state is in `fluid`.
-    fn sweep(&mut self, step: LevelStep, direction: Direction) {
+    fn sweep(&mut self, step: LevelStep, direction: Direction, ghosts: Ghosts) {
         let started = self.state.device.now();
         let moment = if direction == Direction::Forward { Moment::Start } else { Moment::Mid };
         let coarse = step.in_coarser_step(moment);
-        sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, self.book);
+        sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, ghosts, self.book);
         std::mem::swap(&mut self.state.fluid, &mut self.state.next);
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many

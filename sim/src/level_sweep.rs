@@ -2,18 +2,29 @@
 
 use crate::book::{Book, Due};
 use crate::octree::Key;
-use crate::parallel::exchange::from_peers;
+use crate::parallel::exchange::{Post, from_peers};
+use crate::parallel::links::{Apart, LevelLinks};
 use crate::state::State;
 use crate::step::{Direction, Physics};
-use comove_kernels::hydro_sweep::{SweepParameters, Swept, hydro_sweep};
-use comove_kernels::layout::{DIRECTIONS, offset};
+use comove_kernels::ghosts::Earlier;
+use comove_kernels::hydro_sweep::{SweepParameters, Swept, Which, hydro_sweep};
+use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
 use comove_kernels::marks::{MARK_ROWS, groups_to_redo};
 use comove_kernels::reading::Reading;
-use comove_kernels::{GroupReport, Real};
+use comove_kernels::{Buffer, Device, GroupReport, LevelTables, Marks, Real, Table};
 
 /// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
 /// has spoilt; what is left after the last is floored.
 const REDOS: usize = 8;
+
+/// What the ghosts of a level hold before it is swept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ghosts {
+    /// Their groups' present state.
+    Fresh,
+    /// An earlier one.
+    Stale,
+}
 
 /// Sweeps the groups of a level over `dt`: from `state.fluid` to their slots of `state.next`, the fluxes through the
 /// planes that flux correction needs to `state.fluxes`. Where cells would have to be floored or are not finite, their
@@ -21,6 +32,7 @@ const REDOS: usize = 8;
 ///
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
 ///   in `state.fluid`.
+/// * `ghosts`: of the level
 pub fn sweep_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
@@ -28,6 +40,7 @@ pub fn sweep_level<T: Real>(
     dt: f64,
     direction: Direction,
     coarse: Option<f64>,
+    ghosts: Ghosts,
     book: &mut Book,
 ) {
     let parameters = SweepParameters {
@@ -35,7 +48,10 @@ pub fn sweep_level<T: Real>(
         axes: direction.axes(physics.parameters.sweep_order),
         eos: physics.eos,
     };
-    let Swept { marked, mut reports } = state.sweep(level, coarse, None, &parameters);
+    let Swept { marked, mut reports } = match ghosts {
+        Ghosts::Fresh => state.sweep(level, coarse, Which::All, &parameters),
+        Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters),
+    };
     book.settle(state);
     if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
         reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait()));
@@ -58,7 +74,7 @@ fn redo<T: Real>(
         let beside = state.share_marks(level, &reports);
         state.marks.accept();
         let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
-        let redone = state.sweep(level, coarse, Some(&groups), parameters).reports.wait();
+        let redone = state.sweep(level, coarse, Which::Redone(&groups), parameters).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
         }
@@ -89,28 +105,64 @@ impl<T: Real> State<T> {
         links.beside_keys.iter().zip(reaches).flat_map(seen).collect()
     }
 
-    /// Sweeps the groups of a level, or those of a redo, from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
+    /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
     ///
     /// * `coarse`: as [`sweep_level`] takes it
-    pub fn sweep(
+    pub fn sweep(&mut self, level: usize, coarse: Option<f64>, which: Which, parameters: &SweepParameters<T>) -> Swept {
+        let (fluid, mut sweeping, _) = self.sweeping(level, coarse);
+        sweeping.sweep(fluid, which, parameters)
+    }
+
+    /// Brings the level's ghosts up to date and sweeps it: groups that read none of them while these are on their way.
+    fn refresh_and_sweep(&mut self, level: usize, coarse: Option<f64>, parameters: &SweepParameters<T>) -> Swept {
+        let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse);
+        let Some((post, links)) = ranks.filter(|(post, links)| post.is_carried(&links.sweep)) else {
+            self.refresh_for_sweep(level);
+            return self.sweep(level, coarse, Which::All, parameters);
+        };
+        let Apart { inner, outer } = &links.edges(sweeping.tables).sweep;
+        let mut first = None;
+        post.exchange_cells_while(&links.sweep, FIELDS, fluid, |fluid| {
+            first = Some(sweeping.sweep(fluid, Which::Listed(inner), parameters));
+        });
+        let second = sweeping.sweep(fluid, Which::Listed(outer), parameters);
+        first.expect("done meanwhile").joined(second, inner)
+    }
+
+    /// The fluid and what else sweeps of a level have to do with; and the other ranks, if there are any.
+    fn sweeping(
         &mut self,
         level: usize,
         coarse: Option<f64>,
-        redo: Option<&[u32]>,
-        parameters: &SweepParameters<T>,
-    ) -> Swept {
-        let earlier = self.history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed));
-        hydro_sweep(
-            &self.device,
-            &self.tables[level],
-            &self.flux.slots[level],
-            &self.fluid,
-            earlier.as_ref(),
-            &mut self.next,
-            &mut self.fluxes,
-            &mut self.marks,
-            redo,
-            parameters,
-        )
+    ) -> (&mut Buffer<T>, Sweeping<'_, T>, Option<(&Post, &LevelLinks)>) {
+        let Self { device, tables, flux, fluid, next, fluxes, marks, history, share, post, .. } = self;
+        let sweeping = Sweeping {
+            device,
+            tables: &tables[level],
+            flux_slots: &flux.slots[level],
+            earlier: history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed)),
+            next,
+            fluxes,
+            marks,
+        };
+        (fluid, sweeping, share.links.get(level).map(|links| (&*post, links)))
+    }
+}
+
+/// What sweeps of a level have to do with besides the fluid.
+struct Sweeping<'a, T> {
+    device: &'a Device,
+    tables: &'a LevelTables,
+    flux_slots: &'a Table<u32>,
+    earlier: Option<Earlier<'a, T>>,
+    next: &'a mut Buffer<T>,
+    fluxes: &'a mut Buffer<T>,
+    marks: &'a mut Marks,
+}
+
+impl<T: Real> Sweeping<'_, T> {
+    fn sweep(&mut self, fluid: &Buffer<T>, which: Which, parameters: &SweepParameters<T>) -> Swept {
+        let Self { device, tables, flux_slots, earlier, next, fluxes, marks } = self;
+        hydro_sweep(device, tables, flux_slots, fluid, earlier.as_ref(), next, fluxes, marks, which, parameters)
     }
 }

@@ -4,7 +4,7 @@
 use crate::book::{Book, Due};
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
-use crate::level_sweep::sweep_level;
+use crate::level_sweep::{Ghosts, sweep_level};
 use crate::parameters::{RunParameters, SweepOrder};
 use crate::records::DevicePart;
 use crate::state::State;
@@ -76,7 +76,7 @@ fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction
     let levels = state.level_count();
     let started = state.device.now();
     for level in 0..levels {
-        sweep_level(state, physics, level, dt, direction, None, book);
+        sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, book);
     }
     std::mem::swap(&mut state.fluid, &mut state.next);
     book.spend(DevicePart::Hydro, started, state.device.now());

@@ -6,7 +6,7 @@ use crate::cuda::array::Array;
 use crate::cuda::level::Level;
 use crate::cuda::{CudaDevice, launch};
 use crate::point::eos::Eos;
-use crate::potential_ghosts::{GhostOrigin, GhostRequest, Parity, THREADS, TimedPotential};
+use crate::potential_ghosts::{GhostOrigin, GhostRequest, THREADS, TimedPotential};
 use crate::reading::Reading;
 use crate::real::Real;
 use crate::tables::LevelTables;
@@ -21,8 +21,7 @@ pub(super) fn gravity_kick<T: Real>(
     dt: f64,
     eos: &Eos<T>,
 ) -> Reading<KickReport> {
-    let (request, _) =
-        GhostRequest::new(device, tables, Parity::All, Some(GhostOrigin::Sibling), potential, coarse, None);
+    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None);
     let reports = Array::<KickReport>::room(device, tables.len()).expect("room for a report a group");
     // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
     unsafe {
@@ -39,8 +38,7 @@ pub(super) fn max_acceleration<T: Real>(
     h: f64,
     peaks: &mut [Peak],
 ) {
-    let (request, _) =
-        GhostRequest::new(device, tables, Parity::All, Some(GhostOrigin::Sibling), potential, None, None);
+    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, None, None);
     let found = Array::<Peak>::room(device, tables.len()).expect("room for a peak a group");
     // SAFETY: as above.
     unsafe {

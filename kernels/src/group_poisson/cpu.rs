@@ -5,8 +5,9 @@ use crate::buffer::SlotWriter;
 use crate::isa::Isa;
 use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{GHOST_CELLS, Parity, face_axes, strides};
+use crate::potential_ghosts::{GHOST_CELLS, face_axes, strides};
 use crate::real::Real;
+use crate::table::Table;
 use crate::tables::LevelTables;
 use rayon::prelude::*;
 
@@ -28,7 +29,7 @@ pub(super) struct Problem<'a, T> {
 pub(super) fn group_poisson<T: Real>(
     isa: Isa,
     tables: &LevelTables,
-    parity: Parity,
+    groups: Option<&Table<u32>>,
     solver: &GroupSolver<T>,
     guess: Guess,
     source: &PoissonSource<T>,
@@ -40,12 +41,10 @@ pub(super) fn group_poisson<T: Real>(
     let potential = SlotWriter::new(potential, GROUP_CELLS);
     let gradients = gradients.map(|gradients| SlotWriter::new(gradients, FACE_GRADIENTS));
     tables
-        .slots
-        .par_iter()
-        .enumerate()
-        .filter(|&(g, _)| parity.contains(tables.octants[g]))
-        .map(|(g, &slot)| {
-            // SAFETY: the slots of a level are distinct, and each is visited once.
+        .places(groups)
+        .map(|g| {
+            let slot = tables.slots[g];
+            // SAFETY: the slots of a level are distinct, and no group is listed twice.
             let potential = unsafe { potential.slot(slot) };
             let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
             let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];

@@ -20,8 +20,9 @@ use crate::layout::{FACES, GROUP_CELLS, PATCH};
 use crate::poisson_source::PoissonSource;
 #[cfg(feature = "cuda")]
 use crate::potential_ghosts::GhostRequest;
-use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, Parity, TimedPotential, potential_ghosts};
+use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin, TimedPotential, potential_ghosts};
 use crate::real::Real;
+use crate::table::Table;
 use crate::tables::LevelTables;
 
 /// Normal derivatives on the faces of a group, averaged to coarse faces: `[6, 8, 8]`, laid out as its ghost values are.
@@ -73,8 +74,9 @@ impl Iterations {
     }
 }
 
-/// Solves the discrete 7-point equation ∇²φ = source in the 16³ cells of width `h` of each group of one parity.
+/// Solves the discrete 7-point equation ∇²φ = source in the 16³ cells of width `h` of some groups.
 ///
+/// - `groups`: which, as rising places in the level's list; all if there is none.
 /// - `ghosts`: boundary values, `[groups, 6, 16, 16]` in key order, see [`mod@crate::potential_ghosts`].
 /// - `potential`: `[slots, 16, 16, 16]`; those groups' slots are overwritten.
 /// - `gradients`: `[slots, 6, 8, 8]`, outward normal derivative on each face from this solution and these boundary
@@ -85,7 +87,7 @@ impl Iterations {
 pub fn group_poisson<T: Real>(
     device: &Device,
     tables: &LevelTables,
-    parity: Parity,
+    groups: Option<&Table<u32>>,
     solver: &GroupSolver<T>,
     guess: Guess,
     source: &PoissonSource<T>,
@@ -101,12 +103,12 @@ pub fn group_poisson<T: Real>(
             let (ghosts, potential) = (ghosts.host(), potential.host_mut());
             device.install(|| {
                 let isa = Isa::best();
-                cpu::group_poisson(isa, tables, parity, solver, guess, source, ghosts, h, potential, gradients)
+                cpu::group_poisson(isa, tables, groups, solver, guess, source, ghosts, h, potential, gradients)
             })
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            let request = GhostRequest::new(device, tables, parity, None, potential, None, Some(ghosts));
+            let request = GhostRequest::new(device, tables, groups, None, potential, None, Some(ghosts));
             let gradients = gradients.as_deref();
             cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients)
         }
@@ -114,14 +116,15 @@ pub fn group_poisson<T: Real>(
 }
 
 /// [`fn@potential_ghosts`] and then [`group_poisson`], of the same groups: a half-step of a relaxation between groups,
-/// in one launch where no group reads what another one writes.
+/// in one launch where no group reads what another one writes: of listed groups no two may share a face, as those of one
+/// [`crate::Parity`] do not.
 ///
 /// # Panics
 /// As these two.
 pub fn relax_groups<T: Real>(
     device: &Device,
     tables: &LevelTables,
-    parity: Parity,
+    groups: Option<&Table<u32>>,
     origin: GhostOrigin,
     coarse: Option<&TimedPotential<T>>,
     solver: &GroupSolver<T>,
@@ -134,15 +137,15 @@ pub fn relax_groups<T: Real>(
 ) -> Iterations {
     #[cfg(feature = "cuda")]
     if let Device::Cuda(device) = device
-        && (parity != Parity::All || origin == GhostOrigin::Coarse)
+        && (groups.is_some() || origin == GhostOrigin::Coarse)
     {
         check(tables, source, ghosts, potential, gradients.as_deref());
-        let request = GhostRequest::new(device, tables, parity, Some(origin), potential, coarse, Some(ghosts));
+        let request = GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, Some(ghosts));
         let gradients = gradients.as_deref();
         return cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients);
     }
-    potential_ghosts(device, tables, parity, origin, potential, coarse, ghosts);
-    group_poisson(device, tables, parity, solver, guess, source, ghosts, h, potential, gradients)
+    potential_ghosts(device, tables, groups, origin, potential, coarse, ghosts);
+    group_poisson(device, tables, groups, solver, guess, source, ghosts, h, potential, gradients)
 }
 
 fn check<T: Real>(

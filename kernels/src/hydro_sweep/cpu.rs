@@ -4,8 +4,8 @@
 //! still to be swept and only the group's own cells on the others. A redo does the same with some faces at first order
 //! ([`crate::marks`]).
 
-use super::SweepParameters;
 use super::sheet::{REACH, Sheet};
+use super::{SweepParameters, Which};
 use crate::buffer::SlotWriter;
 use crate::ghosts::{self, BLOCK_CELLS, BLOCK_VALUES, CoarseCells, Earlier, block_cell};
 use crate::isa::{Isa, Kernel};
@@ -38,7 +38,7 @@ pub(super) fn hydro_sweep<T: Real>(
     out: &mut [T],
     fluxes: &mut [T],
     (known, found): (&[u16], &mut [u16]),
-    redo: Option<&[u32]>,
+    which: Which,
     parameters: &SweepParameters<T>,
 ) -> Vec<GroupReport> {
     let out = SlotWriter::new(out, GROUP_VALUES);
@@ -55,14 +55,15 @@ pub(super) fn hydro_sweep<T: Real>(
         });
         // SAFETY: as above.
         let found = unsafe { found.slot(tables.slots[g]) };
-        let known = redo.map(|_| known);
+        let known = matches!(which, Which::Redone(_)).then_some(known);
         scratch.with(|scratch| {
             isa.run(GroupSweep { tables, g, fluid, earlier, scratch, out, planes, known, found, parameters })
         })
     };
-    match redo {
-        None => (0..tables.len()).into_par_iter().map(sweep).collect(),
-        Some(groups) => groups.par_iter().map(|&g| sweep(g as usize)).collect(),
+    match which {
+        Which::All => tables.places(None).map(sweep).collect(),
+        Which::Listed(groups) => tables.places(Some(groups)).map(sweep).collect(),
+        Which::Redone(groups) => groups.par_iter().map(|&g| sweep(g as usize)).collect(),
     }
 }
 

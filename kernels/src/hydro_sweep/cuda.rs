@@ -1,6 +1,6 @@
 //! The sweep of a level on a GPU: how it is tiled and launched.
 
-use super::{SweepParameters, Swept};
+use super::{SweepParameters, Swept, Which};
 use crate::buffer::Buffer;
 use crate::cuda::array::{Array, Pointer};
 use crate::cuda::level::Level;
@@ -25,7 +25,7 @@ struct Sweep<T> {
     fluxes: Pointer<T>,
     known: Pointer<u16>,
     found: Pointer<u16>,
-    redo: Pointer<u32>,
+    list: Pointer<u32>,
     reports: Pointer<GroupReport>,
     marked: Pointer<u32>,
     shells: Pointer<T>,
@@ -83,10 +83,14 @@ pub(super) fn hydro_sweep<T: Real>(
     out: &Buffer<T>,
     fluxes: &Buffer<T>,
     (known, found): (Pointer<u16>, Pointer<u16>),
-    redo: Option<&[u32]>,
+    which: Which,
     parameters: &SweepParameters<T>,
 ) -> Swept {
-    let swept = redo.map_or(tables.len(), <[u32]>::len);
+    let swept = match which {
+        Which::All => tables.len(),
+        Which::Listed(groups) => groups.len(),
+        Which::Redone(groups) => groups.len(),
+    };
     let fits = device.shared_bytes_per_block() >= WHOLE.shared_bytes::<T>() as usize + STATIC;
     let multiprocessors = device.multiprocessors() as usize;
     let order = match parameters.axes {
@@ -94,25 +98,30 @@ pub(super) fn hydro_sweep<T: Real>(
         [2, 1, 0] => "_zyx",
         _ => "",
     };
-    let (what, enough) = match redo {
-        // half as many groups as multiprocessors: their quarters would be two to a multiprocessor and no faster
-        Some(_) => ("redo", multiprocessors / 2),
-        None => ("sweep", multiprocessors),
-    };
+    let is_redo = matches!(which, Which::Redone(_));
+    // half as many groups as multiprocessors: their quarters would be two to a multiprocessor and no faster
+    let (what, enough) = if is_redo { ("redo", multiprocessors / 2) } else { ("sweep", multiprocessors) };
     // where the groups do not fill the GPU, more and smaller blocks finish earlier
     let whole = T::BYTES == 4 && fits && swept >= enough && !order.is_empty();
     let (tile, kernel) = match (device.exact(), whole) {
         (true, _) => (QUARTER, format!("hydro_{what}_exact")),
         (false, true) => (WHOLE, format!("hydro_{what}_group{order}")),
-        (false, false) if redo.is_some() => (QUARTER, "hydro_redo_quarter".into()),
+        (false, false) if is_redo => (QUARTER, "hydro_redo_quarter".into()),
         (false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
     };
     let tiles = swept * tile.per_group();
     // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another
     let blocks = tiles.min(multiprocessors * if tile.threads == 512 { 1 } else { 2 });
     let shells = Array::<T>::room(device, blocks * tile.shell_values()).expect("room for ghost cells");
-    let redos = Array::<Redo>::room(device, if redo.is_some() { blocks } else { 0 }).expect("room for marks");
-    let list = redo.map(|groups| Array::of(device, groups).expect("room for a list"));
+    let redos = Array::<Redo>::room(device, if is_redo { blocks } else { 0 }).expect("room for marks");
+    let redone = match which {
+        Which::Redone(groups) => Some(Array::of(device, groups).expect("room for a list")),
+        _ => None,
+    };
+    let list = match which {
+        Which::Listed(groups) => groups.on(device),
+        _ => redone.as_ref().map_or(Pointer::NULL, Array::pointer),
+    };
     let reports = Array::<GroupReport>::room(device, tiles).expect("room for reports");
     let marked = Array::<u32>::zeros(device, 1).expect("room for a number");
     let sweep = Sweep {
@@ -124,7 +133,7 @@ pub(super) fn hydro_sweep<T: Real>(
         fluxes: fluxes.pointer(),
         known,
         found,
-        redo: list.as_ref().map_or(Pointer::NULL, Array::pointer),
+        list,
         reports: reports.pointer(),
         marked: marked.pointer(),
         shells: shells.pointer(),
@@ -158,6 +167,7 @@ mod tests {
     use crate::device::Device;
     use crate::layout::{FLUX_PLANE_VALUES, FLUX_PLANES, GROUP_CELLS, GROUP_VALUES};
     use crate::marks::{Marks, groups_to_redo};
+    use crate::reading::Reading;
     use crate::tables::NONE;
     use crate::testing::{Mesh, Noise, conserved, with_gpu};
 
@@ -187,18 +197,28 @@ mod tests {
         let mut out = pool(&vec![T::of(-7.0); fluid.len()]);
         let mut fluxes = pool(&vec![T::of(-7.0); planes * FLUX_PLANE_VALUES]);
         let mut marks = Marks::new(device, slots).unwrap();
-        let mut sweep = |redo: Option<&[u32]>, marks: &mut Marks| {
+        let mut sweep = |which: Which, marks: &mut Marks| {
             let (fluid, earlier) = (pool(fluid), earlier.as_ref());
             let (out, fluxes) = (&mut out, &mut fluxes);
-            let swept = hydro_sweep(device, tables, flux_slots, &fluid, earlier, out, fluxes, marks, redo, parameters);
+            let swept = hydro_sweep(device, tables, flux_slots, &fluid, earlier, out, fluxes, marks, which, parameters);
             let (marked, reports) = (swept.marked.wait(), swept.reports.wait());
             assert_eq!(marked, [reports.iter().map(|report| report.marked).sum::<u32>()]);
             reports
         };
-        let mut reports = sweep(None, &mut marks);
+        let mut reports = match before {
+            None => sweep(Which::All, &mut marks),
+            // in two parts
+            Some(_) => {
+                let of = |rest: u32| (0..tables.len() as u32).filter(|g| g % 3 % 2 == rest).collect::<Table<u32>>();
+                let [these, others] = [of(1), of(0)];
+                let [first, second] = [&these, &others].map(|groups| sweep(Which::Listed(groups), &mut marks));
+                let swept = |reports| Swept { marked: Reading::of(vec![0]), reports: Reading::of(reports) };
+                swept(first).joined(swept(second), &these).reports.wait()
+            }
+        };
         marks.accept();
         let redone = groups_to_redo(tables, &mut reports, []);
-        for (&g, report) in redone.iter().zip(sweep(Some(&redone), &mut marks)) {
+        for (&g, report) in redone.iter().zip(sweep(Which::Redone(&redone), &mut marks)) {
             reports[g as usize] = report;
         }
         Outcome { out: out.to_host(), fluxes: fluxes.to_host(), marks: marks.found(), redone, reports }

@@ -40,6 +40,19 @@ pub struct SweepParameters<T> {
     pub eos: Eos<T>,
 }
 
+/// Which groups of a level are swept: rising places in its list.
+#[derive(Clone, Copy, Debug)]
+pub enum Which<'a> {
+    /// All of them.
+    All,
+    /// These.
+    Listed(&'a Table<u32>),
+    /// These, again: the faces of the cells that [`Marks::accept`] has made known take the first-order flux
+    /// ([`crate::marks`] says which faces exactly). The result conserves if these are the groups that
+    /// [`crate::marks::groups_to_redo`] lists.
+    Redone(&'a [u32]),
+}
+
 /// What a sweep tells.
 #[derive(Debug)]
 pub struct Swept {
@@ -50,7 +63,29 @@ pub struct Swept {
     pub reports: Reading<GroupReport>,
 }
 
-/// Advances the groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed
+impl Swept {
+    /// Of a sweep in two parts, of these groups and of the others of the level: reports in the order of its groups.
+    #[must_use]
+    pub fn joined(self, others: Self, these: &Table<u32>) -> Self {
+        let these: Vec<u32> = these.to_vec();
+        let in_order = move |reports: Vec<GroupReport>, others: Vec<GroupReport>| {
+            let mut others = others.into_iter();
+            let mut all = Vec::with_capacity(reports.len() + others.len());
+            for (&g, report) in these.iter().zip(reports) {
+                all.extend(others.by_ref().take(g as usize - all.len()));
+                all.push(report);
+            }
+            all.extend(others);
+            all
+        };
+        Self {
+            marked: self.marked.joined(others.marked, |a, b| vec![a[0] + b[0]]),
+            reports: self.reports.joined(others.reports, in_order),
+        }
+    }
+}
+
+/// Advances groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed
 /// with what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every
 /// cell agree, as the cells beside it along the three axes decide ([`mod@crate::point::dual_energy`]).
 ///
@@ -59,14 +94,12 @@ pub struct Swept {
 /// * `fluid`: the state before, all levels; conserved, comoving, `[slot, 6, 16, 16, 16]`. Ghost cells come from here:
 ///   from this level, interpolated from the coarser one, and beyond the domain as `tables.faces` says
 /// * `earlier`: given where the coarser level is ahead of this one: ghost cells are then interpolated in time too
-/// * `out`: the same shape; the slots of the level's groups are overwritten, no others
+/// * `out`: the same shape; the slots of the groups are overwritten, no others
 /// * `fluxes`: fluxes per unit area and code time of the directional pass, `[plane, 6, 16, 16]`
 ///   ([`crate::layout::FLUX_PLANE_VALUES`]); the planes that `flux_slots` names are overwritten
-/// * `marks`: room for the pool's slots. The slots of the level's groups take the cells that had to be floored or are
+/// * `marks`: room for the pool's slots. The slots of the groups take the cells that had to be floored or are
 ///   not finite
-/// * `redo`: with a list of groups, only these are swept, and the faces of the cells in `marks` that
-///   [`Marks::accept`] has made known take the first-order flux ([`crate::marks`] says which faces exactly). The result
-///   conserves if all groups are swept that [`crate::marks::groups_to_redo`] lists
+/// * `which`: groups to sweep. Those of a level may be swept one part after another
 ///
 /// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
 ///
@@ -81,7 +114,7 @@ pub fn hydro_sweep<T: Real>(
     out: &mut Buffer<T>,
     fluxes: &mut Buffer<T>,
     marks: &mut Marks,
-    redo: Option<&[u32]>,
+    which: Which,
     parameters: &SweepParameters<T>,
 ) -> Swept {
     assert_eq!(fluid.len(), out.len(), "state before and after differ in length");
@@ -89,12 +122,10 @@ pub fn hydro_sweep<T: Real>(
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "not a whole number of flux planes");
     assert_eq!(flux_slots.len(), tables.len() * FLUX_PLANES, "flux slots for another number of groups");
     assert!(marks.slots() >= fluid.len() / GROUP_VALUES, "marks for fewer slots");
-    if let Some(groups) = redo {
-        let rising = groups.windows(2).all(|pair| pair[0] < pair[1]);
-        assert!(
-            rising && groups.last().is_none_or(|&last| (last as usize) < tables.len()),
-            "groups to redo: {groups:?}"
-        );
+    match which {
+        Which::All => {}
+        Which::Listed(groups) => tables.check_list(groups),
+        Which::Redone(groups) => tables.check_list(groups),
     }
     match device {
         Device::Cpu(cpu) => {
@@ -109,7 +140,7 @@ pub fn hydro_sweep<T: Real>(
                     out.host_mut(),
                     fluxes.host_mut(),
                     marks.host(),
-                    redo,
+                    which,
                     parameters,
                 )
             });
@@ -119,7 +150,7 @@ pub fn hydro_sweep<T: Real>(
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
             let marks = marks.pointers();
-            cuda::hydro_sweep(device, tables, flux_slots, fluid, earlier, out, fluxes, marks, redo, parameters)
+            cuda::hydro_sweep(device, tables, flux_slots, fluid, earlier, out, fluxes, marks, which, parameters)
         }
     }
 }

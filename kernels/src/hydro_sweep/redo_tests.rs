@@ -45,27 +45,28 @@ impl<T: Real> Sweep<T> {
         }
     }
 
-    fn run(&mut self, redo: Option<&[u32]>) {
+    fn run(&mut self, which: Which) {
         let marks = (&self.known[..], &mut self.found[..]);
         let Self { tables, before, after, fluxes, flux_slots, reports, parameters, .. } = self;
         let found =
-            cpu::hydro_sweep(Isa::best(), tables, flux_slots, before, None, after, fluxes, marks, redo, parameters);
+            cpu::hydro_sweep(Isa::best(), tables, flux_slots, before, None, after, fluxes, marks, which, parameters);
         let every: Vec<u32> = (0..tables.len() as u32).collect();
-        for (&g, report) in redo.unwrap_or(&every).iter().zip(found) {
+        let swept = if let Which::Redone(groups) = which { groups } else { &every };
+        for (&g, report) in swept.iter().zip(found) {
             reports[g as usize] = report;
         }
     }
 
     /// Sweeps and redoes what has to be until no more cells are marked; the number of redos.
     fn run_to_the_end(&mut self) -> usize {
-        self.run(None);
+        self.run(Which::All);
         for redos in 0.. {
             if self.reports.iter().all(|report| report.marked == 0) {
                 return redos;
             }
             self.known.copy_from_slice(&self.found);
             let groups = groups_to_redo(&self.tables, &mut self.reports, []);
-            self.run(Some(&groups));
+            self.run(Which::Redone(&groups));
         }
         unreachable!()
     }
@@ -111,7 +112,7 @@ fn marked_sweeps(periodic: bool, mut check: impl FnMut(&mut Sweep<f64>)) {
         for rarity in [40.0, 4000.0] {
             let fluid = mesh.fill(|x| flow(x, [48.0, 32.0, 32.0], 0.8));
             let mut sweep = Sweep::new(&mesh, level, fluid, 0.2, backward);
-            sweep.run(None);
+            sweep.run(Which::All);
             sweep.mark(rarity, &mut noise);
             check(&mut sweep);
         }
@@ -124,11 +125,11 @@ fn groups_agree_on_first_order_fluxes_and_the_list_of_groups_is_complete() {
         marked_sweeps(periodic, |sweep| {
             let plain = sweep.bits();
             let groups = sweep.groups();
-            sweep.run(Some(&groups));
+            sweep.run(Which::Redone(&groups));
             let listed = sweep.bits();
             assert!(plain != listed, "the marks change nothing");
             let all: Vec<u32> = (0..sweep.tables.len() as u32).collect();
-            sweep.run(Some(&all));
+            sweep.run(Which::Redone(&all));
             assert!(listed == sweep.bits(), "a group that was not listed changes");
             for (g, axis) in all.iter().flat_map(|&g| (0..3).map(move |axis| (g as usize, axis))) {
                 let high = sweep.tables.row(g)[CENTRE + [1, 3, 9][axis]];
@@ -152,12 +153,12 @@ fn a_redo_without_marks_changes_no_bit_and_one_with_marks_conserves() {
     for backward in [false, true] {
         let fluid = mesh.fill::<f64>(|x| flow(x, [32.0, 32.0, 16.0], 0.8));
         let mut sweep = Sweep::new(&mesh, 0, fluid, 0.2, backward);
-        sweep.run(None);
+        sweep.run(Which::All);
         let plain = sweep.bits();
-        sweep.run(Some(&[0, 1, 2, 3]));
+        sweep.run(Which::Redone(&[0, 1, 2, 3]));
         assert!(plain == sweep.bits());
         sweep.mark(20.0, &mut noise);
-        sweep.run(Some(&[0, 1, 2, 3]));
+        sweep.run(Which::Redone(&[0, 1, 2, 3]));
         let redone: u32 = sweep.reports.iter().map(|report| report.redone).sum();
         let marked: u32 = sweep.known.iter().map(|row| row.count_ones()).sum();
         let faces: u32 = sweep.reports.iter().map(|report| report.redone_faces).sum();
@@ -194,7 +195,7 @@ fn where_all_cells_are_marked_the_scheme_is_of_first_order() {
         };
         let mut sweep = Sweep::new(&mesh, 0, mesh.fill::<f64>(|x| at(x[axis])), dt, false);
         sweep.known.fill(u16::MAX);
-        sweep.run(Some(&[0]));
+        sweep.run(Which::Redone(&[0]));
         let side = |n: usize| {
             let (density, velocity, pressure) = gas((n % GROUP) as f64 + 0.5);
             let u = at((n % GROUP) as f64 + 0.5);
@@ -233,7 +234,7 @@ fn cells_without_entropy_are_on_their_adiabat_or_marked() {
     let [mut kept, mut marked] = [0, 0];
     for n in 0..10 {
         let mut sweep = Sweep::new(&mesh, 0, fluid, 0.0004, n % 2 == 1);
-        sweep.run(None);
+        sweep.run(Which::All);
         for (slot, (before, after)) in
             sweep.before.chunks(GROUP_VALUES).zip(sweep.after.chunks(GROUP_VALUES)).enumerate()
         {

@@ -25,7 +25,7 @@ template <typename T> struct Sweep {
     T *fluxes;
     const uint16_t *known; // marks, [slots, 16, 16]
     uint16_t *found;       // the same
-    const uint32_t *redo;  // the groups to sweep; null: all, and no face at first order
+    const uint32_t *list;  // the groups to sweep; null: all
     GroupReport *reports;  // [groups swept, tiles]
     uint32_t *marked;      // their sum of newly marked cells
     T *shells;             // room of a Shell for each block
@@ -266,7 +266,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     for (uint32_t unit = blockIdx.x; unit < sweep.groups * Shape::TILES; unit += gridDim.x) {
     __syncthreads();
     const uint32_t place = unit / Shape::TILES, part = unit % Shape::TILES;
-    const uint32_t g = REDO ? sweep.redo[place] : place;
+    const uint32_t g = sweep.list ? sweep.list[place] : place;
     const uint32_t slot = sweep.level.slots[g];
     // the tile's first cell in the group, and its cells
     const Axes<int> origin = {0, int(part % Shape::TILES_Y) * Y, int(part / Shape::TILES_Y) * Z};

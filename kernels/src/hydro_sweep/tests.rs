@@ -45,7 +45,8 @@ impl<T: Real> Level<T> {
         let mut marks = vec![0; self.fluid.len() / GROUP_VALUES * MARK_ROWS];
         let Self { tables, fluid, flux_slots, fluxes, reports } = self;
         let marks = (&[][..], &mut marks[..]);
-        *reports = cpu::hydro_sweep(isa, tables, flux_slots, fluid, None, &mut out, fluxes, marks, None, &parameters);
+        *reports =
+            cpu::hydro_sweep(isa, tables, flux_slots, fluid, None, &mut out, fluxes, marks, Which::All, &parameters);
         *fluid = out;
     }
 
@@ -310,8 +311,18 @@ fn the_operation_writes_only_the_slots_of_its_level() {
     let parameters = SweepParameters { dt_over_dx: 0.1, axes: [0, 1, 2], eos: Eos::new(GAMMA) };
     let mut marks = Marks::new(&device, mesh.group_count()).unwrap();
     let Level { tables, flux_slots, .. } = &level;
-    let _ =
-        hydro_sweep(&device, tables, flux_slots, &fluid, None, &mut out, &mut fluxes, &mut marks, None, &parameters);
+    let _ = hydro_sweep(
+        &device,
+        tables,
+        flux_slots,
+        &fluid,
+        None,
+        &mut out,
+        &mut fluxes,
+        &mut marks,
+        Which::All,
+        &parameters,
+    );
     for slot in 0..mesh.group_count() {
         let ours = level.tables.slots.contains(&(slot as u32));
         assert!(out.host()[slot * GROUP_VALUES..][..GROUP_VALUES].iter().all(|&x| (x != -7.0) == ours));

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | on processors | packed to host memory, carried by the host, unpacked |
 //! | on GPUs of one machine, each a process's own, that reach each other | the kernel that packs writes to the memory of the receiver and then sets a flag there, for which the kernel that unpacks waits: the hosts have no part in it |
-//! | on other GPUs | packed to page-locked host memory, carried by the hosts, unpacked from there |
+//! | on other GPUs, and where `COMOVE_NO_PEER_ACCESS` is set | packed to page-locked host memory, carried by the hosts, unpacked from there |
 //!
 //! **Flags and halves.** A receiver has two places for the messages of a rank that reaches it, used in turn, so that one
 //! may come while the one before it is unpacked. Message s goes to half s mod 2 and raises the flag to s. It may be written
@@ -164,18 +164,24 @@ impl Mail {
     }
 
     /// Has `carry` carry what was packed for ranks that the device does not reach. It is given ranks and what they are sent,
-    /// and ranks and where to put what they send; not called where there is nothing.
+    /// ranks and where to put what they send, and what is left to do while messages are on their way; not called where there
+    /// is nothing to carry.
+    ///
+    /// * `meanwhile`: asks the device for work on what no message is about; done once
     pub fn carry<T: Real>(
         &mut self,
         peers: &[Peer],
         units: Units,
-        carry: impl FnOnce(&[(usize, &[u8])], &mut [(usize, &mut [u8])]),
+        mut meanwhile: impl FnMut(),
+        carry: impl FnOnce(&[(usize, &[u8])], &mut [(usize, &mut [u8])], &mut dyn FnMut()),
     ) {
         let unit = units.values() * T::BYTES;
         match self {
-            Self::Cpu(letters) => letters.carry(peers, unit, carry),
+            Self::Cpu(letters) => letters.carry(peers, unit, |sends, receives| carry(sends, receives, &mut meanwhile)),
             #[cfg(feature = "cuda")]
-            Self::Cuda(mailbox) => mailbox.carry(peers, unit, carry),
+            Self::Cuda(mailbox) => {
+                mailbox.carry(peers, unit, meanwhile, |sends, receives| carry(sends, receives, &mut || ()));
+            }
         }
     }
 

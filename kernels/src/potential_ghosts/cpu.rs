@@ -1,26 +1,29 @@
 //! Ghost values on the host processor.
 
 use super::coarse::{CoarseBlock, beyond};
-use super::{GHOST_CELLS, GhostOrigin, Parity, TimedPotential, face_axes, strides};
+use super::{GHOST_CELLS, GhostOrigin, TimedPotential, face_axes, strides};
+use crate::buffer::SlotWriter;
 use crate::isa::{Isa, Kernel};
 use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::real::Real;
+use crate::table::Table;
 use crate::tables::{LevelTables, NONE};
 use rayon::prelude::*;
 
 pub(super) fn potential_ghosts<T: Real>(
     isa: Isa,
     tables: &LevelTables,
-    parity: Parity,
+    groups: Option<&Table<u32>>,
     origin: GhostOrigin,
     potential: &[T],
     coarse: Option<&TimedPotential<T>>,
     ghosts: &mut [T],
 ) {
-    ghosts.par_chunks_mut(GHOST_CELLS).take(tables.len()).enumerate().for_each(|(g, ghosts)| {
-        if parity.contains(tables.octants[g]) {
-            isa.run(Gather { tables, g, origin, potential, coarse, ghosts });
-        }
+    let ghosts = SlotWriter::new(ghosts, GHOST_CELLS);
+    tables.places(groups).for_each(|g| {
+        // SAFETY: no group is listed twice.
+        let ghosts = unsafe { ghosts.slot(g as u32) };
+        isa.run(Gather { tables, g, origin, potential, coarse, ghosts });
     });
 }
 

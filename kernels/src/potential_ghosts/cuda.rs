@@ -1,12 +1,13 @@
 //! Ghost values on a GPU.
 
-use super::{GhostOrigin, Parity, TimedPotential};
+use super::{GhostOrigin, TimedPotential};
 use crate::buffer::Buffer;
 use crate::cuda::array::Pointer;
 use crate::cuda::level::Level;
 use crate::cuda::{CudaDevice, launch};
 use crate::layout::FACE_CELLS;
 use crate::real::Real;
+use crate::table::Table;
 use crate::tables::LevelTables;
 
 /// Threads of every block that gathers ghosts: one a place of a face.
@@ -32,20 +33,19 @@ impl<T: Real> GhostRequest<T> {
     pub(crate) fn new(
         device: &CudaDevice,
         tables: &LevelTables,
-        parity: Parity,
+        groups: Option<&Table<u32>>,
         origin: Option<GhostOrigin>,
         potential: &Buffer<T>,
         coarse: Option<&TimedPotential<T>>,
         held: Option<&Buffer<T>>,
     ) -> (Self, usize) {
-        let half = tables.half(parity);
         let request = Self {
             potential: potential.pointer(),
             from: coarse.map_or(Pointer::NULL, |coarse| coarse.from.pointer()),
             to: coarse.map_or(Pointer::NULL, |coarse| coarse.to.pointer()),
             places: coarse.map_or(Pointer::NULL, |coarse| coarse.places.on(device)),
             held: held.map_or(Pointer::NULL, Buffer::pointer),
-            groups: half.map_or(Pointer::NULL, |groups| groups.on(device)),
+            groups: groups.map_or(Pointer::NULL, |groups| groups.on(device)),
             relaxation: match origin {
                 Some(GhostOrigin::Relaxed(factor)) => T::of(factor),
                 _ => T::zero(),
@@ -58,23 +58,23 @@ impl<T: Real> GhostRequest<T> {
                 None => 3,
             },
         };
-        (request, half.map_or(tables.len(), |groups| groups.len()))
+        (request, groups.map_or(tables.len(), |groups| groups.len()))
     }
 }
 
 pub(super) fn potential_ghosts<T: Real>(
     device: &CudaDevice,
     tables: &LevelTables,
-    parity: Parity,
+    groups: Option<&Table<u32>>,
     origin: GhostOrigin,
     potential: &Buffer<T>,
     coarse: Option<&TimedPotential<T>>,
     ghosts: &Buffer<T>,
 ) {
-    let (request, groups) = GhostRequest::new(device, tables, parity, Some(origin), potential, coarse, Some(ghosts));
+    let (request, count) = GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, Some(ghosts));
     // SAFETY: the parameters are the kernel's; the ghosts of every group fit, checked by the caller, and the tables
     // name slots of the pool.
     unsafe {
-        launch!(device, T, "potential_ghosts", groups, THREADS, 0; Level::of(device, tables), request);
+        launch!(device, T, "potential_ghosts", count, THREADS, 0; Level::of(device, tables), request);
     }
 }

@@ -55,8 +55,6 @@ pub struct TimedPotential<'a, T> {
 /// Groups of a level by the parity of their coordinates' sum: no two groups of one parity share a face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parity {
-    /// Every group.
-    All,
     /// Even sum.
     Even,
     /// Odd sum.
@@ -64,20 +62,26 @@ pub enum Parity {
 }
 
 impl Parity {
+    /// That of the groups that share faces with those of this one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Even => Self::Odd,
+            Self::Odd => Self::Even,
+        }
+    }
+
     /// Whether the group at this octant of its parent is one of them: a group's coordinate is twice its parent's plus
     /// the octant's.
     pub(crate) fn contains(self, octant: u8) -> bool {
-        match self {
-            Self::All => true,
-            Self::Even => octant.count_ones().is_multiple_of(2),
-            Self::Odd => !octant.count_ones().is_multiple_of(2),
-        }
+        octant.count_ones() % 2 == self as u32
     }
 }
 
-/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of the groups of one parity from `potential`, `[slots, 16, 16,
-/// 16]` of all levels.
+/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of some groups from `potential`, `[slots, 16, 16, 16]` of all
+/// levels.
 ///
+/// * `groups`: which, as rising places in the level's list; all if there is none.
 /// * `coarse`: given where the coarser level's values in `potential` are of another time.
 ///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
@@ -91,7 +95,7 @@ impl Parity {
 pub fn potential_ghosts<T: Real>(
     device: &Device,
     tables: &LevelTables,
-    parity: Parity,
+    groups: Option<&Table<u32>>,
     origin: GhostOrigin,
     potential: &Buffer<T>,
     coarse: Option<&TimedPotential<T>>,
@@ -102,11 +106,11 @@ pub fn potential_ghosts<T: Real>(
     match device {
         Device::Cpu(device) => {
             let (potential, ghosts) = (potential.host(), ghosts.host_mut());
-            device.install(|| cpu::potential_ghosts(Isa::best(), tables, parity, origin, potential, coarse, ghosts));
+            device.install(|| cpu::potential_ghosts(Isa::best(), tables, groups, origin, potential, coarse, ghosts));
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            cuda::potential_ghosts(device, tables, parity, origin, potential, coarse, ghosts);
+            cuda::potential_ghosts(device, tables, groups, origin, potential, coarse, ghosts);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::meshes::{lone_children, refined, speeds, state, sweep};
 use crate::{Bench, Work};
 use comove_sim::kernels::group_poisson::FACE_GRADIENTS;
+use comove_sim::kernels::hydro_sweep::Which;
 use comove_sim::kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::potential_ghosts::GHOST_CELLS;
 use comove_sim::kernels::prolong::prolong;
@@ -34,10 +35,12 @@ fn complete(bench: &mut Bench, groups: usize) {
     let h = state.cell_width(1);
     let of = |operation| work(operation, "uniform", "group", groups);
 
-    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, None, 0.05).reports.wait());
-    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, None, 0.05).reports.wait());
+    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, Which::All, 0.05).reports.wait());
+    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, Which::All, 0.05).reports.wait());
     let every: Vec<u32> = (0..groups as u32).collect();
-    bench.measure(of("redo of a sweep"), || sweep(&mut state, 1, [0, 1, 2], None, Some(&every), 0.05).reports.wait());
+    bench.measure(of("redo of a sweep"), || {
+        sweep(&mut state, 1, [0, 1, 2], None, Which::Redone(&every), 0.05).reports.wait()
+    });
     bench.measure(of("signal speed"), || speeds(&state, 1).wait());
 
     let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
@@ -45,7 +48,7 @@ fn complete(bench: &mut Bench, groups: usize) {
     let mut ghosts = room(groups * GHOST_CELLS);
     let [mut gradients, mut sheet, correction] = [FACE_GRADIENTS, GROUP_CELLS, GROUP_CELLS].map(|n| room(slots * n));
     let solver = GroupSolver::sine();
-    let mut solve = |parity, origin| {
+    let mut solve = |parity: Option<Parity>, origin| {
         let density = DensitySource { fluid: &state.fluid, four_pi_g: 1.0, mean: 1.0 };
         let (source, gradients) = (PoissonSource::Density(density), Some(&mut gradients));
         let (tables, potential) = (&state.tables[1], &mut state.potential);
@@ -53,7 +56,7 @@ fn complete(bench: &mut Bench, groups: usize) {
         relax_groups(
             &device,
             tables,
-            parity,
+            parity.map(|parity| tables.half(parity)),
             origin,
             None,
             &solver,
@@ -65,12 +68,12 @@ fn complete(bench: &mut Bench, groups: usize) {
             gradients,
         );
     };
-    bench.measure(of("group solve, ghosts from the coarser level"), || solve(Parity::All, GhostOrigin::Coarse));
+    bench.measure(of("group solve, ghosts from the coarser level"), || solve(None, GhostOrigin::Coarse));
     // both halves, so that every group is solved once
     let relaxed = GhostOrigin::Relaxed(1.4);
     bench.measure(of("group solve, ghosts from siblings"), || {
-        solve(Parity::Even, relaxed);
-        solve(Parity::Odd, relaxed);
+        solve(Some(Parity::Even), relaxed);
+        solve(Some(Parity::Odd), relaxed);
     });
 
     let coarse = &state.tables[0];
@@ -108,10 +111,10 @@ fn lone(bench: &mut Bench, groups: usize) {
     let device = bench.device.clone();
     let all = "all ghost cells interpolated";
     bench.measure(work("sweep x y z", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], None, None, 0.05).reports.wait()
+        sweep(&mut state, 1, [0, 1, 2], None, Which::All, 0.05).reports.wait()
     });
     bench.measure(work("sweep x y z, between times", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], Some(0.25), None, 0.05).reports.wait();
+        sweep(&mut state, 1, [0, 1, 2], Some(0.25), Which::All, 0.05).reports.wait();
     });
     let (faces, eos) = (state.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
     bench.measure(work("flux correction", all, "face", faces), || {

@@ -1,7 +1,7 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
-use comove_sim::kernels::hydro_sweep::{SweepParameters, Swept};
+use comove_sim::kernels::hydro_sweep::{SweepParameters, Swept, Which};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::reading::Reading;
 use comove_sim::kernels::timestep::{SignalSpeed, signal_speed};
@@ -75,7 +75,7 @@ pub(crate) fn hydro<T: Real>(
         let mut open = None;
         for (axes, level) in [[0, 1, 2], [2, 1, 0]].into_iter().flat_map(|axes| levels.clone().map(move |l| (axes, l)))
         {
-            let Swept { marked, reports } = sweep(state, level, axes, passed, None, dt_over_dx);
+            let Swept { marked, reports } = sweep(state, level, axes, passed, Which::All, dt_over_dx);
             open.replace(reports).map(Reading::wait);
             marked.wait();
         }
@@ -91,11 +91,11 @@ pub(crate) fn sweep<T: Real>(
     level: usize,
     axes: [usize; 3],
     passed: Option<f64>,
-    redo: Option<&[u32]>,
+    which: Which,
     dt_over_dx: f64,
 ) -> Swept {
     let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos: Eos::new(5.0 / 3.0) };
-    state.sweep(level, passed.filter(|_| level > 0), redo, &parameters)
+    state.sweep(level, passed.filter(|_| level > 0), which, &parameters)
 }
 
 /// The reduction for the time step.

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The ranks of a run, as one of them sees them: itself alone, threads of this process, or the processes of MPI.
 ///
@@ -40,7 +40,7 @@ pub struct Traffic {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Seconds of the host in operations of all ranks.
+    /// Seconds of the host in operations of all ranks, without what it did meanwhile.
     pub seconds: f64,
     /// Seconds of a GPU in exchanges with others, from the start of packing to the end of unpacking.
     #[serde(default)]
@@ -232,7 +232,21 @@ impl Communicator {
             return meanwhile();
         }
         let bytes = sends.iter().map(|(_, bytes)| bytes.len()).sum();
-        self.counted(sends.len(), bytes, || among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile)))
+        let mut worked = Duration::ZERO;
+        let meanwhile = || {
+            let began = Instant::now();
+            let result = meanwhile();
+            worked = began.elapsed();
+            result
+        };
+        let result = self.counted(
+            sends.len(),
+            bytes,
+            || among!(self, ranks => ranks.communicate(tag, sends, receives, meanwhile)),
+        );
+        // what is done meanwhile is no communication
+        self.traffic.nanoseconds.fetch_sub(worked.as_nanos() as u64, Ordering::Relaxed);
+        result
     }
 
     /// Counts a message of so many bytes that devices send each other.

@@ -57,32 +57,61 @@ impl Post {
     ///
     /// * `pool`: `[slots, fields, 16, 16, 16]`
     pub fn exchange_cells<T: Real>(&self, links: &CellLinks, fields: usize, pool: &mut Buffer<T>) {
+        self.exchange_cells_while(links, fields, pool, |_| ());
+    }
+
+    /// The same, with `meanwhile` done while messages are on their way: it may read and write everything but the cells that
+    /// come.
+    pub fn exchange_cells_while<T: Real>(
+        &self,
+        links: &CellLinks,
+        fields: usize,
+        pool: &mut Buffer<T>,
+        mut meanwhile: impl FnMut(&mut Buffer<T>),
+    ) {
         let units = |pieces| Units::Cells { fields, pieces };
         self.pack(&links.peers, units(&links.send), pool);
+        self.carry::<T>(&links.peers, units(&links.send), || meanwhile(pool));
         self.unpack(&links.peers, units(&links.receive), pool);
     }
 
-    /// The same with whole slots of `values` values each.
+    /// Whether hosts carry some of these messages, which is worth working meanwhile. What GPUs send each other directly is
+    /// there before they would have begun.
+    pub fn is_carried(&self, links: &CellLinks) -> bool {
+        let mail = self.mail();
+        links.peers.iter().any(|peer| !mail.reaches(peer.rank))
+    }
+
+    /// Sends whole slots of `values` values each, and receives them.
     pub fn exchange_slots<T: Real>(&self, links: &SlotLinks, values: usize, pool: &mut Buffer<T>) {
-        self.pack(&links.peers, Units::Rows { values, rows: &links.send }, pool);
+        let send = Units::Rows { values, rows: &links.send };
+        self.pack(&links.peers, send, pool);
+        self.carry::<T>(&links.peers, send, || ());
         self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, pool);
     }
 
     /// The same from one pool to another.
     pub fn send_slots<T: Real>(&self, links: &SlotLinks, values: usize, from: &Buffer<T>, to: &mut Buffer<T>) {
-        self.pack(&links.peers, Units::Rows { values, rows: &links.send }, from);
+        let send = Units::Rows { values, rows: &links.send };
+        self.pack(&links.peers, send, from);
+        self.carry::<T>(&links.peers, send, || ());
         self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, to);
     }
 
-    /// Packs, and has carried what devices do not send each other.
     fn pack<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {
+        if !peers.is_empty() {
+            self.mail().pack(&self.device, peers, units, array);
+        }
+    }
+
+    /// Has carried what devices do not send each other, with `meanwhile` done once.
+    fn carry<T: Real>(&self, peers: &[Peer], units: Units, mut meanwhile: impl FnMut()) {
         if peers.is_empty() {
-            return;
+            return meanwhile();
         }
         let mut mail = self.mail();
-        mail.pack(&self.device, peers, units, array);
-        mail.carry::<T>(peers, units, |sends, receives| {
-            self.communicator.communicate(TAG, sends, receives, || ());
+        mail.carry::<T>(peers, units, meanwhile, |sends, receives, meanwhile| {
+            self.communicator.communicate(TAG, sends, receives, meanwhile);
         });
         let unit = units.values() * T::BYTES;
         for peer in peers.iter().filter(|peer| mail.reaches(peer.rank)) {

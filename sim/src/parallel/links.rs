@@ -2,15 +2,16 @@
 //! same order, so that messages hold values alone.
 
 use super::known::{Known, RemoteGroup};
-use super::reads::{self, CellBox};
+use super::reads::{self, CellBox, face_entry};
 use crate::octree::{Key, Octree};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
 use comove_kernels::mail::{Need, Peer, Piece, Pieces, Rows};
 use comove_kernels::tables::NONE;
-use comove_kernels::{LevelTables, Table};
+use comove_kernels::{LevelTables, Parity, Table};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 /// Boxes of cells that are sent to ghost copies. Peers' ranges count cells.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +68,58 @@ pub struct LevelLinks {
     pub beside_groups: Vec<u32>,
     /// Slots of own groups and ghosts.
     pub slots: Table<u32>,
+    edges: OnceLock<Edges>,
+}
+
+/// Some own groups of a level: those that read no ghosts of it, and can be worked on while these are on their way, and the
+/// others. As places in the level's list.
+#[derive(Clone, Debug, Default)]
+pub struct Apart {
+    /// Without.
+    pub inner: Table<u32>,
+    /// With.
+    pub outer: Table<u32>,
+}
+
+impl Apart {
+    fn of(groups: impl Iterator<Item = u32>, is_outer: impl Fn(u32) -> bool) -> Self {
+        let (outer, inner): (Vec<u32>, Vec<u32>) = groups.partition(|&g| is_outer(g));
+        Self { inner: inner.into(), outer: outer.into() }
+    }
+}
+
+/// Which own groups of a level read ghosts of it.
+#[derive(Clone, Debug, Default)]
+pub struct Edges {
+    /// In sweeps: of all groups.
+    pub sweep: Apart,
+    /// Across faces: of the groups of even and of odd parity.
+    pub faces: [Apart; 2],
+}
+
+impl Edges {
+    fn of(tables: &LevelTables) -> Self {
+        let mut own =
+            vec![false; tables.neighbours.iter().filter(|&&slot| slot != NONE).max().map_or(0, |&n| n as usize + 1)];
+        tables.slots.iter().for_each(|&slot| own[slot as usize] = true);
+        let is_ghost = |slot: u32| slot != NONE && !own[slot as usize];
+        let beside = |g: u32| tables.row(g as usize).iter().any(|&slot| is_ghost(slot));
+        let across = |g: u32| (0..FACES).any(|face| is_ghost(tables.row(g as usize)[face_entry(face)]));
+        Self {
+            sweep: Apart::of(0..tables.len() as u32, beside),
+            faces: [Parity::Even, Parity::Odd].map(|parity| Apart::of(tables.half(parity).iter().copied(), across)),
+        }
+    }
 }
 
 impl LevelLinks {
+    /// Which own groups read ghosts, found when it is first asked for.
+    ///
+    /// * `tables`: of the level
+    pub fn edges(&self, tables: &LevelTables) -> &Edges {
+        self.edges.get_or_init(|| Edges::of(tables))
+    }
+
     /// Raises what is needed for messages by those about the level, with values of so many bytes.
     ///
     /// * `needs`: by rank
@@ -216,6 +266,7 @@ impl Relations {
                 .map(|(_, key)| own.find(*key).expect("an own group") as u32)
                 .collect(),
             slots: own.level(level).iter().chain(ghosts).map(|&key| slot(key)).collect(),
+            edges: OnceLock::new(),
         }
     }
 }

@@ -5,8 +5,8 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{DENSITY, ENERGY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTables, Parity,
-    PoissonSource, Real, Table, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
+    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTables, PoissonSource, Real,
+    Table, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Gravity, Hierarchy, Sharing};
 use comove_sim::octree::neighbours::{build_tables, root_slots};
@@ -128,11 +128,11 @@ impl<T: Real> Case<T> {
         let mut potential = Buffer::from_host(&self.device, self.potential.to_host()).expect("room");
         let (device, finer) = (&self.device, &self.tables[level + 1]);
         let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
-        potential_ghosts(device, finer, Parity::All, GhostOrigin::Coarse, &self.potential, None, &mut ghosts);
+        potential_ghosts(device, finer, None, GhostOrigin::Coarse, &self.potential, None, &mut ghosts);
         group_poisson(
             device,
             finer,
-            Parity::All,
+            None,
             &GroupSolver::sine(),
             Guess::Flat,
             &PoissonSource::Density(density),
