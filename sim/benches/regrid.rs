@@ -7,11 +7,13 @@ use clumps::{Collapsed, LEVELS, ROOT};
 use comove_kernels::LevelTables;
 use comove_sim::level_history::read_slots;
 use comove_sim::octree::flux_planes::FluxTables;
-use comove_sim::octree::neighbours::{build_finer_tables, build_tables};
+use comove_sim::octree::neighbours::{LevelGroups, Sites, build_tables, rebuilt_tables};
 use comove_sim::octree::{Octree, PERIODIC, nest};
 use comove_sim::parallel::known::Known;
+use comove_sim::parallel::share::Share;
 use comove_sim::refinement::wanted_tree;
 use divan::Bencher;
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 fn main() {
@@ -34,6 +36,7 @@ fn slots(before: &Octree, after: &Octree) -> [Vec<Vec<u32>>; 2] {
 
 /// What there is before a regrid: tables and flux planes, and the tree and slots that come.
 struct Before {
+    old: (Octree, Vec<Vec<u32>>),
     tables: Vec<LevelTables>,
     flux: FluxTables,
     tree: Octree,
@@ -45,11 +48,16 @@ impl Before {
         let [Collapsed { tree: before, .. }, Collapsed { tree, .. }] = Collapsed::twice();
         let [slots_before, slots] = slots(&before, &tree);
         let tables = build_tables(&before, &slots_before, Default::default());
-        Self { flux: FluxTables::build(&before, &tables), tables, tree, slots }
+        Self { flux: FluxTables::build(&before, &tables), tables, old: (before, slots_before), tree, slots }
     }
 
     fn tables(&self) -> Vec<LevelTables> {
-        build_finer_tables(&self.tables[..1], &self.tree, &self.slots, Default::default())
+        let [before, now] = [(&self.old.0, &self.old.1), (&self.tree, &self.slots)];
+        let shares = [before, now].map(|(tree, _)| Share::alone(tree));
+        let before = shares[0].level_groups(before.0, before.1);
+        let now = shares[1].level_groups(now.0, now.1);
+        let sites: Vec<Sites> = now.par_iter().map(LevelGroups::sites).collect();
+        rebuilt_tables(&self.tree, (&before, &self.tables), &now, &sites, 0, Default::default())
     }
 }
 

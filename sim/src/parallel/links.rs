@@ -3,6 +3,7 @@
 
 use super::known::{Known, RemoteGroup};
 use super::reads::{self, CellBox};
+use crate::octree::neighbours::Sites;
 use crate::octree::{Key, Octree};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
@@ -10,7 +11,6 @@ use comove_kernels::mail::{Need, Peer, Piece, Pieces, Rows};
 use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, Table};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 /// Boxes of cells that are sent to ghost copies. Peers' ranges count cells.
 #[derive(Clone, Debug, Default)]
@@ -183,18 +183,18 @@ impl Relations {
     /// The links, once every group has a slot.
     ///
     /// * `ghosts`: of this level
-    /// * `slots`, `finer_slots`: of own groups and ghosts of this level and the next finer one
+    /// * `sites`, `finer_sites`: of own groups and ghosts of this level and the next finer one
     pub fn links<'a>(
         &self,
         own: &'a Octree,
         level: usize,
         ghosts: impl IntoIterator<Item = &'a Key>,
-        slots: &FxHashMap<Key, u32>,
-        finer_slots: &FxHashMap<Key, u32>,
+        sites: &Sites,
+        finer_sites: &Sites,
     ) -> LevelLinks {
         let Self { send, receive, .. } = self;
-        let slot = |key: Key| slots[&key];
-        let finer = |key: Key| finer_slots[&key];
+        let slot = |key: Key| sites[&key].slot;
+        let finer = |key: Key| finer_sites[&key].slot;
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         let patch = |&(rank, key): &Concern| ((rank, parent(key)), CellBox::patch(key.octant()));
         let patches =
@@ -211,10 +211,7 @@ impl Relations {
             gradients: slot_links(&self.send_gradients, &self.receive_gradients, finer),
             beside: slot_links(&names(&send.beside), &names(&receive.beside), slot),
             beside_keys: names(&receive.beside).iter().map(|(_, key)| *key).collect(),
-            beside_groups: names(&send.beside)
-                .iter()
-                .map(|(_, key)| own.find(*key).expect("an own group") as u32)
-                .collect(),
+            beside_groups: names(&send.beside).iter().map(|(_, key)| sites[key].place).collect(),
             slots: own.level(level).iter().chain(ghosts).map(|&key| slot(key)).collect(),
         }
     }
