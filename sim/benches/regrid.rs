@@ -86,7 +86,9 @@ fn tables(bencher: Bencher) {
 fn flux_planes(bencher: Bencher) {
     let before = Before::new();
     let tables = before.tables();
-    bencher.bench_local(|| before.flux.rebuilt(0, &before.tree, &Known::default(), &tables));
+    let share = Share::alone(&before.tree);
+    let sites: Vec<Sites> = share.level_groups(&before.tree, &before.slots).iter().map(LevelGroups::sites).collect();
+    bencher.bench_local(|| before.flux.rebuilt(0, &before.tree, &Known::default(), &sites, &tables));
 }
 
 /// Slots of the groups that finer ones interpolate from.

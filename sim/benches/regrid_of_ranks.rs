@@ -68,7 +68,7 @@ impl Rank {
         done("tables", &mut began);
         share.link(&own, &sites, 0);
         done("links", &mut began);
-        let flux = self.flux.rebuilt(0, &own, &share.known, &tables);
+        let flux = self.flux.rebuilt(0, &own, &share.known, &sites, &tables);
         done("flux planes", &mut began);
         (Self { own, slots, share, tables, flux }, times)
     }

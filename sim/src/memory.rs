@@ -84,7 +84,7 @@ impl Layout {
             share.link(&tree, &sites, first);
             Table::default()
         };
-        let flux = before.flux.rebuilt(first, &tree, &share.known, &tables);
+        let flux = before.flux.rebuilt(first, &tree, &share.known, &sites, &tables);
         Self { tree, slots, tables, flux, root_slots, share, read: OnceLock::new() }
     }
 
