@@ -40,6 +40,7 @@ impl Clump {
 /// A tree, and the masks of its patches, which ask for it and nothing else.
 pub(crate) struct Collapsed {
     pub(crate) tree: Octree,
+    #[allow(dead_code)] // one of the benchmarks flags
     pub(crate) masks: Vec<Vec<u32>>,
 }
 

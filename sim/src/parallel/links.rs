@@ -12,6 +12,9 @@ use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, Table};
 use rayon::prelude::*;
 
+/// Groups whose readings one thread finds.
+const READERS_AT_ONCE: usize = 128;
+
 /// Boxes of cells that are sent to ghost copies. Peers' ranges count cells.
 #[derive(Clone, Debug, Default)]
 pub struct CellLinks {
@@ -115,15 +118,13 @@ impl Relations {
         let theirs = |key: Key| known.find(key);
         let finer = level + 1;
         // both sides ask who reads whom: one for its own groups, the other for those that it knows of
-        let beside = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
-            let (mut found, mut across_faces) = (Vec::new(), Vec::new());
+        let beside = |found: &mut Beside, reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
             reads::beside(own, reader, |key, cells, across| {
                 if let Some(rank) = rank_of(key) {
-                    found.push(reading(rank, key, cells));
-                    across_faces.extend(across.map(|cells| reading(rank, key, cells)));
+                    found.all.push(reading(rank, key, cells));
+                    found.faces.extend(across.map(|cells| reading(rank, key, cells)));
                 }
             });
-            (found, across_faces)
         };
         let over = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
             let mut found = Vec::new();
@@ -135,12 +136,13 @@ impl Relations {
             move |key: Key| mine(key).then_some(rank)
         };
         let send = || {
-            let beside = known.level(level).par_iter().map(|reader| beside(reader.key, &by(reader)));
+            let readers = known.level(level);
+            let beside = Beside::of(readers, |found, reader| beside(found, reader.key, &by(reader)));
             let over = known.level(finer).par_iter().flat_map_iter(|reader| over(reader.key, &by(reader)));
             Readings::of(level, beside, over)
         };
         let receive = || {
-            let beside = known.near(level).par_iter().map(|&reader| beside(reader, &theirs));
+            let beside = Beside::of(known.near(level), |found, &reader| beside(found, reader, &theirs));
             let over = known.near(finer).par_iter().flat_map_iter(|&reader| over(reader, &theirs));
             Readings::of(level, beside, over)
         };
@@ -239,20 +241,37 @@ struct Readings {
 }
 
 impl Readings {
-    /// * `beside`: what each group of the level reads, and the layers across its faces
+    /// * `beside`: what groups of the level read
     /// * `over`: what groups of the finer level read
-    fn of(
-        level: usize,
-        beside: impl ParallelIterator<Item = (Vec<Reading>, Vec<Reading>)>,
-        over: impl ParallelIterator<Item = Reading>,
-    ) -> Self {
-        let (beside, faces): (Vec<_>, Vec<_>) = beside.unzip();
-        let beside: Vec<Reading> = beside.into_par_iter().flatten_iter().collect();
-        let faces: Vec<Reading> = faces.into_par_iter().flatten_iter().collect();
+    fn of(level: usize, beside: Beside, over: impl ParallelIterator<Item = Reading>) -> Self {
+        let Beside { all: beside, faces } = beside;
         let all: Vec<Reading> = over.chain(beside.par_iter().copied()).collect();
         let (all, (beside, faces)) =
             rayon::join(|| merged(level, all), || rayon::join(|| merged(level, beside), || merged(level, faces)));
         Self { all, beside, faces }
+    }
+}
+
+/// What groups read of others on their level, in any order.
+#[derive(Default)]
+struct Beside {
+    /// Everything.
+    all: Vec<Reading>,
+    /// Of that, a layer across faces.
+    faces: Vec<Reading>,
+}
+
+impl Beside {
+    /// What `add` finds for each of these readers.
+    fn of<G: Sync>(readers: &[G], add: impl Fn(&mut Self, &G) + Sync) -> Self {
+        let of_some = |readers: &[G]| {
+            let mut found = Self::default();
+            readers.iter().for_each(|reader| add(&mut found, reader));
+            found
+        };
+        let parts: Vec<Self> = readers.par_chunks(READERS_AT_ONCE).map(of_some).collect();
+        let (all, faces): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.all, part.faces)).unzip();
+        Self { all: all.concat(), faces: faces.concat() }
     }
 }
 
