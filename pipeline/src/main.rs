@@ -5,9 +5,12 @@ use comove::cli::Cli;
 use comove::command::execute;
 use comove::crew::Ranks;
 use comove::error::PipelineError;
+use comove_kernels::memory::keep_freed;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // each regrid makes tens of MB of lists
+    keep_freed();
     let ranks = match Ranks::assemble() {
         Ok(ranks) => ranks,
         Err(error) => return failed(&error),

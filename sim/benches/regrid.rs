@@ -1,94 +1,100 @@
-//! Time of a regrid's work on the host, part by part, for an octree like that of `recipes/lcdm_100mpc.rhai` at z = 0:
-//! about 12,000 groups on five levels, around many clumps. With the threads of the machine.
+//! Time of a regrid's work on the host, part by part, for an octree like that of a run with a root of 256³ in which a few
+//! per cent of the groups come and go. With the threads of the machine.
 
-use comove_kernels::layout::OCTANTS;
+mod clumps;
+
+use clumps::{Collapsed, LEVELS, ROOT};
+use comove_kernels::LevelTables;
+use comove_sim::level_history::read_slots;
 use comove_sim::octree::flux_planes::FluxTables;
-use comove_sim::octree::neighbours::build_tables;
+use comove_sim::octree::neighbours::{LevelGroups, Sites, build_tables, rebuilt_tables};
 use comove_sim::octree::{Octree, PERIODIC, nest};
+use comove_sim::parallel::known::Known;
+use comove_sim::parallel::share::Share;
 use comove_sim::refinement::wanted_tree;
 use divan::Bencher;
-
-/// Groups along each axis of the root.
-const ROOT: u32 = 8;
-const LEVELS: usize = 4;
+use rayon::prelude::*;
+use std::collections::HashMap;
 
 fn main() {
+    comove_kernels::memory::keep_freed();
     divan::main();
 }
 
-/// Where gas has collapsed, and how far from there a level reaches, in box units.
-struct Clumps(Vec<[f64; 3]>);
-
-impl Clumps {
-    /// Scattered by a sequence of low discrepancy.
-    fn new() -> Self {
-        Self((1..=300).map(|n| [0.819_172_5, 0.671_043_6, 0.549_700_5].map(|step| step * f64::from(n) % 1.0)).collect())
-    }
-
-    /// Whether the cells of a patch of this level flag.
-    fn flag(&self, level: usize, centre: [f64; 3]) -> bool {
-        let reach = |n: usize| 0.062 / (n as f64 + 1.0).powf(0.1) * 0.42f64.powi(level as i32);
-        let distance = |from: &[f64; 3]| {
-            (0..3).map(|a| (centre[a] - from[a]).abs()).map(|d| d.min(1.0 - d).powi(2)).sum::<f64>().sqrt()
-        };
-        self.0.iter().enumerate().any(|(n, clump)| distance(clump) < reach(n))
-    }
-
-    /// The masks of a level's patches: all neighbours of the patches that flag.
-    fn masks(&self, tree: &Octree, level: usize) -> Vec<u32> {
-        let patches = f64::from((2 * ROOT) << level);
-        let centre = |patch: [u32; 3]| patch.map(|c| (f64::from(c) + 0.5) / patches);
-        let patches = tree.level(level).iter().flat_map(|key| (0..OCTANTS).map(|o| key.child(o).coordinate));
-        patches.map(|patch| if self.flag(level, centre(patch)) { (1 << 27) - 1 } else { 0 }).collect()
-    }
-
-    fn all_masks(&self, tree: &Octree) -> Vec<Vec<u32>> {
-        (0..tree.level_count().min(LEVELS)).map(|level| self.masks(tree, level)).collect()
-    }
-
-    fn tree(&self) -> Octree {
-        let mut tree = Octree::new([ROOT; 3], PERIODIC);
-        for _ in 0..LEVELS {
-            tree = wanted_tree(&tree, &self.all_masks(&tree), LEVELS, 0);
-        }
-        tree
-    }
+/// Slots in key order, and those of the next tree: of groups that stay the same, of others behind them.
+fn slots(before: &Octree, after: &Octree) -> [Vec<Vec<u32>>; 2] {
+    let places: HashMap<_, _> = before.keys().zip(0..).collect();
+    let mut next = before.group_count() as u32..;
+    let slots = |tree: &Octree, mut slot: Box<dyn FnMut(comove_sim::Key) -> u32 + '_>| {
+        (0..tree.level_count()).map(|level| tree.level(level).iter().map(|&key| slot(key)).collect()).collect()
+    };
+    [
+        slots(before, Box::new(|key| places[&key])),
+        slots(after, Box::new(|key| places.get(&key).copied().unwrap_or_else(|| next.next().expect("a slot")))),
+    ]
 }
 
-fn slots(tree: &Octree) -> Vec<Vec<u32>> {
-    let first = |level| tree.first_of_level(level) as u32;
-    (0..tree.level_count()).map(|l| (first(l)..first(l) + tree.level(l).len() as u32).collect()).collect()
+/// What there is before a regrid: tables and flux planes, and the tree and slots that come.
+struct Before {
+    old: (Octree, Vec<Vec<u32>>),
+    tables: Vec<LevelTables>,
+    flux: FluxTables,
+    tree: Octree,
+    slots: Vec<Vec<u32>>,
+}
+
+impl Before {
+    fn new() -> Self {
+        let [Collapsed { tree: before, .. }, Collapsed { tree, .. }] = Collapsed::twice();
+        let [slots_before, slots] = slots(&before, &tree);
+        let tables = build_tables(&before, &slots_before, Default::default());
+        Self { flux: FluxTables::build(&before, &tables), tables, old: (before, slots_before), tree, slots }
+    }
+
+    fn tables(&self) -> Vec<LevelTables> {
+        let [before, now] = [(&self.old.0, &self.old.1), (&self.tree, &self.slots)];
+        let shares = [before, now].map(|(tree, _)| Share::alone(tree));
+        let before = shares[0].level_groups(before.0, before.1);
+        let now = shares[1].level_groups(now.0, now.1);
+        let sites: Vec<Sites> = now.par_iter().map(LevelGroups::sites).collect();
+        rebuilt_tables(&self.tree, (&before, &self.tables), &now, &sites, 0, Default::default())
+    }
 }
 
 /// From flags to the tree that they ask for.
 #[divan::bench(args = [0, 2])]
 fn tree_from_flags(bencher: Bencher, kept: usize) {
-    let clumps = Clumps::new();
-    let tree = clumps.tree();
-    let groups: Vec<usize> = (0..tree.level_count()).map(|l| tree.level(l).len()).collect();
-    assert!((10_000..14_000).contains(&tree.group_count()), "groups of the levels: {groups:?}");
-    let masks = clumps.all_masks(&tree);
-    bencher.bench_local(|| wanted_tree(&tree, &masks, LEVELS, kept));
+    let [before, after] = Collapsed::twice();
+    println!("groups {:?}, then {:?}", before.tree.groups(), after.tree.groups());
+    bencher.bench_local(|| wanted_tree(&before.tree, &before.masks, LEVELS, kept));
 }
 
 #[divan::bench]
 fn nesting(bencher: Bencher) {
-    let tree = Clumps::new().tree();
+    let [Collapsed { tree, .. }, _] = Collapsed::twice();
     let sets = || (0..=LEVELS).map(|l| tree.level(l).to_vec()).collect::<Vec<_>>();
     bencher.with_inputs(sets).bench_local_values(|sets| nest([ROOT; 3], PERIODIC, sets));
 }
 
 #[divan::bench]
-fn neighbours(bencher: Bencher) {
-    let tree = Clumps::new().tree();
-    let slots = slots(&tree);
-    bencher.bench_local(|| build_tables(&tree, &slots, Default::default()));
+fn tables(bencher: Bencher) {
+    let before = Before::new();
+    bencher.bench_local(|| before.tables());
 }
 
 #[divan::bench]
 fn flux_planes(bencher: Bencher) {
-    let tree = Clumps::new().tree();
-    let slots = slots(&tree);
-    let tables = build_tables(&tree, &slots, Default::default());
-    bencher.bench_local(|| FluxTables::build(&tree, &tables));
+    let before = Before::new();
+    let tables = before.tables();
+    let share = Share::alone(&before.tree);
+    let sites: Vec<Sites> = share.level_groups(&before.tree, &before.slots).iter().map(LevelGroups::sites).collect();
+    bencher.bench_local(|| before.flux.rebuilt(0, &before.tree, &Known::default(), &sites, &tables));
+}
+
+/// Slots of the groups that finer ones interpolate from.
+#[divan::bench]
+fn slots_to_read(bencher: Bencher) {
+    let tables = Before::new().tables();
+    let slots: Vec<_> = tables.iter().map(|level| level.slots.clone()).collect();
+    bencher.bench_local(|| read_slots(&tables, &slots));
 }

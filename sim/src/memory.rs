@@ -14,12 +14,12 @@
 use crate::boundary::GravityBoundary;
 use crate::gravity::Gravity;
 use crate::level_history::{LevelHistory, read_slots};
+use crate::octree::Octree;
 use crate::octree::flux_planes::FluxTables;
-use crate::octree::{Octree, neighbours};
+use crate::octree::neighbours::{LevelGroups, Sites, rebuilt_tables, root_slots};
 use crate::parallel::blocks;
 use crate::parallel::root::SharedRoot;
 use crate::parallel::share::Share;
-use crate::parallel::tables::level_tables;
 use crate::parameters::{Precision, RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
@@ -47,35 +47,44 @@ pub(crate) struct Layout {
     read: OnceLock<Vec<Table<u32>>>,
 }
 
+/// What a layout follows.
+pub(crate) struct Before<'a> {
+    /// The groups of each level.
+    pub(crate) groups: Vec<LevelGroups<'a>>,
+    /// Their tables.
+    pub(crate) tables: &'a [LevelTables],
+    /// Their flux planes.
+    pub(crate) flux: &'a FluxTables,
+}
+
 impl Layout {
     /// Derives the tables.
     pub(crate) fn new(tree: Octree, slots: Vec<Vec<u32>>, share: Share, faces: [FaceBoundary; FACES]) -> Self {
-        Self::with_finer(&[], &FluxTables::default(), tree, slots, share, faces)
+        let before = Before { groups: Vec::new(), tables: &[], flux: &FluxTables::default() };
+        Self::after(before, 0, tree, slots, share, faces)
     }
 
-    /// The same where the groups and slots of the first levels are those of the tables `kept`, one for each of them.
-    ///
-    /// * `flux`: made with these
-    pub(crate) fn with_finer(
-        kept: &[LevelTables],
-        flux: &FluxTables,
+    /// The same after another layout: on levels coarser than `first` nothing has changed since, and on that no own group
+    /// came or went.
+    pub(crate) fn after(
+        before: Before,
+        first: usize,
         tree: Octree,
         slots: Vec<Vec<u32>>,
         mut share: Share,
         faces: [FaceBoundary; FACES],
     ) -> Self {
-        let first = kept.len().saturating_sub(1);
-        let (tables, root_slots) = if share.is_alone() {
-            let tables = neighbours::build_finer_tables(kept, &tree, &slots, faces);
-            (tables, neighbours::root_slots(&tree, &slots))
+        let groups = share.level_groups(&tree, &slots);
+        let sites = |level: usize| if level < first { Sites::default() } else { groups[level].sites() };
+        let sites: Vec<Sites> = (0..groups.len()).into_par_iter().map(sites).collect();
+        let tables = rebuilt_tables(&tree, (&before.groups, before.tables), &groups, &sites, first, faces);
+        let root_slots = if share.is_alone() {
+            root_slots(&tree, &slots)
         } else {
-            let of_all = share.slots(&tree, &slots);
-            share.link(&tree, &of_all, first);
-            let of_level = |level: usize| level_tables(&tree, &share.known, level, &of_all, faces);
-            let finer: Vec<_> = (first..tree.level_count()).into_par_iter().map(of_level).collect();
-            (kept[..first].iter().cloned().chain(finer).collect(), Table::default())
+            share.link(&tree, &sites, first);
+            Table::default()
         };
-        let flux = flux.rebuilt(first, &tree, &share.known, &tables);
+        let flux = before.flux.rebuilt(first, &tree, &share.known, &sites, &tables);
         Self { tree, slots, tables, flux, root_slots, share, read: OnceLock::new() }
     }
 

@@ -5,7 +5,7 @@ use crate::error::SimError;
 use crate::gravity::{Gravity, Hierarchy, Sharing};
 use crate::host_state::HostState;
 use crate::level_history::LevelHistory;
-use crate::memory::{self, Footprint, Kind, Layout, Memories, Shortage};
+use crate::memory::{self, Before, Footprint, Kind, Layout, Memories, Shortage};
 use crate::octree::{Key, Octree, flux_planes::FluxTables};
 use crate::parallel::agree::agree;
 use crate::parallel::communicator::Communicator;
@@ -292,10 +292,9 @@ impl<T: Real> State<T> {
         let stay = (0..tree.level_count().min(self.level_count()))
             .take_while(|&level| tree.level(level) == self.tree.level(level))
             .count();
-        let share = Share::alone(&tree);
-        let kept = &self.tables[..stay];
+        let (share, kept) = (Share::alone(&tree), stay - 1);
         // loops in loops on threads that are awake
-        let layout = self.device.install(|| Layout::with_finer(kept, &self.flux, tree, slots, share, self.faces));
+        let layout = self.device.install(|| Layout::after(self.before(), kept, tree, slots, share, self.faces));
         let capacity = self.room_for(&layout)?;
         self.fit(&layout, capacity)?;
         self.free = (used as u32..capacity as u32).rev().chain(free).collect();
@@ -304,6 +303,12 @@ impl<T: Real> State<T> {
             prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
         }
         Ok(())
+    }
+
+    /// What the next layout follows.
+    pub(crate) fn before(&self) -> Before<'_> {
+        let groups = self.share.level_groups(&self.tree, &self.slots);
+        Before { groups, tables: &self.tables, flux: &self.flux }
     }
 
     /// The slots of another tree's groups, those that then stay free (the first at the end), and its new groups level by

@@ -9,9 +9,8 @@ use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::kernels::{Buffer, Device};
+use comove_sim::octree::neighbours::{LevelGroups, rebuilt_tables};
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::known::Known;
-use comove_sim::parallel::tables::{Slots, level_tables};
 use comove_sim::refinement::{Surroundings, flagged_children};
 use comove_sim::{Key, Octree, SimError};
 use std::ops::Range;
@@ -57,16 +56,19 @@ fn flagged(
         Key::sorted(0, &rows.flat_map(|(y, z)| (0..groups[0]).map(move |x| Key::new(0, [x, y, z]))).collect::<Vec<_>>())
     };
     let own = keys_in(&mesh.planes);
-    let (mut keys, mut fluid) = (own.clone(), gas_of(&own, |_| mesh, &surroundings.eos));
+    let (mut keys, mut fluid) = (Vec::new(), gas_of(&own, |_| mesh, &surroundings.eos));
     for layer in around {
         let beside = keys_in(&layer.planes);
         fluid.extend(gas_of(&beside, |_| layer, &surroundings.eos));
         keys.extend(beside);
     }
     let tree = Octree::share(groups, periodic, vec![own]);
-    let slots: Slots = vec![keys.into_iter().zip(0..).collect()];
+    let own = tree.level(0);
+    let slots: Vec<u32> = (0..own.len() as u32).collect();
+    let ghosts: Vec<(Key, u32)> = keys.into_iter().zip(own.len() as u32..).collect();
+    let groups = LevelGroups { own, slots: &slots, ghosts: &ghosts, known: &[] };
     let faces = surroundings.parameters.boundary.for_kernels(surroundings.parameters.gamma);
-    let tables = level_tables(&tree, &Known::default(), 0, &slots, faces);
+    let tables = rebuilt_tables(&tree, (&[], &[]), &[groups], &[groups.sites()], 0, faces).remove(0);
     let device = Device::cpu(rayon::current_num_threads()).map_err(SimError::from)?;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
     let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables, &fluid, 1.0);

@@ -1,8 +1,9 @@
 //! Which flux planes a sweep must keep, and the faces at which flux correction uses them.
 
 use super::key::Key;
+use super::neighbours::{LevelGroups, Sites};
 use super::tree::Octree;
-use crate::parallel::known::Known;
+use crate::parallel::known::{Known, RemoteGroup};
 use crate::parallel::links::{SlotLinks, links_of_slots};
 use crate::parallel::reads::{face_entry, face_offset};
 use comove_kernels::layout::{FACES, FLUX_PLANES};
@@ -40,17 +41,21 @@ impl FluxTables {
     ///
     /// `tables` are the octree's, level by level ([`super::neighbours::build_tables`]).
     pub fn build(tree: &Octree, tables: &[LevelTables]) -> Self {
-        Self::default().rebuilt(0, tree, &Known::default(), tables)
+        let groups =
+            |level: usize| LevelGroups { own: tree.level(level), slots: &tables[level].slots, ..Default::default() };
+        let sites: Vec<Sites> = (0..tree.level_count()).into_par_iter().map(|level| groups(level).sites()).collect();
+        Self::default().rebuilt(0, tree, &Known::default(), &sites, tables)
     }
 
     /// The same where the groups and slots of the levels up to `kept` are those of these tables.
     ///
+    /// * `sites`: of the groups of these levels and finer ones
     /// * `known`: groups of other ranks. Where the coarse side of a face is theirs, the fine side's plane is sent; where the
     ///   fine side is, there is a plane for what they send.
     #[must_use]
-    pub fn rebuilt(&self, kept: usize, tree: &Octree, known: &Known, tables: &[LevelTables]) -> Self {
+    pub fn rebuilt(&self, kept: usize, tree: &Octree, known: &Known, sites: &[Sites], tables: &[LevelTables]) -> Self {
         let levels = kept..tree.level_count();
-        let pair = |fine: usize| Pair::of(tree, known, tables, fine);
+        let pair = |fine: usize| Pair::of(tree, known, &sites[fine - 1], tables, fine);
         let mut pairs: Vec<Pair> = (kept + 1..levels.end).into_par_iter().map(pair).collect();
         // that level's planes towards coarser ones stay
         let mut count = self.upwards.get(kept).copied().unwrap_or(0);
@@ -123,8 +128,10 @@ struct Pair {
     meetings: Vec<Meeting>,
     /// Which of them are with other ranks, in an order that both sides know.
     others: Vec<u32>,
-    /// The places of coarse groups' planes, in order.
+    /// By the places where coarse groups' planes may be: the plane, counted from the first of these; [`NONE`] without one.
     coarse: Vec<u32>,
+    /// Planes of the coarse side.
+    coarse_count: u32,
     /// Planes of the fine side, those that others send among them.
     fine: u32,
     /// The number of the first plane.
@@ -133,12 +140,14 @@ struct Pair {
 
 impl Pair {
     /// Of level `level` and the next coarser one.
-    fn of(tree: &Octree, known: &Known, tables: &[LevelTables], level: usize) -> Self {
+    ///
+    /// * `coarser`: where the groups of that are
+    fn of(tree: &Octree, known: &Known, coarser: &Sites, tables: &[LevelTables], level: usize) -> Self {
         let on_group = |fine: usize| {
-            (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, &tables[level], level, fine, face))
+            (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, coarser, &tables[level], level, fine, face))
         };
         let of_others = known.level(level).par_iter().flat_map_iter(|group| {
-            (0..FACES).filter_map(|face| Meeting::of_other(tree, &tables[level - 1], group.key, group.rank, face))
+            (0..FACES).filter_map(|face| Meeting::of_other(tree, coarser, &tables[level - 1], group, face))
         });
         let own = (0..tree.level(level).len()).into_par_iter().flat_map_iter(on_group);
         let mut meetings: Vec<Meeting> = own.chain(of_others).collect();
@@ -156,15 +165,20 @@ impl Pair {
             }
         }
         meetings.iter_mut().filter(|meeting| meeting.fine.is_some()).for_each(&mut number);
-        let mut coarse: Vec<u32> = meetings.par_iter().filter_map(|meeting| meeting.coarse).collect();
-        coarse.par_sort_unstable();
-        coarse.dedup();
-        Self { fine: meetings.len() as u32, meetings, others, coarse, first: 0 }
+        // numbered in the order of their places, each once
+        let mut coarse = vec![NONE; tree.level(level - 1).len() * FLUX_PLANES];
+        meetings.iter().filter_map(|meeting| meeting.coarse).for_each(|place| coarse[place as usize] = 0);
+        let mut coarse_count = 0;
+        for plane in coarse.iter_mut().filter(|plane| **plane != NONE) {
+            *plane = coarse_count;
+            coarse_count += 1;
+        }
+        Self { fine: meetings.len() as u32, meetings, others, coarse, coarse_count, first: 0 }
     }
 
     /// Planes that the pair has.
     fn count(&self) -> u32 {
-        self.fine + self.coarse.len() as u32
+        self.fine + self.coarse_count
     }
 
     /// All of them.
@@ -179,7 +193,8 @@ impl Pair {
 
     /// Places of own coarse groups, with their planes.
     fn coarse_planes(&self) -> impl Iterator<Item = (usize, u32)> {
-        self.coarse.iter().zip(self.first + self.fine..).map(|(&place, plane)| (place as usize, plane))
+        let first = self.first + self.fine;
+        self.coarse.iter().enumerate().filter(|(_, plane)| **plane != NONE).map(move |(place, n)| (place, first + n))
     }
 
     /// What flux correction of the coarse level does.
@@ -187,12 +202,15 @@ impl Pair {
         let face = |meeting: &Meeting| {
             let Meeting { axis, high, octant, .. } = *meeting;
             let place = meeting.coarse?;
-            let n = self.coarse.binary_search(&place).expect("just listed");
-            let [coarse_plane, fine_plane] = [self.fine + n as u32, meeting.fine_plane].map(|n| self.first + n);
+            let coarse = self.fine + self.coarse[place as usize];
+            let [coarse_plane, fine_plane] = [coarse, meeting.fine_plane].map(|n| self.first + n);
             Some((place / FLUX_PLANES as u32, CoarseFineFace { axis, high, octant, coarse_plane, fine_plane }))
         };
         let mut faces: Vec<(u32, CoarseFineFace)> = self.meetings.par_iter().filter_map(face).collect();
-        faces.par_sort_unstable_by_key(|(coarse, face)| (*coarse, face.octant, face.axis, face.high));
+        let order = |group: u32, octant: u8, axis: u8, high: bool| {
+            u64::from(group) << 8 | u64::from(octant) << 5 | u64::from(axis) << 1 | u64::from(high)
+        };
+        faces.par_sort_unstable_by_key(|(group, face)| order(*group, face.octant, face.axis, face.high));
         let mut groups: Vec<RefluxGroup> = Vec::new();
         for (&(index, _), end) in faces.iter().zip(1..) {
             match groups.last_mut() {
@@ -212,6 +230,11 @@ impl Pair {
         };
         links_of_slots(&of_side(false), &of_side(true))
     }
+}
+
+/// The place of a group among the own ones.
+fn own_place(sites: &Sites, key: Key) -> Option<usize> {
+    sites.get(&key).filter(|site| site.place != NONE).map(|site| site.place as usize)
 }
 
 /// A face of a fine group that lies on a face of a coarse leaf patch.
@@ -236,9 +259,12 @@ struct Meeting {
 
 impl Meeting {
     /// At this face of an own group, if a coarse leaf lies behind it.
+    ///
+    /// * `coarser`: where the groups of the coarser level are
     fn of_own(
         tree: &Octree,
         known: &Known,
+        coarser: &Sites,
         tables: &LevelTables,
         level: usize,
         fine: usize,
@@ -250,7 +276,7 @@ impl Meeting {
         let key = tree.level(level)[fine];
         let behind = tree.neighbour(key, face_offset(face))?;
         let parent = behind.parent().expect("refined levels have parents");
-        let coarse = tree.find(parent);
+        let coarse = own_place(coarser, parent);
         let other = coarse.is_none().then(|| known.find(parent).expect("proper nesting"));
         let fine_place = 3 * (face / 2) + if face & 1 == 1 { 2 } else { 0 };
         let fine = Some((fine * FLUX_PLANES + fine_place) as u32);
@@ -259,12 +285,18 @@ impl Meeting {
 
     /// At this face of another rank's group, if an own leaf lies behind it.
     ///
-    /// * `coarser`: tables of the coarser level
-    fn of_other(tree: &Octree, coarser: &LevelTables, key: Key, rank: u32, face: usize) -> Option<Self> {
-        let behind = tree.neighbour(key, face_offset(face))?;
-        let coarse = tree.find(behind.parent().expect("refined levels have parents"))?;
-        let is_leaf = coarser.leaves[coarse] >> behind.octant() & 1 == 1;
-        is_leaf.then(|| Self { other: Some(rank), ..Self::new(key, face, behind.octant(), Some(coarse)) })
+    /// * `coarser`, `tables`: of the coarser level
+    fn of_other(
+        tree: &Octree,
+        coarser: &Sites,
+        tables: &LevelTables,
+        group: &RemoteGroup,
+        face: usize,
+    ) -> Option<Self> {
+        let behind = tree.neighbour(group.key, face_offset(face))?;
+        let coarse = own_place(coarser, behind.parent().expect("refined levels have parents"))?;
+        let is_leaf = tables.leaves[coarse] >> behind.octant() & 1 == 1;
+        is_leaf.then(|| Self { other: Some(group.rank), ..Self::new(group.key, face, behind.octant(), Some(coarse)) })
     }
 
     /// Of a fine group's face and the patch behind it, at `octant` of a coarse group: where that stands, if it is own.
@@ -289,8 +321,9 @@ impl Meeting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::neighbours::{build_finer_tables, build_tables};
+    use crate::octree::neighbours::build_tables;
     use crate::octree::{CLOSED, Key, PERIODIC, nest};
+    use crate::parallel::share::Share;
     use proptest::prelude::*;
 
     #[test]
@@ -340,13 +373,12 @@ mod tests {
                 let (old, new) = (tree(&before), tree(&after));
                 let (old_slots, new_slots) = (slots(&old, 7), slots(&new, 4));
                 let stay = (0..2).take_while(|&l| old.level(l) == new.level(l)).count();
-                let old_tables = build_tables(&old, &old_slots, Default::default());
-                let old_flux = FluxTables::build(&old, &old_tables);
-                let tables = build_finer_tables(&old_tables[..stay], &new, &new_slots, Default::default());
-                let expected = build_tables(&new, &new_slots, Default::default());
-                prop_assert_eq!(format!("{tables:?}"), format!("{expected:?}"));
-                let flux = old_flux.rebuilt(stay - 1, &new, &Known::default(), &tables);
-                prop_assert_eq!(format!("{flux:?}"), format!("{:?}", FluxTables::build(&new, &expected)));
+                let old_flux = FluxTables::build(&old, &build_tables(&old, &old_slots, Default::default()));
+                let tables = build_tables(&new, &new_slots, Default::default());
+                let share = Share::alone(&new);
+                let sites: Vec<Sites> = share.level_groups(&new, &new_slots).iter().map(LevelGroups::sites).collect();
+                let flux = old_flux.rebuilt(stay - 1, &new, &Known::default(), &sites, &tables);
+                prop_assert_eq!(format!("{flux:?}"), format!("{:?}", FluxTables::build(&new, &tables)));
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::hash::{Hash, Hasher};
 
 /// A patch group's identity: its level and its integer coordinate, which counts groups (16 cells) along each axis.
 ///
 /// At level ℓ, group (i, j, k) covers cells 16i … 16i+15 and so on. The child of octant `o` is group `2c + o` at level
 /// ℓ+1, so parents, children and neighbours follow by arithmetic. Keys sort by level, then along the Morton curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// Refinement level, 0 for the root.
     pub level: u8,
@@ -76,6 +77,14 @@ impl Ord for Key {
             }
         }
         (self.level, self.coordinate[axis]).cmp(&(other.level, other.coordinate[axis]))
+    }
+}
+
+/// In one number, as regrids look up many keys; the level is where the coordinates of those that there are have no bits.
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [x, y, z] = self.coordinate.map(u64::from);
+        state.write_u64(u64::from(self.level) << 59 ^ x << 40 ^ y << 20 ^ z);
     }
 }
 

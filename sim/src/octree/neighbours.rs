@@ -1,26 +1,136 @@
-//! Neighbour tables: the octree as the kernels see it. Derived data, rebuilt at a regrid.
+//! Neighbour tables: the octree as the kernels see it, of one rank's own groups. Derived data, rebuilt at a regrid.
 //!
-//! A group's neighbours are children of its parent's neighbours, so the rows of a level follow from those of the
-//! coarser one by arithmetic, without a search. A regrid of finer levels leaves the tables of coarser ones alone.
+//! Rows hold slots, and groups that stay keep theirs. So a regrid looks up what lies around the groups that came; those
+//! that stay keep their rows, but for the entries that name a group that came or went.
 
 use super::{Key, Octree};
-use crate::parallel::reads::face_entry;
-use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, PATCH, direction, octant_origin, offset};
+use crate::parallel::known::RemoteGroup;
+use crate::parallel::reads::face_offset;
+use crate::parallel::share::Share;
+use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, direction, offset};
 use comove_kernels::tables::NONE;
 use comove_kernels::{FaceBoundary, LevelTables, Table};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-/// A neighbour row: places in the level's key list, [`NONE`] where there is no group.
+/// Groups whose rows one thread copies.
+const GROUPS_AT_ONCE: usize = 512;
+
+/// A neighbour row: slots, [`NONE`] where there is no group.
 type Row = [u32; DIRECTIONS];
 
-/// The groups of a level and what surrounds them, as places in key lists.
-struct LevelIndex {
-    rows: Vec<Row>,
-    /// Place of each group's parent on the coarser level; empty where nobody asks.
-    parents: Vec<u32>,
-    /// Places of the groups that refine each group's patches on the finer level.
-    children: Vec<[u32; OCTANTS]>,
-    outside: Vec<u8>,
+/// The groups of a level that a rank has or knows of, each list in key order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LevelGroups<'a> {
+    /// Its own.
+    pub own: &'a [Key],
+    /// Their slots.
+    pub slots: &'a [u32],
+    /// Others' that have a slot here, with that.
+    pub ghosts: &'a [(Key, u32)],
+    /// All of others' near the own ones.
+    pub known: &'a [RemoteGroup],
+}
+
+/// Where a group lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Its slot; [`NONE`] of a group that another rank owns and nothing here reads.
+    pub slot: u32,
+    /// Its place in the list of own groups; [`NONE`] of another rank's.
+    pub place: u32,
+}
+
+/// The groups of a level that a rank has or knows of.
+pub type Sites = FxHashMap<Key, Site>;
+
+impl LevelGroups<'_> {
+    /// Where they lie.
+    pub fn sites(&self) -> Sites {
+        let own = self.own.iter().zip(self.slots).zip(0..).map(|((&key, &slot), place)| (key, Site { slot, place }));
+        let mut sites: Sites = own.collect();
+        sites.extend(self.known.iter().map(|group| (group.key, Site { slot: NONE, place: NONE })));
+        sites.extend(self.ghosts.iter().map(|&(key, slot)| (key, Site { slot, place: NONE })));
+        sites
+    }
+
+    /// What is other than it was before.
+    fn changes_since(&self, before: &LevelGroups) -> Changes {
+        let (mut places, mut keys) = (Vec::with_capacity(self.own.len()), Vec::new());
+        let mut old = before.own.iter().zip(before.slots).zip(0..).peekable();
+        for (key, slot) in self.own.iter().zip(self.slots) {
+            while let Some(((gone, _), _)) = old.next_if(|((other, _), _)| *other < key) {
+                keys.push(*gone);
+            }
+            let stays = old.next_if(|((other, _), _)| *other == key).filter(|((_, other), _)| *other == slot);
+            places.push(stays.map_or(NONE, |(_, place)| place));
+            if stays.is_none() {
+                keys.push(*key);
+            }
+        }
+        keys.extend(old.map(|((gone, _), _)| *gone));
+        let all_stay = keys.is_empty();
+        differing(self.ghosts, before.ghosts, |(key, _)| *key, &mut keys);
+        differing(self.known, before.known, |group| group.key, &mut keys);
+        keys.sort_unstable();
+        keys.dedup();
+        Changes { places, all_stay, keys }
+    }
+}
+
+/// Adds the keys of what is in one of two lists in key order and not in the other.
+fn differing<I: PartialEq>(a: &[I], b: &[I], key: impl Fn(&I) -> Key, keys: &mut Vec<Key>) {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(one), Some(other)) = (a.peek(), b.peek()) {
+        let order = key(one).cmp(&key(other));
+        if order.is_ne() || one != other {
+            keys.push(key(if order.is_gt() { other } else { one }));
+        }
+        a.next_if(|_| order.is_le());
+        b.next_if(|_| order.is_ge());
+    }
+    keys.extend(a.chain(b).map(key));
+}
+
+/// What a regrid has changed on a level.
+#[derive(Default)]
+struct Changes {
+    /// Where each own group stood before; [`NONE`] of one that came.
+    places: Vec<u32>,
+    /// Whether no own group came or went.
+    all_stay: bool,
+    /// Groups that came, went, or have other slots or owners, in key order.
+    keys: Vec<Key>,
+}
+
+impl Changes {
+    /// A table with `N` numbers for each group: of one that came what `row` gives, of one that stays what it had, but for
+    /// `others`, by their place in the table.
+    fn carry<V: Copy + Send + Sync, const N: usize>(
+        &self,
+        old: &Table<V>,
+        row: impl Fn(usize) -> [V; N] + Sync,
+        others: Vec<(usize, V)>,
+    ) -> Table<V> {
+        if self.all_stay && others.is_empty() {
+            return old.clone();
+        }
+        let carried = |(g, &place): (usize, &u32)| match place {
+            NONE => row(g),
+            place => old[place as usize * N..][..N].try_into().expect("a row"),
+        };
+        let mut rows: Vec<[V; N]> =
+            self.places.par_iter().enumerate().with_min_len(GROUPS_AT_ONCE).map(carried).collect();
+        let numbers = rows.as_flattened_mut();
+        others.into_iter().for_each(|(at, number)| numbers[at] = number);
+        rows.into_flattened().into()
+    }
+
+    /// The place of a group that stays.
+    fn staying(&self, site: Option<&Site>) -> Option<usize> {
+        let place = site?.place;
+        (place != NONE && self.places[place as usize] != NONE).then_some(place as usize)
+    }
 }
 
 /// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order; `faces`
@@ -29,36 +139,187 @@ struct LevelIndex {
 /// # Panics
 /// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
 pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FACES]) -> Vec<LevelTables> {
-    build_finer_tables(&[], tree, slots, faces)
+    let share = Share::alone(tree);
+    let groups = share.level_groups(tree, slots);
+    let sites: Vec<Sites> = groups.iter().map(LevelGroups::sites).collect();
+    rebuilt_tables(tree, (&[], &[]), &groups, &sites, 0, faces)
 }
 
-/// The same where the groups and slots of the first levels are those of the tables `kept`, one for each of these levels:
-/// only what finer levels have to do with is made anew.
+/// The tables of own groups after a regrid. Entries of groups without a slot are missing where nothing reads them: in rows
+/// of parents, and all children of other ranks.
+///
+/// * `before`: the groups before it, and their tables; empty if there were none
+/// * `now`, `sites`: the groups after it
+/// * `first`: on coarser levels nothing has changed, and on this one no own group came or went
 ///
 /// # Panics
-/// As [`build_tables`].
-pub fn build_finer_tables(
-    kept: &[LevelTables],
-    tree: &Octree,
-    slots: &[Vec<u32>],
+/// If two groups of a level share a slot.
+pub fn rebuilt_tables(
+    lattice: &Octree,
+    (before, tables): (&[LevelGroups], &[LevelTables]),
+    now: &[LevelGroups],
+    sites: &[Sites],
+    first: usize,
     faces: [FaceBoundary; FACES],
 ) -> Vec<LevelTables> {
-    check(tree, slots);
-    // the finest of them may have other children now
-    let (finest, coarser) = kept.split_last().map_or((None, &[][..]), |(finest, coarser)| (Some(finest), coarser));
-    let levels = index(tree, coarser.len(), finest);
-    let mut tables = coarser.to_vec();
-    for (n, index) in levels.iter().enumerate() {
-        let level = coarser.len() + n;
-        let own = match finest.filter(|_| n == 0) {
-            Some(finest) => finest.clone(),
-            None => {
-                LevelTables { faces, ..own_tables(tree, level, index, n.checked_sub(1).map(|n| &levels[n]), slots) }
-            }
-        };
-        tables.push(with_children(own, index, slots.get(level + 1).map_or(&[], Vec::as_slice)));
+    let levels = first..now.len();
+    let changes_of = |level: usize| now[level].changes_since(&before.get(level).copied().unwrap_or_default());
+    let mut changes: Vec<Changes> = levels.clone().into_par_iter().map(changes_of).collect();
+    // behind the finest level there is none, or none any more
+    let gone = before.get(now.len()).map_or_else(Default::default, |gone| LevelGroups::default().changes_since(gone));
+    changes.push(gone);
+    let (none, no_sites) = (LevelTables::default(), Sites::default());
+    let level = |level: usize| Level {
+        lattice,
+        own: now[level].own,
+        sites: &sites[level],
+        finer: sites.get(level + 1).unwrap_or(&no_sites),
+        changes: &changes[level - first],
+        of_finer: &changes[level + 1 - first],
+        old: tables.get(level).unwrap_or(&none),
+    };
+    let beside: Vec<LevelTables> =
+        levels.clone().into_par_iter().map(|n| level(n).beside(now[n].slots, faces)).collect();
+    let with_parents = |n: usize| {
+        let coarser = n.checked_sub(1).filter(|&coarser| coarser >= first);
+        let coarser = coarser.map(|coarser| (level(coarser), &beside[coarser - first].neighbours));
+        let tables = level(n).with_children(level(n).with_parents(beside[n - first].clone(), coarser));
+        tables.check();
+        tables
+    };
+    tables[..first].iter().cloned().chain(levels.into_par_iter().map(with_parents).collect::<Vec<_>>()).collect()
+}
+
+/// A level whose tables are made anew.
+struct Level<'a> {
+    lattice: &'a Octree,
+    own: &'a [Key],
+    sites: &'a Sites,
+    /// Those of the next finer level.
+    finer: &'a Sites,
+    changes: &'a Changes,
+    /// What has changed on the next finer level.
+    of_finer: &'a Changes,
+    old: &'a LevelTables,
+}
+
+fn slot_of(sites: &Sites, key: Key) -> u32 {
+    sites.get(&key).map_or(NONE, |site| site.slot)
+}
+
+impl Level<'_> {
+    fn row(&self, key: Key) -> Row {
+        let mut row = [NONE; DIRECTIONS];
+        for (entry, inside) in directions(outside(self.lattice, key)) {
+            row[entry] = slot_of(self.sites, self.lattice.neighbour(key, inside).expect("inside the domain"));
+        }
+        row
     }
-    tables
+
+    /// What lies beside each group.
+    fn beside(&self, slots: &[u32], faces: [FaceBoundary; FACES]) -> LevelTables {
+        let Self { lattice, own, changes, old, .. } = self;
+        let outside = changes.carry(&old.outside, |g| [outside(lattice, own[g])], Vec::new());
+        // entries of the groups around one that came or went
+        let around = |&key: &Key| {
+            let slot = slot_of(self.sites, key);
+            let staying = (0..DIRECTIONS).filter_map(move |d| {
+                let other = lattice.neighbour(key, offset(d))?;
+                Some((changes.staying(self.sites.get(&other))?, offset(d).map(|step| -step)))
+            });
+            let outside = &outside;
+            staying.flat_map(move |(g, [x, y, z])| {
+                // at a face of the box other entries may name the same group
+                let there = direction(x, y, z);
+                let entries = if outside[g] == 0 { there..there + 1 } else { 0..DIRECTIONS };
+                let entries = entries.filter(move |&entry| inside(entry, outside[g]) == [x, y, z]);
+                entries.map(move |entry| (g * DIRECTIONS + entry, slot))
+            })
+        };
+        let others = changes.keys.par_iter().flat_map_iter(around).collect();
+        LevelTables {
+            slots: if changes.all_stay { old.slots.clone() } else { slots.to_vec().into() },
+            neighbours: changes.carry(&old.neighbours, |g| self.row(own[g]), others),
+            octants: changes.carry(&old.octants, |g| [own[g].octant() as u8], Vec::new()),
+            outside,
+            faces,
+            ..LevelTables::default()
+        }
+    }
+
+    /// The same with the rows of the groups' parents, which lie on this level with these rows; without one, those of before.
+    fn with_parents(&self, beside: LevelTables, coarser: Option<(Level, &Table<u32>)>) -> LevelTables {
+        let parents = match coarser {
+            Some((coarser, _)) if self.changes.all_stay && coarser.changes.keys.is_empty() => self.old.parents.clone(),
+            Some((coarser, rows)) => coarser.rows_of_parents(rows, self.own),
+            None if self.changes.all_stay => self.old.parents.clone(),
+            None => vec![NONE; self.own.len() * DIRECTIONS].into(),
+        };
+        LevelTables { parents, ..beside }
+    }
+
+    /// This level's rows of the parents of groups of the finer level: of own ones they are there.
+    fn rows_of_parents(&self, rows: &Table<u32>, finer: &[Key]) -> Table<u32> {
+        let (mut places, mut foreign) = (Vec::with_capacity(finer.len()), Vec::<Key>::new());
+        let mut own = self.own.iter().enumerate().peekable();
+        for key in finer {
+            let parent = key.parent().expect("a refined level has parents");
+            while own.next_if(|(_, other)| **other < parent).is_some() {}
+            places.push(match own.peek() {
+                Some(&(place, other)) if *other == parent => place,
+                _ => {
+                    if foreign.last() != Some(&parent) {
+                        foreign.push(parent);
+                    }
+                    self.own.len() + foreign.len() - 1
+                }
+            });
+        }
+        let foreign: Vec<Row> = foreign.par_iter().map(|&parent| self.row(parent)).collect();
+        let row = |&place: &usize| match place.checked_sub(self.own.len()) {
+            Some(n) => foreign[n],
+            None => rows[place * DIRECTIONS..][..DIRECTIONS].try_into().expect("a row"),
+        };
+        places.par_iter().with_min_len(GROUPS_AT_ONCE).map(row).collect::<Vec<Row>>().into_flattened().into()
+    }
+
+    /// The same with the groups' children, and those of the groups beside them.
+    fn with_children(&self, own: LevelTables) -> LevelTables {
+        let Self { lattice, own: keys, finer, changes, of_finer, old, .. } = self;
+        let exists = |key: Key| finer.contains_key(&key);
+        let child = |key: Key| finer.get(&key).filter(|site| site.place != NONE).map_or(NONE, |site| site.slot);
+        let leaves = |key: Key| (0..OCTANTS).filter(|&o| !exists(key.child(o))).fold(0, |mask, o| mask | 1 << o);
+        let beyond = |key: Key| {
+            std::array::from_fn::<_, { OCTANTS * FACES }, _>(|n| {
+                let patch = key.child(n / FACES);
+                lattice.neighbour(patch, face_offset(n % FACES)).map_or(NONE, |key| slot_of(finer, key))
+            })
+        };
+        // the group that has a patch, if it stays, and which patch it is
+        let patch = |key: Key| {
+            let parent = key.parent().expect("a refined level has parents");
+            Some((changes.staying(self.sites.get(&parent))? * OCTANTS + key.octant(), parent))
+        };
+        let changed = of_finer.keys.par_iter();
+        let refined = changed.clone().filter_map(|&key| Some((patch(key)?, key)));
+        let across = |&key: &Key| {
+            let slot = slot_of(finer, key);
+            let patch_at = move |face: usize| patch(lattice.neighbour(key, face_offset(face ^ 1))?);
+            (0..FACES).filter_map(move |face| Some((patch_at(face)?.0 * FACES + face, slot)))
+        };
+        let of_leaves = refined.clone().map(|((at, parent), _)| (at / OCTANTS, leaves(parent))).collect();
+        let of_children = refined.map(|((at, _), key)| (at, child(key))).collect();
+        LevelTables {
+            leaves: changes.carry(&old.leaves, |g| [leaves(keys[g])], of_leaves),
+            children: changes.carry(
+                &old.children,
+                |g| std::array::from_fn::<_, OCTANTS, _>(|o| child(keys[g].child(o))),
+                of_children,
+            ),
+            beyond: changes.carry(&old.beyond, |g| beyond(keys[g]), changed.flat_map_iter(across).collect()),
+            ..own
+        }
+    }
 }
 
 /// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
@@ -72,125 +333,6 @@ pub fn root_slots(tree: &Octree, slots: &[Vec<u32>]) -> Table<u32> {
     mesh.into()
 }
 
-fn check(tree: &Octree, slots: &[Vec<u32>]) {
-    assert!(slots.len() >= tree.level_count(), "{} levels have slots", slots.len());
-    for level in 0..tree.level_count() {
-        assert_eq!(slots[level].len(), tree.level(level).len(), "one slot for each group of level {level}");
-    }
-}
-
-fn slot_of(place: u32, slots: &[u32]) -> u32 {
-    if place == NONE { NONE } else { slots[place as usize] }
-}
-
-/// A level's tables without its children.
-fn own_tables(
-    tree: &Octree,
-    level: usize,
-    index: &LevelIndex,
-    coarser: Option<&LevelIndex>,
-    slots: &[Vec<u32>],
-) -> LevelTables {
-    let row_slots = |row: &Row, level: usize| row.map(|place| slot_of(place, &slots[level]));
-    let parents = match coarser {
-        None => vec![NONE; index.rows.len() * DIRECTIONS].into(),
-        Some(coarser) => index
-            .parents
-            .par_iter()
-            .map(|&parent| row_slots(&coarser.rows[parent as usize], level - 1))
-            .collect::<Vec<Row>>()
-            .into_flattened()
-            .into(),
-    };
-    LevelTables {
-        slots: slots[level].clone().into(),
-        neighbours: index
-            .rows
-            .par_iter()
-            .map(|row| row_slots(row, level))
-            .collect::<Vec<Row>>()
-            .into_flattened()
-            .into(),
-        parents,
-        octants: tree.level(level).iter().map(|key| key.octant() as u8).collect(),
-        outside: index.outside.clone().into(),
-        ..Default::default()
-    }
-}
-
-/// The same with its children, which lie in these slots.
-fn with_children(own: LevelTables, index: &LevelIndex, finer: &[u32]) -> LevelTables {
-    let leaves =
-        |children: &[u32; OCTANTS]| (0..OCTANTS).filter(|&o| children[o] == NONE).fold(0, |mask, o| mask | 1 << o);
-    let tables = LevelTables {
-        leaves: index.children.iter().map(leaves).collect(),
-        children: index.children.iter().flatten().map(|&child| slot_of(child, finer)).collect(),
-        beyond: (0..index.rows.len())
-            .into_par_iter()
-            .map(|g| beyond(index, g).map(|child| slot_of(child, finer)))
-            .collect::<Vec<[u32; OCTANTS * FACES]>>()
-            .into_flattened()
-            .into(),
-        ..own
-    };
-    tables.check();
-    tables
-}
-
-/// Walks the levels from coarse to fine: from level `first` on, whose tables may be known, which is the root level if not.
-fn index(tree: &Octree, first: usize, known: Option<&LevelTables>) -> Vec<LevelIndex> {
-    let mut levels: Vec<LevelIndex> = known.map(index_of).into_iter().collect();
-    for level in first + levels.len()..tree.level_count() {
-        let outside: Vec<u8> = tree.level(level).par_iter().map(|&key| outside(tree, key)).collect();
-        let parents = parents(tree, level);
-        let rows = match levels.last_mut() {
-            None => root_rows(tree, &outside),
-            Some(coarser) => {
-                for (g, &parent) in parents.iter().enumerate() {
-                    coarser.children[parent as usize][tree.level(level)[g].octant()] = g as u32;
-                }
-                let row =
-                    |g: usize| refined_row(coarser, parents[g] as usize, tree.level(level)[g].octant(), outside[g]);
-                (0..parents.len()).into_par_iter().map(row).collect()
-            }
-        };
-        let children = vec![[NONE; OCTANTS]; rows.len()];
-        levels.push(LevelIndex { rows, parents, children, outside });
-    }
-    levels
-}
-
-/// The index of a level whose children are still to be found, by its tables.
-fn index_of(tables: &LevelTables) -> LevelIndex {
-    let mut places = vec![NONE; tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1)];
-    for (place, &slot) in tables.slots.iter().enumerate() {
-        places[slot as usize] = place as u32;
-    }
-    LevelIndex {
-        rows: (0..tables.len()).into_par_iter().map(|g| tables.row(g).map(|slot| slot_of(slot, &places))).collect(),
-        parents: Vec::new(),
-        children: vec![[NONE; OCTANTS]; tables.len()],
-        outside: tables.outside.to_vec(),
-    }
-}
-
-/// Place of each group's parent: both lists follow the Morton curve, so one walk finds them all.
-fn parents(tree: &Octree, level: usize) -> Vec<u32> {
-    if level == 0 {
-        return vec![NONE; tree.level(0).len()];
-    }
-    let coarser = tree.level(level - 1);
-    let mut place = 0;
-    let find = |key: &Key| {
-        let parent = key.parent().expect("a refined level has parents");
-        while coarser[place] != parent {
-            place += 1;
-        }
-        place as u32
-    };
-    tree.level(level).iter().map(find).collect()
-}
-
 /// Bits of the faces of the box that a group touches and that are not periodic: −x, +x, −y, +y, −z, +z.
 pub(crate) fn outside(tree: &Octree, key: Key) -> u8 {
     (0..3).filter(|&axis| !tree.periodic()[axis]).fold(0, |bits, axis| {
@@ -202,97 +344,28 @@ pub(crate) fn outside(tree: &Octree, key: Key) -> u8 {
 
 /// Every direction with its row entry; components that leave the box through a closed face are dropped.
 pub(crate) fn directions(outside: u8) -> impl Iterator<Item = (usize, [i32; 3])> {
-    let range = -1..=1;
-    range
-        .clone()
-        .flat_map(move |z| {
-            let range = range.clone();
-            range.clone().flat_map(move |y| range.clone().map(move |x| [x, y, z]))
-        })
-        .map(move |offset: [i32; 3]| {
-            let entry = direction(offset[0], offset[1], offset[2]);
-            let inside = std::array::from_fn(|axis| {
-                let bit = 2 * axis + usize::from(offset[axis] > 0);
-                if offset[axis] != 0 && outside >> bit & 1 == 1 { 0 } else { offset[axis] }
-            });
-            (entry, inside)
-        })
+    (0..DIRECTIONS).map(move |entry| (entry, inside(entry, outside)))
 }
 
-fn root_rows(tree: &Octree, outside: &[u8]) -> Vec<Row> {
-    let places: Vec<u32> = (0..tree.level(0).len() as u32).collect();
-    let mesh = root_slots(tree, &[places]);
-    let groups = tree.root_groups().map(|n| n as i32);
-    let row = |g: usize| {
-        let mut row = [NONE; DIRECTIONS];
-        for (entry, offset) in directions(outside[g]) {
-            let [x, y, z] = std::array::from_fn(|axis| {
-                (tree.level(0)[g].coordinate[axis] as i32 + offset[axis]).rem_euclid(groups[axis])
-            });
-            row[entry] = mesh[((z * groups[1] + y) * groups[0] + x) as usize];
-        }
-        row
-    };
-    (0..outside.len()).into_par_iter().map(row).collect()
-}
-
-/// The row of the group at `octant` of `parent`.
-fn refined_row(coarser: &LevelIndex, parent: usize, octant: usize, outside: u8) -> Row {
-    if outside == 0 {
-        return std::array::from_fn(|entry| patch_beyond(coarser, parent, octant, entry));
-    }
-    let mut row = [NONE; DIRECTIONS];
-    for (entry, [dx, dy, dz]) in directions(outside) {
-        row[entry] = patch_beyond(coarser, parent, octant, direction(dx, dy, dz));
-    }
-    row
-}
-
-/// By octant and direction of a neighbour of a patch: the direction of the group that holds it, and its octant there.
-const NEIGHBOUR: [[(u8, u8); DIRECTIONS]; OCTANTS] = {
-    let mut all = [[(0, 0); DIRECTIONS]; OCTANTS];
-    let mut n = 0;
-    while n < OCTANTS * DIRECTIONS {
-        let (octant, towards) = (n / DIRECTIONS, n % DIRECTIONS);
-        let (step, mut group, mut other, mut axis) = (offset(towards), [0; 3], 0, 0);
-        while axis < 3 {
-            let at = (octant >> axis & 1) as i32 + step[axis];
-            group[axis] = at.div_euclid(2);
-            other |= (at.rem_euclid(2) as u8) << axis;
-            axis += 1;
-        }
-        all[octant][towards] = (direction(group[0], group[1], group[2]) as u8, other);
-        n += 1;
-    }
-    all
-};
-
-/// The group that refines the neighbour, in a direction, of the patch at `octant` of group `g`; [`NONE`] for a leaf.
-fn patch_beyond(level: &LevelIndex, g: usize, octant: usize, towards: usize) -> u32 {
-    let (group, other) = NEIGHBOUR[octant][towards];
-    match level.rows[g][usize::from(group)] {
-        NONE => NONE,
-        group => level.children[group as usize][usize::from(other)],
-    }
-}
-
-/// The groups that refine the patches across the faces of group `g`'s patches, `[8, 6]`.
-fn beyond(level: &LevelIndex, g: usize) -> [u32; OCTANTS * FACES] {
-    std::array::from_fn(|n| {
-        let (octant, face) = (n / FACES, n % FACES);
-        let at_edge = (octant_origin(octant)[face / 2] >= PATCH) == (face & 1 == 1);
-        if at_edge && level.outside[g] >> face & 1 == 1 {
-            return NONE;
-        }
-        patch_beyond(level, g, octant, face_entry(face))
+/// The direction of a row entry without the components that leave the box through a closed face.
+fn inside(entry: usize, outside: u8) -> [i32; 3] {
+    let step = offset(entry);
+    std::array::from_fn(|axis| {
+        let bit = 2 * axis + usize::from(step[axis] > 0);
+        if step[axis] != 0 && outside >> bit & 1 == 1 { 0 } else { step[axis] }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::{CLOSED, PERIODIC};
+    use crate::octree::{CLOSED, PERIODIC, nest};
+    use crate::parallel::communicator::Communicator;
+    use crate::parallel::on_ranks;
+    use crate::parallel::owners::Owners;
     use comove_kernels::layout::CENTRE;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     /// A box whose root octants are refined in a pattern, three levels deep.
     fn tree(root: [u32; 3], periodic: [bool; 3]) -> Octree {
@@ -366,6 +439,111 @@ mod tests {
             }
             assert_eq!(tables[0].row(0)[CENTRE], slots[0][0]);
             assert_eq!(root_slots(&tree, &slots)[5], slot(Key::new(0, [2, 0, 1])));
+        }
+    }
+
+    /// What a rank has of a tree.
+    struct Rank {
+        own: Octree,
+        slots: Vec<Vec<u32>>,
+        share: Share,
+        tables: Vec<LevelTables>,
+    }
+
+    impl Rank {
+        /// Without groups.
+        fn new(owners: &Owners, lattice: &Octree) -> Self {
+            let own = Octree::share(lattice.root_groups(), lattice.periodic(), Vec::new());
+            let share = Share { owners: owners.clone(), ..Share::alone(&own) };
+            Self { own, slots: Vec::new(), share, tables: Vec::new() }
+        }
+
+        /// Takes its part of a tree that has the same levels up to `first`, by new owners of finer levels.
+        fn regrid(&mut self, communicator: &Communicator, tree: &Octree, first: usize) {
+            let of_old = |owners: &Owners, level: usize| -> Vec<Key> {
+                tree.level(level).iter().copied().filter(|&key| owners.of(key) == communicator.rank()).collect()
+            };
+            let part = |owners: &Owners| {
+                let levels = (0..tree.level_count()).map(|level| of_old(owners, level)).collect();
+                Octree::share(tree.root_groups(), tree.periodic(), levels)
+            };
+            let (own, mut share) = if self.share.is_alone() {
+                (tree.clone(), Share::alone(tree))
+            } else {
+                let owners = self.share.owners.balanced(communicator, &part(&self.share.owners), first, &[]);
+                let own = part(&owners);
+                (own.clone(), self.share.of(communicator, owners, &own, first))
+            };
+            let ghosts = share.wanted_ghosts(&own, first);
+            // those that stay what they are keep their slots, others take what is free
+            let owned = self.own.keys().zip(self.slots.iter().flatten().copied());
+            let owned: BTreeMap<Key, u32> = owned.filter(|(key, _)| own.find(*key).is_some()).collect();
+            let copied = self.share.ghosts.iter().flatten().copied();
+            let stays = |key: Key| {
+                let level = usize::from(key.level);
+                level < first || ghosts.get(level - first).is_some_and(|keys| keys.binary_search(&key).is_ok())
+            };
+            let copied: BTreeMap<Key, u32> = copied.filter(|(key, _)| stays(*key)).collect();
+            let mut free = (0..).filter(|slot| !owned.values().chain(copied.values()).any(|taken| taken == slot));
+            let mut slot = |old: &BTreeMap<Key, u32>, key: &Key| {
+                old.get(key).copied().unwrap_or_else(|| free.next().expect("a slot"))
+            };
+            let mut of_level = |level: usize| own.level(level).iter().map(|key| slot(&owned, key)).collect();
+            let slots: Vec<Vec<u32>> = (0..own.level_count()).map(&mut of_level).collect();
+            let coarser = self.share.ghosts.iter().take(first).cloned();
+            let finer = ghosts.iter().map(|keys| keys.iter().map(|key| (*key, slot(&copied, key))).collect());
+            share.ghosts = coarser.chain(finer).collect();
+
+            let (before, now) = (self.share.level_groups(&self.own, &self.slots), share.level_groups(&own, &slots));
+            let sites: Vec<Sites> = now.iter().map(LevelGroups::sites).collect();
+            let tables = rebuilt_tables(&own, (&before, &self.tables), &now, &sites, first, Default::default());
+            let expected = rebuilt_tables(&own, (&[], &[]), &now, &sites, 0, Default::default());
+            for (level, (tables, expected)) in tables.iter().zip(&expected).enumerate() {
+                assert_eq!(format!("{tables:?}"), format!("{expected:?}"), "level {level}");
+            }
+            *self = Self { own, slots, share, tables };
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Tables that follow others are those made from nothing, on one rank and with others, whoever owns what.
+        #[test]
+        fn tables_follow_the_tree(
+            coarse in prop::collection::vec([0u32..12, 0u32..8, 0u32..8], 1..6),
+            changes in prop::collection::vec((1usize..4, [0u32..24, 0u32..16, 0u32..16]), 1..12),
+            (ranks, seed) in (1usize..5, 0u64..3),
+        ) {
+            for periodic in [PERIODIC, CLOSED, [true, false, true]] {
+                // the same groups and more and more others, then fewer again
+                let tree = |others: &[(usize, [u32; 3])]| {
+                    let mut wanted = vec![Vec::new(); 4];
+                    wanted[2] = coarse.iter().map(|&c| Key::new(2, c)).collect();
+                    for &(level, at) in others {
+                        wanted[level].push(Key::new(level as u8, at.map(|c| c >> (3 - level))));
+                    }
+                    let nested = nest([3, 2, 2], periodic, wanted);
+                    Octree::with_groups([3, 2, 2], periodic, nested.into_iter().skip(1).flatten())
+                };
+                let parts = [0, changes.len() / 2, changes.len(), changes.len() / 3];
+                let trees = parts.map(|n| tree(&changes[..n]));
+                let owners = match seed {
+                    _ if ranks == 1 => Owners::alone(),
+                    0 => Owners::even(ranks, [3, 2, 2]),
+                    seed => Owners::scattered(ranks, [3, 2, 2], seed),
+                };
+                on_ranks(ranks, |communicator| {
+                    let mut rank = Rank::new(&owners, &trees[0]);
+                    rank.regrid(&communicator, &trees[0], 0);
+                    for (before, after) in trees.iter().zip(&trees[1..]) {
+                        let stay = (0..).take_while(|&l| l < after.level_count() && before.level(l) == after.level(l));
+                        let stay = stay.count();
+                        for first in (0..stay).rev().take(2) {
+                            rank.regrid(&communicator, after, first);
+                        }
+                    }
+                });
+            }
         }
     }
 }

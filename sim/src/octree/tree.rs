@@ -161,7 +161,8 @@ impl Octree {
             if !self.periodic[axis] && !(0..n).contains(&c) {
                 return None;
             }
-            coordinate[axis] = c.rem_euclid(n) as u32;
+            // most stay inside, and a remainder takes long
+            coordinate[axis] = if (0..n).contains(&c) { c } else { c.rem_euclid(n) } as u32;
         }
         Some(Key::new(key.level, coordinate))
     }

@@ -167,7 +167,7 @@ impl<T: Real> State<T> {
             let slot = |key: Key| (key, old.get(&key).copied().unwrap_or_else(&mut next));
             share.ghosts.push(keys.into_iter().map(slot).collect());
         }
-        let layout = Layout::with_finer(&self.tables[..=kept], &self.flux, tree, slots, share, self.faces);
+        let layout = Layout::after(self.before(), kept, tree, slots, share, self.faces);
         Placed { layout, free, new }
     }
 

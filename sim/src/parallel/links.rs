@@ -3,6 +3,7 @@
 
 use super::known::{Known, RemoteGroup};
 use super::reads::{self, CellBox, face_entry};
+use crate::octree::neighbours::Sites;
 use crate::octree::{Key, Octree};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
@@ -10,8 +11,10 @@ use comove_kernels::mail::{Need, Peer, Piece, Pieces, Rows};
 use comove_kernels::tables::NONE;
 use comove_kernels::{LevelTables, Parity, Table};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
+
+/// Groups whose readings one thread finds.
+const READERS_AT_ONCE: usize = 128;
 
 /// Boxes of cells that are sent to ghost copies. Peers' ranges count cells.
 #[derive(Clone, Debug, Default)]
@@ -165,15 +168,13 @@ impl Relations {
         let theirs = |key: Key| known.find(key);
         let finer = level + 1;
         // both sides ask who reads whom: one for its own groups, the other for those that it knows of
-        let beside = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
-            let (mut found, mut across_faces) = (Vec::new(), Vec::new());
+        let beside = |found: &mut Beside, reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
             reads::beside(own, reader, |key, cells, across| {
                 if let Some(rank) = rank_of(key) {
-                    found.push(reading(rank, key, cells));
-                    across_faces.extend(across.map(|cells| reading(rank, key, cells)));
+                    found.all.push(reading(rank, key, cells));
+                    found.faces.extend(across.map(|cells| reading(rank, key, cells)));
                 }
             });
-            (found, across_faces)
         };
         let over = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
             let mut found = Vec::new();
@@ -185,12 +186,13 @@ impl Relations {
             move |key: Key| mine(key).then_some(rank)
         };
         let send = || {
-            let beside = known.level(level).par_iter().map(|reader| beside(reader.key, &by(reader)));
+            let readers = known.level(level);
+            let beside = Beside::of(readers, |found, reader| beside(found, reader.key, &by(reader)));
             let over = known.level(finer).par_iter().flat_map_iter(|reader| over(reader.key, &by(reader)));
             Readings::of(level, beside, over)
         };
         let receive = || {
-            let beside = known.near(level).par_iter().map(|&reader| beside(reader, &theirs));
+            let beside = Beside::of(known.near(level), |found, &reader| beside(found, reader, &theirs));
             let over = known.near(finer).par_iter().flat_map_iter(|&reader| over(reader, &theirs));
             Readings::of(level, beside, over)
         };
@@ -233,18 +235,18 @@ impl Relations {
     /// The links, once every group has a slot.
     ///
     /// * `ghosts`: of this level
-    /// * `slots`, `finer_slots`: of own groups and ghosts of this level and the next finer one
+    /// * `sites`, `finer_sites`: of own groups and ghosts of this level and the next finer one
     pub fn links<'a>(
         &self,
         own: &'a Octree,
         level: usize,
         ghosts: impl IntoIterator<Item = &'a Key>,
-        slots: &FxHashMap<Key, u32>,
-        finer_slots: &FxHashMap<Key, u32>,
+        sites: &Sites,
+        finer_sites: &Sites,
     ) -> LevelLinks {
         let Self { send, receive, .. } = self;
-        let slot = |key: Key| slots[&key];
-        let finer = |key: Key| finer_slots[&key];
+        let slot = |key: Key| sites[&key].slot;
+        let finer = |key: Key| finer_sites[&key].slot;
         let parent = |key: Key| key.parent().expect("a refined level has parents");
         let patch = |&(rank, key): &Concern| ((rank, parent(key)), CellBox::patch(key.octant()));
         let patches =
@@ -261,10 +263,7 @@ impl Relations {
             gradients: slot_links(&self.send_gradients, &self.receive_gradients, finer),
             beside: slot_links(&names(&send.beside), &names(&receive.beside), slot),
             beside_keys: names(&receive.beside).iter().map(|(_, key)| *key).collect(),
-            beside_groups: names(&send.beside)
-                .iter()
-                .map(|(_, key)| own.find(*key).expect("an own group") as u32)
-                .collect(),
+            beside_groups: names(&send.beside).iter().map(|(_, key)| sites[key].place).collect(),
             slots: own.level(level).iter().chain(ghosts).map(|&key| slot(key)).collect(),
             edges: OnceLock::new(),
         }
@@ -293,20 +292,37 @@ struct Readings {
 }
 
 impl Readings {
-    /// * `beside`: what each group of the level reads, and the layers across its faces
+    /// * `beside`: what groups of the level read
     /// * `over`: what groups of the finer level read
-    fn of(
-        level: usize,
-        beside: impl ParallelIterator<Item = (Vec<Reading>, Vec<Reading>)>,
-        over: impl ParallelIterator<Item = Reading>,
-    ) -> Self {
-        let (beside, faces): (Vec<_>, Vec<_>) = beside.unzip();
-        let beside: Vec<Reading> = beside.into_par_iter().flatten_iter().collect();
-        let faces: Vec<Reading> = faces.into_par_iter().flatten_iter().collect();
+    fn of(level: usize, beside: Beside, over: impl ParallelIterator<Item = Reading>) -> Self {
+        let Beside { all: beside, faces } = beside;
         let all: Vec<Reading> = over.chain(beside.par_iter().copied()).collect();
         let (all, (beside, faces)) =
             rayon::join(|| merged(level, all), || rayon::join(|| merged(level, beside), || merged(level, faces)));
         Self { all, beside, faces }
+    }
+}
+
+/// What groups read of others on their level, in any order.
+#[derive(Default)]
+struct Beside {
+    /// Everything.
+    all: Vec<Reading>,
+    /// Of that, a layer across faces.
+    faces: Vec<Reading>,
+}
+
+impl Beside {
+    /// What `add` finds for each of these readers.
+    fn of<G: Sync>(readers: &[G], add: impl Fn(&mut Self, &G) + Sync) -> Self {
+        let of_some = |readers: &[G]| {
+            let mut found = Self::default();
+            readers.iter().for_each(|reader| add(&mut found, reader));
+            found
+        };
+        let parts: Vec<Self> = readers.par_chunks(READERS_AT_ONCE).map(of_some).collect();
+        let (all, faces): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.all, part.faces)).unzip();
+        Self { all: all.concat(), faces: faces.concat() }
     }
 }
 

@@ -8,7 +8,6 @@
 //! | [`known`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
 //! | [`reads`], [`links`] | what a group reads of others; who sends what to whom, derived on both sides |
 //! | [`exchange`] | ghosts refreshed, slots sent, and the room for that |
-//! | [`tables`] | neighbour tables of own groups, by look-ups |
 //! | [`wanted`], `adopt` | the tree that flags ask for, and the way to it: balanced, groups moved |
 //! | [`root`] | the root's Poisson solve by all ranks |
 //! | [`blocks`] | a whole tree's groups, block by block between the first rank and their owners: files |
@@ -37,7 +36,6 @@ pub mod reads;
 pub mod root;
 pub mod scatter;
 pub mod share;
-pub mod tables;
 mod threads;
 pub mod wanted;
 

@@ -29,6 +29,11 @@ impl CellBox {
         (0..3).map(|a| usize::from(self.end[a] - self.first[a])).product()
     }
 
+    /// Whether another lies within it.
+    fn contains(&self, other: &Self) -> bool {
+        (0..3).all(|a| self.first[a] <= other.first[a] && other.end[a] <= self.end[a])
+    }
+
     /// The parts of the box that lie outside another, at most six.
     fn without(mut self, other: &Self) -> Vec<Self> {
         let mut parts = Vec::new();
@@ -60,6 +65,9 @@ impl CellBox {
         boxes.sort_unstable_by_key(|b| (std::cmp::Reverse(b.cells()), b.first, b.end));
         let mut apart: Vec<Self> = Vec::new();
         for new in boxes {
+            if apart.iter().any(|there| there.contains(&new)) {
+                continue;
+            }
             let mut parts = vec![new];
             for there in &apart {
                 parts = parts.into_iter().flat_map(|part| part.without(there)).collect();

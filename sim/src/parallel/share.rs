@@ -5,7 +5,7 @@ use super::exchange::Post;
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
-use super::tables::Slots;
+use crate::octree::neighbours::{LevelGroups, Sites};
 use crate::octree::{Key, Octree};
 use crate::records::RanksRecord;
 use comove_kernels::{LevelTables, Table};
@@ -126,18 +126,24 @@ impl Share {
         self.ghosts.iter().map(Vec::len).sum()
     }
 
-    /// The slots of own groups and ghosts.
-    pub fn slots(&self, own: &Octree, own_slots: &[Vec<u32>]) -> Slots {
+    /// Own groups, which lie in these slots, and others', level by level.
+    ///
+    /// # Panics
+    /// If a level has another number of slots than of own groups.
+    pub fn level_groups<'a>(&'a self, own: &'a Octree, slots: &'a [Vec<u32>]) -> Vec<LevelGroups<'a>> {
         let of_level = |level: usize| {
-            let own = own.level(level).iter().copied().zip(own_slots[level].iter().copied());
+            let (own, slots) = (own.level(level), slots[level].as_slice());
+            assert_eq!(slots.len(), own.len(), "one slot for each group of level {level}");
             let ghosts = self.ghosts.get(level).map_or(&[][..], Vec::as_slice);
-            own.chain(ghosts.iter().copied()).collect()
+            LevelGroups { own, slots, ghosts, known: self.known.level(level) }
         };
-        (0..own.level_count()).into_par_iter().map(of_level).collect()
+        (0..own.level_count()).map(of_level).collect()
     }
 
     /// Makes the links of the levels from `first` on.
-    pub fn link(&mut self, own: &Octree, slots: &Slots, first: usize) {
+    ///
+    /// * `sites`: of these levels' groups
+    pub fn link(&mut self, own: &Octree, sites: &[Sites], first: usize) {
         self.links.truncate(first);
         let none = Default::default();
         // found out already, or of a tree that ranks have come back to
@@ -149,7 +155,7 @@ impl Share {
         let of_level = |(n, relations): (usize, Relations)| {
             let level = first + n;
             let ghosts = self.ghosts.get(level).into_iter().flatten().map(|(key, _)| key);
-            relations.links(own, level, ghosts, &slots[level], slots.get(level + 1).unwrap_or(&none))
+            relations.links(own, level, ghosts, &sites[level], sites.get(level + 1).unwrap_or(&none))
         };
         let links: Vec<LevelLinks> = found.into_par_iter().enumerate().map(of_level).collect();
         self.links.extend(links);
