@@ -18,6 +18,10 @@ use comove_sim::parallel::share::Share;
 use std::collections::HashMap;
 use std::time::Instant;
 
+/// By level.
+type OwnSlots = Vec<Vec<u32>>;
+type GhostSlots = Vec<Vec<(Key, u32)>>;
+
 const TURNS: usize = 21;
 const THREADS: usize = 1;
 
@@ -74,7 +78,7 @@ impl Rank {
     }
 
     /// Slots of own groups and ghosts: those that stay keep theirs.
-    fn placed(&self, own: &Octree, ghosts: Vec<Vec<Key>>) -> (Vec<Vec<u32>>, Vec<Vec<(Key, u32)>>) {
+    fn placed(&self, own: &Octree, ghosts: Vec<Vec<Key>>) -> (OwnSlots, GhostSlots) {
         let owned = self.own.keys().zip(self.slots.iter().flatten().copied());
         let old: HashMap<Key, u32> = owned.chain(self.share.ghosts.iter().flatten().copied()).collect();
         let mut beyond = old.values().max().map_or(0, |last| last + 1)..;

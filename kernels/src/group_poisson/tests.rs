@@ -3,6 +3,7 @@
 use super::*;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
 use crate::poisson_source::DensitySource;
+use crate::potential_ghosts::Parity;
 use crate::testing::{Mesh, Noise, assert_same_bits, meshes, on_both, with_gpu};
 
 /// Arrays of one mesh, on the host and on a GPU.
