@@ -7,8 +7,9 @@ use clumps::{Collapsed, LEVELS, ROOT};
 use comove_kernels::LevelTables;
 use comove_sim::level_history::read_slots;
 use comove_sim::octree::flux_planes::FluxTables;
-use comove_sim::octree::neighbours::{LevelGroups, Sites, build_tables, rebuilt_tables};
-use comove_sim::octree::{Octree, PERIODIC, nest};
+use comove_sim::octree::neighbours::{build_tables, rebuilt_tables};
+use comove_sim::octree::sites::{LevelGroups, Sites};
+use comove_sim::octree::{Key, Octree, PERIODIC, nest};
 use comove_sim::parallel::known::Known;
 use comove_sim::parallel::share::Share;
 use comove_sim::refinement::wanted_tree;
@@ -21,52 +22,61 @@ fn main() {
     divan::main();
 }
 
-/// Slots in key order, and those of the next tree: of groups that stay the same, of others behind them.
-fn slots(before: &Octree, after: &Octree) -> [Vec<Vec<u32>>; 2] {
-    let places: HashMap<_, _> = before.keys().zip(0..).collect();
-    let mut next = before.group_count() as u32..;
-    let slots = |tree: &Octree, mut slot: Box<dyn FnMut(comove_sim::Key) -> u32 + '_>| {
-        (0..tree.level_count()).map(|level| tree.level(level).iter().map(|&key| slot(key)).collect()).collect()
-    };
-    [
-        slots(before, Box::new(|key| places[&key])),
-        slots(after, Box::new(|key| places.get(&key).copied().unwrap_or_else(|| next.next().expect("a slot")))),
-    ]
-}
-
-/// What there is before a regrid: tables and flux planes, and the tree and slots that come.
-struct Before {
-    old: (Octree, Vec<Vec<u32>>),
-    tables: Vec<LevelTables>,
-    flux: FluxTables,
+/// A tree with the slots of its groups.
+struct Placed {
     tree: Octree,
     slots: Vec<Vec<u32>>,
+    share: Share,
 }
 
-impl Before {
+impl Placed {
+    /// Groups that were there keep their slots, others come behind them.
+    fn after(before: &Octree, tree: Octree) -> Self {
+        let places: HashMap<Key, u32> = before.keys().zip(0..).collect();
+        let mut next = before.group_count() as u32..;
+        let mut slot = |key: &Key| places.get(key).copied().unwrap_or_else(|| next.next().expect("a slot"));
+        let slots = (0..tree.level_count()).map(|level| tree.level(level).iter().map(&mut slot).collect()).collect();
+        Self { slots, share: Share::alone(&tree), tree }
+    }
+
+    fn groups(&self) -> Vec<LevelGroups<'_>> {
+        self.share.level_groups(&self.tree, &self.slots)
+    }
+
+    fn sites(&self) -> Vec<Sites> {
+        self.groups().par_iter().map(LevelGroups::sites).collect()
+    }
+}
+
+/// What there is before a regrid, and what comes.
+struct Regrid {
+    before: Placed,
+    tables: Vec<LevelTables>,
+    flux: FluxTables,
+    after: Placed,
+}
+
+impl Regrid {
     fn new() -> Self {
-        let [Collapsed { tree: before, .. }, Collapsed { tree, .. }] = Collapsed::twice();
-        let [slots_before, slots] = slots(&before, &tree);
-        let tables = build_tables(&before, &slots_before, Default::default());
-        Self { flux: FluxTables::build(&before, &tables), tables, old: (before, slots_before), tree, slots }
+        let [before, after] = Collapsed::twice().map(|collapsed| collapsed.tree);
+        let after = Placed::after(&before, after);
+        let before = Placed::after(&before, before.clone());
+        let tables = build_tables(&before.tree, &before.slots, Default::default());
+        Self { flux: FluxTables::build(&before.tree, &tables), tables, before, after }
     }
 
     fn tables(&self) -> Vec<LevelTables> {
-        let [before, now] = [(&self.old.0, &self.old.1), (&self.tree, &self.slots)];
-        let shares = [before, now].map(|(tree, _)| Share::alone(tree));
-        let before = shares[0].level_groups(before.0, before.1);
-        let now = shares[1].level_groups(now.0, now.1);
-        let sites: Vec<Sites> = now.par_iter().map(LevelGroups::sites).collect();
-        rebuilt_tables(&self.tree, (&before, &self.tables), &now, &sites, 0, Default::default())
+        let Self { before, tables, after, .. } = self;
+        let (old, new, sites) = (before.groups(), after.groups(), after.sites());
+        rebuilt_tables(&after.tree, (&old, tables), &new, &sites, 0, Default::default())
     }
 }
 
 /// From flags to the tree that they ask for.
 #[divan::bench(args = [0, 2])]
 fn tree_from_flags(bencher: Bencher, kept: usize) {
-    let [before, after] = Collapsed::twice();
-    println!("groups {:?}, then {:?}", before.tree.groups(), after.tree.groups());
-    bencher.bench_local(|| wanted_tree(&before.tree, &before.masks, LEVELS, kept));
+    let [Collapsed { tree, masks }, _] = Collapsed::twice();
+    bencher.bench_local(|| wanted_tree(&tree, &masks, LEVELS, kept));
 }
 
 #[divan::bench]
@@ -76,25 +86,24 @@ fn nesting(bencher: Bencher) {
     bencher.with_inputs(sets).bench_local_values(|sets| nest([ROOT; 3], PERIODIC, sets));
 }
 
+/// Where groups are, and the tables.
 #[divan::bench]
 fn tables(bencher: Bencher) {
-    let before = Before::new();
-    bencher.bench_local(|| before.tables());
+    let regrid = Regrid::new();
+    bencher.bench_local(|| regrid.tables());
 }
 
 #[divan::bench]
 fn flux_planes(bencher: Bencher) {
-    let before = Before::new();
-    let tables = before.tables();
-    let share = Share::alone(&before.tree);
-    let sites: Vec<Sites> = share.level_groups(&before.tree, &before.slots).iter().map(LevelGroups::sites).collect();
-    bencher.bench_local(|| before.flux.rebuilt(0, &before.tree, &Known::default(), &sites, &tables));
+    let regrid = Regrid::new();
+    let (tables, sites) = (regrid.tables(), regrid.after.sites());
+    bencher.bench_local(|| regrid.flux.rebuilt(0, &regrid.after.tree, &Known::default(), &sites, &tables));
 }
 
 /// Slots of the groups that finer ones interpolate from.
 #[divan::bench]
 fn slots_to_read(bencher: Bencher) {
-    let tables = Before::new().tables();
+    let tables = Regrid::new().tables();
     let slots: Vec<_> = tables.iter().map(|level| level.slots.clone()).collect();
     bencher.bench_local(|| read_slots(&tables, &slots));
 }

@@ -10,17 +10,14 @@ mod clumps;
 use clumps::{Collapsed, ROOT};
 use comove_kernels::{Device, LevelTables};
 use comove_sim::octree::flux_planes::FluxTables;
-use comove_sim::octree::neighbours::{LevelGroups, Sites, rebuilt_tables};
+use comove_sim::octree::neighbours::rebuilt_tables;
+use comove_sim::octree::sites::{LevelGroups, Sites};
 use comove_sim::octree::{Key, Octree};
 use comove_sim::parallel::communicator::Communicator;
 use comove_sim::parallel::owners::Owners;
 use comove_sim::parallel::share::Share;
 use std::collections::HashMap;
 use std::time::Instant;
-
-/// By level.
-type OwnSlots = Vec<Vec<u32>>;
-type GhostSlots = Vec<Vec<(Key, u32)>>;
 
 const TURNS: usize = 21;
 const THREADS: usize = 1;
@@ -30,6 +27,9 @@ fn share_of(tree: &Octree, owners: &Owners, rank: usize) -> Octree {
     let own = |level: usize| tree.level(level).iter().copied().filter(|&key| owners.of(key) == rank).collect();
     Octree::share(tree.root_groups(), tree.periodic(), (0..tree.level_count()).map(own).collect())
 }
+
+/// Groups of others and their slots, by level.
+type Ghosts = Vec<Vec<(Key, u32)>>;
 
 /// What a rank has between two regrids.
 struct Rank {
@@ -78,7 +78,7 @@ impl Rank {
     }
 
     /// Slots of own groups and ghosts: those that stay keep theirs.
-    fn placed(&self, own: &Octree, ghosts: Vec<Vec<Key>>) -> (OwnSlots, GhostSlots) {
+    fn placed(&self, own: &Octree, ghosts: Vec<Vec<Key>>) -> (Vec<Vec<u32>>, Ghosts) {
         let owned = self.own.keys().zip(self.slots.iter().flatten().copied());
         let old: HashMap<Key, u32> = owned.chain(self.share.ghosts.iter().flatten().copied()).collect();
         let mut beyond = old.values().max().map_or(0, |last| last + 1)..;

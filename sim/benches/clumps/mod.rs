@@ -50,6 +50,10 @@ impl Collapsed {
         let [before, after] = [0.0, GROWTH].map(Self::new);
         let groups = before.tree.groups();
         assert!((25_000..68_000).contains(&before.tree.group_count()), "groups of the levels: {groups:?}");
+        let stay = before.tree.keys().filter(|&key| after.tree.find(key).is_some()).count();
+        let changed = before.tree.group_count() + after.tree.group_count() - 2 * stay;
+        let part = changed as f64 / before.tree.group_count() as f64;
+        assert!((0.02..0.08).contains(&part), "{part} of all come or go");
         [before, after]
     }
 

@@ -1,7 +1,7 @@
 //! Which flux planes a sweep must keep, and the faces at which flux correction uses them.
 
 use super::key::Key;
-use super::neighbours::{LevelGroups, Sites};
+use super::sites::{LevelGroups, Sites};
 use super::tree::Octree;
 use crate::parallel::known::{Known, RemoteGroup};
 use crate::parallel::links::{SlotLinks, links_of_slots};

@@ -4,6 +4,7 @@ pub mod flux_planes;
 pub mod key;
 pub mod neighbours;
 pub mod nesting;
+pub mod sites;
 pub mod tree;
 
 pub use key::Key;

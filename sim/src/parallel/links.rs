@@ -3,7 +3,7 @@
 
 use super::known::{Known, RemoteGroup};
 use super::reads::{self, CellBox, face_entry};
-use crate::octree::neighbours::Sites;
+use crate::octree::sites::Sites;
 use crate::octree::{Key, Octree};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};

@@ -5,7 +5,7 @@ use super::exchange::Post;
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
-use crate::octree::neighbours::{LevelGroups, Sites};
+use crate::octree::sites::{LevelGroups, Sites};
 use crate::octree::{Key, Octree};
 use crate::records::RanksRecord;
 use comove_kernels::{LevelTables, Table};
