@@ -114,26 +114,20 @@ impl LevelTables {
         &self.halves.get_or_init(|| [Parity::Even, Parity::Odd].map(groups))[parity as usize]
     }
 
-    /// The places of these groups, or of all: what an operation on the processor loops over.
-    ///
-    /// # Panics
-    /// If the list does not rise or names a group that there is not: parallel writers rely on it.
-    pub(crate) fn places<'a>(
-        &self,
-        groups: Option<&'a Table<u32>>,
-    ) -> impl IndexedParallelIterator<Item = usize> + use<'a> {
-        match groups {
+    /// The places of the groups of a list, or of all: what an operation on the processor loops over.
+    pub(crate) fn places<'a>(&self, list: Option<&'a [u32]>) -> impl IndexedParallelIterator<Item = usize> + use<'a> {
+        match list {
             None => Either::Left((0..self.len()).into_par_iter()),
-            Some(list) => {
-                self.check_list(list);
-                Either::Right(list.par_iter().map(|&g| g as usize))
-            }
+            Some(list) => Either::Right(list.par_iter().map(|&g| g as usize)),
         }
     }
 
+    /// Checks what parallel writers rely on.
+    ///
     /// # Panics
     /// If a list of groups does not rise or names one that there is not.
-    pub(crate) fn check_list(&self, list: &[u32]) {
+    pub(crate) fn check_list(&self, list: Option<&[u32]>) {
+        let list = list.unwrap_or_default();
         let rises = list.windows(2).all(|pair| pair[0] < pair[1]);
         assert!(rises && list.last().is_none_or(|&last| (last as usize) < self.len()), "groups of the level: {list:?}");
     }

@@ -64,7 +64,7 @@ impl Sharing<'_> {
     /// these are on their way.
     fn apart(&self, level: usize, tables: &LevelTables, parity: Parity) -> Option<&Apart> {
         let links = self.links.get(level)?;
-        let across = &links.faces[parity.other() as usize];
+        let across = ACROSS[parity.other() as usize](links);
         self.post.is_carried(across).then(|| &links.edges(tables).faces[parity as usize])
     }
 }
@@ -453,32 +453,49 @@ impl<T: Real> LevelSolve<'_, T> {
     ) -> Iterations {
         let mut iterations = Iterations::default();
         for step in 0..steps {
-            let origin = match self.order {
+            match self.order {
                 SiblingOrder::Jacobi => {
                     ACROSS.iter().for_each(|&across| self.ranks.refresh(self.level, across, field));
                     let origin = GhostOrigin::Sibling;
                     iterations.add(self.solve(None, origin, Guess::Held, source, field, ghosts, gradients));
-                    continue;
                 }
-                SiblingOrder::Alternating if step == 0 && held == Held::No => GhostOrigin::Sibling,
-                SiblingOrder::Alternating => GhostOrigin::Relaxed(OVERRELAXATION),
-            };
-            for parity in [Parity::Even, Parity::Odd] {
-                let mut solve = |groups: &Table<u32>, field: &mut Buffer<T>| {
-                    iterations.add(self.solve(Some(groups), origin, Guess::Held, source, field, ghosts, gradients));
-                };
-                // a group's neighbours have the other parity
-                let across = ACROSS[parity.other() as usize];
-                match self.ranks.apart(self.level, self.tables, parity) {
-                    Some(Apart { inner, outer }) => {
-                        self.ranks.refresh_while(self.level, across, field, |field| solve(inner, field));
-                        solve(outer, field);
-                    }
-                    None => {
-                        self.ranks.refresh(self.level, across, field);
-                        solve(self.tables.half(parity), field);
+                SiblingOrder::Alternating => {
+                    let none_held = step == 0 && held == Held::No;
+                    let origin = if none_held { GhostOrigin::Sibling } else { GhostOrigin::Relaxed(OVERRELAXATION) };
+                    for parity in [Parity::Even, Parity::Odd] {
+                        iterations.add(self.relax_half(parity, origin, source, field, ghosts, gradients));
                     }
                 }
+            }
+        }
+        iterations
+    }
+
+    /// Solves the groups of one parity with boundary values from the other's solutions: where that is worth it, those that
+    /// read no ghosts while these are on their way.
+    fn relax_half(
+        &self,
+        parity: Parity,
+        origin: GhostOrigin,
+        source: &PoissonSource<T>,
+        field: &mut Buffer<T>,
+        ghosts: &mut Buffer<T>,
+        gradients: &mut Buffer<T>,
+    ) -> Iterations {
+        let mut iterations = Iterations::default();
+        let mut solve = |groups: &Table<u32>, field: &mut Buffer<T>| {
+            iterations.add(self.solve(Some(groups), origin, Guess::Held, source, field, ghosts, gradients));
+        };
+        // a group's neighbours have the other parity
+        let across = ACROSS[parity.other() as usize];
+        match self.ranks.apart(self.level, self.tables, parity) {
+            Some(Apart { inner, outer }) => {
+                self.ranks.refresh_while(self.level, across, field, |field| solve(inner, field));
+                solve(outer, field);
+            }
+            None => {
+                self.ranks.refresh(self.level, across, field);
+                solve(self.tables.half(parity), field);
             }
         }
         iterations

@@ -41,10 +41,10 @@ pub(super) fn group_poisson<T: Real>(
     let potential = SlotWriter::new(potential, GROUP_CELLS);
     let gradients = gradients.map(|gradients| SlotWriter::new(gradients, FACE_GRADIENTS));
     tables
-        .places(groups)
+        .places(groups.map(|list| &list[..]))
         .map(|g| {
             let slot = tables.slots[g];
-            // SAFETY: the slots of a level are distinct, and no group is listed twice.
+            // SAFETY: the slots of a level are distinct, and no group is listed twice (checked by the caller).
             let potential = unsafe { potential.slot(slot) };
             let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
             let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];

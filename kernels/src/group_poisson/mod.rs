@@ -83,7 +83,7 @@ impl Iterations {
 ///   values, averaged over the four fine faces of a coarse face (paper, the fine-grid side of ξ).
 ///
 /// # Panics
-/// If an array is too short for the level's slots.
+/// If an array is too short for the level's slots, or `groups` is no list of its groups.
 pub fn group_poisson<T: Real>(
     device: &Device,
     tables: &LevelTables,
@@ -96,7 +96,7 @@ pub fn group_poisson<T: Real>(
     potential: &mut Buffer<T>,
     gradients: Option<&mut Buffer<T>>,
 ) -> Iterations {
-    check(tables, source, ghosts, potential, gradients.as_deref());
+    check(tables, groups, source, ghosts, potential, gradients.as_deref());
     match device {
         Device::Cpu(device) => {
             let gradients = gradients.map(Buffer::host_mut);
@@ -139,7 +139,7 @@ pub fn relax_groups<T: Real>(
     if let Device::Cuda(device) = device
         && (groups.is_some() || origin == GhostOrigin::Coarse)
     {
-        check(tables, source, ghosts, potential, gradients.as_deref());
+        check(tables, groups, source, ghosts, potential, gradients.as_deref());
         let request = GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, Some(ghosts));
         let gradients = gradients.as_deref();
         return cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients);
@@ -150,11 +150,13 @@ pub fn relax_groups<T: Real>(
 
 fn check<T: Real>(
     tables: &LevelTables,
+    groups: Option<&Table<u32>>,
     source: &PoissonSource<T>,
     ghosts: &Buffer<T>,
     potential: &Buffer<T>,
     gradients: Option<&Buffer<T>>,
 ) {
+    tables.check_list(groups.map(|list| &list[..]));
     let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
     assert!(source.slots() >= slots && potential.len() >= slots * GROUP_CELLS, "the pools have no slot {slots}");
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups are missing", tables.len());

@@ -46,7 +46,8 @@ pub(super) fn hydro_sweep<T: Real>(
     let found = SlotWriter::new(found, MARK_ROWS);
     let scratch = PerThread::new(Scratch::new);
     let sweep = |g: usize| {
-        // SAFETY: the slots of a level are distinct, and so are the planes (checked by the caller).
+        // SAFETY: the slots of a level are distinct, no group is listed twice, and the planes are distinct (checked by the
+        // caller).
         let out = unsafe { out.slot(tables.slots[g]) };
         let planes: [Option<&mut [T]>; FLUX_PLANES] = std::array::from_fn(|p| match flux_slots[g * FLUX_PLANES + p] {
             NONE => None,
@@ -60,11 +61,7 @@ pub(super) fn hydro_sweep<T: Real>(
             isa.run(GroupSweep { tables, g, fluid, earlier, scratch, out, planes, known, found, parameters })
         })
     };
-    match which {
-        Which::All => tables.places(None).map(sweep).collect(),
-        Which::Listed(groups) => tables.places(Some(groups)).map(sweep).collect(),
-        Which::Redone(groups) => groups.par_iter().map(|&g| sweep(g as usize)).collect(),
-    }
+    tables.places(which.list()).map(sweep).collect()
 }
 
 /// A thread's work space.

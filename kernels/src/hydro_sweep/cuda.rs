@@ -86,11 +86,7 @@ pub(super) fn hydro_sweep<T: Real>(
     which: Which,
     parameters: &SweepParameters<T>,
 ) -> Swept {
-    let swept = match which {
-        Which::All => tables.len(),
-        Which::Listed(groups) => groups.len(),
-        Which::Redone(groups) => groups.len(),
-    };
+    let swept = which.list().map_or(tables.len(), <[u32]>::len);
     let fits = device.shared_bytes_per_block() >= WHOLE.shared_bytes::<T>() as usize + STATIC;
     let multiprocessors = device.multiprocessors() as usize;
     let order = match parameters.axes {

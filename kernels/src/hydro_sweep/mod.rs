@@ -53,6 +53,17 @@ pub enum Which<'a> {
     Redone(&'a [u32]),
 }
 
+impl<'a> Which<'a> {
+    /// The list, if it is not all of them.
+    fn list(self) -> Option<&'a [u32]> {
+        match self {
+            Self::All => None,
+            Self::Listed(groups) => Some(groups),
+            Self::Redone(groups) => Some(groups),
+        }
+    }
+}
+
 /// What a sweep tells.
 #[derive(Debug)]
 pub struct Swept {
@@ -122,11 +133,7 @@ pub fn hydro_sweep<T: Real>(
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "not a whole number of flux planes");
     assert_eq!(flux_slots.len(), tables.len() * FLUX_PLANES, "flux slots for another number of groups");
     assert!(marks.slots() >= fluid.len() / GROUP_VALUES, "marks for fewer slots");
-    match which {
-        Which::All => {}
-        Which::Listed(groups) => tables.check_list(groups),
-        Which::Redone(groups) => tables.check_list(groups),
-    }
+    tables.check_list(which.list());
     match device {
         Device::Cpu(cpu) => {
             let reports = cpu.install(|| {

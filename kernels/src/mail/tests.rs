@@ -51,31 +51,17 @@ impl Two {
         first.pack(device, &peers[0], sent[0].1, sent[0].0);
         second.pack(device, &peers[1], sent[1].1, sent[1].0);
         let mut carried = [Vec::new(), Vec::new()];
-        first.carry::<T>(
-            &peers[0],
-            sent[0].1,
-            || (),
-            |sends, _, _| {
-                carried[0] = sends.first().map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
-            },
-        );
-        second.carry::<T>(
-            &peers[1],
-            sent[1].1,
-            || (),
-            |sends, receives, _| {
-                carried[1] = sends.first().map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
-                receives.iter_mut().for_each(|(_, bytes)| bytes.copy_from_slice(&carried[0]));
-            },
-        );
-        first.carry::<T>(
-            &peers[0],
-            sent[0].1,
-            || (),
-            |_, receives, _| {
-                receives.iter_mut().for_each(|(_, bytes)| bytes.copy_from_slice(&carried[1]));
-            },
-        );
+        let idle = || ();
+        first.carry::<T>(&peers[0], sent[0].1, idle, |sends, _, _| {
+            carried[0] = sends.first().map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
+        });
+        second.carry::<T>(&peers[1], sent[1].1, idle, |sends, receives, _| {
+            carried[1] = sends.first().map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
+            receives.iter_mut().for_each(|(_, bytes)| bytes.copy_from_slice(&carried[0]));
+        });
+        first.carry::<T>(&peers[0], sent[0].1, idle, |_, receives, _| {
+            receives.iter_mut().for_each(|(_, bytes)| bytes.copy_from_slice(&carried[1]));
+        });
         let [(to_first, units_of_first), (to_second, units_of_second)] = to;
         first.unpack(device, &peers[0], units_of_first, to_first);
         second.unpack(device, &peers[1], units_of_second, to_second);
@@ -264,17 +250,13 @@ fn a_group_goes_to_several_ranks_bit_by_bit() {
     let units = Units::Cells { fields: 1, pieces: &pieces };
     mail.pack(&device, &peers, units, &Buffer::from_host(&device, pool.clone()).unwrap());
     let mut seen = 0;
-    mail.carry::<f32>(
-        &peers,
-        units,
-        || (),
-        |sends, _, _| {
-            for (rank, bytes) in sends {
-                assert_eq!(bits(&bytemuck::pod_collect_to_vec::<u8, f32>(bytes)), bits(&pool), "rank {rank}");
-                seen += 1;
-            }
-        },
-    );
+    let idle = || ();
+    mail.carry::<f32>(&peers, units, idle, |sends, _, _| {
+        for (rank, bytes) in sends {
+            assert_eq!(bits(&bytemuck::pod_collect_to_vec::<u8, f32>(bytes)), bits(&pool), "rank {rank}");
+            seen += 1;
+        }
+    });
     assert_eq!(seen, 2);
 }
 

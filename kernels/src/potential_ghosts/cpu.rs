@@ -20,8 +20,8 @@ pub(super) fn potential_ghosts<T: Real>(
     ghosts: &mut [T],
 ) {
     let ghosts = SlotWriter::new(ghosts, GHOST_CELLS);
-    tables.places(groups).for_each(|g| {
-        // SAFETY: no group is listed twice.
+    tables.places(groups.map(|list| &list[..])).for_each(|g| {
+        // SAFETY: no group is listed twice (checked by the caller).
         let ghosts = unsafe { ghosts.slot(g as u32) };
         isa.run(Gather { tables, g, origin, potential, coarse, ghosts });
     });

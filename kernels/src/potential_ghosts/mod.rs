@@ -90,7 +90,7 @@ impl Parity {
 /// It is then of third order, the acceleration of the outermost cells of second, as elsewhere.
 ///
 /// # Panics
-/// If an array is too short, or if a coarse group that the interpolation needs is missing (the octree is not properly
+/// If an array is too short, `groups` is no list of the level's groups, or if a coarse group that the interpolation needs is missing (the octree is not properly
 /// nested).
 pub fn potential_ghosts<T: Real>(
     device: &Device,
@@ -103,6 +103,7 @@ pub fn potential_ghosts<T: Real>(
 ) {
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups do not fit", tables.len());
     assert!(potential.len().is_multiple_of(GROUP_CELLS));
+    tables.check_list(groups.map(|list| &list[..]));
     match device {
         Device::Cpu(device) => {
             let (potential, ghosts) = (potential.host(), ghosts.host_mut());

@@ -84,18 +84,20 @@ impl Post {
 
     /// Sends whole slots of `values` values each, and receives them.
     pub fn exchange_slots<T: Real>(&self, links: &SlotLinks, values: usize, pool: &mut Buffer<T>) {
-        let send = Units::Rows { values, rows: &links.send };
-        self.pack(&links.peers, send, pool);
-        self.carry::<T>(&links.peers, send, || ());
+        self.send(&links.peers, Units::Rows { values, rows: &links.send }, pool);
         self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, pool);
     }
 
     /// The same from one pool to another.
     pub fn send_slots<T: Real>(&self, links: &SlotLinks, values: usize, from: &Buffer<T>, to: &mut Buffer<T>) {
-        let send = Units::Rows { values, rows: &links.send };
-        self.pack(&links.peers, send, from);
-        self.carry::<T>(&links.peers, send, || ());
+        self.send(&links.peers, Units::Rows { values, rows: &links.send }, from);
         self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, to);
+    }
+
+    /// Packs and has carried, with nothing to do meanwhile.
+    fn send<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {
+        self.pack(peers, units, array);
+        self.carry::<T>(peers, units, || ());
     }
 
     fn pack<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {

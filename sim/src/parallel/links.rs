@@ -102,10 +102,9 @@ pub struct Edges {
 
 impl Edges {
     fn of(tables: &LevelTables) -> Self {
-        let mut own =
-            vec![false; tables.neighbours.iter().filter(|&&slot| slot != NONE).max().map_or(0, |&n| n as usize + 1)];
+        let mut own = vec![false; tables.slots.iter().max().map_or(0, |&last| last as usize + 1)];
         tables.slots.iter().for_each(|&slot| own[slot as usize] = true);
-        let is_ghost = |slot: u32| slot != NONE && !own[slot as usize];
+        let is_ghost = |slot: u32| slot != NONE && own.get(slot as usize) != Some(&true);
         let beside = |g: u32| tables.row(g as usize).iter().any(|&slot| is_ghost(slot));
         let across = |g: u32| (0..FACES).any(|face| is_ghost(tables.row(g as usize)[face_entry(face)]));
         Self {
