@@ -121,6 +121,16 @@ impl Device {
         self.host().pool.current_num_threads()
     }
 
+    /// So many groups that twice as many take the device twice as long.
+    pub fn plenty(&self) -> usize {
+        const AT_ONCE: usize = 4;
+        match self {
+            Self::Cpu(_) => AT_ONCE * self.threads(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => AT_ONCE * cuda.multiprocessors() as usize,
+        }
+    }
+
     /// The moment when everything that was asked of the device so far is done.
     pub fn now(&self) -> Moment {
         match self {

@@ -15,6 +15,7 @@ use comove_sim::octree::sites::{LevelGroups, Sites};
 use comove_sim::octree::{Key, Octree};
 use comove_sim::parallel::communicator::Communicator;
 use comove_sim::parallel::owners::Owners;
+use comove_sim::parallel::pace::Pace;
 use comove_sim::parallel::share::Share;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -99,7 +100,8 @@ fn main() {
             scope.spawn(move || {
                 let rank = communicator.rank();
                 let even = Owners::even(ranks, trees[0].root_groups());
-                let owners = even.balanced(&communicator, &share_of(&trees[0], &even, rank), 0, &[]);
+                let (own, parts) = (share_of(&trees[0], &even, rank), Pace::default().parts(ranks));
+                let owners = even.balanced(&communicator, &own, 0, &parts);
                 let [before, after] = trees.each_ref().map(|tree| share_of(tree, &owners, rank));
                 let before = Rank::new(&owners).regrid(&communicator, &before).0;
                 let device = Device::cpu(THREADS).expect("threads");

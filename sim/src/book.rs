@@ -6,6 +6,7 @@
 use crate::exact_sum::ExactSum;
 use crate::octree::Key;
 use crate::parallel::communicator::Communicator;
+use crate::parallel::pace::Swept;
 use crate::parameters::TimeSteps;
 use crate::records::{CellPlace, DevicePart, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
@@ -59,6 +60,7 @@ pub enum Due {
 enum Open {
     Report { level: usize, due: Due },
     Time { part: DevicePart, from: Moment, to: Moment },
+    Sweep { level: usize, groups: usize, from: Moment, to: Moment },
 }
 
 /// The first cell that something happened to: of the first operation, in the first of its groups in key order.
@@ -106,6 +108,8 @@ pub struct Book {
     accelerated: u64,
     /// Seconds by part.
     pub timing: Timing,
+    /// By level: what was measured of sweeps.
+    pub swept_in: Vec<Swept>,
 }
 
 impl Book {
@@ -133,12 +137,24 @@ impl Book {
         self.open.push(Open::Time { part, from, to });
     }
 
+    /// Takes note of a sweep of a level that waited for no other rank, of so many groups that were not swept before.
+    pub fn measure(&mut self, level: usize, groups: usize, from: Moment, to: Moment) {
+        self.open.push(Open::Sweep { level, groups, from, to });
+    }
+
     /// Reads all that was promised: while a sweep works, before the tree changes, and before anything is asked of the book.
     pub fn settle<T: Real>(&mut self, state: &State<T>) {
         for open in std::mem::take(&mut self.open) {
             match open {
                 Open::Report { level, due } => self.enter(state, level, due),
                 Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
+                Open::Sweep { level, groups, from, to } => {
+                    if self.swept_in.len() <= level {
+                        self.swept_in.resize(level + 1, Swept::default());
+                    }
+                    self.swept_in[level].seconds += to.seconds_since(&from);
+                    self.swept_in[level].groups += groups as u64;
+                }
             }
         }
     }

@@ -49,12 +49,12 @@ pub fn sweep_level<T: Real>(
         eos: physics.eos,
     };
     let Swept { marked, mut reports } = match ghosts {
-        Ghosts::Fresh => state.sweep(level, coarse, Which::All, &parameters),
-        Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters),
+        Ghosts::Fresh => state.sweep(level, coarse, Which::All, &parameters, book),
+        Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters, book),
     };
     book.settle(state);
     if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
-        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait()));
+        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait(), book));
     }
     book.expect(level, Due::Sweep { reports, last: direction == Direction::Backward });
 }
@@ -66,6 +66,7 @@ fn redo<T: Real>(
     coarse: Option<f64>,
     parameters: &SweepParameters<T>,
     mut reports: Vec<GroupReport>,
+    book: &mut Book,
 ) -> Vec<GroupReport> {
     for _ in 0..REDOS {
         if !state.communicator.any(reports.iter().any(|report| report.marked > 0)) {
@@ -74,7 +75,7 @@ fn redo<T: Real>(
         let beside = state.share_marks(level, &reports);
         state.marks.accept();
         let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
-        let redone = state.sweep(level, coarse, Which::Redone(&groups), parameters).reports.wait();
+        let redone = state.sweep(level, coarse, Which::Redone(&groups), parameters, book).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
         }
@@ -108,17 +109,30 @@ impl<T: Real> State<T> {
     /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
     ///
     /// * `coarse`: as [`sweep_level`] takes it
-    pub fn sweep(&mut self, level: usize, coarse: Option<f64>, which: Which, parameters: &SweepParameters<T>) -> Swept {
-        let (fluid, mut sweeping, _) = self.sweeping(level, coarse);
+    pub fn sweep(
+        &mut self,
+        level: usize,
+        coarse: Option<f64>,
+        which: Which,
+        parameters: &SweepParameters<T>,
+        book: &mut Book,
+    ) -> Swept {
+        let (fluid, mut sweeping, _) = self.sweeping(level, coarse, book);
         sweeping.sweep(fluid, which, parameters)
     }
 
     /// Brings the level's ghosts up to date and sweeps it: groups that read none of them while these are on their way.
-    fn refresh_and_sweep(&mut self, level: usize, coarse: Option<f64>, parameters: &SweepParameters<T>) -> Swept {
-        let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse);
+    fn refresh_and_sweep(
+        &mut self,
+        level: usize,
+        coarse: Option<f64>,
+        parameters: &SweepParameters<T>,
+        book: &mut Book,
+    ) -> Swept {
+        let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, book);
         let Some((post, links)) = ranks.filter(|(post, links)| post.is_carried(&links.sweep)) else {
             self.refresh_for_sweep(level);
-            return self.sweep(level, coarse, Which::All, parameters);
+            return self.sweep(level, coarse, Which::All, parameters, book);
         };
         let Apart { inner, outer } = &links.edges(sweeping.tables).sweep;
         let mut first = None;
@@ -130,11 +144,12 @@ impl<T: Real> State<T> {
     }
 
     /// The fluid and what else sweeps of a level have to do with; and the other ranks, if there are any.
-    fn sweeping(
-        &mut self,
+    fn sweeping<'a>(
+        &'a mut self,
         level: usize,
         coarse: Option<f64>,
-    ) -> (&mut Buffer<T>, Sweeping<'_, T>, Option<(&Post, &LevelLinks)>) {
+        book: &'a mut Book,
+    ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a Post, &'a LevelLinks)>) {
         let Self { device, tables, flux, fluid, next, fluxes, marks, history, share, post, .. } = self;
         let sweeping = Sweeping {
             device,
@@ -144,6 +159,7 @@ impl<T: Real> State<T> {
             next,
             fluxes,
             marks,
+            measured: (!share.is_alone() && tables[level].len() >= device.plenty()).then_some((book, level)),
         };
         (fluid, sweeping, share.links.get(level).map(|links| (&*post, links)))
     }
@@ -158,11 +174,25 @@ struct Sweeping<'a, T> {
     next: &'a mut Buffer<T>,
     fluxes: &'a mut Buffer<T>,
     marks: &'a mut Marks,
+    /// Where the time goes down that sweeps of the level take, if its groups fill the device.
+    measured: Option<(&'a mut Book, usize)>,
 }
 
 impl<T: Real> Sweeping<'_, T> {
     fn sweep(&mut self, fluid: &Buffer<T>, which: Which, parameters: &SweepParameters<T>) -> Swept {
-        let Self { device, tables, flux_slots, earlier, next, fluxes, marks } = self;
-        hydro_sweep(device, tables, flux_slots, fluid, earlier.as_ref(), next, fluxes, marks, which, parameters)
+        let Self { device, tables, flux_slots, earlier, next, fluxes, marks, measured } = self;
+        let groups = match which {
+            Which::All => tables.len(),
+            Which::Listed(list) => list.len(),
+            // once more
+            Which::Redone(_) => 0,
+        };
+        let started = measured.is_some().then(|| device.now());
+        let earlier = earlier.as_ref();
+        let swept = hydro_sweep(device, tables, flux_slots, fluid, earlier, next, fluxes, marks, which, parameters);
+        if let (Some((book, level)), Some(started)) = (measured, started) {
+            book.measure(*level, groups, started, device.now());
+        }
+        swept
     }
 }

@@ -218,9 +218,16 @@ impl Timing {
 pub struct RanksRecord {
     /// How many there are.
     pub count: usize,
-    /// How much longer the step took than if every level were spread evenly, by the numbers of groups at its end: the
-    /// busiest rank's share of each level in place of the mean one.
+    /// How much longer the step took than if every level were spread evenly, by the numbers of groups at its end and what
+    /// they cost: the busiest rank's share of each level in place of the one that it is to have.
     pub imbalance: f64,
+    /// The same as measured, of sweeps of levels that fill all devices: the slowest rank's time for each level in place of
+    /// the mean one; left out where there is no such level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep_imbalance: Option<f64>,
+    /// What a group cost each rank when levels were last cut, by the steps before: all 1 for ranks as fast as each other.
+    #[serde(default)]
+    pub costs: Vec<f64>,
     /// Groups that changed hands in the step.
     pub moved_groups: u64,
     /// Groups of which some rank has a ghost, and that rank, after the step.

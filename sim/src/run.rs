@@ -91,7 +91,9 @@ impl<T: Real> Run<T> {
             _ => {
                 let faces = parameters.boundary.for_kernels(parameters.gamma);
                 let (own, layout) = scatter(&ranks.communicator, &from, ranks.scattered, faces)?;
-                State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?
+                let mut state = State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?;
+                state.share.pace = ranks.pace;
+                state
             }
         };
         let continues = header.role != Role::Initial;
@@ -281,7 +283,7 @@ impl<T: Real> Run<T> {
         let mut device_bytes = [self.state.device_bytes() as u64];
         self.state.communicator.sum(&mut device_bytes);
         let State { share, post, tree, .. } = &mut self.state;
-        let ranks = share.record(post, tree, &book.level_steps);
+        let ranks = share.record(post, tree, &book.level_steps, &book.swept_in);
         Ok(StepRecord {
             step: self.step,
             a: self.clock.a,

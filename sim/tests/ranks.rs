@@ -4,6 +4,7 @@ mod common;
 
 use common::{cosmological, cosmological_parameters};
 use comove_kernels::layout::GROUP_VALUES;
+use comove_sim::parallel::pace::Pace;
 use comove_sim::parallel::{Communicator, Crew, Ranks, on_ranks};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
@@ -21,16 +22,22 @@ use tempfile::TempDir;
 struct Team {
     ranks: usize,
     scattered: Option<u64>,
+    /// What groups cost them to begin with; all the same if this is empty.
+    costs: &'static [f64],
 }
 
-const ALONE: Team = Team { ranks: 1, scattered: None };
+const ALONE: Team = curve(1);
 
 const fn curve(ranks: usize) -> Team {
-    Team { ranks, scattered: None }
+    Team { ranks, scattered: None, costs: &[] }
 }
 
 const fn chance(ranks: usize, seed: u64) -> Team {
-    Team { ranks, scattered: Some(seed) }
+    Team { scattered: Some(seed), ..curve(ranks) }
+}
+
+const fn paced(costs: &'static [f64]) -> Team {
+    Team { costs, ..curve(costs.len()) }
 }
 
 /// What one run leaves.
@@ -115,6 +122,7 @@ fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Ou
             Some(seed) => Ranks::of(communicator).scattered(seed),
             None => Ranks::of(communicator),
         };
+        let ranks = if team.costs.is_empty() { ranks } else { ranks.at_pace(Pace::of(team.costs)) };
         let mut simulation = start(from, ranks, parameters).expect("start");
         let mut records = Vec::new();
         while simulation.step_number() < steps {
@@ -267,6 +275,31 @@ fn ranks_share_evenly() {
         assert!(*count == 2 && traffic.len() == 2 && traffic.iter().all(|of_rank| of_rank.bytes > 0));
         assert!(*imbalance < 0.06, "step {}: {imbalance}", record.step);
     }
+}
+
+/// Those to whom groups cost more have fewer of them, until they have measured that they do not; the bits stay.
+#[test]
+fn of_ranks_that_are_not_as_fast_as_each_other() {
+    let parameters = refined(TimeSteps::Uniform, Precision::Single);
+    let initial = cosmological(2);
+    let initial = From::Memory(&initial);
+    let alone = run(initial, ALONE, &parameters, 6);
+    let [even, slow] = [curve(3), paced(&[0.6, 1.8, 0.6])].map(|team| run(initial, team, &parameters, 6));
+    for outcome in [&even, &slow] {
+        assert_same(&alone, outcome, "ranks of other speeds");
+    }
+    let ranks_of = |outcome: &Outcome, step: usize| outcome.records[step].ranks.clone().expect("three ranks");
+    for step in 0..6 {
+        let measured = ranks_of(&even, step).sweep_imbalance.expect("levels that fill a thread");
+        assert!(measured >= 0.0 && measured.is_finite(), "step {step}: {measured}");
+        assert_eq!(ranks_of(&even, step).costs, [1.0; 3], "step {step}");
+    }
+    // three in seven groups, one, and three, but for those of the root; even parts would take 1.4 times as long again
+    for step in 1..3 {
+        let RanksRecord { imbalance, costs, .. } = ranks_of(&slow, step);
+        assert!(costs == [0.6, 1.8, 0.6] && imbalance < 0.3, "step {step}: {imbalance} at {costs:?}");
+    }
+    assert!(rebalances(&slow) > 0);
 }
 
 /// A byte of a dataset is another than was written, at the end of what is read of it.

@@ -1,6 +1,7 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
+use comove_sim::book::Book;
 use comove_sim::kernels::hydro_sweep::{SweepParameters, Swept, Which};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::reading::Reading;
@@ -95,7 +96,7 @@ pub(crate) fn sweep<T: Real>(
     dt_over_dx: f64,
 ) -> Swept {
     let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos: Eos::new(5.0 / 3.0) };
-    state.sweep(level, passed.filter(|_| level > 0), which, &parameters)
+    state.sweep(level, passed.filter(|_| level > 0), which, &parameters, &mut Book::default())
 }
 
 /// The reduction for the time step.

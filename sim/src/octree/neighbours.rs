@@ -245,6 +245,7 @@ mod tests {
     use crate::parallel::communicator::Communicator;
     use crate::parallel::on_ranks;
     use crate::parallel::owners::Owners;
+    use crate::parallel::pace::Pace;
     use comove_kernels::layout::CENTRE;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -352,7 +353,8 @@ mod tests {
             let (own, mut share) = if self.share.is_alone() {
                 (tree.clone(), Share::alone(tree))
             } else {
-                let owners = self.share.owners.balanced(communicator, &part(&self.share.owners), first, &[]);
+                let (owners, parts) = (&self.share.owners, Pace::default().parts(communicator.size()));
+                let owners = owners.balanced(communicator, &part(owners), first, &parts);
                 let own = part(&owners);
                 (own.clone(), self.share.of(communicator, owners, &own, first))
             };

@@ -15,7 +15,7 @@ use comove_kernels::slots::copy_slots;
 use comove_kernels::{Eos, Real, Table, prolong};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A level is cut anew once some rank has so many times its part of it.
+/// A level is cut anew once some rank has so many times the part of it that it is to have.
 const TOLERANCE: f64 = 1.05;
 
 /// Groups that two ranks send each other at a time: all at once might take more room than there is.
@@ -97,11 +97,11 @@ impl<T: Real> State<T> {
     /// Owners of the levels finer than `kept`, what this rank then owns of a tree, and which groups change hands.
     fn balance(&self, tree: Octree, kept: usize) -> (Owners, Octree, Moves) {
         let ranks = self.communicator.size();
-        let owners = &self.share.owners;
-        if !owners.is_unbalanced(&self.communicator, &tree, kept, TOLERANCE) {
+        let (owners, parts) = (&self.share.owners, self.share.pace.parts(ranks));
+        if !owners.is_unbalanced(&self.communicator, &tree, kept, &parts, TOLERANCE) {
             return (owners.clone(), tree, Moves { to: vec![Vec::new(); ranks], from: vec![Vec::new(); ranks] });
         }
-        let owners = owners.balanced(&self.communicator, &tree, kept, &[]);
+        let owners = owners.balanced(&self.communicator, &tree, kept, &parts);
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {

@@ -1,5 +1,6 @@
 //! One rank decides, the others follow: what is asked of its simulation is asked of theirs.
 
+use super::pace::Pace;
 use super::{Communicator, Ranks};
 use crate::error::SimError;
 use crate::host_state::HostState;
@@ -86,7 +87,7 @@ impl Crew {
     /// For a simulation that all ranks share and the first one leads.
     pub fn ranks(&self) -> Ranks {
         let leads = (self.communicator.size() > 1).then(|| Arc::clone(&self.turn));
-        Ranks { communicator: Arc::clone(&self.communicator), scattered: None, leads }
+        Ranks { communicator: Arc::clone(&self.communicator), scattered: None, pace: Pace::default(), leads }
     }
 
     /// Does work that all ranks share and that is no simulation; it may be collective. The others are told what it is, for

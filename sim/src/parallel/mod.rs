@@ -5,6 +5,7 @@
 //! | [`communicator`] | what ranks say to each other, whatever carries it: threads of a process, or MPI |
 //! | [`crew`] | the first rank decides, the others follow |
 //! | [`hilbert`], [`owners`] | who owns a group: pieces of a curve through each level |
+//! | [`pace`] | how fast ranks are, as measured: how many groups each is to have |
 //! | [`known`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
 //! | [`reads`], [`links`] | what a group reads of others; who sends what to whom, derived on both sides |
 //! | [`exchange`] | ghosts refreshed, slots sent, and the room for that |
@@ -32,6 +33,7 @@ pub mod links;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod owners;
+pub mod pace;
 pub mod reads;
 pub mod root;
 pub mod scatter;
@@ -43,6 +45,7 @@ pub use communicator::Communicator;
 pub use crew::Crew;
 #[cfg(feature = "mpi")]
 pub use mpi::World;
+use pace::Pace;
 use std::sync::Arc;
 pub use threads::ThreadRank;
 
@@ -52,6 +55,8 @@ pub struct Ranks {
     pub communicator: Arc<Communicator>,
     /// Owners at random, by this number: for tests.
     pub scattered: Option<u64>,
+    /// How fast they are, as far as that is known to begin with; all ranks say the same.
+    pub pace: Pace,
     /// Of a rank that tells the others what to do ([`Crew::follow`]), instead of their doing the same of themselves.
     pub(crate) leads: Option<crew::Turn>,
 }
@@ -64,13 +69,19 @@ impl Ranks {
 
     /// That share the octree along Hilbert's curve and all call the same methods.
     pub fn of(communicator: Communicator) -> Self {
-        Self { communicator: Arc::new(communicator), scattered: None, leads: None }
+        Self { communicator: Arc::new(communicator), scattered: None, pace: Pace::default(), leads: None }
     }
 
     /// That share it at random, by a number: for tests.
     #[must_use]
     pub fn scattered(self, seed: u64) -> Self {
         Self { scattered: Some(seed), ..self }
+    }
+
+    /// That are as fast as this says until they have measured it: for tests.
+    #[must_use]
+    pub fn at_pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
     }
 }
 

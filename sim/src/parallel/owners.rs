@@ -112,11 +112,12 @@ impl Owners {
         hilbert::position(key.coordinate, self.root_bits + u32::from(key.level))
     }
 
-    /// The same owners of the levels up to `kept`, and finer ones cut anew into pieces of equal weight: collective.
+    /// The same owners of the levels up to `kept`, and finer ones cut anew: collective.
     ///
-    /// * `own`: the groups that this rank owns; `weights`: what one of each level weighs
+    /// * `own`: the groups that this rank owns
+    /// * `parts`: what part of a level's groups each rank is to have
     #[must_use]
-    pub fn balanced(&self, communicator: &Communicator, own: &Octree, kept: usize, weights: &[f64]) -> Self {
+    pub fn balanced(&self, communicator: &Communicator, own: &Octree, kept: usize, parts: &[f64]) -> Self {
         let Rule::Curve(old) = &self.rule else { return self.rescattered(kept) };
         let first = kept + 1;
         let levels = first..own.level_count();
@@ -128,18 +129,22 @@ impl Owners {
                 positions
             })
             .collect();
-        let weight = |level: usize| weights.get(level).copied().unwrap_or(1.0);
-        let loads: Vec<f64> = levels.clone().map(|level| own.level(level).len() as f64 * weight(level)).collect();
-        let of_ranks = communicator.gather_all(bytemuck::cast_slice(&loads));
-        let of_ranks: Vec<Vec<f64>> = of_ranks.iter().map(|loads| bytemuck::pod_collect_to_vec(loads)).collect();
+        let counts = counts(communicator, own, kept);
+        let ends: Vec<f64> = parts
+            .iter()
+            .scan(0.0, |end, part| {
+                *end += part;
+                Some(*end)
+            })
+            .collect();
         // the first group of every rank's piece: the smallest of what the ranks find among their own
         let mut cuts = Vec::new();
-        for n in 0..loads.len() {
-            let before: f64 = of_ranks[..communicator.rank()].iter().map(|loads| loads[n]).sum();
-            let all: f64 = of_ranks.iter().map(|loads| loads[n]).sum();
-            let each = weight(first + n);
-            let rank_of = |g: usize| ((before + (g as f64 + 0.5) * each) * self.ranks as f64 / all) as usize;
-            let rank_of = |g: usize| rank_of(g).min(self.ranks - 1);
+        for n in 0..positions.len() {
+            let before: u64 = counts[..communicator.rank()].iter().map(|groups| groups[n]).sum();
+            let all: u64 = counts.iter().map(|groups| groups[n]).sum();
+            // a group belongs to the piece in which its middle is
+            let middle = |g: usize| (before as f64 + g as f64 + 0.5) / all as f64;
+            let rank_of = |g: usize| ends[..self.ranks - 1].partition_point(|&end| end <= middle(g));
             let ranks: Vec<usize> = (0..positions[n].len()).map(rank_of).collect();
             let begins = |rank: usize| positions[n].get(ranks.partition_point(|&r| r < rank)).copied();
             cuts.extend((1..self.ranks).map(|rank| begins(rank).unwrap_or(u64::MAX)));
@@ -160,17 +165,26 @@ impl Owners {
 
     /// Whether some rank has more than `tolerance` times its part of a level finer than `kept`, and a group more than it
     /// need have: collective.
-    pub fn is_unbalanced(&self, communicator: &Communicator, own: &Octree, kept: usize, tolerance: f64) -> bool {
+    ///
+    /// * `own`, `parts`: as for [`Owners::balanced`]
+    pub fn is_unbalanced(
+        &self,
+        communicator: &Communicator,
+        own: &Octree,
+        kept: usize,
+        parts: &[f64],
+        tolerance: f64,
+    ) -> bool {
         if matches!(self.rule, Rule::Scattered(_)) {
             return true;
         }
-        let groups: Vec<u64> = (kept + 1..own.level_count()).map(|level| own.level(level).len() as u64).collect();
-        let of_ranks = communicator.gather_all(bytemuck::cast_slice(&groups));
-        let of_ranks: Vec<Vec<u64>> = of_ranks.iter().map(|groups| bytemuck::pod_collect_to_vec(groups)).collect();
-        (0..groups.len()).any(|n| {
-            let most = of_ranks.iter().map(|groups| groups[n]).max().unwrap_or(0);
-            let all: u64 = of_ranks.iter().map(|groups| groups[n]).sum();
-            most > all.div_ceil(self.ranks as u64) && (most * self.ranks as u64) as f64 > tolerance * all as f64
+        let counts = counts(communicator, own, kept);
+        (0..counts[0].len()).any(|n| {
+            let all: u64 = counts.iter().map(|groups| groups[n]).sum();
+            counts.iter().zip(parts).any(|(groups, part)| {
+                let (groups, due) = (groups[n] as f64, part * all as f64);
+                groups > due.ceil() && groups > tolerance * due
+            })
         })
     }
 
@@ -179,6 +193,13 @@ impl Owners {
         seeds[kept + 1..].iter_mut().for_each(|seed| *seed = seed.wrapping_add(1));
         Self { rule: Rule::Scattered(seeds), ..self.clone() }
     }
+}
+
+/// Groups of each rank of each level finer than `kept`: collective.
+fn counts(communicator: &Communicator, own: &Octree, kept: usize) -> Vec<Vec<u64>> {
+    let groups: Vec<u64> = (kept + 1..own.level_count()).map(|level| own.level(level).len() as u64).collect();
+    let of_ranks = communicator.gather_all(bytemuck::cast_slice(&groups));
+    of_ranks.iter().map(|groups| bytemuck::pod_collect_to_vec(groups)).collect()
 }
 
 /// A rank by a hash of seed and key.
@@ -196,38 +217,45 @@ mod tests {
     use crate::octree::PERIODIC;
     use crate::parallel::on_ranks;
 
-    /// Owners of a tree whose finer levels lie in one corner, balanced from what `ranks` ranks have; all ranks' word.
-    fn balanced(ranks: usize, tree: &Octree, kept: usize) -> Vec<Owners> {
-        let even = Owners::even(ranks, tree.root_groups());
-        on_ranks(ranks, |communicator| {
+    /// Owners of a tree whose finer levels lie in one corner, balanced from what ranks have that are each to have such a
+    /// part; all ranks' word.
+    fn balanced(parts: &[f64], tree: &Octree, kept: usize) -> Vec<Owners> {
+        let even = Owners::even(parts.len(), tree.root_groups());
+        on_ranks(parts.len(), |communicator| {
             let own = |level: usize| {
                 let keys = tree.level(level).iter().copied();
                 keys.filter(|&key| even.of(key) == communicator.rank()).collect()
             };
             let levels = (0..tree.level_count()).map(own).collect();
             let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
-            assert!(even.is_unbalanced(&communicator, &own, kept, 1.05));
-            even.balanced(&communicator, &own, kept, &[])
+            assert!(even.is_unbalanced(&communicator, &own, kept, parts, 1.05));
+            even.balanced(&communicator, &own, kept, parts)
         })
     }
 
     #[test]
-    fn levels_are_cut_evenly_and_those_that_stay_are_not() {
+    fn levels_are_cut_as_ranks_are_to_have_them_and_those_that_stay_are_not() {
         let finer = (0..512).map(|c| Key::new(1, [c % 8, c / 8 % 8, c / 64]));
         let finest = (0..64).map(|c| Key::new(2, [c % 4, c / 4 % 4, c / 16]));
         let tree = Octree::with_groups([8; 3], PERIODIC, finer.chain(finest));
-        for ranks in [2, 3, 5] {
+        let parts: [&[f64]; 5] = [&[0.5; 2], &[1.0 / 3.0; 3], &[0.2; 5], &[0.75, 0.25], &[0.3, 0.1, 0.6]];
+        for parts in parts {
+            let ranks = parts.len();
             for kept in [0, 1] {
-                let of_all = balanced(ranks, &tree, kept);
+                let of_all = balanced(parts, &tree, kept);
                 let even = Owners::even(ranks, [8; 3]);
                 assert!(of_all.iter().all(|owners| *owners == of_all[0]), "all ranks find the same");
                 for level in 0..tree.level_count() {
                     let mut counts = vec![0; ranks];
                     tree.level(level).iter().for_each(|&key| counts[of_all[0].of(key)] += 1);
-                    let (n, most) = (tree.level(level).len(), counts.into_iter().max().unwrap());
+                    let n = tree.level(level).len() as f64;
+                    let off = |(&count, part): (&i32, &f64)| (f64::from(count) - part * n).abs();
                     match level <= kept {
                         true => assert!(tree.level(level).iter().all(|&key| of_all[0].of(key) == even.of(key))),
-                        false => assert!(most <= n.div_ceil(ranks) + 1, "level {level} on {ranks}: {most} of {n}"),
+                        false => {
+                            let off = counts.iter().zip(parts).map(off).fold(0.0, f64::max);
+                            assert!(off <= 1.0, "level {level} as {parts:?}: {counts:?}");
+                        }
                     }
                 }
             }
@@ -240,7 +268,7 @@ mod tests {
         let finer = (0..512).map(|c| Key::new(1, [c % 8, c / 8 % 8, c / 64]));
         let finest = (0..64).map(|c| Key::new(2, [c % 4, c / 4 % 4, c / 16]));
         let tree = Octree::with_groups([8; 3], PERIODIC, finer.chain(finest));
-        let owners = &balanced(3, &tree, 0)[0];
+        let owners = &balanced(&[1.0 / 3.0; 3], &tree, 0)[0];
         let mut own_all = 0;
         for key in tree.keys().chain((0..64).map(|c| Key::new(3, [c % 4, c / 4 % 4, c / 16]))) {
             let children = (0..8).map(|o| key.child(o));

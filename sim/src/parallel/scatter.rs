@@ -6,6 +6,7 @@
 use super::blocks::{Blocks, GROUPS};
 use super::communicator::Communicator;
 use super::owners::Owners;
+use super::pace::Pace;
 use super::share::Share;
 use super::wanted::{exchange_keys, route};
 use crate::error::SimError;
@@ -61,16 +62,7 @@ pub(crate) fn scatter(
         }
     }
 
-    let alone = Share {
-        owners: owners.clone(),
-        known: Default::default(),
-        ghosts: Vec::new(),
-        groups: Vec::new(),
-        links: Vec::new(),
-        relations: Vec::new(),
-        moved: 0,
-    };
-    let mut share = alone.of(communicator, owners, &tree, 0);
+    let mut share = Share::alone(&tree).of(communicator, owners, &tree, 0);
     let mut next = 0..;
     let slots = (0..levels).map(|level| next.by_ref().take(tree.level(level).len()).collect()).collect();
     let ghosts = share.wanted_ghosts(&tree, 0).into_iter();
@@ -86,7 +78,7 @@ fn owners(communicator: &Communicator, here: &Octree, levels: usize) -> Owners {
     let even = Owners::even(communicator.size(), here.root_groups());
     // a level is cut by ranks that have pieces of it, one behind the other
     let pieces = share(here, levels, route(communicator, &even, here.keys().collect()));
-    even.balanced(communicator, &pieces, 0, &[])
+    even.balanced(communicator, &pieces, 0, &Pace::default().parts(communicator.size()))
 }
 
 /// Groups in any order as a share of a tree of so many levels.

@@ -5,6 +5,7 @@ use super::exchange::Post;
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
+use super::pace::{Compared, Pace, Swept};
 use crate::octree::sites::{LevelGroups, Sites};
 use crate::octree::{Key, Octree};
 use crate::records::RanksRecord;
@@ -26,6 +27,8 @@ pub struct Share {
     pub links: Vec<LevelLinks>,
     /// On the way to them.
     pub relations: Vec<Relations>,
+    /// How fast the ranks are.
+    pub pace: Pace,
     /// Groups that this rank has given to others since it was last asked.
     pub moved: u64,
 }
@@ -40,6 +43,7 @@ impl Share {
             groups: tree.groups(),
             links: Vec::new(),
             relations: Vec::new(),
+            pace: Pace::default(),
             moved: 0,
         }
     }
@@ -56,6 +60,7 @@ impl Share {
             groups: groups.into_iter().map(|n| n as usize).collect(),
             links: self.links.iter().take(kept).cloned().collect(),
             relations: Vec::new(),
+            pace: self.pace.clone(),
             moved: self.moved,
         }
     }
@@ -98,23 +103,34 @@ impl Share {
         }
     }
 
-    /// What the ranks did in a step in which levels took so many steps; none for a rank that is alone. Collective.
-    pub fn record(&mut self, post: &Post, own: &Octree, level_steps: &[u32]) -> Option<RanksRecord> {
+    /// What the ranks did in a step in which levels took so many steps, and what this one has measured of their sweeps; none
+    /// for a rank that is alone. Collective.
+    pub fn record(&mut self, post: &Post, own: &Octree, level_steps: &[u32], swept: &[Swept]) -> Option<RanksRecord> {
         if self.is_alone() {
             return None;
         }
         let (communicator, times) = (post.communicator(), post.take_times());
         let traffic = Traffic { exchanging: times.exchanging, waiting: times.waiting, ..communicator.take_traffic() };
         let counts = (own.groups(), std::mem::take(&mut self.moved), self.ghost_count() as u64);
-        let all = communicator.gather_all_of(&(counts, traffic));
+        type OfRank = ((Vec<usize>, u64, u64), Traffic, Vec<Swept>);
+        let all: Vec<OfRank> = communicator.gather_all_of(&(counts, traffic, swept.to_vec()));
+        let costs = self.pace.costs(all.len());
+        let speed: f64 = costs.iter().map(|cost| cost.recip()).sum();
         let steps = |level: usize| level_steps.get(level).map_or(0.0, |&steps| f64::from(steps));
-        let busiest = |level: usize| all.iter().map(|rank| rank.0.0[level]).max().unwrap_or(0) as f64;
+        let load = |(rank, cost): (&OfRank, &f64), level: usize| rank.0.0[level] as f64 * cost;
+        let busiest = |level: usize| all.iter().zip(&costs).map(|rank| load(rank, level)).fold(0.0, f64::max);
         let levels = 0..own.level_count();
         let longest: f64 = levels.clone().map(|level| steps(level) * busiest(level)).sum();
-        let mean: f64 = levels.map(|level| steps(level) * self.groups[level] as f64).sum::<f64>() / all.len() as f64;
+        let even: f64 = levels.map(|level| steps(level) * self.groups[level] as f64).sum::<f64>() / speed;
+        let compared = Compared::of(&all.iter().map(|rank| rank.2.clone()).collect::<Vec<_>>());
+        if let Some(compared) = &compared {
+            self.pace.add(compared.costs.clone());
+        }
         Some(RanksRecord {
             count: all.len(),
-            imbalance: longest / mean - 1.0,
+            imbalance: longest / even - 1.0,
+            sweep_imbalance: compared.map(|compared| compared.imbalance),
+            costs,
             moved_groups: all.iter().map(|rank| rank.0.1).sum(),
             ghosts: all.iter().map(|rank| rank.0.2).sum(),
             traffic: all.iter().map(|rank| rank.1).collect(),

@@ -1,0 +1,141 @@
+//! How fast ranks are, as measured: a slower one is given fewer groups of the levels that are cut.
+
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Root steps of which the median counts: one that something else has slowed moves nothing.
+const STEPS: usize = 8;
+
+/// Ranks whose costs differ by less than this factor count as equally fast: measurements of equal ones vary by so much.
+const APART: f64 = 1.1;
+
+/// What sweeps of a level took a rank's device in a root step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Swept {
+    /// Seconds of the device, with redos, without waiting for other ranks.
+    pub seconds: f64,
+    /// Groups swept, those that were redone once; 0 where nothing was measured.
+    pub groups: u64,
+}
+
+/// What ranks' sweeps of one root step tell of each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// What a group costs each rank: the time of its sweeps over that of as many groups of the same levels by all ranks.
+    pub costs: Vec<f64>,
+    /// How much longer the slowest ranks of the levels took than all on average.
+    pub imbalance: f64,
+}
+
+impl Compared {
+    /// From what each rank has measured of each level; none if there is no level of which all have.
+    ///
+    /// Only such levels count as fill the devices: on others a sweep takes as long with fewer groups, and a rank would seem
+    /// the slower the fewer it has.
+    pub fn of(ranks: &[Vec<Swept>]) -> Option<Self> {
+        let levels = ranks.iter().map(Vec::len).min().unwrap_or(0);
+        let by_all = |&level: &usize| ranks.iter().all(|rank| rank[level].groups > 0 && rank[level].seconds > 0.0);
+        let levels: Vec<usize> = (0..levels).filter(by_all).collect();
+        if levels.is_empty() {
+            return None;
+        }
+        let count = ranks.len() as f64;
+        let each = |level: usize, rank: &Vec<Swept>| rank[level].seconds / rank[level].groups as f64;
+        let mean = |level: usize| ranks.iter().map(|rank| each(level, rank)).sum::<f64>() / count;
+        let means: Vec<f64> = levels.iter().map(|&level| mean(level)).collect();
+        let cost = |rank: &Vec<Swept>| {
+            let took: f64 = levels.iter().map(|&level| rank[level].seconds).sum();
+            took / levels.iter().zip(&means).map(|(&level, mean)| rank[level].groups as f64 * mean).sum::<f64>()
+        };
+        let seconds = |level: usize| ranks.iter().map(move |rank| rank[level].seconds);
+        let slowest: f64 = levels.iter().map(|&level| seconds(level).fold(0.0, f64::max)).sum();
+        let all: f64 = levels.iter().map(|&level| seconds(level).sum::<f64>()).sum();
+        Some(Self { costs: ranks.iter().map(cost).collect(), imbalance: slowest * count / all - 1.0 })
+    }
+}
+
+/// What groups cost the ranks by the last root steps in which that was measured; every rank has the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// Of each step, by rank.
+    steps: VecDeque<Vec<f64>>,
+}
+
+impl Pace {
+    /// As if it had been measured: for tests.
+    pub fn of(costs: &[f64]) -> Self {
+        Self { steps: vec![costs.to_vec(); STEPS].into() }
+    }
+
+    /// Takes what a step has measured, by rank, and forgets the step that was eight before.
+    pub fn add(&mut self, costs: Vec<f64>) {
+        if self.steps.len() == STEPS {
+            self.steps.pop_front();
+        }
+        self.steps.push_back(costs);
+    }
+
+    /// What a group costs each of so many ranks, 1 for all while they count as equally fast.
+    pub fn costs(&self, ranks: usize) -> Vec<f64> {
+        if self.steps.len() < STEPS {
+            return vec![1.0; ranks];
+        }
+        let median = |rank: usize| {
+            let mut costs: Vec<f64> = self.steps.iter().map(|step| step[rank]).collect();
+            costs.sort_unstable_by(f64::total_cmp);
+            costs[STEPS / 2]
+        };
+        let costs: Vec<f64> = (0..ranks).map(median).collect();
+        let [least, most] = [f64::min, f64::max].map(|of| costs.iter().copied().reduce(of).unwrap_or(1.0));
+        if most < APART * least { vec![1.0; ranks] } else { costs }
+    }
+
+    /// What part of a level's groups each of so many ranks is to have, so that all take as long.
+    pub fn parts(&self, ranks: usize) -> Vec<f64> {
+        let speeds: Vec<f64> = self.costs(ranks).iter().map(|cost| cost.recip()).collect();
+        let all: f64 = speeds.iter().sum();
+        speeds.iter().map(|speed| speed / all).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rank that sweeps so many groups of each level, at so many seconds each.
+    fn rank(levels: &[(u64, f64)]) -> Vec<Swept> {
+        levels.iter().map(|&(groups, each)| Swept { seconds: groups as f64 * each, groups }).collect()
+    }
+
+    #[test]
+    fn ranks_are_compared_level_by_level() {
+        // the second has more of the level whose groups take longer, and is no slower for that
+        let even = Compared::of(&[rank(&[(300, 1e-3), (100, 4e-3)]), rank(&[(100, 1e-3), (300, 4e-3)])]).unwrap();
+        assert!(even.costs.iter().all(|cost| (cost - 1.0).abs() < 1e-12), "{even:?}");
+        // 0.3 s of 0.2 on average, and 1.2 of 0.8
+        assert!((even.imbalance - 0.5).abs() < 1e-12, "{even:?}");
+        let slow = Compared::of(&[rank(&[(200, 1e-3), (100, 2e-3)]), rank(&[(100, 3e-3), (50, 6e-3)])]).unwrap();
+        assert!((slow.costs[1] / slow.costs[0] - 3.0).abs() < 1e-12, "{slow:?}");
+    }
+
+    #[test]
+    fn only_levels_that_all_have_measured_count() {
+        let more = [rank(&[(200, 1e-3), (100, 9e-3)]), rank(&[(200, 1e-3)]), rank(&[(200, 2e-3), (0, 0.0)])];
+        let fewer = more.clone().map(|rank| rank[..1].to_vec());
+        assert!(Compared::of(&more).is_some() && Compared::of(&more) == Compared::of(&fewer));
+        assert_eq!(Compared::of(&[rank(&[(10, 1e-3)]), Vec::new()]), None);
+        assert_eq!(Compared::of(&[rank(&[(10, 1e-3), (0, 0.0)]), rank(&[(0, 0.0), (10, 1e-3)])]), None);
+    }
+
+    #[test]
+    fn eight_steps_count_and_a_disturbed_one_among_them_does_not() {
+        let mut pace = Pace::default();
+        for step in 0..STEPS {
+            assert_eq!(pace.parts(2), [0.5; 2], "after {step} steps");
+            pace.add(if step == 5 { vec![0.1, 1.9] } else { vec![1.5, 0.5] });
+        }
+        assert_eq!((pace.costs(2), pace.parts(2)), (vec![1.5, 0.5], vec![0.25, 0.75]));
+        (0..STEPS).for_each(|_| pace.add(vec![1.04, 0.96]));
+        assert_eq!((pace.costs(2), pace.parts(2)), (vec![1.0; 2], vec![0.5; 2]), "what measurements vary by");
+    }
+}
