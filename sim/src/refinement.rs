@@ -36,7 +36,8 @@ pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -
     (from..refined).find(|&level| state.steps_since_regrid[level] >= parameters.regrid_every)
 }
 
-/// Decides anew on the levels finer than `level`, which must be at the time of all of them; whether the tree changed.
+/// Decides anew on the levels finer than `level`, which must be at the time of all of them, and on who owns their groups;
+/// whether the tree changed.
 ///
 /// * `clock`, `mean_density`: what criteria may look at: the time of these levels, the box mean.
 ///
@@ -56,8 +57,10 @@ pub fn regrid<T: Real>(
     let changed = state.communicator.any(wanted.tree != state.tree);
     if changed {
         let before = leaf_sums_from(state, level).sums.energy;
-        state.adopt_tree(wanted.tree, &physics.eos)?;
+        state.adopt_tree(wanted.tree, level, &physics.eos)?;
         book.add_regrid(leaf_sums_from(state, level).sums.energy - before);
+    } else if state.is_unbalanced(level) {
+        state.adopt_tree(wanted.tree, level, &physics.eos)?;
     }
     state.raised = wanted.raised;
     book.timing.regrid += started.elapsed().as_secs_f64();

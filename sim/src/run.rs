@@ -134,7 +134,7 @@ impl<T: Real> Run<T> {
             if !self.state.communicator.any(wanted.tree != self.state.tree) {
                 break;
             }
-            self.state.adopt_tree(wanted.tree, &self.physics.eos)?;
+            self.state.adopt_tree(wanted.tree, 0, &self.physics.eos)?;
         }
         self.sums = leaf_sums(&self.state);
         self.restart.initial = self.sums.sums;

@@ -277,15 +277,18 @@ impl<T: Real> State<T> {
     }
 
     /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
-    /// hold the restricted values), new ones are interpolated from their parents, coarse levels first.
+    /// hold the restricted values), new ones are interpolated from their parents, coarse levels first. Of ranks that share
+    /// a tree, those that have more than their part of a level give groups to others.
+    ///
+    /// * `from`: the finest level that stays in any case, with all coarser ones, where and as it is
     ///
     /// # Errors
     /// [`SimError::NoRoom`] if the new tree will not fit, before anything has moved. [`SimError::Kernel`] if it did not
     /// although it should have, because another process was faster: then some pools are longer than others, and the state
     /// is good for a snapshot and for nothing else.
-    pub fn adopt_tree(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
+    pub fn adopt_tree(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
         if !self.share.is_alone() {
-            return self.adopt_share(tree, eos);
+            return self.adopt_share(tree, from, eos);
         }
         let (slots, free, new) = self.slots_on(&tree);
         let used = self.capacity.max(tree.group_count());

@@ -48,7 +48,7 @@ fn every_array_is_as_long_as_predicted() {
             let parameters = with(thresholds.to_vec());
             let tree = wanted(&state, &Surroundings::of(&state, &parameters, &clock, 1.0), 0).tree;
             let predicted = state.footprint_on(tree.clone());
-            state.adopt_tree(tree, &parameters.eos()).expect("room");
+            state.adopt_tree(tree, 0, &parameters.eos()).expect("room");
             state.save().expect("room");
             state.solve_gravity(1.0, 1.0).expect("room");
             assert_eq!(state.footprint(), predicted, "{time_steps:?}");

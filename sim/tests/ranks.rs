@@ -302,6 +302,24 @@ fn of_ranks_that_are_not_as_fast_as_each_other() {
     assert!(rebalances(&slow) > 0);
 }
 
+/// A tree that stays as it is, too, is dealt out anew where costs turn out others.
+#[test]
+fn groups_move_on_a_tree_that_stays() {
+    let everywhere = Criterion::InsideBox { min: [-1e9; 3], max: [1e9; 3], level: 1 };
+    for time_steps in [TimeSteps::Uniform, TimeSteps::Individual] {
+        let parameters =
+            RunParameters { max_level: 1, refine: vec![everywhere.clone()], ..refined(time_steps, Precision::Single) };
+        let initial = cosmological(2);
+        let [alone, slow] = [ALONE, paced(&[0.4, 1.6])].map(|team| run(From::Memory(&initial), team, &parameters, 8));
+        assert_same(&alone, &slow, "ranks that are faster than it seemed");
+        assert!(slow.records.iter().all(|record| !record.regridded && record.groups == [8, 64]));
+        // as they have measured by then
+        let moved = |record: &StepRecord| record.ranks.as_ref().map_or(0, |ranks| ranks.moved_groups);
+        let moved: Vec<u64> = slow.records.iter().map(moved).collect();
+        assert!(moved[4..].iter().sum::<u64>() > 8, "{moved:?}");
+    }
+}
+
 /// A byte of a dataset is another than was written, at the end of what is read of it.
 fn damage(path: &Path, dataset: &str) {
     let offset = {

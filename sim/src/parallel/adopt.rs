@@ -55,9 +55,8 @@ impl<T: Real> State<T> {
     /// [`State::adopt_tree`] of ranks that share a tree: collective.
     ///
     /// * `tree`: what this rank owns of the new tree, by the present owners
-    pub(crate) fn adopt_share(&mut self, tree: Octree, eos: &Eos<T>) -> Result<(), SimError> {
-        let kept = self.kept_level(&tree);
-        let (owners, tree, moves) = self.balance(tree, kept);
+    pub(crate) fn adopt_share(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
+        let (kept, owners, tree, moves) = self.balance(tree, from);
         let mut share = self.share.of(&self.communicator, owners, &tree, kept);
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
@@ -94,14 +93,28 @@ impl<T: Real> State<T> {
         (stay as usize).saturating_sub(1)
     }
 
-    /// Owners of the levels finer than `kept`, what this rank then owns of a tree, and which groups change hands.
-    fn balance(&self, tree: Octree, kept: usize) -> (Owners, Octree, Moves) {
+    /// Whether some rank has so much more than its part of a level finer than `from` that groups are to move: collective.
+    pub(crate) fn is_unbalanced(&self, from: usize) -> bool {
+        !self.share.is_alone() && self.even_to(&self.tree, from) + 1 < self.level_count()
+    }
+
+    /// The finest level, from `from` on, up to which ranks have their parts of a tree.
+    fn even_to(&self, tree: &Octree, from: usize) -> usize {
+        let Share { owners, pace, .. } = &self.share;
+        owners.even_to(&self.communicator, tree, from, &pace.parts(self.communicator.size()), TOLERANCE)
+    }
+
+    /// The finest level that stays as it is, with its owners; those of finer levels, what this rank then owns of a tree, and
+    /// which groups change hands.
+    fn balance(&self, tree: Octree, from: usize) -> (usize, Owners, Octree, Moves) {
         let ranks = self.communicator.size();
-        let (owners, parts) = (&self.share.owners, self.share.pace.parts(ranks));
-        if !owners.is_unbalanced(&self.communicator, &tree, kept, &parts, TOLERANCE) {
-            return (owners.clone(), tree, Moves { to: vec![Vec::new(); ranks], from: vec![Vec::new(); ranks] });
+        let owners = &self.share.owners;
+        let (kept, even) = (self.kept_level(&tree), self.even_to(&tree, from));
+        if even + 1 == tree.level_count() {
+            return (kept, owners.clone(), tree, Moves { to: vec![Vec::new(); ranks], from: vec![Vec::new(); ranks] });
         }
-        let owners = owners.balanced(&self.communicator, &tree, kept, &parts);
+        let kept = kept.min(even);
+        let owners = owners.balanced(&self.communicator, &tree, kept, &self.share.pace.parts(ranks));
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {
@@ -121,7 +134,7 @@ impl<T: Real> State<T> {
         }
         levels[kept + 1..].iter_mut().for_each(|keys| keys.sort_unstable());
         let from = exchange_keys(&self.communicator, &to);
-        (owners, Octree::share(tree.root_groups(), tree.periodic(), levels), Moves { to, from })
+        (kept, owners, Octree::share(tree.root_groups(), tree.periodic(), levels), Moves { to, from })
     }
 
     /// Gives every own group and every ghost its slot: those that stay keep theirs.

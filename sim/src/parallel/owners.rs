@@ -163,29 +163,30 @@ impl Owners {
         Self { rule: Rule::Curve(rule), ..self.clone() }
     }
 
-    /// Whether some rank has more than `tolerance` times its part of a level finer than `kept`, and a group more than it
-    /// need have: collective.
+    /// The finest level, from `kept` on, up to which no rank has more than `tolerance` times its part of a level, nor a
+    /// group more than it need have: collective.
     ///
     /// * `own`, `parts`: as for [`Owners::balanced`]
-    pub fn is_unbalanced(
+    pub fn even_to(
         &self,
         communicator: &Communicator,
         own: &Octree,
         kept: usize,
         parts: &[f64],
         tolerance: f64,
-    ) -> bool {
+    ) -> usize {
         if matches!(self.rule, Rule::Scattered(_)) {
-            return true;
+            return kept;
         }
         let counts = counts(communicator, own, kept);
-        (0..counts[0].len()).any(|n| {
-            let all: u64 = counts.iter().map(|groups| groups[n]).sum();
-            counts.iter().zip(parts).any(|(groups, part)| {
-                let (groups, due) = (groups[n] as f64, part * all as f64);
-                groups > due.ceil() && groups > tolerance * due
+        let is_even = |n: &usize| {
+            let all: u64 = counts.iter().map(|groups| groups[*n]).sum();
+            counts.iter().zip(parts).all(|(groups, part)| {
+                let (groups, due) = (groups[*n] as f64, part * all as f64);
+                groups <= due.ceil().max(tolerance * due)
             })
-        })
+        };
+        kept + (0..counts[0].len()).take_while(is_even).count()
     }
 
     fn rescattered(&self, kept: usize) -> Self {
@@ -228,7 +229,7 @@ mod tests {
             };
             let levels = (0..tree.level_count()).map(own).collect();
             let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
-            assert!(even.is_unbalanced(&communicator, &own, kept, parts, 1.05));
+            assert_eq!(even.even_to(&communicator, &own, kept, parts, 1.05), kept);
             even.balanced(&communicator, &own, kept, parts)
         })
     }
