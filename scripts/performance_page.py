@@ -350,7 +350,8 @@ def scaling(records):
     text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, "
             "on one process for each GPU; the same state hashes for any number. Seconds are those of root steps. *Exchanging* is "
             "the part of them in which GPUs send each other ghosts and take them, *waiting* what of it was spent on another's "
-            "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly.", ""]
+            "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly, *in sweeps* how much "
+            "longer the slower GPU's sweeps took than the mean, on levels that fill both.", ""]
     by_root = lambda item: int(item[0])
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))
@@ -378,10 +379,12 @@ def scaling_table(runs):
             here = [*run["bins"], run["all"]][n]
             speed_up = rate(here) / rate(part)
             efficiency = speed_up * first["processes"] / run["processes"]
-            shared = [percent(here[k]) for k in ("exchange", "wait", "imbalance")] if run["processes"] > 1 else [""] * 3
+            names = ("exchange", "wait", "imbalance", "sweep_imbalance")
+            known = [here.get(name) if run["processes"] > 1 else None for name in names]
+            shared = ["" if value is None else percent(value) for value in known]
             rows.append([name, run["processes"], f"{here['seconds']:.2f}", power(rate(here)), f"{speed_up:.2f}",
                          percent(efficiency), *shared])
-    head = ["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", "exchanging", "waiting", "imbalance"]
+    head = ["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", "exchanging", "waiting", "imbalance", "in sweeps"]
     return table(head, rows)
 
 
