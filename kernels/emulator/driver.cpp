@@ -15,7 +15,7 @@
 
 namespace {
 
-enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
+enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
 
 constexpr unsigned USUAL_SHARED = 48 << 10, MOST_SHARED = 227 << 10, MOST_THREADS = 1024;
 /// Few, so that kernels whose blocks take one tile after another do so in tests.
@@ -60,6 +60,12 @@ double milliseconds() {
 /// What stands for handles that lead nowhere.
 void *const HANDLE = reinterpret_cast<void *>(1);
 
+/// What calls of this thread are for.
+thread_local void *current = nullptr;
+
+/// SUCCESS for a thread that has said what its calls are for.
+int in_context() { return current ? SUCCESS : INVALID_CONTEXT; }
+
 using Address = uint64_t;
 
 } // namespace
@@ -95,17 +101,17 @@ int cuMemPoolTrimTo(void *, size_t) { return SUCCESS; }
 
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = HANDLE, SUCCESS; }
 int cuDevicePrimaryCtxRelease_v2(int) { return SUCCESS; }
-int cuCtxSetCurrent(void *) { return SUCCESS; }
-int cuCtxGetCurrent(void **context) { return *context = HANDLE, SUCCESS; }
-int cuCtxGetDevice(int *device) { return *device = 0, SUCCESS; }
-int cuCtxSynchronize() { return SUCCESS; }
+int cuCtxSetCurrent(void *context) { return current = context, SUCCESS; }
+int cuCtxGetCurrent(void **context) { return *context = current, SUCCESS; }
+int cuCtxGetDevice(int *device) { return *device = 0, in_context(); }
+int cuCtxSynchronize() { return in_context(); }
 
-int cuStreamCreateWithPriority(void **stream, unsigned, int) { return *stream = HANDLE, SUCCESS; }
+int cuStreamCreateWithPriority(void **stream, unsigned, int) { return *stream = HANDLE, in_context(); }
 int cuStreamDestroy_v2(void *) { return SUCCESS; }
 int cuStreamSynchronize(void *) { return SUCCESS; }
 int cuStreamWaitEvent(void *, void *, unsigned) { return SUCCESS; }
 
-int cuEventCreate(void **event, unsigned) { return *event = new double(0.0), SUCCESS; }
+int cuEventCreate(void **event, unsigned) { return *event = new double(0.0), in_context(); }
 int cuEventDestroy_v2(void *event) { return delete static_cast<double *>(event), SUCCESS; }
 int cuEventRecord(void *event, void *) { return *static_cast<double *>(event) = milliseconds(), SUCCESS; }
 int cuEventQuery(void *) { return SUCCESS; }
@@ -115,31 +121,32 @@ int cuEventElapsedTime(float *elapsed, void *from, void *to) {
 }
 
 int cuMemGetInfo_v2(size_t *free, size_t *total) {
-    return *total = DEVICE_BYTES, *free = DEVICE_BYTES - allocated(), SUCCESS;
+    return *total = DEVICE_BYTES, *free = DEVICE_BYTES - allocated(), in_context();
 }
-int cuMemAllocHost_v2(void **start, size_t bytes) { return *start = malloc(bytes), SUCCESS; }
+int cuMemAllocHost_v2(void **start, size_t bytes) { return *start = malloc(bytes), in_context(); }
 int cuMemFreeHost(void *start) { return free(start), SUCCESS; }
 int cuMemAllocAsync(Address *array, size_t bytes, void *) {
+    if (in_context() != SUCCESS) return INVALID_CONTEXT;
     return *array = allocate(bytes), *array ? SUCCESS : OUT_OF_MEMORY;
 }
-int cuMemAlloc_v2(Address *array, size_t bytes) { return *array = allocate(bytes), *array ? SUCCESS : OUT_OF_MEMORY; }
-int cuMemFree_v2(Address array) { return release(array), SUCCESS; }
+int cuMemAlloc_v2(Address *array, size_t bytes) { return cuMemAllocAsync(array, bytes, nullptr); }
+int cuMemFree_v2(Address array) { return release(array), in_context(); }
 int cuIpcGetMemHandle(void *, Address) { return NOT_SUPPORTED; }
-int cuMemFreeAsync(Address array, void *) { return release(array), SUCCESS; }
+int cuMemFreeAsync(Address array, void *) { return release(array), in_context(); }
 int cuMemcpyHtoD_v2(Address to, const void *from, size_t bytes) {
-    return memcpy(bytes_at("write", to, bytes), from, bytes), SUCCESS;
+    return memcpy(bytes_at("write", to, bytes), from, bytes), in_context();
 }
 int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, void *) {
     return cuMemcpyHtoD_v2(to, from, bytes);
 }
 int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, void *) {
-    return memcpy(to, bytes_at("read", from, bytes), bytes), SUCCESS;
+    return memcpy(to, bytes_at("read", from, bytes), bytes), in_context();
 }
 int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void *) {
-    return memcpy(bytes_at("write", to, bytes), bytes_at("read", from, bytes), bytes), SUCCESS;
+    return memcpy(bytes_at("write", to, bytes), bytes_at("read", from, bytes), bytes), in_context();
 }
 int cuMemsetD8Async(Address at, unsigned char value, size_t bytes, void *) {
-    return memset(bytes_at("set", at, bytes), value, bytes), SUCCESS;
+    return memset(bytes_at("set", at, bytes), value, bytes), in_context();
 }
 
 int cuModuleLoadData(void **module, const void *) { return *module = HANDLE, SUCCESS; }
@@ -158,6 +165,7 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
 }
 int cuLaunchKernel(void *handle, unsigned blocks, unsigned blocks_y, unsigned blocks_z, unsigned threads,
                    unsigned threads_y, unsigned threads_z, unsigned shared_bytes, void *, void **arguments, void **) {
+    if (in_context() != SUCCESS) return INVALID_CONTEXT;
     const std::lock_guard held(lock);
     const auto &function = *static_cast<const Function *>(handle);
     if (blocks_y != 1 || blocks_z != 1 || threads_y != 1 || threads_z != 1) return NOT_SUPPORTED;

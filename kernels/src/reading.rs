@@ -99,3 +99,22 @@ impl Moment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::with_gpu;
+
+    /// A moment may be the first thing that a thread asks of a device.
+    #[test]
+    fn a_gpu_has_moments_for_any_thread() {
+        with_gpu(|gpu| {
+            let passed = || {
+                let before = gpu.now();
+                gpu.now().seconds_since(&before)
+            };
+            let new_thread = std::thread::scope(|scope| scope.spawn(passed).join().expect("a moment on a new thread"));
+            let own_thread = gpu.install(passed);
+            assert!([new_thread, own_thread].iter().all(|passed| (0.0..1.0).contains(passed)));
+        });
+    }
+}

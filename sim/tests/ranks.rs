@@ -277,6 +277,11 @@ fn ranks_share_evenly() {
     }
 }
 
+/// Whether sweeps of the few groups of these tests tell how fast devices are: those of a thread, not of a GPU.
+fn groups_fill_devices() -> bool {
+    common::device_of(0, 1).plenty() <= 4
+}
+
 /// Those to whom groups cost more have fewer of them, until they have measured that they do not; the bits stay.
 #[test]
 fn of_ranks_that_are_not_as_fast_as_each_other() {
@@ -290,8 +295,9 @@ fn of_ranks_that_are_not_as_fast_as_each_other() {
     }
     let ranks_of = |outcome: &Outcome, step: usize| outcome.records[step].ranks.clone().expect("three ranks");
     for step in 0..6 {
-        let measured = ranks_of(&even, step).sweep_imbalance.expect("levels that fill a thread");
-        assert!(measured >= 0.0 && measured.is_finite(), "step {step}: {measured}");
+        let measured = ranks_of(&even, step).sweep_imbalance;
+        assert_eq!(measured.is_some(), groups_fill_devices(), "step {step}");
+        assert!(measured.is_none_or(|measured| measured >= 0.0 && measured.is_finite()), "step {step}: {measured:?}");
         assert_eq!(ranks_of(&even, step).costs, [1.0; 3], "step {step}");
     }
     // three in seven groups, one, and three, but for those of the root; even parts would take 1.4 times as long again
@@ -316,7 +322,7 @@ fn groups_move_on_a_tree_that_stays() {
         // as they have measured by then
         let moved = |record: &StepRecord| record.ranks.as_ref().map_or(0, |ranks| ranks.moved_groups);
         let moved: Vec<u64> = slow.records.iter().map(moved).collect();
-        assert!(moved[4..].iter().sum::<u64>() > 8, "{moved:?}");
+        assert_eq!(moved[4..].iter().sum::<u64>() > 8, groups_fill_devices(), "{moved:?}");
     }
 }
 

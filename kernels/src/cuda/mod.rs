@@ -372,6 +372,7 @@ impl CudaDevice {
 
     /// An event behind all that was launched so far.
     pub(crate) fn event(&self) -> Event {
+        self.activate();
         let event = Event::new(EventFlags::DEFAULT).expect("an event is made");
         event.record(&self.shared.stream).expect("the stream takes an event");
         event
