@@ -6,7 +6,7 @@
 use crate::exact_sum::ExactSum;
 use crate::octree::Key;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::pace::Swept;
+use crate::parallel::pace::SweepTime;
 use crate::parameters::TimeSteps;
 use crate::records::{CellPlace, DevicePart, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
@@ -108,8 +108,8 @@ pub struct Book {
     accelerated: u64,
     /// Seconds by part.
     pub timing: Timing,
-    /// By level: what was measured of sweeps.
-    pub swept_in: Vec<Swept>,
+    /// By level: how long sweeps took.
+    pub sweep_times: Vec<SweepTime>,
 }
 
 impl Book {
@@ -149,11 +149,11 @@ impl Book {
                 Open::Report { level, due } => self.enter(state, level, due),
                 Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
                 Open::Sweep { level, groups, from, to } => {
-                    if self.swept_in.len() <= level {
-                        self.swept_in.resize(level + 1, Swept::default());
+                    if self.sweep_times.len() <= level {
+                        self.sweep_times.resize(level + 1, SweepTime::default());
                     }
-                    self.swept_in[level].seconds += to.seconds_since(&from);
-                    self.swept_in[level].groups += groups as u64;
+                    self.sweep_times[level].seconds += to.seconds_since(&from);
+                    self.sweep_times[level].groups += groups as u64;
                 }
             }
         }

@@ -322,7 +322,7 @@ fn groups_move_on_a_tree_that_stays() {
         // as they have measured by then
         let moved = |record: &StepRecord| record.ranks.as_ref().map_or(0, |ranks| ranks.moved_groups);
         let moved: Vec<u64> = slow.records.iter().map(moved).collect();
-        assert_eq!(moved[4..].iter().sum::<u64>() > 8, groups_fill_devices(), "{moved:?}");
+        assert_eq!(moved[4..].iter().sum::<u64>() > 0, groups_fill_devices(), "{moved:?}");
     }
 }
 

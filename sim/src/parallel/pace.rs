@@ -11,7 +11,7 @@ const APART: f64 = 1.1;
 
 /// What sweeps of a level took a rank's device in a root step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Swept {
+pub struct SweepTime {
     /// Seconds of the device, with redos, without waiting for other ranks.
     pub seconds: f64,
     /// Groups swept, those that were redone once; 0 where nothing was measured.
@@ -32,18 +32,18 @@ impl Compared {
     ///
     /// Only such levels count as fill the devices: on others a sweep takes as long with fewer groups, and a rank would seem
     /// the slower the fewer it has.
-    pub fn of(ranks: &[Vec<Swept>]) -> Option<Self> {
-        let levels = ranks.iter().map(Vec::len).min().unwrap_or(0);
+    pub fn of(ranks: &[&[SweepTime]]) -> Option<Self> {
+        let levels = ranks.iter().map(|rank| rank.len()).min().unwrap_or(0);
         let by_all = |&level: &usize| ranks.iter().all(|rank| rank[level].groups > 0 && rank[level].seconds > 0.0);
         let levels: Vec<usize> = (0..levels).filter(by_all).collect();
         if levels.is_empty() {
             return None;
         }
         let count = ranks.len() as f64;
-        let each = |level: usize, rank: &Vec<Swept>| rank[level].seconds / rank[level].groups as f64;
+        let each = |level: usize, rank: &[SweepTime]| rank[level].seconds / rank[level].groups as f64;
         let mean = |level: usize| ranks.iter().map(|rank| each(level, rank)).sum::<f64>() / count;
         let means: Vec<f64> = levels.iter().map(|&level| mean(level)).collect();
-        let cost = |rank: &Vec<Swept>| {
+        let cost = |rank: &&[SweepTime]| {
             let took: f64 = levels.iter().map(|&level| rank[level].seconds).sum();
             took / levels.iter().zip(&means).map(|(&level, mean)| rank[level].groups as f64 * mean).sum::<f64>()
         };
@@ -102,29 +102,31 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A rank that sweeps so many groups of each level, at so many seconds each.
-    fn rank(levels: &[(u64, f64)]) -> Vec<Swept> {
-        levels.iter().map(|&(groups, each)| Swept { seconds: groups as f64 * each, groups }).collect()
+    /// Ranks that sweep so many groups of each level, at so many seconds each.
+    fn compared(ranks: &[&[(u64, f64)]]) -> Option<Compared> {
+        let time = |&(groups, each): &(u64, f64)| SweepTime { seconds: groups as f64 * each, groups };
+        let ranks: Vec<Vec<SweepTime>> = ranks.iter().map(|rank| rank.iter().map(time).collect()).collect();
+        Compared::of(&ranks.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
     #[test]
     fn ranks_are_compared_level_by_level() {
         // the second has more of the level whose groups take longer, and is no slower for that
-        let even = Compared::of(&[rank(&[(300, 1e-3), (100, 4e-3)]), rank(&[(100, 1e-3), (300, 4e-3)])]).unwrap();
+        let even = compared(&[&[(300, 1e-3), (100, 4e-3)], &[(100, 1e-3), (300, 4e-3)]]).unwrap();
         assert!(even.costs.iter().all(|cost| (cost - 1.0).abs() < 1e-12), "{even:?}");
         // 0.3 s of 0.2 on average, and 1.2 of 0.8
         assert!((even.imbalance - 0.5).abs() < 1e-12, "{even:?}");
-        let slow = Compared::of(&[rank(&[(200, 1e-3), (100, 2e-3)]), rank(&[(100, 3e-3), (50, 6e-3)])]).unwrap();
+        let slow = compared(&[&[(200, 1e-3), (100, 2e-3)], &[(100, 3e-3), (50, 6e-3)]]).unwrap();
         assert!((slow.costs[1] / slow.costs[0] - 3.0).abs() < 1e-12, "{slow:?}");
     }
 
     #[test]
     fn only_levels_that_all_have_measured_count() {
-        let more = [rank(&[(200, 1e-3), (100, 9e-3)]), rank(&[(200, 1e-3)]), rank(&[(200, 2e-3), (0, 0.0)])];
-        let fewer = more.clone().map(|rank| rank[..1].to_vec());
-        assert!(Compared::of(&more).is_some() && Compared::of(&more) == Compared::of(&fewer));
-        assert_eq!(Compared::of(&[rank(&[(10, 1e-3)]), Vec::new()]), None);
-        assert_eq!(Compared::of(&[rank(&[(10, 1e-3), (0, 0.0)]), rank(&[(0, 0.0), (10, 1e-3)])]), None);
+        let more = compared(&[&[(200, 1e-3), (100, 9e-3)], &[(200, 1e-3)], &[(200, 2e-3), (0, 0.0)]]);
+        let fewer = compared(&[&[(200, 1e-3)], &[(200, 1e-3)], &[(200, 2e-3)]]);
+        assert!(more.is_some() && more == fewer);
+        assert_eq!(compared(&[&[(10, 1e-3)], &[]]), None);
+        assert_eq!(compared(&[&[(10, 1e-3), (0, 0.0)], &[(0, 0.0), (10, 1e-3)]]), None);
     }
 
     #[test]

@@ -5,12 +5,13 @@ use super::exchange::Post;
 use super::known::Known;
 use super::links::{LevelLinks, Relations};
 use super::owners::Owners;
-use super::pace::{Compared, Pace, Swept};
+use super::pace::{Compared, Pace, SweepTime};
 use crate::octree::sites::{LevelGroups, Sites};
 use crate::octree::{Key, Octree};
 use crate::records::RanksRecord;
 use comove_kernels::{LevelTables, Table};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// What a rank knows besides its own groups. With one rank alone there is nothing.
 #[derive(Clone, Debug)]
@@ -31,6 +32,16 @@ pub struct Share {
     pub pace: Pace,
     /// Groups that this rank has given to others since it was last asked.
     pub moved: u64,
+}
+
+/// What a rank did in a step.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    groups: Vec<usize>,
+    moved: u64,
+    ghosts: u64,
+    traffic: Traffic,
+    sweeps: Vec<SweepTime>,
 }
 
 impl Share {
@@ -105,24 +116,30 @@ impl Share {
 
     /// What the ranks did in a step in which levels took so many steps, and what this one has measured of their sweeps; none
     /// for a rank that is alone. Collective.
-    pub fn record(&mut self, post: &Post, own: &Octree, level_steps: &[u32], swept: &[Swept]) -> Option<RanksRecord> {
+    pub fn record(
+        &mut self,
+        post: &Post,
+        own: &Octree,
+        level_steps: &[u32],
+        sweeps: &[SweepTime],
+    ) -> Option<RanksRecord> {
         if self.is_alone() {
             return None;
         }
         let (communicator, times) = (post.communicator(), post.take_times());
         let traffic = Traffic { exchanging: times.exchanging, waiting: times.waiting, ..communicator.take_traffic() };
-        let counts = (own.groups(), std::mem::take(&mut self.moved), self.ghost_count() as u64);
-        type OfRank = ((Vec<usize>, u64, u64), Traffic, Vec<Swept>);
-        let all: Vec<OfRank> = communicator.gather_all_of(&(counts, traffic, swept.to_vec()));
+        let (moved, ghosts) = (std::mem::take(&mut self.moved), self.ghost_count() as u64);
+        let all =
+            communicator.gather_all_of(&Done { groups: own.groups(), moved, ghosts, traffic, sweeps: sweeps.to_vec() });
         let costs = self.pace.costs(all.len());
         let speed: f64 = costs.iter().map(|cost| cost.recip()).sum();
         let steps = |level: usize| level_steps.get(level).map_or(0.0, |&steps| f64::from(steps));
-        let load = |(rank, cost): (&OfRank, &f64), level: usize| rank.0.0[level] as f64 * cost;
+        let load = |(rank, cost): (&Done, &f64), level: usize| rank.groups[level] as f64 * cost;
         let busiest = |level: usize| all.iter().zip(&costs).map(|rank| load(rank, level)).fold(0.0, f64::max);
         let levels = 0..own.level_count();
         let longest: f64 = levels.clone().map(|level| steps(level) * busiest(level)).sum();
         let even: f64 = levels.map(|level| steps(level) * self.groups[level] as f64).sum::<f64>() / speed;
-        let compared = Compared::of(&all.iter().map(|rank| rank.2.clone()).collect::<Vec<_>>());
+        let compared = Compared::of(&all.iter().map(|rank| rank.sweeps.as_slice()).collect::<Vec<_>>());
         if let Some(compared) = &compared {
             self.pace.add(compared.costs.clone());
         }
@@ -131,9 +148,9 @@ impl Share {
             imbalance: longest / even - 1.0,
             sweep_imbalance: compared.map(|compared| compared.imbalance),
             costs,
-            moved_groups: all.iter().map(|rank| rank.0.1).sum(),
-            ghosts: all.iter().map(|rank| rank.0.2).sum(),
-            traffic: all.iter().map(|rank| rank.1).collect(),
+            moved_groups: all.iter().map(|rank| rank.moved).sum(),
+            ghosts: all.iter().map(|rank| rank.ghosts).sum(),
+            traffic: all.iter().map(|rank| rank.traffic).collect(),
         })
     }
 
