@@ -326,6 +326,45 @@ fn groups_move_on_a_tree_that_stays() {
     }
 }
 
+/// A fast rank whose memory is enough for an equal part, and for no more, is given that.
+#[test]
+fn parts_are_equal_where_others_do_not_fit() {
+    let everywhere = Criterion::InsideBox { min: [-1e9; 3], max: [1e9; 3], level: 1 };
+    let parameters = RunParameters {
+        gravity: false,
+        max_level: 1,
+        refine: vec![everywhere],
+        ..cosmological_parameters(Precision::Single)
+    };
+    let initial = cosmological(4);
+    // what the first step of two ranks with so much memory each says of them, if they can take it
+    let first_step = |limit: u64, pace: Pace| {
+        on_ranks(2, |communicator| {
+            let device = common::device_of(communicator.rank(), 1).limited_to(limit);
+            let none = Octree::share(initial.state.tree.root_groups(), initial.state.tree.periodic(), Vec::new());
+            let none = Snapshot { header: initial.header.clone(), state: HostState::zeros(none) };
+            let from = if communicator.rank() == 0 { &initial } else { &none };
+            let mut simulation =
+                Simulation::start_on(device, Ranks::of(communicator).at_pace(pace.clone()), from, parameters.clone())?;
+            simulation.step()
+        })
+        .swap_remove(0)
+    };
+    let uneven = || Pace::of(&[0.4, 1.6]);
+    let costs = |record: &StepRecord| record.ranks.clone().expect("two ranks").costs;
+    let roomy = first_step(u64::MAX, uneven()).expect("a step with much memory");
+    assert_eq!(costs(&roomy), [0.4, 1.6]);
+
+    let (mut too_little, mut enough) = (0_u64, 2 * roomy.device_bytes);
+    for _ in 0..7 {
+        let limit = too_little.midpoint(enough);
+        *if first_step(limit, Pace::default()).is_ok() { &mut enough } else { &mut too_little } = limit;
+    }
+    let record = first_step(enough, uneven()).expect("a step with memory for equal parts");
+    assert_eq!(costs(&record), [1.0; 2]);
+    assert_eq!(record.state_hash, roomy.state_hash);
+}
+
 /// A byte of a dataset is another than was written, at the end of what is read of it.
 fn damage(path: &Path, dataset: &str) {
     let offset = {

@@ -3,6 +3,7 @@
 use super::agree::agree;
 use super::links::links_of_slots;
 use super::owners::Owners;
+use super::pace::Pace;
 use super::share::Share;
 use super::wanted::exchange_keys;
 use crate::error::SimError;
@@ -51,20 +52,32 @@ struct Placed {
     new: Vec<Vec<usize>>,
 }
 
+/// A tree with its owners that there is room for.
+struct Planned {
+    /// The finest level that stays as it is.
+    kept: usize,
+    moves: Moves,
+    placed: Placed,
+    /// Slots of the pools.
+    room: usize,
+}
+
 impl<T: Real> State<T> {
     /// [`State::adopt_tree`] of ranks that share a tree: collective.
     ///
     /// * `tree`: what this rank owns of the new tree, by the present owners
     pub(crate) fn adopt_share(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
-        let (kept, owners, tree, moves) = self.balance(tree, from);
-        let mut share = self.share.of(&self.communicator, owners, &tree, kept);
-        share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
-        // loops in loops on threads that are awake
-        let Placed { layout, free, new } = self.device.install(|| self.placed(tree, share, kept, &moves));
+        let planned = match self.planned(tree.clone(), from) {
+            // a fast rank need not have the memory for more than its equal part
+            Err(error) if error.lacks_room() && self.share.pace.tells_apart(self.communicator.size()) => {
+                self.share.pace = Pace::default();
+                self.planned(tree, from)?
+            }
+            planned => planned?,
+        };
+        let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
 
         // nothing has moved as long as anything can fail
-        let room = self.room_for(&layout);
-        let room = agree(&self.communicator, room)?;
         let used = self.capacity.max(layout.slot_count());
         let fitted = self.fit(&layout, room);
         agree(&self.communicator, fitted)?;
@@ -82,6 +95,17 @@ impl<T: Real> State<T> {
             self.refresh(level);
         }
         Ok(())
+    }
+
+    /// What is to come of a tree, with the slots that the pools then have.
+    fn planned(&self, tree: Octree, from: usize) -> Result<Planned, SimError> {
+        let (kept, owners, tree, moves) = self.balance(tree, from);
+        let mut share = self.share.of(&self.communicator, owners, &tree, kept);
+        share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
+        // loops in loops on threads that are awake
+        let placed = self.device.install(|| self.placed(tree, share, kept, &moves));
+        let room = agree(&self.communicator, self.room_for(&placed.layout))?;
+        Ok(Planned { kept, moves, placed, room })
     }
 
     /// The finest level of those that stay as they are on all ranks.

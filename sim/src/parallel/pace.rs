@@ -90,6 +90,11 @@ impl Pace {
         if most < APART * least { vec![1.0; ranks] } else { costs }
     }
 
+    /// Whether not all of so many ranks count as equally fast.
+    pub fn tells_apart(&self, ranks: usize) -> bool {
+        self.costs(ranks).iter().any(|&cost| cost != 1.0)
+    }
+
     /// What part of a level's groups each of so many ranks is to have, so that all take as long.
     pub fn parts(&self, ranks: usize) -> Vec<f64> {
         let speeds: Vec<f64> = self.costs(ranks).iter().map(|cost| cost.recip()).collect();
