@@ -350,8 +350,8 @@ def scaling(records):
     text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, "
             "on one process for each GPU; the same state hashes for any number. Seconds are those of root steps. *Exchanging* is "
             "the part of them in which GPUs send each other ghosts and take them, *waiting* what of it was spent on another's "
-            "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly, *in sweeps* how much "
-            "longer the slower GPU's sweeps took than the mean, on levels that fill both.", ""]
+            "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly, *in sweeps*, where it "
+            "was measured, how much longer the slower GPU's sweeps took than the mean, on levels that fill both.", ""]
     by_root = lambda item: int(item[0])
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))
@@ -372,6 +372,8 @@ def scaling_table(runs):
     """Runs on several numbers of GPUs, by redshift."""
     first = runs[0]
     rate = lambda part: part["updates"] / part["seconds"]
+    shared = {"exchanging": "exchange", "waiting": "wait", "imbalance": "imbalance", "in sweeps": "sweep_imbalance"}
+    shared = {head: name for head, name in shared.items() if any(run["all"].get(name) is not None for run in runs)}
     rows = []
     for n, part in enumerate([*first["bins"], first["all"]]):
         name = ("all" if n == len(first["bins"]) else f"z < {part['from']:g}" if part["from"] else f"z ≥ {part['to']:g}")
@@ -379,12 +381,10 @@ def scaling_table(runs):
             here = [*run["bins"], run["all"]][n]
             speed_up = rate(here) / rate(part)
             efficiency = speed_up * first["processes"] / run["processes"]
-            names = ("exchange", "wait", "imbalance", "sweep_imbalance")
-            known = [here.get(name) if run["processes"] > 1 else None for name in names]
-            shared = ["" if value is None else percent(value) for value in known]
+            known = [here.get(name) if run["processes"] > 1 else None for name in shared.values()]
             rows.append([name, run["processes"], f"{here['seconds']:.2f}", power(rate(here)), f"{speed_up:.2f}",
-                         percent(efficiency), *shared])
-    head = ["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", "exchanging", "waiting", "imbalance", "in sweeps"]
+                         percent(efficiency), *("" if value is None else percent(value) for value in known)])
+    head = ["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", *shared]
     return table(head, rows)
 
 
