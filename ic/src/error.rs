@@ -151,6 +151,7 @@ impl IcError {
     pub fn is_of_the_system(&self) -> bool {
         match self {
             Self::Hdf5 { .. } => true,
+            Self::Sim(error) => error.kind() == comove_sim::error::ErrorKind::File,
             Self::Io { source, .. } => source.kind() != ErrorKind::NotFound,
             Self::OnRank { of_the_system, .. } => *of_the_system,
             _ => false,

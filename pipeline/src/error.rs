@@ -7,6 +7,7 @@ use comove_ic::IcError;
 use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
+use comove_sim::error::ErrorKind;
 use comove_sim::memory::Bound;
 use std::path::{Path, PathBuf};
 
@@ -210,12 +211,11 @@ impl PipelineError {
             Self::Input { .. } | Self::Ic(_) | Self::Analysis(_) => 4,
             Self::Busy { .. } => 5,
             Self::Io { .. } => 6,
-            Self::Sim(error) => match error {
-                SimError::Unphysical { .. } => 7,
-                SimError::Io { .. } | SimError::Hdf5 { .. } => 6,
-                // another rank has no device, or no memory left
-                SimError::Kernel(_) | SimError::NoRoom(_) | SimError::OnRank { .. } | SimError::Mpi(_) => 8,
-                _ => 4,
+            Self::Sim(error) => match error.kind() {
+                ErrorKind::Input => 4,
+                ErrorKind::File => 6,
+                ErrorKind::Unphysical => 7,
+                ErrorKind::Device | ErrorKind::Room => 8,
             },
             Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),

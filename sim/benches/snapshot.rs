@@ -1,9 +1,13 @@
 //! Time to write and to read a snapshot of 4,096 groups (16.8 million cells, 537 MB in single precision), in a folder of
 //! `TMPDIR`. The rate is in cells. First, what memory writing takes beside the snapshot itself, which does not grow with it.
+//!
+//! Of several ranks, which are threads here, the time is that for which a run waits: until the system has the file.
 
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
 use comove_sim::octree::PERIODIC;
-use comove_sim::{Coordinates, HostState, Octree, Snapshot, SnapshotHeader};
+use comove_sim::parallel::on_ranks;
+use comove_sim::parallel::owners::Owners;
+use comove_sim::{Coordinates, HostState, Key, Octree, Snapshot, SnapshotHeader};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -66,4 +70,37 @@ fn read(bencher: Bencher) {
     let cells = ItemsCount::new(cells(&snapshot));
     snapshot.write(&path).expect("a writable folder");
     bencher.counter(cells).bench_local(|| Snapshot::read(&path).expect("the file just written"));
+}
+
+/// What ranks that share the root along Hilbert's curve have of a snapshot.
+fn shares(snapshot: &Snapshot, ranks: usize) -> Vec<Snapshot> {
+    let Snapshot { header, state } = snapshot;
+    let owners = Owners::even(ranks, state.tree.root_groups());
+    let share = |rank: usize| {
+        let keys: Vec<Key> = state.tree.keys().filter(|&key| owners.of(key) == rank).collect();
+        let places: Vec<usize> = keys.iter().map(|&key| state.tree.index(key).expect("a group")).collect();
+        let of = |values: &[f64], length: usize| {
+            places.iter().flat_map(|place| values[place * length..][..length].iter().copied()).collect()
+        };
+        let tree = Octree::share(state.tree.root_groups(), PERIODIC, vec![keys]);
+        let state =
+            HostState { tree, fluid: of(&state.fluid, GROUP_VALUES), potential: of(&state.potential, GROUP_CELLS) };
+        Snapshot { header: header.clone(), state }
+    };
+    (0..ranks).map(share).collect()
+}
+
+#[divan::bench(sample_count = 5, args = [1, 2, 4, 8])]
+fn write_by_ranks(bencher: Bencher, ranks: usize) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("x.h5");
+    let snapshot = snapshot();
+    let cells = ItemsCount::new(cells(&snapshot));
+    let shares = shares(&snapshot, ranks);
+    bencher.counter(cells).bench_local(|| {
+        on_ranks(ranks, |communicator| {
+            let written = shares[communicator.rank()].write_by(&communicator, &path);
+            written.expect("a writable folder")
+        })
+    });
 }

@@ -2,6 +2,7 @@
 
 use crate::diagnosis::Diagnosis;
 use crate::memory::Shortage;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Errors of this crate.
@@ -60,8 +61,8 @@ pub enum SimError {
     OnRank {
         /// Which.
         rank: usize,
-        /// Whether memory is what it lacks.
-        lacks_room: bool,
+        /// What kind of thing that is.
+        kind: ErrorKind,
         /// What it said.
         message: String,
     },
@@ -80,6 +81,21 @@ pub enum SimError {
         /// The first of these cells, as it is now, and its neighbours.
         cell: Box<Diagnosis>,
     },
+}
+
+/// What kind of thing went wrong, on which rank ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorKind {
+    /// What was asked for cannot be, or a file is not what it should be.
+    Input,
+    /// A file cannot be read or written.
+    File,
+    /// A device cannot be used, or ranks cannot work together.
+    Device,
+    /// There is not enough memory.
+    Room,
+    /// The state has become unphysical.
+    Unphysical,
 }
 
 /// What is wrong with the state after a step.
@@ -111,14 +127,21 @@ impl std::fmt::Display for Fault {
 }
 
 impl SimError {
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Parameter { .. } | Self::Damaged { .. } | Self::NotASnapshot { .. } => ErrorKind::Input,
+            Self::Io { .. } | Self::Hdf5 { .. } => ErrorKind::File,
+            Self::NoRoom(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }) => ErrorKind::Room,
+            Self::Kernel(_) | Self::Mpi(_) => ErrorKind::Device,
+            Self::Unphysical { .. } => ErrorKind::Unphysical,
+            Self::OnRank { kind, .. } => *kind,
+        }
+    }
+
     /// Whether memory is what is missing: a run that can go back does, and continues where there is more.
     pub fn lacks_room(&self) -> bool {
-        matches!(
-            self,
-            Self::NoRoom(_)
-                | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. })
-                | Self::OnRank { lacks_room: true, .. }
-        )
+        self.kind() == ErrorKind::Room
     }
 
     /// Whether a file is what it is about: one that cannot be read or written, or is not what it should be.

@@ -43,6 +43,7 @@ pub mod refinement;
 mod retry;
 mod run;
 pub mod saved_state;
+pub mod shared_file;
 pub mod simulation;
 pub mod snapshot;
 pub mod state;

@@ -370,8 +370,8 @@ fn damage(path: &Path, dataset: &str) {
     let offset = {
         let file = hdf5::File::open(path).expect("a snapshot");
         let dataset = file.dataset(dataset).expect("a field");
-        let chunk = dataset.chunk_info(dataset.num_chunks().expect("chunks") - 1).expect("a chunk");
-        chunk.addr as usize + 1000
+        let end = dataset.offset().expect("an array in one piece") + dataset.storage_size();
+        end as usize - 1000
     };
     let mut bytes = std::fs::read(path).expect("a snapshot");
     bytes[offset] ^= 1;

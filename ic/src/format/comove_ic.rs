@@ -11,17 +11,15 @@
 //!
 //! Any float type is read. A file whose attributes contradict the recipe is refused.
 
-use super::blocks::collect;
-use crate::agree::agree;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
-use comove_sim::complete_file::Temporary;
+use comove_sim::SimError;
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::scatter::FIRST;
-use comove_sim::snapshot::{at_once, system_error};
+use comove_sim::parallel::agree::agree;
+use comove_sim::shared_file::{SharedFile, allocate, failure};
+use hdf5::File;
 use hdf5::types::VarLenUnicode;
-use hdf5::{Dataset, File};
-use ndarray::{ArrayView3, Ix3, s};
+use ndarray::{Ix3, s};
 use std::ops::Range;
 use std::path::Path;
 
@@ -124,83 +122,30 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
     Ok(())
 }
 
-/// Writes a mesh in double precision. Collective: the first rank writes the file, where the others send it their planes.
+/// Writes a mesh in double precision. Collective: every rank writes its planes to the file, which the first one creates.
 ///
 /// # Errors
-/// [`IcError::Io`] and [`IcError::Hdf5`], on all ranks; a file of that name, if any, is then untouched.
+/// [`SimError::Io`] and [`SimError::Hdf5`](comove_sim::SimError::Hdf5), on all ranks; a file of that name, if any, is then
+/// untouched.
 pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
-    let first = communicator.rank() == FIRST;
-    let mut file = agree(communicator, first.then(|| Unfinished::create(path, mesh.cells, header)).transpose())?;
-    collect(communicator, mesh, |field, planes, values| match &mut file {
-        Some(file) => file.put(field, planes, values),
-        None => Ok(()),
-    })?;
-    agree(communicator, file.map_or(Ok(()), Unfinished::complete))
+    let prepare = |file: &File| preface(file, mesh.cells, header).map_err(|source| failure(path, source));
+    let file = SharedFile::create(communicator, path, prepare)?;
+    let before = mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
+    let mut fields = mesh.fields().into_iter().enumerate();
+    let put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
+    let renamed = file.close(communicator, put)?.map(|temporary| temporary.rename(path));
+    let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
+    Ok(agree(communicator, renamed).map(drop)?)
 }
 
-/// A file on the way.
-struct Unfinished<'p> {
-    path: &'p Path,
-    temporary: Temporary,
-    file: File,
-    cells: [usize; 3],
-    /// The field that is being written.
-    dataset: Option<(usize, Dataset)>,
-}
-
-impl<'p> Unfinished<'p> {
-    /// Creates it, without fields.
-    fn create(path: &'p Path, cells: [usize; 3], header: &Header) -> Result<Self, IcError> {
-        let temporary = Temporary::beside(path).map_err(|source| IcError::Io { path: path.into(), source })?;
-        let file = preface(temporary.path(), header).map_err(|source| failure(path, source))?;
-        Ok(Self { path, temporary, file, cells, dataset: None })
-    }
-
-    /// Writes planes of a field. Fields come one after the other.
-    fn put(&mut self, field: usize, planes: Range<usize>, values: &[f64]) -> Result<(), IcError> {
-        let [nx, ny, nz] = self.cells;
-        let mut put = || {
-            let dataset = match self.dataset.take() {
-                Some((written, dataset)) if written == field => dataset,
-                _ => self.file.new_dataset::<f64>().shape((nz, ny, nx)).create(DATASETS[field])?,
-            };
-            let view = ArrayView3::from_shape((planes.len(), ny, nx), values).expect("one value a cell");
-            dataset.write_slice(view, s![planes.clone(), .., ..])?;
-            self.dataset = Some((field, dataset));
-            Ok(())
-        };
-        put().map_err(|source| failure(self.path, source))
-    }
-
-    /// Brings it to disk and gives it its name.
-    fn complete(self) -> Result<(), IcError> {
-        let Self { path, temporary, file, dataset, .. } = self;
-        drop(dataset);
-        file.close().map_err(|source| failure(path, source))?;
-        temporary.rename(path).map_err(|source| IcError::Io { path: path.into(), source })
-    }
-}
-
-fn failure(path: &Path, source: hdf5::Error) -> IcError {
-    match system_error(&source) {
-        Some(source) => IcError::Io { path: path.into(), source },
-        None => IcError::Hdf5 { path: path.into(), source },
-    }
-}
-
-/// A file with its attributes.
-fn preface(path: &Path, header: &Header) -> Result<File, hdf5::Error> {
-    // without times, so that the same mesh makes the same file
-    let file = File::with_options()
-        .with_fapl(|fapl| at_once(fapl))
-        .with_fcpl(|fcpl| fcpl.obj_track_times(false))
-        .create(path)?;
+/// Writes the attributes, and returns the places of the fields.
+fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header) -> hdf5::Result<Vec<u64>> {
     let format: VarLenUnicode = FORMAT.parse().expect("a string without zero bytes");
     file.new_attr::<VarLenUnicode>().create("format")?.write_scalar(&format)?;
     for (name, value, _) in header.attributes() {
         file.new_attr::<f64>().create(name)?.write_scalar(&value)?;
     }
-    Ok(file)
+    DATASETS.iter().map(|name| allocate::<f64>(file, name, &[nz, ny, nx])).collect()
 }
 
 #[cfg(test)]
@@ -273,7 +218,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5, "no temporary file stays");
     }
 
-    /// What goes wrong on the first rank, which alone has the file, all are told.
+    /// What goes wrong on the first rank, which creates the file, all are told.
     #[test]
     fn all_ranks_know_that_a_file_cannot_be_written() {
         let path = Path::new("/nowhere/ic.h5");
@@ -281,8 +226,9 @@ mod tests {
             let own = crate::slab::part(7, 1, communicator.rank(), 3);
             write(path, &communicator, &slab(own), &HEADER).unwrap_err()
         });
-        assert!(matches!(&ends[0], IcError::Io { .. }));
-        assert!(matches!(&ends[1], IcError::OnRank { rank: 0, .. }) && ends[2].to_string().contains("/nowhere/ic.h5"));
+        assert!(matches!(&ends[0], IcError::Sim(SimError::Io { .. })));
+        assert!(ends[1..].iter().all(|end| end.to_string().starts_with("rank 0: /nowhere/ic.h5")), "{ends:?}");
+        assert!(ends.iter().all(IcError::is_of_the_system));
     }
 
     #[test]

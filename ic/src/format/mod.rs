@@ -1,6 +1,5 @@
 //! Files that hold an initial condition on a uniform mesh.
 
-mod blocks;
 pub mod comove_ic;
 pub mod um_ic;
 

@@ -11,15 +11,9 @@ pub fn agree<R>(communicator: &Communicator, result: Result<R, SimError>) -> Res
     if !communicator.any(result.is_err()) {
         return result;
     }
-    let said = match &result {
-        Ok(_) => Vec::new(),
-        Err(error) => format!("{}{error}", if error.lacks_room() { '+' } else { '-' }).into_bytes(),
-    };
-    let said = communicator.gather_all(&said);
-    let (rank, text) = said.iter().enumerate().find(|(_, text)| !text.is_empty()).expect("some rank failed");
-    result.and_then(|_| {
-        let text = String::from_utf8_lossy(text);
-        let (lacks_room, message) = (text.starts_with('+'), text[1..].to_string());
-        Err(SimError::OnRank { rank, lacks_room, message })
-    })
+    let own = result.as_ref().err().map(|error| (error.kind(), error.to_string()));
+    let said = communicator.gather_all_of(&own);
+    let first = said.into_iter().enumerate().find_map(|(rank, said)| Some((rank, said?)));
+    let (rank, (kind, message)) = first.expect("some rank failed");
+    result.and_then(|_| Err(SimError::OnRank { rank, kind, message }))
 }

@@ -2,7 +2,7 @@
 
 use super::pace::Pace;
 use super::{Communicator, Ranks};
-use crate::error::SimError;
+use crate::error::{ErrorKind, SimError};
 use crate::host_state::HostState;
 use crate::octree::Octree;
 use crate::parameters::RunParameters;
@@ -236,7 +236,7 @@ fn compare(communicator: &Communicator, own: Result<String, String>) -> Result<(
             }
             Ok(_) => continue,
         };
-        return Err(SimError::OnRank { rank, lacks_room: false, message });
+        return Err(SimError::OnRank { rank, kind: ErrorKind::Device, message });
     }
     Ok(())
 }

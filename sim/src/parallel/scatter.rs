@@ -1,7 +1,7 @@
 //! What a run starts from dealt out to the ranks.
 //!
-//! Of a state in memory each rank has some groups, or the first all; a file the first rank alone has open. Owners are the
-//! same in both cases, and whoever had which groups.
+//! Of a state in memory each rank has some groups, or the first all; of a file each reads some blocks. Owners are the same
+//! in both cases, and whoever had which groups.
 
 use super::blocks::{Blocks, GROUPS};
 use super::communicator::Communicator;
@@ -17,7 +17,7 @@ use crate::snapshot::StartFrom;
 use comove_kernels::FaceBoundary;
 use comove_kernels::layout::{FACES, GROUP_VALUES};
 
-/// The rank that reads and writes files.
+/// The rank that decides, and has what is one rank's alone.
 pub const FIRST: usize = 0;
 
 /// Of messages of whole groups.
@@ -56,7 +56,8 @@ pub(crate) fn scatter(
     match (communicator.any(communicator.rank() == FIRST && is_file), from) {
         (false, StartFrom::Memory(snapshot)) => send(communicator, &snapshot.state, &to, &come, &mut host),
         _ => {
-            let whole = (communicator.rank() == FIRST).then_some(here);
+            let groups = if let StartFrom::File(stored, _) = from { stored.groups_of_file() } else { 0 };
+            let whole = (communicator.rank() == FIRST).then_some((here, groups));
             let blocks = Blocks::of_whole(communicator, &tree, whole, &owners, GROUPS);
             from.deal(communicator, &blocks, &mut host)?;
         }

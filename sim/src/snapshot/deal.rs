@@ -1,7 +1,7 @@
-//! What a run starts from, and how the fields of a file come from the first rank to the owners of their groups.
+//! What a run starts from, and how the fields of a file come from the ranks that read them to the owners of their groups.
 
 use super::contents;
-use super::digest::Stored;
+use super::digest::{BlockDigests, Stored};
 use super::read::StoredSnapshot;
 use super::{Snapshot, SnapshotHeader, gamer};
 use crate::error::SimError;
@@ -9,19 +9,21 @@ use crate::fields::Field;
 use crate::host_state::HostState;
 use crate::octree::Octree;
 use crate::parallel::agree::agree;
-use crate::parallel::blocks::Blocks;
+use crate::parallel::blocks::{Blocks, GROUPS};
 use crate::parallel::communicator::Communicator;
-use crate::parallel::scatter::FIRST;
 use crate::parameters::Precision;
+use crate::shared_file::told_path;
 use comove_kernels::Real;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use std::path::Path;
 
 /// What a run starts from.
 #[derive(Clone, Copy)]
 pub enum StartFrom<'a> {
     /// A snapshot in memory. Ranks that share a run each have some of its groups, or the first all of them.
     Memory(&'a Snapshot),
-    /// A snapshot in a file. The function is told the fraction that is read.
+    /// A snapshot in a file, which ranks that share a run all see under its path. The function is told the fraction that is
+    /// read.
     File(&'a StoredSnapshot, &'a dyn Fn(f64)),
 }
 
@@ -48,7 +50,8 @@ impl StartFrom<'_> {
         }
     }
 
-    /// Brings every rank the fluid of its own groups from the file that the first rank has. Collective.
+    /// Brings every rank the fluid of its own groups from the file that the first rank has open and all can read.
+    /// Collective.
     ///
     /// * `blocks`: of the groups of the file, by their owners
     /// * `own`: with the tree of own groups, and zeros
@@ -61,17 +64,42 @@ impl StartFrom<'_> {
         blocks: &Blocks,
         own: &mut HostState,
     ) -> Result<(), SimError> {
-        let is_double = matches!(self, Self::File(stored, _) if stored.precision() == Precision::Double);
         let fields: Vec<&Field> = contents::stored_fields(false).collect();
-        match communicator.any(communicator.rank() == FIRST && is_double) {
-            true => self.deal_as::<f64>(communicator, blocks, &fields, own)?,
-            false => self.deal_as::<f32>(communicator, blocks, &fields, own)?,
+        match self {
+            Self::File(stored, report) => {
+                told_path(communicator, stored.path());
+                agree(communicator, Ok(()))?;
+                stored.deal(communicator, blocks, &fields, report, own)
+            }
+            Self::Memory(_) => {
+                let path = told_path(communicator, Path::new(""));
+                let stored = agree(communicator, StoredSnapshot::open_without_tree(&path))?;
+                stored.deal(communicator, blocks, &fields, &|_| (), own)
+            }
         }
-        let verified = match self {
-            Self::File(stored, _) if communicator.rank() == FIRST => stored.verify_others(&fields),
-            _ => Ok(()),
-        };
-        agree(communicator, verified)
+    }
+}
+
+impl StoredSnapshot {
+    /// Brings every rank these fields of its own groups, of a file that all ranks read, and verifies all of its fields.
+    /// Collective.
+    ///
+    /// * `report`: is told the fraction that this rank has read of its part
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`], on all ranks.
+    pub(super) fn deal(
+        &self,
+        communicator: &Communicator,
+        blocks: &Blocks,
+        fields: &[&Field],
+        report: &dyn Fn(f64),
+        own: &mut HostState,
+    ) -> Result<(), SimError> {
+        match self.precision() {
+            Precision::Single => self.deal_as::<f32>(communicator, blocks, fields, report, own),
+            Precision::Double => self.deal_as::<f64>(communicator, blocks, fields, report, own),
+        }
     }
 
     fn deal_as<T: Real + Stored + Into<f64>>(
@@ -79,36 +107,34 @@ impl StartFrom<'_> {
         communicator: &Communicator,
         blocks: &Blocks,
         fields: &[&Field],
+        report: &dyn Fn(f64),
         own: &mut HostState,
     ) -> Result<(), SimError> {
-        match self {
-            Self::Memory(_) => {
-                let give = |_: usize, _: usize| unreachable!("the first rank reads the file");
-                deal::<T>(communicator, blocks, fields, give, own)
+        let rows: Result<Vec<_>, _> = self.datasets(fields).iter().map(|name| self.rows::<T>(name)).collect();
+        let rows = agree(communicator, rows)?;
+        let bytes_of = |groups: usize| groups * GROUP_CELLS * <T as Stored>::BYTES;
+        let mut digests = BlockDigests::new(bytes_of(self.groups_of_file()), bytes_of(GROUPS));
+        let mut done = 0;
+        let mut read = |field: usize, block: usize| {
+            let values = rows[field].at(block * GROUPS * OCTANTS..(block + 1) * GROUPS * OCTANTS)?;
+            digests.add(block, bytemuck::cast_slice(&values));
+            done += 1;
+            report(f64::from(done) / (rows.len() * blocks.here().len()) as f64);
+            Ok(values)
+        };
+        blocks.deal(communicator, fields.len(), &mut read, |field, groups, values| match fields[field].index {
+            Some(index) => {
+                let fluid = &mut own.fluid[groups.start * GROUP_VALUES..groups.end * GROUP_VALUES];
+                gamer::from_patches(values, fluid, GROUP_VALUES, index * GROUP_CELLS);
             }
-            Self::File(stored, report) => deal(communicator, blocks, fields, stored.giver::<T>(fields, report), own),
-        }
+            None => {
+                let potential = &mut own.potential[groups.start * GROUP_CELLS..groups.end * GROUP_CELLS];
+                gamer::from_patches(values, potential, GROUP_CELLS, 0);
+            }
+        })?;
+        let mut others = (fields.len()..rows.len()).flat_map(|field| blocks.here().map(move |block| (field, block)));
+        agree(communicator, others.try_for_each(|(field, block)| read(field, block).map(drop)))?;
+        let digests = digests.whole(communicator, rows.len()).unwrap_or_default();
+        agree(communicator, rows.iter().zip(&digests).try_for_each(|(rows, digest)| rows.compare(digest)))
     }
-}
-
-/// Brings every rank these fields of its own groups. Collective.
-///
-/// * `give`: on the first rank, gives the next so many groups of a field, `[groups, 4096]` in file order
-pub(super) fn deal<T: Real + Stored + Into<f64>>(
-    communicator: &Communicator,
-    blocks: &Blocks,
-    fields: &[&Field],
-    give: impl FnMut(usize, usize) -> Result<Vec<T>, SimError>,
-    own: &mut HostState,
-) -> Result<(), SimError> {
-    blocks.deal(communicator, fields.len(), give, |field, groups, rows| match fields[field].index {
-        Some(index) => {
-            let fluid = &mut own.fluid[groups.start * GROUP_VALUES..groups.end * GROUP_VALUES];
-            gamer::from_patches(rows, fluid, GROUP_VALUES, index * GROUP_CELLS);
-        }
-        None => {
-            let potential = &mut own.potential[groups.start * GROUP_CELLS..groups.end * GROUP_CELLS];
-            gamer::from_patches(rows, potential, GROUP_CELLS, 0);
-        }
-    })
 }

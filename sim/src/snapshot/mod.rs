@@ -7,10 +7,10 @@
 //! | `info` | the `/Info` compounds: sizes, times and units for yt |
 //! | `contents` | the datasets of a file by name, and the `/Comove` documents |
 //! | `digest` | BLAKE3 of arrays and of whole files |
-//! | `write` | temporary name, block by block from the owners of groups, fsync, read back and verified, renamed |
+//! | `write` | temporary name, by all ranks, block by block from the owners of groups, fsync, read back and verified, renamed |
 //! | `source`, `read` | datasets checked in type, shape and digest, block by block; the snapshot from them |
 //! | `part` | what a rank has of a snapshot whose cells are shared out: read by each rank from the file |
-//! | `deal` | what a run starts from, from memory or a file to the owners of groups |
+//! | `deal` | what a run starts from; the fields of a file, read by all ranks, to the owners of groups |
 //!
 //! The format is described for readers in `docs/snapshot-format.md`.
 
@@ -36,7 +36,7 @@ pub use digest::{file_digest, file_digest_reporting};
 pub use header::{Role, SnapshotHeader};
 pub use part::{Pieces, SnapshotPart};
 pub use read::StoredSnapshot;
-pub use write::{Unverified, at_once, system_error};
+pub use write::Unverified;
 
 /// The version of the HDF5 library that snapshots are read and written with.
 pub fn hdf5_version() -> String {

@@ -1,7 +1,6 @@
 //! Reading: every dataset verified, block by block; the octree rebuilt from the patches' corners.
 
 use super::contents::{self, Document};
-use super::deal::deal;
 use super::digest::{Stored, digest};
 use super::gamer::{self, TreeReader};
 use super::info::{InputPara, KeyInfo, Makefile};
@@ -15,7 +14,6 @@ use crate::parallel::blocks::{Blocks, GROUPS};
 use crate::parallel::communicator::Communicator;
 use crate::parallel::owners::Owners;
 use crate::parameters::Precision;
-use comove_kernels::Real;
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS, PATCH};
 use std::path::Path;
 
@@ -76,14 +74,21 @@ impl StoredSnapshot {
         let potential = vec![0.0; if self.document.potential { self.tree.group_count() * GROUP_CELLS } else { 0 }];
         let mut state = HostState { potential, ..HostState::zeros(self.tree.clone()) };
         let alone = Communicator::alone();
-        let blocks = Blocks::of_whole(&alone, &self.tree, Some(&self.tree), &Owners::alone(), GROUPS);
+        let whole = Some((&self.tree, self.groups_of_file()));
+        let blocks = Blocks::of_whole(&alone, &self.tree, whole, &Owners::alone(), GROUPS);
         let fields: Vec<&Field> = contents::stored_fields(self.document.potential).collect();
-        match self.precision() {
-            Precision::Single => deal(&alone, &blocks, &fields, self.giver::<f32>(&fields, report), &mut state)?,
-            Precision::Double => deal(&alone, &blocks, &fields, self.giver::<f64>(&fields, report), &mut state)?,
-        }
-        self.verify_others(&fields)?;
+        self.deal(&alone, &blocks, &fields, report, &mut state)?;
         Ok(Snapshot { header: self.header.clone(), state })
+    }
+
+    /// Groups of the file, also those that are left out.
+    pub(crate) fn groups_of_file(&self) -> usize {
+        self.document.tree.group_count()
+    }
+
+    /// Where the file is.
+    pub(super) fn path(&self) -> &Path {
+        self.source.path()
     }
 
     /// Precision of the fields.
@@ -96,45 +101,25 @@ impl StoredSnapshot {
         self.document.potential
     }
 
-    /// What gives the next so many groups of these fields, one field after the other, `[groups, 4096]` in file order.
-    pub(super) fn giver<T: Real + Stored>(
-        &self,
-        fields: &[&Field],
-        report: &dyn Fn(f64),
-    ) -> impl FnMut(usize, usize) -> Result<Vec<T>, SimError> {
-        let all = fields.len() * self.tree.group_count();
-        let mut open: Option<Rows<'_, T>> = None;
-        let mut given = 0;
-        move |field, groups| {
-            let mut rows = match open.take() {
-                Some(rows) => rows,
-                None => self.rows(&contents::dataset(fields[field]))?,
-            };
-            let values = rows.next(groups * OCTANTS)?;
-            given += groups;
-            report(given as f64 / all as f64);
-            match given.is_multiple_of(self.tree.group_count()) {
-                // of levels that are left out
-                true => rows.verify(GROUPS * OCTANTS)?,
-                false => open = Some(rows),
-            }
-            Ok(values)
-        }
+    /// The datasets of these fields, and then those of the others.
+    pub(super) fn datasets(&self, fields: &[&Field]) -> Vec<String> {
+        let is_one = |other: &Field| fields.iter().any(|field| field.dataset == other.dataset);
+        let others = contents::stored_fields(self.document.potential).filter(|other| !is_one(other));
+        let others = others.map(contents::dataset).chain([contents::PRESSURE.into()]);
+        fields.iter().map(|field| contents::dataset(field)).chain(others).collect()
     }
 
-    /// Verifies the fields that are none of these.
-    pub(super) fn verify_others(&self, fields: &[&Field]) -> Result<(), SimError> {
-        let others = contents::stored_fields(self.document.potential);
-        let others = others.filter(|field| fields.iter().all(|read| read.dataset != field.dataset));
-        others.map(contents::dataset).chain([contents::PRESSURE.into()]).try_for_each(|name| match self.precision() {
-            Precision::Single => self.rows::<f32>(&name)?.verify(GROUPS * OCTANTS),
-            Precision::Double => self.rows::<f64>(&name)?.verify(GROUPS * OCTANTS),
+    /// Verifies all fields.
+    fn verify(&self) -> Result<(), SimError> {
+        self.datasets(&[]).iter().try_for_each(|name| match self.precision() {
+            Precision::Single => self.rows::<f32>(name)?.verify(GROUPS * OCTANTS),
+            Precision::Double => self.rows::<f64>(name)?.verify(GROUPS * OCTANTS),
         })
     }
 
     /// A field's dataset, row by row.
     pub(super) fn rows<T: Stored>(&self, name: &str) -> Result<Rows<'_, T>, SimError> {
-        self.source.rows(name, &[self.document.tree.group_count() * OCTANTS, PATCH, PATCH, PATCH])
+        self.source.rows(name, &[self.groups_of_file() * OCTANTS, PATCH, PATCH, PATCH])
     }
 }
 
@@ -174,7 +159,7 @@ pub(super) fn content_digest(path: &Path) -> Result<String, SimError> {
 
 /// Reads everything of the file at `path`, which errors call `name`, and keeps nothing.
 pub(super) fn verify(path: &Path, name: &Path) -> Result<(), SimError> {
-    StoredSnapshot::open_as(path, name)?.verify_others(&[])
+    StoredSnapshot::open_as(path, name)?.verify()
 }
 
 /// The document of `/Comove/header`, of a format and with values that this program knows.

@@ -17,6 +17,7 @@ const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 /// An open snapshot file.
 pub(super) struct Source {
     file: hdf5::File,
+    path: PathBuf,
     /// The name that errors give.
     name: PathBuf,
     /// Length of the file: no dataset is longer.
@@ -46,7 +47,7 @@ impl Source {
             .with_fapl(|fapl| fapl.file_locking(false))
             .open(path)
             .map_err(|_| SimError::Damaged { path: name.into(), dataset: "the HDF5 structure".into() })?;
-        Ok(Self { file, name: name.into(), bytes: metadata.len() })
+        Ok(Self { file, path: path.into(), name: name.into(), bytes: metadata.len() })
     }
 
     /// An error that says what is missing.
@@ -123,6 +124,11 @@ impl Source {
         Ok(dataset.size())
     }
 
+    /// Where the file is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Compares a digest with that which a dataset claims to have.
     fn compare(&self, digest: &str, dataset: &hdf5::Dataset, name: &str) -> Result<(), SimError> {
         if digest == self.digest_of(dataset, name)? { Ok(()) } else { Err(self.damaged(name)) }
@@ -169,20 +175,28 @@ impl<T: Stored> Rows<'_, T> {
         self.digest.update(&values);
         self.begin = end;
         if end == self.shape[0] {
-            self.source.compare(&self.digest.hex(), &self.dataset, &self.name)?;
+            self.compare(&self.digest.hex())?;
         }
         Ok(values)
     }
 
-    /// The values of some rows, of which nothing is verified.
+    /// The values of some rows, or of those of them that there are; nothing of them is verified.
     ///
     /// # Errors
     /// [`SimError::Damaged`].
     pub(super) fn at(&self, rows: Range<usize>) -> Result<Vec<T>, SimError> {
         let mut slab = vec![SliceOrIndex::from(..); self.shape.len()];
-        slab[0] = rows.into();
+        slab[0] = (rows.start..rows.end.min(self.shape[0])).into();
         let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::from(slab));
         Ok(values.map_err(|_| self.source.damaged(&self.name))?.into_raw_vec_and_offset().0)
+    }
+
+    /// Compares the digest of all rows with that which the array claims to have.
+    ///
+    /// # Errors
+    /// [`SimError::Damaged`].
+    pub(super) fn compare(&self, digest: &str) -> Result<(), SimError> {
+        self.source.compare(digest, &self.dataset, &self.name)
     }
 
     /// Reads what is left, so many rows at a time, and keeps nothing.

@@ -1,7 +1,7 @@
-//! Writing: under a temporary name, block by block as owners send their groups; verified, then renamed.
+//! Writing: under a temporary name, by all ranks, block by block as owners send their groups; verified, then renamed.
 
 use super::contents::{self, Document};
-use super::digest::{Digest, Stored, digest, file_digest};
+use super::digest::{BlockDigests, Digest, Stored, digest, file_digest};
 use super::gamer::{self, LEVELS, TreeShape};
 use super::{Snapshot, SnapshotHeader, info, read};
 use crate::complete_file::Temporary;
@@ -13,20 +13,16 @@ use crate::parallel::agree::agree;
 use crate::parallel::blocks::{self, Blocks};
 use crate::parallel::communicator::Communicator;
 use crate::parameters::Precision;
+use crate::shared_file::{self, SharedFile, allocate, failure};
 use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
 use comove_kernels::point::dual_energy;
 use comove_kernels::{Eos, Real};
-use hdf5::file::FileAccessBuilder;
 use hdf5::types::FixedAscii;
 use hdf5::{Hyperslab, SliceOrIndex};
 use ndarray::{ArrayViewD, IxDyn};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// Patches of a chunk: a reader that wants a few patches loads 256 kB in single precision. Blocks are whole chunks.
-const CHUNK_PATCHES: usize = 128;
-const _: () = assert!((blocks::GROUPS * OCTANTS).is_multiple_of(CHUNK_PATCHES));
 
 /// A snapshot that is written under a temporary name, and goes when it is dropped.
 #[derive(Debug)]
@@ -88,12 +84,14 @@ fn write_as<T: Real + Stored>(
     let Snapshot { header, state } = snapshot;
     // a rank may have no groups
     let potential = communicator.any(!state.potential.is_empty());
+    let fields: Vec<Option<&Field>> = contents::stored_fields(potential).map(Some).chain([None]).collect();
     let (blocks, tree) = Blocks::of_shares(communicator, &state.tree, block);
-    let begun = tree.map(|tree| Unfinished::begin(header, &tree, potential, path)).transpose();
-    let mut file = agree(communicator, begun)?;
+    let file = SharedFile::create(communicator, path, |file| {
+        let tree = tree.expect("the first rank has the whole tree");
+        begin::<T>(file, path, header, &tree, &fields)
+    })?;
 
     let eos = Eos { eta: T::of(header.eta), ..Eos::new(header.gamma) };
-    let fields: Vec<Option<&Field>> = contents::stored_fields(potential).map(Some).chain([None]).collect();
     let pack = |field: usize, groups: Range<usize>, rows: &mut [T]| match fields[field] {
         Some(Field { index: Some(index), .. }) => {
             let first = groups.start * GROUP_VALUES + index * GROUP_CELLS;
@@ -105,13 +103,19 @@ fn write_as<T: Real + Stored>(
         }
         None => pressure(rows, &state.fluid[groups.start * GROUP_VALUES..], &eos),
     };
-    let names = |field: usize| fields[field].map_or_else(|| contents::PRESSURE.into(), contents::dataset);
-    let written = blocks.collect(communicator, fields.len(), pack, |field, rows: &[T]| {
-        file.as_mut().expect("the first rank has the file").take(&names(field), rows)
+    let bytes_of = |groups: usize| groups * GROUP_CELLS * <T as Stored>::BYTES;
+    let mut digests = BlockDigests::new(bytes_of(blocks.groups()), bytes_of(block));
+    let collected = blocks.collect(communicator, fields.len(), pack, |field, number, rows: &[T]| {
+        let bytes = bytemuck::cast_slice(rows);
+        rayon::join(|| file.put(field, number * bytes_of(block), bytes), || digests.add(number, bytes)).0
     });
-    let closed = file.map(|file| file.close(written.is_ok())).transpose();
-    written?;
-    agree(communicator, closed)
+    let temporary = file.close(communicator, collected)?;
+    let digests = digests.whole(communicator, fields.len());
+    let labelled = temporary.zip(digests).map(|(temporary, digests)| {
+        let label = |file: &hdf5::File| label_fields(file, &fields, &digests);
+        shared_file::amend(&temporary, path, label).map(|()| Unverified { temporary, path: path.into() })
+    });
+    agree(communicator, labelled.transpose())
 }
 
 /// The run's own pressure in file order: cold gas has it from the entropy scalar.
@@ -123,73 +127,32 @@ fn pressure<T: Real>(rows: &mut [T], fluid: &[f64], eos: &Eos<T>) {
     });
 }
 
-/// A file that lacks fields.
-struct Unfinished {
-    temporary: Temporary,
-    path: PathBuf,
-    file: hdf5::File,
-    /// Patches of all levels.
-    patches: usize,
-    /// The field that is being written.
-    field: Option<Column>,
+/// The dataset of a field, or of the pressure.
+fn dataset(field: Option<&Field>) -> String {
+    field.map_or_else(|| contents::PRESSURE.into(), contents::dataset)
 }
 
-impl Unfinished {
-    /// Writes everything but the fields.
-    fn begin(header: &SnapshotHeader, tree: &Octree, potential: bool, path: &Path) -> Result<Self, SimError> {
-        header.check()?;
-        let shape = TreeShape::of(tree);
-        shape.check()?;
-        let document = Document::new(header, shape, potential);
-        let temporary = Temporary::beside(path).map_err(|source| SimError::Io { path: path.into(), source })?;
-        // No locks: parallel file systems may have none, and no other process knows the temporary name.
-        // No times: the same state is the same file, byte for byte, whenever it is written.
-        let file = hdf5::File::with_options()
-            .with_fapl(|fapl| at_once(fapl).file_locking(false))
-            .with_fcpl(|fcpl| fcpl.obj_track_times(false))
-            .create(temporary.path())
-            .map_err(|source| failure(path, source))?;
-        let begun = preface(&file, header, &document, tree);
-        let patches = tree.group_count() * OCTANTS;
-        let unfinished = Self { temporary, path: path.into(), file, patches, field: None };
-        match begun {
-            Ok(()) => Ok(unfinished),
-            Err(source) => {
-                let failure = failure(path, source);
-                _ = unfinished.close(false);
-                Err(failure)
-            }
-        }
-    }
+/// Writes everything but the fields, and returns the places of these.
+fn begin<T: Stored>(
+    file: &hdf5::File,
+    path: &Path,
+    header: &SnapshotHeader,
+    tree: &Octree,
+    fields: &[Option<&Field>],
+) -> Result<Vec<u64>, SimError> {
+    header.check()?;
+    let tree_shape = TreeShape::of(tree);
+    tree_shape.check()?;
+    let has_potential = fields.iter().flatten().any(|field| field.index.is_none());
+    let document = Document::new(header, tree_shape, has_potential);
+    let shape = [tree.group_count() * OCTANTS, PATCH, PATCH, PATCH];
+    let places = || fields.iter().map(|&field| allocate::<T>(file, &dataset(field), &shape)).collect();
+    preface(file, header, &document, tree).and_then(|()| places()).map_err(|source| failure(path, source))
+}
 
-    /// Writes the next rows, `[patches, 8, 8, 8]`, of a field, which is complete before the next one begins.
-    fn take<T: Stored>(&mut self, name: &str, rows: &[T]) -> Result<(), SimError> {
-        let written = (|| {
-            let mut column = match self.field.take() {
-                Some(column) => column,
-                None => Column::create::<T>(&self.file, name, &[self.patches, PATCH, PATCH, PATCH])?,
-            };
-            column.append(rows)?;
-            match column.is_complete() {
-                true => column.label().map(drop),
-                false => {
-                    self.field = Some(column);
-                    Ok(())
-                }
-            }
-        })();
-        written.map_err(|source| failure(&self.path, source))
-    }
-
-    /// Closes the file, which is `good` if all fields are there.
-    fn close(self, good: bool) -> Result<Unverified, SimError> {
-        let Self { temporary, path, file, field, .. } = self;
-        drop(field);
-        let flushed = if good { file.flush() } else { Ok(()) };
-        let closed = file.close();
-        flushed.and(closed).map_err(|source| failure(&path, source))?;
-        Ok(Unverified { temporary, path })
-    }
+/// Notes the digests of the fields.
+fn label_fields(file: &hdf5::File, fields: &[Option<&Field>], digests: &[String]) -> hdf5::Result<()> {
+    fields.iter().zip(digests).try_for_each(|(&field, digest)| label(&file.dataset(&dataset(field))?, digest))
 }
 
 /// What was just written does not read back.
@@ -200,26 +163,6 @@ fn unwritten(path: &Path, error: &SimError) -> SimError {
     };
     let message = format!("it does not read back as it was written ({what}): the disk is full, or it is failing");
     SimError::Io { path: path.into(), source: std::io::Error::other(message) }
-}
-
-fn failure(path: &Path, source: hdf5::Error) -> SimError {
-    match system_error(&source) {
-        Some(source) => SimError::Io { path: path.into(), source },
-        None => SimError::Hdf5 { path: path.into(), source },
-    }
-}
-
-/// The system's own word where it was the cause of what HDF5 could not do (a full disk).
-pub fn system_error(error: &hdf5::Error) -> Option<std::io::Error> {
-    let text = error.to_string();
-    let (_, rest) = text.split_once("errno = ")?;
-    rest.split(',').next()?.parse().ok().map(std::io::Error::from_raw_os_error)
-}
-
-/// Has HDF5 write data when it is told to, so that it is the writing that fails on a full disk. What it keeps back it writes
-/// when a dataset is closed, where a failure is lost, and crashes the next time that the file is flushed.
-pub fn at_once(fapl: &mut FileAccessBuilder) -> &mut FileAccessBuilder {
-    fapl.sieve_buf_size(0).chunk_cache(1, 0, 1.0)
 }
 
 /// Fills an empty file with everything but the fields.
@@ -281,7 +224,7 @@ fn compound<T: Stored>(file: &hdf5::File, name: &str, value: &T) -> hdf5::Result
     label(&dataset, &digest(std::slice::from_ref(value)))
 }
 
-/// An array that is written some rows at a time; cell data is chunked by patches.
+/// An array that is written some rows at a time.
 struct Column {
     dataset: hdf5::Dataset,
     shape: Vec<usize>,
@@ -292,12 +235,7 @@ struct Column {
 
 impl Column {
     fn create<T: Stored>(file: &hdf5::File, name: &str, shape: &[usize]) -> hdf5::Result<Self> {
-        let builder = file.new_dataset::<T>().shape(shape);
-        let dataset = match *shape {
-            [patches, PATCH, PATCH, PATCH] => builder.chunk([patches.min(CHUNK_PATCHES), PATCH, PATCH, PATCH]),
-            _ => builder,
-        }
-        .create(name)?;
+        let dataset = file.new_dataset::<T>().shape(shape).create(name)?;
         Ok(Self { dataset, shape: shape.to_vec(), rows: 0, digest: Digest::default() })
     }
 
@@ -314,10 +252,6 @@ impl Column {
         let rows = ArrayViewD::from_shape(IxDyn(&shape), values).expect("whole rows");
         let (digest, dataset) = (&mut self.digest, &self.dataset);
         rayon::join(|| digest.update(values), || dataset.write_slice(rows, Hyperslab::from(slab))).1
-    }
-
-    fn is_complete(&self) -> bool {
-        self.rows == self.shape[0]
     }
 
     /// Notes the digest of all rows, which are there.
@@ -377,7 +311,7 @@ mod tests {
             // the last leaves a rank without groups
             let teams = [
                 (Owners::even(2, root), 16),
-                (Owners::scattered(3, root, 7), 48),
+                (Owners::scattered(3, root, 7), 64),
                 (Owners::scattered(2, root, 1), blocks::GROUPS),
                 (Owners::even(9, root), 32),
             ];
