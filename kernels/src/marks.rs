@@ -11,12 +11,12 @@
 //! and the redo conserves what the sweep conserves.
 //!
 //! Groups of other ranks are seen like any others: their marks are put into their slots here ([`Marks::set_found`]) before
-//! they are accepted, and [`groups_that_see`] tells which groups have to be swept again for them.
+//! they are accepted.
 
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::buffer::Buffer;
 #[cfg(feature = "cuda")]
@@ -27,7 +27,6 @@ use crate::layout::{DIRECTIONS, GROUP, HYDRO_BLOCK, HYDRO_GHOSTS, direction, off
 use crate::report::GroupReport;
 use crate::table::Table;
 use crate::tables::{LevelTables, NONE};
-use std::collections::HashMap;
 
 /// Rows of a group: a row's 16 marks are the bits of one `u16`, cell i bit i.
 pub const MARK_ROWS: usize = GROUP * GROUP;
@@ -103,7 +102,7 @@ impl Marks {
     }
 
     /// Puts what other ranks have found into the slots of their groups here. No sweep of this rank touches these, so they
-    /// keep what was found in an earlier sweep until they are set again.
+    /// keep what was found in an earlier sweep until they are set again or [cleared](Marks::clear_found).
     ///
     /// * `rows`: `[slots, 16, 16]`, from [`Marks::found_of`]
     ///
@@ -120,6 +119,23 @@ impl Marks {
             }
             #[cfg(feature = "cuda")]
             Device::Cuda(device) => cuda::set_found(device, &self.found, slots, rows),
+        }
+    }
+
+    /// Forgets what was found in these slots.
+    ///
+    /// # Panics
+    /// If a slot lies beyond the pool.
+    pub fn clear_found(&mut self, device: &Device, slots: &Table<u32>) {
+        self.assert_holds(slots);
+        match device {
+            Device::Cpu(_) => {
+                for &slot in slots {
+                    self.found.host_mut()[slot as usize * MARK_ROWS..][..MARK_ROWS].fill(0);
+                }
+            }
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => cuda::clear_found(device, &self.found, slots),
         }
     }
 
@@ -149,7 +165,7 @@ impl Marks {
 /// The groups whose sweep sees a new mark, theirs or a neighbour's, in order: those that a redo must sweep again. The
 /// reports then know of no new marks.
 ///
-/// * `also`: groups of the level that see a mark of another rank ([`groups_that_see`])
+/// * `also`: groups of the level that see a mark of another rank
 ///
 /// # Panics
 /// If one of `also` is not in the level.
@@ -159,41 +175,21 @@ pub fn groups_to_redo(
     also: impl IntoIterator<Item = usize>,
 ) -> Vec<u32> {
     let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
-    let mut group_in = vec![None; slots];
-    for (g, &slot) in tables.slots.iter().enumerate() {
-        group_in[slot as usize] = Some(g);
-    }
-    let mut wanted = vec![false; tables.len()];
+    let mut wanted = vec![false; slots];
     for g in also {
-        wanted[g] = true;
+        wanted[tables.slots[g] as usize] = true;
     }
     for (g, report) in reports.iter_mut().enumerate().filter(|(_, report)| report.marked > 0) {
         report.marked = 0;
         let reach = std::mem::take(&mut report.marks_reach);
         for d in (0..DIRECTIONS).filter(|d| reach >> d & 1 == 1) {
             // in a slot that is none of the level's lies a group of another rank, which redoes it
-            if let Some(&Some(other)) = group_in.get(tables.row(g)[d] as usize) {
-                wanted[other] = true;
+            if let Some(wanted) = wanted.get_mut(tables.row(g)[d] as usize) {
+                *wanted = true;
             }
         }
     }
-    (0..tables.len() as u32).filter(|&g| wanted[g as usize]).collect()
-}
-
-/// The groups of a level, in order, that see a mark of other ranks' groups, which lie in `slots` and have these rows,
-/// `[slots, 16, 16]`.
-///
-/// # Panics
-/// If rows and slots differ in number.
-pub fn groups_that_see(tables: &LevelTables, slots: &[u32], rows: &[u16]) -> Vec<usize> {
-    assert_eq!(rows.len(), slots.len() * MARK_ROWS, "rows of marks for another number of slots");
-    let reach_of: HashMap<u32, u32> = slots.iter().copied().zip(rows.chunks_exact(MARK_ROWS).map(reach)).collect();
-    let sees = |&g: &usize| {
-        let mut around = tables.row(g).iter().enumerate().filter_map(|(d, slot)| Some((d, reach_of.get(slot)?)));
-        // seen from the other group, this one lies in the opposite direction
-        around.any(|(d, reach)| reach >> (DIRECTIONS - 1 - d) & 1 == 1)
-    };
-    (0..tables.len()).filter(sees).collect()
+    (0..tables.len() as u32).filter(|&g| wanted[tables.slots[g as usize] as usize]).collect()
 }
 
 /// The directions of the groups that see a mark of this group's rows, `[16, 16]`.

@@ -9,9 +9,11 @@ use crate::step::{Direction, Physics};
 use comove_kernels::ghosts::Earlier;
 use comove_kernels::hydro_sweep::{SweepParameters, Swept, Which, hydro_sweep};
 use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
+use comove_kernels::mail::Peer;
 use comove_kernels::marks::{MARK_ROWS, groups_to_redo};
 use comove_kernels::reading::Reading;
 use comove_kernels::{Buffer, Device, GroupReport, LevelTables, Marks, Real, Table};
+use std::ops::Range;
 
 /// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
 /// has spoilt; what is left after the last is floored.
@@ -68,11 +70,13 @@ fn redo<T: Real>(
     mut reports: Vec<GroupReport>,
     book: &mut Book,
 ) -> Vec<GroupReport> {
-    for _ in 0..REDOS {
-        if !state.communicator.any(reports.iter().any(|report| report.marked > 0)) {
+    for redo in 0..REDOS {
+        // of the sweep itself it is known that some rank has marked something
+        let first = redo == 0;
+        if !first && !state.communicator.any(reports.iter().any(|report| report.marked > 0)) {
             break;
         }
-        let beside = state.share_marks(level, &reports);
+        let beside = state.share_marks(level, &reports, first);
         state.marks.accept();
         let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
         let redone = state.sweep(level, coarse, Which::Redone(&groups), parameters, book).reports.wait();
@@ -83,27 +87,59 @@ fn redo<T: Real>(
     reports
 }
 
+/// How many of these groups have marks.
+fn marked_of(reaches: &[u32]) -> usize {
+    reaches.iter().filter(|reach| **reach != 0).count()
+}
+
+/// The slots of those of some groups that have marks, if any has.
+fn slots_of_marked(slots: &[u32], reaches: &[u32]) -> Option<Table<u32>> {
+    let marked = slots.iter().zip(reaches).filter(|(_, reach)| **reach != 0);
+    let marked: Vec<u32> = marked.map(|(&slot, _)| slot).collect();
+    (!marked.is_empty()).then(|| marked.into())
+}
+
+/// The next so many of what is counted.
+fn next(counted: &mut usize, more: usize) -> Range<usize> {
+    *counted += more;
+    *counted - more..*counted
+}
+
 impl<T: Real> State<T> {
     /// Sends other ranks the marks that a sweep of a level has found in what they have ghosts of, and takes theirs; the own
-    /// groups that see those.
-    fn share_marks(&mut self, level: usize, reports: &[GroupReport]) -> Vec<usize> {
+    /// groups that see those. Few groups have any, so ranks first say which.
+    ///
+    /// * `first`: whether ghosts may still hold what was found in an earlier sweep
+    fn share_marks(&mut self, level: usize, reports: &[GroupReport], first: bool) -> Vec<usize> {
         let Some(links) = self.share.links.get(level) else { return Vec::new() };
+        let (send, receive, peers) = (links.beside.send.list(), links.beside.receive.list(), &links.beside.peers);
         let reach = |&group: &u32| match &reports[group as usize] {
             report if report.marked > 0 => report.marks_reach,
             _ => 0,
         };
         let reaches: Vec<u32> = links.beside_groups.iter().map(reach).collect();
-        let rows = self.marks.found_of(&self.device, links.beside.send.list());
-        let peers = &links.beside.peers;
-        let reaches = from_peers(&self.communicator, peers, 1, &reaches);
-        let rows = from_peers(&self.communicator, peers, MARK_ROWS, &rows);
-        self.marks.set_found(&self.device, links.beside.receive.list(), &rows);
+        let theirs = from_peers(&self.communicator, peers, 1, &reaches);
+        if first && !receive.is_empty() {
+            self.marks.clear_found(&self.device, receive);
+        }
+        let [mut sent, mut received] = [0; 2];
+        let marked = |peer: &Peer| Peer {
+            rank: peer.rank,
+            send: next(&mut sent, marked_of(&reaches[peer.send.clone()])),
+            receive: next(&mut received, marked_of(&theirs[peer.receive.clone()])),
+        };
+        let peers: Vec<Peer> = peers.iter().map(marked).collect();
+        let rows = slots_of_marked(send, &reaches).map(|slots| self.marks.found_of(&self.device, &slots));
+        let rows = from_peers(&self.communicator, &peers, MARK_ROWS, &rows.unwrap_or_default());
+        if let Some(slots) = slots_of_marked(receive, &theirs) {
+            self.marks.set_found(&self.device, &slots, &rows);
+        }
         let seen = |(&key, reach): (&Key, u32)| {
             let tree = &self.tree;
             let directions = (0..DIRECTIONS).filter(move |d| reach >> d & 1 == 1);
             directions.filter_map(move |d| tree.neighbour(key, offset(d))).filter_map(|key| tree.find(key))
         };
-        links.beside_keys.iter().zip(reaches).flat_map(seen).collect()
+        links.beside_keys.iter().zip(theirs).flat_map(seen).collect()
     }
 
     /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.

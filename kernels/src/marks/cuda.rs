@@ -24,3 +24,11 @@ pub(super) fn set_found(device: &CudaDevice, found: &Buffer<u16>, slots: &Table<
             rows.pointer(), slots.on(device), found.pointer());
     }
 }
+
+pub(super) fn clear_found(device: &CudaDevice, found: &Buffer<u16>, slots: &Table<u32>) {
+    // SAFETY: as above.
+    unsafe {
+        launch!(device, f32, "clear_found", slots.len(), MARK_ROWS as u32, 0;
+            slots.on(device), found.pointer());
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{Mesh, Noise, with_gpu};
+use std::collections::HashMap;
 
 /// Rows of a few groups, about one cell in `rarity` marked.
 fn random_rows(noise: &mut Noise, slots: usize, rarity: f64) -> Vec<u16> {
@@ -20,6 +21,18 @@ fn marks_of_slots_are_set_and_read(device: &Device) {
     assert_eq!(marks.found_of(device, &(0..6).collect()), [&none, &none, third, &none, first, &none].concat());
     marks.set_found(device, &Table::default(), &[]);
     assert!(marks.found_of(device, &Table::default()).is_empty());
+}
+
+/// The groups of a level, in order, that see a mark of other ranks' groups, which lie in `slots` and have these rows,
+/// `[slots, 16, 16]`.
+pub(crate) fn groups_that_see(tables: &LevelTables, slots: &[u32], rows: &[u16]) -> Vec<usize> {
+    let reach_of: HashMap<u32, u32> = slots.iter().copied().zip(rows.chunks_exact(MARK_ROWS).map(reach)).collect();
+    let sees = |&g: &usize| {
+        let mut around = tables.row(g).iter().enumerate().filter_map(|(d, slot)| Some((d, reach_of.get(slot)?)));
+        // seen from the other group, this one lies in the opposite direction
+        around.any(|(d, reach)| reach >> (DIRECTIONS - 1 - d) & 1 == 1)
+    };
+    (0..tables.len()).filter(sees).collect()
 }
 
 #[test]
