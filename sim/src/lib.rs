@@ -14,7 +14,7 @@
 //! | [`fields`] | the table of fields: names, units, meaning |
 //! | [`host_state`] | octree and fields on the host: what an initial condition ends as and a snapshot holds |
 //! | [`snapshot`] | the HDF5 file of checkpoints and outputs |
-//! | [`complete_file`] | files that are complete or absent |
+//! | [`complete_file`], [`shared_file`] | files that are complete or absent; an HDF5 file that all ranks write |
 //! | [`parallel`] | ranks that compute one run together, and the messages between them |
 //!
 //! Nothing here prints, exits or reads a recipe.
