@@ -125,8 +125,7 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
 /// Writes a mesh in double precision. Collective: every rank writes its planes to the file, which the first one creates.
 ///
 /// # Errors
-/// [`SimError::Io`] and [`SimError::Hdf5`](comove_sim::SimError::Hdf5), on all ranks; a file of that name, if any, is then
-/// untouched.
+/// [`SimError::Io`] and [`SimError::Hdf5`], on all ranks; a file of that name, if any, is then untouched.
 pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
     let prepare = |file: &File| preface(file, mesh.cells, header).map_err(|source| failure(path, source));
     let file = SharedFile::create(communicator, path, prepare)?;
