@@ -350,8 +350,9 @@ def scaling(records):
     text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, "
             "on one process for each GPU; the same state hashes for any number. Seconds are those of root steps. *Exchanging* is "
             "the part of them in which GPUs send each other ghosts and take them, *waiting* what of it was spent on another's "
-            "message (mean of all ranks), *imbalance* how much longer the step took than if groups were spread evenly, *in sweeps*, where it "
-            "was measured, how much longer the slower GPU's sweeps took than the mean, on levels that fill both.", ""]
+            "message (mean of all ranks), *imbalance* how much longer the step took than if every level were spread evenly, by the "
+            "number of groups and what they cost each GPU, *in sweeps*, where it was measured, how much longer the slower GPU's "
+            "sweeps took than the mean, on levels that fill both.", ""]
     by_root = lambda item: int(item[0])
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))

@@ -121,14 +121,17 @@ impl Device {
         self.host().pool.current_num_threads()
     }
 
-    /// So many groups that twice as many take the device twice as long.
+    /// So many groups that an operation on them, or on more, takes a time proportional to their number, within a sixteenth:
+    /// at its end some threads or multiprocessors have nothing left to do.
     pub fn plenty(&self) -> usize {
-        const AT_ONCE: usize = 4;
-        match self {
-            Self::Cpu(_) => AT_ONCE * self.threads(),
+        const ROUNDS: usize = 16;
+        let at_once = match self {
+            Self::Cpu(_) => self.threads(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(cuda) => AT_ONCE * cuda.multiprocessors() as usize,
-        }
+            Self::Cuda(cuda) => cuda.multiprocessors() as usize,
+        };
+        // with one alone none is ever idle
+        (ROUNDS * (at_once - 1)).max(1)
     }
 
     /// The moment when everything that was asked of the device so far is done.

@@ -60,7 +60,15 @@ pub enum Due {
 enum Open {
     Report { level: usize, due: Due },
     Time { part: DevicePart, from: Moment, to: Moment },
-    Sweep { level: usize, groups: usize, from: Moment, to: Moment },
+}
+
+/// A sweep of a level that waited for no other rank, of so many groups that were not swept before.
+#[derive(Debug)]
+struct Measured {
+    level: usize,
+    groups: usize,
+    from: Moment,
+    to: Moment,
 }
 
 /// The first cell that something happened to: of the first operation, in the first of its groups in key order.
@@ -108,8 +116,7 @@ pub struct Book {
     accelerated: u64,
     /// Seconds by part.
     pub timing: Timing,
-    /// By level: how long sweeps took.
-    pub sweep_times: Vec<SweepTime>,
+    measured: Vec<Measured>,
 }
 
 impl Book {
@@ -139,7 +146,20 @@ impl Book {
 
     /// Takes note of a sweep of a level that waited for no other rank, of so many groups that were not swept before.
     pub fn measure(&mut self, level: usize, groups: usize, from: Moment, to: Moment) {
-        self.open.push(Open::Sweep { level, groups, from, to });
+        self.measured.push(Measured { level, groups, from, to });
+    }
+
+    /// By level: how long the sweeps that were measured took. Waits for them.
+    pub fn sweep_times(&self) -> Vec<SweepTime> {
+        let mut times = Vec::new();
+        for Measured { level, groups, from, to } in &self.measured {
+            if times.len() <= *level {
+                times.resize(level + 1, SweepTime::default());
+            }
+            times[*level].seconds += to.seconds_since(from);
+            times[*level].groups += *groups as u64;
+        }
+        times
     }
 
     /// Reads all that was promised: while a sweep works, before the tree changes, and before anything is asked of the book.
@@ -148,13 +168,6 @@ impl Book {
             match open {
                 Open::Report { level, due } => self.enter(state, level, due),
                 Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
-                Open::Sweep { level, groups, from, to } => {
-                    if self.sweep_times.len() <= level {
-                        self.sweep_times.resize(level + 1, SweepTime::default());
-                    }
-                    self.sweep_times[level].seconds += to.seconds_since(&from);
-                    self.sweep_times[level].groups += groups as u64;
-                }
             }
         }
     }

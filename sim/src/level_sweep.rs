@@ -4,6 +4,7 @@ use crate::book::{Book, Due};
 use crate::octree::Key;
 use crate::parallel::exchange::{Post, from_peers};
 use crate::parallel::links::{Apart, LevelLinks};
+use crate::parallel::share::Share;
 use crate::state::State;
 use crate::step::{Direction, Physics};
 use comove_kernels::ghosts::Earlier;
@@ -99,6 +100,12 @@ fn slots_of_marked(slots: &[u32], reaches: &[u32]) -> Option<Table<u32>> {
     (!marked.is_empty()).then(|| marked.into())
 }
 
+/// Whether a level shared by ranks has so many groups that the time of its sweeps, of so many launches each, tells how fast
+/// a device is. By the mean of the ranks, so that a slow one's few groups go on being measured.
+fn is_plenty(device: &Device, share: &Share, level: usize, launches: usize) -> bool {
+    !share.is_alone() && share.groups[level] >= launches * share.owners.ranks() * device.plenty()
+}
+
 /// The next so many of what is counted.
 fn next(counted: &mut usize, more: usize) -> Range<usize> {
     *counted += more;
@@ -165,11 +172,14 @@ impl<T: Real> State<T> {
         parameters: &SweepParameters<T>,
         book: &mut Book,
     ) -> Swept {
+        // two launches leave the device with little to do at the end of each
+        let is_plenty = is_plenty(&self.device, &self.share, level, 2);
         let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, book);
         let Some((post, links)) = ranks.filter(|(post, links)| post.is_carried(&links.sweep)) else {
             self.refresh_for_sweep(level);
             return self.sweep(level, coarse, Which::All, parameters, book);
         };
+        sweeping.measured = sweeping.measured.filter(|_| is_plenty);
         let Apart { inner, outer } = &links.edges(sweeping.tables).sweep;
         let mut first = None;
         post.exchange_cells_while(&links.sweep, FIELDS, fluid, |fluid| {
@@ -195,7 +205,7 @@ impl<T: Real> State<T> {
             next,
             fluxes,
             marks,
-            measured: (!share.is_alone() && tables[level].len() >= device.plenty()).then_some((book, level)),
+            measured: is_plenty(device, share, level, 1).then_some((book, level)),
         };
         (fluid, sweeping, share.links.get(level).map(|links| (&*post, links)))
     }

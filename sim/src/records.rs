@@ -225,7 +225,8 @@ pub struct RanksRecord {
     /// the mean one; left out where there is no such level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_imbalance: Option<f64>,
-    /// What a group cost each rank when levels were last cut, by the steps before: all 1 for ranks as fast as each other.
+    /// What a group costs each rank, by the steps before this one, as levels were cut in it where they were: all 1 for ranks
+    /// that count as equally fast.
     #[serde(default)]
     pub costs: Vec<f64>,
     /// Groups that changed hands in the step.

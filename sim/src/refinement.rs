@@ -59,8 +59,8 @@ pub fn regrid<T: Real>(
         let before = leaf_sums_from(state, level).sums.energy;
         state.adopt_tree(wanted.tree, level, &physics.eos)?;
         book.add_regrid(leaf_sums_from(state, level).sums.energy - before);
-    } else if state.is_unbalanced(level) {
-        state.adopt_tree(wanted.tree, level, &physics.eos)?;
+    } else {
+        state.rebalance(level, &physics.eos)?;
     }
     state.raised = wanted.raised;
     book.timing.regrid += started.elapsed().as_secs_f64();

@@ -283,7 +283,7 @@ impl<T: Real> Run<T> {
         let mut device_bytes = [self.state.device_bytes() as u64];
         self.state.communicator.sum(&mut device_bytes);
         let State { share, post, tree, .. } = &mut self.state;
-        let ranks = share.record(post, tree, &book.level_steps, &book.sweep_times);
+        let ranks = share.record(post, tree, &book.level_steps, &book.sweep_times());
         Ok(StepRecord {
             step: self.step,
             a: self.clock.a,

@@ -45,6 +45,16 @@ impl Moves {
     }
 }
 
+/// A tree and whose its groups are to be.
+struct Dealt {
+    /// The finest level that stays as it is.
+    kept: usize,
+    owners: Owners,
+    /// What this rank then owns.
+    tree: Octree,
+    moves: Moves,
+}
+
 /// A layout, the slots that then stay free (the first at the end), and by level the own groups that nobody has yet.
 struct Placed {
     layout: Layout,
@@ -67,16 +77,33 @@ impl<T: Real> State<T> {
     ///
     /// * `tree`: what this rank owns of the new tree, by the present owners
     pub(crate) fn adopt_share(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
-        let planned = match self.planned(tree.clone(), from) {
-            // a fast rank need not have the memory for more than its equal part
-            Err(error) if error.lacks_room() && self.share.pace.tells_apart(self.communicator.size()) => {
-                self.share.pace = Pace::default();
-                self.planned(tree, from)?
-            }
+        let planned = match self.planned_anew(&tree, from) {
+            // ranks need not have the same memory
+            Err(error) if error.lacks_room() => self.planned(self.as_owned(tree))?,
             planned => planned?,
         };
-        let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
+        self.move_to(planned, eos)
+    }
 
+    /// Moves groups to other owners where some rank has more than its part of a level finer than `from`, and all have room
+    /// for what they are to have: collective.
+    ///
+    /// # Errors
+    /// As [`State::adopt_tree`].
+    pub(crate) fn rebalance(&mut self, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
+        if self.share.is_alone() || self.even_to(&self.tree, from) + 1 == self.level_count() {
+            return Ok(());
+        }
+        match self.planned_anew(&self.tree.clone(), from) {
+            // there is for what they have
+            Err(error) if error.lacks_room() => Ok(()),
+            planned => self.move_to(planned?, eos),
+        }
+    }
+
+    /// Takes what was planned.
+    fn move_to(&mut self, planned: Planned, eos: &Eos<T>) -> Result<(), SimError> {
+        let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
         // nothing has moved as long as anything can fail
         let used = self.capacity.max(layout.slot_count());
         let fitted = self.fit(&layout, room);
@@ -97,9 +124,21 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
-    /// What is to come of a tree, with the slots that the pools then have.
-    fn planned(&self, tree: Octree, from: usize) -> Result<Planned, SimError> {
-        let (kept, owners, tree, moves) = self.balance(tree, from);
+    /// What is to come of a tree whose levels finer than `from` are cut anew where they are uneven: as groups cost, else in
+    /// equal parts. Coarser ones are cut when it is their turn.
+    fn planned_anew(&mut self, tree: &Octree, from: usize) -> Result<Planned, SimError> {
+        match self.planned(self.balance(tree.clone(), from)) {
+            // a fast rank need not have the memory for more than its equal part
+            Err(error) if error.lacks_room() && self.share.pace.tells_apart() => {
+                self.share.pace = Pace::default();
+                self.planned(self.balance(tree.clone(), from))
+            }
+            planned => planned,
+        }
+    }
+
+    /// What is to come of a tree that is dealt out like this, with the slots that the pools then have.
+    fn planned(&self, Dealt { kept, owners, tree, moves }: Dealt) -> Result<Planned, SimError> {
         let mut share = self.share.of(&self.communicator, owners, &tree, kept);
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
@@ -117,27 +156,28 @@ impl<T: Real> State<T> {
         (stay as usize).saturating_sub(1)
     }
 
-    /// Whether some rank has so much more than its part of a level finer than `from` that groups are to move: collective.
-    pub(crate) fn is_unbalanced(&self, from: usize) -> bool {
-        !self.share.is_alone() && self.even_to(&self.tree, from) + 1 < self.level_count()
-    }
-
     /// The finest level, from `from` on, up to which ranks have their parts of a tree.
     fn even_to(&self, tree: &Octree, from: usize) -> usize {
         let Share { owners, pace, .. } = &self.share;
         owners.even_to(&self.communicator, tree, from, &pace.parts(self.communicator.size()), TOLERANCE)
     }
 
-    /// The finest level that stays as it is, with its owners; those of finer levels, what this rank then owns of a tree, and
-    /// which groups change hands.
-    fn balance(&self, tree: Octree, from: usize) -> (usize, Owners, Octree, Moves) {
+    /// A tree by the present owners.
+    fn as_owned(&self, tree: Octree) -> Dealt {
+        let none = vec![Vec::new(); self.communicator.size()];
+        let moves = Moves { to: none.clone(), from: none };
+        Dealt { kept: self.kept_level(&tree), owners: self.share.owners.clone(), tree, moves }
+    }
+
+    /// A tree whose levels finer than `from` belong to new owners from the first on that is uneven.
+    fn balance(&self, tree: Octree, from: usize) -> Dealt {
         let ranks = self.communicator.size();
         let owners = &self.share.owners;
-        let (kept, even) = (self.kept_level(&tree), self.even_to(&tree, from));
+        let even = self.even_to(&tree, from);
         if even + 1 == tree.level_count() {
-            return (kept, owners.clone(), tree, Moves { to: vec![Vec::new(); ranks], from: vec![Vec::new(); ranks] });
+            return self.as_owned(tree);
         }
-        let kept = kept.min(even);
+        let kept = self.kept_level(&tree).min(even);
         let owners = owners.balanced(&self.communicator, &tree, kept, &self.share.pace.parts(ranks));
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
@@ -158,7 +198,8 @@ impl<T: Real> State<T> {
         }
         levels[kept + 1..].iter_mut().for_each(|keys| keys.sort_unstable());
         let from = exchange_keys(&self.communicator, &to);
-        (kept, owners, Octree::share(tree.root_groups(), tree.periodic(), levels), Moves { to, from })
+        let tree = Octree::share(tree.root_groups(), tree.periodic(), levels);
+        Dealt { kept, owners, tree, moves: Moves { to, from } }
     }
 
     /// Gives every own group and every ghost its slot: those that stay keep theirs.

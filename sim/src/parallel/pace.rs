@@ -6,8 +6,11 @@ use std::collections::VecDeque;
 /// Root steps of which the median counts: one that something else has slowed moves nothing.
 const STEPS: usize = 8;
 
-/// Ranks whose costs differ by less than this factor count as equally fast: measurements of equal ones vary by so much.
+/// Ranks count as equally fast until their costs differ by this factor: measurements of equal ones vary by less.
 const APART: f64 = 1.1;
+
+/// And count as such again when they differ by less than this one.
+const TOGETHER: f64 = 1.05;
 
 /// What sweeps of a level took a rank's device in a root step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,45 +57,56 @@ impl Compared {
     }
 }
 
-/// What groups cost the ranks by the last root steps in which that was measured; every rank has the same.
+/// What groups cost the ranks by the last eight root steps; every rank has the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pace {
-    /// Of each step, by rank.
-    steps: VecDeque<Vec<f64>>,
+    /// Of each step, by rank; none where nothing was measured.
+    steps: VecDeque<Option<Vec<f64>>>,
+    /// What a group costs each rank, while they do not count as equally fast.
+    costs: Option<Vec<f64>>,
 }
 
 impl Pace {
     /// As if it had been measured: for tests.
     pub fn of(costs: &[f64]) -> Self {
-        Self { steps: vec![costs.to_vec(); STEPS].into() }
+        let mut pace = Self::default();
+        (0..STEPS).for_each(|_| pace.add(Some(costs.to_vec())));
+        pace
     }
 
-    /// Takes what a step has measured, by rank, and forgets the step that was eight before.
-    pub fn add(&mut self, costs: Vec<f64>) {
+    /// Takes what a step has measured, by rank, if it has, and forgets the step that was eight before.
+    pub fn add(&mut self, costs: Option<Vec<f64>>) {
         if self.steps.len() == STEPS {
             self.steps.pop_front();
         }
         self.steps.push_back(costs);
+        let factor = if self.tells_apart() { TOGETHER } else { APART };
+        self.costs = self.medians().filter(|costs| {
+            let [least, most] = [f64::min, f64::max].map(|of| costs.iter().copied().reduce(of).unwrap_or(1.0));
+            most >= factor * least
+        });
+    }
+
+    /// The median cost of each rank, if at least half of eight steps have measured any.
+    fn medians(&self) -> Option<Vec<f64>> {
+        let measured: Vec<&Vec<f64>> = self.steps.iter().flatten().collect();
+        let median = |rank: usize| {
+            let mut costs: Vec<f64> = measured.iter().map(|step| step[rank]).collect();
+            costs.sort_unstable_by(f64::total_cmp);
+            costs[costs.len() / 2]
+        };
+        let enough = self.steps.len() == STEPS && 2 * measured.len() >= STEPS;
+        enough.then(|| (0..measured[0].len()).map(median).collect())
     }
 
     /// What a group costs each of so many ranks, 1 for all while they count as equally fast.
     pub fn costs(&self, ranks: usize) -> Vec<f64> {
-        if self.steps.len() < STEPS {
-            return vec![1.0; ranks];
-        }
-        let median = |rank: usize| {
-            let mut costs: Vec<f64> = self.steps.iter().map(|step| step[rank]).collect();
-            costs.sort_unstable_by(f64::total_cmp);
-            costs[STEPS / 2]
-        };
-        let costs: Vec<f64> = (0..ranks).map(median).collect();
-        let [least, most] = [f64::min, f64::max].map(|of| costs.iter().copied().reduce(of).unwrap_or(1.0));
-        if most < APART * least { vec![1.0; ranks] } else { costs }
+        self.costs.clone().unwrap_or_else(|| vec![1.0; ranks])
     }
 
-    /// Whether not all of so many ranks count as equally fast.
-    pub fn tells_apart(&self, ranks: usize) -> bool {
-        self.costs(ranks).iter().any(|&cost| cost != 1.0)
+    /// Whether not all ranks count as equally fast.
+    pub fn tells_apart(&self) -> bool {
+        self.costs.is_some()
     }
 
     /// What part of a level's groups each of so many ranks is to have, so that all take as long.
@@ -139,10 +153,32 @@ mod tests {
         let mut pace = Pace::default();
         for step in 0..STEPS {
             assert_eq!(pace.parts(2), [0.5; 2], "after {step} steps");
-            pace.add(if step == 5 { vec![0.1, 1.9] } else { vec![1.5, 0.5] });
+            pace.add(Some(if step == 5 { vec![0.1, 1.9] } else { vec![1.5, 0.5] }));
         }
         assert_eq!((pace.costs(2), pace.parts(2)), (vec![1.5, 0.5], vec![0.25, 0.75]));
-        (0..STEPS).for_each(|_| pace.add(vec![1.04, 0.96]));
-        assert_eq!((pace.costs(2), pace.parts(2)), (vec![1.0; 2], vec![0.5; 2]), "what measurements vary by");
+    }
+
+    #[test]
+    fn ranks_that_are_nearly_as_fast_stay_what_they_count_as() {
+        for (before, [cost, other], after) in [
+            ([1.0; 2], [1.04, 0.96], [1.0; 2]),
+            ([1.0; 2], [1.06, 0.94], [1.06, 0.94]),
+            ([1.2, 0.8], [1.04, 0.96], [1.04, 0.96]),
+            ([1.2, 0.8], [1.02, 0.98], [1.0; 2]),
+        ] {
+            let mut pace = Pace::of(&before);
+            (0..STEPS).for_each(|_| pace.add(Some(vec![cost, other])));
+            assert_eq!(pace.costs(2), after, "{cost} and {other} after {before:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_measured_any_more_is_forgotten() {
+        let mut pace = Pace::of(&[1.5, 0.5]);
+        for step in 0..STEPS {
+            assert_eq!(pace.tells_apart(), step <= STEPS / 2, "after {step} steps");
+            pace.add(None);
+        }
+        assert_eq!(pace.costs(2), [1.0; 2]);
     }
 }

@@ -140,9 +140,7 @@ impl Share {
         let longest: f64 = levels.clone().map(|level| steps(level) * busiest(level)).sum();
         let even: f64 = levels.map(|level| steps(level) * self.groups[level] as f64).sum::<f64>() / speed;
         let compared = Compared::of(&all.iter().map(|rank| rank.sweeps.as_slice()).collect::<Vec<_>>());
-        if let Some(compared) = &compared {
-            self.pace.add(compared.costs.clone());
-        }
+        self.pace.add(compared.as_ref().map(|compared| compared.costs.clone()));
         Some(RanksRecord {
             count: all.len(),
             imbalance: longest / even - 1.0,

@@ -83,9 +83,14 @@ pub(crate) fn initial_on(
 
 /// A few plane waves with cold gas and velocities of the growing mode's sign: collapses within a few e-folds of a.
 pub(crate) fn cosmological(groups: u32) -> Snapshot {
+    cosmological_on([groups; 3])
+}
+
+/// The same on a root of so many groups along each axis.
+pub(crate) fn cosmological_on(groups: [u32; 3]) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0);
     let tau = std::f64::consts::TAU;
-    initial(groups, PERIODIC, Some(cosmology), 0.05, |x| {
+    initial_on(groups, PERIODIC, Some(cosmology), 0.05, |x| {
         let [u, v, w] = x.map(|x| tau * x);
         let density = 1.0 + 0.3 * (u.sin() + v.sin() + w.sin()) + 0.1 * (2.0 * u + 0.3).sin() * (w + v).cos();
         let velocity = [u, v, w].map(|p| 0.05 * p.cos() * 50.0 / tau * 0.3);
