@@ -116,6 +116,15 @@ impl Device {
         }
     }
 
+    /// The address of a GPU on its machine's bus, the same for all processes.
+    pub fn bus(&self) -> Option<String> {
+        match self {
+            Self::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => Some(cuda.bus()),
+        }
+    }
+
     /// Threads of the host that work for this device.
     pub fn threads(&self) -> usize {
         self.host().pool.current_num_threads()

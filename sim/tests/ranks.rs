@@ -452,7 +452,7 @@ fn those_who_follow_write_and_start_with_the_first() {
             };
             return crew.follow(|| Ok(device.clone()), add);
         }
-        crew.prepare(Ok(device.clone())).expect("devices alike");
+        crew.prepare(Ok(&device)).expect("devices alike");
         let start = |path: &Path| {
             let stored = StoredSnapshot::open(path)?;
             Simulation::start_on(device.clone(), crew.ranks(), StartFrom::File(&stored, &|_| ()), parameters.clone())

@@ -32,6 +32,8 @@ struct Task {
     folder: CampaignFolder,
     choice: Choice,
     slots: Slots,
+    /// Processes that share a GPU, at the most.
+    sharers: usize,
     /// When the process did.
     began: Instant,
     _lock: Lock,
@@ -46,7 +48,7 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
     let path = arguments.recipe.expect("clap asks for a recipe");
     let parameters = given(arguments.parameters)?;
     let recipe = evaluated(&path, parameters.clone())?;
-    let slots = slots(&arguments.machine, ranks)?;
+    let (slots, sharers) = slots(&arguments.machine, ranks)?;
     let dir = directory(arguments.dir, &path);
     let choice = if arguments.only.is_empty() && arguments.force.is_empty() {
         Choice::all()
@@ -56,7 +58,7 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    let task = Task { recipe, folder, choice, slots, began, _lock: lock };
+    let task = Task { recipe, folder, choice, slots, sharers, began, _lock: lock };
     campaign(task, &arguments.machine, arguments.terminal, ranks)
 }
 
@@ -66,25 +68,25 @@ pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal, ranks: &
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
-    let task = Task { recipe, folder, choice: Choice::all(), slots: slots(machine, ranks)?, began, _lock: lock };
+    let (slots, sharers) = slots(machine, ranks)?;
+    let task = Task { recipe, folder, choice: Choice::all(), slots, sharers, began, _lock: lock };
     campaign(task, machine, terminal, ranks)
 }
 
-fn slots(machine: &Machine, ranks: &Ranks) -> Result<Slots, PipelineError> {
+/// Where to compute, and how many processes share a GPU at the most.
+fn slots(machine: &Machine, ranks: &Ranks) -> Result<(Slots, usize), PipelineError> {
     let machine = ranks.own(machine)?;
     // analyses use the global pool; a second call in one process (tests) keeps the first pool
     let _ = rayon::ThreadPoolBuilder::new().num_threads(machine.threads).build_global();
     let limit = machine.memory.map(|gib| (gib * GIB) as u64);
     let slots = Slots::new(&machine.device, machine.threads, machine.jobs.map(NonZeroUsize::get), limit);
-    let own = slots.as_ref().map(|slots| slots.any().clone()).map_err(ToString::to_string);
-    let ready = ranks.crew.prepare(own);
-    let slots = slots?;
-    ready?;
-    Ok(slots)
+    let own = slots.as_ref().map(|slots| slots.any()).map_err(ToString::to_string);
+    let sharers = ranks.crew.prepare(own);
+    Ok((slots?, sharers?))
 }
 
 fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) -> Result<(), PipelineError> {
-    let Task { recipe, folder, choice, slots, began, _lock } = task;
+    let Task { recipe, folder, choice, slots, sharers, began, _lock } = task;
     let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
     logging::start(&folder.log(), &progress, terminal.quiet)?;
     // on the terminal it is already
@@ -102,6 +104,12 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
     let within = walltime.map(|walltime| format!(", {}", walltime.announced())).unwrap_or_default();
     let (name, dir) = (&recipe.campaign.name, folder.path().display());
     tracing::info!("campaign \"{name}\" in {dir} on {}{together}{within}", slots.describe());
+    if sharers > 1 {
+        tracing::warn!(
+            "{sharers} processes share a GPU and take turns on it, which is slower than one alone: start no more processes on \
+             a node than it has GPUs"
+        );
+    }
     let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(Feed { is_on: terminal.json }));
     let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
     let (recipe, folder) = (&writer.recipe, &writer.folder);

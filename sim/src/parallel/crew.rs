@@ -1,7 +1,7 @@
 //! One rank decides, the others follow: what is asked of its simulation is asked of theirs.
 
 use super::pace::Pace;
-use super::{Communicator, Ranks};
+use super::{Communicator, Ranks, node};
 use crate::error::{ErrorKind, SimError};
 use crate::host_state::HostState;
 use crate::octree::Octree;
@@ -14,6 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -112,16 +113,17 @@ impl Crew {
         work(&self.communicator)
     }
 
-    /// Has every rank make its device ready; this is the first one's, or why it has none.
+    /// Has every rank make its device ready; this is the first one's, or why it has none. How many ranks share one GPU at
+    /// the most: they take turns on it.
     ///
     /// # Errors
     /// [`SimError::OnRank`] where a rank has none, or one that computes other bits.
-    pub fn prepare(&self, own: Result<Device, String>) -> Result<(), SimError> {
+    pub fn prepare(&self, own: Result<&Device, String>) -> Result<usize, SimError> {
         if self.communicator.size() == 1 {
-            return Ok(());
+            return Ok(1);
         }
         let _turn = tell(&self.communicator, &self.turn, &Order::Prepare);
-        compare(&self.communicator, own.map(|device| device.class()))
+        compare(&self.communicator, own.map(Hardware::of))
     }
 
     /// Does what the first rank says, until it says that there is nothing more to do.
@@ -144,8 +146,8 @@ impl Crew {
             match order {
                 Order::Prepare => {
                     let own = device();
-                    let class = own.as_ref().map(Device::class).map_err(ToString::to_string);
-                    let all_alike = compare(&self.communicator, class).is_ok();
+                    let hardware = own.as_ref().map(Hardware::of).map_err(ToString::to_string);
+                    let all_alike = compare(&self.communicator, hardware).is_ok();
                     ready = own.ok().filter(|_| all_alike);
                 }
                 Order::Start { header, root, periodic, whole, parameters } => {
@@ -225,18 +227,54 @@ fn obey(simulation: &mut Simulation, order: Order, made: &mut Option<Snapshot>) 
     }
 }
 
-/// Whether all ranks have devices of one class: collective.
-fn compare(communicator: &Communicator, own: Result<String, String>) -> Result<(), SimError> {
-    let all = communicator.gather_all_of(&own);
+/// What a rank computes with.
+#[derive(Debug, Serialize, Deserialize)]
+struct Hardware {
+    class: String,
+    /// Node, and address on its bus.
+    gpu: Option<(String, String)>,
+}
+
+impl Hardware {
+    fn of(device: &Device) -> Self {
+        Self { class: device.class(), gpu: device.bus().map(|bus| (node(), bus)) }
+    }
+}
+
+/// Looks at whether all ranks have devices of one class, and at how many have one GPU at the most: collective.
+fn compare(communicator: &Communicator, own: Result<Hardware, String>) -> Result<usize, SimError> {
+    let all: Vec<Result<Hardware, String>> = communicator.gather_all_of(&own);
+    let mut first = None;
     for (rank, said) in all.iter().enumerate() {
         let message = match said {
             Err(message) => message.clone(),
-            Ok(class) if Ok(class) != all[0].as_ref() => {
+            Ok(Hardware { class, .. }) if class != *first.get_or_insert(class) => {
                 format!("its device is {class}, the first rank's is another: what a run computes would depend on them")
             }
             Ok(_) => continue,
         };
         return Err(SimError::OnRank { rank, kind: ErrorKind::Device, message });
     }
-    Ok(())
+    Ok(sharers(all.iter().flatten()))
+}
+
+/// How many ranks have one GPU at the most.
+fn sharers<'a>(all: impl Iterator<Item = &'a Hardware>) -> usize {
+    let mut ranks = HashMap::new();
+    all.filter_map(|hardware| hardware.gpu.as_ref()).for_each(|gpu| *ranks.entry(gpu).or_insert(0) += 1);
+    ranks.into_values().max().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_are_shared_by_ranks_of_one_node() {
+        let gpu = |node: &str, bus: &str| Hardware { class: "a GPU".into(), gpu: Some((node.into(), bus.into())) };
+        let cpu = || Hardware { class: "a CPU".into(), gpu: None };
+        assert_eq!(sharers([gpu("a", "1"), gpu("b", "1"), gpu("a", "2")].iter()), 1);
+        assert_eq!(sharers([gpu("a", "1"), gpu("b", "1"), gpu("a", "1")].iter()), 2);
+        assert_eq!(sharers([cpu(), cpu()].iter()), 1);
+    }
 }
