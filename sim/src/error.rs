@@ -144,9 +144,14 @@ impl SimError {
         self.kind() == ErrorKind::Room
     }
 
-    /// Whether a file is what it is about: one that cannot be read or written, or is not what it should be.
+    /// Whether a file is what it is about: one that cannot be read or written, or is not what it should be. Of another rank
+    /// only the latter: where its node does not see the file, it will see no other one.
     pub fn is_of_a_file(&self) -> bool {
-        matches!(self, Self::Io { .. } | Self::Hdf5 { .. } | Self::Damaged { .. } | Self::NotASnapshot { .. })
+        match self {
+            Self::Io { .. } | Self::Hdf5 { .. } | Self::Damaged { .. } | Self::NotASnapshot { .. } => true,
+            Self::OnRank { kind, .. } => *kind == ErrorKind::Input,
+            _ => false,
+        }
     }
 
     /// [`SimError::Parameter`] unless `good`.

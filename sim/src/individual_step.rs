@@ -197,7 +197,7 @@ impl<T: Real> RootStep<'_, T> {
             && self.is_valid()
         {
             let clock = self.clock.interval(0.5 * (step.start + 2.0 * step.dt)).end;
-            refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, self.book)?;
+            refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, None, self.book)?;
         }
         if self.has_finer(step.level) {
             let coarse = step.in_coarser_step(Moment::End);

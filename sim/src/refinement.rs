@@ -6,7 +6,7 @@
 //! comes first, and on the finest what the criteria ask for most. That depends on the state and the number alone: not on
 //! the device, nor on what is free there, nor on regrids before.
 
-use crate::book::{Book, leaf_sums_from};
+use crate::book::{Book, LeafSums, leaf_sums_from};
 use crate::clock::Clock;
 use crate::error::SimError;
 use crate::octree::{Key, Octree, clip, nest_above};
@@ -36,10 +36,11 @@ pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -
     (from..refined).find(|&level| state.steps_since_regrid[level] >= parameters.regrid_every)
 }
 
-/// Decides anew on the levels finer than `level`, which must be at the time of all of them, and on who owns their groups;
-/// whether the tree changed.
+/// Decides anew on the levels finer than `level`, which must be at the time of all of them, and on who owns their groups. The
+/// sums over the leaves of `level` and finer ones afterwards, if the tree changed.
 ///
 /// * `clock`, `mean_density`: what criteria may look at: the time of these levels, the box mean.
+/// * `sums`: those sums before, if they are known
 ///
 /// # Errors
 /// As [`State::adopt_tree`].
@@ -48,23 +49,26 @@ pub fn regrid<T: Real>(
     physics: &Physics<T>,
     (clock, mean_density): (&Clock, f64),
     level: usize,
+    sums: Option<LeafSums>,
     book: &mut Book,
-) -> Result<bool, SimError> {
+) -> Result<Option<LeafSums>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "regrid").entered();
     let started = Instant::now();
     state.steps_since_regrid[level..].fill(0);
     let wanted = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
-    let changed = state.communicator.any(wanted.tree != state.tree);
-    if changed {
-        let before = leaf_sums_from(state, level).sums.energy;
+    let mut after = None;
+    if state.communicator.any(wanted.tree != state.tree) {
+        let before = sums.unwrap_or_else(|| leaf_sums_from(state, level));
         state.adopt_tree(wanted.tree, level, &physics.eos)?;
-        book.add_regrid(leaf_sums_from(state, level).sums.energy - before);
+        let sums = leaf_sums_from(state, level);
+        book.add_regrid(sums.sums.energy - before.sums.energy);
+        after = Some(sums);
     } else {
         state.rebalance(level, &physics.eos)?;
     }
     state.raised = wanted.raised;
     book.timing.regrid += started.elapsed().as_secs_f64();
-    Ok(changed)
+    Ok(after)
 }
 
 /// The tree that criteria ask for.

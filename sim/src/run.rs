@@ -412,11 +412,12 @@ impl<T: Real> Run<T> {
     /// Regrids if it is time.
     fn regrid_if_due(&mut self, book: &mut Book) -> Result<(), SimError> {
         let mean_density = self.mean_density();
-        let Self { state, physics, clock, .. } = self;
-        if let Some(level) = refinement::due(state, &physics.parameters, 0)
-            && refinement::regrid(state, physics, (clock, mean_density), level, book)?
-        {
-            self.sums = leaf_sums(&self.state);
+        let Self { state, physics, clock, sums, .. } = self;
+        if let Some(level) = refinement::due(state, &physics.parameters, 0) {
+            let known = (level == 0).then_some(*sums);
+            if let Some(after) = refinement::regrid(state, physics, (clock, mean_density), level, known, book)? {
+                *sums = if level == 0 { after } else { leaf_sums(state) };
+            }
         }
         Ok(())
     }

@@ -52,8 +52,9 @@ impl SharedFile {
     ) -> Result<Self, SimError> {
         let first = communicator.rank() == FIRST;
         let (temporary, offsets) = agree(communicator, first.then(|| create(path, prepare)).transpose())?.unzip();
-        let here = temporary.as_ref().map_or(Path::new(""), Temporary::path);
-        let [here, path] = [here, path].map(|path| told_path(communicator, path));
+        let here = told_path(communicator, temporary.as_ref().map_or(Path::new(""), Temporary::path));
+        let told = told_path(communicator, path);
+        let path = if first { path.to_path_buf() } else { told };
         let offsets = communicator.broadcast(FIRST, bytemuck::cast_slice(&offsets.unwrap_or_default()).to_vec());
         let offsets = bytemuck::pod_collect_to_vec(&offsets);
         let elsewhere = communicator.broadcast(FIRST, node().into_bytes()) != node().into_bytes();
@@ -89,8 +90,9 @@ impl SharedFile {
     }
 }
 
-/// The path of a file that the first rank has, for all. Collective.
+/// The path of a file that the first rank has, for all, wherever they were started. Collective.
 pub(crate) fn told_path(communicator: &Communicator, path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     OsString::from_vec(communicator.broadcast(FIRST, path.as_os_str().as_bytes().to_vec())).into()
 }
 

@@ -134,10 +134,12 @@ impl Blocks {
     ) -> Result<(), SimError> {
         let pack = |round: usize, parts: &mut Parts<T>| {
             for (rank, part) in parts.iter_mut().enumerate() {
-                part.clear();
-                if let Some((field, block)) = self.unit(round, fields, rank) {
-                    part.resize(self.own[block].len() * GROUP_CELLS, T::zeroed());
-                    pack(field, self.own[block].clone(), part);
+                match self.unit(round, fields, rank) {
+                    Some((field, block)) => {
+                        resize(part, self.own[block].len());
+                        pack(field, self.own[block].clone(), part);
+                    }
+                    None => resize(part, 0),
                 }
             }
         };
@@ -148,7 +150,7 @@ impl Blocks {
             let now = self.unit(round, fields, self.rank);
             let groups = now.map_or_else(|| vec![0; self.ranks], |(_, block)| self.groups_of_owners(block));
             for (rank, part) in come.iter_mut().enumerate() {
-                part.resize(if rank == self.rank { 0 } else { groups[rank] * GROUP_CELLS }, T::zeroed());
+                resize(part, if rank == self.rank { 0 } else { groups[rank] });
             }
             let taken = communicator.communicate(TAG, &self.sends(&own), &mut self.receives(&mut come), || {
                 pack(round + 1, &mut next);
@@ -251,6 +253,15 @@ impl Blocks {
         let others = parts.iter_mut().enumerate().filter(|(rank, part)| *rank != self.rank && !part.is_empty());
         others.map(|(rank, part)| (rank, bytemuck::cast_slice_mut(part))).collect()
     }
+}
+
+/// Makes room for so many groups, and keeps no more than twice as much.
+fn resize<T: Pod>(part: &mut Vec<T>, groups: usize) {
+    let length = groups * GROUP_CELLS;
+    if part.capacity() > 2 * length {
+        *part = Vec::new();
+    }
+    part.resize(length, T::zeroed());
 }
 
 /// The blocks of so many that a rank writes or reads.

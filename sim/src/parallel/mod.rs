@@ -85,9 +85,11 @@ impl Ranks {
     }
 }
 
-/// The name of the machine that this process runs on.
+/// The machine that this process runs on, as it was last booted: its name alone may be that of others, and of the system that
+/// it shares with others it has a name of its own as a container.
 pub fn node() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+    let of_kernel = |file: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{file}")).unwrap_or_default();
+    [of_kernel("hostname"), of_kernel("random/boot_id")].map(|text| text.trim().to_owned()).join(" ")
 }
 
 /// What each of so many ranks, threads of this process, comes to, in their order: for tests.

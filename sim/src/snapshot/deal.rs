@@ -2,7 +2,7 @@
 
 use super::contents;
 use super::digest::{BlockDigests, Stored};
-use super::read::StoredSnapshot;
+use super::read::{StoredSnapshot, content_digest};
 use super::{Snapshot, SnapshotHeader, gamer};
 use crate::error::SimError;
 use crate::fields::Field;
@@ -11,10 +11,12 @@ use crate::octree::Octree;
 use crate::parallel::agree::agree;
 use crate::parallel::blocks::{Blocks, GROUPS};
 use crate::parallel::communicator::Communicator;
+use crate::parallel::scatter::FIRST;
 use crate::parameters::Precision;
 use crate::shared_file::told_path;
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use std::io;
 use std::path::Path;
 
 /// What a run starts from.
@@ -102,6 +104,20 @@ impl StoredSnapshot {
         }
     }
 
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`SimError::Io`] on all ranks where one of them sees another file than the first has, as in folders that every node has
+    /// for itself.
+    fn is_the_first_ranks(&self, communicator: &Communicator) -> Result<(), SimError> {
+        let path = self.path();
+        let own = agree(communicator, content_digest(path))?.into_bytes();
+        let same = communicator.broadcast(FIRST, own.clone()) == own;
+        let other =
+            || io::Error::other("another file than the first process sees there: all have to see the same folder");
+        agree(communicator, if same { Ok(()) } else { Err(SimError::Io { path: path.into(), source: other() }) })
+    }
+
     fn deal_as<T: Real + Stored + Into<f64>>(
         &self,
         communicator: &Communicator,
@@ -112,6 +128,7 @@ impl StoredSnapshot {
     ) -> Result<(), SimError> {
         let rows: Result<Vec<_>, _> = self.datasets(fields).iter().map(|name| self.rows::<T>(name)).collect();
         let rows = agree(communicator, rows)?;
+        self.is_the_first_ranks(communicator)?;
         let bytes_of = |groups: usize| groups * GROUP_CELLS * <T as Stored>::BYTES;
         let mut digests = BlockDigests::new(bytes_of(self.groups_of_file()), bytes_of(GROUPS));
         let mut done = 0;
