@@ -86,7 +86,12 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: 
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
     let mut marks = Marks::new(&device, a.len() / GROUP_VALUES).unwrap();
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES].into();
-    let forward = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes: [0, 1, 2], eos: Eos::new(gamma) };
+    let forward = SweepParameters {
+        scheme: comove_kernels::Scheme::default(),
+        dt_over_dx: T::of(dt_over_dx),
+        axes: [0, 1, 2],
+        eos: Eos::new(gamma),
+    };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     let all = Which::All;
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {

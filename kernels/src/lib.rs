@@ -12,6 +12,7 @@
 //! | [`kernel_times`] | where the time of one goes |
 //! | [`reading`] | what an operation tells the host, read when it is needed |
 //! | [`table`], [`tables`] | numbers that kernels read; which slots are neighbours, parents and children: derived from the octree by `comove-sim` |
+//! | [`scheme`] | the schemes that a sweep knows |
 //! | [`point`] | pointwise physics, by value, without loops |
 //! | [`ghosts`], [`face_boundary`] | a group with the cells around it; what lies beyond the domain |
 //! | [`marks`] | cells that need the first-order flux, and the faces around them |
@@ -62,6 +63,7 @@ pub mod reflux;
 pub mod report;
 pub mod restrict;
 pub mod root_poisson;
+pub mod scheme;
 mod scratch;
 pub mod slots;
 pub mod state_hash;
@@ -88,5 +90,6 @@ pub use potential_ghosts::{GhostOrigin, Parity, TimedPotential, potential_ghosts
 pub use real::Real;
 pub use report::GroupReport;
 pub use root_poisson::{RootPoisson, RootShare, root_source};
+pub use scheme::Scheme;
 pub use table::Table;
 pub use tables::LevelTables;

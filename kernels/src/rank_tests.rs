@@ -215,7 +215,12 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
     let before = pool(&fluid);
     let mut redone = 0;
     for level in 0..mesh.levels.len() {
-        let parameters = SweepParameters { dt_over_dx: T::of(0.1), axes: [0, 1, 2], eos: Eos::new(5.0 / 3.0) };
+        let parameters = SweepParameters {
+            scheme: crate::Scheme::default(),
+            dt_over_dx: T::of(0.1),
+            axes: [0, 1, 2],
+            eos: Eos::new(5.0 / 3.0),
+        };
         let sweep = |tables: &LevelTables, out: &mut Buffer<T>, marks: &mut Marks, which: Which| {
             let planes: Table<u32> = vec![NONE; tables.len() * FLUX_PLANES].into();
             let none = &mut Buffer::zeros(device, 0).unwrap();

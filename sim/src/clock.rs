@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 /// Where a run stands in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
-    /// Scale factor; in plain coordinates it stays 1.
+    /// Scale factor; in non-comoving coordinates it stays 1.
     pub a: f64,
     /// Code time since the start of the run.
     pub time: f64,
     cosmology: Option<Cosmology>,
 }
 
-/// A root step: xyz(Δt) G(2Δt) zyx(Δt), advancing 2Δt.
+/// A root step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Δt of one sweep, code time.
+    /// Δt, code time.
     pub dt: f64,
     /// Scale factor at the kick, in the middle.
     pub a_mid: f64,
@@ -30,20 +30,20 @@ impl Clock {
         Self { a, time, cosmology }
     }
 
-    /// What users set a run's end and outputs in: the scale factor, or the time in plain coordinates.
+    /// What users set a run's end and outputs in: the scale factor, or the time in non-comoving coordinates.
     pub fn now(&self) -> f64 {
         if self.cosmology.is_some() { self.a } else { self.time }
     }
 
-    /// Redshift 1/a − 1; `None` in plain coordinates.
+    /// Redshift 1/a − 1; `None` in non-comoving coordinates.
     pub fn redshift(&self) -> Option<f64> {
         self.cosmology.map(|_| 1.0 / self.a - 1.0)
     }
 
-    /// The step of two sweeps of `dt` each.
+    /// The step over `dt`.
     pub fn interval(&self, dt: f64) -> Interval {
-        let end = Self { a: self.scale_factor_after(2.0 * dt), time: self.time + 2.0 * dt, ..*self };
-        Interval { dt, a_mid: self.scale_factor_after(dt), end }
+        let end = Self { a: self.scale_factor_after(dt), time: self.time + dt, ..*self };
+        Interval { dt, a_mid: self.scale_factor_after(0.5 * dt), end }
     }
 
     /// The scale factor when code time has gone on by `time`.
@@ -55,21 +55,21 @@ impl Clock {
     pub fn interval_to(&self, target: f64) -> Interval {
         match self.cosmology {
             Some(c) => {
-                let mut interval = self.interval(0.5 * c.code_time(self.a, target));
+                let mut interval = self.interval(c.code_time(self.a, target));
                 interval.end.a = target;
                 interval
             }
             None => {
-                let mut interval = self.interval(0.5 * (target - self.time));
+                let mut interval = self.interval(target - self.time);
                 interval.end.time = target;
                 interval
             }
         }
     }
 
-    /// Δt of one sweep for which a grows by the factor 1 + `max_delta_a` in a step; no limit in plain coordinates.
+    /// Δt in which a grows by the factor 1 + `max_delta_a`; no limit in non-comoving coordinates.
     pub fn expansion_limit(&self, max_delta_a: f64) -> f64 {
-        self.cosmology.map_or(f64::INFINITY, |c| 0.5 * c.code_time(self.a, self.a * (1.0 + max_delta_a)))
+        self.cosmology.map_or(f64::INFINITY, |c| c.code_time(self.a, self.a * (1.0 + max_delta_a)))
     }
 
     /// 4πG at scale factor `a`: of the cosmology, else the given constant.
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn clipped_and_unclipped_steps_agree() {
         let clock = Clock::new(0.1, 0.0, Some(Cosmology::flat(0.7, 0.3, 0.04, 0.8, 1.0)));
-        let step = clock.interval(0.01);
+        let step = clock.interval(0.02);
         assert!(step.a_mid > clock.a && step.end.a > step.a_mid);
         let clipped = clock.interval_to(step.end.a);
         assert!((clipped.dt / step.dt - 1.0).abs() < 1e-11);

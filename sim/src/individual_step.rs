@@ -1,5 +1,4 @@
-//! Individual time steps: a level takes two steps for one of the next coarser level (DESIGN.md, *State and time*;
-//! paper, section 2.1).
+//! Individual time steps (subcycling): a level takes two steps for one of the next coarser level (paper, section 2.1).
 //!
 //! A level goes first and its finer levels follow, twice with half the step. At coarse–fine boundaries they interpolate
 //! the coarser level in time: the fluid between the start and the end of its step, the potential between the times at
@@ -17,13 +16,14 @@ use crate::level_sweep::{Ghosts, sweep_level};
 use crate::records::DevicePart;
 use crate::refinement;
 use crate::state::State;
-use crate::step::{Direction, Physics, correct_level, kick_level};
+use crate::step::{Physics, correct_level, kick_level};
+use crate::step_plan::{Direction, Operation};
 use crate::time_step::signal_speeds;
 use comove_kernels::Real;
 
 /// One root step and all the finer levels' steps within, with regrids of finer levels where they are due.
 ///
-/// * `dt`: Δt of a sweep of the root level, whose step advances 2Δt.
+/// * `dt`: Δt of the root level.
 /// * `mean_density`: of the box, from the sums at the start of the step.
 ///
 /// # Errors
@@ -41,11 +41,11 @@ pub fn individual_step<T: Real>(
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
 }
 
-/// One step of one level: xyz(Δt) G(2Δt) zyx(Δt).
+/// One step of one level.
 #[derive(Clone, Copy)]
 struct LevelStep {
     level: usize,
-    /// Δt of a sweep.
+    /// Δt.
     dt: f64,
     /// Code time since the start of the root step.
     start: f64,
@@ -59,20 +59,14 @@ impl LevelStep {
         [0.0, 0.5].map(|within| Self {
             level: self.level + 1,
             dt: 0.5 * self.dt,
-            start: self.start + 2.0 * self.dt * within,
+            start: self.start + self.dt * within,
             within,
         })
     }
 
-    /// The part of the coarser level's step that has passed at the start of this one, its kick or its end; none for the
-    /// root.
-    fn in_coarser_step(self, moment: Moment) -> Option<f64> {
-        let passed = match moment {
-            Moment::Start => 0.0,
-            Moment::Mid => 0.25,
-            Moment::End => 0.5,
-        };
-        (self.level > 0).then_some(self.within + passed)
+    /// The part of the coarser level's step that has passed when so much of this one has; none for the root.
+    fn in_coarser_step(self, passed: f64) -> Option<f64> {
+        (self.level > 0).then_some(self.within + 0.5 * passed)
     }
 }
 
@@ -90,9 +84,12 @@ impl<T: Real> RootStep<'_, T> {
     /// One step of a level and the steps of finer levels within.
     fn advance(&mut self, step: LevelStep) -> Result<(), SimError> {
         self.begin(step.level);
-        self.sweep(step, Direction::Forward, Ghosts::Fresh);
-        self.kick(step)?;
-        self.sweep(step, Direction::Backward, Ghosts::Stale);
+        for (passed, operation) in self.physics.parameters.step_plan().operations() {
+            match operation {
+                Operation::Sweep(direction) => self.sweep(step, passed, direction),
+                Operation::Kick => self.kick(step, passed)?,
+            }
+        }
         self.state.refresh(step.level);
         self.state.steps_since_regrid[step.level] += 1;
         if self.has_finer(step.level) {
@@ -124,27 +121,34 @@ impl<T: Real> RootStep<'_, T> {
         }
     }
 
-    /// Sweeps the level; afterwards its new state is in `fluid`.
-    fn sweep(&mut self, step: LevelStep, direction: Direction, ghosts: Ghosts) {
+    /// Sweeps the level when so much of its step has passed; afterwards its new state is in `fluid`.
+    fn sweep(&mut self, step: LevelStep, passed: f64, direction: Direction) {
         let started = self.state.device.now();
-        let moment = if direction == Direction::Forward { Moment::Start } else { Moment::Mid };
-        let coarse = step.in_coarser_step(moment);
-        sweep_level(self.state, self.physics, step.level, step.dt, direction, coarse, ghosts, self.book);
+        let coarse = step.in_coarser_step(passed);
+        // a step starts with ghost zones as they are; each operation of it leaves them behind
+        let ghosts = if passed == 0.0 { Ghosts::Fresh } else { Ghosts::Stale };
+        let dt = self.sweep_dt(step);
+        sweep_level(self.state, self.physics, step.level, dt, direction, coarse, ghosts, self.book);
         std::mem::swap(&mut self.state.fluid, &mut self.state.next);
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many
         let speeds = signal_speeds(self.state, self.physics, step.level);
-        let dt_over_dx = step.dt / self.state.cell_width(step.level);
+        let dt_over_dx = dt / self.state.cell_width(step.level);
         self.book.expect(step.level, Due::Signals { speeds, dt_over_dx });
         self.book.spend(DevicePart::Hydro, started, self.state.device.now());
     }
 
-    /// The kick of the level over its whole step.
-    fn kick(&mut self, step: LevelStep) -> Result<(), SimError> {
+    /// Δt of one of the sweeps of a step.
+    fn sweep_dt(&self, step: LevelStep) -> f64 {
+        step.dt / f64::from(self.physics.parameters.step_plan().sweeps())
+    }
+
+    /// The kick of the level over its whole step, when so much of it has passed.
+    fn kick(&mut self, step: LevelStep, passed: f64) -> Result<(), SimError> {
         if self.physics.parameters.gravity {
-            self.solve(step, Moment::Mid)?;
-            let coarse = step.in_coarser_step(Moment::Mid);
-            kick_level(self.state, self.physics, step.level, 2.0 * step.dt, coarse, self.book);
+            self.solve(step, Moment::Mid, passed)?;
+            let coarse = step.in_coarser_step(passed);
+            kick_level(self.state, self.physics, step.level, step.dt, coarse, self.book);
         }
         Ok(())
     }
@@ -152,23 +156,23 @@ impl<T: Real> RootStep<'_, T> {
     /// Makes the level's new state ready for finer levels to interpolate to.
     fn arrive(&mut self, step: LevelStep) -> Result<(), SimError> {
         self.state.copy_to_next(step.level);
-        if self.physics.parameters.gravity { self.solve(step, Moment::End) } else { Ok(()) }
+        if self.physics.parameters.gravity { self.solve(step, Moment::End, 1.0) } else { Ok(()) }
     }
 
     /// The level takes over what the next finer one did.
     fn correct(&mut self, step: LevelStep) {
         let started = self.state.device.now();
-        correct_level(self.state, self.physics, step.level, step.dt, self.book);
+        correct_level(self.state, self.physics, step.level, self.sweep_dt(step), self.book);
         self.state.refresh(step.level);
         self.book.spend(DevicePart::Correction, started, self.state.device.now());
     }
 
-    /// Solves the level's potential at a moment of its step, with the mass sheets held.
-    fn solve(&mut self, step: LevelStep, moment: Moment) -> Result<(), SimError> {
+    /// Solves the level's potential when so much of its step has passed, with the mass sheets held; finer levels interpolate
+    /// from it as that of `moment`.
+    fn solve(&mut self, step: LevelStep, moment: Moment, passed: f64) -> Result<(), SimError> {
         let started = self.state.device.now();
-        let passed = if moment == Moment::Mid { step.dt } else { 2.0 * step.dt };
-        let four_pi_g = self.four_pi_g(step.start + passed);
-        let coarse = step.in_coarser_step(moment);
+        let four_pi_g = self.four_pi_g(step.start + passed * step.dt);
+        let coarse = step.in_coarser_step(passed);
         self.state.solve_level_gravity(step.level, coarse, four_pi_g, self.mean_density)?;
         if self.has_finer(step.level) {
             self.state.keep_potential(step.level, moment);
@@ -196,12 +200,12 @@ impl<T: Real> RootStep<'_, T> {
         if let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level)
             && self.is_valid()
         {
-            let clock = self.clock.interval(0.5 * (step.start + 2.0 * step.dt)).end;
+            let clock = self.clock.interval(step.start + step.dt).end;
             refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, None, self.book)?;
         }
         if self.has_finer(step.level) {
-            let coarse = step.in_coarser_step(Moment::End);
-            self.solve_synchronised(step.level, coarse, step.start + 2.0 * step.dt)?;
+            let coarse = step.in_coarser_step(1.0);
+            self.solve_synchronised(step.level, coarse, step.start + step.dt)?;
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use crate::parallel::exchange::{Post, from_peers};
 use crate::parallel::links::{Apart, LevelLinks};
 use crate::parallel::share::Share;
 use crate::state::State;
-use crate::step::{Direction, Physics};
+use crate::step::Physics;
+use crate::step_plan::Direction;
 use comove_kernels::ghosts::Earlier;
 use comove_kernels::hydro_sweep::{SweepParameters, Swept, Which, hydro_sweep};
 use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
@@ -47,6 +48,7 @@ pub fn sweep_level<T: Real>(
     book: &mut Book,
 ) {
     let parameters = SweepParameters {
+        scheme: physics.parameters.scheme,
         dt_over_dx: T::of(dt / state.cell_width(level)),
         axes: direction.axes(physics.parameters.sweep_order),
         eos: physics.eos,

@@ -5,7 +5,7 @@
 //! | [`octree`] | keys, the sorted-key octree, neighbour tables, regrid |
 //! | [`cosmology`], [`units`], [`clock`] | the background, conversions, the time variable |
 //! | [`boundary`] | what lies beyond the faces of the box |
-//! | [`step`], [`individual_step`] | the time step: all levels at once, or each with its own |
+//! | [`step_plan`], [`step`], [`individual_step`] | the time step: its operations by scheme; all levels at once, or each with its own |
 //! | [`level_history`] | past states of levels, for finer ones to interpolate between |
 //! | [`criterion`], [`refinement`] | what asks for finer cells, and the tree that follows |
 //! | [`gravity`] | the multi-level Poisson solve |
@@ -49,6 +49,7 @@ pub mod snapshot;
 pub mod state;
 pub mod steering;
 pub mod step;
+pub mod step_plan;
 pub mod time_step;
 pub mod units;
 

@@ -3,12 +3,10 @@
 use crate::boundary::{Boundaries, GravityBoundary};
 use crate::criterion::Criterion;
 use crate::error::SimError;
+use crate::step_plan::StepPlan;
 use comove_kernels::layout::PATCH;
-use comove_kernels::{Eos, Real};
+use comove_kernels::{Eos, Real, Scheme};
 use serde::{Deserialize, Serialize};
-
-/// Largest CFL number at which relaxing TVD was found stable (docs/notes-kernels.md, *Accuracy*).
-pub const MAX_COURANT: f64 = 0.8;
 
 /// Most often that a step may be taken again.
 pub const MAX_RETRIES: u32 = 8;
@@ -124,6 +122,9 @@ pub struct RunParameters {
     pub gamma: f64,
     /// What lies beyond each face of the box.
     pub boundary: Boundaries,
+    /// Hydrodynamic scheme; `relaxing_tvd` where none is named.
+    #[serde(skip_serializing_if = "Scheme::is_default")]
+    pub scheme: Scheme,
     /// Whether the gas attracts itself.
     pub gravity: bool,
     /// What the potential does far away. Isolated there is no mass outside the box and no mean subtracted: in plain
@@ -147,13 +148,13 @@ pub struct RunParameters {
     pub time_steps: TimeSteps,
     /// A level's steps between two decisions on what refines it.
     pub regrid_every: u32,
-    /// CFL number of one sweep; with individual steps of the first and the last of each level's own.
+    /// Courant number of one sweep, of which a step has two, each over Δt/2; with individual steps of each level's own.
     pub courant: f64,
     /// Order of the axes in a step's first sweep.
     pub sweep_order: SweepOrder,
     /// Largest Δa/a of a step; with individual steps of the root's.
     pub max_delta_a: f64,
-    /// Acceleration limit: 2Δt ≤ `gravity_courant` √(h/g); with individual steps as `courant`.
+    /// Acceleration limit: Δt ≤ `gravity_courant` √(h/g); with individual steps as `courant`.
     pub gravity_courant: f64,
     /// Poisson solver of the refined levels.
     pub group_solver: GroupSolver,
@@ -189,6 +190,7 @@ impl Default for RunParameters {
             coordinates: Coordinates::Comoving,
             gamma: 5.0 / 3.0,
             boundary: Boundaries::default(),
+            scheme: Scheme::default(),
             gravity: true,
             gravity_boundary: GravityBoundary::Periodic,
             four_pi_g: 1.0,
@@ -228,6 +230,11 @@ impl RunParameters {
         }
     }
 
+    /// The operations of a step.
+    pub fn step_plan(&self) -> StepPlan {
+        StepPlan::of(self.scheme)
+    }
+
     /// The η that the kernels decide by ([`Eos::eta`]).
     pub fn switch(&self) -> f64 {
         if self.dual_energy { self.eta } else { Eos::<f64>::SCALAR_OFF }
@@ -253,8 +260,9 @@ impl RunParameters {
             let fits = !comoving || self.gravity_boundary == GravityBoundary::Periodic;
             check("gravity_boundary", &"isolated", fits, say(reason))?;
         }
-        let stable = self.courant > 0.0 && self.courant <= MAX_COURANT;
-        let reason = format!("must lie in (0, {MAX_COURANT}]: relaxing TVD amplifies sound waves beyond (1/2 is 0)");
+        let most = self.scheme.max_courant();
+        let stable = self.courant > 0.0 && self.courant <= most;
+        let reason = format!("must lie in (0, {most}]: the scheme amplifies sound waves beyond (1/2 is 0)");
         check("courant", &self.courant, stable, reason)?;
         for (name, value) in [
             ("max_delta_a", self.max_delta_a),
@@ -274,10 +282,11 @@ impl RunParameters {
         check("regrid_every", &self.regrid_every, self.regrid_every > 0, say("must be at least 1 step"))?;
         let buffer = self.flag_buffer as usize <= PATCH;
         check("flag_buffer", &self.flag_buffer, buffer, format!("must be at most a patch: {PATCH} cells"))?;
-        let travel = f64::from(self.regrid_every) * 2.0 * self.courant;
+        let sweeps = self.step_plan().sweeps();
+        let travel = f64::from(self.regrid_every) * f64::from(sweeps) * self.courant;
         let held = self.max_level == 0 || travel <= f64::from(self.flag_buffer);
         let reason = format!(
-            "between two regrids a feature can travel regrid_every · 2 · courant = {travel} cells and leave its \
+            "between two regrids a feature can travel regrid_every · {sweeps} · courant = {travel} cells and leave its \
              refinement; raise flag_buffer or lower regrid_every"
         );
         check("flag_buffer", &self.flag_buffer, held, reason)?;

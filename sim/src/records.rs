@@ -5,6 +5,7 @@ use crate::parallel::communicator::Traffic;
 use crate::steering::Steering;
 use comove_kernels::layout::GROUP;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Which limit set a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -237,9 +238,28 @@ pub struct RanksRecord {
     pub traffic: Vec<Traffic>,
 }
 
+/// The layout of records of steps. In version 0, which says nothing, Δt was that of a sweep: half a step's.
+pub const RECORD_VERSION: u32 = 1;
+
+/// Brings the record of a step that an older program has written to the present layout.
+pub fn upgrade(record: &mut Value) {
+    if record["version"].is_null() && record.is_object() {
+        for time_step in ["/dt", "/gas_dt", "/steering/dt_max"] {
+            if let Some(value) = record.pointer_mut(time_step)
+                && let Some(of_a_sweep) = value.as_f64()
+            {
+                *value = (2.0 * of_a_sweep).into();
+            }
+        }
+        record["version"] = RECORD_VERSION.into();
+    }
+}
+
 /// The record of one root step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
+    /// [`RECORD_VERSION`].
+    pub version: u32,
     /// Number of the step, from 1.
     pub step: u64,
     /// Scale factor at its end.
@@ -249,11 +269,11 @@ pub struct StepRecord {
     pub z: Option<f64>,
     /// Code time at its end.
     pub time: f64,
-    /// Δt of one sweep of the root, whose step has 2^`retries` parts of 2Δt each.
+    /// Δt of the root, code time; a step that was retried has 2^`retries` parts, each over Δt.
     pub dt: f64,
     /// What set Δt.
     pub limit: StepLimit,
-    /// Δt of one sweep that the gas alone would have allowed at the start of the step; left out where it stood still.
+    /// Δt that the gas alone would have allowed at the start of the step; left out where it stood still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gas_dt: Option<f64>,
     /// Groups of each level after the step.
@@ -328,4 +348,20 @@ pub struct RunSummary {
     pub cell_updates: u64,
     /// Device.
     pub device: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn records_of_older_programs_get_whole_steps_once() {
+        let mut record = json!({ "step": 3, "dt": 0.5, "gas_dt": 0.75, "steering": { "dt_max": 0.5 } });
+        let whole = json!({ "version": 1, "step": 3, "dt": 1.0, "gas_dt": 1.5, "steering": { "dt_max": 1.0 } });
+        for _ in 0..2 {
+            upgrade(&mut record);
+            assert_eq!(record, whole);
+        }
+    }
 }

@@ -10,8 +10,8 @@ use crate::octree::tree::{leaf_cells, volume_fractions};
 use crate::parallel::agree::agree;
 use crate::parallel::scatter::scatter;
 use crate::parallel::{Communicator, Ranks};
-use crate::parameters::{MAX_COURANT, RunParameters, TimeSteps};
-use crate::records::{Ledger, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::parameters::{RunParameters, TimeSteps};
+use crate::records::{Ledger, RECORD_VERSION, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, Surroundings};
 use crate::retry::{Attempt, Patience};
 use crate::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
@@ -42,12 +42,15 @@ struct Restart {
     raised: Option<Raised>,
     #[serde(default, skip_serializing_if = "Steering::is_none")]
     steering: Steering,
+    /// Of what an older program has been steered by, Δt was that of a sweep: half a step's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    steering_version: Option<u32>,
 }
 
 /// A root step that has been taken.
 struct Advance {
     book: Book,
-    /// Δt of one sweep.
+    /// Δt of the root step's parts.
     dt: f64,
     /// How often it was taken again.
     retries: u32,
@@ -215,6 +218,7 @@ impl<T: Real> Run<T> {
             SimError::require("dt_max", &dt_max, advances, "a step so short would not advance the time")?;
         }
         self.restart.steering = steering;
+        self.restart.steering_version = (!steering.is_none()).then_some(RECORD_VERSION);
         self.chosen = None;
         Ok(())
     }
@@ -285,6 +289,7 @@ impl<T: Real> Run<T> {
         let State { share, post, tree, .. } = &mut self.state;
         let ranks = share.record(post, tree, &book.level_steps, &book.sweep_times());
         Ok(StepRecord {
+            version: RECORD_VERSION,
             step: self.step,
             a: self.clock.a,
             z: self.clock.redshift(),
@@ -334,7 +339,7 @@ impl<T: Real> Run<T> {
             let book = self.attempt(interval, parts, mean_density)?;
             timing.add(&book.timing);
             let floored = book.floored_cells() as f64 / book.swept_cells() as f64;
-            let stable = book.courant_number() <= MAX_COURANT;
+            let stable = book.courant_number() <= self.physics.parameters.scheme.max_courant();
             attempts.push(Attempt { acceptable: self.fault(&book).is_none(), stable, floored });
             if attempts.len() > most || !self.restart.patience.wants_another(&attempts) {
                 break book;
@@ -535,9 +540,13 @@ impl<T: Real> Run<T> {
 }
 
 fn read_restart(header: &SnapshotHeader) -> Result<Restart, SimError> {
-    serde_json::from_value(header.restart.clone()).map_err(|e| SimError::Parameter {
+    let mut restart: Restart = serde_json::from_value(header.restart.clone()).map_err(|e| SimError::Parameter {
         name: "restart data of the snapshot",
         value: header.restart.to_string(),
         reason: format!("{e}; start from another checkpoint"),
-    })
+    })?;
+    if restart.steering_version.is_none() {
+        restart.steering.dt_max = restart.steering.dt_max.map(|of_a_sweep| 2.0 * of_a_sweep);
+    }
+    Ok(restart)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Steering {
-    /// Largest Δt of a sweep of the root, code time; what limits Δt otherwise still does.
+    /// Largest Δt of a root step, code time; the other limits on Δt still hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dt_max: Option<f64>,
     /// Finest level, no finer than the run's own `max_level`; finer ones go with the next regrid.

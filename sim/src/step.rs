@@ -1,13 +1,13 @@
-//! The uniform time step: xyz(Δt) G(2Δt) zyx(Δt) on all levels at once (DESIGN.md, *State and time*; paper, section
-//! 2.3).
+//! The uniform time step: the operations of the scheme's plan ([`crate::step_plan`]), each on all levels.
 
 use crate::book::{Book, Due};
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::level_sweep::{Ghosts, sweep_level};
-use crate::parameters::{RunParameters, SweepOrder};
+use crate::parameters::RunParameters;
 use crate::records::DevicePart;
 use crate::state::State;
+use crate::step_plan::{Direction, Operation};
 use comove_kernels::layout::FIELDS;
 use comove_kernels::{Eos, Real, gravity_kick, reflux, restrict};
 
@@ -17,26 +17,6 @@ pub struct Physics<T> {
     pub eos: Eos<T>,
     /// The recipe's numbers.
     pub parameters: RunParameters,
-}
-
-/// The two sweeps of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// The axes in the run's order: x, y, z.
-    Forward,
-    /// The other way round.
-    Backward,
-}
-
-impl Direction {
-    /// The axes in the order in which they are swept.
-    pub fn axes(self, order: SweepOrder) -> [usize; 3] {
-        let [first, second, third] = order.axes();
-        match self {
-            Self::Forward => [first, second, third],
-            Self::Backward => [third, second, first],
-        }
-    }
 }
 
 /// One uniform step of all levels.
@@ -56,16 +36,22 @@ pub fn step<T: Real>(
     for level in 0..state.level_count() {
         book.count_level_step(state, level);
     }
-    sweep(state, physics, interval.dt, Direction::Forward, book);
-    if physics.parameters.gravity {
-        let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
-        let started = state.device.now();
-        state.solve_gravity(four_pi_g, mean_density)?;
-        book.spend(DevicePart::Poisson, started, state.device.now());
-        kick(state, physics, 2.0 * interval.dt, book);
-        restrict_all(state, physics, book);
+    let plan = physics.parameters.step_plan();
+    let sweep_dt = interval.dt / f64::from(plan.sweeps());
+    for (_, operation) in plan.operations() {
+        match operation {
+            Operation::Sweep(direction) => sweep(state, physics, sweep_dt, direction, book),
+            Operation::Kick if physics.parameters.gravity => {
+                let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
+                let started = state.device.now();
+                state.solve_gravity(four_pi_g, mean_density)?;
+                book.spend(DevicePart::Poisson, started, state.device.now());
+                kick(state, physics, interval.dt, book);
+                restrict_all(state, physics, book);
+            }
+            Operation::Kick => {}
+        }
     }
-    sweep(state, physics, interval.dt, Direction::Backward, book);
     state.steps_since_regrid[0] += 1;
     Ok(())
 }
@@ -89,9 +75,8 @@ fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction
     book.spend(DevicePart::Correction, started, state.device.now());
 }
 
-/// Flux correction of one level by the next finer one, and restriction, after a sweep over `dt`; with individual time
-/// steps after the sweeps of a whole step, which were over `dt` each, and twice as many of the finer level over half of
-/// it.
+/// Flux correction of one level by the next finer one, and restriction: after a sweep over `dt`, or, when levels are
+/// subcycled, after all sweeps of a step, each over `dt`, and twice as many of the finer level, each over half of it.
 pub(crate) fn correct_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,

@@ -46,7 +46,7 @@ fn fastest_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Optio
 /// A choice of Δt.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Δt of one sweep.
+    /// Δt of the root step.
     pub dt: f64,
     /// What limited it.
     pub limit: StepLimit,
@@ -54,13 +54,14 @@ pub struct Choice {
     pub gas_dt: f64,
 }
 
-/// Δt of one sweep, and what limited it.
+/// Δt of the root step, and what limited it.
 ///
-/// * CFL: Δt ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond the box;
-/// * acceleration: 2Δt ≤ `gravity_courant` √(h/g), from the last step's kicks;
+/// * CFL: Δt of a sweep, a part of the step's, ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond
+///   the box;
+/// * acceleration: Δt ≤ `gravity_courant` √(h/g), from the last step's kicks;
 /// * expansion: Δa/a ≤ `max_delta_a` over the step.
 ///
-/// With individual time steps the first two limit the level's own Δt, 2^−ℓ of the root's, which is returned.
+/// With individual time steps (subcycling) the first two limit the level's own Δt, 2^−ℓ of the root's, which is returned.
 pub fn choose<T: Real>(
     state: &State<T>,
     physics: &Physics<T>,
@@ -68,16 +69,17 @@ pub fn choose<T: Real>(
     acceleration: Option<Acceleration>,
 ) -> Choice {
     let parameters = &physics.parameters;
+    let sweeps = f64::from(parameters.step_plan().sweeps());
     let mut best = (f64::INFINITY, StepLimit::Expansion);
     if let Some(a) = acceleration {
-        let dt = 0.5 * parameters.gravity_courant * a.time;
+        let dt = parameters.gravity_courant * a.time;
         if dt < best.0 {
             best = (dt, StepLimit::Acceleration { level: a.level, cell: a.cell, acceleration: a.acceleration });
         }
     }
     for (level, fastest) in fastest_signals(state, physics).into_iter().enumerate() {
         let steps = parameters.time_steps.per_root_step(level);
-        let dt = |speed: f64| steps * parameters.courant * state.cell_width(level) / speed;
+        let dt = |speed: f64| sweeps * steps * parameters.courant * state.cell_width(level) / speed;
         if let Some((speed, cell)) = fastest.filter(|(speed, _)| dt(*speed) < best.0) {
             best = (dt(speed), StepLimit::Courant { level: level as u8, cell, speed });
         }

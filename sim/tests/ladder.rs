@@ -4,8 +4,9 @@
 mod common;
 
 use common::{initial, plain_parameters};
+use comove_kernels::Scheme;
 use comove_sim::error::Fault;
-use comove_sim::parameters::{MAX_COURANT, TimeSteps};
+use comove_sim::parameters::TimeSteps;
 use comove_sim::{Precision, RunParameters, SimError, Simulation, Snapshot};
 use std::f64::consts::TAU;
 
@@ -34,7 +35,7 @@ fn retries_in_vain_become_rare_and_change_no_time() {
             let record = simulation.step().expect("within the budget");
             assert_eq!(simulation.now(), next, "step {}", record.step);
             // time is a sum of few terms: some roundings
-            let advanced = 2.0 * record.dt * f64::from(1u32 << record.ladder.retries);
+            let advanced = record.dt * f64::from(1u32 << record.ladder.retries);
             assert!((advanced - (next - before)).abs() < 1e-14, "step {}", record.step);
             steps.push((record.ladder.floored_cells, record.ladder.retries, record.state_hash));
         }
@@ -103,6 +104,7 @@ fn individual_steps_in_which_signals_get_too_fast_are_taken_again() {
         let (density, pressure) = if ball(x) { (1.0, 1.0) } else { (0.05, 0.05) };
         (density, [0.0; 3], pressure)
     });
+    let max_courant = Scheme::default().max_courant();
     let courant_numbers = |time_steps: TimeSteps, retries: u32| -> Vec<(u32, f64)> {
         let parameters =
             RunParameters { time_steps, retries, ..plain_parameters(Precision::Single, 2, vec![0.5, 0.5]) };
@@ -113,8 +115,8 @@ fn individual_steps_in_which_signals_get_too_fast_are_taken_again() {
             .collect()
     };
     let unwatched = courant_numbers(TimeSteps::Individual, 0);
-    assert!(unwatched[0].0 == 0 && unwatched[0].1 > MAX_COURANT, "{unwatched:?}");
+    assert!(unwatched[0].0 == 0 && unwatched[0].1 > max_courant, "{unwatched:?}");
     let watched = courant_numbers(TimeSteps::Individual, 2);
-    assert!(watched[0].0 > 0 && watched.iter().all(|step| step.1 > 0.1 && step.1 <= MAX_COURANT), "{watched:?}");
+    assert!(watched[0].0 > 0 && watched.iter().all(|step| step.1 > 0.1 && step.1 <= max_courant), "{watched:?}");
     assert!(courant_numbers(TimeSteps::Uniform, 2).iter().all(|&step| step == (0, 0.0)));
 }

@@ -246,7 +246,12 @@ mod tests {
                     })
                     .collect();
                 let axes = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]][(case + level) % 6];
-                let parameters = SweepParameters { dt_over_dx: T::of(0.2), axes, eos: Eos::new(gamma) };
+                let parameters = SweepParameters {
+                    scheme: crate::Scheme::default(),
+                    dt_over_dx: T::of(0.2),
+                    axes,
+                    eos: Eos::new(gamma),
+                };
                 let before = timed.then_some(&before[..]);
                 let [expected, found] =
                     [&cpu, gpu].map(|device| swept(device, &tables, &fluid, before, &flux_slots, &parameters));

@@ -26,12 +26,15 @@ use crate::point::eos::Eos;
 use crate::reading::Reading;
 use crate::real::Real;
 use crate::report::GroupReport;
+use crate::scheme::Scheme;
 use crate::table::Table;
 use crate::tables::{LevelTables, NONE};
 
 /// The scalars of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepParameters<T> {
+    /// The scheme.
+    pub scheme: Scheme,
     /// Δt̃/h of the level.
     pub dt_over_dx: T,
     /// The axes in the order in which they are swept: 0, 1, 2 or 2, 1, 0 in a step's two sweeps, or any other.
@@ -96,7 +99,7 @@ impl Swept {
     }
 }
 
-/// Advances groups of a level by one sweep of relaxing TVD (paper, section 2.2), directions split and each fed
+/// Advances groups of a level by one sweep of a scheme, directions split and each fed
 /// with what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every
 /// cell agree, as the cells beside it along the three axes decide ([`mod@crate::point::dual_energy`]).
 ///

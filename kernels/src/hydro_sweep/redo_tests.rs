@@ -36,6 +36,7 @@ impl<T: Real> Sweep<T> {
             found: marks,
             reports: vec![GroupReport::default(); tables.len()],
             parameters: SweepParameters {
+                scheme: crate::Scheme::default(),
                 dt_over_dx: T::of(dt_over_dx),
                 axes: if backward { [2, 1, 0] } else { [0, 1, 2] },
                 eos: Eos::new(GAMMA),

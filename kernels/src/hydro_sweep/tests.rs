@@ -40,7 +40,7 @@ impl<T: Real> Level<T> {
 
     fn sweep_with(&mut self, isa: Isa, backward: bool, dt_over_dx: f64, eos: Eos<T>) {
         let axes = if backward { [2, 1, 0] } else { [0, 1, 2] };
-        let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos };
+        let parameters = SweepParameters { scheme: crate::Scheme::default(), dt_over_dx: T::of(dt_over_dx), axes, eos };
         let mut out = self.fluid.clone();
         let mut marks = vec![0; self.fluid.len() / GROUP_VALUES * MARK_ROWS];
         let Self { tables, fluid, flux_slots, fluxes, reports } = self;
@@ -308,7 +308,8 @@ fn the_operation_writes_only_the_slots_of_its_level() {
     let fluid = Buffer::from_host(&device, level.fluid.clone()).unwrap();
     let mut out = Buffer::from_host(&device, vec![-7.0; level.fluid.len()]).unwrap();
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
-    let parameters = SweepParameters { dt_over_dx: 0.1, axes: [0, 1, 2], eos: Eos::new(GAMMA) };
+    let parameters =
+        SweepParameters { scheme: crate::Scheme::default(), dt_over_dx: 0.1, axes: [0, 1, 2], eos: Eos::new(GAMMA) };
     let mut marks = Marks::new(&device, mesh.group_count()).unwrap();
     let Level { tables, flux_slots, .. } = &level;
     let _ = hydro_sweep(

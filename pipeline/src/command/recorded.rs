@@ -5,7 +5,6 @@ use crate::cli::OneDevice;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
-use crate::lines;
 use crate::progress::Progress;
 use crate::stage::evolve::steps;
 use crate::stage::result::digest_of;
@@ -81,8 +80,10 @@ impl RecordedRun {
         if known.kind != "evolve" {
             return Err(not(&format!("the folder of a stage of the kind {}, not of a run (evolve)", known.kind)));
         }
-        let records = lines::read(&folder.join(steps::FILE))?.into_iter();
-        let records = records.map(|record: Recorded| (record.step.step, record)).collect();
+        let damaged = |e| PipelineError::input(&folder.join(steps::FILE), format!("a record is damaged: {e}"));
+        let records = steps::all(folder)?.into_iter().map(|value| Recorded::try_from(value).map_err(damaged));
+        let records =
+            records.map(|record| record.map(|record| (record.step.step, record))).collect::<Result<_, _>>()?;
         Ok(Self { records, folder: folder.into(), known, history })
     }
 

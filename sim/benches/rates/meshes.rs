@@ -95,7 +95,12 @@ pub(crate) fn sweep<T: Real>(
     which: Which,
     dt_over_dx: f64,
 ) -> Swept {
-    let parameters = SweepParameters { dt_over_dx: T::of(dt_over_dx), axes, eos: Eos::new(5.0 / 3.0) };
+    let parameters = SweepParameters {
+        scheme: comove_kernels::Scheme::default(),
+        dt_over_dx: T::of(dt_over_dx),
+        axes,
+        eos: Eos::new(5.0 / 3.0),
+    };
     state.sweep(level, passed.filter(|_| level > 0), which, &parameters, &mut Book::default())
 }
 

@@ -108,7 +108,9 @@ impl SnapshotHeader {
 
     /// Forgets what the run was steered by; returns whether it was.
     pub fn unsteer(&mut self) -> bool {
-        self.restart.as_object_mut().is_some_and(|restart| restart.remove("steering").is_some())
+        let Some(restart) = self.restart.as_object_mut() else { return false };
+        restart.remove("steering_version");
+        restart.remove("steering").is_some()
     }
 
     /// Checks ranges, and that the cosmology is there if and only if the coordinates are comoving.

@@ -5,7 +5,6 @@ use super::Bound;
 use super::snapshot_view::SnapshotView;
 use crate::campaign::names::leaves;
 use crate::error::PipelineError;
-use crate::lines;
 use crate::moment::{Moment, list};
 use crate::recipe::docs::{Function, Type};
 use crate::recipe::error::{Refusal, nearest};
@@ -231,7 +230,7 @@ fn snapshot(function: &str, run: &RunView, output: Option<&Input>) -> Bound<Snap
 fn records(run: &RunView) -> Bound<Vec<Value>> {
     match kept(run) {
         KeptRun { folder: Some(folder), has_records: true, .. } => {
-            lines::read(&folder.join(steps::FILE)).map_err(|error| Refusal::caused_by("steps", &error))
+            steps::all(folder).map_err(|error| Refusal::caused_by("steps", &error))
         }
         _ => Ok(Vec::new()),
     }

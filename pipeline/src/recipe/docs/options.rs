@@ -168,6 +168,7 @@ const STRUCTURES: &[Structure] = &[
 /// Enumerations that options name, and their sources.
 const ENUMERATIONS: &[(&str, &str)] = &[
     ("PowerSource", include_str!("../../../../ic/src/linear_power/mod.rs")),
+    ("Scheme", include_str!("../../../../kernels/src/scheme.rs")),
     ("Precision", PARAMETERS),
     ("Coordinates", PARAMETERS),
     ("TimeSteps", PARAMETERS),

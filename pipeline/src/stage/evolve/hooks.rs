@@ -6,7 +6,6 @@
 use super::{Evolve, Origin, Work, checkpoints, steps};
 use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
-use crate::lines;
 use crate::moment::Moment;
 use crate::recipe::options::{from_json, one};
 use crate::stage::closure::Closure;
@@ -31,8 +30,15 @@ pub struct Hooks {
 }
 
 /// Parts of a record that closures do not see: they differ between machines or processes.
-pub const HIDDEN: [&str; 6] =
-    ["timing", "cell_updates_per_second", "device_bytes", "ranks", "state_hash", "continued_from_device_class"];
+pub const HIDDEN: [&str; 7] = [
+    "version",
+    "timing",
+    "cell_updates_per_second",
+    "device_bytes",
+    "ranks",
+    "state_hash",
+    "continued_from_device_class",
+];
 
 /// Parts that a record leaves out where there is nothing to say.
 const EMPTY: [&str; 2] = ["raised", "steering"];
@@ -155,7 +161,7 @@ impl Evolve {
     /// are missing or damaged, so that nobody knows where the rule ends the run.
     pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
         let Some(rule) = self.hooks.rule() else { return Ok(0) };
-        let (history, records) = (work.history(), lines::sound(&work.path(steps::FILE))?);
+        let (history, records) = (work.history(), steps::sound(&work.folder)?);
         let mut asked = match history.rulings.get(&rule) {
             Some(Ruling::Met { step, .. }) => return Ok(*step),
             Some(Ruling::Passed { step }) if self.is_ruled(&history) => return Ok(*step),

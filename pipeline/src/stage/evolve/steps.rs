@@ -5,8 +5,9 @@
 
 use crate::error::PipelineError;
 use crate::lines;
-use comove_sim::records::{Ladder, Raised, StepRecord, Timing};
+use comove_sim::records::{Ladder, Raised, StepRecord, Timing, upgrade};
 use serde::Deserialize;
+use serde_json::Value;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,26 @@ impl Steps {
     pub fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
+}
+
+/// All records in `folder`, in the present layout; none if there are none yet.
+///
+/// # Errors
+/// [`PipelineError::Input`] for a record that is damaged; [`PipelineError::Io`].
+pub fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
+    let mut records = lines::read(&folder.join(FILE))?;
+    records.iter_mut().for_each(upgrade);
+    Ok(records)
+}
+
+/// The records in `folder` before the first one that is damaged.
+///
+/// # Errors
+/// [`PipelineError::Io`].
+pub fn sound(folder: &Path) -> Result<Vec<Value>, PipelineError> {
+    let mut records = lines::sound(&folder.join(FILE))?;
+    records.iter_mut().for_each(upgrade);
+    Ok(records)
 }
 
 /// Bytes at the end of the file that [`last`] looks at: some fifty records.

@@ -1,0 +1,33 @@
+//! The hydrodynamic schemes that a sweep knows.
+
+use serde::{Deserialize, Serialize};
+
+/// How a sweep takes the gas from one time to the next along an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheme {
+    /// Relaxing TVD with the van Leer limiter, second order (paper, section 2.2): [`mod@crate::point::relaxing_tvd`].
+    #[default]
+    RelaxingTvd,
+}
+
+impl Scheme {
+    /// Whether it is the scheme of runs that name none.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Ghost zones that a sweep reads on each side.
+    pub const fn ghost_zones(self) -> usize {
+        match self {
+            Self::RelaxingTvd => 3,
+        }
+    }
+
+    /// Largest Courant number of a sweep at which it was found stable (docs/notes-kernels.md, *Accuracy*).
+    pub const fn max_courant(self) -> f64 {
+        match self {
+            Self::RelaxingTvd => 0.8,
+        }
+    }
+}
