@@ -3,13 +3,13 @@
 //!
 //! An item is a cell: the step's items per second are cell updates (a forward and a backward sweep of one cell).
 
-use comove_kernels::hydro_sweep::{SweepParameters, Which, hydro_sweep};
+use comove_kernels::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::level_topology::NONE;
 use comove_kernels::state_hash::state_hash;
-use comove_kernels::tables::NONE;
 use comove_kernels::timestep::signal_speed;
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{Buffer, Device, Eos, LevelTables, Marks, Real};
+use comove_kernels::{Buffer, Device, Eos, LevelTopology, Real, TroubledCells};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -21,7 +21,7 @@ fn main() {
 }
 
 /// A periodic level of N³ groups in row-major slots.
-fn tables() -> LevelTables {
+fn tables() -> LevelTopology {
     let slot = |x: usize, y: usize, z: usize| ((z % N * N + y % N) * N + x % N) as u32;
     let n = N * N * N;
     let mut neighbours = Vec::new();
@@ -31,19 +31,19 @@ fn tables() -> LevelTables {
             neighbours.push(slot(x + N + d % 3 - 1, y + N + d / 3 % 3 - 1, z + N + d / 9 - 1));
         }
     }
-    LevelTables {
+    LevelTopology {
         slots: (0..n as u32).collect(),
         neighbours: neighbours.into(),
         parents: vec![NONE; n * DIRECTIONS].into(),
         octants: vec![0; n].into(),
         outside: vec![0; n].into(),
         leaves: vec![0xff; n].into(),
-        ..LevelTables::default()
+        ..LevelTopology::default()
     }
 }
 
 /// A smooth flow of Mach 0.1 to 1, `cold`: times a hundred, so that the entropy scalar decides everywhere.
-fn flow<T: Real>(tables: &LevelTables, cold: bool) -> Vec<T> {
+fn flow<T: Real>(tables: &LevelTopology, cold: bool) -> Vec<T> {
     let mut fluid = vec![T::zero(); tables.len() * GROUP_VALUES];
     for g in 0..tables.len() {
         for e in 0..GROUP_CELLS {
@@ -59,7 +59,7 @@ fn flow<T: Real>(tables: &LevelTables, cold: bool) -> Vec<T> {
             let kinetic = 0.5 * density * v.iter().map(|v| v * v).sum::<f64>();
             let u = [density, density * v[0], density * v[1], density * v[2], pressure * 1.5 + kinetic, 0.6 * density];
             for f in 0..FIELDS {
-                fluid[g * GROUP_VALUES + f * GROUP_CELLS + e] = T::of(u[f]);
+                fluid[g * GROUP_VALUES + f * GROUP_CELLS + e] = T::from_f64(u[f]);
             }
         }
     }
@@ -67,7 +67,7 @@ fn flow<T: Real>(tables: &LevelTables, cold: bool) -> Vec<T> {
 }
 
 /// One refined patch in every group of the uniform level, none beside another: all their ghost cells are interpolated.
-fn isolated(coarse: &LevelTables) -> LevelTables {
+fn isolated(coarse: &LevelTopology) -> LevelTopology {
     let n = coarse.len();
     let slots: Vec<u32> = (n as u32..2 * n as u32).collect();
     let mut neighbours = vec![NONE; n * DIRECTIONS];
@@ -75,25 +75,25 @@ fn isolated(coarse: &LevelTables) -> LevelTables {
         neighbours[g * DIRECTIONS + CENTRE] = slots[g];
     }
     let parents = coarse.neighbours.clone();
-    LevelTables { slots: slots.into(), neighbours: neighbours.into(), parents, ..coarse.clone() }
+    LevelTopology { slots: slots.into(), neighbours: neighbours.into(), parents, ..coarse.clone() }
 }
 
 /// Times a forward and a backward sweep of the groups of `tables`, which lie in `fluid`.
-fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTables, fluid: Vec<T>, gamma: f64, dt_over_dx: f64) {
+fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTopology, fluid: Vec<T>, gamma: f64, dt_over_dx: f64) {
     let device = Device::cpu(threads).unwrap();
     let mut a = Buffer::from_host(&device, fluid.clone()).unwrap();
     let mut b = Buffer::from_host(&device, fluid).unwrap();
     let mut fluxes = Buffer::zeros(&device, 0).unwrap();
-    let mut marks = Marks::new(&device, a.len() / GROUP_VALUES).unwrap();
+    let mut marks = TroubledCells::new(&device, a.len() / GROUP_VALUES).unwrap();
     let flux_slots = vec![NONE; tables.len() * FLUX_PLANES].into();
     let forward = SweepParameters {
         scheme: comove_kernels::Scheme::default(),
-        dt_over_dx: T::of(dt_over_dx),
+        dt_over_dx: T::from_f64(dt_over_dx),
         axes: [0, 1, 2],
         eos: Eos::new(gamma),
     };
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
-    let all = Which::All;
+    let all = SweepTargets::All;
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
         let _ = hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &mut marks, all, &forward);
         let _ = hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &mut marks, all, &backward);

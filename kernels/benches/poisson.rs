@@ -4,7 +4,7 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{DENSITY, DIRECTIONS, GROUP_CELLS, GROUP_VALUES, MOMENTUM, direction};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, LevelTables, PoissonSource, RootPoisson,
+    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, LevelTopology, PoissonSource, RootPoisson,
     gravity_kick, group_poisson, potential_ghosts,
 };
 use divan::Bencher;
@@ -20,7 +20,7 @@ fn main() {
 }
 
 /// A complete periodic level whose groups are their own parents' neighbours: the shape of the work, not a real octree.
-fn level() -> LevelTables {
+fn level() -> LevelTopology {
     let row = |g: usize| {
         let mut row = [0; DIRECTIONS];
         for d in 0..27 {
@@ -32,20 +32,20 @@ fn level() -> LevelTables {
         row
     };
     let rows: Vec<u32> = (0..GROUPS).flat_map(row).collect();
-    LevelTables {
+    LevelTopology {
         slots: (0..GROUPS as u32).collect(),
         neighbours: rows.clone().into(),
         parents: rows.into(),
         octants: (0..GROUPS).map(|g| (g % 8) as u8).collect(),
         outside: vec![0; GROUPS].into(),
         leaves: vec![0xff; GROUPS].into(),
-        ..LevelTables::default()
+        ..LevelTopology::default()
     }
 }
 
 struct Case {
     device: Device,
-    tables: LevelTables,
+    tables: LevelTopology,
     fluid: Buffer<f32>,
     potential: Buffer<f32>,
     ghosts: Buffer<f32>,

@@ -1,28 +1,28 @@
 //! Ranks that share a mesh compute, with ghosts of each other's groups, what one rank does that owns it all.
 
-use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::flag::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
-use crate::gravity_kick::{Peak, gravity_kick, max_acceleration};
-use crate::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
-use crate::hydro_sweep::{SweepParameters, Which, hydro_sweep};
+use crate::device::buffer::Buffer;
+use crate::device::device_table::DeviceTable;
+use crate::device::messages::{Piece, tests::deliver};
 use crate::layout::{FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
-use crate::mail::{Piece, tests::deliver};
-use crate::marks::tests::groups_that_see;
-use crate::marks::{MARK_ROWS, Marks, groups_to_redo};
-use crate::mass_sheet::mass_sheet;
+use crate::level::level_topology::{LevelTopology, NONE};
+use crate::level::troubled_cells::tests::groups_that_see;
+use crate::level::troubled_cells::{MARK_ROWS, TroubledCells, groups_to_redo};
+use crate::operations::flag::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
+use crate::operations::gravity_kick::{Peak, gravity_kick, max_acceleration};
+use crate::operations::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
+use crate::operations::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
+use crate::operations::mass_sheet::mass_sheet;
+use crate::operations::poisson_source::PoissonSource;
+use crate::operations::potential_ghosts::{GHOST_CELLS, GhostOrigin};
+use crate::operations::prolong::prolong;
+use crate::operations::restrict::restrict;
+use crate::operations::state_hash::state_hash;
+use crate::operations::timestep::signal_speed;
+use crate::operations::totals::{GroupTotals, totals};
 use crate::point::eos::Eos;
-use crate::poisson_source::PoissonSource;
-use crate::potential_ghosts::{GHOST_CELLS, GhostOrigin};
-use crate::prolong::prolong;
 use crate::real::Real;
-use crate::restrict::restrict;
-use crate::state_hash::state_hash;
-use crate::table::Table;
-use crate::tables::{LevelTables, NONE};
 use crate::testing::{Mesh, Noise, conserved, with_gpu};
-use crate::timestep::signal_speed;
-use crate::totals::{GroupTotals, totals};
 use std::collections::BTreeMap;
 
 const RANKS: usize = 3;
@@ -45,7 +45,7 @@ fn owns(rank: Option<usize>, level: usize, c: [i32; 3]) -> bool {
     rank.is_none_or(|rank| owner(level, c) == rank)
 }
 
-fn tables_of(mesh: &Mesh, level: usize, rank: Option<usize>) -> LevelTables {
+fn tables_of(mesh: &Mesh, level: usize, rank: Option<usize>) -> LevelTopology {
     mesh.tables_of(level, |level, c| owns(rank, level, c))
 }
 
@@ -58,7 +58,7 @@ fn gas<T: Real>(mesh: &Mesh, noise: &mut Noise) -> Vec<T> {
 }
 
 fn random<T: Real>(noise: &mut Noise, values: usize) -> Vec<T> {
-    (0..values).map(|_| T::of(noise.next())).collect()
+    (0..values).map(|_| T::from_f64(noise.next())).collect()
 }
 
 fn bits<T: Real>(values: &[T]) -> Vec<u64> {
@@ -70,7 +70,7 @@ fn bits<T: Real>(values: &[T]) -> Vec<u64> {
 fn assert_own_slots_are<T: Real>(
     what: &str,
     values: usize,
-    tables: &LevelTables,
+    tables: &LevelTopology,
     pool: &Buffer<T>,
     alone: &Buffer<T>,
     before: &[T],
@@ -87,7 +87,7 @@ fn assert_own_slots_are<T: Real>(
 /// What a rank says of each of its groups, by slot.
 type Said = BTreeMap<u32, String>;
 
-fn say<R: std::fmt::Debug>(said: &mut Said, tables: &LevelTables, of_groups: &[R]) {
+fn say<R: std::fmt::Debug>(said: &mut Said, tables: &LevelTopology, of_groups: &[R]) {
     assert_eq!(of_groups.len(), tables.len());
     for (&slot, one) in tables.slots.iter().zip(of_groups) {
         *said.entry(slot).or_default() += &format!("{one:?}\n");
@@ -178,7 +178,7 @@ fn flags<T: Real>(
     device: &Device,
     mesh: &Mesh,
     level: usize,
-    tables: &LevelTables,
+    tables: &LevelTopology,
     rank: Option<usize>,
     fluid: &Buffer<T>,
     eos: Eos<T>,
@@ -187,8 +187,8 @@ fn flags<T: Real>(
     let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().filter(mine).map(|c| c.map(|c| c as u32)).collect();
     let criteria = FlagCriteria {
         any_of: vec![
-            FlagCriterion::DensityAbove(T::of(31.5)),
-            FlagCriterion::GradientAbove { of: Quantity::Pressure, threshold: T::of(40.0) },
+            FlagCriterion::DensityAbove(T::from_f64(31.5)),
+            FlagCriterion::GradientAbove { of: Quantity::Pressure, threshold: T::from_f64(40.0) },
         ],
         level: FlagLevel {
             level,
@@ -217,21 +217,21 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
     for level in 0..mesh.levels.len() {
         let parameters = SweepParameters {
             scheme: crate::Scheme::default(),
-            dt_over_dx: T::of(0.1),
+            dt_over_dx: T::from_f64(0.1),
             axes: [0, 1, 2],
             eos: Eos::new(5.0 / 3.0),
         };
-        let sweep = |tables: &LevelTables, out: &mut Buffer<T>, marks: &mut Marks, which: Which| {
-            let planes: Table<u32> = vec![NONE; tables.len() * FLUX_PLANES].into();
+        let sweep = |tables: &LevelTopology, out: &mut Buffer<T>, marks: &mut TroubledCells, targets: SweepTargets| {
+            let planes: DeviceTable<u32> = vec![NONE; tables.len() * FLUX_PLANES].into();
             let none = &mut Buffer::zeros(device, 0).unwrap();
-            hydro_sweep(device, tables, &planes, &before, None, out, none, marks, which, &parameters).reports.wait()
+            hydro_sweep(device, tables, &planes, &before, None, out, none, marks, targets, &parameters).reports.wait()
         };
         // every rank sweeps, and tells what it has found
         let mut found = vec![0; slots * MARK_ROWS];
         let (mut alone, mut ranks) = everyone(|rank| {
             let tables = tables_of(&mesh, level, rank);
-            let (mut out, mut marks) = (pool(&fluid), Marks::new(device, slots).unwrap());
-            let reports = sweep(&tables, &mut out, &mut marks, Which::All);
+            let (mut out, mut marks) = (pool(&fluid), TroubledCells::new(device, slots).unwrap());
+            let reports = sweep(&tables, &mut out, &mut marks, SweepTargets::All);
             let rows = marks.found_of(device, &tables.slots);
             for (&slot, rows) in tables.slots.iter().zip(rows.chunks(MARK_ROWS)) {
                 found[slot as usize * MARK_ROWS..][..MARK_ROWS].copy_from_slice(rows);
@@ -239,8 +239,8 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
             (tables, out, marks, reports)
         });
         let every = mesh.tables(level).slots;
-        let redo = |(tables, out, marks, reports): &mut (LevelTables, Buffer<T>, Marks, Vec<_>)| {
-            let others: Table<u32> = every.iter().copied().filter(|slot| !tables.slots.contains(slot)).collect();
+        let redo = |(tables, out, marks, reports): &mut (LevelTopology, Buffer<T>, TroubledCells, Vec<_>)| {
+            let others: DeviceTable<u32> = every.iter().copied().filter(|slot| !tables.slots.contains(slot)).collect();
             let rows = |&slot: &u32| &found[slot as usize * MARK_ROWS..][..MARK_ROWS];
             let theirs: Vec<u16> = others.iter().flat_map(rows).copied().collect();
             let mut said = Said::new();
@@ -248,12 +248,12 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
             // first as of an earlier sweep
             marks.set_found(device, &others, &vec![0xffff; theirs.len()]);
             marks.clear_found(device, &others);
-            let marked: Table<u32> =
+            let marked: DeviceTable<u32> =
                 others.iter().copied().filter(|slot| rows(slot).iter().any(|row| *row != 0)).collect();
             marks.set_found(device, &marked, &marked.iter().flat_map(rows).copied().collect::<Vec<_>>());
             marks.accept();
             let groups = groups_to_redo(tables, reports, groups_that_see(tables, &others, &theirs));
-            for (&g, report) in groups.iter().zip(sweep(tables, out, marks, Which::Redone(&groups))) {
+            for (&g, report) in groups.iter().zip(sweep(tables, out, marks, SweepTargets::Redo(&groups))) {
                 reports[g as usize] = report;
             }
             say(&mut said, tables, reports);
@@ -273,16 +273,16 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
 }
 
 /// The patches of a level that groups of `rank` refine and other ranks own: tables of these parents, with children alone.
-fn parents_elsewhere(mesh: &Mesh, level: usize, rank: usize) -> LevelTables {
+fn parents_elsewhere(mesh: &Mesh, level: usize, rank: usize) -> LevelTopology {
     let whole = mesh.tables_of(level, |l, c| l == level || owner(l, c) == rank);
     let own = tables_of(mesh, level, Some(rank));
     let elsewhere =
         |g: &usize| !own.slots.contains(&whole.slots[*g]) && whole.children_of(*g).iter().any(|child| *child != NONE);
     let groups: Vec<usize> = (0..whole.len()).filter(elsewhere).collect();
-    LevelTables {
+    LevelTopology {
         slots: groups.iter().map(|&g| whole.slots[g]).collect(),
         children: groups.iter().flat_map(|&g| *whole.children_of(g)).collect(),
-        ..LevelTables::default()
+        ..LevelTopology::default()
     }
 }
 
@@ -290,10 +290,10 @@ fn parents_elsewhere(mesh: &Mesh, level: usize, rank: usize) -> LevelTables {
 fn send_patches<T: Real>(
     device: &Device,
     fields: usize,
-    parents: &LevelTables,
+    parents: &LevelTopology,
     from: usize,
     pools: &mut [Buffer<T>],
-    owners: &[LevelTables],
+    owners: &[LevelTopology],
 ) {
     for (to, owner) in owners.iter().enumerate().filter(|(to, _)| *to != from) {
         let (mut pieces, mut end) = (Vec::new(), 0);
@@ -312,7 +312,7 @@ fn send_patches<T: Real>(
 fn restrictions_agree<T: Real>(device: &Device) {
     let (mesh, mut noise) = (mesh(), Noise::new(33));
     let fluid = gas::<T>(&mesh, &mut noise);
-    let eos = Eos { density_floor: T::of(0.4), ..Eos::new(5.0 / 3.0) };
+    let eos = Eos { density_floor: T::from_f64(0.4), ..Eos::new(5.0 / 3.0) };
     for level in 0..mesh.levels.len() - 1 {
         let (alone, mut ranks) = everyone(|rank| {
             let mut pool = Buffer::from_host(device, fluid.clone()).unwrap();
@@ -352,7 +352,7 @@ fn sheets_agree<T: Real>(device: &Device) {
             let finer = if level + 1 < mesh.levels.len() {
                 tables_of(&mesh, level + 1, Some(rank)).slots
             } else {
-                Table::default()
+                DeviceTable::default()
             };
             let mut own = vec![T::nan(); slots * FACE_GRADIENTS];
             for &slot in &finer {

@@ -26,9 +26,9 @@ pub trait Real:
     /// Bytes of a value.
     const BYTES: usize;
     /// Rounds from double precision.
-    fn of(value: f64) -> Self;
-    /// Widens to double precision, exactly.
-    fn wide(self) -> f64;
+    fn from_f64(value: f64) -> Self;
+    /// In double precision, exactly. (`to_f64` is another trait's, and may fail.)
+    fn as_f64(self) -> f64;
     /// The bit pattern, for state hashes.
     fn bits(self) -> u64;
     /// ln(2)-free fast power x^y for normal positive x: see [`crate::point::power`].
@@ -39,11 +39,11 @@ impl Real for f32 {
     const NAME: &'static str = "single";
     const BYTES: usize = 4;
     #[inline(always)]
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         value as f32
     }
     #[inline(always)]
-    fn wide(self) -> f64 {
+    fn as_f64(self) -> f64 {
         f64::from(self)
     }
     #[inline(always)]
@@ -60,11 +60,11 @@ impl Real for f64 {
     const NAME: &'static str = "double";
     const BYTES: usize = 8;
     #[inline(always)]
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         value
     }
     #[inline(always)]
-    fn wide(self) -> f64 {
+    fn as_f64(self) -> f64 {
         self
     }
     #[inline(always)]

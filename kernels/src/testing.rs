@@ -1,9 +1,9 @@
 //! Small octrees for this crate's tests, with tables looked up by brute force.
 
-use crate::face_boundary::FaceBoundary;
 use crate::layout::{DIRECTIONS, FACES, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use crate::level::face_boundary::FaceBoundary;
+use crate::level::level_topology::{LevelTopology, NONE};
 use crate::real::Real;
-use crate::tables::{LevelTables, NONE};
 
 /// Groups of every level by coordinate, slots counted through all levels.
 pub(crate) struct Mesh {
@@ -102,13 +102,13 @@ impl Mesh {
     }
 
     /// The tables of a level.
-    pub(crate) fn tables(&self, level: usize) -> LevelTables {
+    pub(crate) fn tables(&self, level: usize) -> LevelTopology {
         self.tables_of(level, |_, _| true)
     }
 
     /// The tables of a rank that owns some of the groups, told by level and coordinate: all others are ghosts, in the
     /// slots that they have anyway.
-    pub(crate) fn tables_of(&self, level: usize, owns: impl Fn(usize, [i32; 3]) -> bool) -> LevelTables {
+    pub(crate) fn tables_of(&self, level: usize, owns: impl Fn(usize, [i32; 3]) -> bool) -> LevelTopology {
         let (mut slots, mut neighbours, mut parents) = (Vec::new(), Vec::new(), Vec::new());
         let (mut octants, mut outsides, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
         let (mut refining, mut beyond) = (Vec::new(), Vec::new());
@@ -144,7 +144,7 @@ impl Mesh {
                 }));
             }
         }
-        let tables = LevelTables {
+        let tables = LevelTopology {
             slots: slots.into(),
             neighbours: neighbours.into(),
             parents: parents.into(),
@@ -154,7 +154,7 @@ impl Mesh {
             leaves: leaves.into(),
             children: refining.into(),
             beyond: beyond.into(),
-            ..LevelTables::default()
+            ..LevelTopology::default()
         };
         tables.check();
         tables
@@ -172,7 +172,7 @@ impl Mesh {
                     let centre = std::array::from_fn(|a| h * (c[a] as f64 * GROUP as f64 + local[a] as f64 + 0.5));
                     let u = value(centre);
                     for f in 0..FIELDS {
-                        fluid[slot * GROUP_VALUES + f * GROUP_CELLS + e] = T::of(u[f]);
+                        fluid[slot * GROUP_VALUES + f * GROUP_CELLS + e] = T::from_f64(u[f]);
                     }
                 }
                 slot += 1;
@@ -186,8 +186,8 @@ impl Mesh {
 /// without a GPU, passes.
 #[cfg(feature = "cuda")]
 pub(crate) fn with_gpu(test: impl FnOnce(&crate::Device)) {
-    let host = crate::device::CpuDevice::new(2).expect("threads");
-    match crate::cuda::CudaDevice::new(0, host, true) {
+    let host = crate::device::cpu::CpuDevice::new(2).expect("threads");
+    match crate::device::cuda::CudaDevice::new(0, host, true) {
         Ok(gpu) => test(&crate::Device::Cuda(gpu)),
         Err(reason) => println!("skipped: {reason}"),
     }
@@ -263,15 +263,15 @@ pub(crate) fn assert_same_bits<T: Real>(what: &str, cpu: &[T], gpu: &[T], values
     let differs = |n: &usize| cpu[*n].bits() != gpu[*n].bits() && !(cpu[*n].is_nan() && gpu[*n].is_nan());
     let differing: Vec<usize> = (0..cpu.len()).filter(differs).collect();
     if let Some(&first) = differing.first() {
-        let worst = differing.iter().map(|&n| (cpu[n] - gpu[n]).abs().wide()).fold(0.0, f64::max);
+        let worst = differing.iter().map(|&n| (cpu[n] - gpu[n]).abs().as_f64()).fold(0.0, f64::max);
         panic!(
             "{what}: {} of {} values differ by up to {worst:e}; the first: value {} of slot {}, CPU {:e}, GPU {:e}",
             differing.len(),
             cpu.len(),
             first % values,
             first / values,
-            cpu[first].wide(),
-            gpu[first].wide(),
+            cpu[first].as_f64(),
+            gpu[first].as_f64(),
         );
     }
 }

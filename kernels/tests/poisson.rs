@@ -5,11 +5,11 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{
     CENTRE, DENSITY, DIRECTIONS, ENERGY, ENTROPY, FACE_CELLS, FACES, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell,
 };
+use comove_kernels::level_topology::NONE;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
-use comove_kernels::tables::NONE;
 use comove_kernels::{
-    Buffer, Device, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTables, Parity, PoissonSource, Real,
-    RootPoisson, Table, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
+    Buffer, Device, DeviceTable, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTopology, Parity,
+    PoissonSource, Real, RootPoisson, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
 };
 use std::f64::consts::TAU;
 
@@ -28,19 +28,19 @@ fn device(threads: usize) -> Device {
 }
 
 fn buffer<T: Real>(values: impl IntoIterator<Item = f64>) -> Buffer<T> {
-    Buffer::Cpu(values.into_iter().map(T::of).collect())
+    Buffer::Cpu(values.into_iter().map(T::from_f64).collect())
 }
 
 /// The only group of a periodic root level, its own neighbour on every side.
-fn lone_group() -> LevelTables {
-    LevelTables {
+fn lone_group() -> LevelTopology {
+    LevelTopology {
         slots: vec![0].into(),
         neighbours: vec![0; DIRECTIONS].into(),
         parents: vec![NONE; DIRECTIONS].into(),
         octants: vec![0].into(),
         outside: vec![0].into(),
         leaves: vec![0b0111_1111].into(),
-        ..LevelTables::default()
+        ..LevelTopology::default()
     }
 }
 
@@ -50,7 +50,7 @@ fn lone_group() -> LevelTables {
 fn a_plane_wave_on_the_root() {
     let groups = [3, 1, 2];
     let cells = groups.map(|n| n * GROUP);
-    let slots: Table<u32> = vec![4, 0, 5, 1, 3, 2].into();
+    let slots: DeviceTable<u32> = vec![4, 0, 5, 1, 3, 2].into();
     let (k, h) = ([5.0, 3.0, 7.0], 0.37);
     let phase: [f64; 3] = std::array::from_fn(|a| TAU * k[a] / cells[a] as f64);
     let eigenvalue = -phase.iter().map(|p| 2.0 - 2.0 * p.cos()).sum::<f64>() / (h * h);
@@ -85,7 +85,7 @@ fn a_plane_wave_on_the_root() {
 fn an_isolated_root() {
     let groups = [3, 1, 2];
     let [nx, ny, nz] = groups.map(|n| n * GROUP);
-    let slots: Table<u32> = vec![4, 0, 5, 1, 3, 2].into();
+    let slots: DeviceTable<u32> = vec![4, 0, 5, 1, 3, 2].into();
     let h = 0.37;
     let place = |[x, y, z]: [usize; 3]| {
         let slot = slots[(z / GROUP * groups[1] + y / GROUP) * groups[0] + x / GROUP] as usize;
@@ -217,7 +217,7 @@ fn single_precision_follows_double() {
         let single = solve_group::<f32>(&GroupSolver::sine(), &source, &ghosts, 0.5);
         let tolerance = f64::from(f32::EPSILON) * (offset + 8.0);
         for (a, b) in single.potential.iter().zip(&double.potential) {
-            assert!((a.wide() - b).abs() < tolerance, "{a} {b}");
+            assert!((a.as_f64() - b).abs() < tolerance, "{a} {b}");
         }
     }
 }
@@ -296,7 +296,7 @@ fn relaxed_ghosts_overshoot() {
     let mut neighbours = vec![NONE; DIRECTIONS];
     neighbours[CENTRE] = 0;
     neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
-    let tables = LevelTables { neighbours: neighbours.into(), ..lone_group() };
+    let tables = LevelTopology { neighbours: neighbours.into(), ..lone_group() };
     let mut ghosts = buffer::<f64>(vec![0.5; GHOST_CELLS]);
     potential_ghosts(&device(1), &tables, None, GhostOrigin::Relaxed(1.4), &potential, None, &mut ghosts);
     potential_ghosts(

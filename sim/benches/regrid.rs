@@ -4,7 +4,7 @@
 mod clumps;
 
 use clumps::{Collapsed, LEVELS, ROOT};
-use comove_kernels::LevelTables;
+use comove_kernels::LevelTopology;
 use comove_sim::level_history::read_slots;
 use comove_sim::octree::flux_planes::FluxTables;
 use comove_sim::octree::neighbours::{build_tables, rebuilt_tables};
@@ -51,7 +51,7 @@ impl Placed {
 /// What there is before a regrid, and what comes.
 struct Regrid {
     before: Placed,
-    tables: Vec<LevelTables>,
+    tables: Vec<LevelTopology>,
     flux: FluxTables,
     after: Placed,
 }
@@ -65,7 +65,7 @@ impl Regrid {
         Self { flux: FluxTables::build(&before.tree, &tables), tables, before, after }
     }
 
-    fn tables(&self) -> Vec<LevelTables> {
+    fn tables(&self) -> Vec<LevelTopology> {
         let Self { before, tables, after, .. } = self;
         let (old, new, sites) = (before.groups(), after.groups(), after.sites());
         rebuilt_tables(&after.tree, (&old, tables), &new, &sites, 0, Default::default())

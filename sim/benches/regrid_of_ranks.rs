@@ -8,7 +8,7 @@
 mod clumps;
 
 use clumps::{Collapsed, ROOT};
-use comove_kernels::{Device, LevelTables};
+use comove_kernels::{Device, LevelTopology};
 use comove_sim::octree::flux_planes::FluxTables;
 use comove_sim::octree::neighbours::rebuilt_tables;
 use comove_sim::octree::sites::{LevelGroups, Sites};
@@ -37,7 +37,7 @@ struct Rank {
     own: Octree,
     slots: Vec<Vec<u32>>,
     share: Share,
-    tables: Vec<LevelTables>,
+    tables: Vec<LevelTopology>,
     flux: FluxTables,
 }
 

@@ -12,9 +12,9 @@ use crate::records::{CellPlace, DevicePart, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
-use comove_kernels::reading::{Moment, Reading};
 use comove_kernels::timestep::SignalSpeed;
 use comove_kernels::totals::{GroupTotals, totals};
+use comove_kernels::{Deferred, DeviceEvent};
 use comove_kernels::{GroupReport, Real};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,18 +38,18 @@ pub enum Due {
     /// A sweep.
     Sweep {
         /// One for each group.
-        reports: Reading<GroupReport>,
+        reports: Deferred<GroupReport>,
         /// Whether it is the level's last one in its step.
         last: bool,
     },
     /// A flux correction: groups and what was done to them.
-    Correction(Reading<(u32, GroupReport)>),
+    Correction(Deferred<(u32, GroupReport)>),
     /// A kick.
-    Kick(Reading<KickReport>),
+    Kick(Deferred<KickReport>),
     /// The signal speeds that a sweep left behind.
     Signals {
         /// One for each group.
-        speeds: Reading<SignalSpeed>,
+        speeds: Deferred<SignalSpeed>,
         /// Δt/h of the sweep.
         dt_over_dx: f64,
     },
@@ -59,7 +59,7 @@ pub enum Due {
 #[derive(Debug)]
 enum Open {
     Report { level: usize, due: Due },
-    Time { part: DevicePart, from: Moment, to: Moment },
+    Time { part: DevicePart, from: DeviceEvent, to: DeviceEvent },
 }
 
 /// A sweep of a level that waited for no other rank, of so many groups that were not swept before.
@@ -67,8 +67,8 @@ enum Open {
 struct Measured {
     level: usize,
     groups: usize,
-    from: Moment,
-    to: Moment,
+    from: DeviceEvent,
+    to: DeviceEvent,
 }
 
 /// The first cell that something happened to: of the first operation, in the first of its groups in key order.
@@ -140,12 +140,12 @@ impl Book {
     }
 
     /// Takes note of a part of the step that the device begins at one moment and ends at another.
-    pub fn spend(&mut self, part: DevicePart, from: Moment, to: Moment) {
+    pub fn spend(&mut self, part: DevicePart, from: DeviceEvent, to: DeviceEvent) {
         self.open.push(Open::Time { part, from, to });
     }
 
     /// Takes note of a sweep of a level that waited for no other rank, of so many groups that were not swept before.
-    pub fn measure(&mut self, level: usize, groups: usize, from: Moment, to: Moment) {
+    pub fn measure(&mut self, level: usize, groups: usize, from: DeviceEvent, to: DeviceEvent) {
         self.measured.push(Measured { level, groups, from, to });
     }
 

@@ -115,17 +115,18 @@ impl Criterion {
     pub fn on<T: Real>(&self, level: &FlagLevel<T>) -> Option<FlagCriterion<T>> {
         let of_level = |thresholds: &[f64]| thresholds.get(level.level).copied();
         match self {
-            Self::DensityAbove { thresholds } => of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::of(t))),
+            Self::DensityAbove { thresholds } => {
+                of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t)))
+            }
             Self::OverdensityAbove { thresholds } => {
-                of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::of(t * level.mean_density)))
+                of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t * level.mean_density)))
             }
-            Self::GradientAbove { of, thresholds } => {
-                of_level(thresholds).map(|t| FlagCriterion::GradientAbove { of: (*of).into(), threshold: T::of(t) })
-            }
+            Self::GradientAbove { of, thresholds } => of_level(thresholds)
+                .map(|t| FlagCriterion::GradientAbove { of: (*of).into(), threshold: T::from_f64(t) }),
             Self::LohnerAbove { of, thresholds, filter } => of_level(thresholds).map(|t| FlagCriterion::LohnerAbove {
                 of: (*of).into(),
-                threshold: T::of(t),
-                filter: T::of(*filter),
+                threshold: T::from_f64(t),
+                filter: T::from_f64(*filter),
             }),
             Self::JeansCellsBelow { thresholds } => of_level(thresholds).map(FlagCriterion::JeansCellsBelow),
             Self::InsideBox { min, max, level: finest } => {

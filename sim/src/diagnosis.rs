@@ -85,9 +85,9 @@ fn gas<T: Real>(state: &State<T>, fluid: &[T], eos: &Eos<T>, key: Key, at: [usiz
     };
     let first = slot as usize * GROUP_VALUES + cell(at[0], at[1], at[2]);
     let u: [T; FIELDS] = std::array::from_fn(|f| fluid[first + f * GROUP_CELLS]);
-    let [density, x, y, z, energy, entropy] = u.map(Real::wide);
+    let [density, x, y, z, energy, entropy] = u.map(Real::as_f64);
     let velocity = [x, y, z].map(|momentum| momentum / density);
-    CellGas { density, velocity, pressure: pressure(&u, eos).wide(), energy, entropy }
+    CellGas { density, velocity, pressure: pressure(&u, eos).as_f64(), energy, entropy }
 }
 
 impl CellGas {

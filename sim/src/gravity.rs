@@ -10,21 +10,21 @@ use crate::parameters::{GroupSolver, RunParameters};
 use comove_kernels as kernels;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::GROUP_CELLS;
-use comove_kernels::mail::Need;
+use comove_kernels::messages::MessageSizes;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::slots::clear_slots;
 use comove_kernels::{
-    Buffer, DensitySource, Device, GhostOrigin, Guess, Iterations, KernelError, LevelTables, Parity, PoissonSource,
-    Real, RootPoisson, Table, TimedPotential, add_correction, mass_sheet, relax_groups,
+    Buffer, DensitySource, Device, DeviceTable, GhostOrigin, Guess, Iterations, KernelError, LevelTopology, Parity,
+    PoissonSource, Real, RootPoisson, TimedPotential, add_correction, mass_sheet, relax_groups,
 };
 
 /// What the solve needs to know of the octree, from [`crate::octree::neighbours`].
 #[derive(Clone, Copy, Debug)]
 pub struct Hierarchy<'a> {
     /// One table a level.
-    pub tables: &'a [LevelTables],
+    pub tables: &'a [LevelTopology],
     /// Slot of each root group, `[groups z, y, x]`.
-    pub root_slots: &'a Table<u32>,
+    pub root_slots: &'a DeviceTable<u32>,
     /// Cell width of the root level in code length.
     pub h: f64,
     /// The ranks that share the octree.
@@ -62,7 +62,7 @@ impl Sharing<'_> {
 
     /// The groups of a parity apart by whether they read ghosts across faces, where it is worth solving some of them while
     /// these are on their way.
-    fn apart(&self, level: usize, tables: &LevelTables, parity: Parity) -> Option<&Apart> {
+    fn apart(&self, level: usize, tables: &LevelTopology, parity: Parity) -> Option<&Apart> {
         let links = self.links.get(level)?;
         let across = ACROSS[parity.other() as usize](links);
         self.post.is_carried(across).then(|| &links.edges(tables).faces[parity as usize])
@@ -72,7 +72,7 @@ impl Sharing<'_> {
 impl Hierarchy<'_> {
     /// Groups of each level.
     fn groups(&self) -> Vec<usize> {
-        self.tables.iter().map(LevelTables::len).collect()
+        self.tables.iter().map(LevelTopology::len).collect()
     }
 
     /// Cell width of a level.
@@ -191,9 +191,9 @@ impl<T: Real> Gravity<T> {
     }
 
     /// Bytes of the longest messages of a root solve to each of so many ranks and from it.
-    pub fn needs(&self, ranks: usize) -> Vec<Need> {
+    pub fn needs(&self, ranks: usize) -> Vec<MessageSizes> {
         match &self.root {
-            Root::Alone(_) => vec![Need::default(); ranks],
+            Root::Alone(_) => vec![MessageSizes::default(); ranks],
             Root::Shared(root) => root.needs(ranks),
         }
     }
@@ -419,7 +419,7 @@ enum Held {
 /// One refined level and how its groups are solved.
 struct LevelSolve<'a, T> {
     device: &'a Device,
-    tables: &'a LevelTables,
+    tables: &'a LevelTopology,
     solver: &'a kernels::GroupSolver<T>,
     order: SiblingOrder,
     h: f64,
@@ -483,7 +483,7 @@ impl<T: Real> LevelSolve<'_, T> {
         gradients: &mut Buffer<T>,
     ) -> Iterations {
         let mut iterations = Iterations::default();
-        let mut solve = |groups: &Table<u32>, field: &mut Buffer<T>| {
+        let mut solve = |groups: &DeviceTable<u32>, field: &mut Buffer<T>| {
             iterations.add(self.solve(Some(groups), origin, Guess::Held, source, field, ghosts, gradients));
         };
         // a group's neighbours have the other parity
@@ -504,7 +504,7 @@ impl<T: Real> LevelSolve<'_, T> {
     /// Solves some groups, or all, with boundary values from `origin`.
     fn solve(
         &self,
-        groups: Option<&Table<u32>>,
+        groups: Option<&DeviceTable<u32>>,
         origin: GhostOrigin,
         guess: Guess,
         source: &PoissonSource<T>,

@@ -3,11 +3,11 @@
 
 use crate::octree::nesting::AROUND;
 use crate::state::State;
-use comove_kernels::ghosts::Earlier;
+use comove_kernels::ghosts::EarlierFluid;
 use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::level_topology::NONE;
 use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
-use comove_kernels::tables::NONE;
-use comove_kernels::{Buffer, Device, KernelError, LevelTables, Real, Table, TimedPotential};
+use comove_kernels::{Buffer, Device, DeviceTable, KernelError, LevelTopology, Real, TimedPotential};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,9 +29,9 @@ pub enum Moment {
 /// order: a regrid of the levels finer than one that has finished its step leaves the places of coarser levels alone.
 pub struct LevelHistory<T> {
     /// Place of the group in each slot, [`NONE`] where no finer group is near.
-    places: Table<u32>,
+    places: DeviceTable<u32>,
     /// Per level: the slots of the groups that have a place, and these places.
-    read: Vec<[Table<u32>; 2]>,
+    read: Vec<[DeviceTable<u32>; 2]>,
     /// Before the level's current step: conserved, comoving, `[places, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
     /// φ̃ at each [`Moment`] of the level's current step, `[places, 16, 16, 16]`; empty without gravity.
@@ -48,7 +48,7 @@ impl<T: Real> LevelHistory<T> {
     pub fn new(device: &Device) -> Result<Self, KernelError> {
         let empty = || Buffer::zeros(device, 0);
         Ok(Self {
-            places: Table::default(),
+            places: DeviceTable::default(),
             read: Vec::new(),
             fluid: empty()?,
             potential: [empty()?, empty()?, empty()?],
@@ -66,7 +66,7 @@ impl<T: Real> LevelHistory<T> {
     pub fn fit(
         &mut self,
         device: &Device,
-        read: &[Table<u32>],
+        read: &[DeviceTable<u32>],
         capacity: usize,
         planes: usize,
         gravity: bool,
@@ -98,11 +98,11 @@ impl<T: Real> LevelHistory<T> {
 
     /// Bytes on the device of what says where they are.
     pub fn table_bytes(&self) -> usize {
-        self.places.bytes() + self.read.iter().flatten().map(Table::bytes).sum::<usize>()
+        self.places.bytes() + self.read.iter().flatten().map(DeviceTable::bytes).sum::<usize>()
     }
 
     /// [`LevelHistory::bytes`] and [`LevelHistory::table_bytes`] where these slots are read, in pools of `capacity` slots.
-    pub fn bytes_for(read: &[Table<u32>], capacity: usize, gravity: bool) -> [usize; 2] {
+    pub fn bytes_for(read: &[DeviceTable<u32>], capacity: usize, gravity: bool) -> [usize; 2] {
         let places = read.iter().map(|slots| slots.len()).sum::<usize>();
         let values = GROUP_VALUES + if gravity { 3 * GROUP_CELLS } else { 0 };
         [places * values * T::BYTES, (capacity + 2 * places) * size_of::<u32>()]
@@ -121,8 +121,8 @@ impl<T: Real> LevelHistory<T> {
     }
 
     /// The fluid of the coarser level at a fraction of its step, whose end is in the pool.
-    pub fn fluid_at(&self, fraction: f64) -> Earlier<'_, T> {
-        Earlier { fluid: &self.fluid, places: &self.places, weight: T::of(fraction) }
+    pub fn fluid_at(&self, fraction: f64) -> EarlierFluid<'_, T> {
+        EarlierFluid { fluid: &self.fluid, places: &self.places, weight: T::from_f64(fraction) }
     }
 
     /// The potential of the coarser level at a fraction of its step: between start and middle or middle and end.
@@ -130,16 +130,16 @@ impl<T: Real> LevelHistory<T> {
         let [start, mid, end] = &self.potential;
         let (from, to, weight) =
             if fraction <= 0.5 { (start, mid, 2.0 * fraction) } else { (mid, end, 2.0 * fraction - 1.0) };
-        TimedPotential { from, to, places: &self.places, weight: T::of(weight) }
+        TimedPotential { from, to, places: &self.places, weight: T::from_f64(weight) }
     }
 
     /// Sums of these planes start from zero.
-    pub fn clear_fluxes(&mut self, device: &Device, planes: &Table<u32>) {
+    pub fn clear_fluxes(&mut self, device: &Device, planes: &DeviceTable<u32>) {
         clear_slots(device, FLUX_PLANE_VALUES, &mut self.register, planes);
     }
 
     /// Adds the fluxes of a sweep through these planes.
-    pub fn add_fluxes(&mut self, device: &Device, planes: &Table<u32>, fluxes: &Buffer<T>) {
+    pub fn add_fluxes(&mut self, device: &Device, planes: &DeviceTable<u32>, fluxes: &Buffer<T>) {
         add_slots(device, FLUX_PLANE_VALUES, fluxes, &mut self.register, planes);
     }
 }
@@ -147,7 +147,7 @@ impl<T: Real> LevelHistory<T> {
 /// By level: the slots of the groups that finer ones interpolate from.
 ///
 /// * `slots`: of each level, ghosts included
-pub fn read_slots(tables: &[LevelTables], slots: &[Table<u32>]) -> Vec<Table<u32>> {
+pub fn read_slots(tables: &[LevelTopology], slots: &[DeviceTable<u32>]) -> Vec<DeviceTable<u32>> {
     let end = slots.iter().flatten().max().map_or(0, |&last| last as usize + 1);
     let read: Vec<AtomicBool> = (0..end).map(|_| AtomicBool::new(false)).collect();
     for finer in tables {
@@ -159,7 +159,7 @@ pub fn read_slots(tables: &[LevelTables], slots: &[Table<u32>]) -> Vec<Table<u32
             }
         });
     }
-    let of_level = |level: &Table<u32>| {
+    let of_level = |level: &DeviceTable<u32>| {
         level.iter().copied().filter(|&slot| read[slot as usize].load(Ordering::Relaxed)).collect()
     };
     slots.par_iter().map(of_level).collect()

@@ -8,13 +8,13 @@ use crate::parallel::share::Share;
 use crate::state::State;
 use crate::step::Physics;
 use crate::step_plan::Direction;
-use comove_kernels::ghosts::Earlier;
-use comove_kernels::hydro_sweep::{SweepParameters, Swept, Which, hydro_sweep};
+use comove_kernels::Deferred;
+use comove_kernels::ghosts::EarlierFluid;
+use comove_kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets, hydro_sweep};
 use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
-use comove_kernels::mail::Peer;
-use comove_kernels::marks::{MARK_ROWS, groups_to_redo};
-use comove_kernels::reading::Reading;
-use comove_kernels::{Buffer, Device, GroupReport, LevelTables, Marks, Real, Table};
+use comove_kernels::messages::Peer;
+use comove_kernels::troubled_cells::{MARK_ROWS, groups_to_redo};
+use comove_kernels::{Buffer, Device, DeviceTable, GroupReport, LevelTopology, Real, TroubledCells};
 use std::ops::Range;
 
 /// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
@@ -49,17 +49,17 @@ pub fn sweep_level<T: Real>(
 ) {
     let parameters = SweepParameters {
         scheme: physics.parameters.scheme,
-        dt_over_dx: T::of(dt / state.cell_width(level)),
+        dt_over_dx: T::from_f64(dt / state.cell_width(level)),
         axes: direction.axes(physics.parameters.sweep_order),
         eos: physics.eos,
     };
-    let Swept { marked, mut reports } = match ghosts {
-        Ghosts::Fresh => state.sweep(level, coarse, Which::All, &parameters, book),
+    let SweepOutput { marked, mut reports } = match ghosts {
+        Ghosts::Fresh => state.sweep(level, coarse, SweepTargets::All, &parameters, book),
         Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters, book),
     };
     book.settle(state);
     if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
-        reports = Reading::of(redo(state, level, coarse, &parameters, reports.wait(), book));
+        reports = Deferred::of(redo(state, level, coarse, &parameters, reports.wait(), book));
     }
     book.expect(level, Due::Sweep { reports, last: direction == Direction::Backward });
 }
@@ -82,7 +82,7 @@ fn redo<T: Real>(
         let beside = state.share_marks(level, &reports, first);
         state.marks.accept();
         let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
-        let redone = state.sweep(level, coarse, Which::Redone(&groups), parameters, book).reports.wait();
+        let redone = state.sweep(level, coarse, SweepTargets::Redo(&groups), parameters, book).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
         }
@@ -96,7 +96,7 @@ fn marked_of(reaches: &[u32]) -> usize {
 }
 
 /// The slots of those of some groups that have marks, if any has.
-fn slots_of_marked(slots: &[u32], reaches: &[u32]) -> Option<Table<u32>> {
+fn slots_of_marked(slots: &[u32], reaches: &[u32]) -> Option<DeviceTable<u32>> {
     let marked = slots.iter().zip(reaches).filter(|(_, reach)| **reach != 0);
     let marked: Vec<u32> = marked.map(|(&slot, _)| slot).collect();
     (!marked.is_empty()).then(|| marked.into())
@@ -158,10 +158,10 @@ impl<T: Real> State<T> {
         &mut self,
         level: usize,
         coarse: Option<f64>,
-        which: Which,
+        which: SweepTargets,
         parameters: &SweepParameters<T>,
         book: &mut Book,
-    ) -> Swept {
+    ) -> SweepOutput {
         let (fluid, mut sweeping, _) = self.sweeping(level, coarse, book);
         sweeping.sweep(fluid, which, parameters)
     }
@@ -173,21 +173,21 @@ impl<T: Real> State<T> {
         coarse: Option<f64>,
         parameters: &SweepParameters<T>,
         book: &mut Book,
-    ) -> Swept {
+    ) -> SweepOutput {
         // two launches leave the device with little to do at the end of each
         let is_plenty = is_plenty(&self.device, &self.share, level, 2);
         let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, book);
         let Some((post, links)) = ranks.filter(|(post, links)| post.is_carried(&links.sweep)) else {
             self.refresh_for_sweep(level);
-            return self.sweep(level, coarse, Which::All, parameters, book);
+            return self.sweep(level, coarse, SweepTargets::All, parameters, book);
         };
         sweeping.measured = sweeping.measured.filter(|_| is_plenty);
         let Apart { inner, outer } = &links.edges(sweeping.tables).sweep;
         let mut first = None;
         post.exchange_cells_while(&links.sweep, FIELDS, fluid, |fluid| {
-            first = Some(sweeping.sweep(fluid, Which::Listed(inner), parameters));
+            first = Some(sweeping.sweep(fluid, SweepTargets::Subset(inner), parameters));
         });
-        let second = sweeping.sweep(fluid, Which::Listed(outer), parameters);
+        let second = sweeping.sweep(fluid, SweepTargets::Subset(outer), parameters);
         first.expect("done meanwhile").joined(second, inner)
     }
 
@@ -216,24 +216,24 @@ impl<T: Real> State<T> {
 /// What sweeps of a level have to do with besides the fluid.
 struct Sweeping<'a, T> {
     device: &'a Device,
-    tables: &'a LevelTables,
-    flux_slots: &'a Table<u32>,
-    earlier: Option<Earlier<'a, T>>,
+    tables: &'a LevelTopology,
+    flux_slots: &'a DeviceTable<u32>,
+    earlier: Option<EarlierFluid<'a, T>>,
     next: &'a mut Buffer<T>,
     fluxes: &'a mut Buffer<T>,
-    marks: &'a mut Marks,
+    marks: &'a mut TroubledCells,
     /// Where the time goes down that sweeps of the level take, if its groups fill the device.
     measured: Option<(&'a mut Book, usize)>,
 }
 
 impl<T: Real> Sweeping<'_, T> {
-    fn sweep(&mut self, fluid: &Buffer<T>, which: Which, parameters: &SweepParameters<T>) -> Swept {
+    fn sweep(&mut self, fluid: &Buffer<T>, which: SweepTargets, parameters: &SweepParameters<T>) -> SweepOutput {
         let Self { device, tables, flux_slots, earlier, next, fluxes, marks, measured } = self;
         let groups = match which {
-            Which::All => tables.len(),
-            Which::Listed(list) => list.len(),
+            SweepTargets::All => tables.len(),
+            SweepTargets::Subset(list) => list.len(),
             // once more
-            Which::Redone(_) => 0,
+            SweepTargets::Redo(_) => 0,
         };
         let started = measured.is_some().then(|| device.now());
         let earlier = earlier.as_ref();

@@ -24,7 +24,7 @@ use crate::parallel::share::Share;
 use crate::parameters::{Precision, RunParameters, TimeSteps};
 use comove_kernels::layout::{FACES, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::{GIB, available};
-use comove_kernels::{Device, FaceBoundary, LevelTables, Marks, Real, RootPoisson, Table};
+use comove_kernels::{Device, DeviceTable, FaceBoundary, LevelTopology, Real, RootPoisson, TroubledCells};
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
@@ -38,14 +38,14 @@ pub(crate) struct Layout {
     /// Pool slot of each group, level by level in key order.
     pub(crate) slots: Vec<Vec<u32>>,
     /// Neighbour tables of each level.
-    pub(crate) tables: Vec<LevelTables>,
+    pub(crate) tables: Vec<LevelTopology>,
     /// Flux planes and coarse–fine faces.
     pub(crate) flux: FluxTables,
     /// Slot of each root group; empty where ranks share the root.
-    pub(crate) root_slots: Table<u32>,
+    pub(crate) root_slots: DeviceTable<u32>,
     /// What a rank knows of the others.
     pub(crate) share: Share,
-    read: OnceLock<Vec<Table<u32>>>,
+    read: OnceLock<Vec<DeviceTable<u32>>>,
 }
 
 /// What a layout follows.
@@ -53,7 +53,7 @@ pub(crate) struct Before<'a> {
     /// The groups of each level.
     pub(crate) groups: Vec<LevelGroups<'a>>,
     /// Their tables.
-    pub(crate) tables: &'a [LevelTables],
+    pub(crate) tables: &'a [LevelTopology],
     /// Their flux planes.
     pub(crate) flux: &'a FluxTables,
 }
@@ -83,7 +83,7 @@ impl Layout {
             root_slots(&tree, &slots)
         } else {
             share.link(&tree, &sites, first);
-            Table::default()
+            DeviceTable::default()
         };
         let flux = before.flux.rebuilt(first, &tree, &share.known, &sites, &tables);
         Self { tree, slots, tables, flux, root_slots, share, read: OnceLock::new() }
@@ -95,7 +95,7 @@ impl Layout {
     }
 
     /// By level: the slots of the groups that finer ones interpolate from, found when they are first asked for.
-    pub(crate) fn read_slots(&self) -> &[Table<u32>] {
+    pub(crate) fn read_slots(&self) -> &[DeviceTable<u32>] {
         self.read.get_or_init(|| read_slots(&self.tables, &self.share.slots_of_levels(&self.tables)))
     }
 
@@ -112,7 +112,7 @@ impl Layout {
 
     /// Groups of each level.
     pub(crate) fn groups(&self) -> Vec<usize> {
-        self.tables.iter().map(LevelTables::len).collect()
+        self.tables.iter().map(LevelTopology::len).collect()
     }
 }
 
@@ -174,11 +174,11 @@ impl Footprint {
             true => LevelHistory::<T>::bytes_for(layout.read_slots(), capacity, gravity),
             false => [0; 2],
         };
-        let tables = layout.tables.iter().map(LevelTables::bytes).sum::<usize>();
+        let tables = layout.tables.iter().map(LevelTopology::bytes).sum::<usize>();
         Self {
             fluid,
             next: fluid,
-            marks: Marks::bytes_for(capacity),
+            marks: TroubledCells::bytes_for(capacity),
             work: if gravity { Gravity::<T>::work_bytes_for(&layout.groups(), capacity, mass_sheet) } else { [0; 4] },
             fluxes,
             past,

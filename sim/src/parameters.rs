@@ -223,10 +223,10 @@ impl RunParameters {
     /// The gas law, with floors.
     pub fn eos<T: Real>(&self) -> Eos<T> {
         Eos {
-            gamma: T::of(self.gamma),
-            eta: T::of(self.switch()),
-            density_floor: T::of(self.density_floor),
-            pressure_floor: T::of(self.pressure_floor),
+            gamma: T::from_f64(self.gamma),
+            eta: T::from_f64(self.switch()),
+            density_floor: T::from_f64(self.density_floor),
+            pressure_floor: T::from_f64(self.pressure_floor),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::step::Physics;
 use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{DIRECTIONS, GROUP_CELLS, OCTANTS};
-use comove_kernels::{Buffer, Device, Eos, LevelTables, Real};
+use comove_kernels::{Buffer, Device, Eos, LevelTopology, Real};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -180,7 +180,7 @@ impl<'a, T: Real> Surroundings<'a, T> {
         device: &Device,
         tree: &Octree,
         (level, place): (usize, usize),
-        tables: &LevelTables,
+        tables: &LevelTopology,
         fluid: &Buffer<T>,
         factor: f64,
     ) -> Vec<u32> {

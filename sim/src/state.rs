@@ -16,10 +16,10 @@ use crate::parameters::RunParameters;
 use crate::records::Raised;
 use crate::saved_state::SavedState;
 use comove_kernels::layout::{FACES, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
-use comove_kernels::mail::Need;
+use comove_kernels::messages::MessageSizes;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, FaceBoundary, Iterations, KernelError, LevelTables, Marks, Real, Table,
-    TimedPotential, prolong,
+    Buffer, DensitySource, Device, DeviceTable, Eos, FaceBoundary, Iterations, KernelError, LevelTopology, Real,
+    TimedPotential, TroubledCells, prolong,
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct State<T> {
     /// Pool slot of each group, level by level in key order.
     pub slots: Vec<Vec<u32>>,
     /// Neighbour tables of each level.
-    pub tables: Vec<LevelTables>,
+    pub tables: Vec<LevelTopology>,
     /// Flux planes and coarse–fine faces.
     pub flux: FluxTables,
     /// Conserved, comoving, `[slots, 6, 16, 16, 16]`.
@@ -60,7 +60,7 @@ pub struct State<T> {
     /// Fluxes of the last sweep, `[planes, 6, 16, 16]`.
     pub fluxes: Buffer<T>,
     /// Cells that the last sweep could not advance, and room for a redo.
-    pub marks: Marks,
+    pub marks: TroubledCells,
     /// φ̃, `[slots, 16, 16, 16]`; empty without gravity.
     pub potential: Buffer<T>,
     /// What finer levels interpolate in time; with individual time steps only.
@@ -82,7 +82,7 @@ pub struct State<T> {
     isolated: bool,
     pub(crate) free: Vec<u32>,
     gravity: Option<Gravity<T>>,
-    root_slots: Table<u32>,
+    root_slots: DeviceTable<u32>,
 }
 
 impl<T: Real> State<T> {
@@ -128,21 +128,21 @@ impl<T: Real> State<T> {
         let gravity = agree(&communicator, gravity.map_err(SimError::from))?;
         let least = match &gravity {
             Some(gravity) => gravity.needs(communicator.size()),
-            None => vec![Need::default(); communicator.size()],
+            None => vec![MessageSizes::default(); communicator.size()],
         };
         let post = Post::new(&device, &communicator, least)?;
-        let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::of(v)).collect())?;
+        let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::from_f64(v)).collect())?;
         let mut state = Self {
             history: kind.individual.then(|| LevelHistory::new(&device)).transpose()?,
             steps_since_regrid: vec![0; usize::from(parameters.max_level) + 1],
             raised: None,
             tables: Vec::new(),
-            root_slots: Table::default(),
+            root_slots: DeviceTable::default(),
             flux: FluxTables::default(),
             potential: Buffer::zeros(&device, 0)?,
             next: Buffer::zeros(&device, 0)?,
             fluxes: Buffer::zeros(&device, 0)?,
-            marks: Marks::new(&device, 0)?,
+            marks: TroubledCells::new(&device, 0)?,
             saved: None,
             gravity,
             kind,
@@ -235,8 +235,8 @@ impl<T: Real> State<T> {
     }
 
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
-    pub(crate) fn needs(&self, layout: &Layout) -> Vec<Need> {
-        let mut needs = vec![Need::default(); self.communicator.size()];
+    pub(crate) fn needs(&self, layout: &Layout) -> Vec<MessageSizes> {
+        let mut needs = vec![MessageSizes::default(); self.communicator.size()];
         layout.share.links.iter().for_each(|links| links.need(&mut needs, T::BYTES));
         layout.flux.links.iter().for_each(|links| need(&mut needs, &links.peers, FLUX_PLANE_VALUES * T::BYTES));
         needs
@@ -250,7 +250,7 @@ impl<T: Real> State<T> {
     /// Bytes of each of the device arrays.
     pub fn footprint(&self) -> Footprint {
         let bytes = |buffer: &Buffer<T>| buffer.len() * T::BYTES;
-        let tables = self.tables.iter().map(LevelTables::bytes).sum::<usize>();
+        let tables = self.tables.iter().map(LevelTopology::bytes).sum::<usize>();
         let past = self.history.as_ref();
         Footprint {
             fluid: bytes(&self.fluid),
@@ -463,7 +463,7 @@ impl<T: Real> State<T> {
     /// [`SimError::NoRoom`].
     pub(crate) fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
         let now = self.footprint();
-        let groups: Vec<usize> = self.tables.iter().map(LevelTables::len).collect();
+        let groups: Vec<usize> = self.tables.iter().map(LevelTopology::len).collect();
         let snapshot = memory::snapshot_bytes(&self.device, layout.tree.group_count(), T::BYTES);
         let check = |capacity: usize| {
             let peak = self.wanted(layout, capacity).peak_from(&now) + self.working_bytes(layout);
@@ -548,7 +548,7 @@ fn copy_groups<T: Real>(pool: &Buffer<T>, slots: &[u32], host: &mut [f64], value
         let part = part.par_chunks_exact(values);
         places[first / values..].par_iter_mut().zip(part).for_each(|(place, from)| {
             if let Some(to) = place {
-                to.iter_mut().zip(from).for_each(|(to, value)| *to = value.wide());
+                to.iter_mut().zip(from).for_each(|(to, value)| *to = value.as_f64());
             }
         });
     });

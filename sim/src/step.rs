@@ -84,12 +84,12 @@ pub(crate) fn correct_level<T: Real>(
     dt: f64,
     book: &mut Book,
 ) {
-    let dt_over_dx = T::of(dt / state.cell_width(level));
+    let dt_over_dx = T::from_f64(dt / state.cell_width(level));
     state.send_fluxes(level);
     let (faces, eos) = (&state.flux.reflux[level], &physics.eos);
     let (fluxes, fine_share) = match &state.history {
         None => (&state.fluxes, T::one()),
-        Some(history) => (&history.register, T::of(0.5)),
+        Some(history) => (&history.register, T::from_f64(0.5)),
     };
     let reports = reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos);
     book.expect(level, Due::Correction(reports));

@@ -6,13 +6,13 @@ use crate::octree::Key;
 use crate::records::StepLimit;
 use crate::state::State;
 use crate::step::Physics;
+use comove_kernels::Deferred;
 use comove_kernels::Real;
 use comove_kernels::layout::GROUP;
-use comove_kernels::reading::Reading;
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
 
 /// The fastest signal of each group of a level.
-pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Reading<SignalSpeed> {
+pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Deferred<SignalSpeed> {
     signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos)
 }
 

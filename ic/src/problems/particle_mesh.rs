@@ -52,7 +52,7 @@ impl<T: Real> ParticleMesh<T> {
                 let (key, offset) = locate(level, place);
                 let group = state.tree.find(key).expect("a mass lies in cells of every level");
                 let slot = state.slots[level][group] as usize;
-                fluid[slot * GROUP_VALUES + DENSITY * GROUP_CELLS + offset] = T::of(weight * density);
+                fluid[slot * GROUP_VALUES + DENSITY * GROUP_CELLS + offset] = T::from_f64(weight * density);
             }
         }
         state.fluid = Buffer::from_host(&state.device, fluid)?;
@@ -75,7 +75,7 @@ impl<T: Real> ParticleMesh<T> {
                 let slot = self.state.slots[finest][group] as usize;
                 for axis in 0..3 {
                     let momentum = gas[slot * GROUP_VALUES + (MOMENTUM + axis) * GROUP_CELLS + offset];
-                    sum[axis] += weight * momentum.wide();
+                    sum[axis] += weight * momentum.as_f64();
                 }
             }
             sum

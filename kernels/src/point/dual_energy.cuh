@@ -17,7 +17,7 @@ template <typename T> INLINE T larger(T a, T b) { return a > b ? a : b; }
 template <typename T> INLINE T smaller(T a, T b) { return a < b ? a : b; }
 
 /// Surroundings of a cell at a shock, and those that no pass has looked at yet.
-template <typename T> struct Surroundings {
+template <typename T> struct ShockIndicator {
     static constexpr T SHOCK = T(-1.0);
     static constexpr T UNSEEN = std::numeric_limits<T>::infinity();
 };
@@ -30,9 +30,9 @@ INLINE T surroundings(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0
     const T lowest = smaller(pressure_1, smaller(pressure_0, pressure_2));
     const T energy = larger(energy_1, larger(energy_0, energy_2));
     const bool warm = highest >= (eos.gamma - T(1.0)) * eos.eta * energy;
-    so_far = so_far == Surroundings<T>::UNSEEN ? T(0.0) : so_far;
+    so_far = so_far == ShockIndicator<T>::UNSEEN ? T(0.0) : so_far;
     const bool shock = so_far < T(0.0) || (highest > SHOCK_JUMP * lowest && warm);
-    return shock ? Surroundings<T>::SHOCK : larger(so_far, BESIDE * energy);
+    return shock ? ShockIndicator<T>::SHOCK : larger(so_far, BESIDE * energy);
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy.
@@ -66,7 +66,7 @@ template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings,
     const T own = cold ? u[5] * density_power : gamma_1 * internal;
     const bool low = own < eos.pressure_floor;
     const T pressure = low ? eos.pressure_floor : own;
-    const bool unseen = surroundings == Surroundings<T>::UNSEEN;
+    const bool unseen = surroundings == ShockIndicator<T>::UNSEEN;
     const bool waits = (surroundings < T(0.0) || unseen) && u[4] > T(0.5) * kinetic;
     const bool keeps_energy = !cold || waits;
     const bool keeps_entropy = cold || unseen;

@@ -32,7 +32,7 @@ const SHOCK_JUMP: f64 = 3.0;
 /// ½ρv².
 #[inline(always)]
 pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
-    T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / u[0]
+    T::from_f64(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / u[0]
 }
 
 /// What the neighbours of a cell along a sweep say about its energy: [`SHOCK`], or a total energy of which η must be
@@ -46,9 +46,9 @@ pub fn surroundings<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3], eos
     let lowest = smaller(pressures[1], smaller(pressures[0], pressures[2]));
     let energy = larger(energies[1], larger(energies[0], energies[2]));
     let warm = highest >= (eos.gamma - T::one()) * eos.eta * energy;
-    let so_far = if so_far == T::of(UNSEEN) { T::zero() } else { so_far };
-    let shock = (so_far < T::zero()) | ((highest > T::of(SHOCK_JUMP) * lowest) & warm);
-    if shock { T::of(SHOCK) } else { larger(so_far, T::of(BESIDE) * energy) }
+    let so_far = if so_far == T::from_f64(UNSEEN) { T::zero() } else { so_far };
+    let shock = (so_far < T::zero()) | ((highest > T::from_f64(SHOCK_JUMP) * lowest) & warm);
+    if shock { T::from_f64(SHOCK) } else { larger(so_far, T::from_f64(BESIDE) * energy) }
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy: where it is less than η of the cell's total
@@ -95,15 +95,15 @@ pub fn synchronise<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> Synch
     let gamma_1 = eos.gamma - T::one();
     let thin = u[0] < eos.density_floor;
     let density = if thin { eos.density_floor } else { u[0] };
-    let kinetic = T::of(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / density;
+    let kinetic = T::from_f64(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / density;
     let internal = u[4] - kinetic;
     let cold = is_cold(internal, u[4], surroundings, eos);
     let density_power = density.power(gamma_1);
     let own = if cold { u[5] * density_power } else { gamma_1 * internal };
     let low = own < eos.pressure_floor;
     let pressure = if low { eos.pressure_floor } else { own };
-    let unseen = surroundings == T::of(UNSEEN);
-    let waits = ((surroundings < T::zero()) | unseen) & (u[4] > T::of(0.5) * kinetic);
+    let unseen = surroundings == T::from_f64(UNSEEN);
+    let waits = ((surroundings < T::zero()) | unseen) & (u[4] > T::from_f64(0.5) * kinetic);
     let keeps_energy = !cold | waits;
     let keeps_entropy = cold | unseen;
     let energy = if keeps_energy & !low { u[4] } else { kinetic + pressure / gamma_1 };

@@ -23,7 +23,12 @@ impl<T: Real> Eos<T> {
 
     /// γ with the standard switch η = 10⁻² and floors far below anything a resolved flow reaches.
     pub fn new(gamma: f64) -> Self {
-        Self { gamma: T::of(gamma), eta: T::of(1e-2), density_floor: T::of(1e-6), pressure_floor: T::of(1e-20) }
+        Self {
+            gamma: T::from_f64(gamma),
+            eta: T::from_f64(1e-2),
+            density_floor: T::from_f64(1e-6),
+            pressure_floor: T::from_f64(1e-20),
+        }
     }
 
     /// S = P/ρ^(γ−1).

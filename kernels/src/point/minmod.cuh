@@ -1,6 +1,6 @@
 // Min-Mod limited slopes: the twin of minmod.rs.
 #pragma once
-#include "cuda/real.cuh"
+#include "device/cuda/real.cuh"
 
 template <typename T> INLINE T minmod(T a, T b) {
     const T smaller = absolute(a) < absolute(b) ? a : b;

@@ -1,6 +1,6 @@
 // x^y for positive normal x: the twin of power.rs, operation by operation.
 #pragma once
-#include "cuda/arithmetic.cuh"
+#include "device/cuda/arithmetic.cuh"
 
 /// (1 - r)^(-1/3) to third order in r.
 template <typename A, typename T> INLINE T inverse_cube_root_correction(T r) {

@@ -26,7 +26,7 @@ pub struct SplitFlux<T> {
 fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, surroundings: T, eos: &Eos<T>) -> (T, T) {
     let density = if u[0] > eos.density_floor { u[0] } else { eos.density_floor };
     let inverse = T::one() / density;
-    let internal = u[4] - T::of(0.5) * momentum_squared * inverse;
+    let internal = u[4] - T::from_f64(0.5) * momentum_squared * inverse;
     let cold = is_cold(internal, u[4], surroundings, eos);
     let pressure = if cold { eos.entropy_pressure(density, u[5]) } else { (eos.gamma - T::one()) * internal };
     (inverse, if pressure > eos.pressure_floor { pressure } else { eos.pressure_floor })

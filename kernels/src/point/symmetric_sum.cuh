@@ -1,6 +1,6 @@
 // Sums whose bits do not depend on the order of the terms: the twin of symmetric_sum.rs.
 #pragma once
-#include "cuda/real.cuh"
+#include "device/cuda/real.cuh"
 
 template <typename T> INLINE T median(T a, T b, T c) {
     const T low = a < b ? a : b, high = a < b ? b : a;

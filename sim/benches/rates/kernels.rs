@@ -3,7 +3,7 @@
 use crate::meshes::{lone_children, refined, speeds, state, sweep};
 use crate::{Bench, Work};
 use comove_sim::kernels::group_poisson::FACE_GRADIENTS;
-use comove_sim::kernels::hydro_sweep::Which;
+use comove_sim::kernels::hydro_sweep::SweepTargets;
 use comove_sim::kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::potential_ghosts::GHOST_CELLS;
 use comove_sim::kernels::prolong::prolong;
@@ -35,11 +35,11 @@ fn complete(bench: &mut Bench, groups: usize) {
     let h = state.cell_width(1);
     let of = |operation| work(operation, "uniform", "group", groups);
 
-    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, Which::All, 0.05).reports.wait());
-    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, Which::All, 0.05).reports.wait());
+    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, SweepTargets::All, 0.05).reports.wait());
+    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, SweepTargets::All, 0.05).reports.wait());
     let every: Vec<u32> = (0..groups as u32).collect();
     bench.measure(of("redo of a sweep"), || {
-        sweep(&mut state, 1, [0, 1, 2], None, Which::Redone(&every), 0.05).reports.wait()
+        sweep(&mut state, 1, [0, 1, 2], None, SweepTargets::Redo(&every), 0.05).reports.wait()
     });
     bench.measure(of("signal speed"), || speeds(&state, 1).wait());
 
@@ -111,10 +111,10 @@ fn lone(bench: &mut Bench, groups: usize) {
     let device = bench.device.clone();
     let all = "all ghost cells interpolated";
     bench.measure(work("sweep x y z", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], None, Which::All, 0.05).reports.wait()
+        sweep(&mut state, 1, [0, 1, 2], None, SweepTargets::All, 0.05).reports.wait()
     });
     bench.measure(work("sweep x y z, between times", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], Some(0.25), Which::All, 0.05).reports.wait();
+        sweep(&mut state, 1, [0, 1, 2], Some(0.25), SweepTargets::All, 0.05).reports.wait();
     });
     let (faces, eos) = (state.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
     bench.measure(work("flux correction", all, "face", faces), || {

@@ -2,9 +2,9 @@
 
 use crate::{Bench, Work};
 use comove_sim::book::Book;
-use comove_sim::kernels::hydro_sweep::{SweepParameters, Swept, Which};
+use comove_sim::kernels::Deferred;
+use comove_sim::kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
-use comove_sim::kernels::reading::Reading;
 use comove_sim::kernels::timestep::{SignalSpeed, signal_speed};
 use comove_sim::kernels::{Device, Eos, Real};
 use comove_sim::level_history::Moment;
@@ -76,12 +76,12 @@ pub(crate) fn hydro<T: Real>(
         let mut open = None;
         for (axes, level) in [[0, 1, 2], [2, 1, 0]].into_iter().flat_map(|axes| levels.clone().map(move |l| (axes, l)))
         {
-            let Swept { marked, reports } = sweep(state, level, axes, passed, Which::All, dt_over_dx);
-            open.replace(reports).map(Reading::wait);
+            let SweepOutput { marked, reports } = sweep(state, level, axes, passed, SweepTargets::All, dt_over_dx);
+            open.replace(reports).map(Deferred::wait);
             marked.wait();
         }
         let speeds: Vec<_> = levels.clone().map(|level| speeds(state, level)).collect();
-        open.map(Reading::wait);
+        open.map(Deferred::wait);
         speeds.into_iter().for_each(|speeds| drop(speeds.wait()));
     });
 }
@@ -92,12 +92,12 @@ pub(crate) fn sweep<T: Real>(
     level: usize,
     axes: [usize; 3],
     passed: Option<f64>,
-    which: Which,
+    which: SweepTargets,
     dt_over_dx: f64,
-) -> Swept {
+) -> SweepOutput {
     let parameters = SweepParameters {
         scheme: comove_kernels::Scheme::default(),
-        dt_over_dx: T::of(dt_over_dx),
+        dt_over_dx: T::from_f64(dt_over_dx),
         axes,
         eos: Eos::new(5.0 / 3.0),
     };
@@ -105,7 +105,7 @@ pub(crate) fn sweep<T: Real>(
 }
 
 /// The reduction for the time step.
-pub(crate) fn speeds<T: Real>(state: &State<T>, level: usize) -> Reading<SignalSpeed> {
+pub(crate) fn speeds<T: Real>(state: &State<T>, level: usize) -> Deferred<SignalSpeed> {
     signal_speed(&state.device, &state.tables[level], &state.fluid, &Eos::new(5.0 / 3.0))
 }
 

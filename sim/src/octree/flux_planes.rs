@@ -7,9 +7,9 @@ use crate::parallel::known::{Known, RemoteGroup};
 use crate::parallel::links::{SlotLinks, links_of_slots};
 use crate::parallel::reads::{face_entry, face_offset};
 use comove_kernels::layout::{FACES, FLUX_PLANES};
+use comove_kernels::level_topology::NONE;
 use comove_kernels::reflux::{CoarseFineFace, RefluxGroup, RefluxTables};
-use comove_kernels::tables::NONE;
-use comove_kernels::{LevelTables, Table};
+use comove_kernels::{DeviceTable, LevelTopology};
 use rayon::prelude::*;
 
 /// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
@@ -24,11 +24,11 @@ pub struct FluxTables {
     /// Per level: how many planes there are up to those of its faces towards the next coarser level.
     upwards: Vec<u32>,
     /// Per level: the plane of each group's nine places, [`NONE`] where no flux is kept. `[groups, 9]`.
-    pub slots: Vec<Table<u32>>,
+    pub slots: Vec<DeviceTable<u32>>,
     /// Per level: the planes that its sweeps write, those of `slots`.
-    pub written: Vec<Table<u32>>,
+    pub written: Vec<DeviceTable<u32>>,
     /// Per level: the planes, its own and the finer level's, of the faces between the two.
-    pub between: Vec<Table<u32>>,
+    pub between: Vec<DeviceTable<u32>>,
     /// Per level: its faces towards the next finer level.
     pub reflux: Vec<RefluxTables>,
     /// Per level: planes of the finer level's groups that are sent to the ranks that own the coarse groups.
@@ -40,7 +40,7 @@ impl FluxTables {
     /// fine group (16×16 cells) lies on one face of a coarse leaf patch (8×8).
     ///
     /// `tables` are the octree's, level by level ([`super::neighbours::build_tables`]).
-    pub fn build(tree: &Octree, tables: &[LevelTables]) -> Self {
+    pub fn build(tree: &Octree, tables: &[LevelTopology]) -> Self {
         let groups =
             |level: usize| LevelGroups { own: tree.level(level), slots: &tables[level].slots, ..Default::default() };
         let sites: Vec<Sites> = (0..tree.level_count()).into_par_iter().map(|level| groups(level).sites()).collect();
@@ -53,7 +53,14 @@ impl FluxTables {
     /// * `known`: groups of other ranks. Where the coarse side of a face is theirs, the fine side's plane is sent; where the
     ///   fine side is, there is a plane for what they send.
     #[must_use]
-    pub fn rebuilt(&self, kept: usize, tree: &Octree, known: &Known, sites: &[Sites], tables: &[LevelTables]) -> Self {
+    pub fn rebuilt(
+        &self,
+        kept: usize,
+        tree: &Octree,
+        known: &Known,
+        sites: &[Sites],
+        tables: &[LevelTopology],
+    ) -> Self {
         let levels = kept..tree.level_count();
         let pair = |fine: usize| Pair::of(tree, known, &sites[fine - 1], tables, fine);
         let mut pairs: Vec<Pair> = (kept + 1..levels.end).into_par_iter().map(pair).collect();
@@ -81,7 +88,7 @@ impl FluxTables {
             let written = slots.iter().copied().filter(|&plane| plane != NONE).collect();
             (slots.into(), written)
         };
-        let of_levels: Vec<(Table<u32>, Table<u32>)> = levels.clone().into_par_iter().map(slots).collect();
+        let of_levels: Vec<(DeviceTable<u32>, DeviceTable<u32>)> = levels.clone().into_par_iter().map(slots).collect();
         let (slots, written): (Vec<_>, Vec<_>) = of_levels.into_iter().unzip();
         let reflux =
             |level: usize| pairs.get(level - kept).map_or_else(Default::default, |pair| pair.reflux(&tables[level]));
@@ -105,7 +112,7 @@ impl FluxTables {
     /// Bytes that they take on a device.
     pub fn bytes(&self) -> usize {
         let lists = [&self.slots, &self.written, &self.between];
-        lists.into_iter().flatten().map(Table::bytes).sum::<usize>()
+        lists.into_iter().flatten().map(DeviceTable::bytes).sum::<usize>()
             + self.reflux.iter().map(RefluxTables::bytes).sum::<usize>()
     }
 
@@ -142,7 +149,7 @@ impl Pair {
     /// Of level `level` and the next coarser one.
     ///
     /// * `coarser`: where the groups of that are
-    fn of(tree: &Octree, known: &Known, coarser: &Sites, tables: &[LevelTables], level: usize) -> Self {
+    fn of(tree: &Octree, known: &Known, coarser: &Sites, tables: &[LevelTopology], level: usize) -> Self {
         let on_group = |fine: usize| {
             (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, coarser, &tables[level], level, fine, face))
         };
@@ -182,7 +189,7 @@ impl Pair {
     }
 
     /// All of them.
-    fn planes(&self) -> Table<u32> {
+    fn planes(&self) -> DeviceTable<u32> {
         (self.first..self.first + self.count()).collect()
     }
 
@@ -198,7 +205,7 @@ impl Pair {
     }
 
     /// What flux correction of the coarse level does.
-    fn reflux(&self, coarser: &LevelTables) -> RefluxTables {
+    fn reflux(&self, coarser: &LevelTopology) -> RefluxTables {
         let face = |meeting: &Meeting| {
             let Meeting { axis, high, octant, .. } = *meeting;
             let place = meeting.coarse?;
@@ -265,7 +272,7 @@ impl Meeting {
         tree: &Octree,
         known: &Known,
         coarser: &Sites,
-        tables: &LevelTables,
+        tables: &LevelTopology,
         level: usize,
         fine: usize,
         face: usize,
@@ -289,7 +296,7 @@ impl Meeting {
     fn of_other(
         tree: &Octree,
         coarser: &Sites,
-        tables: &LevelTables,
+        tables: &LevelTopology,
         group: &RemoteGroup,
         face: usize,
     ) -> Option<Self> {

@@ -8,8 +8,8 @@ use super::{Key, Octree};
 use crate::parallel::reads::face_offset;
 use crate::parallel::share::Share;
 use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, direction, offset};
-use comove_kernels::tables::NONE;
-use comove_kernels::{FaceBoundary, LevelTables, Table};
+use comove_kernels::level_topology::NONE;
+use comove_kernels::{DeviceTable, FaceBoundary, LevelTopology};
 use rayon::prelude::*;
 
 /// A neighbour row: slots, [`NONE`] where there is no group.
@@ -20,7 +20,7 @@ type Row = [u32; DIRECTIONS];
 ///
 /// # Panics
 /// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
-pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FACES]) -> Vec<LevelTables> {
+pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FACES]) -> Vec<LevelTopology> {
     let share = Share::alone(tree);
     let groups = share.level_groups(tree, slots);
     let sites: Vec<Sites> = groups.iter().map(LevelGroups::sites).collect();
@@ -38,19 +38,19 @@ pub fn build_tables(tree: &Octree, slots: &[Vec<u32>], faces: [FaceBoundary; FAC
 /// If two groups of a level share a slot.
 pub fn rebuilt_tables(
     lattice: &Octree,
-    (before, tables): (&[LevelGroups], &[LevelTables]),
+    (before, tables): (&[LevelGroups], &[LevelTopology]),
     now: &[LevelGroups],
     sites: &[Sites],
     first: usize,
     faces: [FaceBoundary; FACES],
-) -> Vec<LevelTables> {
+) -> Vec<LevelTopology> {
     let levels = first..now.len();
     let changes_of = |level: usize| now[level].changes_since(&before.get(level).copied().unwrap_or_default());
     let mut changes: Vec<Changes> = levels.clone().into_par_iter().map(changes_of).collect();
     // behind the finest level there is none, or none any more
     let gone = before.get(now.len()).map_or_else(Default::default, |gone| LevelGroups::default().changes_since(gone));
     changes.push(gone);
-    let (none, no_sites) = (LevelTables::default(), Sites::default());
+    let (none, no_sites) = (LevelTopology::default(), Sites::default());
     let level = |level: usize| Level {
         lattice,
         own: now[level].own,
@@ -60,7 +60,7 @@ pub fn rebuilt_tables(
         of_finer: &changes[level + 1 - first],
         old: tables.get(level).unwrap_or(&none),
     };
-    let beside: Vec<LevelTables> =
+    let beside: Vec<LevelTopology> =
         levels.clone().into_par_iter().map(|n| level(n).beside(now[n].slots, faces)).collect();
     let with_parents = |n: usize| {
         let coarser = n.checked_sub(1).filter(|&coarser| coarser >= first);
@@ -82,7 +82,7 @@ struct Level<'a> {
     changes: &'a Changes,
     /// What has changed on the next finer level.
     of_finer: &'a Changes,
-    old: &'a LevelTables,
+    old: &'a LevelTopology,
 }
 
 fn slot_of(sites: &Sites, key: Key) -> u32 {
@@ -99,7 +99,7 @@ impl Level<'_> {
     }
 
     /// What lies beside each group.
-    fn beside(&self, slots: &[u32], faces: [FaceBoundary; FACES]) -> LevelTables {
+    fn beside(&self, slots: &[u32], faces: [FaceBoundary; FACES]) -> LevelTopology {
         let Self { lattice, own, changes, old, .. } = self;
         let outside = changes.carry(&old.outside, |g| [outside(lattice, own[g])], Vec::new());
         // entries of the groups around one that came or went
@@ -119,29 +119,29 @@ impl Level<'_> {
             })
         };
         let others = changes.keys.par_iter().flat_map_iter(around).collect();
-        LevelTables {
+        LevelTopology {
             slots: if changes.all_stay { old.slots.clone() } else { slots.to_vec().into() },
             neighbours: changes.carry(&old.neighbours, |g| self.row(own[g]), others),
             octants: changes.carry(&old.octants, |g| [own[g].octant() as u8], Vec::new()),
             outside,
             faces,
-            ..LevelTables::default()
+            ..LevelTopology::default()
         }
     }
 
     /// The same with the rows of the groups' parents, which lie on this level with these rows; without one, those of before.
-    fn with_parents(&self, beside: LevelTables, coarser: Option<(Level, &Table<u32>)>) -> LevelTables {
+    fn with_parents(&self, beside: LevelTopology, coarser: Option<(Level, &DeviceTable<u32>)>) -> LevelTopology {
         let parents = match coarser {
             Some((coarser, _)) if self.changes.all_stay && coarser.changes.keys.is_empty() => self.old.parents.clone(),
             Some((coarser, rows)) => coarser.rows_of_parents(rows, self.own),
             None if self.changes.all_stay => self.old.parents.clone(),
             None => vec![NONE; self.own.len() * DIRECTIONS].into(),
         };
-        LevelTables { parents, ..beside }
+        LevelTopology { parents, ..beside }
     }
 
     /// This level's rows of the parents of groups of the finer level: of own ones they are there.
-    fn rows_of_parents(&self, rows: &Table<u32>, finer: &[Key]) -> Table<u32> {
+    fn rows_of_parents(&self, rows: &DeviceTable<u32>, finer: &[Key]) -> DeviceTable<u32> {
         let (mut places, mut foreign) = (Vec::with_capacity(finer.len()), Vec::<Key>::new());
         let mut own = self.own.iter().enumerate().peekable();
         for key in finer {
@@ -166,7 +166,7 @@ impl Level<'_> {
     }
 
     /// The same with the groups' children, and those of the groups beside them.
-    fn with_children(&self, own: LevelTables) -> LevelTables {
+    fn with_children(&self, own: LevelTopology) -> LevelTopology {
         let Self { lattice, own: keys, finer, changes, of_finer, old, .. } = self;
         let exists = |key: Key| finer.contains_key(&key);
         let child = |key: Key| finer.get(&key).filter(|site| site.place != NONE).map_or(NONE, |site| site.slot);
@@ -191,7 +191,7 @@ impl Level<'_> {
         };
         let of_leaves = refined.clone().map(|((at, parent), _)| (at / OCTANTS, leaves(parent))).collect();
         let of_children = refined.map(|((at, _), key)| (at, child(key))).collect();
-        LevelTables {
+        LevelTopology {
             leaves: changes.carry(&old.leaves, |g| [leaves(keys[g])], of_leaves),
             children: changes.carry(
                 &old.children,
@@ -205,7 +205,7 @@ impl Level<'_> {
 }
 
 /// Slot of each root group, `[groups z, y, x]`, as [`comove_kernels::RootPoisson`] wants it.
-pub fn root_slots(tree: &Octree, slots: &[Vec<u32>]) -> Table<u32> {
+pub fn root_slots(tree: &Octree, slots: &[Vec<u32>]) -> DeviceTable<u32> {
     let [nx, ny, nz] = tree.root_groups();
     let mut mesh = vec![NONE; (nx * ny * nz) as usize];
     for (key, &slot) in tree.level(0).iter().zip(&slots[0]) {
@@ -330,7 +330,7 @@ mod tests {
         own: Octree,
         slots: Vec<Vec<u32>>,
         share: Share,
-        tables: Vec<LevelTables>,
+        tables: Vec<LevelTopology>,
     }
 
     impl Rank {

@@ -2,8 +2,8 @@
 
 use super::Key;
 use crate::parallel::known::RemoteGroup;
-use comove_kernels::Table;
-use comove_kernels::tables::NONE;
+use comove_kernels::DeviceTable;
+use comove_kernels::level_topology::NONE;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -99,10 +99,10 @@ impl Changes {
     /// `others`, by their place in the table.
     pub(super) fn carry<V: Copy + Send + Sync, const N: usize>(
         &self,
-        old: &Table<V>,
+        old: &DeviceTable<V>,
         row: impl Fn(usize) -> [V; N] + Sync,
         others: Vec<(usize, V)>,
-    ) -> Table<V> {
+    ) -> DeviceTable<V> {
         if self.all_stay && others.is_empty() {
             return old.clone();
         }

@@ -11,9 +11,9 @@ use crate::memory::Layout;
 use crate::octree::{Key, Octree};
 use crate::state::{State, places_of};
 use comove_kernels::layout::GROUP_VALUES;
-use comove_kernels::mail::Need;
+use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
-use comove_kernels::{Eos, Real, Table, prolong};
+use comove_kernels::{DeviceTable, Eos, Real, prolong};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level is cut anew once some rank has so many times the part of it that it is to have.
@@ -37,10 +37,10 @@ impl Moves {
     }
 
     /// Raises what is needed for messages by theirs, with values of so many bytes.
-    fn need(&self, needs: &mut [Need], value: usize) {
+    fn need(&self, needs: &mut [MessageSizes], value: usize) {
         let bytes = |keys: &Vec<Key>| keys.len().min(AT_A_TIME) * GROUP_VALUES * value;
         for (need, (to, from)) in needs.iter_mut().zip(self.to.iter().zip(&self.from)) {
-            *need = need.or(Need { send: bytes(to), receive: bytes(from) });
+            *need = need.or(MessageSizes { send: bytes(to), receive: bytes(from) });
         }
     }
 }
@@ -273,7 +273,7 @@ impl<T: Real> State<T> {
             let links = links_of_slots(&of_part(leaving), &of_part(&coming));
             self.post.send_slots(&links, GROUP_VALUES, &self.fluid, &mut self.next);
         }
-        let came: Table<u32> = coming.into_iter().flatten().collect();
+        let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
         copy_slots(&self.device, GROUP_VALUES, &self.next, &came, &mut self.fluid, &came);
     }
 }

@@ -5,7 +5,7 @@ use super::communicator::Communicator;
 use super::links::{CellLinks, SlotLinks};
 use crate::error::SimError;
 use bytemuck::Pod;
-use comove_kernels::mail::{ExchangeTimes, Mail, Need, Peer, Units};
+use comove_kernels::messages::{ExchangeTimes, MessageBuffers, MessageSizes, Peer, Units};
 use comove_kernels::{Buffer, Device, Real};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,9 +19,9 @@ const TAG: u32 = 1;
 pub struct Post {
     communicator: Arc<Communicator>,
     device: Device,
-    mail: Mutex<Mail>,
+    mail: Mutex<MessageBuffers>,
     /// What is sent whatever the tree.
-    least: Vec<Need>,
+    least: Vec<MessageSizes>,
 }
 
 impl Post {
@@ -31,11 +31,12 @@ impl Post {
     ///
     /// # Errors
     /// [`SimError::Kernel`] where there is no room for a few bytes.
-    pub fn new(device: &Device, communicator: &Arc<Communicator>, least: Vec<Need>) -> Result<Self, SimError> {
+    pub fn new(device: &Device, communicator: &Arc<Communicator>, least: Vec<MessageSizes>) -> Result<Self, SimError> {
         let ranks = communicator.size();
-        let mut mail = agree(communicator, Mail::new(device, communicator.rank(), ranks).map_err(SimError::from))?;
+        let mut mail =
+            agree(communicator, MessageBuffers::new(device, communicator.rank(), ranks).map_err(SimError::from))?;
         if ranks > 1 {
-            mail.meet(&communicator.gather_all_of(&mail.card()));
+            mail.register_peers(&communicator.gather_all_of(&mail.peer_info()));
         }
         Ok(Self { communicator: Arc::clone(communicator), device: device.clone(), mail: Mutex::new(mail), least })
     }
@@ -45,7 +46,7 @@ impl Post {
     /// # Errors
     /// As [`Post::new`].
     pub fn alone(device: &Device) -> Result<Self, SimError> {
-        Self::new(device, &Arc::new(Communicator::alone()), vec![Need::default()])
+        Self::new(device, &Arc::new(Communicator::alone()), vec![MessageSizes::default()])
     }
 
     /// Between them.
@@ -135,7 +136,7 @@ impl Post {
     /// Bytes that they will have once there is room for these.
     ///
     /// * `needs`: by rank
-    pub fn bytes_for(&self, needs: &[Need]) -> usize {
+    pub fn bytes_for(&self, needs: &[MessageSizes]) -> usize {
         let mail = self.mail();
         let needs = self.with_least(needs);
         if mail.lacks(&needs) { mail.bytes_for(&roomy(&needs)) } else { mail.bytes() }
@@ -147,7 +148,7 @@ impl Post {
     ///
     /// # Errors
     /// [`SimError::Kernel`] or [`SimError::OnRank`] where some rank has no room, on all of them.
-    pub fn fit(&self, needs: &[Need]) -> Result<(), SimError> {
+    pub fn fit(&self, needs: &[MessageSizes]) -> Result<(), SimError> {
         let communicator = &*self.communicator;
         let mut mail = self.mail();
         let needs = self.with_least(needs);
@@ -157,14 +158,14 @@ impl Post {
         let needs = roomy(&needs);
         self.leave(&mut mail);
         agree(communicator, mail.make_room(&needs).map_err(SimError::from))?;
-        let cards = communicator.gather_all_of(&mail.card());
+        let cards = communicator.gather_all_of(&mail.peer_info());
         let reached = mail.open(&cards);
-        let settled = mail.settle(&needs, &communicator.gather_all_of(&reached));
+        let settled = mail.finalize(&needs, &communicator.gather_all_of(&reached));
         agree(communicator, settled.map_err(SimError::from))
     }
 
     /// What is enough for these and for what is sent whatever the tree.
-    fn with_least(&self, needs: &[Need]) -> Vec<Need> {
+    fn with_least(&self, needs: &[MessageSizes]) -> Vec<MessageSizes> {
         needs.iter().zip(&self.least).map(|(need, least)| need.or(*least)).collect()
     }
 
@@ -174,7 +175,7 @@ impl Post {
     }
 
     /// No rank writes to this one's memory any more, nor will.
-    fn leave(&self, mail: &mut Mail) {
+    fn leave(&self, mail: &mut MessageBuffers) {
         mail.close();
         self.communicator.any(false);
     }
@@ -184,16 +185,16 @@ impl Post {
         self.mail().take_times()
     }
 
-    fn mail(&self) -> MutexGuard<'_, Mail> {
+    fn mail(&self) -> MutexGuard<'_, MessageBuffers> {
         // whoever panics with it ends all ranks
         self.mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An eighth more than is needed, so that there is room after the next regrids too.
-fn roomy(needs: &[Need]) -> Vec<Need> {
+fn roomy(needs: &[MessageSizes]) -> Vec<MessageSizes> {
     let more = |bytes: usize| bytes + bytes / 8;
-    needs.iter().map(|need| Need { send: more(need.send), receive: more(need.receive) }).collect()
+    needs.iter().map(|need| MessageSizes { send: more(need.send), receive: more(need.receive) }).collect()
 }
 
 /// Sends every peer its part of a message on the host, a unit of which is so many values; what they send, one after the

@@ -7,9 +7,9 @@ use crate::octree::sites::Sites;
 use crate::octree::{Key, Octree};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
-use comove_kernels::mail::{Need, Peer, Piece, Pieces, Rows};
-use comove_kernels::tables::NONE;
-use comove_kernels::{LevelTables, Parity, Table};
+use comove_kernels::level_topology::NONE;
+use comove_kernels::messages::{MessageSizes, Peer, Piece, Pieces, Rows};
+use comove_kernels::{DeviceTable, LevelTopology, Parity};
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
@@ -41,9 +41,9 @@ pub struct SlotLinks {
 /// Raises what is needed for messages by those of an exchange whose units take so many bytes.
 ///
 /// * `needs`: by rank
-pub fn need(needs: &mut [Need], peers: &[Peer], unit: usize) {
+pub fn need(needs: &mut [MessageSizes], peers: &[Peer], unit: usize) {
     for peer in peers {
-        let need = Need { send: peer.send.len() * unit, receive: peer.receive.len() * unit };
+        let need = MessageSizes { send: peer.send.len() * unit, receive: peer.receive.len() * unit };
         needs[peer.rank] = needs[peer.rank].or(need);
     }
 }
@@ -60,7 +60,7 @@ pub struct LevelLinks {
     /// Patches refined by groups of one rank, and owned by another: from ghosts of the coarse groups to these.
     pub patches: CellLinks,
     /// The ghosts that own finer groups are restricted to, with these as children and nothing else.
-    pub parents: LevelTables,
+    pub parents: LevelTopology,
     /// Gradients of the finer level's groups that the level's mass sheets take.
     pub gradients: SlotLinks,
     /// Ghosts that own groups read at their own level: which, and slots of the same on both sides.
@@ -70,7 +70,7 @@ pub struct LevelLinks {
     /// The groups behind `beside.send`, as places in the level's list.
     pub beside_groups: Vec<u32>,
     /// Slots of own groups and ghosts.
-    pub slots: Table<u32>,
+    pub slots: DeviceTable<u32>,
     edges: OnceLock<Edges>,
 }
 
@@ -79,9 +79,9 @@ pub struct LevelLinks {
 #[derive(Clone, Debug, Default)]
 pub struct Apart {
     /// Without.
-    pub inner: Table<u32>,
+    pub inner: DeviceTable<u32>,
     /// With.
-    pub outer: Table<u32>,
+    pub outer: DeviceTable<u32>,
 }
 
 impl Apart {
@@ -101,7 +101,7 @@ pub struct Edges {
 }
 
 impl Edges {
-    fn of(tables: &LevelTables) -> Self {
+    fn of(tables: &LevelTopology) -> Self {
         let mut own = vec![false; tables.slots.iter().max().map_or(0, |&last| last as usize + 1)];
         tables.slots.iter().for_each(|&slot| own[slot as usize] = true);
         let is_ghost = |slot: u32| slot != NONE && own.get(slot as usize) != Some(&true);
@@ -118,14 +118,14 @@ impl LevelLinks {
     /// Which own groups read ghosts, found when it is first asked for.
     ///
     /// * `tables`: of the level
-    pub fn edges(&self, tables: &LevelTables) -> &Edges {
+    pub fn edges(&self, tables: &LevelTopology) -> &Edges {
         self.edges.get_or_init(|| Edges::of(tables))
     }
 
     /// Raises what is needed for messages by those about the level, with values of so many bytes.
     ///
     /// * `needs`: by rank
-    pub fn need(&self, needs: &mut [Need], value: usize) {
+    pub fn need(&self, needs: &mut [MessageSizes], value: usize) {
         for links in [&self.cells, &self.sweep, &self.patches] {
             need(needs, &links.peers, FIELDS * value);
         }
@@ -410,7 +410,7 @@ fn slot_links(send: &[Concern], receive: &[Concern], slot: impl Fn(Key) -> u32) 
 }
 
 /// Ghosts with their own children alone, as restriction takes them.
-fn parents(children: &[Concern], slot: impl Fn(Key) -> u32, finer: impl Fn(Key) -> u32) -> LevelTables {
+fn parents(children: &[Concern], slot: impl Fn(Key) -> u32, finer: impl Fn(Key) -> u32) -> LevelTopology {
     let parent = |key: Key| key.parent().expect("a refined level has parents");
     let ghosts = keys(children.iter().map(|(_, key)| parent(*key)));
     let mut of_children = vec![[NONE; OCTANTS]; ghosts.len()];
@@ -424,7 +424,7 @@ fn parents(children: &[Concern], slot: impl Fn(Key) -> u32, finer: impl Fn(Key) 
         row
     });
     let n = ghosts.len();
-    LevelTables {
+    LevelTopology {
         slots: ghosts.iter().map(|&ghost| slot(ghost)).collect(),
         neighbours: rows.collect::<Vec<_>>().into_flattened().into(),
         parents: vec![NONE; n * DIRECTIONS].into(),
@@ -433,6 +433,6 @@ fn parents(children: &[Concern], slot: impl Fn(Key) -> u32, finer: impl Fn(Key) 
         leaves: vec![0; n].into(),
         children: of_children.into_flattened().into(),
         beyond: vec![NONE; n * OCTANTS * FACES].into(),
-        ..LevelTables::default()
+        ..LevelTopology::default()
     }
 }

@@ -5,9 +5,9 @@ use super::links::{SlotLinks, links_of_slots, need};
 use super::owners::Owners;
 use crate::octree::{Key, Octree};
 use comove_kernels::layout::GROUP_CELLS;
-use comove_kernels::mail::Need;
+use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
-use comove_kernels::{Buffer, Device, KernelError, PoissonSource, Real, RootShare, Table, root_source};
+use comove_kernels::{Buffer, Device, DeviceTable, KernelError, PoissonSource, Real, RootShare, root_source};
 use std::ops::Range;
 
 /// Plans, who sends what to whom, and what is sent.
@@ -19,15 +19,15 @@ pub struct SharedRoot<T> {
     /// The other way round.
     from_layers: SlotLinks,
     /// Places in key order and in layers of groups that stay on this rank.
-    staying: [Table<u32>; 2],
+    staying: [DeviceTable<u32>; 2],
     /// Slabs of modes, from those that this rank's planes have to those that its bands have.
     to_columns: SlotLinks,
     /// The other way round.
     from_columns: SlotLinks,
     /// The slabs on both sides that stay on this rank.
-    staying_slabs: [Table<u32>; 2],
+    staying_slabs: [DeviceTable<u32>; 2],
     /// 0, 1, … for the own groups.
-    in_order: Table<u32>,
+    in_order: DeviceTable<u32>,
     /// Sources of the own groups, and of those in layers.
     sources: [Buffer<f64>; 2],
     /// Modes of planes, and of bands.
@@ -131,8 +131,8 @@ impl<T: Real> SharedRoot<T> {
     }
 
     /// Bytes of the longest messages to each of so many ranks and from it.
-    pub fn needs(&self, ranks: usize) -> Vec<Need> {
-        let mut needs = vec![Need::default(); ranks];
+    pub fn needs(&self, ranks: usize) -> Vec<MessageSizes> {
+        let mut needs = vec![MessageSizes::default(); ranks];
         need(&mut needs, &self.to_layers.peers, GROUP_CELLS * size_of::<f64>());
         need(&mut needs, &self.from_layers.peers, GROUP_CELLS * T::BYTES);
         for links in [&self.to_columns, &self.from_columns] {
@@ -148,7 +148,7 @@ impl<T: Real> SharedRoot<T> {
         &mut self,
         post: &Post,
         device: &Device,
-        slots: &Table<u32>,
+        slots: &DeviceTable<u32>,
         source: &PoissonSource<T>,
         h: f64,
         potential: &mut Buffer<T>,

@@ -9,7 +9,7 @@ use super::pace::{Compared, Pace, SweepTime};
 use crate::octree::sites::{LevelGroups, Sites};
 use crate::octree::{Key, Octree};
 use crate::records::RanksRecord;
-use comove_kernels::{LevelTables, Table};
+use comove_kernels::{DeviceTable, LevelTopology};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ impl Share {
     }
 
     /// The slots of own groups and ghosts of each level.
-    pub fn slots_of_levels(&self, tables: &[LevelTables]) -> Vec<Table<u32>> {
+    pub fn slots_of_levels(&self, tables: &[LevelTopology]) -> Vec<DeviceTable<u32>> {
         match self.is_alone() {
             true => tables.iter().map(|level| level.slots.clone()).collect(),
             false => self.links.iter().map(|level| level.slots.clone()).collect(),

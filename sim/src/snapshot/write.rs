@@ -91,15 +91,15 @@ fn write_as<T: Real + Stored>(
         begin::<T>(file, path, header, &tree, &fields)
     })?;
 
-    let eos = Eos { eta: T::of(header.eta), ..Eos::new(header.gamma) };
+    let eos = Eos { eta: T::from_f64(header.eta), ..Eos::new(header.gamma) };
     let pack = |field: usize, groups: Range<usize>, rows: &mut [T]| match fields[field] {
         Some(Field { index: Some(index), .. }) => {
             let first = groups.start * GROUP_VALUES + index * GROUP_CELLS;
-            gamer::to_patches(rows, |group, cell| T::of(state.fluid[first + group * GROUP_VALUES + cell]));
+            gamer::to_patches(rows, |group, cell| T::from_f64(state.fluid[first + group * GROUP_VALUES + cell]));
         }
         Some(_) => {
             let first = groups.start * GROUP_CELLS;
-            gamer::to_patches(rows, |group, cell| T::of(state.potential[first + group * GROUP_CELLS + cell]));
+            gamer::to_patches(rows, |group, cell| T::from_f64(state.potential[first + group * GROUP_CELLS + cell]));
         }
         None => pressure(rows, &state.fluid[groups.start * GROUP_VALUES..], &eos),
     };
@@ -122,7 +122,7 @@ fn write_as<T: Real + Stored>(
 fn pressure<T: Real>(rows: &mut [T], fluid: &[f64], eos: &Eos<T>) {
     gamer::to_patches(rows, |group, cell| {
         let values: [T; FIELDS] =
-            std::array::from_fn(|field| T::of(fluid[group * GROUP_VALUES + field * GROUP_CELLS + cell]));
+            std::array::from_fn(|field| T::from_f64(fluid[group * GROUP_VALUES + field * GROUP_CELLS + cell]));
         dual_energy::pressure(&values, eos)
     });
 }

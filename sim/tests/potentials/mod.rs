@@ -5,8 +5,8 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{DENSITY, ENERGY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTables, PoissonSource, Real,
-    Table, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
+    Buffer, DensitySource, Device, DeviceTable, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTopology,
+    PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Gravity, Hierarchy, Sharing};
 use comove_sim::octree::neighbours::{build_tables, root_slots};
@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 pub(crate) struct Case<T> {
     pub(crate) device: Device,
     pub(crate) tree: Octree,
-    pub(crate) tables: Vec<LevelTables>,
+    pub(crate) tables: Vec<LevelTopology>,
     pub(crate) slots: Vec<Vec<u32>>,
-    pub(crate) root_slots: Table<u32>,
+    pub(crate) root_slots: DeviceTable<u32>,
     pub(crate) fluid: Buffer<T>,
     pub(crate) potential: Buffer<T>,
 }
@@ -65,7 +65,7 @@ impl<T: Real> Case<T> {
                 for c in 0..GROUP_CELLS {
                     let at = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
                     let place = std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis]);
-                    group[DENSITY * GROUP_CELLS + c] = T::of(density(level, place));
+                    group[DENSITY * GROUP_CELLS + c] = T::from_f64(density(level, place));
                 }
             }
         }
@@ -92,7 +92,7 @@ impl<T: Real> Case<T> {
         }
         let fluid = self.fluid.to_host();
         let groups = self.slots[0].iter().map(|&slot| &fluid[slot as usize * GROUP_VALUES..][..GROUP_CELLS]);
-        groups.flatten().map(|v| v.wide()).sum::<f64>() / (self.slots[0].len() * GROUP_CELLS) as f64
+        groups.flatten().map(|v| v.as_f64()).sum::<f64>() / (self.slots[0].len() * GROUP_CELLS) as f64
     }
 
     /// The solver with these options, periodic or isolated as the tree is.
@@ -145,7 +145,7 @@ impl<T: Real> Case<T> {
         mass_sheet(device, tables, self.width(level), &potential, &gradients, &mut sheet);
         let sheet = sheet.to_host();
         let group = |slot: &u32| &sheet[*slot as usize * GROUP_CELLS..][..GROUP_CELLS];
-        self.slots[level].iter().flat_map(group).map(|v| v.wide()).collect()
+        self.slots[level].iter().flat_map(group).map(|v| v.as_f64()).collect()
     }
 
     /// g of every cell of a level, `[groups, 3, 16³]` in key order: the momentum that a unit of mass gains in a unit
@@ -169,7 +169,7 @@ impl<T: Real> Case<T> {
         let gas = gas.to_host();
         let field = |slot: u32, axis: usize| {
             let start = slot as usize * GROUP_VALUES + (MOMENTUM + axis) * GROUP_CELLS;
-            gas[start..][..GROUP_CELLS].iter().map(|v| v.wide()).collect()
+            gas[start..][..GROUP_CELLS].iter().map(|v| v.as_f64()).collect()
         };
         self.slots[level].iter().map(|&slot| [0, 1, 2].map(|axis| field(slot, axis))).collect()
     }

@@ -1,0 +1,129 @@
+//! Flags on a GPU: the criteria as an array of equal entries, all programs one after another.
+
+use super::program::{Instruction, REGISTERS};
+use super::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, Region};
+use crate::device::buffer::Buffer;
+use crate::device::cuda::array::Array;
+use crate::device::cuda::{CudaDevice, launch};
+use crate::layout::{FACE_CELLS, GROUP, OCTANTS};
+use crate::level::cuda::Level;
+use crate::level::level_topology::LevelTopology;
+use crate::point::eos::Eos;
+use crate::real::Real;
+
+/// Threads of a block: one for each place in a plane of the group.
+const THREADS: u32 = FACE_CELLS as u32;
+/// Cells of a group with the two ghost cells that stencils read.
+const STENCIL_CELLS: usize = (GROUP + 4) * (GROUP + 4) * (GROUP + 4);
+
+/// The `Criterion` of `flag.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Criterion<T> {
+    kind: u32,
+    of: u32,
+    threshold: T,
+    filter: T,
+    region: Region,
+    first: u32,
+    count: u32,
+}
+
+/// The `FlagLevel` of `level.cuh`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Gas<T> {
+    level: f64,
+    cell_width: f64,
+    a: f64,
+    mean_density: f64,
+    cells: [f64; 3],
+    periodic: u32,
+    eos: Eos<T>,
+}
+
+impl<T: Real> Gas<T> {
+    fn of(level: &FlagLevel<T>) -> Self {
+        Self {
+            level: level.level as f64,
+            cell_width: level.cell_width,
+            a: level.a,
+            mean_density: level.mean_density,
+            cells: level.cells.map(|cells| cells as f64),
+            periodic: (0..3).fold(0, |bits, axis| bits | u32::from(level.periodic[axis]) << axis),
+            eos: level.eos,
+        }
+    }
+}
+
+/// The masks of all patches, `[groups, 8]`.
+pub(super) fn flag<T: Real>(
+    device: &CudaDevice,
+    tables: &LevelTopology,
+    coordinates: &[[u32; 3]],
+    fluid: &Buffer<T>,
+    criteria: &FlagCriteria<T>,
+    buffer: usize,
+) -> Vec<u32> {
+    let mut programs = Vec::new();
+    let entries: Vec<Criterion<T>> =
+        criteria.any_of.iter().map(|criterion| entry(criterion, &criteria.level, &mut programs)).collect();
+    let shared = criteria.any_of.iter().map(|criterion| work_bytes(criterion)).max().unwrap_or(0);
+    let room = "room for the criteria of a level";
+    let coordinates = Array::of(device, coordinates).expect(room);
+    let count = entries.len() as i32;
+    let entries = Array::of(device, &entries).expect(room);
+    let programs = Array::<Instruction>::of(device, &programs).expect(room);
+    let masks = Array::room(device, tables.len() * OCTANTS).expect(room);
+    // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, each group has a coordinate and room
+    // for eight masks, entries name instructions of the list, and these registers below REGISTERS.
+    unsafe {
+        launch!(device, T, "flag", tables.len(), THREADS, shared as u32;
+            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid.pointer(),
+            entries.pointer(), count, programs.pointer(), buffer as i32, masks.pointer());
+    }
+    masks.to_host()
+}
+
+/// A criterion as the kernel takes it; its program joins the others.
+fn entry<T: Real>(criterion: &FlagCriterion<T>, level: &FlagLevel<T>, programs: &mut Vec<Instruction>) -> Criterion<T> {
+    let zero = T::zero();
+    let nowhere = Region { min: [0.0; 3], max: [0.0; 3], radius: 0.0 };
+    let plain = Criterion { kind: 0, of: 0, threshold: zero, filter: zero, region: nowhere, first: 0, count: 0 };
+    let number = |of: &Quantity| match of {
+        Quantity::Density => 0,
+        Quantity::Pressure => 1,
+        Quantity::Velocity => 2,
+    };
+    match criterion {
+        FlagCriterion::DensityAbove(threshold) => Criterion { threshold: *threshold, ..plain },
+        FlagCriterion::GradientAbove { of, threshold } => {
+            Criterion { kind: 1, of: number(of), threshold: *threshold, ..plain }
+        }
+        FlagCriterion::LohnerAbove { of, threshold, filter } => {
+            Criterion { kind: 2, of: number(of), threshold: *threshold, filter: *filter, ..plain }
+        }
+        FlagCriterion::JeansCellsBelow(cells) => Criterion { kind: 3, threshold: level.jeans_factor(*cells), ..plain },
+        FlagCriterion::Inside(region) => Criterion { kind: 4, region: *region, ..plain },
+        FlagCriterion::Where(program) => {
+            let first = programs.len() as u32;
+            programs.extend_from_slice(program.instructions());
+            Criterion { kind: 5, first, count: programs.len() as u32 - first, ..plain }
+        }
+    }
+}
+
+/// Shared memory that a criterion works in.
+fn work_bytes<T: Real>(criterion: &FlagCriterion<T>) -> usize {
+    match criterion {
+        FlagCriterion::GradientAbove { of, .. } | FlagCriterion::LohnerAbove { of, .. } => {
+            let blocks = if *of == Quantity::Velocity { 2 } else { 1 };
+            blocks * STENCIL_CELLS * T::BYTES
+        }
+        FlagCriterion::Where(program) => {
+            let last = program.instructions().iter().map(|instruction| usize::from(instruction.to)).max();
+            (last.map_or(0, |last| last + 1)).min(REGISTERS) * FACE_CELLS * size_of::<f64>()
+        }
+        FlagCriterion::DensityAbove(_) | FlagCriterion::JeansCellsBelow(_) | FlagCriterion::Inside(_) => 0,
+    }
+}

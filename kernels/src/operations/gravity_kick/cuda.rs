@@ -1,0 +1,54 @@
+//! The kick on a GPU: one block a group.
+
+use super::{KickReport, Peak};
+use crate::device::buffer::Buffer;
+use crate::device::cuda::array::Array;
+use crate::device::cuda::{CudaDevice, launch};
+use crate::device::deferred::Deferred;
+use crate::level::cuda::Level;
+use crate::level::level_topology::LevelTopology;
+use crate::operations::potential_ghosts::{GhostOrigin, GhostRequest, THREADS, TimedPotential};
+use crate::point::eos::Eos;
+use crate::real::Real;
+
+pub(super) fn gravity_kick<T: Real>(
+    device: &CudaDevice,
+    tables: &LevelTopology,
+    potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
+    fluid: &Buffer<T>,
+    h: f64,
+    dt: f64,
+    eos: &Eos<T>,
+) -> Deferred<KickReport> {
+    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None);
+    let reports = Array::<KickReport>::room(device, tables.len()).expect("room for a report a group");
+    // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
+    unsafe {
+        launch!(device, T, "gravity_kick", tables.len(), THREADS, 0;
+            Level::of(device, tables), request, fluid.pointer(), scale::<T>(h), dt, *eos, reports.pointer());
+    }
+    reports.read_later(<[_]>::to_vec)
+}
+
+pub(super) fn max_acceleration<T: Real>(
+    device: &CudaDevice,
+    tables: &LevelTopology,
+    potential: &Buffer<T>,
+    h: f64,
+    peaks: &mut [Peak],
+) {
+    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, None, None);
+    let found = Array::<Peak>::room(device, tables.len()).expect("room for a peak a group");
+    // SAFETY: as above.
+    unsafe {
+        launch!(device, T, "max_acceleration", tables.len(), THREADS, 0;
+            Level::of(device, tables), request, scale::<T>(h), found.pointer());
+    }
+    peaks.copy_from_slice(&found.to_host());
+}
+
+/// The factor of a difference of neighbours' potentials.
+fn scale<T: Real>(h: f64) -> T {
+    T::from_f64(-0.5 / h)
+}

@@ -1,0 +1,468 @@
+// One hydro sweep of a level: the twin of hydro_sweep/cpu.rs. The kernels are made of it in the .cu files beside.
+//
+// A block sweeps a tile of a group: the whole group, or a part of it where groups are few or a whole one does not fit into
+// shared memory. The first pass reads its pencils, ghost cells included, straight from the pools; what it gives stays in
+// shared memory for the other two, each in place and by one thread a pencil. Then every cell of the tile is synchronised
+// and written. A cell's values do not depend on the tile it is in.
+#pragma once
+#include "level/report.cuh"
+#include "level/ghosts/ghosts.cuh"
+#include "operations/hydro_sweep/pencil.cuh"
+#include "level/troubled_cells/troubled_cells.cuh"
+
+/// The cells whose faces are swept at first order, pass by pass.
+struct Redo {
+    MarkBits passes[3];
+};
+
+/// What a sweep gets, as hydro_sweep/cuda.rs passes it.
+template <typename T> struct Sweep {
+    Level level;
+    const uint32_t *flux_slots; // [groups, 9]
+    const T *fluid;
+    Earlier<T> earlier;
+    T *out;
+    T *fluxes;
+    const uint16_t *known; // marks, [slots, 16, 16]
+    uint16_t *found;       // the same
+    const uint32_t *list;  // the groups to sweep; null: all
+    GroupReport *reports;  // [groups swept, tiles]
+    uint32_t *marked;      // their sum of newly marked cells
+    T *shells;             // room of a Shell for each block
+    Redo *redos;           // for a redo, the same
+    uint32_t groups;       // to sweep
+    T dt_over_dx;
+    int axes[3];
+    Eos<T> eos;
+};
+
+/// Three numbers for the three axes, in registers: an array indexed at run time would lie in memory.
+template <typename V> struct Axes {
+    V x, y, z;
+    __device__ __forceinline__ V operator[](int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
+};
+
+/// The other two axes, in the order x, y, z.
+__device__ __forceinline__ int first_other(int axis) { return axis == 0 ? 1 : 0; }
+__device__ __forceinline__ int second_other(int axis) { return axis == 2 ? 1 : 2; }
+
+/// Cells and ghost cells of a tile of 16 x Y x Z cells once the first pass, along `first`, has been made.
+template <int Y, int Z> struct Tile {
+    static constexpr int TILES_Y = GROUP / Y, TILES = TILES_Y * (GROUP / Z);
+    Axes<int> stride; // distance in memory of cells, of rows, of planes
+    int field;        // of fields
+
+    __device__ __forceinline__ Tile(int first) {
+        const int x = GROUP + (first == 0 ? 0 : 2 * HYDRO_GHOSTS);
+        const int y = Y + (first == 1 ? 0 : 2 * HYDRO_GHOSTS), z = Z + (first == 2 ? 0 : 2 * HYDRO_GHOSTS);
+        const int row = x | 1; // odd: columns of cells lie in all banks
+        stride = {1, row, row * y};
+        field = row * y * z;
+    }
+};
+
+/// Cells around a tile as they are made, ghosts on all sides: [6, Z + 6, Y + 6, 24]. A row begins with a cell that nobody
+/// reads and ends with one, so that the two fine cells of a coarse one are written at once.
+template <int Y, int Z> struct Shell {
+    static constexpr int BEFORE = 1, ROW = GROUP + 2 * HYDRO_GHOSTS + 2 * BEFORE, PLANE = ROW * (Y + 2 * HYDRO_GHOSTS);
+    static constexpr int CELLS = PLANE * (Z + 2 * HYDRO_GHOSTS);
+};
+
+/// Two cells beside each other.
+template <typename T> struct alignas(2 * sizeof(T)) Pair {
+    T low, high;
+};
+
+/// Whether a region around a group, in direction (dx, dy, dz), lies beyond a wall.
+__device__ __forceinline__ bool is_beyond(uint32_t outside, int dx, int dy, int dz) {
+    return outside &
+           ((dx < 0 ? 1 : dx > 0 ? 2 : 0) | (dy < 0 ? 4 : dy > 0 ? 8 : 0) | (dz < 0 ? 16 : dz > 0 ? 32 : 0));
+}
+
+/// -1, 0 or 1: in which group a coordinate lies.
+__device__ __forceinline__ int step_of(int n) { return (n >= GROUP) - (n < 0); }
+
+/// A group and what surrounds it, looked up once for all threads of a block.
+struct Surrounded {
+    uint32_t slots[DIRECTIONS]; // of the groups around and of itself
+    // bits by direction: the region is made, not read; it is made from the coarser level
+    uint32_t made, interpolated;
+
+    __device__ __forceinline__ bool is_made(int dx, int dy, int dz) const { return made >> direction(dx, dy, dz) & 1; }
+    __device__ __forceinline__ bool is_interpolated(int dx, int dy, int dz) const {
+        return interpolated >> direction(dx, dy, dz) & 1;
+    }
+};
+
+/// Coarse cells around a tile that the cells that are made there depend on: [6, Z, Y, 14]. The first lies three cells
+/// before the tile along each axis.
+template <int Y, int Z> struct CoarseBlock {
+    static constexpr int MARGIN = 3;
+    static constexpr int X_CELLS = GROUP / 2 + 2 * MARGIN, Y_CELLS = Y / 2 + 2 * MARGIN, Z_CELLS = Z / 2 + 2 * MARGIN;
+    static constexpr int CELLS = X_CELLS * Y_CELLS * Z_CELLS;
+};
+
+/// Makes the cells around a tile that no group of the level holds, by all threads: in `shell`, whose other cells stay as
+/// they are. `coarse` is room for a CoarseBlock in shared memory.
+template <typename T, int Y, int Z>
+__device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint32_t g, int origin_y, int origin_z, T *coarse,
+                           T *shell) {
+    using Cells = Shell<Y, Z>;
+    using Block = CoarseBlock<Y, Z>;
+    const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
+    // the group in which the fine cells of a coarse one lie, which counts from the parent patch's first cell
+    const auto step = [](int n) { return (n >= PATCH) - (n < 0); };
+
+    // every coarse cell is read, and interpolated in time, once
+    for (int e = threadIdx.x; e < Block::CELLS; e += blockDim.x) {
+        const int x = e % Block::X_CELLS - Block::MARGIN, y = e / Block::X_CELLS % Block::Y_CELLS - Block::MARGIN + origin_y / 2;
+        const int z = e / (Block::X_CELLS * Block::Y_CELLS) - Block::MARGIN + origin_z / 2;
+        const auto needs = [&](int dx, int dy, int dz) {
+            return around.is_interpolated(step(x + dx), step(y + dy), step(z + dz));
+        };
+        if (!(needs(0, 0, 0) || needs(-1, 0, 0) || needs(1, 0, 0) || needs(0, -1, 0) || needs(0, 1, 0) || needs(0, 0, -1) ||
+              needs(0, 0, 1)))
+            continue;
+        T u[FIELDS];
+        const auto in_parent = [&](int axis, int n) { return int(ghosts.octant >> axis & 1) * PATCH + n; };
+        if (!ghosts.load_coarse(in_parent(0, x), in_parent(1, y), in_parent(2, z), u)) continue;
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) coarse[f * Block::CELLS + e] = u[f];
+    }
+    __syncthreads();
+
+    // the pairs of fine cells that reach the shell, along each axis: a coarse cell's eight have their slopes in common
+    constexpr int PAIRS_X = Block::X_CELLS - 2, PAIRS_Y = Block::Y_CELLS - 2, PAIRS_Z = Block::Z_CELLS - 2;
+    for (int e = threadIdx.x; e < PAIRS_X * PAIRS_Y * PAIRS_Z; e += blockDim.x) {
+        const int x = e % PAIRS_X, y = e / PAIRS_X % PAIRS_Y, z = e / (PAIRS_X * PAIRS_Y);
+        // the first of the eight, in the group and in the shell
+        const int i = 2 * x - HYDRO_GHOSTS - 1, j = 2 * y - HYDRO_GHOSTS - 1 + origin_y;
+        const int k = 2 * z - HYDRO_GHOSTS - 1 + origin_z;
+        const int dx = step_of(i), dy = step_of(j), dz = step_of(k);
+        if (!around.is_made(dx, dy, dz)) continue;
+        // of the outermost pairs along y and z one cell does not reach it
+        const bool reaches[2][2] = {{y > 0, y < PAIRS_Y - 1}, {z > 0, z < PAIRS_Z - 1}};
+        const auto inside = [&](int pair) { return reaches[0][pair & 1] && reaches[1][pair >> 1]; };
+        T *first = shell + (2 * z - 1) * Cells::PLANE + (2 * y - 1) * Cells::ROW + 2 * x - 1 + Cells::BEFORE;
+        const auto place = [](int pair) { return (pair >> 1) * Cells::PLANE + (pair & 1) * Cells::ROW; };
+        if (!around.is_interpolated(dx, dy, dz)) {
+#pragma unroll 1
+            for (int n = 0; n < 8; n++) {
+                if (!inside(n >> 1)) continue;
+                T u[FIELDS];
+                ghosts.load(ghosts.place(0, i + (n & 1)), ghosts.place(1, j + (n >> 1 & 1)), ghosts.place(2, k + (n >> 2)), u);
+                for (int f = 0; f < FIELDS; f++) first[f * Cells::CELLS + place(n >> 1) + (n & 1)] = u[f];
+            }
+            continue;
+        }
+        constexpr int ROW = Block::X_CELLS, PLANE = Block::X_CELLS * Block::Y_CELLS;
+        const T *centre = coarse + (z + 1) * PLANE + (y + 1) * ROW + x + 1;
+#pragma unroll 2
+        for (int f = 0; f < FIELDS; f++) {
+            const T *from = centre + f * Block::CELLS;
+            typename Ghosts<T>::Slopes slopes;
+            slopes.centre = *from;
+            slopes.limit(0, from[-1], from[1]);
+            slopes.limit(1, from[-ROW], from[ROW]);
+            slopes.limit(2, from[-PLANE], from[PLANE]);
+            T cells[8];
+            slopes.all(cells);
+#pragma unroll
+            for (int pair = 0; pair < 4; pair++) {
+                Pair<T> *to = reinterpret_cast<Pair<T> *>(first + f * Cells::CELLS + place(pair));
+                if (inside(pair)) *to = {cells[2 * pair], cells[2 * pair + 1]};
+            }
+        }
+    }
+}
+
+/// Where cells lie that are read from one place: a group of the level, or the cells that were made.
+template <typename T> struct Region {
+    const T *start; // of cell (0, 0, 0) of the group that is swept, if the region reached so far
+    int row, plane; // distances of rows and planes; of cells it is 1
+    int field;      // distance of fields
+
+    /// The region around the group in direction (dx, dy, dz).
+    template <int Y, int Z>
+    __device__ __forceinline__ Region(const T *fluid, const Surrounded &around, int dx, int dy, int dz, int origin_y,
+                                      int origin_z, const T *shell, Shell<Y, Z>) {
+        if (around.is_made(dx, dy, dz)) {
+            using Cells = Shell<Y, Z>;
+            row = Cells::ROW;
+            plane = Cells::PLANE;
+            field = Cells::CELLS;
+            start = shell + (HYDRO_GHOSTS - origin_z) * plane + (HYDRO_GHOSTS - origin_y) * row + HYDRO_GHOSTS + Cells::BEFORE;
+        } else {
+            row = GROUP;
+            plane = FACE_CELLS;
+            field = GROUP_CELLS;
+            const uint32_t slot = around.slots[direction(dx, dy, dz)];
+            start = fluid + size_t(slot) * GROUP_VALUES - dz * GROUP * plane - dy * GROUP * row - dx * GROUP;
+        }
+    }
+
+    /// The first field of cell (i, j, k), counted from the group's first cell.
+    __device__ __forceinline__ const T *at(int i, int j, int k) const { return start + k * plane + j * row + i; }
+};
+
+/// Six values of a cell in an array of fields, the momentum along a sweep first.
+template <typename T> struct Permuted {
+    int field, along, across, third; // distances in memory: of fields, and to the momenta
+
+    __device__ __forceinline__ Permuted(int field, int axis)
+        : field(field), along((MOMENTUM + axis) * field), across((MOMENTUM + (axis + 1) % 3) * field),
+          third((MOMENTUM + (axis + 2) % 3) * field) {}
+    __device__ __forceinline__ void read(const T *from, T (&u)[FIELDS]) const {
+        u[DENSITY] = from[0];
+        u[MOMENTUM] = from[along];
+        u[MOMENTUM + 1] = from[across];
+        u[MOMENTUM + 2] = from[third];
+        u[ENERGY] = from[ENERGY * field];
+        u[ENTROPY] = from[ENTROPY * field];
+    }
+    __device__ __forceinline__ void write(T *to, const T (&u)[FIELDS], T factor = T(1.0)) const {
+        to[0] = factor * u[DENSITY];
+        to[along] = factor * u[MOMENTUM];
+        to[across] = factor * u[MOMENTUM + 1];
+        to[third] = factor * u[MOMENTUM + 2];
+        to[ENERGY * field] = factor * u[ENERGY];
+        to[ENTROPY * field] = factor * u[ENTROPY];
+    }
+};
+
+/// The low faces of a pencil's cells that take the first-order flux, bit n for cell n of the pencil; the pencil begins at
+/// cell `first` of the block of 22 cells and stands at (a, b) of that block on the other axes.
+__device__ inline uint32_t first_order_faces(const MarkBits &bits, int axis, int first, int a, int b) {
+    const auto row = [&](int j, int k) { return bits[(k + 1) * MARK_WIDTH + j + 1] >> 1; };
+    uint32_t faces = 0;
+    if (axis == 0) {
+        const uint32_t cells = row(a, b);
+        faces = (cells | cells << 1) >> first;
+    } else {
+        for (int n = HYDRO_GHOSTS; n <= HYDRO_GHOSTS + GROUP; n++) {
+            const uint32_t cells = axis == 1 ? row(n - 1, b) | row(n, b) : row(b, n - 1) | row(b, n);
+            if (n >= first) faces |= (cells >> a & 1) << (n - first);
+        }
+    }
+    return faces;
+}
+
+/// The axis of a pass: the three digits of AXES, or what the caller says where that is negative.
+template <int AXES, typename T> __device__ __forceinline__ int axis_of(const Sweep<T> &sweep, int pass) {
+    if constexpr (AXES < 0) return sweep.axes[pass];
+    return pass == 0 ? AXES / 100 : pass == 1 ? AXES / 10 % 10 : AXES % 10;
+}
+
+template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ void hydro_sweep(const Sweep<T> &sweep) {
+    using Shape = Tile<Y, Z>;
+    extern __shared__ __align__(16) unsigned char memory[];
+    T *block = reinterpret_cast<T *>(memory);
+    __shared__ Surrounded around;
+    __shared__ uint32_t marked, reach, redone, first_redone, redone_faces;
+    __shared__ uint16_t rows[Y * Z];
+
+    Redo &redo = sweep.redos[REDO ? blockIdx.x : 0];
+    T *shell = sweep.shells + size_t(blockIdx.x) * FIELDS * Shell<Y, Z>::CELLS;
+    for (uint32_t unit = blockIdx.x; unit < sweep.groups * Shape::TILES; unit += gridDim.x) {
+    __syncthreads();
+    const uint32_t place = unit / Shape::TILES, part = unit % Shape::TILES;
+    const uint32_t g = sweep.list ? sweep.list[place] : place;
+    const uint32_t slot = sweep.level.slots[g];
+    // the tile's first cell in the group, and its cells
+    const Axes<int> origin = {0, int(part % Shape::TILES_Y) * Y, int(part / Shape::TILES_Y) * Z};
+    const Axes<int> size = {GROUP, Y, Z};
+    const int first = axis_of<AXES>(sweep, 0), second = axis_of<AXES>(sweep, 1);
+    const Shape tile(first);
+    if (threadIdx.x == 0) marked = reach = redone = redone_faces = 0, first_redone = NONE;
+    if constexpr (REDO) {
+        gather_marks(sweep.level, g, sweep.known, redo.passes[2]);
+        __syncthreads();
+        spread_marks(redo.passes[2], sweep.axes[2], redo.passes[1]);
+        __syncthreads();
+        spread_marks(redo.passes[1], sweep.axes[1], redo.passes[0]);
+        __syncthreads();
+    }
+
+    // thread t looks at one of the 27 regions
+    if (threadIdx.x < 32) {
+        const int t = min(int(threadIdx.x), DIRECTIONS - 1);
+        const uint32_t slot = sweep.level.neighbours[size_t(g) * DIRECTIONS + t];
+        const bool beyond = is_beyond(sweep.level.outside[g], t % 3 - 1, t / 3 % 3 - 1, t / 9 - 1);
+        around.slots[t] = slot;
+        constexpr uint32_t ALL = (1u << DIRECTIONS) - 1;
+        const uint32_t made = __ballot_sync(~0u, beyond || slot == NONE) & ALL;
+        const uint32_t interpolated = __ballot_sync(~0u, !beyond && slot == NONE) & ALL;
+        if (threadIdx.x == 0) around.made = made, around.interpolated = interpolated;
+    }
+    __syncthreads();
+    if (around.made) {
+        static_assert(FIELDS * CoarseBlock<Y, Z>::CELLS <= (FIELDS + 1) * GROUP * (Y + 2 * HYDRO_GHOSTS) * Z,
+                      "coarse cells lie where the sweep works afterwards");
+        make_cells<T, Y, Z>(sweep, around, g, origin.y, origin.z, block, shell);
+        __syncthreads();
+    }
+
+    // what the first pass reads and overwrites
+    {
+        const int low_x = first == 0 ? 0 : -HYDRO_GHOSTS, low_y = first == 1 ? 0 : -HYDRO_GHOSTS;
+        const int low_z = first == 2 ? 0 : -HYDRO_GHOSTS;
+        const int width_x = GROUP - 2 * low_x, width_y = Y - 2 * low_y, width_z = Z - 2 * low_z;
+        for (int e = threadIdx.x; e < width_x * width_y * width_z; e += blockDim.x) {
+            const int x = e % width_x, y = e / width_x % width_y, z = e / (width_x * width_y);
+            const int i = x + low_x, j = y + low_y + origin.y, k = z + low_z + origin.z;
+            const Region<T> region(sweep.fluid, around, step_of(i), step_of(j), step_of(k), origin.y, origin.z, shell, Shell<Y, Z>());
+            const T *from = region.at(i, j, k);
+            T *to = block + z * tile.stride.z + y * tile.stride.y + x;
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) to[f * tile.field] = from[f * region.field];
+            to[FIELDS * tile.field] = ShockIndicator<T>::UNSEEN;
+        }
+    }
+    __syncthreads();
+
+    // known axes make every distance in memory a constant
+    constexpr int UNROLL = AXES < 0 ? 1 : 3;
+#pragma unroll UNROLL
+    for (int pass = 0; pass < 3; pass++) {
+        const int axis = axis_of<AXES>(sweep, pass), outer = first_other(axis), other = second_other(axis);
+        // ghost cells along the others are needed where these are still to be swept
+        const auto swept = [&](int axis) { return (pass > 0 && axis == first) || (pass > 1 && axis == second); };
+        const int low_a = swept(outer) ? 0 : -HYDRO_GHOSTS, low_b = swept(other) ? 0 : -HYDRO_GHOSTS;
+        const int width_a = size[outer] - 2 * low_a, width_b = size[other] - 2 * low_b;
+        // the block keeps ghost cells along all axes but the first
+        const auto kept = [&](int axis) { return axis == first ? 0 : HYDRO_GHOSTS; };
+        const int cells = size[axis] + 2 * HYDRO_GHOSTS, stride = tile.stride[axis];
+        const Permuted<T> in_block(tile.field, axis), in_plane(FACE_CELLS, axis);
+        for (int pencil = threadIdx.x; pencil < width_a * width_b; pencil += blockDim.x) {
+            // counted from the tile's first cell
+            const int a = pencil % width_a + low_a, b = pencil / width_a + low_b;
+            const int group_a = a + origin[outer], group_b = b + origin[other];
+            // the pencil's cell 0, ghosts included
+            T *line = block + (a + kept(outer)) * tile.stride[outer] + (b + kept(other)) * tile.stride[other] +
+                      (kept(axis) - HYDRO_GHOSTS) * stride;
+            const bool own = a >= 0 && a < size[outer] && b >= 0 && b < size[other];
+            const auto face = [&](int n, const T(&flux)[FIELDS]) {
+                const int at = origin[axis] + n - HYDRO_GHOSTS;
+                // the tile above keeps what lies between two
+                if (at % PATCH != 0 || !own || (n == cells - HYDRO_GHOSTS && at != GROUP)) return;
+                const int place = axis * FLUX_PLANES_PER_AXIS + at / PATCH;
+                const uint32_t plane = sweep.flux_slots[size_t(g) * FLUX_PLANES + place];
+                if (plane == NONE) return;
+                in_plane.write(sweep.fluxes + size_t(plane) * FLUX_PLANE_VALUES + group_b * GROUP + group_a, flux, T(0.5));
+            };
+            uint32_t faces = 0;
+            if constexpr (REDO) {
+                faces = first_order_faces(redo.passes[pass], axis, origin[axis], group_a + HYDRO_GHOSTS, group_b + HYDRO_GHOSTS);
+                const uint32_t low_faces = ((1u << size[axis]) - 1) << HYDRO_GHOSTS;
+                if (own && (faces & low_faces)) atomicAdd(&redone_faces, uint32_t(__popc(faces & low_faces)));
+            }
+            const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
+            // what neighbours say about the energy of a cell lies behind its fields
+            const auto survey = [&](int n, T surroundings) {
+                if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) line[n * stride + FIELDS * tile.field] = surroundings;
+            };
+            const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
+            if (pass == 0) {
+                // its ends are ghost cells that the block does not keep
+                const auto end = [&](int step) {
+                    const int step_a = step_of(group_a), step_b = step_of(group_b);
+                    return Region<T>(sweep.fluid, around, axis == 0 ? step : step_a, axis == 0 ? step_a : axis == 1 ? step : step_b,
+                                     axis == 2 ? step : step_b, origin.y, origin.z, shell, Shell<Y, Z>());
+                };
+                const int start = origin[axis] - HYDRO_GHOSTS;
+                const Region<T> below = end(step_of(start)), above = end(step_of(origin[axis] + size[axis]));
+                const auto load = [&](int n, T(&u)[FIELDS]) -> T {
+                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) {
+                        again(n, u);
+                        return ShockIndicator<T>::UNSEEN;
+                    }
+                    const Region<T> &region = n < HYDRO_GHOSTS ? below : above;
+                    const int at = start + n;
+                    Permuted<T>(region.field, axis)
+                        .read(region.at(axis == 0 ? at : group_a, axis == 0 ? group_a : axis == 1 ? at : group_b,
+                                        axis == 2 ? at : group_b),
+                              u);
+                    return ShockIndicator<T>::UNSEEN;
+                };
+                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store,
+                                      survey);
+            } else {
+                const auto load = [&](int n, T(&u)[FIELDS]) -> T {
+                    again(n, u);
+                    return line[n * stride + FIELDS * tile.field];
+                };
+                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store,
+                                      survey);
+            }
+        }
+        __syncthreads();
+    }
+
+    // a warp has two whole rows at a time
+    T *out = sweep.out + size_t(slot) * GROUP_VALUES;
+    const uint32_t leaves = sweep.level.leaves[g];
+    Booking booking;
+    for (int n = threadIdx.x; n < GROUP * Y * Z; n += blockDim.x) {
+        const int i = n % GROUP, j = n / GROUP % Y, k = n / (GROUP * Y);
+        const T *from = block + (first == 0 ? i : i + HYDRO_GHOSTS) + (first == 1 ? j : j + HYDRO_GHOSTS) * tile.stride.y +
+                        (first == 2 ? k : k + HYDRO_GHOSTS) * tile.stride.z;
+        T u[FIELDS];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.field];
+        const T density = u[DENSITY], energy = u[ENERGY];
+        const int offset = cell(i, j + origin.y, k + origin.z);
+        if (keeps_adiabat(u)) {
+            const T *before = sweep.fluid + size_t(slot) * GROUP_VALUES + offset;
+            u[ENTROPY] = on_adiabat(before[ENTROPY * GROUP_CELLS], before[DENSITY * GROUP_CELLS], density);
+        }
+        const Synchronised done = synchronise(u, from[FIELDS * tile.field], sweep.eos);
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) out[f * GROUP_CELLS + offset] = u[f];
+        const int octant = i / PATCH + 2 * ((j + origin.y) / PATCH) + 4 * ((k + origin.z) / PATCH);
+        bool mark = false;
+        if (leaves >> octant & 1) mark = booking.add(density, energy, u, done, offset);
+        const uint32_t ballot = __ballot_sync(~0u, mark);
+        if (i == 0) rows[n / GROUP] = uint16_t(ballot >> (threadIdx.x & 16));
+    }
+    __syncthreads();
+
+    for (int n = threadIdx.x; n < Y * Z; n += blockDim.x) {
+        const int j = n % Y + origin.y, k = n / Y + origin.z;
+        const size_t at = size_t(slot) * MARK_ROWS + k * GROUP + j;
+        uint32_t fresh = rows[n], all = fresh;
+        if constexpr (REDO) {
+            const uint32_t known = sweep.known[at];
+            if (known) {
+                atomicAdd(&redone, uint32_t(__popc(known)));
+                atomicMin(&first_redone, uint32_t(cell(__ffs(known) - 1, j, k)));
+            }
+            fresh &= ~known;
+            all |= known;
+        }
+        sweep.found[at] = uint16_t(all);
+        if (fresh) {
+            atomicAdd(&marked, uint32_t(__popc(fresh)));
+            atomicOr(&reach, marks_reach(fresh, j, k));
+        }
+    }
+    GroupReport report = {};
+    // the cells are written
+    sum_bookings(booking, *reinterpret_cast<BlockRoom *>(memory), report);
+    if (threadIdx.x == 0) {
+        report.marked = marked;
+        if (marked) atomicAdd(sweep.marked, marked);
+        report.marks_reach = reach;
+        report.redone = redone;
+        report.first_redone = first_redone == NONE ? 0 : first_redone;
+        report.redone_faces = redone_faces;
+        sweep.reports[unit] = report;
+    }
+    }
+}
+
+/// Declares the kernel `name` in the precision T: tiles of 16 x Y x Z cells, so many threads a block and blocks at once on
+/// a multiprocessor.
+#define SWEEP(name, A, T, Y, Z, REDO, AXES, threads, blocks)                                                           \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Sweep<T> sweep) {       \
+        hydro_sweep<A, T, Y, Z, REDO, AXES>(sweep);                                                                    \
+    }

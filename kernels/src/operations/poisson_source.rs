@@ -1,0 +1,101 @@
+//! The right-hand side of a Poisson equation, computed where it is read.
+
+use crate::device::buffer::Buffer;
+#[cfg(feature = "cuda")]
+use crate::device::cuda::array::Pointer;
+use crate::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES};
+use crate::real::Real;
+
+/// 4πG (ρ − ⟨ρ⟩), from the fluid pool.
+#[derive(Clone, Copy, Debug)]
+pub struct DensitySource<'a, T> {
+    /// Conserved fluid, `[slots, 6, 16, 16, 16]`, in code units.
+    pub fluid: &'a Buffer<T>,
+    /// 4πG in code units; comoving: 3/2 Ω_m a.
+    pub four_pi_g: f64,
+    /// ⟨ρ⟩ over the box; zero where the box is not periodic.
+    pub mean: f64,
+}
+
+/// The source of ∇²φ = source. Arrays share their slots with the potential.
+#[derive(Clone, Copy, Debug)]
+pub enum PoissonSource<'a, T> {
+    /// The gas attracts itself.
+    Density(DensitySource<'a, T>),
+    /// Any field, `[slots, 16, 16, 16]`: the pseudo mass sheets.
+    Field(&'a Buffer<T>),
+    /// The sum of both: what the corrected potential obeys.
+    DensityAndField(DensitySource<'a, T>, &'a Buffer<T>),
+}
+
+impl<T: Real> PoissonSource<'_, T> {
+    /// Slots that every array of this source has.
+    pub(crate) fn slots(&self) -> usize {
+        match self {
+            Self::Density(d) => d.fluid.len() / GROUP_VALUES,
+            Self::Field(f) => f.len() / GROUP_CELLS,
+            Self::DensityAndField(d, f) => (d.fluid.len() / GROUP_VALUES).min(f.len() / GROUP_CELLS),
+        }
+    }
+
+    /// Writes `factor`·source for the cells of one slot that start at `first`, as many as `out` holds.
+    #[inline(always)]
+    pub(crate) fn fill<U: Real>(&self, slot: u32, first: usize, factor: f64, out: &mut [U]) {
+        let field = |f: &Buffer<T>, out: &mut [U], add: bool| {
+            let values = &f.host()[slot as usize * GROUP_CELLS + first..][..out.len()];
+            let factor = U::from_f64(factor);
+            for (out, &value) in out.iter_mut().zip(values) {
+                let term = factor * U::from_f64(value.as_f64());
+                *out = if add { *out + term } else { term };
+            }
+        };
+        match self {
+            Self::Density(d) => d.fill(slot, first, factor, out),
+            Self::Field(f) => field(f, out, false),
+            Self::DensityAndField(d, f) => {
+                d.fill(slot, first, factor, out);
+                field(f, out, true);
+            }
+        }
+    }
+}
+
+impl<T: Real> DensitySource<'_, T> {
+    #[inline(always)]
+    fn fill<U: Real>(&self, slot: u32, first: usize, factor: f64, out: &mut [U]) {
+        let start = slot as usize * GROUP_VALUES + DENSITY * GROUP_CELLS + first;
+        let density = &self.fluid.host()[start..][..out.len()];
+        let (factor, mean) = (U::from_f64(factor * self.four_pi_g), U::from_f64(self.mean));
+        for (out, &density) in out.iter_mut().zip(density) {
+            *out = factor * (U::from_f64(density.as_f64()) - mean);
+        }
+    }
+}
+
+/// A source as kernels get it: the `PoissonSource` of `poisson_source.cuh`.
+#[cfg(feature = "cuda")]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct DeviceSource<T> {
+    fluid: Pointer<T>,
+    field: Pointer<T>,
+    four_pi_g: f64,
+    mean: f64,
+}
+
+#[cfg(feature = "cuda")]
+impl<T: Real> DeviceSource<T> {
+    pub(crate) fn new(source: &PoissonSource<T>) -> Self {
+        let (density, field) = match source {
+            PoissonSource::Density(density) => (Some(density), None),
+            PoissonSource::Field(field) => (None, Some(field)),
+            PoissonSource::DensityAndField(density, field) => (Some(density), Some(field)),
+        };
+        Self {
+            fluid: density.map_or(Pointer::NULL, |density| density.fluid.pointer()),
+            field: field.map_or(Pointer::NULL, |field| field.pointer()),
+            four_pi_g: density.map_or(0.0, |density| density.four_pi_g),
+            mean: density.map_or(0.0, |density| density.mean),
+        }
+    }
+}

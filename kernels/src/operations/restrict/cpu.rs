@@ -1,0 +1,94 @@
+//! Restriction on the host: parallel over coarse groups, each pulls from its children.
+
+use crate::device::buffer::SlotWriter;
+use crate::device::isa::{Isa, Kernel};
+use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
+use crate::level::level_topology::{LevelTopology, NONE};
+use crate::operations::synchronised_row::{Rows, SynchronisedRow};
+use crate::point::dual_energy::UNSEEN;
+use crate::point::eos::Eos;
+use crate::point::symmetric_sum;
+use crate::real::Real;
+use rayon::prelude::*;
+
+/// Coarse cells of one plane of a patch: what is synchronised at once.
+const PLANE: usize = PATCH * PATCH;
+
+pub(super) fn restrict<T: Real>(isa: Isa, coarse: &LevelTopology, fluid: &mut [T], eos: &Eos<T>) {
+    let pool = SlotWriter::new(fluid, GROUP_VALUES);
+    (0..coarse.len()).into_par_iter().for_each(|g| {
+        // SAFETY: a group is written by its own iteration only, and a child has one parent, so nobody writes what is
+        // read.
+        let parent = unsafe { pool.slot(coarse.slots[g]) };
+        for (o, &child) in coarse.children_of(g).iter().enumerate().filter(|(_, child)| **child != NONE) {
+            let child = unsafe { pool.read(child) };
+            isa.run(PatchRestriction { child, parent: &mut *parent, origin: octant_origin(o), eos });
+        }
+    });
+}
+
+/// The restriction of one child.
+struct PatchRestriction<'a, T> {
+    /// `[6, 16, 16, 16]`
+    child: &'a [T],
+    /// `[6, 16, 16, 16]`
+    parent: &'a mut [T],
+    /// First cell of the patch in the parent.
+    origin: [usize; 3],
+    eos: &'a Eos<T>,
+}
+
+impl<T: Real> Kernel for PatchRestriction<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let eos = *self.eos;
+        let monatomic = T::from_f64(5.0 / 3.0);
+        // a constant exponent for the common gas, as in the sweep
+        if eos.gamma == monatomic {
+            self.restrict(&Eos { gamma: monatomic, ..eos });
+        } else {
+            self.restrict(&eos);
+        }
+    }
+}
+
+impl<T: Real> PatchRestriction<'_, T> {
+    #[inline(always)]
+    fn restrict(&mut self, eos: &Eos<T>) {
+        let [x, y, z] = self.origin;
+        for k in 0..PATCH {
+            let means = self.means(k);
+            let plane = SynchronisedRow::new(means, &[T::from_f64(UNSEEN); PLANE], eos);
+            for f in 0..FIELDS {
+                for j in 0..PATCH {
+                    let to = f * GROUP_CELLS + cell(x, y + j, z + k);
+                    self.parent[to..to + PATCH].copy_from_slice(&plane.after[f][j * PATCH..][..PATCH]);
+                }
+            }
+        }
+    }
+
+    /// Means of the 2³ cells under each coarse cell of plane `k`, the same bits in mirrored and rotated flows.
+    #[inline(always)]
+    fn means(&self, k: usize) -> Rows<T, PLANE> {
+        let eighth = T::from_f64(0.125);
+        let mut means = [[T::zero(); PLANE]; FIELDS];
+        for f in 0..FIELDS {
+            for j in 0..PATCH {
+                let row = |y: usize, z: usize| -> &[T; GROUP] {
+                    let first = f * GROUP_CELLS + cell(0, 2 * j + y, 2 * k + z);
+                    self.child[first..first + GROUP].try_into().expect("a row has 16 cells")
+                };
+                let [a, b, c, d] = [row(0, 0), row(1, 0), row(0, 1), row(1, 1)];
+                let means = &mut means[f][j * PATCH..][..PATCH];
+                for i in 0..PATCH {
+                    let (w, e) = (2 * i, 2 * i + 1);
+                    means[i] = eighth * symmetric_sum::of_cube([a[w], a[e], b[w], b[e], c[w], c[e], d[w], d[e]]);
+                }
+            }
+        }
+        means
+    }
+}
