@@ -3,7 +3,7 @@
 use comove_sim::kernels::layout::{
     DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin,
 };
-use comove_sim::octree::PERIODIC;
+use comove_sim::mesh::PERIODIC;
 use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 type Fluid = [f64; FIELDS];

@@ -8,14 +8,15 @@ use crate::task::Task;
 use clap::Parser;
 use comove_kernels::gpus::gpus;
 use comove_kernels::{Device, KernelError};
-use comove_sim::parallel::{Communicator, Crew};
+use comove_sim::RankGroup;
+use comove_sim::parallel::Communicator;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// This process among the others, if there are any.
 pub struct Ranks {
     /// All of them.
-    pub crew: Crew,
+    pub crew: RankGroup,
     /// Its number among those on its node.
     place: usize,
     /// Those on its node that have the same cores.
@@ -40,7 +41,7 @@ impl Ranks {
         let place = all[..communicator.rank()].iter().filter(|(node, _)| *node == own.0).count();
         let sharers = all.iter().filter(|other| **other == own).count();
         let on_node = all.iter().filter(|(node, _)| *node == own.0).count();
-        Ok(Self { crew: Crew::of(communicator), place, sharers, on_node })
+        Ok(Self { crew: RankGroup::of(communicator), place, sharers, on_node })
     }
 
     /// How many there are.

@@ -8,7 +8,7 @@ use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
 use comove_sim::error::ErrorKind;
-use comove_sim::memory::Bound;
+use comove_sim::error::shortage::Bound;
 use std::path::{Path, PathBuf};
 
 /// Errors of this crate.

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let outcome = Cli::try_parse().map(|cli| execute(cli, &ranks));
-    ranks.crew.dismiss();
+    ranks.crew.shutdown();
     drop(ranks);
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,

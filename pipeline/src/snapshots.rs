@@ -8,8 +8,8 @@ use crate::error::PipelineError;
 use crate::progress::Progress;
 use crate::stage::Input;
 use comove_kernels::memory;
+use comove_sim::io::snapshot::SnapshotPart;
 use comove_sim::parallel::{Communicator, node};
-use comove_sim::snapshot::SnapshotPart;
 use comove_sim::{Octree, SimError, Snapshot, SnapshotHeader};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -167,7 +167,7 @@ impl Snapshots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use comove_sim::octree::PERIODIC;
+    use comove_sim::mesh::PERIODIC;
     use comove_sim::{Coordinates, HostState};
 
     /// Three snapshots of one size where there is room for two: the one used least recently goes.

@@ -1,6 +1,6 @@
 //! What all processes of MPI do together besides computing runs: each its part of an initial condition or an analysis.
 //!
-//! The first process does it in a stage, by [`comove_sim::parallel::Crew::together`]; the others are told which it is and
+//! The first process does it in a stage, by [`comove_sim::RankGroup::run_collective`]; the others are told which it is and
 //! do the same in [`Task::follow`]. They read the campaign's files, which they see under the same paths, and write none.
 
 use crate::snapshots::Snapshots;

@@ -6,7 +6,7 @@ mod potentials;
 
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::RunParameters;
-use comove_sim::octree::neighbours::build_tables;
+use comove_sim::mesh::neighbours::build_tables;
 use comove_sim::parameters::GroupSolver;
 use divan::Bencher;
 use divan::counter::ItemsCount;

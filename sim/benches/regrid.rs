@@ -5,11 +5,11 @@ mod clumps;
 
 use clumps::{Collapsed, LEVELS, ROOT};
 use comove_kernels::LevelTopology;
-use comove_sim::level_history::read_slots;
-use comove_sim::octree::flux_planes::FluxTables;
-use comove_sim::octree::neighbours::{build_tables, rebuilt_tables};
-use comove_sim::octree::sites::{LevelGroups, Sites};
-use comove_sim::octree::{Key, Octree, PERIODIC, nest};
+use comove_sim::gas::level_history::read_slots;
+use comove_sim::mesh::flux_planes::FluxTables;
+use comove_sim::mesh::neighbours::{build_tables, rebuilt_tables};
+use comove_sim::mesh::sites::{LevelGroups, Sites};
+use comove_sim::mesh::{Key, Octree, PERIODIC, nest};
 use comove_sim::parallel::known::Known;
 use comove_sim::parallel::share::Share;
 use comove_sim::refinement::wanted_tree;

@@ -9,10 +9,10 @@ mod clumps;
 
 use clumps::{Collapsed, ROOT};
 use comove_kernels::{Device, LevelTopology};
-use comove_sim::octree::flux_planes::FluxTables;
-use comove_sim::octree::neighbours::rebuilt_tables;
-use comove_sim::octree::sites::{LevelGroups, Sites};
-use comove_sim::octree::{Key, Octree};
+use comove_sim::mesh::flux_planes::FluxTables;
+use comove_sim::mesh::neighbours::rebuilt_tables;
+use comove_sim::mesh::sites::{LevelGroups, Sites};
+use comove_sim::mesh::{Key, Octree};
 use comove_sim::parallel::communicator::Communicator;
 use comove_sim::parallel::owners::Owners;
 use comove_sim::parallel::pace::Pace;

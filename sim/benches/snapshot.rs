@@ -4,7 +4,7 @@
 //! Of several ranks, which are threads here, the time is that for which a run waits: until the system has the file.
 
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
-use comove_sim::octree::PERIODIC;
+use comove_sim::mesh::PERIODIC;
 use comove_sim::parallel::on_ranks;
 use comove_sim::parallel::owners::Owners;
 use comove_sim::{Coordinates, HostState, Key, Octree, Snapshot, SnapshotHeader};

@@ -11,7 +11,7 @@
 //! `scripts/tests/test_snapshot_yt.py` states the same functions of position once more, on its own.
 
 use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, MOMENTUM, cell};
-use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::f64::consts::TAU;
 use std::path::Path;

@@ -3,8 +3,8 @@
 //! Time inside a run is the supercomoving t̃ with dt̃ = H0 dt/a² (paper, eq. 12), lengths are comoving Mpc/h, code
 //! velocities are a v_pec/(100 km/s).
 
+use crate::constants::{HUBBLE_LENGTH_MPC_H, HUBBLE_TIME_GYR_H};
 use crate::error::SimError;
-use crate::units::{HUBBLE_LENGTH_MPC_H, HUBBLE_TIME_GYR_H};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 

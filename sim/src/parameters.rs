@@ -1,9 +1,9 @@
 //! What a run is asked to do, already checked and without units of its own.
 
 use crate::boundary::{Boundaries, GravityBoundary};
-use crate::criterion::Criterion;
 use crate::error::SimError;
-use crate::step_plan::StepPlan;
+use crate::refinement::criterion::Criterion;
+use crate::step::plan::StepPlan;
 use comove_kernels::layout::PATCH;
 use comove_kernels::{Eos, Real, Scheme};
 use serde::{Deserialize, Serialize};

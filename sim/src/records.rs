@@ -1,9 +1,8 @@
 //! What every step leaves in the records, one JSON line a step.
 
-use crate::octree::Key;
+use crate::mesh::CellPlace;
 use crate::parallel::communicator::Traffic;
 use crate::steering::Steering;
-use comove_kernels::layout::GROUP;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,22 +39,6 @@ pub enum StepLimit {
     Expansion,
     /// What the run is steered by.
     Steered,
-}
-
-/// A cell of the octree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellPlace {
-    /// Level.
-    pub level: u8,
-    /// Cell on the level's lattice.
-    pub cell: [usize; 3],
-}
-
-impl CellPlace {
-    /// The group that it is in.
-    pub fn group(&self) -> Key {
-        Key::new(self.level, self.cell.map(|c| (c / GROUP) as u32))
-    }
 }
 
 /// What `max_cells` did at the last regrid.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Gas, initial_on, plain_parameters};
 use comove_kernels::layout::{DENSITY, ENERGY, GROUP_CELLS, GROUP_VALUES, MOMENTUM};
-use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::records::StepLimit;
 use comove_sim::{
     Boundaries, Boundary, FixedGas, GravityBoundary, HostState, Precision, RunParameters, SimError, Simulation,

@@ -7,7 +7,7 @@
 mod potentials;
 
 use comove_kernels::layout::{GROUP_CELLS, cell};
-use comove_sim::octree::PERIODIC;
+use comove_sim::mesh::PERIODIC;
 use comove_sim::{Key, Octree, RunParameters};
 use potentials::Case;
 

@@ -7,7 +7,7 @@ mod common;
 use common::{cosmological, cosmological_parameters, initial, plain_parameters};
 use comove_kernels::layout::{DENSITY, GROUP, GROUP_CELLS};
 use comove_sim::Criterion;
-use comove_sim::octree::CLOSED;
+use comove_sim::mesh::CLOSED;
 use comove_sim::parameters::TimeSteps;
 use comove_sim::{Boundaries, Boundary, HostState, Precision, RunParameters, Simulation, Snapshot};
 use std::f64::consts::TAU;

@@ -4,7 +4,7 @@
 mod potentials;
 
 use comove_kernels::layout::{DENSITY, GROUP, GROUP_CELLS, GROUP_VALUES};
-use comove_sim::octree::CLOSED;
+use comove_sim::mesh::CLOSED;
 use comove_sim::{Octree, RunParameters};
 use potentials::{Case, refine_within};
 

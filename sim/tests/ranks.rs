@@ -4,11 +4,12 @@ mod common;
 
 use common::{cosmological, cosmological_parameters};
 use comove_kernels::layout::GROUP_VALUES;
+use comove_sim::RankGroup;
+use comove_sim::io::snapshot::file_digest;
 use comove_sim::parallel::pace::Pace;
-use comove_sim::parallel::{Communicator, Crew, Ranks, on_ranks};
+use comove_sim::parallel::{Communicator, Ranks, on_ranks};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
-use comove_sim::snapshot::file_digest;
 use comove_sim::{
     Criterion, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, SnapshotHeader,
     StartFrom, Steering, StoredSnapshot,
@@ -231,7 +232,7 @@ fn of_individual_steps() {
 /// kept by all together.
 #[test]
 fn of_shocks_in_a_closed_box() {
-    let snapshot = common::initial_on([3, 2, 2], comove_sim::octree::CLOSED, None, 1.0, |x| {
+    let snapshot = common::initial_on([3, 2, 2], comove_sim::mesh::CLOSED, None, 1.0, |x| {
         let far = (0..3).map(|a| (x[a] - [0.55, 0.3, 0.35][a]).powi(2)).sum::<f64>();
         (1.0 + 0.5 * (-40.0 * far).exp(), [40.0 * (8.0 * x[0]).sin(), -30.0 * (9.0 * x[1]).cos(), 0.0], 1e-3)
     });
@@ -444,7 +445,7 @@ fn those_who_follow_write_and_start_with_the_first() {
     damage(&damaged, "GridData/Dens");
     on_ranks(3, |communicator| {
         let rank = communicator.rank();
-        let (crew, device) = (Crew::of(communicator), common::device_of(rank, 1));
+        let (crew, device) = (RankGroup::of(communicator), common::device_of(rank, 1));
         if rank > 0 {
             let add = |term: Value, communicator: &Communicator| {
                 sum(communicator, term.as_u64().expect("a number"));
@@ -463,19 +464,19 @@ fn those_who_follow_write_and_start_with_the_first() {
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 for term in 0..50u64 {
-                    assert_eq!(crew.together(&term, |communicator| sum(communicator, term)), 3 * (term + 1));
+                    assert_eq!(crew.run_collective(&term, |communicator| sum(communicator, term)), 3 * (term + 1));
                 }
             });
             (0..2).for_each(|_| _ = simulation.step().expect("a step"));
         });
-        assert_eq!(crew.together(&f64::NAN, Communicator::size), 1, "what cannot be told is not done together");
+        assert_eq!(crew.run_collective(&f64::NAN, Communicator::size), 1, "what cannot be told is not done together");
         let end = simulation.checkpoint().expect("a checkpoint");
         let nowhere = simulation.write(&end, &begun.file("missing/end.h5"));
         assert!(matches!(nowhere, Err(SimError::Io { .. })));
         let end = simulation.checkpoint().expect("a checkpoint");
         write(&simulation, &end, &begun.file("shared.h5"));
         drop(simulation);
-        crew.dismiss();
+        crew.shutdown();
     });
     let [one, other] =
         [alone.file("end.h5"), begun.file("shared.h5")].map(|path| Snapshot::read(&path).expect("a snapshot"));

@@ -6,7 +6,7 @@
 use comove_sim::kernels::gravity_kick::gravity_kick;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, PATCH, cell};
 use comove_sim::kernels::{Buffer, Device, Eos, Real};
-use comove_sim::octree::nesting::nest;
+use comove_sim::mesh::nesting::nest;
 use comove_sim::state::State;
 use comove_sim::{HostState, Key, Octree, RunParameters, SimError};
 use std::f64::consts::PI;

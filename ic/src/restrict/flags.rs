@@ -9,10 +9,11 @@ use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::kernels::{Buffer, Device};
-use comove_sim::octree::neighbours::rebuilt_tables;
-use comove_sim::octree::sites::LevelGroups;
+use comove_sim::mesh::neighbours::rebuilt_tables;
+use comove_sim::mesh::sites::LevelGroups;
 use comove_sim::parallel::Communicator;
-use comove_sim::refinement::{Surroundings, flagged_children};
+use comove_sim::refinement::Surroundings;
+use comove_sim::refinement::wanted::flagged_children;
 use comove_sim::{Key, Octree, SimError};
 use std::ops::Range;
 
@@ -82,7 +83,7 @@ mod tests {
     use comove_sim::clock::Clock;
     use comove_sim::kernels::Eos;
     use comove_sim::kernels::layout::PATCH;
-    use comove_sim::octree::{CLOSED, PERIODIC};
+    use comove_sim::mesh::{CLOSED, PERIODIC};
     use comove_sim::{Criterion, RunParameters};
     use proptest::prelude::*;
 

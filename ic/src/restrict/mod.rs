@@ -18,7 +18,7 @@ use crate::uniform_mesh::UniformMesh;
 use comove_sim::clock::Clock;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
-use comove_sim::octree::nest;
+use comove_sim::mesh::nest;
 use comove_sim::parallel::Communicator;
 use comove_sim::refinement::Surroundings;
 use comove_sim::{HostState, Key, Octree, RunParameters};

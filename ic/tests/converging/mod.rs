@@ -3,7 +3,7 @@
 use comove_ic::problems::{ConvergingFlow, Problem};
 use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::{ENERGY, FIELDS, GROUP, GROUP_CELLS, cell_coordinate, octant_origin};
-use comove_sim::octree::PERIODIC;
+use comove_sim::mesh::PERIODIC;
 use comove_sim::{Coordinates, HostState, Octree, Precision, Role, RunParameters, SimError, Simulation};
 use comove_sim::{Snapshot, SnapshotHeader};
 

@@ -25,7 +25,7 @@ use crate::ledger::{Event, Ledger};
 use crate::progress::Progress;
 use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
-use comove_sim::parallel::Crew;
+use comove_sim::RankGroup;
 use schedule::Schedule;
 pub use slots::Slots;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -44,7 +44,7 @@ pub struct Executor<'a> {
     /// The ledger of that folder.
     pub ledger: &'a Ledger,
     /// The processes that compute runs together.
-    pub crew: &'a Crew,
+    pub crew: &'a RankGroup,
     /// The part of what they take together that this one's node has.
     pub part_on_node: f64,
     /// The snapshots in memory, of stages that are done and for those to come.

@@ -75,7 +75,7 @@ impl Work<'_> {
     pub fn find<A: Analysis>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError> {
         let path = std::path::absolute(&input.path).map_err(PipelineError::io(&input.path))?;
         let task = AnalysisTask { path, digest: input.digest.clone(), analysis: analysis.told() };
-        let found = self.crew.together(&Task::Analysis(task), |communicator| -> Result<_, SimError> {
+        let found = self.crew.run_collective(&Task::Analysis(task), |communicator| -> Result<_, SimError> {
             if communicator.size() == 1 {
                 return Ok(analysis.find(communicator, &(&*self.snapshots.read(input)?).into()));
             }

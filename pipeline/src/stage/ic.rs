@@ -187,7 +187,7 @@ impl Stage for InitialCondition {
             let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             let make = |communicator: &_| ic_task::make(self, communicator, &work.path(MESH), &report);
-            work.crew.together(&Task::Ic(IcTask::Make(self.clone())), make)?
+            work.crew.run_collective(&Task::Ic(IcTask::Make(self.clone())), make)?
         };
         let mut section = Section::new(self.describe());
         section.table("Its mesh", &["quantity", "value"], rows);
@@ -230,7 +230,7 @@ pub fn place(
     let task =
         IcTask::Place { mesh: input.path.clone(), facts: facts.clone(), parameters: Box::new(parameters.clone()) };
     let place = |communicator: &_| ic_task::place(communicator, &input.path, facts, parameters, &report);
-    let (state, audit) = work.crew.together(&Task::Ic(task), place)?;
+    let (state, audit) = work.crew.run_collective(&Task::Ic(task), place)?;
     let header = SnapshotHeader {
         role: Role::Initial,
         a: 1.0 / (1.0 + facts.z),

@@ -12,7 +12,7 @@ use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
-use comove_sim::parallel::Crew;
+use comove_sim::RankGroup;
 use comove_sim::{RunParameters, SimError, Simulation, StartFrom, complete_file};
 use rayon::prelude::*;
 use rhai::Dynamic;
@@ -39,7 +39,7 @@ pub struct Work<'a> {
     /// Where it computes.
     pub device: &'a Device,
     /// The processes that compute a run with it.
-    pub crew: &'a Crew,
+    pub crew: &'a RankGroup,
     /// Where it says what has happened.
     pub ledger: &'a Ledger,
     /// Where it shows how far it is.

@@ -1,7 +1,7 @@
 //! An octree like that of a run with a root of 256³ in which gas has collapsed, and the one after it.
 
 use comove_kernels::layout::OCTANTS;
-use comove_sim::octree::{Octree, PERIODIC};
+use comove_sim::mesh::{Octree, PERIODIC};
 use comove_sim::refinement::wanted_tree;
 use rayon::prelude::*;
 

@@ -146,7 +146,7 @@ pub(crate) fn root_from_plans(bench: &mut Bench, side: usize, isolated: bool) {
 }
 
 fn root(bench: &mut Bench, side: usize, isolated: bool) {
-    let tree = comove_sim::Octree::new([side as u32; 3], comove_sim::octree::PERIODIC);
+    let tree = comove_sim::Octree::new([side as u32; 3], comove_sim::mesh::PERIODIC);
     let state = state::<f32>(&bench.device, &tree, false, false);
     let device = bench.device.clone();
     let mut solver = planned(&device, side, isolated);

@@ -4,7 +4,7 @@ use crate::meshes::{extents, hydro, refined, state};
 use crate::{Bench, Work};
 use comove_sim::Octree;
 use comove_sim::kernels::Real;
-use comove_sim::octree::PERIODIC;
+use comove_sim::mesh::PERIODIC;
 
 /// Numbers of groups: one, some for each multiprocessor, one for each, many.
 const GROUPS: [usize; 8] = [1, 8, 64, 128, 132, 512, 4096, 8000];

@@ -1,7 +1,7 @@
 //! What goes wrong on one rank goes wrong on all.
 
-use super::communicator::Communicator;
 use crate::error::SimError;
+use crate::parallel::communicator::Communicator;
 
 /// The result, or where another rank failed, what it said: collective, so that all ranks go the same way.
 ///

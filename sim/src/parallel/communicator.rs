@@ -1,11 +1,14 @@
 //! What ranks say to each other, whatever carries it.
 
-use super::threads::ThreadRank;
+use crate::parallel::threads::ThreadRank;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// The rank that decides, and has what is one rank's alone.
+pub const FIRST: usize = 0;
 
 /// The ranks of a run, as one of them sees them: itself alone, threads of this process, or the processes of MPI.
 ///
@@ -28,7 +31,7 @@ enum Carrier {
     Thread(ThreadRank),
     /// MPI between processes.
     #[cfg(feature = "mpi")]
-    Mpi(super::mpi::World),
+    Mpi(crate::parallel::mpi::World),
 }
 
 /// What a rank has sent, and how long it has communicated and waited for others.
@@ -97,7 +100,7 @@ impl Communicator {
     /// than that of `mpiexec`.
     #[cfg(feature = "mpi")]
     pub fn world() -> Result<Self, crate::SimError> {
-        Ok(Self::by(Carrier::Mpi(super::mpi::World::new()?)))
+        Ok(Self::by(Carrier::Mpi(crate::parallel::mpi::World::new()?)))
     }
 
     /// This rank's number, from 0.

@@ -1,9 +1,9 @@
 //! What ranks send each other about their groups: ghosts refreshed, slots sent.
 
-use super::agree::agree;
-use super::communicator::Communicator;
-use super::links::{CellLinks, SlotLinks};
 use crate::error::SimError;
+use crate::parallel::agree::agree;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::links::{CellLinks, SlotLinks};
 use bytemuck::Pod;
 use comove_kernels::messages::{ExchangeTimes, MessageBuffers, MessageSizes, Peer, Units};
 use comove_kernels::{Buffer, Device, Real};

@@ -1,6 +1,6 @@
 //! Hilbert's curve through the groups of a level (Skilling 2004, *Programming the Hilbert curve*, AIP Conf. Proc. 707).
 
-use crate::octree::Key;
+use crate::mesh::Key;
 use comove_kernels::layout::OCTANTS;
 
 /// Most bits of a coordinate.

@@ -3,9 +3,9 @@
 //! Every rank tells the owners of the places around a group that it is there: the 26 around it on its level, the 27 around
 //! its parent, and the children of the 27 around it. What reads a group, and what a group reads, is among them.
 
-use super::communicator::Communicator;
-use super::owners::Owners;
-use crate::octree::{Key, Octree};
+use crate::mesh::{Key, Octree};
+use crate::parallel::communicator::Communicator;
+use crate::parallel::owners::Owners;
 use comove_kernels::layout::{DIRECTIONS, offset};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

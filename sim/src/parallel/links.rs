@@ -1,10 +1,10 @@
 //! What the ranks send each other about a level: lists that both sides derive from the same relations between groups, in the
 //! same order, so that messages hold values alone.
 
-use super::known::{Known, RemoteGroup};
-use super::reads::{self, CellBox, face_entry};
-use crate::octree::sites::Sites;
-use crate::octree::{Key, Octree};
+use crate::mesh::sites::Sites;
+use crate::mesh::stencil::{CellBox, coarse_stencil, face_entry, patches_beside, same_level_stencil};
+use crate::mesh::{Key, Octree};
+use crate::parallel::known::{Known, RemoteGroup};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
 use comove_kernels::level_topology::NONE;
@@ -168,7 +168,7 @@ impl Relations {
         let finer = level + 1;
         // both sides ask who reads whom: one for its own groups, the other for those that it knows of
         let beside = |found: &mut Beside, reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
-            reads::beside(own, reader, |key, cells, across| {
+            same_level_stencil(own, reader, |key, cells, across| {
                 if let Some(rank) = rank_of(key) {
                     found.all.push(reading(rank, key, cells));
                     found.faces.extend(across.map(|cells| reading(rank, key, cells)));
@@ -177,7 +177,7 @@ impl Relations {
         };
         let over = |reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
             let mut found = Vec::new();
-            reads::over(own, reader, |key, cells| found.extend(rank_of(key).map(|rank| reading(rank, key, cells))));
+            coarse_stencil(own, reader, |key, cells| found.extend(rank_of(key).map(|rank| reading(rank, key, cells))));
             found
         };
         let by = |reader: &RemoteGroup| {
@@ -199,7 +199,7 @@ impl Relations {
         let patches = |groups: &mut dyn Iterator<Item = Concern>| sorted(groups.collect());
         let beside_patch = |key: Key| {
             let mut found = Vec::with_capacity(FACES);
-            reads::patches_beside(own, key, |beside| found.push(beside));
+            patches_beside(own, key, |beside| found.push(beside));
             found.into_iter()
         };
         let to = |&key: &Key| beside_patch(key).filter_map(theirs).map(move |rank| (rank, key));

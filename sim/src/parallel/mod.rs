@@ -2,52 +2,47 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`communicator`] | what ranks say to each other, whatever carries it: threads of a process, or MPI |
-//! | [`crew`] | the first rank decides, the others follow |
-//! | [`hilbert`], [`owners`] | who owns a group: pieces of a curve through each level |
-//! | [`pace`] | how fast ranks are, as measured: how many groups each is to have |
+//! | [`communicator`] | messages and reductions, by threads of a process or MPI |
+//! | [`agree`] | an error of one rank becomes that of all |
+//! | [`hilbert`], [`owners`], [`pace`] | who owns a group: pieces of a curve through each level, cut by measured cost |
 //! | [`known`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
-//! | [`reads`], [`links`] | what a group reads of others; who sends what to whom, derived on both sides |
-//! | [`exchange`] | ghosts refreshed, slots sent, and the room for that |
-//! | [`wanted`], `adopt` | the tree that flags ask for, and the way to it: balanced, groups moved |
+//! | [`links`], [`exchange`] | who sends what to whom, derived on both sides; the ghost exchange |
+//! | [`keys`] | lists of keys to other ranks |
+//! | [`exact_sum`] | sums whose bits do not depend on the order of their terms |
 //! | [`root`] | the root's Poisson solve by all ranks |
-//! | [`blocks`] | a whole tree's groups, block by block between the first rank and their owners: files |
-//! | [`scatter`] | what a run starts from dealt out |
-//! | [`agree`] | what goes wrong on one rank goes wrong on all |
 //!
 //! Every rank does the same operations on the same levels in the same order, each for the groups that it owns, and reads
 //! ghosts that are exact copies. What decides how a run goes on is reduced first, in an order that does not matter. So the
 //! bits do not depend on who owns what.
 
-mod adopt;
 pub mod agree;
-pub mod blocks;
 #[cfg(test)]
 mod checks;
 pub mod communicator;
-pub mod crew;
+pub mod exact_sum;
 pub mod exchange;
 pub mod hilbert;
+pub mod keys;
 pub mod known;
 pub mod links;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod owners;
 pub mod pace;
-pub mod reads;
 pub mod root;
-pub mod scatter;
 pub mod share;
 mod threads;
-pub mod wanted;
 
 pub use communicator::Communicator;
-pub use crew::Crew;
 #[cfg(feature = "mpi")]
 pub use mpi::World;
 use pace::Pace;
+use parking_lot::Mutex;
 use std::sync::Arc;
 pub use threads::ThreadRank;
+
+/// Held by the thread of the first rank that has sent the others a command, until it is done.
+pub(crate) type CommandLock = Arc<Mutex<()>>;
 
 /// The ranks that share a run, as one of them sees it.
 pub struct Ranks {
@@ -57,8 +52,8 @@ pub struct Ranks {
     pub scattered: Option<u64>,
     /// How fast they are, as far as that is known to begin with; all ranks say the same.
     pub pace: Pace,
-    /// Of a rank that tells the others what to do ([`Crew::follow`]), instead of their doing the same of themselves.
-    pub(crate) leads: Option<crew::Turn>,
+    /// Of a rank that sends the others commands, instead of their calling the same methods of themselves.
+    pub(crate) leads: Option<CommandLock>,
 }
 
 impl Ranks {

@@ -18,7 +18,7 @@ const WORDS: usize = PIECE / size_of::<u64>();
 /// The tag of messages that belong to an operation of all ranks; those of `communicate` are larger by one than asked for.
 const COLLECTIVE: i32 = 0;
 /// The tag of orders: larger than those of all messages.
-const ORDER: i32 = super::Communicator::TAGS as i32 + 1;
+const ORDER: i32 = crate::parallel::Communicator::TAGS as i32 + 1;
 /// How long the next order is waited for busily, and how long at most nobody looks for it then.
 const BUSY: Duration = Duration::from_millis(2);
 const LONGEST_NAP: Duration = Duration::from_millis(5);

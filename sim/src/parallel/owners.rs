@@ -3,9 +3,9 @@
 //! The rule covers every place where a group could be, so any rank can name the owner of any group without knowing whether
 //! it exists.
 
-use super::communicator::Communicator;
-use super::hilbert;
-use crate::octree::{Key, Octree};
+use crate::mesh::{Key, Octree};
+use crate::parallel::communicator::Communicator;
+use crate::parallel::hilbert;
 use rayon::prelude::*;
 
 /// More levels than there can be.
@@ -215,7 +215,7 @@ fn scatter(seed: u64, key: Key, ranks: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::octree::PERIODIC;
+    use crate::mesh::PERIODIC;
     use crate::parallel::on_ranks;
 
     /// Owners of a tree whose finer levels lie in one corner, balanced from what ranks have that are each to have such a

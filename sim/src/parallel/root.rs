@@ -1,9 +1,9 @@
 //! The root's Poisson solve by all ranks: sources to the ranks of their layers, modes between these, potentials back.
 
-use super::exchange::Post;
-use super::links::{SlotLinks, links_of_slots, need};
-use super::owners::Owners;
-use crate::octree::{Key, Octree};
+use crate::mesh::{Key, Octree};
+use crate::parallel::exchange::Post;
+use crate::parallel::links::{SlotLinks, links_of_slots, need};
+use crate::parallel::owners::Owners;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;

@@ -1,13 +1,13 @@
 //! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
 
-use super::communicator::{Communicator, Traffic};
-use super::exchange::Post;
-use super::known::Known;
-use super::links::{LevelLinks, Relations};
-use super::owners::Owners;
-use super::pace::{Compared, Pace, SweepTime};
-use crate::octree::sites::{LevelGroups, Sites};
-use crate::octree::{Key, Octree};
+use crate::mesh::sites::{LevelGroups, Sites};
+use crate::mesh::{Key, Octree};
+use crate::parallel::communicator::{Communicator, Traffic};
+use crate::parallel::exchange::Post;
+use crate::parallel::known::Known;
+use crate::parallel::links::{LevelLinks, Relations};
+use crate::parallel::owners::Owners;
+use crate::parallel::pace::{Compared, Pace, SweepTime};
 use crate::records::RanksRecord;
 use comove_kernels::{DeviceTable, LevelTopology};
 use rayon::prelude::*;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// One of the ranks of [`Communicator::threads`](super::Communicator::threads). Dropping it closes its channels, so that
+/// One of the ranks of [`Communicator::threads`](crate::parallel::Communicator::threads). Dropping it closes its channels, so that
 /// whoever waits for this rank, or sends to it, panics instead of waiting for ever.
 pub struct ThreadRank {
     rank: usize,

@@ -3,7 +3,7 @@
 
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
-use comove_sim::octree::PERIODIC;
+use comove_sim::mesh::PERIODIC;
 use comove_sim::parameters::RunParameters;
 use comove_sim::{Coordinates, Cosmology, Criterion, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
 

@@ -9,8 +9,8 @@ use comove_kernels::{
     PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Gravity, Hierarchy, Sharing};
-use comove_sim::octree::neighbours::{build_tables, root_slots};
-use comove_sim::octree::{CLOSED, PERIODIC};
+use comove_sim::mesh::neighbours::{build_tables, root_slots};
+use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::exchange::Post;
 use comove_sim::parallel::owners::Owners;

@@ -1,0 +1,157 @@
+//! What a run starts from, and how the fields of a file come from the ranks that read them to the owners of their groups.
+
+use super::contents;
+use super::digest::{BlockDigests, Stored};
+use super::read::{StoredSnapshot, content_digest};
+use super::{Snapshot, SnapshotHeader, gamer};
+use crate::error::SimError;
+use crate::gas::fields::Field;
+use crate::io::blocks::{Blocks, GROUPS};
+use crate::io::shared_file::told_path;
+use crate::mesh::Octree;
+use crate::mesh::host_state::HostState;
+use crate::parallel::agree::agree;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::communicator::FIRST;
+use crate::parameters::Precision;
+use comove_kernels::Real;
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use std::io;
+use std::path::Path;
+
+/// What a run starts from.
+#[derive(Clone, Copy)]
+pub enum StartFrom<'a> {
+    /// A snapshot in memory. Ranks that share a run each have some of its groups, or the first all of them.
+    Memory(&'a Snapshot),
+    /// A snapshot in a file, which ranks that share a run all see under its path. The function is told the fraction that is
+    /// read.
+    File(&'a StoredSnapshot, &'a dyn Fn(f64)),
+}
+
+impl<'a> From<&'a Snapshot> for StartFrom<'a> {
+    fn from(snapshot: &'a Snapshot) -> Self {
+        Self::Memory(snapshot)
+    }
+}
+
+impl StartFrom<'_> {
+    /// What the snapshot says of itself.
+    pub fn header(&self) -> &SnapshotHeader {
+        match self {
+            Self::Memory(snapshot) => &snapshot.header,
+            Self::File(stored, _) => &stored.header,
+        }
+    }
+
+    /// Its groups.
+    pub fn tree(&self) -> &Octree {
+        match self {
+            Self::Memory(snapshot) => &snapshot.state.tree,
+            Self::File(stored, _) => stored.tree(),
+        }
+    }
+
+    /// Brings every rank the fluid of its own groups from the file that the first rank has open and all can read.
+    /// Collective.
+    ///
+    /// * `blocks`: of the groups of the file, by their owners
+    /// * `own`: with the tree of own groups, and zeros
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`], on all ranks.
+    pub(crate) fn deal(
+        &self,
+        communicator: &Communicator,
+        blocks: &Blocks,
+        own: &mut HostState,
+    ) -> Result<(), SimError> {
+        let fields: Vec<&Field> = contents::stored_fields(false).collect();
+        match self {
+            Self::File(stored, report) => {
+                told_path(communicator, stored.path());
+                agree(communicator, Ok(()))?;
+                stored.deal(communicator, blocks, &fields, report, own)
+            }
+            Self::Memory(_) => {
+                let path = told_path(communicator, Path::new(""));
+                let stored = agree(communicator, StoredSnapshot::open_without_tree(&path))?;
+                stored.deal(communicator, blocks, &fields, &|_| (), own)
+            }
+        }
+    }
+}
+
+impl StoredSnapshot {
+    /// Brings every rank these fields of its own groups, of a file that all ranks read, and verifies all of its fields.
+    /// Collective.
+    ///
+    /// * `report`: is told the fraction that this rank has read of its part
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`], on all ranks.
+    pub(super) fn deal(
+        &self,
+        communicator: &Communicator,
+        blocks: &Blocks,
+        fields: &[&Field],
+        report: &dyn Fn(f64),
+        own: &mut HostState,
+    ) -> Result<(), SimError> {
+        match self.precision() {
+            Precision::Single => self.deal_as::<f32>(communicator, blocks, fields, report, own),
+            Precision::Double => self.deal_as::<f64>(communicator, blocks, fields, report, own),
+        }
+    }
+
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`SimError::Io`] on all ranks where one of them sees another file than the first has, as in folders that every node has
+    /// for itself.
+    fn is_the_first_ranks(&self, communicator: &Communicator) -> Result<(), SimError> {
+        let path = self.path();
+        let own = agree(communicator, content_digest(path))?.into_bytes();
+        let same = communicator.broadcast(FIRST, own.clone()) == own;
+        let other =
+            || io::Error::other("another file than the first process sees there: all have to see the same folder");
+        agree(communicator, if same { Ok(()) } else { Err(SimError::Io { path: path.into(), source: other() }) })
+    }
+
+    fn deal_as<T: Real + Stored + Into<f64>>(
+        &self,
+        communicator: &Communicator,
+        blocks: &Blocks,
+        fields: &[&Field],
+        report: &dyn Fn(f64),
+        own: &mut HostState,
+    ) -> Result<(), SimError> {
+        let rows: Result<Vec<_>, _> = self.datasets(fields).iter().map(|name| self.rows::<T>(name)).collect();
+        let rows = agree(communicator, rows)?;
+        self.is_the_first_ranks(communicator)?;
+        let bytes_of = |groups: usize| groups * GROUP_CELLS * <T as Stored>::BYTES;
+        let mut digests = BlockDigests::new(bytes_of(self.groups_of_file()), bytes_of(GROUPS));
+        let mut done = 0;
+        let mut read = |field: usize, block: usize| {
+            let values = rows[field].at(block * GROUPS * OCTANTS..(block + 1) * GROUPS * OCTANTS)?;
+            digests.add(block, bytemuck::cast_slice(&values));
+            done += 1;
+            report(f64::from(done) / (rows.len() * blocks.here().len()) as f64);
+            Ok(values)
+        };
+        blocks.deal(communicator, fields.len(), &mut read, |field, groups, values| match fields[field].index {
+            Some(index) => {
+                let fluid = &mut own.fluid[groups.start * GROUP_VALUES..groups.end * GROUP_VALUES];
+                gamer::from_patches(values, fluid, GROUP_VALUES, index * GROUP_CELLS);
+            }
+            None => {
+                let potential = &mut own.potential[groups.start * GROUP_CELLS..groups.end * GROUP_CELLS];
+                gamer::from_patches(values, potential, GROUP_CELLS, 0);
+            }
+        })?;
+        let mut others = (fields.len()..rows.len()).flat_map(|field| blocks.here().map(move |block| (field, block)));
+        agree(communicator, others.try_for_each(|(field, block)| read(field, block).map(drop)))?;
+        let digests = digests.whole(communicator, rows.len()).unwrap_or_default();
+        agree(communicator, rows.iter().zip(&digests).try_for_each(|(rows, digest)| rows.compare(digest)))
+    }
+}

@@ -1,0 +1,258 @@
+//! A part of a snapshot: its whole octree, and the fields of the groups below some of the root's, which a rank reads from
+//! the file by itself.
+
+use super::contents;
+use super::digest::Stored;
+use super::gamer;
+use super::read::StoredSnapshot;
+use super::{Snapshot, SnapshotHeader};
+use crate::error::SimError;
+use crate::io::blocks::GROUPS;
+use crate::mesh::host_state::HostState;
+use crate::mesh::{Key, Octree};
+use crate::parallel::agree::agree;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::communicator::FIRST;
+use crate::parameters::Precision;
+use comove_kernels::Real;
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An octree in one piece for each rank: some neighbouring groups of the root, in key order, and all that lies below them.
+/// So a piece is one range of groups on every level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// Where each level's list is cut, `[levels][ranks + 1]`.
+    cuts: Vec<Vec<usize>>,
+}
+
+impl Pieces {
+    /// Pieces with about equally many groups; some are empty where there are more ranks than groups of the root.
+    pub fn even(tree: &Octree, ranks: usize) -> Self {
+        let root = tree.level(0);
+        let mut groups_before = vec![0; root.len() + 1];
+        for level in 0..tree.level_count() {
+            // both along the Morton curve
+            let mut at = 0;
+            for &key in tree.level(level) {
+                at += root[at..].iter().take_while(|&&group| group != root_above(key)).count();
+                groups_before[at + 1] += 1;
+            }
+        }
+        (0..root.len()).for_each(|n| groups_before[n + 1] += groups_before[n]);
+        let all = groups_before[root.len()];
+        let cut = |rank: usize| {
+            let above = groups_before.partition_point(|&groups| groups * ranks < all * rank);
+            // the nearer one of the two around an even part
+            let distance = |n: usize| (groups_before[n] * ranks).abs_diff(all * rank);
+            if above > 0 && distance(above - 1) < distance(above) { above - 1 } else { above }
+        };
+        let of_root: Vec<usize> = (0..=ranks).map(cut).collect();
+        let in_level = |level: usize, cut: usize| match root.get(cut) {
+            Some(&group) => tree.level(level).partition_point(|&key| root_above(key) < group),
+            None => tree.level(level).len(),
+        };
+        let levels = 0..tree.level_count();
+        Self { cuts: levels.map(|level| of_root.iter().map(|&cut| in_level(level, cut)).collect()).collect() }
+    }
+
+    /// The groups of a rank in the list of a level.
+    pub fn range(&self, rank: usize, level: usize) -> Range<usize> {
+        self.cuts.get(level).map_or(0..0, |cuts| cuts[rank]..cuts[rank + 1])
+    }
+
+    /// The rank of a root group, by its place in key order, and of all that lies below it.
+    pub fn rank_of(&self, root: usize) -> usize {
+        // of equal cuts all but the last belong to empty pieces
+        self.cuts[0].partition_point(|&cut| cut <= root) - 1
+    }
+
+    /// Groups of a rank on all levels.
+    pub fn group_count(&self, rank: usize) -> usize {
+        (0..self.cuts.len()).map(|level| self.range(rank, level).len()).sum()
+    }
+}
+
+/// The root group above a group, or itself.
+fn root_above(key: Key) -> Key {
+    Key::new(0, key.coordinate.map(|c| c >> key.level))
+}
+
+/// What one rank has of a snapshot.
+#[derive(Clone, Debug)]
+pub struct SnapshotPart {
+    /// Its header, and the fields of this rank's groups.
+    pub snapshot: Snapshot,
+    /// All groups.
+    pub tree: Octree,
+    /// Who has which.
+    pub pieces: Arc<Pieces>,
+    /// This rank.
+    pub rank: usize,
+}
+
+impl SnapshotPart {
+    /// Reads every rank's part of a file, which all of them see under this path, and which the first one knows to be what
+    /// was written: its octree is verified once more, its fields are not. Collective.
+    ///
+    /// * `report`: is told the fraction of its fields that this rank has read
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`], on all ranks.
+    pub fn read(communicator: &Communicator, path: &Path, report: &dyn Fn(f64)) -> Result<Self, SimError> {
+        let rank = communicator.rank();
+        let stored = if rank == FIRST { StoredSnapshot::open(path) } else { StoredSnapshot::open_without_tree(path) };
+        let mut stored = agree(communicator, stored)?;
+        stored.tree = shared(communicator, &stored.tree);
+        let pieces = Pieces::even(&stored.tree, communicator.size());
+        let ranges: Vec<_> = (0..stored.tree.level_count()).map(|level| pieces.range(rank, level)).collect();
+        let snapshot = agree(communicator, stored.read_groups(&ranges, report))?;
+        Ok(Self { snapshot, tree: stored.tree, pieces: pieces.into(), rank })
+    }
+
+    /// Bytes of its fields and of the octree in memory.
+    pub fn bytes(&self) -> usize {
+        self.snapshot.bytes() + self.tree.group_count() * size_of::<Key>()
+    }
+}
+
+/// The first rank's octree, for all; on the others its box and levels have to be right.
+fn shared(communicator: &Communicator, tree: &Octree) -> Octree {
+    let groups: Vec<u64> = tree.groups().iter().map(|&n| n as u64).collect();
+    let groups = communicator.broadcast(FIRST, bytemuck::cast_slice(&groups).to_vec());
+    let groups: Vec<u64> = bytemuck::pod_collect_to_vec(&groups);
+    let keys: Vec<u64> = tree.keys().map(|key| key.morton()).collect();
+    let keys = communicator.broadcast(FIRST, bytemuck::cast_slice(&keys).to_vec());
+    if communicator.rank() == FIRST {
+        return tree.clone();
+    }
+    let mut keys = bytemuck::pod_collect_to_vec::<u8, u64>(&keys).into_iter();
+    let level = |(level, &n): (usize, &u64)| {
+        keys.by_ref().take(n as usize).map(|position| Key::from_morton(level as u8, position)).collect()
+    };
+    let levels = groups.iter().enumerate().map(level).collect();
+    Octree::share(tree.root_groups(), tree.periodic(), levels)
+}
+
+impl StoredSnapshot {
+    /// Reads the fields of some groups, given as ranges in the lists of the levels; no digest is verified.
+    fn read_groups(&self, ranges: &[Range<usize>], report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
+        let keys = ranges.iter().enumerate().map(|(level, range)| self.tree.level(level)[range.clone()].to_vec());
+        let own = Octree::share(self.tree.root_groups(), self.tree.periodic(), keys.collect());
+        let potential = vec![0.0; if self.has_potential() { own.group_count() * GROUP_CELLS } else { 0 }];
+        let mut state = HostState { potential, ..HostState::zeros(own) };
+        match self.precision() {
+            Precision::Single => self.read_groups_as::<f32>(ranges, report, &mut state)?,
+            Precision::Double => self.read_groups_as::<f64>(ranges, report, &mut state)?,
+        }
+        Ok(Snapshot { header: SnapshotHeader::clone(&self.header), state })
+    }
+
+    fn read_groups_as<T: Real + Stored + Into<f64>>(
+        &self,
+        ranges: &[Range<usize>],
+        report: &dyn Fn(f64),
+        state: &mut HostState,
+    ) -> Result<(), SimError> {
+        let fields: Vec<_> = contents::stored_fields(self.has_potential()).collect();
+        let all = fields.len() * state.tree.group_count();
+        let mut read = 0;
+        for field in fields {
+            let rows = self.rows::<T>(&contents::dataset(field))?;
+            let mut own = 0;
+            for (level, range) in ranges.iter().enumerate() {
+                let first = self.tree.first_of_level(level);
+                for start in range.clone().step_by(GROUPS) {
+                    let groups = range.end.min(start + GROUPS) - start;
+                    let values = rows.at((first + start) * OCTANTS..(first + start + groups) * OCTANTS)?;
+                    match field.index {
+                        Some(index) => {
+                            let fluid = &mut state.fluid[own * GROUP_VALUES..(own + groups) * GROUP_VALUES];
+                            gamer::from_patches(&values, fluid, GROUP_VALUES, index * GROUP_CELLS);
+                        }
+                        None => {
+                            let potential = &mut state.potential[own * GROUP_CELLS..(own + groups) * GROUP_CELLS];
+                            gamer::from_patches(&values, potential, GROUP_CELLS, 0);
+                        }
+                    }
+                    own += groups;
+                    read += groups;
+                    report(read as f64 / all as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::PERIODIC;
+    use crate::parallel::on_ranks;
+    use crate::parameters::Coordinates;
+
+    fn tree() -> Octree {
+        let refined = [[1, 0, 0], [1, 1, 0], [5, 2, 1], [0, 3, 2]].map(|c| Key::new(1, c));
+        let finer = [[3, 0, 1], [10, 5, 3]].map(|c| Key::new(2, c));
+        Octree::with_groups([3, 2, 2], PERIODIC, refined.into_iter().chain(finer))
+    }
+
+    /// Every group is in one piece, that of its root group; pieces are as even as root groups allow.
+    #[test]
+    fn pieces_cut_no_root_group() {
+        let tree = tree();
+        for ranks in [1, 2, 3, 5, 12, 40] {
+            let pieces = Pieces::even(&tree, ranks);
+            for level in 0..tree.level_count() {
+                let mut end = 0;
+                for rank in 0..ranks {
+                    let range = pieces.range(rank, level);
+                    assert_eq!(range.start, end);
+                    end = range.end;
+                    for &key in &tree.level(level)[range] {
+                        assert_eq!(pieces.rank_of(tree.find(root_above(key)).unwrap()), rank, "{ranks} ranks, {key:?}");
+                    }
+                }
+                assert_eq!(end, tree.level(level).len());
+            }
+            let most = (0..ranks).map(|rank| pieces.group_count(rank)).max().unwrap();
+            // the largest root group has four groups with it
+            assert!(most <= tree.group_count().div_ceil(ranks) + 3, "{ranks} ranks: {most}");
+        }
+    }
+
+    /// The parts of a file together are its snapshot, whatever the number of ranks; what is wrong is said on all.
+    #[test]
+    fn parts_are_the_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.h5");
+        for (precision, with_potential) in [(Precision::Single, true), (Precision::Double, false)] {
+            let mut state = HostState::zeros(tree());
+            state.fluid.iter_mut().enumerate().for_each(|(n, value)| *value = n as f64);
+            let cells = if with_potential { state.tree.group_count() * GROUP_CELLS } else { 0 };
+            state.potential = (0..cells).map(|n| -(n as f64)).collect();
+            let header = SnapshotHeader { precision, ..SnapshotHeader::initial(Coordinates::Plain) };
+            let whole = Snapshot { header, state };
+            whole.write(&path).unwrap();
+            for ranks in [1, 2, 3, 5, 17] {
+                let parts = on_ranks(ranks, |communicator| SnapshotPart::read(&communicator, &path, &|_| ()).unwrap());
+                for part in &parts {
+                    assert_eq!((&part.tree, &part.snapshot.header), (&whole.state.tree, &whole.header));
+                    for (own, key) in part.snapshot.state.tree.keys().enumerate() {
+                        let group = whole.state.tree.index(key).unwrap();
+                        assert_eq!(part.snapshot.state.group(own), whole.state.group(group));
+                        assert_eq!(part.snapshot.state.potential(own), whole.state.potential(group));
+                    }
+                }
+                let groups: usize = parts.iter().map(|part| part.snapshot.state.tree.group_count()).sum();
+                assert_eq!(groups, whole.state.tree.group_count());
+            }
+        }
+        let nowhere = folder.path().join("y.h5");
+        let errors = on_ranks(2, |communicator| SnapshotPart::read(&communicator, &nowhere, &|_| ()).unwrap_err());
+        assert!(errors.iter().all(|error| error.to_string().contains("y.h5")), "{errors:?}");
+    }
+}

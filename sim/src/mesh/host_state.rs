@@ -1,0 +1,55 @@
+//! Octree and fields on the host: what an initial condition ends as and what a snapshot holds.
+
+use crate::mesh::Octree;
+use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
+use ndarray::{ArrayView3, ArrayView4};
+
+/// An octree with its gas, in `f64` (exact for either precision of a run).
+#[derive(Clone, Debug)]
+pub struct HostState {
+    /// The groups.
+    pub tree: Octree,
+    /// Fluid, comoving code units, groups in key order: `[groups, 6, 16, 16, 16]` (k, j, i; i fastest). Patches that
+    /// have children hold restricted values.
+    pub fluid: Vec<f64>,
+    /// Potential φ̃ in (100 km/s)², `[groups, 16, 16, 16]`; empty where none was solved.
+    pub potential: Vec<f64>,
+}
+
+impl HostState {
+    /// A state of zeros on `tree`, without potential.
+    pub fn zeros(tree: Octree) -> Self {
+        let fluid = vec![0.0; tree.group_count() * GROUP_VALUES];
+        Self { tree, fluid, potential: Vec::new() }
+    }
+
+    /// Drops the groups of levels above `finest`; the patches they refined hold their means. Returns how many went.
+    pub fn drop_finer(&mut self, finest: u8) -> usize {
+        let groups = self.tree.group_count();
+        self.tree = self.tree.without_finer(finest);
+        // key order goes level by level
+        self.fluid.truncate(self.tree.group_count() * GROUP_VALUES);
+        self.potential.truncate(self.tree.group_count() * GROUP_CELLS);
+        groups - self.tree.group_count()
+    }
+
+    /// One fluid field of one group (index in key order), `[k, j, i]`.
+    pub fn field(&self, group: usize, field: usize) -> ArrayView3<'_, f64> {
+        let start = (group * FIELDS + field) * GROUP_CELLS;
+        ArrayView3::from_shape((GROUP, GROUP, GROUP), &self.fluid[start..start + GROUP_CELLS]).expect("16³ values")
+    }
+
+    /// All fluid fields of one group, `[field, k, j, i]`.
+    pub fn group(&self, group: usize) -> ArrayView4<'_, f64> {
+        let start = group * GROUP_VALUES;
+        ArrayView4::from_shape((FIELDS, GROUP, GROUP, GROUP), &self.fluid[start..start + GROUP_VALUES])
+            .expect("6 × 16³ values")
+    }
+
+    /// The potential of one group, `[k, j, i]`; `None` where none was solved.
+    pub fn potential(&self, group: usize) -> Option<ArrayView3<'_, f64>> {
+        let start = group * GROUP_CELLS;
+        let values = self.potential.get(start..start + GROUP_CELLS)?;
+        Some(ArrayView3::from_shape((GROUP, GROUP, GROUP), values).expect("16³ values"))
+    }
+}

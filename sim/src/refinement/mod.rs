@@ -1,0 +1,210 @@
+//! From criteria and flags to the tree they ask for, and to it.
+//!
+//! With `max_cells` the tree is kept within a number of cells. Where more are asked for, the thresholds of the finest
+//! level are raised by the smallest factor of a fixed ladder with which they are not exceeded; if even without that level
+//! there would be too many, it is left out, and the next coarser one is the finest. So level by level what is coarser
+//! comes first, and on the finest what the criteria ask for most. That depends on the state and the number alone: not on
+//! the device, nor on what is free there, nor on regrids before.
+
+pub mod criterion;
+pub mod wanted;
+
+use crate::clock::Clock;
+use crate::error::SimError;
+use crate::mesh::{Octree, clip, nest_above};
+use crate::parameters::RunParameters;
+use crate::records::Raised;
+use crate::refinement::wanted::{flagged_children, wanted_share};
+use crate::state::State;
+use crate::step::diagnostics::{Book, LeafSums, leaf_sums_from};
+use crate::step::physics::Physics;
+use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
+use comove_kernels::{Buffer, Device, Eos, LevelTopology, Real};
+use std::time::Instant;
+
+/// Thresholds are raised by 2^(n/16), n up to 512.
+const RUNGS_PER_OCTAVE: f64 = 16.0;
+const RUNGS: u32 = 512;
+
+/// The coarsest level from `from` on, of those that may be refined or are, that has taken `regrid_every` steps since the
+/// levels finer than it were decided.
+pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Option<usize> {
+    // a run that is steered to fewer levels than it has loses the others
+    let refined = usize::from(parameters.max_level).max(state.level_count() - 1).min(state.level_count());
+    (from..refined).find(|&level| state.steps_since_regrid[level] >= parameters.regrid_every)
+}
+
+/// Decides anew on the levels finer than `level`, which must be at the time of all of them, and on who owns their groups. The
+/// sums over the leaves of `level` and finer ones afterwards, if the tree changed.
+///
+/// * `clock`, `mean_density`: what criteria may look at: the time of these levels, the box mean.
+/// * `sums`: those sums before, if they are known
+///
+/// # Errors
+/// As [`State::adopt_tree`].
+pub fn regrid<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    (clock, mean_density): (&Clock, f64),
+    level: usize,
+    sums: Option<LeafSums>,
+    book: &mut Book,
+) -> Result<Option<LeafSums>, SimError> {
+    let _phase = tracing::trace_span!(target: crate::PHASE, "regrid").entered();
+    let started = Instant::now();
+    state.steps_since_regrid[level..].fill(0);
+    let wanted = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
+    let mut after = None;
+    if state.communicator.any(wanted.tree != state.tree) {
+        let before = sums.unwrap_or_else(|| leaf_sums_from(state, level));
+        state.adopt_tree(wanted.tree, level, &physics.eos)?;
+        let sums = leaf_sums_from(state, level);
+        book.add_regrid(sums.sums.energy - before.sums.energy);
+        after = Some(sums);
+    } else {
+        state.rebalance(level, &physics.eos)?;
+    }
+    state.raised = wanted.raised;
+    book.timing.regrid += started.elapsed().as_secs_f64();
+    Ok(after)
+}
+
+/// The tree that criteria ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The tree.
+    pub tree: Octree,
+    /// What was done to keep it within `max_cells`.
+    pub raised: Option<Raised>,
+}
+
+/// Flags `from` and all finer levels and derives the tree they ask for, within `max_cells`.
+pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, from: usize) -> Wanted {
+    // what is coarser stays as it is, also where a run is steered to fewer levels
+    let max_level = usize::from(surroundings.parameters.max_level).max(from);
+    let flagged = |level: usize, factor: f64| match level {
+        level if level < from => Vec::new(),
+        level => {
+            surroundings.masks(&state.device, &state.tree, (level, level), &state.tables[level], &state.fluid, factor)
+        }
+    };
+    let mut masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level)).map(|level| flagged(level, 1.0)).collect();
+    let tree_of = |masks: &[Vec<u32>]| match state.share.is_alone() {
+        true => state.device.install(|| wanted_tree(&state.tree, masks, max_level, from)),
+        false => wanted_share(&state.communicator, &state.share.owners, &state.tree, masks, max_level, from),
+    };
+    let most = surroundings.parameters.max_cells.unwrap_or(u64::MAX);
+    let fits = |tree: &Octree| {
+        let mut groups = [tree.group_count() as u64];
+        state.communicator.sum(&mut groups);
+        groups[0] * GROUP_CELLS as u64 <= most
+    };
+
+    let all = tree_of(&masks);
+    if fits(&all) || all.level_count() == from + 1 {
+        return Wanted { tree: all, raised: None };
+    }
+    // the finest level without which the tree fits: its thresholds are raised
+    let (level, mut tree) = (from + 1..all.level_count())
+        .rev()
+        .map(|level| (level, tree_of(&masks[..level - 1])))
+        .find(|(level, tree)| fits(tree) || *level == from + 1)
+        .expect("some level is refined");
+    masks.truncate(level);
+    let factor = |rung: u32| (f64::from(rung) / RUNGS_PER_OCTAVE).exp2();
+    let (mut too_low, mut enough) = (0, RUNGS);
+    while enough - too_low > 1 {
+        let rung = too_low.midpoint(enough);
+        masks[level - 1] = flagged(level - 1, factor(rung));
+        let raised = tree_of(&masks);
+        if fits(&raised) {
+            (enough, tree) = (rung, raised);
+        } else {
+            too_low = rung;
+        }
+    }
+    let raised = Raised { level: level as u8, factor: (enough < RUNGS).then(|| factor(enough)) };
+    Wanted { tree, raised: Some(raised) }
+}
+
+/// What criteria have to know besides the gas: the same for all levels.
+pub struct Surroundings<'a, T> {
+    /// Criteria, flag buffer, and 4πG in plain coordinates.
+    pub parameters: &'a RunParameters,
+    /// Scale factor and 4πG.
+    pub clock: &'a Clock,
+    /// Box mean of the density, code units.
+    pub mean_density: f64,
+    /// Cell width of the root level, code length.
+    pub root_cell_width: f64,
+    /// The gas.
+    pub eos: Eos<T>,
+}
+
+impl<'a, T: Real> Surroundings<'a, T> {
+    /// Of a state at the time of `clock` with this mean density.
+    pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
+        Self { parameters, clock, mean_density, root_cell_width: state.root_cell_width, eos: parameters.eos() }
+    }
+
+    /// What flags cells of level `level` of a tree; `None` where nothing can.
+    ///
+    /// `place`: where that level lies in `tree`, a complete level standing as the root of a tree of its own; `factor`:
+    /// by how much thresholds are raised.
+    fn criteria(&self, tree: &Octree, level: usize, place: usize, factor: f64) -> Option<FlagCriteria<T>> {
+        let clock = self.clock;
+        let level = FlagLevel {
+            level,
+            cells: tree.cells(place),
+            periodic: tree.periodic(),
+            cell_width: self.root_cell_width / f64::from(1u32 << level),
+            a: clock.a,
+            four_pi_g: clock.four_pi_g(clock.a, self.parameters.four_pi_g),
+            mean_density: self.mean_density,
+            eos: self.eos,
+        };
+        let on_level = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level));
+        let any_of: Vec<_> = on_level.map(|criterion| criterion.raised(factor)).collect();
+        (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
+    }
+
+    /// The masks of the patches of level `level`, which lies at `place` in `tree` (see [`comove_kernels::flag::flag`]);
+    /// all zero where nothing can flag.
+    ///
+    /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`
+    /// * `factor`: by how much thresholds are raised
+    pub fn masks(
+        &self,
+        device: &Device,
+        tree: &Octree,
+        (level, place): (usize, usize),
+        tables: &LevelTopology,
+        fluid: &Buffer<T>,
+        factor: f64,
+    ) -> Vec<u32> {
+        let mut masks = vec![0; tables.len() * OCTANTS];
+        if let Some(criteria) = self.criteria(tree, level, place, factor) {
+            let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
+            let buffer = self.parameters.flag_buffer as usize;
+            flag(device, tables, &coordinates, fluid, &criteria, buffer, &mut masks);
+        }
+        masks
+    }
+}
+
+/// The tree that flags ask for: the children of flagged and buffer patches, and what proper nesting needs around them.
+/// Flagged fine data is never dropped, because nesting adds coarse groups instead of removing fine ones; but the levels
+/// up to `kept` stay as they are, and what does not nest in them has to wait for their own turn.
+///
+/// * `masks`: per level, per group and octant, as [`comove_kernels::flag::flag`] gives them; levels below `kept` and
+///   from `max_level` on are ignored.
+pub fn wanted_tree(tree: &Octree, masks: &[Vec<u32>], max_level: usize, kept: usize) -> Octree {
+    let mut wanted = vec![Vec::new(); max_level + 1];
+    for level in kept..max_level.min(masks.len()) {
+        wanted[level + 1] = flagged_children(tree, level, &masks[level]);
+    }
+    let mut wanted = nest_above(kept, tree.root_groups(), tree.periodic(), wanted);
+    clip(tree, kept, &mut wanted);
+    tree.with_finer(wanted.into_iter().skip(1))
+}

@@ -1,0 +1,279 @@
+//! Another tree for a state that ranks share: balanced anew where that is worth while, groups moved to their new owners.
+
+use crate::error::SimError;
+use crate::mesh::{Key, Octree};
+use crate::parallel::agree::agree;
+use crate::parallel::keys::exchange_keys;
+use crate::parallel::links::links_of_slots;
+use crate::parallel::owners::Owners;
+use crate::parallel::pace::Pace;
+use crate::parallel::share::Share;
+use crate::state::memory::Layout;
+use crate::state::{State, places_of};
+use comove_kernels::layout::GROUP_VALUES;
+use comove_kernels::messages::MessageSizes;
+use comove_kernels::slots::copy_slots;
+use comove_kernels::{DeviceTable, Eos, Real, prolong};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A level is cut anew once some rank has so many times the part of it that it is to have.
+const TOLERANCE: f64 = 1.05;
+
+/// Groups that two ranks send each other at a time: all at once might take more room than there is.
+const AT_A_TIME: usize = 32;
+
+/// Groups that change hands, as keys in the order in which their data is sent.
+struct Moves {
+    /// To each rank.
+    to: Vec<Vec<Key>>,
+    /// From each rank.
+    from: Vec<Vec<Key>>,
+}
+
+impl Moves {
+    /// How often ranks send each other groups.
+    fn parts(&self) -> usize {
+        self.to.iter().chain(&self.from).map(|keys| keys.len().div_ceil(AT_A_TIME)).max().unwrap_or(0)
+    }
+
+    /// Raises what is needed for messages by theirs, with values of so many bytes.
+    fn need(&self, needs: &mut [MessageSizes], value: usize) {
+        let bytes = |keys: &Vec<Key>| keys.len().min(AT_A_TIME) * GROUP_VALUES * value;
+        for (need, (to, from)) in needs.iter_mut().zip(self.to.iter().zip(&self.from)) {
+            *need = need.or(MessageSizes { send: bytes(to), receive: bytes(from) });
+        }
+    }
+}
+
+/// A tree and whose its groups are to be.
+struct Dealt {
+    /// The finest level that stays as it is.
+    kept: usize,
+    owners: Owners,
+    /// What this rank then owns.
+    tree: Octree,
+    moves: Moves,
+}
+
+/// A layout, the slots that then stay free (the first at the end), and by level the own groups that nobody has yet.
+struct Placed {
+    layout: Layout,
+    free: Vec<u32>,
+    new: Vec<Vec<usize>>,
+}
+
+/// A tree with its owners that there is room for.
+struct Planned {
+    /// The finest level that stays as it is.
+    kept: usize,
+    moves: Moves,
+    placed: Placed,
+    /// Slots of the pools.
+    room: usize,
+}
+
+impl<T: Real> State<T> {
+    /// [`State::adopt_tree`] of ranks that share a tree: collective.
+    ///
+    /// * `tree`: what this rank owns of the new tree, by the present owners
+    pub(crate) fn adopt_share(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
+        let planned = match self.planned_anew(&tree, from) {
+            // ranks need not have the same memory
+            Err(error) if error.lacks_room() => self.planned(self.as_owned(tree))?,
+            planned => planned?,
+        };
+        self.move_to(planned, eos)
+    }
+
+    /// Moves groups to other owners where some rank has more than its part of a level finer than `from`, and all have room
+    /// for what they are to have: collective.
+    ///
+    /// # Errors
+    /// As [`State::adopt_tree`].
+    pub(crate) fn rebalance(&mut self, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
+        if self.share.is_alone() || self.even_to(&self.tree, from) + 1 == self.level_count() {
+            return Ok(());
+        }
+        match self.planned_anew(&self.tree.clone(), from) {
+            // there is for what they have
+            Err(error) if error.lacks_room() => Ok(()),
+            planned => self.move_to(planned?, eos),
+        }
+    }
+
+    /// Takes what was planned.
+    fn move_to(&mut self, planned: Planned, eos: &Eos<T>) -> Result<(), SimError> {
+        let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
+        // nothing has moved as long as anything can fail
+        let used = self.capacity.max(layout.slot_count());
+        let fitted = self.fit(&layout, room);
+        agree(&self.communicator, fitted)?;
+        let mut needs = self.needs(&layout);
+        moves.need(&mut needs, T::BYTES);
+        self.post.fit(&needs)?;
+
+        let leaving = self.leaving(&moves);
+        self.free = (used as u32..self.capacity as u32).rev().chain(free).collect();
+        self.take(layout);
+        self.change_hands(&moves, &leaving);
+        self.refresh(kept);
+        for level in kept + 1..self.level_count() {
+            prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
+            self.refresh(level);
+        }
+        Ok(())
+    }
+
+    /// What is to come of a tree whose levels finer than `from` are cut anew where they are uneven: as groups cost, else in
+    /// equal parts. Coarser ones are cut when it is their turn.
+    fn planned_anew(&mut self, tree: &Octree, from: usize) -> Result<Planned, SimError> {
+        match self.planned(self.balance(tree.clone(), from)) {
+            // a fast rank need not have the memory for more than its equal part
+            Err(error) if error.lacks_room() && self.share.pace.tells_apart() => {
+                self.share.pace = Pace::default();
+                self.planned(self.balance(tree.clone(), from))
+            }
+            planned => planned,
+        }
+    }
+
+    /// What is to come of a tree that is dealt out like this, with the slots that the pools then have.
+    fn planned(&self, Dealt { kept, owners, tree, moves }: Dealt) -> Result<Planned, SimError> {
+        let mut share = self.share.of(&self.communicator, owners, &tree, kept);
+        share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
+        // loops in loops on threads that are awake
+        let placed = self.device.install(|| self.placed(tree, share, kept, &moves));
+        let room = agree(&self.communicator, self.room_for(&placed.layout))?;
+        Ok(Planned { kept, moves, placed, room })
+    }
+
+    /// The finest level of those that stay as they are on all ranks.
+    fn kept_level(&self, tree: &Octree) -> usize {
+        let levels = tree.level_count().min(self.level_count());
+        let stay = (0..levels).take_while(|&level| tree.level(level) == self.tree.level(level)).count();
+        // the smallest of all ranks'
+        let stay = -self.communicator.max(-(stay as f64));
+        (stay as usize).saturating_sub(1)
+    }
+
+    /// The finest level, from `from` on, up to which ranks have their parts of a tree.
+    fn even_to(&self, tree: &Octree, from: usize) -> usize {
+        let Share { owners, pace, .. } = &self.share;
+        owners.even_to(&self.communicator, tree, from, &pace.parts(self.communicator.size()), TOLERANCE)
+    }
+
+    /// A tree by the present owners.
+    fn as_owned(&self, tree: Octree) -> Dealt {
+        let none = vec![Vec::new(); self.communicator.size()];
+        let moves = Moves { to: none.clone(), from: none };
+        Dealt { kept: self.kept_level(&tree), owners: self.share.owners.clone(), tree, moves }
+    }
+
+    /// A tree whose levels finer than `from` belong to new owners from the first on that is uneven.
+    fn balance(&self, tree: Octree, from: usize) -> Dealt {
+        let ranks = self.communicator.size();
+        let owners = &self.share.owners;
+        let even = self.even_to(&tree, from);
+        if even + 1 == tree.level_count() {
+            return self.as_owned(tree);
+        }
+        let kept = self.kept_level(&tree).min(even);
+        let owners = owners.balanced(&self.communicator, &tree, kept, &self.share.pace.parts(ranks));
+        let mut to = vec![Vec::new(); ranks];
+        let mut all = vec![Vec::new(); ranks];
+        for level in kept + 1..tree.level_count() {
+            for &key in tree.level(level) {
+                let owner = owners.of(key);
+                all[owner].push(key);
+                // what is new is interpolated by its owner
+                if owner != self.communicator.rank() && self.tree.find(key).is_some() {
+                    to[owner].push(key);
+                }
+            }
+        }
+        let mut levels: Vec<Vec<Key>> = (0..tree.level_count()).map(|level| tree.level(level).to_vec()).collect();
+        levels[kept + 1..].iter_mut().for_each(Vec::clear);
+        for key in exchange_keys(&self.communicator, &all).into_iter().flatten() {
+            levels[usize::from(key.level)].push(key);
+        }
+        levels[kept + 1..].iter_mut().for_each(|keys| keys.sort_unstable());
+        let from = exchange_keys(&self.communicator, &to);
+        let tree = Octree::share(tree.root_groups(), tree.periodic(), levels);
+        Dealt { kept, owners, tree, moves: Moves { to, from } }
+    }
+
+    /// Gives every own group and every ghost its slot: those that stay keep theirs.
+    fn placed(&self, tree: Octree, mut share: Share, kept: usize, moves: &Moves) -> Placed {
+        let ghosts = share.wanted_ghosts(&tree, kept);
+        let came: FxHashSet<Key> = moves.from.iter().flatten().copied().collect();
+        let of_level = |level: usize| self.share.ghosts.get(level).map_or(&[][..], Vec::as_slice);
+        // slots that nobody has or will have any more
+        let mut free = self.free.clone();
+        for level in 0..self.level_count() {
+            let stays = places_of(self.tree.level(level), tree.level(level));
+            free.extend(stays.iter().zip(&self.slots[level]).filter(|(stay, _)| stay.is_none()).map(|(_, &slot)| slot));
+        }
+        for level in kept..self.level_count() {
+            let wanted = level.checked_sub(kept).and_then(|n| ghosts.get(n)).map_or(&[][..], Vec::as_slice);
+            let gone = of_level(level).iter().filter(|(key, _)| wanted.binary_search(key).is_err());
+            free.extend(gone.map(|&(_, slot)| slot));
+        }
+        free.sort_unstable_by(|a, b| b.cmp(a));
+        let mut beyond = self.capacity as u32..;
+        let mut next = || free.pop().or_else(|| beyond.next()).expect("fewer than 2³² groups");
+
+        let mut slots = Vec::with_capacity(tree.level_count());
+        let mut new = Vec::with_capacity(tree.level_count());
+        for level in 0..tree.level_count() {
+            let mut new_here = Vec::new();
+            let places = places_of(tree.level(level), self.tree.level(level));
+            let slot = |(g, place): (usize, Option<usize>)| match place {
+                Some(place) => self.slots[level][place],
+                None => {
+                    if !came.contains(&tree.level(level)[g]) {
+                        new_here.push(g);
+                    }
+                    next()
+                }
+            };
+            slots.push(places.into_iter().enumerate().map(slot).collect());
+            new.push(new_here);
+        }
+        share.ghosts = (0..kept).map(|level| of_level(level).to_vec()).collect();
+        for (n, keys) in ghosts.into_iter().enumerate() {
+            let old: FxHashMap<Key, u32> = of_level(kept + n).iter().copied().collect();
+            let slot = |key: Key| (key, old.get(&key).copied().unwrap_or_else(&mut next));
+            share.ghosts.push(keys.into_iter().map(slot).collect());
+        }
+        let layout = Layout::after(self.before(), kept, tree, slots, share, self.faces);
+        Placed { layout, free, new }
+    }
+
+    /// Ranks and slots of the groups that leave, in the order in which they are sent.
+    fn leaving(&self, moves: &Moves) -> Vec<Vec<u32>> {
+        let slot = |key: &Key| self.slot_of(*key).expect("an own group leaves");
+        moves.to.iter().map(|keys| keys.iter().map(slot).collect()).collect()
+    }
+
+    /// Sends the fluid of groups that leave, and puts that of those that come into their slots. Some of these are still
+    /// those of groups that leave, so it comes to the other pool first, where nobody has these slots.
+    ///
+    /// * `leaving`: slots by rank, before the tree changed
+    fn change_hands(&mut self, moves: &Moves, leaving: &[Vec<u32>]) {
+        let slot = |key: &Key| self.slot_of(*key).expect("an own group came");
+        let coming: Vec<Vec<u32>> = moves.from.iter().map(|keys| keys.iter().map(slot).collect()).collect();
+        for part in 0..moves.parts() {
+            let of_part = |all: &[Vec<u32>]| {
+                let of_rank = |(rank, slots): (usize, &Vec<u32>)| {
+                    let slots = slots.iter().skip(part * AT_A_TIME).take(AT_A_TIME);
+                    slots.map(|&slot| (rank as u32, slot)).collect::<Vec<_>>()
+                };
+                all.iter().enumerate().flat_map(of_rank).collect::<Vec<_>>()
+            };
+            let links = links_of_slots(&of_part(leaving), &of_part(&coming));
+            self.post.send_slots(&links, GROUP_VALUES, &self.fluid, &mut self.next);
+        }
+        let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
+        copy_slots(&self.device, GROUP_VALUES, &self.next, &came, &mut self.fluid, &came);
+    }
+}

@@ -1,0 +1,440 @@
+//! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
+//!
+//! Operations on a GPU report when they are done. The book takes their promises, and reads them while the GPU works on the
+//! next sweep ([`Book::settle`]).
+
+use crate::mesh::CellPlace;
+use crate::mesh::Key;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::exact_sum::ExactSum;
+use crate::parallel::pace::SweepTime;
+use crate::parameters::TimeSteps;
+use crate::records::{DevicePart, Ladder, Ledger, Sums, Timing};
+use crate::state::State;
+use comove_kernels::gravity_kick::{KickReport, Peak};
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
+use comove_kernels::timestep::SignalSpeed;
+use comove_kernels::totals::{GroupTotals, totals};
+use comove_kernels::{Deferred, DeviceEvent};
+use comove_kernels::{GroupReport, Real};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// The strongest acceleration of a step's kicks relative to the cell width: it limits the next step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Acceleration {
+    /// √(h/g) times the level's steps in one of the root, code time.
+    pub time: f64,
+    /// Level of the cell.
+    pub level: u8,
+    /// The cell on the level's lattice.
+    pub cell: [usize; 3],
+    /// |g|, code units.
+    pub acceleration: f64,
+}
+
+/// What an operation on a level is to tell.
+#[derive(Debug)]
+pub enum Due {
+    /// A sweep.
+    Sweep {
+        /// One for each group.
+        reports: Deferred<GroupReport>,
+        /// Whether it is the level's last one in its step.
+        last: bool,
+    },
+    /// A flux correction: groups and what was done to them.
+    Correction(Deferred<(u32, GroupReport)>),
+    /// A kick.
+    Kick(Deferred<KickReport>),
+    /// The signal speeds that a sweep left behind.
+    Signals {
+        /// One for each group.
+        speeds: Deferred<SignalSpeed>,
+        /// Δt/h of the sweep.
+        dt_over_dx: f64,
+    },
+}
+
+/// What is still to be read.
+#[derive(Debug)]
+enum Open {
+    Report { level: usize, due: Due },
+    Time { part: DevicePart, from: DeviceEvent, to: DeviceEvent },
+}
+
+/// A sweep of a level that waited for no other rank, of so many groups that were not swept before.
+#[derive(Debug)]
+struct Measured {
+    level: usize,
+    groups: usize,
+    from: DeviceEvent,
+    to: DeviceEvent,
+}
+
+/// The first cell that something happened to: of the first operation, in the first of its groups in key order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct First {
+    operation: u64,
+    place: CellPlace,
+}
+
+/// What the operations of one step reported.
+#[derive(Debug, Default)]
+pub struct Book {
+    open: Vec<Open>,
+    /// Operations that have been entered: all ranks enter the same.
+    operations: u64,
+    gravity_work: ExactSum,
+    entropy_energy: ExactSum,
+    floor_energy: ExactSum,
+    floor_mass: ExactSum,
+    regrid_energy: f64,
+    /// Whether a regrid changed the tree.
+    pub regridded: bool,
+    redone: u64,
+    redone_faces: u64,
+    first_redone: Option<First>,
+    /// Leaf cells that sweeps advanced, sweep by sweep.
+    swept: u64,
+    floored: u64,
+    floored_in_sweeps: u64,
+    first_floored: Option<First>,
+    /// Of each level's last sweep: cells whose pressure came from the entropy scalar, and those whose energy alone gave
+    /// none.
+    cold: Vec<[u64; 2]>,
+    invalid: u64,
+    first_invalid: Option<First>,
+    time_steps: TimeSteps,
+    courant_number: f64,
+    /// Steps of each level.
+    pub level_steps: Vec<u32>,
+    /// Cells of the levels times their steps.
+    pub cell_updates: u64,
+    /// Of the step's kicks.
+    pub acceleration: Option<Acceleration>,
+    /// The operation that found it.
+    accelerated: u64,
+    /// Seconds by part.
+    pub timing: Timing,
+    measured: Vec<Measured>,
+}
+
+impl Book {
+    /// An empty book of a step of this kind.
+    pub fn new(time_steps: TimeSteps) -> Self {
+        Self { time_steps, ..Self::default() }
+    }
+
+    /// Counts a step that a level begins.
+    pub fn count_level_step<T: Real>(&mut self, state: &State<T>, level: usize) {
+        if self.level_steps.len() <= level {
+            self.level_steps.resize(level + 1, 0);
+        }
+        self.level_steps[level] += 1;
+        self.cell_updates += (state.tables[level].len() * GROUP_CELLS) as u64;
+    }
+
+    /// Takes note that an operation on a level will report.
+    pub fn expect(&mut self, level: usize, due: Due) {
+        self.open.push(Open::Report { level, due });
+    }
+
+    /// Takes note of a part of the step that the device begins at one moment and ends at another.
+    pub fn spend(&mut self, part: DevicePart, from: DeviceEvent, to: DeviceEvent) {
+        self.open.push(Open::Time { part, from, to });
+    }
+
+    /// Takes note of a sweep of a level that waited for no other rank, of so many groups that were not swept before.
+    pub fn measure(&mut self, level: usize, groups: usize, from: DeviceEvent, to: DeviceEvent) {
+        self.measured.push(Measured { level, groups, from, to });
+    }
+
+    /// By level: how long the sweeps that were measured took. Waits for them.
+    pub fn sweep_times(&self) -> Vec<SweepTime> {
+        let mut times = Vec::new();
+        for Measured { level, groups, from, to } in &self.measured {
+            if times.len() <= *level {
+                times.resize(level + 1, SweepTime::default());
+            }
+            times[*level].seconds += to.seconds_since(from);
+            times[*level].groups += *groups as u64;
+        }
+        times
+    }
+
+    /// Reads all that was promised: while a sweep works, before the tree changes, and before anything is asked of the book.
+    pub fn settle<T: Real>(&mut self, state: &State<T>) {
+        for open in std::mem::take(&mut self.open) {
+            match open {
+                Open::Report { level, due } => self.enter(state, level, due),
+                Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
+            }
+        }
+    }
+
+    fn enter<T: Real>(&mut self, state: &State<T>, level: usize, due: Due) {
+        self.operations += 1;
+        match due {
+            Due::Sweep { reports, last } => {
+                let reports = reports.wait();
+                self.add_reports(state, level, reports.iter().enumerate());
+                self.count_sweep(state, level, &reports);
+                if last {
+                    self.count_cold(level, &reports);
+                }
+            }
+            Due::Correction(reports) => {
+                let reports = reports.wait();
+                self.add_reports(state, level, reports.iter().map(|(group, report)| (*group as usize, report)));
+            }
+            Due::Kick(kicks) => {
+                let kicks = kicks.wait();
+                self.add_reports(state, level, kicks.iter().map(|kick| &kick.report).enumerate());
+                self.add_kicks(state, level, &kicks);
+            }
+            Due::Signals { speeds, dt_over_dx } => {
+                let fastest = speeds.wait().iter().map(|fastest| fastest.speed).fold(0.0, f64::max);
+                self.see_courant_number(fastest * dt_over_dx);
+            }
+        }
+    }
+
+    /// Adds the reports of groups on one level.
+    fn add_reports<'a, T: Real>(
+        &mut self,
+        state: &State<T>,
+        level: usize,
+        reports: impl Iterator<Item = (usize, &'a GroupReport)>,
+    ) {
+        let volume = state.cell_width(level).powi(3);
+        for (group, report) in reports {
+            self.entropy_energy.add(report.energy_added * volume);
+            self.floor_energy.add(report.floor_energy * volume);
+            self.floor_mass.add(report.floor_mass * volume);
+            self.redone_faces += u64::from(report.redone_faces);
+            for (cells, first, sum, place) in [
+                (report.redone, report.first_redone, &mut self.redone, &mut self.first_redone),
+                (report.floored, report.first_floored, &mut self.floored, &mut self.first_floored),
+                (report.invalid, report.first_invalid, &mut self.invalid, &mut self.first_invalid),
+            ] {
+                *sum += u64::from(cells);
+                if cells > 0 && place.is_none() {
+                    let cell = state.locate(level, group, first as usize);
+                    let place_of_cell = CellPlace { level: level as u8, cell };
+                    *place = Some(First { operation: self.operations, place: place_of_cell });
+                }
+            }
+        }
+    }
+
+    /// Counts the leaf cells of a level whose pressure came from the entropy scalar in its last sweep, and those whose
+    /// energy alone gave none.
+    fn count_cold(&mut self, level: usize, reports: &[GroupReport]) {
+        if self.cold.len() <= level {
+            self.cold.resize(level + 1, [0; 2]);
+        }
+        let sum = |count: fn(&GroupReport) -> u32| reports.iter().map(|r| u64::from(count(r))).sum();
+        self.cold[level] = [sum(|r| r.cold), sum(|r| r.negative)];
+    }
+
+    /// Counts the leaf cells of a sweep of a level, and those that it floored.
+    fn count_sweep<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
+        let patches: u32 = state.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
+        self.swept += u64::from(patches) * (GROUP_CELLS / OCTANTS) as u64;
+        self.floored_in_sweeps += reports.iter().map(|r| u64::from(r.floored)).sum::<u64>();
+    }
+
+    /// Takes note of the Courant number that a sweep left behind.
+    fn see_courant_number(&mut self, courant_number: f64) {
+        // a cell that is no number has none either, and is found as such
+        if courant_number.is_finite() {
+            self.courant_number = self.courant_number.max(courant_number);
+        }
+    }
+
+    /// The largest Courant number that a sweep of an individual step left behind; 0 with uniform steps.
+    pub fn courant_number(&self) -> f64 {
+        self.courant_number
+    }
+
+    /// Takes note of a regrid that changed the tree and the energy by so much.
+    pub fn add_regrid(&mut self, energy: f64) {
+        self.regridded = true;
+        self.regrid_energy += energy;
+    }
+
+    /// Adds what a kick did on one level.
+    fn add_kicks<T: Real>(&mut self, state: &State<T>, level: usize, kicks: &[KickReport]) {
+        let width = state.cell_width(level);
+        for (group, kick) in kicks.iter().enumerate() {
+            self.gravity_work.add(kick.work * width.powi(3));
+            self.see_acceleration(state, level, group, kick.peak);
+        }
+    }
+
+    /// Keeps the shortest √(h/g), in steps of the level.
+    pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
+        let time = (state.cell_width(level) / peak.acceleration).sqrt() * self.time_steps.per_root_step(level);
+        if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
+            let cell = state.locate(level, group, peak.cell as usize);
+            self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: peak.acceleration });
+            self.accelerated = self.operations;
+        }
+    }
+
+    /// Writes the step into the run's ledger.
+    pub fn close(&self, ledger: &mut Ledger) {
+        ledger.gravity_work += self.gravity_work.value();
+        ledger.entropy_energy += self.entropy_energy.value();
+        ledger.floor_energy += self.floor_energy.value();
+        ledger.floor_mass += self.floor_mass.value();
+        ledger.regrid_energy += self.regrid_energy;
+        ledger.redone_cells += self.redone;
+        ledger.floored_cells += self.floored;
+    }
+
+    /// Leaf cells whose pressure came from the entropy scalar in their level's last sweep.
+    pub fn cold_cells(&self) -> u64 {
+        self.cold.iter().map(|[cold, _]| cold).sum()
+    }
+
+    /// Leaf cells raised to a floor, operation by operation.
+    pub fn floored_cells(&self) -> u64 {
+        self.floored
+    }
+
+    /// Leaf cells that sweeps advanced, sweep by sweep: what a floor budget is a fraction of.
+    pub fn swept_cells(&self) -> u64 {
+        self.swept
+    }
+
+    /// Leaf cells that are not finite or not positive.
+    pub fn invalid_cells(&self) -> u64 {
+        self.invalid
+    }
+
+    /// What the ladder did in a step of a state with `leaf_cells` leaf cells, which was taken again `retries` times.
+    pub fn ladder(&self, leaf_cells: f64, retries: u32) -> Ladder {
+        Ladder {
+            negative_fraction: self.cold.iter().map(|[_, negative]| negative).sum::<u64>() as f64 / leaf_cells,
+            redone_cells: self.redone,
+            redone_faces: self.redone_faces,
+            first_redone: self.first_redone.map(|first| first.place),
+            retries,
+            floored_cells: self.floored,
+            floored_in_sweeps: self.floored_in_sweeps,
+            first_floored: self.first_floored.map(|first| first.place),
+            courant_number: self.courant_number,
+        }
+    }
+
+    /// The first cell that is not valid, else the first that was floored.
+    pub fn first_bad(&self) -> Option<CellPlace> {
+        self.first_invalid.or(self.first_floored).map(|first| first.place)
+    }
+
+    /// Takes together what all ranks have booked, which is all settled: collective.
+    pub fn unite(&mut self, communicator: &Communicator) {
+        if communicator.size() == 1 {
+            return;
+        }
+        let exact = [&mut self.gravity_work, &mut self.entropy_energy, &mut self.floor_energy, &mut self.floor_mass];
+        ExactSum::unite(exact, communicator);
+        let cold = self.cold.iter_mut().flatten();
+        let counts = [&mut self.redone, &mut self.redone_faces, &mut self.swept, &mut self.floored];
+        let counts = counts.into_iter().chain([&mut self.floored_in_sweeps, &mut self.invalid, &mut self.cell_updates]);
+        let mut counts: Vec<&mut u64> = counts.chain(cold).collect();
+        let mut sums: Vec<u64> = counts.iter().map(|count| **count).collect();
+        communicator.sum(&mut sums);
+        counts.iter_mut().zip(sums).for_each(|(count, sum)| **count = sum);
+        self.courant_number = communicator.max(self.courant_number);
+
+        let firsts = [self.first_redone, self.first_floored, self.first_invalid];
+        // bits, as an acceleration may be infinite
+        let bits = |a: Acceleration| (a.time.to_bits(), a.level, a.cell, a.acceleration.to_bits());
+        let own = (firsts, self.acceleration.map(bits), self.accelerated);
+        type OfRank = ([Option<First>; 3], Option<(u64, u8, [usize; 3], u64)>, u64);
+        let all: Vec<OfRank> = communicator.gather_all_of(&own);
+        let first = |n: usize| all.iter().filter_map(|rank| rank.0[n]).min_by_key(First::order);
+        [self.first_redone, self.first_floored, self.first_invalid] = [first(0), first(1), first(2)];
+        let strongest = |a: &&(Acceleration, u64), b: &&(Acceleration, u64)| {
+            let order = |(acceleration, operation): &(Acceleration, u64)| {
+                let place = CellPlace { level: acceleration.level, cell: acceleration.cell };
+                First { operation: *operation, place }.order()
+            };
+            a.0.time.total_cmp(&b.0.time).then_with(|| order(a).cmp(&order(b)))
+        };
+        let acceleration = |rank: &OfRank| {
+            let (time, level, cell, acceleration) = rank.1?;
+            let [time, acceleration] = [time, acceleration].map(f64::from_bits);
+            Some((Acceleration { time, level, cell, acceleration }, rank.2))
+        };
+        let accelerations: Vec<_> = all.iter().filter_map(acceleration).collect();
+        self.acceleration = accelerations.iter().min_by(strongest).map(|found| found.0);
+    }
+}
+
+impl First {
+    /// Of two, the one that comes first in a run of one rank is smaller.
+    fn order(&self) -> (u64, Key) {
+        (self.operation, self.place.group())
+    }
+}
+
+/// Groups whose sums one thread adds up.
+const GROUPS_AT_ONCE: usize = 1024;
+
+/// The range of no densities.
+const NO_DENSITY: [f64; 2] = [f64::INFINITY, 0.0];
+
+fn wider(one: [f64; 2], other: [f64; 2]) -> [f64; 2] {
+    [one[0].min(other[0]), one[1].max(other[1])]
+}
+
+/// Conserved sums and density range over the leaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeafSums {
+    /// Mass, momentum, energies.
+    pub sums: Sums,
+    /// Smallest and largest density.
+    pub density: [f64; 2],
+}
+
+/// Sums over the leaves of all levels and ranks, the same bits in any order of groups: collective.
+pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
+    leaf_sums_from(state, 0)
+}
+
+/// The same over the leaves of level `from` and finer ones.
+pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
+    let mut exact: [ExactSum; 6] = Default::default();
+    let mut density = NO_DENSITY;
+    for level in from..state.level_count() {
+        let volume = state.cell_width(level).powi(3);
+        let mut groups = vec![GroupTotals::default(); state.tables[level].len()];
+        totals(&state.device, &state.tables[level], &state.fluid, &mut groups);
+        // exact sums, and extremes, are the same in any order
+        let of_some = |groups: &[GroupTotals]| {
+            let mut exact: [ExactSum; 6] = Default::default();
+            let mut density = NO_DENSITY;
+            for g in groups.iter().filter(|g| g.cells > 0) {
+                let [x, y, z] = g.momentum;
+                for (sum, value) in exact.iter_mut().zip([g.mass, x, y, z, g.kinetic, g.energy]) {
+                    sum.add(value * volume);
+                }
+                density = wider(density, [g.density_min, g.density_max]);
+            }
+            (exact, density)
+        };
+        for (sums, range) in groups.par_chunks(GROUPS_AT_ONCE).map(of_some).collect::<Vec<_>>() {
+            exact.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
+            density = wider(density, range);
+        }
+    }
+    ExactSum::unite(exact.iter_mut(), &state.communicator);
+    let lowest = -state.communicator.max(-density[0]);
+    let density = [lowest, state.communicator.max(density[1])];
+    let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);
+    LeafSums { sums: Sums { mass, momentum: [x, y, z], kinetic, energy }, density }
+}

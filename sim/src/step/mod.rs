@@ -1,0 +1,19 @@
+//! The time step.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`plan`] | the operations of a step, by scheme |
+//! | [`mod@uniform_step`], [`mod@individual_step`] | a step of all levels at once, or of each on its own (subcycling) |
+//! | [`level_sweep`] | a hydro sweep of a level, with the first-order redo |
+//! | [`time_step`] | the choice of Δt |
+//! | [`diagnostics`] | what a step reports: sums, ledger, times |
+//! | [`retry`] | when a step is retried in smaller parts |
+
+pub mod diagnostics;
+pub mod individual_step;
+pub mod level_sweep;
+pub mod physics;
+pub mod plan;
+pub(crate) mod retry;
+pub mod time_step;
+pub mod uniform_step;

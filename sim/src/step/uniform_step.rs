@@ -1,0 +1,143 @@
+//! The uniform time step: the operations of the scheme's plan ([`crate::step::plan`]), each on all levels.
+
+use crate::clock::{Clock, Interval};
+use crate::error::SimError;
+use crate::records::DevicePart;
+use crate::state::State;
+use crate::step::diagnostics::{Book, Due};
+use crate::step::level_sweep::{Ghosts, sweep_level};
+use crate::step::physics::Physics;
+use crate::step::plan::{Direction, Operation};
+use comove_kernels::layout::FIELDS;
+use comove_kernels::{Eos, Real, gravity_kick, reflux, restrict};
+
+/// One uniform step of all levels.
+///
+/// * `mean_density`: of the box, from the sums at the start of the step.
+///
+/// # Errors
+/// [`SimError::Kernel`]; cells that turn unphysical are counted in `book`.
+pub fn step<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    clock: &Clock,
+    interval: &Interval,
+    mean_density: f64,
+    book: &mut Book,
+) -> Result<(), SimError> {
+    for level in 0..state.level_count() {
+        book.count_level_step(state, level);
+    }
+    let plan = physics.parameters.step_plan();
+    let sweep_dt = interval.dt / f64::from(plan.sweeps());
+    for (_, operation) in plan.operations() {
+        match operation {
+            Operation::Sweep(direction) => sweep(state, physics, sweep_dt, direction, book),
+            Operation::Kick if physics.parameters.gravity => {
+                let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
+                let started = state.device.now();
+                state.solve_gravity(four_pi_g, mean_density)?;
+                book.spend(DevicePart::Poisson, started, state.device.now());
+                kick(state, physics, interval.dt, book);
+                restrict_all(state, physics, book);
+            }
+            Operation::Kick => {}
+        }
+    }
+    state.steps_since_regrid[0] += 1;
+    Ok(())
+}
+
+/// One hydro sweep of all levels over `dt`, each from the state before the sweep, then flux correction and restriction
+/// from the finest level down.
+fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction: Direction, book: &mut Book) {
+    let levels = state.level_count();
+    let started = state.device.now();
+    for level in 0..levels {
+        sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, book);
+    }
+    std::mem::swap(&mut state.fluid, &mut state.next);
+    book.spend(DevicePart::Hydro, started, state.device.now());
+
+    let started = state.device.now();
+    for level in (0..levels.saturating_sub(1)).rev() {
+        correct_level(state, physics, level, dt, book);
+    }
+    state.refresh_all();
+    book.spend(DevicePart::Correction, started, state.device.now());
+}
+
+/// Flux correction of one level by the next finer one, and restriction: after a sweep over `dt`, or, when levels are
+/// subcycled, after all sweeps of a step, each over `dt`, and twice as many of the finer level, each over half of it.
+pub(crate) fn correct_level<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    level: usize,
+    dt: f64,
+    book: &mut Book,
+) {
+    let dt_over_dx = T::from_f64(dt / state.cell_width(level));
+    state.send_fluxes(level);
+    let (faces, eos) = (&state.flux.reflux[level], &physics.eos);
+    let (fluxes, fine_share) = match &state.history {
+        None => (&state.fluxes, T::one()),
+        Some(history) => (&history.register, T::from_f64(0.5)),
+    };
+    let reports = reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos);
+    book.expect(level, Due::Correction(reports));
+    restrict_level(state, level, eos);
+}
+
+/// Restriction to one level; patches that other ranks have refined come from them.
+fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
+    let State { device, post, share, tables, fluid, .. } = state;
+    restrict::restrict(device, &tables[level], fluid, eos);
+    if let Some(links) = share.links.get(level) {
+        restrict::restrict(device, &links.parents, fluid, eos);
+        post.exchange_cells(&links.patches, FIELDS, fluid);
+    }
+}
+
+/// The gravity kick of all levels over `dt`.
+fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut Book) {
+    for level in 0..state.level_count() {
+        kick_level(state, physics, level, dt, None, book);
+    }
+}
+
+/// The gravity kick of one level over `dt`; `coarse` is the part of the coarser level's step that has passed, where
+/// that level is ahead.
+pub(crate) fn kick_level<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    level: usize,
+    dt: f64,
+    coarse: Option<f64>,
+    book: &mut Book,
+) {
+    let started = state.device.now();
+    let h = state.cell_width(level);
+    let coarse = state.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
+    let kicks = gravity_kick::gravity_kick(
+        &state.device,
+        &state.tables[level],
+        &state.potential,
+        coarse.as_ref(),
+        &mut state.fluid,
+        h,
+        dt,
+        &physics.eos,
+    );
+    book.expect(level, Due::Kick(kicks));
+    book.spend(DevicePart::Kick, started, state.device.now());
+}
+
+/// Restriction of all levels, from the finest down.
+fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) {
+    let started = state.device.now();
+    for level in (0..state.level_count().saturating_sub(1)).rev() {
+        restrict_level(state, level, &physics.eos);
+    }
+    state.refresh_all();
+    book.spend(DevicePart::Correction, started, state.device.now());
+}
