@@ -2,7 +2,7 @@
 //! table: `cargo run --release -p comove-ic --example converging_flow -- 64 1 2` for 64³ root cells, one refined level and
 //! two retries.
 
-#[path = "../tests/converging/mod.rs"]
+#[path = "../tests/integration/converging/mod.rs"]
 mod converging;
 
 use comove_sim::{Precision, SimError};

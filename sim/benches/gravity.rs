@@ -1,7 +1,7 @@
 //! Time of a whole multi-level Poisson solve in single precision: a 64³ root with three refined levels, each over the
 //! middle of the coarser one. The rate is in cells of all levels. Also the time of the neighbour tables.
 
-#[path = "../tests/potentials/mod.rs"]
+#[path = "../tests/integration/potentials/mod.rs"]
 mod potentials;
 
 use comove_kernels::layout::GROUP_CELLS;

@@ -3,7 +3,7 @@
 //! `cargo bench -p comove-sim --bench step`; with `-- profile` it prints instead where the time goes and the memory per
 //! cell.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/integration/common/mod.rs"]
 mod common;
 
 use comove_kernels::Device;

@@ -1,0 +1,8 @@
+//! Initial conditions through the whole of the octree, and problems against their solutions.
+
+mod common;
+mod converging;
+mod converging_flow;
+mod problems;
+mod ranks;
+mod way_of_the_data;

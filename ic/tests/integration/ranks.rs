@@ -1,0 +1,130 @@
+//! From linear theory through files to a run by several ranks: the bits of one, and the same errors.
+
+use crate::common;
+
+use common::load;
+use comove_ic::format::um_ic::Order;
+use comove_ic::format::{comove_ic as own_format, um_ic};
+use comove_ic::{Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
+use comove_sim::clock::Clock;
+use comove_sim::kernels::Device;
+use comove_sim::parallel::{Communicator, Ranks, on_ranks};
+use comove_sim::{Coordinates, Cosmology, Criterion, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader};
+use std::path::{Path, PathBuf};
+
+const RANKS: [usize; 4] = [1, 2, 3, 5];
+
+fn gaussian() -> GaussianIc {
+    GaussianIc {
+        cosmology: Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0),
+        box_mpc_h: 25.0,
+        cells: [64, 32, 96],
+        z: 49.0,
+        seed: 5,
+        power: PowerSource::EisensteinHu,
+        fixed_amplitude: true,
+        temperature_k: None,
+        mean_molecular_weight: 1.22,
+        gamma: 5.0 / 3.0,
+    }
+}
+
+/// Slabs that follow each other are the whole.
+fn assert_make(slabs: &[UniformMesh], whole: &UniformMesh) {
+    for (n, field) in whole.fields().into_iter().enumerate() {
+        let slabs: Vec<&[f64]> = slabs.iter().map(|slab| slab.fields()[n].as_slice()).collect();
+        assert!(slabs.concat() == *field, "field {n} on {} ranks", slabs.len());
+    }
+}
+
+#[test]
+fn meshes_and_their_files_do_not_depend_on_ranks() {
+    let (ic, folder) = (gaussian(), tempfile::tempdir().unwrap());
+    let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
+    let raw = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Zyxv, precision: None });
+    um_ic::write(&raw.path, &whole, Order::Zyxv, Precision::Double).unwrap();
+    let loaded = raw.load(&Communicator::alone(), &silent).unwrap();
+    let file = |ranks: usize| folder.path().join(format!("{ranks}.h5"));
+    for ranks in RANKS {
+        let own = load(gaussian(), &file(ranks), LoadFormat::ComoveIc);
+        let slabs = on_ranks(ranks, |communicator| {
+            let mesh = ic.generate(&communicator, &silent).unwrap();
+            own_format::write(&own.path, &communicator, &mesh, &own.header()).unwrap();
+            assert_eq!(own.load(&communicator, &silent).unwrap(), mesh);
+            [mesh, raw.load(&communicator, &silent).unwrap()]
+        });
+        let [generated, read] = [0, 1].map(|n| slabs.iter().map(|slabs| slabs[n].clone()).collect::<Vec<_>>());
+        assert_make(&generated, &whole);
+        assert_make(&read, &loaded);
+        assert!(std::fs::read(file(ranks)).unwrap() == std::fs::read(file(1)).unwrap(), "the file of {ranks} ranks");
+        own.try_reading().unwrap();
+    }
+}
+
+/// A file that is cut short, or that one rank alone finds missing, is refused by all.
+#[test]
+fn bad_files_are_refused_by_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: None });
+    let whole = gaussian().generate(&Communicator::alone(), &silent).unwrap();
+    um_ic::write(&raw.path, &whole, Order::Vzyx, Precision::Single).unwrap();
+    let errors = on_ranks(3, |communicator| {
+        let missing = LoadIc { path: PathBuf::from("/nowhere/UM_IC"), ..raw.clone() };
+        let ic = if communicator.rank() == 2 { &missing } else { &raw };
+        ic.load(&communicator, &silent).unwrap_err()
+    });
+    assert!(errors.iter().all(|error| error.to_string().contains("/nowhere/UM_IC") && !error.is_of_the_system()));
+    assert!(matches!(errors[0], IcError::OnRank { rank: 2, .. }) && matches!(errors[2], IcError::Io { .. }));
+    std::fs::OpenOptions::new().write(true).open(&raw.path).unwrap().set_len(1000).unwrap();
+    for error in on_ranks(3, |communicator| raw.load(&communicator, &silent).unwrap_err()) {
+        assert!(matches!(error, IcError::Size { found: 1000, .. }), "{error}");
+    }
+}
+
+/// The state after a few steps of a run that these ranks start from their parts of a mesh, and the audit of these.
+fn run(communicator: Communicator, path: &Path, precision: Precision) -> (String, Audit) {
+    let ic = gaussian();
+    let planes = restrict::planes(ic.cells, 1, communicator.rank(), communicator.size()).unwrap();
+    let header = load(gaussian(), path, LoadFormat::ComoveIc).header();
+    let mesh = own_format::read(path, ic.cells, planes, &header).unwrap();
+    let parameters = RunParameters {
+        max_level: 2,
+        refine: vec![Criterion::DensityAbove { thresholds: vec![1.3, 1.5] }],
+        coordinates: Coordinates::Comoving,
+        precision,
+        ..RunParameters::default()
+    };
+    let clock = Clock::new(0.02, 0.0, Some(ic.cosmology));
+    let (state, audit) = restrict(&communicator, mesh, 1, ic.box_mpc_h, &clock, &parameters, &silent).unwrap();
+    let header = SnapshotHeader {
+        a: 0.02,
+        box_length: ic.box_mpc_h,
+        cosmology: Some(ic.cosmology),
+        gamma: parameters.gamma,
+        precision,
+        ..SnapshotHeader::initial(Coordinates::Comoving)
+    };
+    let snapshot = Snapshot { header, state };
+    let ranks = Ranks::of(communicator);
+    let mut simulation = Simulation::start_on(Device::cpu(1).unwrap(), ranks, &snapshot, parameters).unwrap();
+    (0..2).for_each(|_| _ = simulation.step().unwrap());
+    assert_eq!(simulation.groups().len(), 3, "the test needs levels that ranks share");
+    (simulation.state_hash(), audit)
+}
+
+#[test]
+fn runs_that_start_from_parts_have_the_bits_of_one() {
+    let (ic, folder) = (gaussian(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("ic.h5");
+    let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
+    let header = load(gaussian(), &path, LoadFormat::ComoveIc).header();
+    own_format::write(&path, &Communicator::alone(), &whole, &header).unwrap();
+    for precision in [Precision::Single, Precision::Double] {
+        let alone = run(Communicator::alone(), &path, precision);
+        assert!(alone.1.levels[1].cells_kept > 0 && alone.1.levels[1].cells_removed > 0, "{:?}", alone.1);
+        for ranks in [2, 3, 5] {
+            let ends = on_ranks(ranks, |communicator| run(communicator, &path, precision));
+            assert!(ends.iter().all(|end| *end == alone), "{ranks} ranks");
+        }
+    }
+}

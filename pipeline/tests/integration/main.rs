@@ -1,0 +1,33 @@
+//! The program as users see it: campaigns, recipes, commands. One program, so that HDF5 is linked once.
+
+mod bad_recipes;
+mod campaign;
+mod choose;
+mod combine;
+mod common;
+mod control;
+mod decisions;
+mod differences;
+mod doctor;
+mod documentation;
+mod extend;
+mod fields;
+mod fingerprints;
+mod fuzz_recipes;
+mod fuzz_snapshots;
+mod hooks;
+mod jobs;
+mod kills;
+mod layering;
+mod licences;
+mod linear_growth;
+mod memory;
+mod names;
+mod predictions;
+mod recipes;
+mod report;
+mod sandbox;
+mod script;
+mod starts;
+mod terminal;
+mod trial;

@@ -1,0 +1,75 @@
+//! A run's bits depend neither on threads, nor on outputs, nor on where it was interrupted.
+
+use crate::common;
+
+use common::{cosmological, cosmological_parameters};
+use comove_sim::parameters::TimeSteps;
+use comove_sim::{Precision, RunParameters, Simulation, Snapshot};
+
+/// Runs from a snapshot to step `steps`; the state hash of every step.
+fn run(
+    from: &Snapshot,
+    threads: usize,
+    parameters: &RunParameters,
+    steps: u64,
+    outputs: bool,
+) -> (Vec<String>, Snapshot) {
+    let device = common::device(threads);
+    let mut simulation = Simulation::start(device, from, parameters.clone()).expect("start");
+    let mut hashes = Vec::new();
+    while simulation.step_number() < steps {
+        if outputs {
+            let target = 0.7 * simulation.now() + 0.3 * simulation.next_stop();
+            let output = simulation.output_at(target).expect("output");
+            assert_eq!(output.header.a, target);
+        }
+        hashes.push(simulation.step().expect("step").state_hash);
+    }
+    (hashes, simulation.checkpoint().expect("checkpoint"))
+}
+
+fn threads_outputs_and_restarts_leave_the_bits_alone(
+    initial: &Snapshot,
+    parameters: &RunParameters,
+    steps: u64,
+    stops: &[usize],
+) {
+    let (one, end) = run(initial, 1, parameters, steps, false);
+    assert!(end.state.tree.level_count() == 3, "the test needs refinement");
+    let (two, _) = run(initial, 2, parameters, steps, false);
+    assert_eq!(one, two, "1 and 2 threads");
+    let (with_outputs, _) = run(initial, 2, parameters, steps, true);
+    assert_eq!(one, with_outputs, "with outputs");
+    for &stop in stops {
+        let device = common::device(2);
+        let mut simulation = Simulation::start(device, initial, parameters.clone()).expect("start");
+        for _ in 0..stop {
+            simulation.step().expect("step");
+        }
+        let checkpoint = simulation.checkpoint().expect("checkpoint");
+        drop(simulation);
+        let (rest, resumed_end) = run(&checkpoint, 1, parameters, steps, false);
+        assert_eq!(one[stop..], rest[..], "restart at step {stop}");
+        assert_eq!(resumed_end.state.fluid, end.state.fluid);
+        assert_eq!(resumed_end.state.potential, end.state.potential);
+        assert_eq!(resumed_end.header.restart, end.header.restart, "ledger after a restart at step {stop}");
+    }
+}
+
+#[test]
+fn of_uniform_steps() {
+    for precision in [Precision::Single, Precision::Double] {
+        let parameters = cosmological_parameters(precision);
+        threads_outputs_and_restarts_leave_the_bits_alone(&cosmological(2), &parameters, 14, &[1, 6, 11]);
+    }
+}
+
+/// Regrids fall into the middle of root steps.
+#[test]
+fn of_individual_steps() {
+    for precision in [Precision::Single, Precision::Double] {
+        let time_steps = TimeSteps::Individual;
+        let parameters = RunParameters { time_steps, regrid_every: 3, ..cosmological_parameters(precision) };
+        threads_outputs_and_restarts_leave_the_bits_alone(&cosmological(1), &parameters, 12, &[1, 8]);
+    }
+}

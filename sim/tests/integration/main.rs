@@ -1,0 +1,21 @@
+//! Whole runs: conservation, symmetry, bits, ranks, devices, snapshots. One program, so that HDF5 is linked once.
+
+mod bits;
+mod boundaries;
+mod common;
+mod composite_grid;
+mod conservation;
+mod cosmic_energy;
+mod criteria;
+mod devices;
+mod gravity;
+mod individual_steps;
+mod isolated_gravity;
+mod ladder;
+mod memory;
+mod potentials;
+mod ranks;
+mod snapshot;
+mod steering;
+mod strong_shocks;
+mod symmetry;
