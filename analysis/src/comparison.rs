@@ -91,7 +91,7 @@ pub struct Point {
 pub struct Comparison {
     /// Code time.
     pub time: f64,
-    /// Redshift; `None` in plain coordinates.
+    /// Redshift; `None` in non-comoving coordinates.
     pub redshift: Option<f64>,
     /// Root steps taken.
     pub step: u64,

@@ -23,7 +23,7 @@ pub struct LevelShare {
 /// The levels at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RefinementRow {
-    /// Redshift; `None` in plain coordinates.
+    /// Redshift; `None` in non-comoving coordinates.
     pub redshift: Option<f64>,
     /// Scale factor.
     pub a: f64,

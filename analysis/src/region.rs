@@ -8,7 +8,7 @@ use comove_sim::Snapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A box or a ball, in Mpc/h, in plain coordinates in code units; all of the box by default. Cells are in it by their
+/// A box or a ball, in Mpc/h, in non-comoving coordinates in code units; all of the box by default. Cells are in it by their
 /// centres, across periodic faces too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

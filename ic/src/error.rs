@@ -1,5 +1,6 @@
 //! What can be wrong with an initial condition.
 
+use comove_sim::parallel::collective_result::CollectiveError;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -156,5 +157,18 @@ impl IcError {
             Self::OnRank { of_the_system, .. } => *of_the_system,
             _ => false,
         }
+    }
+}
+
+impl CollectiveError for IcError {
+    /// [`IcError::is_of_the_system`].
+    type Kind = bool;
+
+    fn collective_kind(&self) -> bool {
+        self.is_of_the_system()
+    }
+
+    fn on_rank(rank: usize, of_the_system: bool, message: String) -> Self {
+        Self::OnRank { rank, of_the_system, message }
     }
 }

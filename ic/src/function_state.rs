@@ -8,7 +8,7 @@ use crate::problems::{Gas, Setup};
 use comove_sim::clock::Clock;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_sim::kernels::{Device, Eos, Real, restrict};
-use comove_sim::refinement::{Surroundings, wanted};
+use comove_sim::refinement::{RefinementContext, wanted};
 use comove_sim::state::State;
 use comove_sim::step::diagnostics::leaf_sums;
 use comove_sim::{HostState, Key, Octree, Precision, RunParameters};
@@ -62,7 +62,7 @@ fn refined<T: Real, E: From<IcError> + Send>(
         state = on_device.to_host();
         let volume: f64 = setup.root.iter().map(|&n| n as f64 * width).product();
         let mean_density = leaf_sums(&on_device).sums.mass / volume;
-        let tree = wanted(&on_device, &Surroundings::of(&on_device, &parameters, &clock, mean_density), 0).tree;
+        let tree = wanted(&on_device, &RefinementContext::of(&on_device, &parameters, &clock, mean_density), 0).tree;
         if tree == state.tree || pass == passes {
             break;
         }

@@ -1,6 +1,5 @@
 //! An initial condition generated from linear theory.
 
-use crate::agree::agree;
 use crate::error::IcError;
 use crate::gaussian_field::{LinearModes, WhiteNoise};
 use crate::linear_power::{LinearPower, PowerSource};
@@ -9,6 +8,7 @@ use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
+use comove_sim::parallel::collective_result::collective_result;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ impl GaussianIc {
             return Err(IcError::Parameter { name: "cells", value: format!("{:?}", self.cells), reason });
         }
         progress("linear power", 0.0);
-        let power = agree(communicator, LinearPower::new(&self.power, &self.cosmology))?;
+        let power = collective_result(communicator, LinearPower::new(&self.power, &self.cosmology))?;
         let (from, to) = power.range();
         let (need_from, need_to) = LinearModes::range(self.cells, self.box_mpc_h);
         if need_from < from || need_to > to {

@@ -2,7 +2,6 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`mod@agree`] | what goes wrong on one rank goes wrong on all |
 //! | [`gaussian_ic`], [`load_ic`] | the two ways to a [`UniformMesh`]: generate it, or read a file |
 //! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
 //! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a CAMB table, normalised to σ8 |
@@ -19,7 +18,6 @@
 //! Long work reports where it is through a callback `&dyn Fn(&str, f64)`: what it does, and the fraction done (0 to 1);
 //! pass [`silent`] where nobody watches.
 
-pub mod agree;
 pub mod error;
 pub mod format;
 pub mod function_state;
@@ -35,7 +33,6 @@ mod slab;
 pub mod temperature;
 pub mod uniform_mesh;
 
-pub use agree::agree;
 pub use error::IcError;
 pub use function_state::function_state;
 pub use gaussian_ic::GaussianIc;

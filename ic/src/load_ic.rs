@@ -1,6 +1,5 @@
 //! An initial condition read from a file.
 
-use crate::agree::agree;
 use crate::error::IcError;
 use crate::format::{comove_ic, um_ic};
 use crate::gaussian_ic::check_gas;
@@ -8,6 +7,7 @@ use crate::slab;
 use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::parallel::Communicator;
+use comove_sim::parallel::collective_result::collective_result;
 use comove_sim::{Cosmology, Precision};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl LoadIc {
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
         progress("reading", 0.0);
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
-        let mesh = agree(communicator, self.read(planes))?;
+        let mesh = collective_result(communicator, self.read(planes))?;
         progress("checking", 0.8);
         mesh.check(communicator)?;
         let mean = mesh.mean(communicator, |i| mesh.density[i]);

@@ -130,7 +130,7 @@ impl Left {
     /// What helps.
     fn advice(&self, error: &SimError) -> String {
         let shortage = match error {
-            SimError::NoRoom(shortage) => Some(shortage),
+            SimError::OutOfMemory(shortage) => Some(shortage),
             _ => None,
         };
         let more = match shortage.map(|shortage| shortage.bound) {
@@ -164,7 +164,7 @@ impl PipelineError {
     #[must_use]
     pub fn before_start(self) -> Self {
         match self {
-            Self::Sim(source) if source.lacks_room() => Self::NoRoom { source, left: Left::Nothing },
+            Self::Sim(source) if source.is_out_of_memory() => Self::NoRoom { source, left: Left::Nothing },
             other => other,
         }
     }

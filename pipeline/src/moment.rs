@@ -5,7 +5,7 @@ use comove_sim::{Coordinates, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A redshift, or a time in plain coordinates. Shown as `z = 9` or `t = 110`.
+/// A redshift, or a time in non-comoving coordinates. Shown as `z = 9` or `t = 110`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {

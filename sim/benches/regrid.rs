@@ -10,7 +10,7 @@ use comove_sim::mesh::flux_planes::FluxTables;
 use comove_sim::mesh::neighbours::{build_tables, rebuilt_tables};
 use comove_sim::mesh::sites::{LevelGroups, Sites};
 use comove_sim::mesh::{Key, Octree, PERIODIC, nest};
-use comove_sim::parallel::known::Known;
+use comove_sim::parallel::remote_groups::RemoteGroups;
 use comove_sim::parallel::share::Share;
 use comove_sim::refinement::wanted_tree;
 use divan::Bencher;
@@ -97,7 +97,7 @@ fn tables(bencher: Bencher) {
 fn flux_planes(bencher: Bencher) {
     let regrid = Regrid::new();
     let (tables, sites) = (regrid.tables(), regrid.after.sites());
-    bencher.bench_local(|| regrid.flux.rebuilt(0, &regrid.after.tree, &Known::default(), &sites, &tables));
+    bencher.bench_local(|| regrid.flux.rebuilt(0, &regrid.after.tree, &RemoteGroups::default(), &sites, &tables));
 }
 
 /// Slots of the groups that finer ones interpolate from.

@@ -14,8 +14,8 @@ use comove_sim::mesh::neighbours::rebuilt_tables;
 use comove_sim::mesh::sites::{LevelGroups, Sites};
 use comove_sim::mesh::{Key, Octree};
 use comove_sim::parallel::communicator::Communicator;
+use comove_sim::parallel::load_balancer::LoadBalancer;
 use comove_sim::parallel::owners::Owners;
-use comove_sim::parallel::pace::Pace;
 use comove_sim::parallel::share::Share;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -100,7 +100,7 @@ fn main() {
             scope.spawn(move || {
                 let rank = communicator.rank();
                 let even = Owners::even(ranks, trees[0].root_groups());
-                let (own, parts) = (share_of(&trees[0], &even, rank), Pace::default().parts(ranks));
+                let (own, parts) = (share_of(&trees[0], &even, rank), LoadBalancer::default().parts(ranks));
                 let owners = even.balanced(&communicator, &own, 0, &parts);
                 let [before, after] = trees.each_ref().map(|tree| share_of(tree, &owners, rank));
                 let before = Rank::new(&owners).regrid(&communicator, &before).0;

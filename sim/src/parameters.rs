@@ -116,7 +116,7 @@ impl SweepOrder {
 pub struct RunParameters {
     /// Precision of the state.
     pub precision: Precision,
-    /// Comoving or plain coordinates; in a recipe as `z_end` or `t_end` says.
+    /// Comoving or non-comoving coordinates; in a recipe as `z_end` or `t_end` says.
     pub coordinates: Coordinates,
     /// Ratio of specific heats; 5/3 when comoving.
     pub gamma: f64,
@@ -130,7 +130,7 @@ pub struct RunParameters {
     /// What the potential does far away. Isolated there is no mass outside the box and no mean subtracted: in plain
     /// coordinates only, with no periodic face.
     pub gravity_boundary: GravityBoundary,
-    /// 4πG in code units for plain coordinates (comoving: 3/2 Ω_m a).
+    /// 4πG in code units for non-comoving coordinates (comoving: 3/2 Ω_m a).
     pub four_pi_g: f64,
     /// Finest level allowed.
     pub max_level: u8,

@@ -43,14 +43,14 @@ pub enum StepLimit {
 
 /// What `max_cells` did at the last regrid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Raised {
+pub struct CellBudgetAdjustment {
     /// The finest level that has groups, or would have; finer ones are left out.
     pub level: u8,
     /// By how much the thresholds that ask for it were raised; none if it is left out too.
     pub factor: Option<f64>,
 }
 
-impl std::fmt::Display for Raised {
+impl std::fmt::Display for CellBudgetAdjustment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.factor {
             Some(factor) => write!(f, "the thresholds for level {} are raised by {factor:.3}", self.level),
@@ -247,7 +247,7 @@ pub struct StepRecord {
     pub step: u64,
     /// Scale factor at its end.
     pub a: f64,
-    /// Redshift at its end; left out in plain coordinates.
+    /// Redshift at its end; left out in non-comoving coordinates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z: Option<f64>,
     /// Code time at its end.
@@ -289,7 +289,7 @@ pub struct StepRecord {
     pub regridded: bool,
     /// What `max_cells` did to the tree, as it is now; left out where it has done nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raised: Option<Raised>,
+    pub raised: Option<CellBudgetAdjustment>,
     /// What the run was steered by in the step; left out where it was by nothing.
     #[serde(default, skip_serializing_if = "Steering::is_none")]
     pub steering: Steering,

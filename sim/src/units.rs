@@ -15,7 +15,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// The units of a cosmology, or of plain coordinates.
+    /// The units of a cosmology, or of non-comoving coordinates.
     pub fn new(cosmology: Option<Cosmology>) -> Self {
         Self { cosmology }
     }

@@ -9,7 +9,7 @@ use crate::power_spectrum::PowerSpectrum;
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
 use crate::table::readable;
 
-/// Volume fraction and cells of every level against redshift, early times on the left; in plain coordinates against
+/// Volume fraction and cells of every level against redshift, early times on the left; in non-comoving coordinates against
 /// time.
 pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
     let comoving = ratio.rows.iter().all(|row| row.redshift.is_some());

@@ -133,7 +133,7 @@ const BATCH: usize = 32;
 /// Finds the halos of a snapshot.
 ///
 /// # Errors
-/// [`AnalysisError::Option`] for an option out of its range, or the critical density in plain coordinates.
+/// [`AnalysisError::Option`] for an option out of its range, or the critical density in non-comoving coordinates.
 pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCatalogue, AnalysisError> {
     alone(snapshot, |communicator, part| find_halos_by(communicator, part, options))
 }

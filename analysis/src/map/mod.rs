@@ -105,7 +105,7 @@ impl Default for MapOptions {
 /// A field on a rectangle of pixels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Map {
-    /// Redshift; `None` in plain coordinates.
+    /// Redshift; `None` in non-comoving coordinates.
     pub redshift: Option<f64>,
     /// Field name.
     pub field: String,

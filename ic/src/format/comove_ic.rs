@@ -16,7 +16,7 @@ use crate::uniform_mesh::UniformMesh;
 use comove_sim::SimError;
 use comove_sim::io::shared_file::{SharedFile, allocate, failure};
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::agree::agree;
+use comove_sim::parallel::collective_result::collective_result;
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
 use ndarray::{Ix3, s};
@@ -134,7 +134,7 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
     let put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
     let renamed = file.close(communicator, put)?.map(|temporary| temporary.rename(path));
     let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
-    Ok(agree(communicator, renamed).map(drop)?)
+    Ok(collective_result(communicator, renamed).map(drop)?)
 }
 
 /// Writes the attributes, and returns the places of the fields.

@@ -83,9 +83,9 @@ pub struct Setup {
     pub box_length: f64,
     /// Root cells along x, y, z, each a multiple of 16; cells are cubes.
     pub root: [usize; 3],
-    /// The background; `None` in plain coordinates.
+    /// The background; `None` in non-comoving coordinates.
     pub cosmology: Option<Cosmology>,
-    /// Where a run starts: scale factor, or time in plain coordinates.
+    /// Where a run starts: scale factor, or time in non-comoving coordinates.
     pub start: f64,
     /// Where it ends.
     pub end: f64,
@@ -203,7 +203,7 @@ fn require(option: &'static str, value: f64, good: bool, reason: &str) -> Result
     if good { Ok(()) } else { Err((option, format!("{value} {reason}"))) }
 }
 
-/// A run of gas alone in plain coordinates.
+/// A run of gas alone in non-comoving coordinates.
 fn plain_gas(precision: Precision, gamma: f64) -> RunParameters {
     RunParameters { precision, coordinates: Coordinates::Plain, gamma, gravity: false, ..RunParameters::default() }
 }

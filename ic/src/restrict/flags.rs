@@ -4,7 +4,6 @@
 
 use super::gas_of;
 use super::layers::Layers;
-use crate::agree::agree;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::GROUP;
@@ -12,7 +11,8 @@ use comove_sim::kernels::{Buffer, Device};
 use comove_sim::mesh::neighbours::rebuilt_tables;
 use comove_sim::mesh::sites::LevelGroups;
 use comove_sim::parallel::Communicator;
-use comove_sim::refinement::Surroundings;
+use comove_sim::parallel::collective_result::collective_result;
+use comove_sim::refinement::RefinementContext;
 use comove_sim::refinement::wanted::flagged_children;
 use comove_sim::{Key, Octree, SimError};
 use std::ops::Range;
@@ -30,11 +30,11 @@ pub(super) fn wanted_groups(
     mesh: &UniformMesh,
     level: u8,
     periodic: [bool; 3],
-    surroundings: &Surroundings<'_, f64>,
+    context: &RefinementContext<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
     let around = layers.around(communicator, mesh, level, periodic[2]);
-    let own = flagged(mesh, &around, level, periodic, surroundings);
-    let own: Vec<u64> = agree(communicator, own)?.iter().map(Key::morton).collect();
+    let own = flagged(mesh, &around, level, periodic, context);
+    let own: Vec<u64> = collective_result(communicator, own)?.iter().map(Key::morton).collect();
     let all = communicator.gather_all(bytemuck::cast_slice(&own));
     let places = all.iter().flat_map(|places| bytemuck::pod_collect_to_vec::<u8, u64>(places));
     Ok(Key::sorted(level + 1, &places.map(|place| Key::from_morton(level + 1, place)).collect::<Vec<_>>()))
@@ -48,7 +48,7 @@ fn flagged(
     around: &[UniformMesh],
     level: u8,
     periodic: [bool; 3],
-    surroundings: &Surroundings<'_, f64>,
+    context: &RefinementContext<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
     let groups = mesh.cells.map(|n| (n / GROUP) as u32);
     // the level as the root of a tree of its own
@@ -58,10 +58,10 @@ fn flagged(
         Key::sorted(0, &rows.flat_map(|(y, z)| (0..groups[0]).map(move |x| Key::new(0, [x, y, z]))).collect::<Vec<_>>())
     };
     let own = keys_in(&mesh.planes);
-    let (mut keys, mut fluid) = (Vec::new(), gas_of(&own, |_| mesh, &surroundings.eos));
+    let (mut keys, mut fluid) = (Vec::new(), gas_of(&own, |_| mesh, &context.eos));
     for layer in around {
         let beside = keys_in(&layer.planes);
-        fluid.extend(gas_of(&beside, |_| layer, &surroundings.eos));
+        fluid.extend(gas_of(&beside, |_| layer, &context.eos));
         keys.extend(beside);
     }
     let tree = Octree::share(groups, periodic, vec![own]);
@@ -69,11 +69,11 @@ fn flagged(
     let slots: Vec<u32> = (0..own.len() as u32).collect();
     let ghosts: Vec<(Key, u32)> = keys.into_iter().zip(own.len() as u32..).collect();
     let groups = LevelGroups { own, slots: &slots, ghosts: &ghosts, known: &[] };
-    let faces = surroundings.parameters.boundary.for_kernels(surroundings.parameters.gamma);
+    let faces = context.parameters.boundary.for_kernels(context.parameters.gamma);
     let tables = rebuilt_tables(&tree, (&[], &[]), &[groups], &[groups.sites()], 0, faces).remove(0);
     let device = Device::cpu(rayon::current_num_threads()).map_err(SimError::from)?;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
-    let masks = surroundings.masks(&device, &tree, (level.into(), 0), &tables, &fluid, 1.0);
+    let masks = context.masks(&device, &tree, (level.into(), 0), &tables, &fluid, 1.0);
     Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
@@ -110,7 +110,7 @@ mod tests {
             let mesh = mesh_with_peak(cells, [x, y, z]);
             let refine = vec![Criterion::DensityAbove { thresholds: vec![1e9, 9.0] }];
             let parameters = RunParameters { refine, flag_buffer: buffer, ..RunParameters::default() };
-            let surroundings = Surroundings {
+            let context = RefinementContext {
                 parameters: &parameters,
                 clock: &Clock::new(1.0, 0.0, None),
                 mean_density: 1.0,
@@ -119,7 +119,7 @@ mod tests {
             };
             let alone = (&Communicator::alone(), Layers::new(2, 1));
             for periodic in [PERIODIC, CLOSED, [false, true, false]] {
-                let wanted = wanted_groups(alone, &mesh, 1, periodic, &surroundings).unwrap();
+                let wanted = wanted_groups(alone, &mesh, 1, periodic, &context).unwrap();
                 let near = |axis: usize, patch: usize, at: usize| {
                     (0..PATCH).any(|c| {
                         let distance = (patch * PATCH + c).abs_diff(at);
@@ -138,7 +138,7 @@ mod tests {
                 }
             }
             // levels beyond the list are not refined
-            prop_assert!(wanted_groups(alone, &mesh, 2, PERIODIC, &surroundings).unwrap().is_empty());
+            prop_assert!(wanted_groups(alone, &mesh, 2, PERIODIC, &context).unwrap().is_empty());
         }
     }
 }

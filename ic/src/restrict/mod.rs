@@ -20,7 +20,7 @@ use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::mesh::nest;
 use comove_sim::parallel::Communicator;
-use comove_sim::refinement::Surroundings;
+use comove_sim::refinement::RefinementContext;
 use comove_sim::{HostState, Key, Octree, RunParameters};
 use layers::Layers;
 use rayon::prelude::*;
@@ -49,7 +49,7 @@ pub fn planes(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result
 ///
 /// `box_length` (along x, code length) and `clock` are what criteria may look at besides the gas. Returns the state, in
 /// key order, or a rank's part of it, and the audit of what all of it keeps. From `parameters` the axes along which the box is periodic (`boundary`), the
-/// refinement (`max_level`, `refine`, `flag_buffer`), 4πG in plain coordinates and the gas (`gamma`, `eta` and floors) are
+/// refinement (`max_level`, `refine`, `flag_buffer`), 4πG in non-comoving coordinates and the gas (`gamma`, `eta` and floors) are
 /// used.
 ///
 /// # Errors
@@ -89,8 +89,8 @@ pub fn restrict(
     progress("refinement", 0.4);
     let eos = parameters.eos();
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
-    let surroundings = Surroundings { parameters, clock, mean_density: before.mass, root_cell_width, eos };
-    let kept = kept_groups((communicator, layers), &levels, root, &surroundings)?;
+    let context = RefinementContext { parameters, clock, mean_density: before.mass, root_cell_width, eos };
+    let kept = kept_groups((communicator, layers), &levels, root, &context)?;
     let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept);
     progress("octree", 0.5);
     let own = (0..tree.level_count()).map(|level| layers.share(rank, tree.level(level))).collect();
@@ -159,12 +159,12 @@ fn kept_groups(
     (communicator, layers): (&Communicator, Layers),
     levels: &[UniformMesh],
     root: [u32; 3],
-    surroundings: &Surroundings<'_, f64>,
+    context: &RefinementContext<'_, f64>,
 ) -> Result<impl Iterator<Item = Key>, IcError> {
-    let periodic = surroundings.parameters.boundary.periodic();
+    let periodic = context.parameters.boundary.periodic();
     let mut wanted = vec![Vec::new()];
     for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
-        wanted.push(flags::wanted_groups((communicator, layers), mesh, level as u8, periodic, surroundings)?);
+        wanted.push(flags::wanted_groups((communicator, layers), mesh, level as u8, periodic, context)?);
     }
     Ok(nest(root, periodic, wanted).into_iter().skip(1).flatten())
 }

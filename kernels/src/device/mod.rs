@@ -129,7 +129,7 @@ impl Device {
 
     /// So many groups that an operation on them, or on more, takes a time proportional to their number, within a sixteenth:
     /// at its end some threads or multiprocessors have nothing left to do.
-    pub fn plenty(&self) -> usize {
+    pub fn saturating_group_count(&self) -> usize {
         const ROUNDS: usize = 16;
         let at_once = match self {
             Self::Cpu(_) => self.threads(),

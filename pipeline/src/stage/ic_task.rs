@@ -2,9 +2,10 @@
 
 use super::ic::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, IcError, UniformMesh, agree, restrict, silent};
+use comove_ic::{Audit, IcError, UniformMesh, restrict, silent};
 use comove_sim::clock::Clock;
 use comove_sim::parallel::Communicator;
+use comove_sim::parallel::collective_result::collective_result;
 use comove_sim::{HostState, RunParameters};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ pub fn place(
     let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
     progress("reading the mesh", 0.0);
     let planes = restrict::planes(facts.cells, facts.level, communicator.rank(), communicator.size())?;
-    let mesh = agree(communicator, mesh_file::read(mesh, facts.cells, planes, &stated))?;
+    let mesh = collective_result(communicator, mesh_file::read(mesh, facts.cells, planes, &stated))?;
     let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
     comove_ic::restrict(communicator, mesh, facts.level, facts.box_mpc_h, &clock, parameters, progress)
 }

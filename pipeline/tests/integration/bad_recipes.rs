@@ -128,7 +128,7 @@ fn starts() {
     check(
         r#"evolve(problem("uniform_flow"), #{ z_end: 0 });"#,
         r#"                                   ^"#,
-        "evolve: z = 0, but the start is in plain coordinates: say t_end and at_t instead of z_end and at_z",
+        "evolve: z = 0, but the start is in non-comoving coordinates: say t_end and at_t instead of z_end and at_z",
     );
     check(
         "evolve(IC, #{ z_end: 0, outputs: #{ at_t: [1] } });",

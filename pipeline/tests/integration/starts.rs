@@ -1,4 +1,4 @@
-//! Runs in plain coordinates that start from a problem or a closure, through the command line.
+//! Runs in non-comoving coordinates that start from a problem or a closure, through the command line.
 
 use assert_cmd::cargo::cargo_bin;
 use comove_sim::Snapshot;
@@ -106,7 +106,7 @@ fn a_closure_in_plain_coordinates() {
         )
     };
     for (options, message) in [
-        ("z_end: 0,", "the snapshot is in plain coordinates: say t_end and at_t instead of z_end and at_z"),
+        ("z_end: 0,", "the snapshot is in non-comoving coordinates: say t_end and at_t instead of z_end and at_z"),
         (
             "t_end: 0.09, gamma: 1.4,",
             "the snapshot has groups on level 2, the run goes to level 1: raise max_level, or say branch",

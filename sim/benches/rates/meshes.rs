@@ -1,7 +1,7 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
-use comove_sim::gas::level_history::Moment;
+use comove_sim::gas::level_history::StepPhase;
 use comove_sim::kernels::Deferred;
 use comove_sim::kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
@@ -10,7 +10,7 @@ use comove_sim::kernels::{Device, Eos, Real};
 use comove_sim::mesh::{PERIODIC, nest};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::state::State;
-use comove_sim::step::diagnostics::Book;
+use comove_sim::step::diagnostics::StepDiagnostics;
 use comove_sim::{HostState, Key, Octree, RunParameters, Snapshot};
 use std::ops::Range;
 use std::path::Path;
@@ -101,7 +101,7 @@ pub(crate) fn sweep<T: Real>(
         axes,
         eos: Eos::new(5.0 / 3.0),
     };
-    state.sweep(level, passed.filter(|_| level > 0), which, &parameters, &mut Book::default())
+    state.sweep(level, passed.filter(|_| level > 0), which, &parameters, &mut StepDiagnostics::default())
 }
 
 /// The reduction for the time step.
@@ -132,8 +132,8 @@ fn on_device<T: Real>(device: &Device, gas: &HostState, individual: bool, gravit
         state.solve_gravity(1.0, 1.0).expect("room for the solve");
         for level in 0..state.level_count() {
             state.keep_start(level);
-            state.keep_potential(level, Moment::Mid);
-            state.keep_potential(level, Moment::End);
+            state.keep_potential(level, StepPhase::Mid);
+            state.keep_potential(level, StepPhase::End);
         }
     }
     state

@@ -16,7 +16,7 @@ pub enum SimError {
     Kernel(#[from] comove_kernels::KernelError),
     /// A tree that does not fit the memory there is. Nothing has moved.
     #[error("{0}")]
-    NoRoom(Box<Shortage>),
+    OutOfMemory(Box<Shortage>),
     /// A number that no run can use.
     #[error("{name} = {value}: {reason}")]
     Parameter {
@@ -135,7 +135,7 @@ impl SimError {
         match self {
             Self::Parameter { .. } | Self::Damaged { .. } | Self::NotASnapshot { .. } => ErrorKind::Input,
             Self::Io { .. } | Self::Hdf5 { .. } => ErrorKind::File,
-            Self::NoRoom(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }) => ErrorKind::Room,
+            Self::OutOfMemory(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }) => ErrorKind::Room,
             Self::Kernel(_) | Self::Mpi(_) => ErrorKind::Device,
             Self::Unphysical { .. } => ErrorKind::Unphysical,
             Self::OnRank { kind, .. } => *kind,
@@ -143,7 +143,7 @@ impl SimError {
     }
 
     /// Whether memory is what is missing: a run that can go back does, and continues where there is more.
-    pub fn lacks_room(&self) -> bool {
+    pub fn is_out_of_memory(&self) -> bool {
         self.kind() == ErrorKind::Room
     }
 

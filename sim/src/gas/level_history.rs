@@ -15,7 +15,7 @@ const GROUPS_AT_ONCE: usize = 512;
 
 /// When, in the current step of a level, its potential was solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum StepPhase {
     /// Before the step.
     Start,
     /// At the kick.
@@ -33,7 +33,7 @@ pub struct LevelHistory<T> {
     read: Vec<[DeviceTable<u32>; 2]>,
     /// Before the level's current step: conserved, comoving, `[places, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
-    /// φ̃ at each [`Moment`] of the level's current step, `[places, 16, 16, 16]`; empty without gravity.
+    /// φ̃ at each [`StepPhase`] of the level's current step, `[places, 16, 16, 16]`; empty without gravity.
     potential: [Buffer<T>; 3],
     /// Fluxes summed over the sweeps of the current steps, `[planes, 6, 16, 16]`.
     pub register: Buffer<T>,
@@ -114,7 +114,7 @@ impl<T: Real> LevelHistory<T> {
     }
 
     /// Keeps the potential of a level, of the groups where it will be read.
-    pub fn keep_potential(&mut self, device: &Device, level: usize, moment: Moment, potential: &Buffer<T>) {
+    pub fn keep_potential(&mut self, device: &Device, level: usize, moment: StepPhase, potential: &Buffer<T>) {
         let [slots, places] = &self.read[level];
         copy_slots(device, GROUP_CELLS, potential, slots, &mut self.potential[moment as usize], places);
     }

@@ -2,8 +2,8 @@
 
 use crate::boundary::GravityBoundary;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::exchange::Post;
-use crate::parallel::links::{Apart, CellLinks, LevelLinks};
+use crate::parallel::exchange::GhostExchange;
+use crate::parallel::links::{CellLinks, InteriorBoundary, LevelLinks};
 use crate::parallel::owners::Owners;
 use crate::parallel::root::SharedRoot;
 use crate::parameters::{GroupSolver, RunParameters};
@@ -35,7 +35,7 @@ pub struct Hierarchy<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'a> {
     /// Between them.
-    pub post: &'a Post,
+    pub ghost_exchange: &'a GhostExchange,
     /// By level.
     pub links: &'a [LevelLinks],
 }
@@ -55,17 +55,17 @@ impl Sharing<'_> {
         mut meanwhile: impl FnMut(&mut Buffer<T>),
     ) {
         match self.links.get(level) {
-            Some(links) => self.post.exchange_cells_while(which(links), 1, field, meanwhile),
+            Some(links) => self.ghost_exchange.exchange_cells_while(which(links), 1, field, meanwhile),
             None => meanwhile(field),
         }
     }
 
     /// The groups of a parity apart by whether they read ghosts across faces, where it is worth solving some of them while
     /// these are on their way.
-    fn apart(&self, level: usize, tables: &LevelTopology, parity: Parity) -> Option<&Apart> {
+    fn apart(&self, level: usize, tables: &LevelTopology, parity: Parity) -> Option<&InteriorBoundary> {
         let links = self.links.get(level)?;
         let across = ACROSS[parity.other() as usize](links);
-        self.post.is_carried(across).then(|| &links.edges(tables).faces[parity as usize])
+        self.ghost_exchange.is_carried(across).then(|| &links.edges(tables).faces[parity as usize])
     }
 }
 
@@ -129,7 +129,7 @@ impl<T: Real> Root<T> {
         let Hierarchy { tables, root_slots, h, ranks } = hierarchy;
         match self {
             Self::Alone(root) => root.solve(device, root_slots, source, *h, field),
-            Self::Shared(root) => root.solve(ranks.post, device, &tables[0].slots, source, *h, field),
+            Self::Shared(root) => root.solve(ranks.ghost_exchange, device, &tables[0].slots, source, *h, field),
         }
         ranks.refresh(0, |links| &links.cells, field);
     }
@@ -309,10 +309,10 @@ impl<T: Real> Gravity<T> {
             for level in (base..levels).rev() {
                 let h = hierarchy.width(level);
                 if let Some(links) = ranks.links.get(level) {
-                    ranks.post.exchange_slots(&links.gradients, FACE_GRADIENTS, gradients);
+                    ranks.ghost_exchange.exchange_slots(&links.gradients, FACE_GRADIENTS, gradients);
                     // what own groups mean to patches of other ranks
                     mass_sheet(device, &links.parents, h, potential, gradients, sheet);
-                    ranks.post.exchange_cells(&links.patches, 1, sheet);
+                    ranks.ghost_exchange.exchange_cells(&links.patches, 1, sheet);
                 }
                 mass_sheet(device, &hierarchy.tables[level], h, potential, gradients, sheet);
             }
@@ -489,7 +489,7 @@ impl<T: Real> LevelSolve<'_, T> {
         // a group's neighbours have the other parity
         let across = ACROSS[parity.other() as usize];
         match self.ranks.apart(self.level, self.tables, parity) {
-            Some(Apart { inner, outer }) => {
+            Some(InteriorBoundary { inner, outer }) => {
                 self.ranks.refresh_while(self.level, across, field, |field| solve(inner, field));
                 solve(outer, field);
             }

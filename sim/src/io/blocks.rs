@@ -6,7 +6,7 @@
 
 use crate::error::SimError;
 use crate::mesh::{Key, Octree};
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::communicator::FIRST;
 use crate::parallel::keys::{packed, unpacked};
@@ -159,7 +159,7 @@ impl Blocks {
                     None => Ok(()),
                 }
             });
-            agree(communicator, taken)?;
+            collective_result(communicator, taken)?;
             if let Some((_, block)) = now {
                 std::mem::swap(&mut come[self.rank], &mut own[self.rank]);
                 unite(self.owners(block), &mut come, &mut whole);
@@ -185,10 +185,10 @@ impl Blocks {
         mut put: impl FnMut(usize, Range<usize>, &[T]),
     ) -> Result<(), SimError> {
         let mut give = |round: usize| match self.unit(round, fields, self.rank) {
-            Some((field, block)) => Ok(divide(self.owners(block), give(field, block)?, self.ranks)),
+            Some((field, block)) => Ok::<_, SimError>(divide(self.owners(block), give(field, block)?, self.ranks)),
             None => Ok(self.resized(Parts::new())),
         };
-        let mut parts = agree(communicator, give(0))?;
+        let mut parts = collective_result(communicator, give(0))?;
         // what has come, to be put where it belongs while the next is on its way
         let mut here = Parts::new();
         for round in 0..=fields * self.rounds() {
@@ -206,7 +206,7 @@ impl Blocks {
                 give(round + 1)
             });
             come[self.rank] = own;
-            parts = agree(communicator, given)?;
+            parts = collective_result(communicator, given)?;
             here = come;
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::error::SimError;
 use crate::io::complete_file::Temporary;
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::communicator::FIRST;
 use crate::parallel::node;
@@ -51,7 +51,8 @@ impl SharedFile {
         prepare: impl FnOnce(&hdf5::File) -> Result<Vec<u64>, SimError>,
     ) -> Result<Self, SimError> {
         let first = communicator.rank() == FIRST;
-        let (temporary, offsets) = agree(communicator, first.then(|| create(path, prepare)).transpose())?.unzip();
+        let (temporary, offsets) =
+            collective_result(communicator, first.then(|| create(path, prepare)).transpose())?.unzip();
         let here = told_path(communicator, temporary.as_ref().map_or(Path::new(""), Temporary::path));
         let told = told_path(communicator, path);
         let path = if first { path.to_path_buf() } else { told };
@@ -60,7 +61,7 @@ impl SharedFile {
         let elsewhere = communicator.broadcast(FIRST, node().into_bytes()) != node().into_bytes();
         let opened =
             File::options().write(true).open(here).map_err(|source| SimError::Io { path: path.clone(), source });
-        Ok(Self { temporary, file: agree(communicator, opened)?, path, offsets, elsewhere })
+        Ok(Self { temporary, file: collective_result(communicator, opened)?, path, offsets, elsewhere })
     }
 
     /// Writes a part of an array that no other rank writes.
@@ -86,7 +87,7 @@ impl SharedFile {
         let synced = || if elsewhere { file.sync_data() } else { Ok(()) };
         let done = done.and_then(|()| synced().map_err(|source| SimError::Io { path, source }));
         drop(file);
-        agree(communicator, done).map(|()| temporary)
+        collective_result(communicator, done).map(|()| temporary)
     }
 }
 

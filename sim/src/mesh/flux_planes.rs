@@ -4,8 +4,8 @@ use crate::mesh::key::Key;
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::stencil::{face_entry, face_offset};
 use crate::mesh::tree::Octree;
-use crate::parallel::known::{Known, RemoteGroup};
 use crate::parallel::links::{SlotLinks, links_of_slots};
+use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
 use comove_kernels::layout::{FACES, FLUX_PLANES};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::reflux::{CoarseFineFace, RefluxGroup, RefluxTables};
@@ -44,7 +44,7 @@ impl FluxTables {
         let groups =
             |level: usize| LevelGroups { own: tree.level(level), slots: &tables[level].slots, ..Default::default() };
         let sites: Vec<Sites> = (0..tree.level_count()).into_par_iter().map(|level| groups(level).sites()).collect();
-        Self::default().rebuilt(0, tree, &Known::default(), &sites, tables)
+        Self::default().rebuilt(0, tree, &RemoteGroups::default(), &sites, tables)
     }
 
     /// The same where the groups and slots of the levels up to `kept` are those of these tables.
@@ -57,7 +57,7 @@ impl FluxTables {
         &self,
         kept: usize,
         tree: &Octree,
-        known: &Known,
+        known: &RemoteGroups,
         sites: &[Sites],
         tables: &[LevelTopology],
     ) -> Self {
@@ -149,7 +149,7 @@ impl Pair {
     /// Of level `level` and the next coarser one.
     ///
     /// * `coarser`: where the groups of that are
-    fn of(tree: &Octree, known: &Known, coarser: &Sites, tables: &[LevelTopology], level: usize) -> Self {
+    fn of(tree: &Octree, known: &RemoteGroups, coarser: &Sites, tables: &[LevelTopology], level: usize) -> Self {
         let on_group = |fine: usize| {
             (0..FACES).filter_map(move |face| Meeting::of_own(tree, known, coarser, &tables[level], level, fine, face))
         };
@@ -270,7 +270,7 @@ impl Meeting {
     /// * `coarser`: where the groups of the coarser level are
     fn of_own(
         tree: &Octree,
-        known: &Known,
+        known: &RemoteGroups,
         coarser: &Sites,
         tables: &LevelTopology,
         level: usize,
@@ -384,7 +384,7 @@ mod tests {
                 let tables = build_tables(&new, &new_slots, Default::default());
                 let share = Share::alone(&new);
                 let sites: Vec<Sites> = share.level_groups(&new, &new_slots).iter().map(LevelGroups::sites).collect();
-                let flux = old_flux.rebuilt(stay - 1, &new, &Known::default(), &sites, &tables);
+                let flux = old_flux.rebuilt(stay - 1, &new, &RemoteGroups::default(), &sites, &tables);
                 prop_assert_eq!(format!("{flux:?}"), format!("{:?}", FluxTables::build(&new, &tables)));
             }
         }

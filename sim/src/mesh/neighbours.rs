@@ -220,9 +220,9 @@ mod tests {
     use super::*;
     use crate::mesh::{CLOSED, PERIODIC, nest};
     use crate::parallel::communicator::Communicator;
+    use crate::parallel::load_balancer::LoadBalancer;
     use crate::parallel::on_ranks;
     use crate::parallel::owners::Owners;
-    use crate::parallel::pace::Pace;
     use comove_kernels::layout::CENTRE;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -330,7 +330,7 @@ mod tests {
             let (own, mut share) = if self.share.is_alone() {
                 (tree.clone(), Share::alone(tree))
             } else {
-                let (owners, parts) = (&self.share.owners, Pace::default().parts(communicator.size()));
+                let (owners, parts) = (&self.share.owners, LoadBalancer::default().parts(communicator.size()));
                 let owners = owners.balanced(communicator, &part(owners), first, &parts);
                 let own = part(&owners);
                 (own.clone(), self.share.of(communicator, owners, &own, first))

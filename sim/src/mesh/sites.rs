@@ -1,7 +1,7 @@
 //! Where the groups of a level lie, and what a regrid changes of that.
 
 use crate::mesh::Key;
-use crate::parallel::known::RemoteGroup;
+use crate::parallel::remote_groups::RemoteGroup;
 use comove_kernels::DeviceTable;
 use comove_kernels::level_topology::NONE;
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! What ranks send each other about their groups: ghosts refreshed, slots sent.
 
 use crate::error::SimError;
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::links::{CellLinks, SlotLinks};
 use bytemuck::Pod;
@@ -16,7 +16,7 @@ const TAG: u32 = 1;
 ///
 /// Exchanges are operations of all ranks, like those of [`Communicator`]. With one rank alone nothing is sent.
 #[derive(Debug)]
-pub struct Post {
+pub struct GhostExchange {
     communicator: Arc<Communicator>,
     device: Device,
     mail: Mutex<MessageBuffers>,
@@ -24,7 +24,7 @@ pub struct Post {
     least: Vec<MessageSizes>,
 }
 
-impl Post {
+impl GhostExchange {
     /// Of these ranks, without room for messages: collective.
     ///
     /// * `least`: by rank, what is sent whatever the tree
@@ -33,8 +33,10 @@ impl Post {
     /// [`SimError::Kernel`] where there is no room for a few bytes.
     pub fn new(device: &Device, communicator: &Arc<Communicator>, least: Vec<MessageSizes>) -> Result<Self, SimError> {
         let ranks = communicator.size();
-        let mut mail =
-            agree(communicator, MessageBuffers::new(device, communicator.rank(), ranks).map_err(SimError::from))?;
+        let mut mail = collective_result(
+            communicator,
+            MessageBuffers::new(device, communicator.rank(), ranks).map_err(SimError::from),
+        )?;
         if ranks > 1 {
             mail.register_peers(&communicator.gather_all_of(&mail.peer_info()));
         }
@@ -44,7 +46,7 @@ impl Post {
     /// Of a rank without others.
     ///
     /// # Errors
-    /// As [`Post::new`].
+    /// As [`GhostExchange::new`].
     pub fn alone(device: &Device) -> Result<Self, SimError> {
         Self::new(device, &Arc::new(Communicator::alone()), vec![MessageSizes::default()])
     }
@@ -157,11 +159,11 @@ impl Post {
         }
         let needs = roomy(&needs);
         self.leave(&mut mail);
-        agree(communicator, mail.make_room(&needs).map_err(SimError::from))?;
+        collective_result(communicator, mail.make_room(&needs).map_err(SimError::from))?;
         let cards = communicator.gather_all_of(&mail.peer_info());
         let reached = mail.open(&cards);
         let settled = mail.finalize(&needs, &communicator.gather_all_of(&reached));
-        agree(communicator, settled.map_err(SimError::from))
+        collective_result(communicator, settled.map_err(SimError::from))
     }
 
     /// What is enough for these and for what is sent whatever the tree.

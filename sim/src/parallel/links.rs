@@ -4,7 +4,7 @@
 use crate::mesh::sites::Sites;
 use crate::mesh::stencil::{CellBox, coarse_stencil, face_entry, patches_beside, same_level_stencil};
 use crate::mesh::{Key, Octree};
-use crate::parallel::known::{Known, RemoteGroup};
+use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
 use comove_kernels::level_topology::NONE;
@@ -71,20 +71,20 @@ pub struct LevelLinks {
     pub beside_groups: Vec<u32>,
     /// Slots of own groups and ghosts.
     pub slots: DeviceTable<u32>,
-    edges: OnceLock<Edges>,
+    edges: OnceLock<OverlapSets>,
 }
 
 /// Some own groups of a level: those that read no ghosts of it, and can be worked on while these are on their way, and the
 /// others. As places in the level's list.
 #[derive(Clone, Debug, Default)]
-pub struct Apart {
+pub struct InteriorBoundary {
     /// Without.
     pub inner: DeviceTable<u32>,
     /// With.
     pub outer: DeviceTable<u32>,
 }
 
-impl Apart {
+impl InteriorBoundary {
     fn of(groups: impl Iterator<Item = u32>, is_outer: impl Fn(u32) -> bool) -> Self {
         let (outer, inner): (Vec<u32>, Vec<u32>) = groups.partition(|&g| is_outer(g));
         Self { inner: inner.into(), outer: outer.into() }
@@ -93,14 +93,14 @@ impl Apart {
 
 /// Which own groups of a level read ghosts of it.
 #[derive(Clone, Debug, Default)]
-pub struct Edges {
+pub struct OverlapSets {
     /// In sweeps: of all groups.
-    pub sweep: Apart,
+    pub sweep: InteriorBoundary,
     /// Across faces: of the groups of even and of odd parity.
-    pub faces: [Apart; 2],
+    pub faces: [InteriorBoundary; 2],
 }
 
-impl Edges {
+impl OverlapSets {
     fn of(tables: &LevelTopology) -> Self {
         let mut own = vec![false; tables.slots.iter().max().map_or(0, |&last| last as usize + 1)];
         tables.slots.iter().for_each(|&slot| own[slot as usize] = true);
@@ -108,8 +108,9 @@ impl Edges {
         let beside = |g: u32| tables.row(g as usize).iter().any(|&slot| is_ghost(slot));
         let across = |g: u32| (0..FACES).any(|face| is_ghost(tables.row(g as usize)[face_entry(face)]));
         Self {
-            sweep: Apart::of(0..tables.len() as u32, beside),
-            faces: [Parity::Even, Parity::Odd].map(|parity| Apart::of(tables.half(parity).iter().copied(), across)),
+            sweep: InteriorBoundary::of(0..tables.len() as u32, beside),
+            faces: [Parity::Even, Parity::Odd]
+                .map(|parity| InteriorBoundary::of(tables.half(parity).iter().copied(), across)),
         }
     }
 }
@@ -118,8 +119,8 @@ impl LevelLinks {
     /// Which own groups read ghosts, found when it is first asked for.
     ///
     /// * `tables`: of the level
-    pub fn edges(&self, tables: &LevelTopology) -> &Edges {
-        self.edges.get_or_init(|| Edges::of(tables))
+    pub fn edges(&self, tables: &LevelTopology) -> &OverlapSets {
+        self.edges.get_or_init(|| OverlapSets::of(tables))
     }
 
     /// Raises what is needed for messages by those about the level, with values of so many bytes.
@@ -162,7 +163,7 @@ pub struct Relations {
 
 impl Relations {
     /// Of a level.
-    pub fn of(own: &Octree, known: &Known, level: usize) -> Self {
+    pub fn of(own: &Octree, known: &RemoteGroups, level: usize) -> Self {
         let mine = |key: Key| known.is_near(key);
         let theirs = |key: Key| known.find(key);
         let finer = level + 1;

@@ -3,9 +3,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`communicator`] | messages and reductions, by threads of a process or MPI |
-//! | [`agree`] | an error of one rank becomes that of all |
-//! | [`hilbert`], [`owners`], [`pace`] | who owns a group: pieces of a curve through each level, cut by measured cost |
-//! | [`known`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
+//! | [`collective_result`] | an error of one rank becomes that of all |
+//! | [`hilbert`], [`owners`], [`load_balancer`] | who owns a group: pieces of a curve through each level, cut by measured cost |
+//! | [`remote_groups`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
 //! | [`links`], [`exchange`] | who sends what to whom, derived on both sides; the ghost exchange |
 //! | [`keys`] | lists of keys to other ranks |
 //! | [`exact_sum`] | sums whose bits do not depend on the order of their terms |
@@ -15,28 +15,28 @@
 //! ghosts that are exact copies. What decides how a run goes on is reduced first, in an order that does not matter. So the
 //! bits do not depend on who owns what.
 
-pub mod agree;
 #[cfg(test)]
 mod checks;
+pub mod collective_result;
 pub mod communicator;
 pub mod exact_sum;
 pub mod exchange;
 pub mod hilbert;
 pub mod keys;
-pub mod known;
 pub mod links;
+pub mod load_balancer;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod owners;
-pub mod pace;
+pub mod remote_groups;
 pub mod root;
 pub mod share;
 mod threads;
 
 pub use communicator::Communicator;
+use load_balancer::LoadBalancer;
 #[cfg(feature = "mpi")]
 pub use mpi::World;
-use pace::Pace;
 use parking_lot::Mutex;
 use std::sync::Arc;
 pub use threads::ThreadRank;
@@ -51,7 +51,7 @@ pub struct Ranks {
     /// Owners at random, by this number: for tests.
     pub scattered: Option<u64>,
     /// How fast they are, as far as that is known to begin with; all ranks say the same.
-    pub pace: Pace,
+    pub load_balancer: LoadBalancer,
     /// Of a rank that sends the others commands, instead of their calling the same methods of themselves.
     pub(crate) leads: Option<CommandLock>,
 }
@@ -64,7 +64,12 @@ impl Ranks {
 
     /// That share the octree along Hilbert's curve and all call the same methods.
     pub fn of(communicator: Communicator) -> Self {
-        Self { communicator: Arc::new(communicator), scattered: None, pace: Pace::default(), leads: None }
+        Self {
+            communicator: Arc::new(communicator),
+            scattered: None,
+            load_balancer: LoadBalancer::default(),
+            leads: None,
+        }
     }
 
     /// That share it at random, by a number: for tests.
@@ -75,8 +80,8 @@ impl Ranks {
 
     /// That are as fast as this says until they have measured it: for tests.
     #[must_use]
-    pub fn at_pace(self, pace: Pace) -> Self {
-        Self { pace, ..self }
+    pub fn with_load_balancer(self, load_balancer: LoadBalancer) -> Self {
+        Self { load_balancer, ..self }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The root's Poisson solve by all ranks: sources to the ranks of their layers, modes between these, potentials back.
 
 use crate::mesh::{Key, Octree};
-use crate::parallel::exchange::Post;
+use crate::parallel::exchange::GhostExchange;
 use crate::parallel::links::{SlotLinks, links_of_slots, need};
 use crate::parallel::owners::Owners;
 use comove_kernels::layout::GROUP_CELLS;
@@ -146,7 +146,7 @@ impl<T: Real> SharedRoot<T> {
     /// * `slots`: of the own root groups, in key order
     pub fn solve(
         &mut self,
-        post: &Post,
+        ghost_exchange: &GhostExchange,
         device: &Device,
         slots: &DeviceTable<u32>,
         source: &PoissonSource<T>,
@@ -158,21 +158,21 @@ impl<T: Real> SharedRoot<T> {
         let [values, layers] = &mut self.sources;
         root_source(device, slots, source, values);
         copy_slots(device, GROUP_CELLS, values, own, layers, in_layers);
-        post.send_slots(&self.to_layers, GROUP_CELLS, values, layers);
+        ghost_exchange.send_slots(&self.to_layers, GROUP_CELLS, values, layers);
 
         let ([planes, columns], [of_planes, of_columns]) = (&mut self.modes, &self.staying_slabs);
         let slab = share.slab_values();
         share.forward(device, layers, planes);
         copy_slots(device, slab, planes, of_planes, columns, of_columns);
-        post.send_slots(&self.to_columns, slab, planes, columns);
+        ghost_exchange.send_slots(&self.to_columns, slab, planes, columns);
         share.solve_columns(device, columns, h);
         copy_slots(device, slab, columns, of_columns, planes, of_planes);
-        post.send_slots(&self.from_columns, slab, columns, planes);
+        ghost_exchange.send_slots(&self.from_columns, slab, columns, planes);
 
         let [values, layers] = &mut self.potentials;
         share.backward(device, planes, layers);
         copy_slots(device, GROUP_CELLS, layers, in_layers, values, own);
-        post.send_slots(&self.from_layers, GROUP_CELLS, layers, values);
+        ghost_exchange.send_slots(&self.from_layers, GROUP_CELLS, layers, values);
         copy_slots(device, GROUP_CELLS, values, in_order, potential, slots);
     }
 }

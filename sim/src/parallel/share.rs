@@ -3,11 +3,11 @@
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::{Communicator, Traffic};
-use crate::parallel::exchange::Post;
-use crate::parallel::known::Known;
+use crate::parallel::exchange::GhostExchange;
 use crate::parallel::links::{LevelLinks, Relations};
+use crate::parallel::load_balancer::{Compared, LoadBalancer, SweepTime};
 use crate::parallel::owners::Owners;
-use crate::parallel::pace::{Compared, Pace, SweepTime};
+use crate::parallel::remote_groups::RemoteGroups;
 use crate::records::RanksRecord;
 use comove_kernels::{DeviceTable, LevelTopology};
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ pub struct Share {
     /// Who owns what.
     pub owners: Owners,
     /// Other ranks' groups near the own ones.
-    pub known: Known,
+    pub known: RemoteGroups,
     /// Those of them that have a slot, with their slots: level by level in key order.
     pub ghosts: Vec<Vec<(Key, u32)>>,
     /// Groups of each level, of all ranks together.
@@ -29,7 +29,7 @@ pub struct Share {
     /// On the way to them.
     pub relations: Vec<Relations>,
     /// How fast the ranks are.
-    pub pace: Pace,
+    pub load_balancer: LoadBalancer,
     /// Groups that this rank has given to others since it was last asked.
     pub moved: u64,
 }
@@ -49,12 +49,12 @@ impl Share {
     pub fn alone(tree: &Octree) -> Self {
         Self {
             owners: Owners::alone(),
-            known: Known::default(),
+            known: RemoteGroups::default(),
             ghosts: Vec::new(),
             groups: tree.groups(),
             links: Vec::new(),
             relations: Vec::new(),
-            pace: Pace::default(),
+            load_balancer: LoadBalancer::default(),
             moved: 0,
         }
     }
@@ -71,7 +71,7 @@ impl Share {
             groups: groups.into_iter().map(|n| n as usize).collect(),
             links: self.links.iter().take(kept).cloned().collect(),
             relations: Vec::new(),
-            pace: self.pace.clone(),
+            load_balancer: self.load_balancer.clone(),
             moved: self.moved,
         }
     }
@@ -118,7 +118,7 @@ impl Share {
     /// for a rank that is alone. Collective.
     pub fn record(
         &mut self,
-        post: &Post,
+        ghost_exchange: &GhostExchange,
         own: &Octree,
         level_steps: &[u32],
         sweeps: &[SweepTime],
@@ -126,12 +126,12 @@ impl Share {
         if self.is_alone() {
             return None;
         }
-        let (communicator, times) = (post.communicator(), post.take_times());
+        let (communicator, times) = (ghost_exchange.communicator(), ghost_exchange.take_times());
         let traffic = Traffic { exchanging: times.exchanging, waiting: times.waiting, ..communicator.take_traffic() };
         let (moved, ghosts) = (std::mem::take(&mut self.moved), self.ghost_count() as u64);
         let all =
             communicator.gather_all_of(&Done { groups: own.groups(), moved, ghosts, traffic, sweeps: sweeps.to_vec() });
-        let costs = self.pace.costs(all.len());
+        let costs = self.load_balancer.costs(all.len());
         let speed: f64 = costs.iter().map(|cost| cost.recip()).sum();
         let steps = |level: usize| level_steps.get(level).map_or(0.0, |&steps| f64::from(steps));
         let load = |(rank, cost): (&Done, &f64), level: usize| rank.groups[level] as f64 * cost;
@@ -140,7 +140,7 @@ impl Share {
         let longest: f64 = levels.clone().map(|level| steps(level) * busiest(level)).sum();
         let even: f64 = levels.map(|level| steps(level) * self.groups[level] as f64).sum::<f64>() / speed;
         let compared = Compared::of(&all.iter().map(|rank| rank.sweeps.as_slice()).collect::<Vec<_>>());
-        self.pace.add(compared.as_ref().map(|compared| compared.costs.clone()));
+        self.load_balancer.add(compared.as_ref().map(|compared| compared.costs.clone()));
         Some(RanksRecord {
             count: all.len(),
             imbalance: longest / even - 1.0,

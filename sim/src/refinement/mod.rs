@@ -13,10 +13,10 @@ use crate::clock::Clock;
 use crate::error::SimError;
 use crate::mesh::{Octree, clip, nest_above};
 use crate::parameters::RunParameters;
-use crate::records::Raised;
+use crate::records::CellBudgetAdjustment;
 use crate::refinement::wanted::{flagged_children, wanted_share};
 use crate::state::State;
-use crate::step::diagnostics::{Book, LeafSums, leaf_sums_from};
+use crate::step::diagnostics::{LeafSums, StepDiagnostics, leaf_sums_from};
 use crate::step::physics::Physics;
 use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
@@ -49,24 +49,24 @@ pub fn regrid<T: Real>(
     (clock, mean_density): (&Clock, f64),
     level: usize,
     sums: Option<LeafSums>,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) -> Result<Option<LeafSums>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "regrid").entered();
     let started = Instant::now();
     state.steps_since_regrid[level..].fill(0);
-    let wanted = wanted(state, &Surroundings::of(state, &physics.parameters, clock, mean_density), level);
+    let wanted = wanted(state, &RefinementContext::of(state, &physics.parameters, clock, mean_density), level);
     let mut after = None;
     if state.communicator.any(wanted.tree != state.tree) {
         let before = sums.unwrap_or_else(|| leaf_sums_from(state, level));
         state.adopt_tree(wanted.tree, level, &physics.eos)?;
         let sums = leaf_sums_from(state, level);
-        book.add_regrid(sums.sums.energy - before.sums.energy);
+        diagnostics.add_regrid(sums.sums.energy - before.sums.energy);
         after = Some(sums);
     } else {
         state.rebalance(level, &physics.eos)?;
     }
     state.raised = wanted.raised;
-    book.timing.regrid += started.elapsed().as_secs_f64();
+    diagnostics.timing.regrid += started.elapsed().as_secs_f64();
     Ok(after)
 }
 
@@ -76,11 +76,11 @@ pub struct Wanted {
     /// The tree.
     pub tree: Octree,
     /// What was done to keep it within `max_cells`.
-    pub raised: Option<Raised>,
+    pub raised: Option<CellBudgetAdjustment>,
 }
 
 /// Flags `from` and all finer levels and derives the tree they ask for, within `max_cells`.
-pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, from: usize) -> Wanted {
+pub fn wanted<T: Real>(state: &State<T>, surroundings: &RefinementContext<'_, T>, from: usize) -> Wanted {
     // what is coarser stays as it is, also where a run is steered to fewer levels
     let max_level = usize::from(surroundings.parameters.max_level).max(from);
     let flagged = |level: usize, factor: f64| match level {
@@ -124,13 +124,13 @@ pub fn wanted<T: Real>(state: &State<T>, surroundings: &Surroundings<'_, T>, fro
             too_low = rung;
         }
     }
-    let raised = Raised { level: level as u8, factor: (enough < RUNGS).then(|| factor(enough)) };
+    let raised = CellBudgetAdjustment { level: level as u8, factor: (enough < RUNGS).then(|| factor(enough)) };
     Wanted { tree, raised: Some(raised) }
 }
 
 /// What criteria have to know besides the gas: the same for all levels.
-pub struct Surroundings<'a, T> {
-    /// Criteria, flag buffer, and 4πG in plain coordinates.
+pub struct RefinementContext<'a, T> {
+    /// Criteria, flag buffer, and 4πG in non-comoving coordinates.
     pub parameters: &'a RunParameters,
     /// Scale factor and 4πG.
     pub clock: &'a Clock,
@@ -142,7 +142,7 @@ pub struct Surroundings<'a, T> {
     pub eos: Eos<T>,
 }
 
-impl<'a, T: Real> Surroundings<'a, T> {
+impl<'a, T: Real> RefinementContext<'a, T> {
     /// Of a state at the time of `clock` with this mean density.
     pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
         Self { parameters, clock, mean_density, root_cell_width: state.root_cell_width, eos: parameters.eos() }

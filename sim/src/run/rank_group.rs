@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, SimError};
 use crate::io::snapshot::Snapshot;
 use crate::mesh::Octree;
 use crate::mesh::host_state::HostState;
-use crate::parallel::pace::Pace;
+use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::{CommandLock, Communicator, Ranks, node};
 use crate::run::command::{PANICKED, broadcast};
 use crate::run::simulation::{Command, Simulation};
@@ -42,7 +42,12 @@ impl RankGroup {
     /// For a simulation that all ranks share and the first one leads.
     pub fn ranks(&self) -> Ranks {
         let leads = (self.communicator.size() > 1).then(|| Arc::clone(&self.command_lock));
-        Ranks { communicator: Arc::clone(&self.communicator), scattered: None, pace: Pace::default(), leads }
+        Ranks {
+            communicator: Arc::clone(&self.communicator),
+            scattered: None,
+            load_balancer: LoadBalancer::default(),
+            leads,
+        }
     }
 
     /// Does work that all ranks share and that is no simulation; it may be collective. The others are told what it is, for

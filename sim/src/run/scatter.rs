@@ -10,8 +10,8 @@ use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::keys::{exchange_keys, route};
+use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::owners::Owners;
-use crate::parallel::pace::Pace;
 use crate::parallel::share::Share;
 use crate::state::memory::Layout;
 use comove_kernels::FaceBoundary;
@@ -76,7 +76,7 @@ fn owners(communicator: &Communicator, here: &Octree, levels: usize) -> Owners {
     let even = Owners::even(communicator.size(), here.root_groups());
     // a level is cut by ranks that have pieces of it, one behind the other
     let pieces = share(here, levels, route(communicator, &even, here.keys().collect()));
-    even.balanced(communicator, &pieces, 0, &Pace::default().parts(communicator.size()))
+    even.balanced(communicator, &pieces, 0, &LoadBalancer::default().parts(communicator.size()))
 }
 
 /// Groups in any order as a share of a tree of so many levels.

@@ -140,7 +140,7 @@ impl Simulation {
     /// another trajectory from an output.
     ///
     /// # Errors
-    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::NoRoom`] where
+    /// [`SimError::Parameter`] for numbers that no run can use or that contradict the snapshot, [`SimError::OutOfMemory`] where
     /// the memory does not suffice.
     pub fn start(device: Device, snapshot: &Snapshot, parameters: RunParameters) -> Result<Self, SimError> {
         Self::start_on(device, Ranks::alone(), snapshot, parameters)
@@ -181,7 +181,7 @@ impl Simulation {
         lock.as_ref().map(|lock| broadcast(communicator, lock, command))
     }
 
-    /// Scale factor, or time in plain coordinates.
+    /// Scale factor, or time in non-comoving coordinates.
     pub fn now(&self) -> f64 {
         each!(&self.inner, run => run.now())
     }
@@ -219,14 +219,14 @@ impl Simulation {
 }
 
 collective_calls! {
-    /// Scale factor (time in plain coordinates) after the next unclipped step.
+    /// Scale factor (time in non-comoving coordinates) after the next unclipped step.
     NextStop: fn next_stop(run) -> f64 { run.next() }
 
     /// Takes the next root step.
     ///
     /// # Errors
     /// [`SimError::Unphysical`] naming the first bad cell, where neither the redo at first order nor shorter steps help;
-    /// the state is then of no further use and the last checkpoint is what to go on from. [`SimError::NoRoom`] where a
+    /// the state is then of no further use and the last checkpoint is what to go on from. [`SimError::OutOfMemory`] where a
     /// refinement does not fit the memory, [`comove_kernels::KernelError::OutOfMemory`] where another process was faster:
     /// the run is then where it was before the step, and a checkpoint of it continues on a machine with more room with the
     /// bits that it would have had.

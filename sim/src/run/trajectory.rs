@@ -5,19 +5,19 @@ use crate::error::{Fault, SimError};
 use crate::io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
 use crate::mesh::Key;
 use crate::mesh::tree::{leaf_cells, volume_fractions};
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::{Communicator, Ranks};
 use crate::parameters::{RunParameters, TimeSteps};
-use crate::records::{Ledger, RECORD_VERSION, Raised, RunSummary, StepLimit, StepRecord, Sums, Timing};
-use crate::refinement::{self, Surroundings};
+use crate::records::{CellBudgetAdjustment, Ledger, RECORD_VERSION, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::refinement::{self, RefinementContext};
 use crate::run::scatter::scatter;
 use crate::state::State;
 use crate::state::diagnosis::diagnose;
 use crate::steering::Steering;
-use crate::step::diagnostics::{Acceleration, Book, LeafSums, leaf_sums};
+use crate::step::diagnostics::{Acceleration, LeafSums, StepDiagnostics, leaf_sums};
 use crate::step::individual_step::individual_step;
 use crate::step::physics::Physics;
-use crate::step::retry::{Attempt, Patience};
+use crate::step::retry::{Attempt, RetryPolicy};
 use crate::step::time_step::{self, Choice};
 use crate::step::uniform_step::step;
 use comove_kernels::layout::GROUP_CELLS;
@@ -38,9 +38,9 @@ struct Restart {
     /// One a level.
     steps_since_regrid: Vec<u32>,
     #[serde(default)]
-    patience: Patience,
+    patience: RetryPolicy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    raised: Option<Raised>,
+    raised: Option<CellBudgetAdjustment>,
     #[serde(default, skip_serializing_if = "Steering::is_none")]
     steering: Steering,
     /// Of what an older program has been steered by, Δt was that of a sweep: half a step's.
@@ -50,12 +50,12 @@ struct Restart {
 
 /// A root step that has been taken.
 struct Advance {
-    book: Book,
+    diagnostics: StepDiagnostics,
     /// Δt of the root step's parts.
     dt: f64,
     /// How often it was taken again.
     retries: u32,
-    patience: Patience,
+    patience: RetryPolicy,
 }
 
 /// A run on a device.
@@ -96,7 +96,7 @@ impl<T: Real> Run<T> {
                 let faces = parameters.boundary.for_kernels(parameters.gamma);
                 let (own, layout) = scatter(&ranks.communicator, &from, ranks.scattered, faces)?;
                 let mut state = State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?;
-                state.share.pace = ranks.pace;
+                state.share.load_balancer = ranks.load_balancer;
                 state
             }
         };
@@ -132,7 +132,7 @@ impl<T: Real> Run<T> {
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
             let surroundings =
-                Surroundings::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
+                RefinementContext::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
             let wanted = refinement::wanted(&self.state, &surroundings, 0);
             self.state.raised = wanted.raised;
             if !self.state.communicator.any(wanted.tree != self.state.tree) {
@@ -144,7 +144,7 @@ impl<T: Real> Run<T> {
         self.restart.initial = self.sums.sums;
         self.restart.peak_kinetic = self.sums.sums.kinetic;
         if self.physics.parameters.gravity {
-            let mut book = Book::new(self.physics.parameters.time_steps);
+            let mut diagnostics = StepDiagnostics::new(self.physics.parameters.time_steps);
             self.solve_gravity_now()?;
             for level in 0..self.state.level_count() {
                 let mut peaks = vec![gravity_kick::Peak::default(); self.state.tables[level].len()];
@@ -156,11 +156,11 @@ impl<T: Real> Run<T> {
                     &mut peaks,
                 );
                 for (group, &peak) in peaks.iter().enumerate() {
-                    book.see_acceleration(&self.state, level, group, peak);
+                    diagnostics.see_acceleration(&self.state, level, group, peak);
                 }
             }
-            book.unite(&self.state.communicator);
-            self.restart.acceleration = book.acceleration;
+            diagnostics.reduce(&self.state.communicator);
+            self.restart.acceleration = diagnostics.acceleration;
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl<T: Real> Run<T> {
     /// Lets go of the other ranks: collective, and the last thing that is done with them.
     pub(crate) fn leave(&self) {
         if !self.state.share.is_alone() {
-            self.state.post.close();
+            self.state.ghost_exchange.close();
         }
     }
 
@@ -250,13 +250,13 @@ impl<T: Real> Run<T> {
         let mut saving = 0.0;
         if may_go_back {
             let saved = self.state.save().map_err(SimError::from);
-            agree(&self.state.communicator, saved)?;
+            collective_result(&self.state.communicator, saved)?;
             saving = started.elapsed().as_secs_f64();
         }
         let before = (self.clock, self.step, self.restart.clone(), self.sums, self.chosen.clone());
         let record = self.take_step(choice, started, saving);
         // a tree that does not fit may be asked for in the middle of the step: no place to go on from
-        if may_go_back && record.as_ref().is_err_and(SimError::lacks_room) {
+        if may_go_back && record.as_ref().is_err_and(SimError::is_out_of_memory) {
             self.state.restore()?;
             (self.clock, self.step, self.restart, self.sums, self.chosen) = before;
         }
@@ -266,29 +266,29 @@ impl<T: Real> Run<T> {
     /// Takes the chosen step, the state being saved.
     fn take_step(&mut self, choice: Choice, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
         let interval = self.clock.interval(choice.dt);
-        let Advance { mut book, dt, retries, patience } = self.advance(&interval)?;
-        let ladder = book.ladder(self.leaf_cells(), retries);
-        let cold_fraction = book.cold_cells() as f64 / self.leaf_cells();
+        let Advance { mut diagnostics, dt, retries, patience } = self.advance(&interval)?;
+        let ladder = diagnostics.ladder(self.leaf_cells(), retries);
+        let cold_fraction = diagnostics.cold_cells() as f64 / self.leaf_cells();
         self.restart.patience = patience;
         self.restart.ledger.retries += u64::from(retries);
-        book.timing.save = saving;
-        book.timing.time_step = std::mem::take(&mut self.choosing);
+        diagnostics.timing.save = saving;
+        diagnostics.timing.time_step = std::mem::take(&mut self.choosing);
         self.clock = interval.end;
         self.step += 1;
         self.chosen = None;
-        self.restart.acceleration = book.acceleration.or(self.restart.acceleration);
-        self.regrid_if_due(&mut book)?;
+        self.restart.acceleration = diagnostics.acceleration.or(self.restart.acceleration);
+        self.regrid_if_due(&mut diagnostics)?;
         let recording = Instant::now();
-        book.close(&mut self.restart.ledger);
+        diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
         let state_hash = format!("{:016x}", self.state_hash());
-        book.timing.records += recording.elapsed().as_secs_f64();
-        self.timing.add(&book.timing);
-        self.cell_updates += book.cell_updates;
+        diagnostics.timing.records += recording.elapsed().as_secs_f64();
+        self.timing.add(&diagnostics.timing);
+        self.cell_updates += diagnostics.cell_updates;
         let mut device_bytes = [self.state.device_bytes() as u64];
         self.state.communicator.sum(&mut device_bytes);
-        let State { share, post, tree, .. } = &mut self.state;
-        let ranks = share.record(post, tree, &book.level_steps, &book.sweep_times());
+        let State { share, ghost_exchange, tree, .. } = &mut self.state;
+        let ranks = share.record(ghost_exchange, tree, &diagnostics.level_steps, &diagnostics.sweep_times());
         Ok(StepRecord {
             version: RECORD_VERSION,
             step: self.step,
@@ -300,8 +300,8 @@ impl<T: Real> Run<T> {
             gas_dt: Some(choice.gas_dt).filter(|dt| dt.is_finite()),
             groups: self.groups(),
             volume_fractions: volume_fractions(self.state.tree.root_groups(), self.state.groups()),
-            cell_updates: book.cell_updates,
-            cell_updates_per_second: book.cell_updates as f64 / started.elapsed().as_secs_f64(),
+            cell_updates: diagnostics.cell_updates,
+            cell_updates_per_second: diagnostics.cell_updates as f64 / started.elapsed().as_secs_f64(),
             sums: self.sums.sums,
             ledger: self.restart.ledger,
             energy_residual: self.energy_residual(),
@@ -310,11 +310,11 @@ impl<T: Real> Run<T> {
             ladder,
             density_min: self.sums.density[0],
             density_max: self.sums.density[1],
-            regridded: book.regridded,
+            regridded: diagnostics.regridded,
             raised: self.state.raised,
             steering: self.restart.steering,
-            level_steps: book.level_steps,
-            timing: book.timing,
+            level_steps: diagnostics.level_steps,
+            timing: diagnostics.timing,
             device_bytes: device_bytes[0],
             ranks,
             state_hash,
@@ -332,34 +332,34 @@ impl<T: Real> Run<T> {
         let most = self.physics.parameters.retries as usize;
         let mut attempts = Vec::new();
         let mut timing = Timing::default();
-        let mut book = loop {
+        let mut diagnostics = loop {
             let parts = 1 << attempts.len();
             if parts > 1 {
                 self.state.restore()?;
             }
-            let book = self.attempt(interval, parts, mean_density)?;
-            timing.add(&book.timing);
-            let floored = book.floored_cells() as f64 / book.swept_cells() as f64;
-            let stable = book.courant_number() <= self.physics.parameters.scheme.max_courant();
-            attempts.push(Attempt { acceptable: self.fault(&book).is_none(), stable, floored });
-            if attempts.len() > most || !self.restart.patience.wants_another(&attempts) {
-                break book;
+            let diagnostics = self.attempt(interval, parts, mean_density)?;
+            timing.add(&diagnostics.timing);
+            let floored = diagnostics.floored_cells() as f64 / diagnostics.swept_cells() as f64;
+            let stable = diagnostics.courant_number() <= self.physics.parameters.scheme.max_courant();
+            attempts.push(Attempt { acceptable: self.fault(&diagnostics).is_none(), stable, floored });
+            if attempts.len() > most || !self.restart.patience.should_retry(&attempts) {
+                break diagnostics;
             }
         };
-        self.refuse_unphysical(&book, attempts.len())?;
-        book.timing = timing;
+        self.refuse_unphysical(&diagnostics, attempts.len())?;
+        diagnostics.timing = timing;
         let recording = Instant::now();
         self.sums = leaf_sums(&self.state);
-        book.timing.records += recording.elapsed().as_secs_f64();
+        diagnostics.timing.records += recording.elapsed().as_secs_f64();
         let retries = attempts.len() as u32 - 1;
         let dt = interval.dt / f64::from(1u32 << retries);
-        Ok(Advance { book, dt, retries, patience: self.restart.patience.after(&attempts) })
+        Ok(Advance { diagnostics, dt, retries, patience: self.restart.patience.after(&attempts) })
     }
 
     /// Takes a root step in so many equal parts, which end together exactly where the interval ends.
-    fn attempt(&mut self, interval: &Interval, parts: u32, mean_density: f64) -> Result<Book, SimError> {
+    fn attempt(&mut self, interval: &Interval, parts: u32, mean_density: f64) -> Result<StepDiagnostics, SimError> {
         let time_steps = self.physics.parameters.time_steps;
-        let mut book = Book::new(time_steps);
+        let mut diagnostics = StepDiagnostics::new(time_steps);
         let mut clock = self.clock;
         for part in 1..=parts {
             let mut piece = if parts == 1 { *interval } else { clock.interval(interval.dt / f64::from(parts)) };
@@ -368,20 +368,22 @@ impl<T: Real> Run<T> {
             }
             let Self { state, physics, .. } = self;
             match time_steps {
-                TimeSteps::Uniform => step(state, physics, &clock, &piece, mean_density, &mut book)?,
-                TimeSteps::Individual => individual_step(state, physics, &clock, piece.dt, mean_density, &mut book)?,
+                TimeSteps::Uniform => step(state, physics, &clock, &piece, mean_density, &mut diagnostics)?,
+                TimeSteps::Individual => {
+                    individual_step(state, physics, &clock, piece.dt, mean_density, &mut diagnostics)?
+                }
             }
             clock = piece.end;
         }
-        book.settle(&self.state);
-        book.unite(&self.state.communicator);
-        Ok(book)
+        diagnostics.collect(&self.state);
+        diagnostics.reduce(&self.state.communicator);
+        Ok(diagnostics)
     }
 
     /// What forbids to accept a step.
-    fn fault(&self, book: &Book) -> Option<Fault> {
-        let allowed = (self.physics.parameters.floor_budget * book.swept_cells() as f64) as u64;
-        match (book.invalid_cells(), book.floored_cells()) {
+    fn fault(&self, diagnostics: &StepDiagnostics) -> Option<Fault> {
+        let allowed = (self.physics.parameters.floor_budget * diagnostics.swept_cells() as f64) as u64;
+        match (diagnostics.invalid_cells(), diagnostics.floored_cells()) {
             (0, cells) if cells <= allowed => None,
             (0, cells) => Some(Fault::Floored { cells, allowed }),
             (cells, _) => Some(Fault::Invalid { cells }),
@@ -390,16 +392,16 @@ impl<T: Real> Run<T> {
 
     /// # Errors
     /// [`SimError::Unphysical`] if the last of so many attempts at a step cannot be accepted.
-    fn refuse_unphysical(&self, book: &Book, attempts: usize) -> Result<(), SimError> {
-        let Some(fault) = self.fault(book) else { return Ok(()) };
-        let redone = book.ladder(self.leaf_cells(), 0).redone_cells;
+    fn refuse_unphysical(&self, diagnostics: &StepDiagnostics, attempts: usize) -> Result<(), SimError> {
+        let Some(fault) = self.fault(diagnostics) else { return Ok(()) };
+        let redone = diagnostics.ladder(self.leaf_cells(), 0).redone_cells;
         let tried = match attempts {
             1 => format!("first-order fluxes around {redone} cells"),
             _ => {
                 format!("first-order fluxes around {redone} cells and the step taken in {} parts", 1 << (attempts - 1))
             }
         };
-        let cell = diagnose(&self.state, &self.physics.eos, book.first_bad().expect("a fault has a first cell"));
+        let cell = diagnose(&self.state, &self.physics.eos, diagnostics.first_bad().expect("a fault has a first cell"));
         Err(SimError::Unphysical { step: self.step + 1, fault, tried, cell: Box::new(cell) })
     }
 
@@ -416,12 +418,12 @@ impl<T: Real> Run<T> {
     }
 
     /// Regrids if it is time.
-    fn regrid_if_due(&mut self, book: &mut Book) -> Result<(), SimError> {
+    fn regrid_if_due(&mut self, diagnostics: &mut StepDiagnostics) -> Result<(), SimError> {
         let mean_density = self.mean_density();
         let Self { state, physics, clock, sums, .. } = self;
         if let Some(level) = refinement::due(state, &physics.parameters, 0) {
             let known = (level == 0).then_some(*sums);
-            if let Some(after) = refinement::regrid(state, physics, (clock, mean_density), level, known, book)? {
+            if let Some(after) = refinement::regrid(state, physics, (clock, mean_density), level, known, diagnostics)? {
                 *sums = if level == 0 { after } else { leaf_sums(state) };
             }
         }
@@ -493,7 +495,7 @@ impl<T: Real> Run<T> {
             });
         }
         let saved = self.state.save().map_err(SimError::from);
-        agree(&self.state.communicator, saved)?;
+        collective_result(&self.state.communicator, saved)?;
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {

@@ -2,11 +2,11 @@
 
 use crate::error::SimError;
 use crate::mesh::{Key, Octree};
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::keys::exchange_keys;
 use crate::parallel::links::links_of_slots;
+use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::owners::Owners;
-use crate::parallel::pace::Pace;
 use crate::parallel::share::Share;
 use crate::state::memory::Layout;
 use crate::state::{State, places_of};
@@ -79,7 +79,7 @@ impl<T: Real> State<T> {
     pub(crate) fn adopt_share(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
         let planned = match self.planned_anew(&tree, from) {
             // ranks need not have the same memory
-            Err(error) if error.lacks_room() => self.planned(self.as_owned(tree))?,
+            Err(error) if error.is_out_of_memory() => self.planned(self.as_owned(tree))?,
             planned => planned?,
         };
         self.move_to(planned, eos)
@@ -96,7 +96,7 @@ impl<T: Real> State<T> {
         }
         match self.planned_anew(&self.tree.clone(), from) {
             // there is for what they have
-            Err(error) if error.lacks_room() => Ok(()),
+            Err(error) if error.is_out_of_memory() => Ok(()),
             planned => self.move_to(planned?, eos),
         }
     }
@@ -107,10 +107,10 @@ impl<T: Real> State<T> {
         // nothing has moved as long as anything can fail
         let used = self.capacity.max(layout.slot_count());
         let fitted = self.fit(&layout, room);
-        agree(&self.communicator, fitted)?;
+        collective_result(&self.communicator, fitted)?;
         let mut needs = self.needs(&layout);
         moves.need(&mut needs, T::BYTES);
-        self.post.fit(&needs)?;
+        self.ghost_exchange.fit(&needs)?;
 
         let leaving = self.leaving(&moves);
         self.free = (used as u32..self.capacity as u32).rev().chain(free).collect();
@@ -129,8 +129,8 @@ impl<T: Real> State<T> {
     fn planned_anew(&mut self, tree: &Octree, from: usize) -> Result<Planned, SimError> {
         match self.planned(self.balance(tree.clone(), from)) {
             // a fast rank need not have the memory for more than its equal part
-            Err(error) if error.lacks_room() && self.share.pace.tells_apart() => {
-                self.share.pace = Pace::default();
+            Err(error) if error.is_out_of_memory() && self.share.load_balancer.is_imbalanced() => {
+                self.share.load_balancer = LoadBalancer::default();
                 self.planned(self.balance(tree.clone(), from))
             }
             planned => planned,
@@ -143,7 +143,7 @@ impl<T: Real> State<T> {
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
         let placed = self.device.install(|| self.placed(tree, share, kept, &moves));
-        let room = agree(&self.communicator, self.room_for(&placed.layout))?;
+        let room = collective_result(&self.communicator, self.room_for(&placed.layout))?;
         Ok(Planned { kept, moves, placed, room })
     }
 
@@ -158,8 +158,8 @@ impl<T: Real> State<T> {
 
     /// The finest level, from `from` on, up to which ranks have their parts of a tree.
     fn even_to(&self, tree: &Octree, from: usize) -> usize {
-        let Share { owners, pace, .. } = &self.share;
-        owners.even_to(&self.communicator, tree, from, &pace.parts(self.communicator.size()), TOLERANCE)
+        let Share { owners, load_balancer, .. } = &self.share;
+        owners.even_to(&self.communicator, tree, from, &load_balancer.parts(self.communicator.size()), TOLERANCE)
     }
 
     /// A tree by the present owners.
@@ -178,7 +178,7 @@ impl<T: Real> State<T> {
             return self.as_owned(tree);
         }
         let kept = self.kept_level(&tree).min(even);
-        let owners = owners.balanced(&self.communicator, &tree, kept, &self.share.pace.parts(ranks));
+        let owners = owners.balanced(&self.communicator, &tree, kept, &self.share.load_balancer.parts(ranks));
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {
@@ -271,7 +271,7 @@ impl<T: Real> State<T> {
                 all.iter().enumerate().flat_map(of_rank).collect::<Vec<_>>()
             };
             let links = links_of_slots(&of_part(leaving), &of_part(&coming));
-            self.post.send_slots(&links, GROUP_VALUES, &self.fluid, &mut self.next);
+            self.ghost_exchange.send_slots(&links, GROUP_VALUES, &self.fluid, &mut self.next);
         }
         let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
         copy_slots(&self.device, GROUP_VALUES, &self.next, &came, &mut self.fluid, &came);

@@ -1,7 +1,7 @@
 //! What a state keeps of its levels for finer ones to interpolate between ([`crate::gas::level_history`]).
 
 use super::State;
-use crate::gas::level_history::Moment;
+use crate::gas::level_history::StepPhase;
 use comove_kernels::Real;
 use comove_kernels::layout::GROUP_VALUES;
 use comove_kernels::slots::copy_slots;
@@ -12,11 +12,11 @@ impl<T: Real> State<T> {
         let Some(history) = &mut self.history else { return };
         history.keep_fluid(&self.device, level, &self.fluid);
         history.clear_fluxes(&self.device, &self.flux.between[level]);
-        self.keep_potential(level, Moment::Start);
+        self.keep_potential(level, StepPhase::Start);
     }
 
     /// Keeps the potential of a level; nothing to do without gravity.
-    pub fn keep_potential(&mut self, level: usize, moment: Moment) {
+    pub fn keep_potential(&mut self, level: usize, moment: StepPhase) {
         if let Some(history) = self.history.as_mut().filter(|_| !self.potential.is_empty()) {
             history.keep_potential(&self.device, level, moment, &self.potential);
         }

@@ -13,13 +13,13 @@ use crate::gas::level_history::LevelHistory;
 use crate::gravity::{Gravity, Hierarchy, Sharing};
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree, flux_planes::FluxTables};
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::exchange::Post;
+use crate::parallel::exchange::GhostExchange;
 use crate::parallel::links::need;
 use crate::parallel::share::Share;
 use crate::parameters::RunParameters;
-use crate::records::Raised;
+use crate::records::CellBudgetAdjustment;
 use comove_kernels::layout::{FACES, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::{
@@ -51,7 +51,7 @@ pub struct State<T> {
     /// The ranks that share the tree.
     pub communicator: Arc<Communicator>,
     /// What they send each other about groups.
-    pub post: Post,
+    pub ghost_exchange: GhostExchange,
     /// What this rank knows of the others' groups.
     pub share: Share,
     /// Pool slot of each group, level by level in key order.
@@ -76,7 +76,7 @@ pub struct State<T> {
     /// for all.
     pub steps_since_regrid: Vec<u32>,
     /// What `max_cells` did at the last regrid.
-    pub raised: Option<Raised>,
+    pub raised: Option<CellBudgetAdjustment>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     /// The state at the start of the present root step, once one has been needed.
@@ -96,7 +96,7 @@ impl<T: Real> State<T> {
     /// Puts a host state on a device.
     ///
     /// # Errors
-    /// [`SimError::NoRoom`] if it does not fit, before anything is taken.
+    /// [`SimError::OutOfMemory`] if it does not fit, before anything is taken.
     pub fn from_host(
         device: Device,
         host: &HostState,
@@ -126,18 +126,18 @@ impl<T: Real> State<T> {
         let held = (host.fluid.len() + host.potential.len()) * size_of::<f64>();
         let snapshot = memory::snapshot_bytes(&device, groups, T::BYTES).saturating_sub(held);
         let room = check_room(&device, [0, peak, snapshot], &[], &layout);
-        agree(&communicator, room)?;
+        collective_result(&communicator, room)?;
 
         let gravity = kind
             .gravity
             .then(|| Gravity::new(&device, &communicator, &layout.share.owners, parameters, host.tree.root_groups()));
         let gravity = gravity.transpose();
-        let gravity = agree(&communicator, gravity.map_err(SimError::from))?;
+        let gravity = collective_result(&communicator, gravity.map_err(SimError::from))?;
         let least = match &gravity {
             Some(gravity) => gravity.needs(communicator.size()),
             None => vec![MessageSizes::default(); communicator.size()],
         };
-        let post = Post::new(&device, &communicator, least)?;
+        let ghost_exchange = GhostExchange::new(&device, &communicator, least)?;
         let fluid = Buffer::from_host(&device, host.fluid.par_iter().map(|&v| T::from_f64(v)).collect())?;
         let mut state = Self {
             history: kind.individual.then(|| LevelHistory::new(&device)).transpose()?,
@@ -159,7 +159,7 @@ impl<T: Real> State<T> {
             capacity: 0,
             device,
             communicator,
-            post,
+            ghost_exchange,
             tree: layout.tree.clone(),
             share: layout.share.clone(),
             slots: Vec::new(),
@@ -167,8 +167,8 @@ impl<T: Real> State<T> {
             root_cell_width,
         };
         let fitted = state.fit(&layout, groups);
-        agree(&state.communicator, fitted)?;
-        state.post.fit(&state.needs(&layout))?;
+        collective_result(&state.communicator, fitted)?;
+        state.ghost_exchange.fit(&state.needs(&layout))?;
         state.take(layout);
         state.refresh_all();
         Ok(state)
@@ -217,14 +217,14 @@ impl<T: Real> State<T> {
     /// Brings the ghosts of a level up to date after its fluid has changed; nothing to do for a rank that is alone.
     pub fn refresh(&mut self, level: usize) {
         if let Some(links) = self.share.links.get(level) {
-            self.post.exchange_cells(&links.cells, FIELDS, &mut self.fluid);
+            self.ghost_exchange.exchange_cells(&links.cells, FIELDS, &mut self.fluid);
         }
     }
 
     /// The same of what the level's own next sweep reads, and not the finer level's.
     pub fn refresh_for_sweep(&mut self, level: usize) {
         if let Some(links) = self.share.links.get(level) {
-            self.post.exchange_cells(&links.sweep, FIELDS, &mut self.fluid);
+            self.ghost_exchange.exchange_cells(&links.sweep, FIELDS, &mut self.fluid);
         }
     }
 
@@ -238,7 +238,7 @@ impl<T: Real> State<T> {
     pub fn send_fluxes(&mut self, level: usize) {
         let fluxes = self.history.as_mut().map_or(&mut self.fluxes, |history| &mut history.register);
         let links = &self.flux.links[level];
-        self.post.exchange_slots(links, FLUX_PLANE_VALUES, fluxes);
+        self.ghost_exchange.exchange_slots(links, FLUX_PLANE_VALUES, fluxes);
     }
 
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
@@ -270,7 +270,7 @@ impl<T: Real> State<T> {
             potential: bytes(&self.potential),
             saved: self.saved.as_ref().map_or(0, SavedState::bytes),
             root: self.gravity.as_ref().map_or(0, Gravity::root_bytes),
-            messages: self.post.bytes(),
+            messages: self.ghost_exchange.bytes(),
             tables: tables + self.flux.bytes() + self.root_slots.bytes() + past.map_or(0, LevelHistory::table_bytes),
         }
     }
@@ -290,7 +290,7 @@ impl<T: Real> State<T> {
     /// * `from`: the finest level that stays in any case, with all coarser ones, where and as it is
     ///
     /// # Errors
-    /// [`SimError::NoRoom`] if the new tree will not fit, before anything has moved. [`SimError::Kernel`] if it did not
+    /// [`SimError::OutOfMemory`] if the new tree will not fit, before anything has moved. [`SimError::Kernel`] if it did not
     /// although it should have, because another process was faster: then some pools are longer than others, and the state
     /// is good for a snapshot and for nothing else.
     pub fn adopt_tree(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
@@ -364,8 +364,8 @@ impl<T: Real> State<T> {
         }
         let layout = Layout::new(tree, slots, share, self.faces);
         let fitted = self.fit(&layout, self.capacity);
-        agree(&self.communicator, fitted)?;
-        self.post.fit(&self.needs(&layout))?;
+        collective_result(&self.communicator, fitted)?;
+        self.ghost_exchange.fit(&self.needs(&layout))?;
         self.free = (0..used.len() as u32).rev().filter(|&slot| !used[slot as usize]).collect();
         self.take(layout);
         Ok(())
@@ -423,7 +423,7 @@ impl<T: Real> State<T> {
             tables: &self.tables,
             root_slots: &self.root_slots,
             h: self.root_cell_width,
-            ranks: Sharing { post: &self.post, links: &self.share.links },
+            ranks: Sharing { ghost_exchange: &self.ghost_exchange, links: &self.share.links },
         };
         let density =
             DensitySource { fluid: &self.fluid, four_pi_g, mean: if self.isolated { 0.0 } else { mean_density } };
@@ -460,14 +460,14 @@ impl<T: Real> State<T> {
     /// What the arrays take once they fit a layout.
     fn wanted(&self, layout: &Layout, capacity: usize) -> Footprint {
         let now = self.footprint();
-        let messages = self.post.bytes_for(&self.needs(layout));
+        let messages = self.ghost_exchange.bytes_for(&self.needs(layout));
         Footprint { messages, ..Footprint::of::<T>(layout, capacity, self.kind, now.root) }.grown_from(&now)
     }
 
     /// The slots that the pools will have for a layout.
     ///
     /// # Errors
-    /// [`SimError::NoRoom`].
+    /// [`SimError::OutOfMemory`].
     pub(crate) fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
         let now = self.footprint();
         let groups: Vec<usize> = self.tables.iter().map(LevelTopology::len).collect();
@@ -527,7 +527,7 @@ fn check_room(
         None => Ok(()),
         Some((bound, needed, available)) => {
             let (groups, wanted) = (groups.to_vec(), layout.groups());
-            Err(SimError::NoRoom(Box::new(Shortage { groups, wanted, needed, available, bound })))
+            Err(SimError::OutOfMemory(Box::new(Shortage { groups, wanted, needed, available, bound })))
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::error::SimError;
 use crate::mesh::Octree;
 use crate::parallel::share::Share;
-use crate::records::Raised;
+use crate::records::CellBudgetAdjustment;
 use crate::state::State;
 use comove_kernels::{Buffer, KernelError, Real};
 
@@ -14,7 +14,7 @@ pub struct SavedState<T> {
     slots: Vec<Vec<u32>>,
     share: Share,
     steps_since_regrid: Vec<u32>,
-    raised: Option<Raised>,
+    raised: Option<CellBudgetAdjustment>,
     /// The pool, `[slots, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
 }

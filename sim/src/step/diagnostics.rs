@@ -1,13 +1,13 @@
 //! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
 //!
-//! Operations on a GPU report when they are done. The book takes their promises, and reads them while the GPU works on the
-//! next sweep ([`Book::settle`]).
+//! Operations on a GPU report when they are done. The diagnostics defer what is still to come, and collect it while the GPU works on the
+//! next sweep ([`StepDiagnostics::settle`]).
 
 use crate::mesh::CellPlace;
 use crate::mesh::Key;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::exact_sum::ExactSum;
-use crate::parallel::pace::SweepTime;
+use crate::parallel::load_balancer::SweepTime;
 use crate::parameters::TimeSteps;
 use crate::records::{DevicePart, Ladder, Ledger, Sums, Timing};
 use crate::state::State;
@@ -35,7 +35,7 @@ pub struct Acceleration {
 
 /// What an operation on a level is to tell.
 #[derive(Debug)]
-pub enum Due {
+pub enum Pending {
     /// A sweep.
     Sweep {
         /// One for each group.
@@ -59,7 +59,7 @@ pub enum Due {
 /// What is still to be read.
 #[derive(Debug)]
 enum Open {
-    Report { level: usize, due: Due },
+    Report { level: usize, due: Pending },
     Time { part: DevicePart, from: DeviceEvent, to: DeviceEvent },
 }
 
@@ -81,7 +81,7 @@ struct First {
 
 /// What the operations of one step reported.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct StepDiagnostics {
     open: Vec<Open>,
     /// Operations that have been entered: all ranks enter the same.
     operations: u64,
@@ -120,8 +120,8 @@ pub struct Book {
     measured: Vec<Measured>,
 }
 
-impl Book {
-    /// An empty book of a step of this kind.
+impl StepDiagnostics {
+    /// The diagnostics of a step that has not begun.
     pub fn new(time_steps: TimeSteps) -> Self {
         Self { time_steps, ..Self::default() }
     }
@@ -136,12 +136,12 @@ impl Book {
     }
 
     /// Takes note that an operation on a level will report.
-    pub fn expect(&mut self, level: usize, due: Due) {
+    pub fn defer(&mut self, level: usize, due: Pending) {
         self.open.push(Open::Report { level, due });
     }
 
     /// Takes note of a part of the step that the device begins at one moment and ends at another.
-    pub fn spend(&mut self, part: DevicePart, from: DeviceEvent, to: DeviceEvent) {
+    pub fn record_time(&mut self, part: DevicePart, from: DeviceEvent, to: DeviceEvent) {
         self.open.push(Open::Time { part, from, to });
     }
 
@@ -163,20 +163,20 @@ impl Book {
         times
     }
 
-    /// Reads all that was promised: while a sweep works, before the tree changes, and before anything is asked of the book.
-    pub fn settle<T: Real>(&mut self, state: &State<T>) {
+    /// Collects all deferred reports: while a sweep works, before the tree changes, and before any result is read.
+    pub fn collect<T: Real>(&mut self, state: &State<T>) {
         for open in std::mem::take(&mut self.open) {
             match open {
-                Open::Report { level, due } => self.enter(state, level, due),
+                Open::Report { level, due } => self.apply(state, level, due),
                 Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
             }
         }
     }
 
-    fn enter<T: Real>(&mut self, state: &State<T>, level: usize, due: Due) {
+    fn apply<T: Real>(&mut self, state: &State<T>, level: usize, due: Pending) {
         self.operations += 1;
         match due {
-            Due::Sweep { reports, last } => {
+            Pending::Sweep { reports, last } => {
                 let reports = reports.wait();
                 self.add_reports(state, level, reports.iter().enumerate());
                 self.count_sweep(state, level, &reports);
@@ -184,16 +184,16 @@ impl Book {
                     self.count_cold(level, &reports);
                 }
             }
-            Due::Correction(reports) => {
+            Pending::Correction(reports) => {
                 let reports = reports.wait();
                 self.add_reports(state, level, reports.iter().map(|(group, report)| (*group as usize, report)));
             }
-            Due::Kick(kicks) => {
+            Pending::Kick(kicks) => {
                 let kicks = kicks.wait();
                 self.add_reports(state, level, kicks.iter().map(|kick| &kick.report).enumerate());
                 self.add_kicks(state, level, &kicks);
             }
-            Due::Signals { speeds, dt_over_dx } => {
+            Pending::Signals { speeds, dt_over_dx } => {
                 let fastest = speeds.wait().iter().map(|fastest| fastest.speed).fold(0.0, f64::max);
                 self.see_courant_number(fastest * dt_over_dx);
             }
@@ -335,7 +335,7 @@ impl Book {
     }
 
     /// Takes together what all ranks have booked, which is all settled: collective.
-    pub fn unite(&mut self, communicator: &Communicator) {
+    pub fn reduce(&mut self, communicator: &Communicator) {
         if communicator.size() == 1 {
             return;
         }

@@ -10,11 +10,11 @@
 
 use crate::clock::Clock;
 use crate::error::SimError;
-use crate::gas::level_history::Moment;
+use crate::gas::level_history::StepPhase;
 use crate::records::DevicePart;
 use crate::refinement;
 use crate::state::State;
-use crate::step::diagnostics::{Book, Due};
+use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
@@ -28,16 +28,16 @@ use comove_kernels::Real;
 /// * `mean_density`: of the box, from the sums at the start of the step.
 ///
 /// # Errors
-/// [`SimError::Kernel`]; cells that turn unphysical are counted in `book`.
+/// [`SimError::Kernel`]; cells that turn unphysical are counted in `diagnostics`.
 pub fn individual_step<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     clock: &Clock,
     dt: f64,
     mean_density: f64,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) -> Result<(), SimError> {
-    let mut root_step = RootStep { state, physics, clock, mean_density, book };
+    let mut root_step = RootStep { state, physics, clock, mean_density, diagnostics };
     root_step.solve_synchronised(0, None, 0.0)?;
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
 }
@@ -78,7 +78,7 @@ struct RootStep<'a, T> {
     /// At its start.
     clock: &'a Clock,
     mean_density: f64,
-    book: &'a mut Book,
+    diagnostics: &'a mut StepDiagnostics,
 }
 
 impl<T: Real> RootStep<'_, T> {
@@ -106,8 +106,8 @@ impl<T: Real> RootStep<'_, T> {
 
     /// Whether no cell has turned out invalid so far.
     fn is_valid(&mut self) -> bool {
-        self.book.settle(self.state);
-        !self.state.communicator.any(self.book.invalid_cells() > 0)
+        self.diagnostics.collect(self.state);
+        !self.state.communicator.any(self.diagnostics.invalid_cells() > 0)
     }
 
     fn has_finer(&self, level: usize) -> bool {
@@ -116,7 +116,7 @@ impl<T: Real> RootStep<'_, T> {
 
     /// Keeps what finer levels interpolate from, and starts the sums of the fluxes between the two.
     fn begin(&mut self, level: usize) {
-        self.book.count_level_step(self.state, level);
+        self.diagnostics.count_level_step(self.state, level);
         if self.has_finer(level) {
             self.state.keep_start(level);
         }
@@ -129,14 +129,14 @@ impl<T: Real> RootStep<'_, T> {
         // a step starts with ghost zones as they are; each operation of it leaves them behind
         let ghosts = if passed == 0.0 { Ghosts::Fresh } else { Ghosts::Stale };
         let dt = self.sweep_dt(step);
-        sweep_level(self.state, self.physics, step.level, dt, direction, coarse, ghosts, self.book);
+        sweep_level(self.state, self.physics, step.level, dt, direction, coarse, ghosts, self.diagnostics);
         std::mem::swap(&mut self.state.fluid, &mut self.state.next);
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many
         let speeds = signal_speeds(self.state, self.physics, step.level);
         let dt_over_dx = dt / self.state.cell_width(step.level);
-        self.book.expect(step.level, Due::Signals { speeds, dt_over_dx });
-        self.book.spend(DevicePart::Hydro, started, self.state.device.now());
+        self.diagnostics.defer(step.level, Pending::Signals { speeds, dt_over_dx });
+        self.diagnostics.record_time(DevicePart::Hydro, started, self.state.device.now());
     }
 
     /// Δt of one of the sweeps of a step.
@@ -147,9 +147,9 @@ impl<T: Real> RootStep<'_, T> {
     /// The kick of the level over its whole step, when so much of it has passed.
     fn kick(&mut self, step: LevelStep, passed: f64) -> Result<(), SimError> {
         if self.physics.parameters.gravity {
-            self.solve(step, Moment::Mid, passed)?;
+            self.solve(step, StepPhase::Mid, passed)?;
             let coarse = step.in_coarser_step(passed);
-            kick_level(self.state, self.physics, step.level, step.dt, coarse, self.book);
+            kick_level(self.state, self.physics, step.level, step.dt, coarse, self.diagnostics);
         }
         Ok(())
     }
@@ -157,20 +157,20 @@ impl<T: Real> RootStep<'_, T> {
     /// Makes the level's new state ready for finer levels to interpolate to.
     fn arrive(&mut self, step: LevelStep) -> Result<(), SimError> {
         self.state.copy_to_next(step.level);
-        if self.physics.parameters.gravity { self.solve(step, Moment::End, 1.0) } else { Ok(()) }
+        if self.physics.parameters.gravity { self.solve(step, StepPhase::End, 1.0) } else { Ok(()) }
     }
 
     /// The level takes over what the next finer one did.
     fn correct(&mut self, step: LevelStep) {
         let started = self.state.device.now();
-        correct_level(self.state, self.physics, step.level, self.sweep_dt(step), self.book);
+        correct_level(self.state, self.physics, step.level, self.sweep_dt(step), self.diagnostics);
         self.state.refresh(step.level);
-        self.book.spend(DevicePart::Correction, started, self.state.device.now());
+        self.diagnostics.record_time(DevicePart::Correction, started, self.state.device.now());
     }
 
     /// Solves the level's potential when so much of its step has passed, with the mass sheets held; finer levels interpolate
     /// from it as that of `moment`.
-    fn solve(&mut self, step: LevelStep, moment: Moment, passed: f64) -> Result<(), SimError> {
+    fn solve(&mut self, step: LevelStep, moment: StepPhase, passed: f64) -> Result<(), SimError> {
         let started = self.state.device.now();
         let four_pi_g = self.four_pi_g(step.start + passed * step.dt);
         let coarse = step.in_coarser_step(passed);
@@ -178,7 +178,7 @@ impl<T: Real> RootStep<'_, T> {
         if self.has_finer(step.level) {
             self.state.keep_potential(step.level, moment);
         }
-        self.book.spend(DevicePart::Poisson, started, self.state.device.now());
+        self.diagnostics.record_time(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl<T: Real> RootStep<'_, T> {
     fn solve_synchronised(&mut self, base: usize, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
         let started = self.state.device.now();
         self.state.solve_gravity_from(base, coarse, self.four_pi_g(time), self.mean_density)?;
-        self.book.spend(DevicePart::Poisson, started, self.state.device.now());
+        self.diagnostics.record_time(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl<T: Real> RootStep<'_, T> {
             && self.is_valid()
         {
             let clock = self.clock.interval(step.start + step.dt).end;
-            refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, None, self.book)?;
+            refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, None, self.diagnostics)?;
         }
         if self.has_finer(step.level) {
             let coarse = step.in_coarser_step(1.0);

@@ -1,11 +1,11 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
 use crate::mesh::Key;
-use crate::parallel::exchange::{Post, from_peers};
-use crate::parallel::links::{Apart, LevelLinks};
+use crate::parallel::exchange::{GhostExchange, from_peers};
+use crate::parallel::links::{InteriorBoundary, LevelLinks};
 use crate::parallel::share::Share;
 use crate::state::State;
-use crate::step::diagnostics::{Book, Due};
+use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::physics::Physics;
 use crate::step::plan::Direction;
 use comove_kernels::Deferred;
@@ -45,7 +45,7 @@ pub fn sweep_level<T: Real>(
     direction: Direction,
     coarse: Option<f64>,
     ghosts: Ghosts,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) {
     let parameters = SweepParameters {
         scheme: physics.parameters.scheme,
@@ -54,14 +54,14 @@ pub fn sweep_level<T: Real>(
         eos: physics.eos,
     };
     let SweepOutput { marked, mut reports } = match ghosts {
-        Ghosts::Fresh => state.sweep(level, coarse, SweepTargets::All, &parameters, book),
-        Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters, book),
+        Ghosts::Fresh => state.sweep(level, coarse, SweepTargets::All, &parameters, diagnostics),
+        Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters, diagnostics),
     };
-    book.settle(state);
+    diagnostics.collect(state);
     if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
-        reports = Deferred::of(redo(state, level, coarse, &parameters, reports.wait(), book));
+        reports = Deferred::of(redo(state, level, coarse, &parameters, reports.wait(), diagnostics));
     }
-    book.expect(level, Due::Sweep { reports, last: direction == Direction::Backward });
+    diagnostics.defer(level, Pending::Sweep { reports, last: direction == Direction::Backward });
 }
 
 /// Redoes what a sweep with these reports has marked; the reports afterwards.
@@ -71,7 +71,7 @@ fn redo<T: Real>(
     coarse: Option<f64>,
     parameters: &SweepParameters<T>,
     mut reports: Vec<GroupReport>,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) -> Vec<GroupReport> {
     for redo in 0..REDOS {
         // of the sweep itself it is known that some rank has marked something
@@ -82,7 +82,7 @@ fn redo<T: Real>(
         let beside = state.share_marks(level, &reports, first);
         state.marks.accept();
         let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
-        let redone = state.sweep(level, coarse, SweepTargets::Redo(&groups), parameters, book).reports.wait();
+        let redone = state.sweep(level, coarse, SweepTargets::Redo(&groups), parameters, diagnostics).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
         }
@@ -104,8 +104,8 @@ fn slots_of_marked(slots: &[u32], reaches: &[u32]) -> Option<DeviceTable<u32>> {
 
 /// Whether a level shared by ranks has so many groups that the time of its sweeps, of so many launches each, tells how fast
 /// a device is. By the mean of the ranks, so that a slow one's few groups go on being measured.
-fn is_plenty(device: &Device, share: &Share, level: usize, launches: usize) -> bool {
-    !share.is_alone() && share.groups[level] >= launches * share.owners.ranks() * device.plenty()
+fn fills_devices(device: &Device, share: &Share, level: usize, launches: usize) -> bool {
+    !share.is_alone() && share.groups[level] >= launches * share.owners.ranks() * device.saturating_group_count()
 }
 
 /// The next so many of what is counted.
@@ -160,9 +160,9 @@ impl<T: Real> State<T> {
         coarse: Option<f64>,
         which: SweepTargets,
         parameters: &SweepParameters<T>,
-        book: &mut Book,
+        diagnostics: &mut StepDiagnostics,
     ) -> SweepOutput {
-        let (fluid, mut sweeping, _) = self.sweeping(level, coarse, book);
+        let (fluid, mut sweeping, _) = self.sweeping(level, coarse, diagnostics);
         sweeping.sweep(fluid, which, parameters)
     }
 
@@ -172,19 +172,21 @@ impl<T: Real> State<T> {
         level: usize,
         coarse: Option<f64>,
         parameters: &SweepParameters<T>,
-        book: &mut Book,
+        diagnostics: &mut StepDiagnostics,
     ) -> SweepOutput {
         // two launches leave the device with little to do at the end of each
-        let is_plenty = is_plenty(&self.device, &self.share, level, 2);
-        let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, book);
-        let Some((post, links)) = ranks.filter(|(post, links)| post.is_carried(&links.sweep)) else {
+        let fills_devices = fills_devices(&self.device, &self.share, level, 2);
+        let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, diagnostics);
+        let Some((ghost_exchange, links)) =
+            ranks.filter(|(ghost_exchange, links)| ghost_exchange.is_carried(&links.sweep))
+        else {
             self.refresh_for_sweep(level);
-            return self.sweep(level, coarse, SweepTargets::All, parameters, book);
+            return self.sweep(level, coarse, SweepTargets::All, parameters, diagnostics);
         };
-        sweeping.measured = sweeping.measured.filter(|_| is_plenty);
-        let Apart { inner, outer } = &links.edges(sweeping.tables).sweep;
+        sweeping.measured = sweeping.measured.filter(|_| fills_devices);
+        let InteriorBoundary { inner, outer } = &links.edges(sweeping.tables).sweep;
         let mut first = None;
-        post.exchange_cells_while(&links.sweep, FIELDS, fluid, |fluid| {
+        ghost_exchange.exchange_cells_while(&links.sweep, FIELDS, fluid, |fluid| {
             first = Some(sweeping.sweep(fluid, SweepTargets::Subset(inner), parameters));
         });
         let second = sweeping.sweep(fluid, SweepTargets::Subset(outer), parameters);
@@ -196,9 +198,9 @@ impl<T: Real> State<T> {
         &'a mut self,
         level: usize,
         coarse: Option<f64>,
-        book: &'a mut Book,
-    ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a Post, &'a LevelLinks)>) {
-        let Self { device, tables, flux, fluid, next, fluxes, marks, history, share, post, .. } = self;
+        diagnostics: &'a mut StepDiagnostics,
+    ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a GhostExchange, &'a LevelLinks)>) {
+        let Self { device, tables, flux, fluid, next, fluxes, marks, history, share, ghost_exchange, .. } = self;
         let sweeping = Sweeping {
             device,
             tables: &tables[level],
@@ -207,9 +209,9 @@ impl<T: Real> State<T> {
             next,
             fluxes,
             marks,
-            measured: is_plenty(device, share, level, 1).then_some((book, level)),
+            measured: fills_devices(device, share, level, 1).then_some((diagnostics, level)),
         };
-        (fluid, sweeping, share.links.get(level).map(|links| (&*post, links)))
+        (fluid, sweeping, share.links.get(level).map(|links| (&*ghost_exchange, links)))
     }
 }
 
@@ -223,7 +225,7 @@ struct Sweeping<'a, T> {
     fluxes: &'a mut Buffer<T>,
     marks: &'a mut TroubledCells,
     /// Where the time goes down that sweeps of the level take, if its groups fill the device.
-    measured: Option<(&'a mut Book, usize)>,
+    measured: Option<(&'a mut StepDiagnostics, usize)>,
 }
 
 impl<T: Real> Sweeping<'_, T> {
@@ -238,8 +240,8 @@ impl<T: Real> Sweeping<'_, T> {
         let started = measured.is_some().then(|| device.now());
         let earlier = earlier.as_ref();
         let swept = hydro_sweep(device, tables, flux_slots, fluid, earlier, next, fluxes, marks, which, parameters);
-        if let (Some((book, level)), Some(started)) = (measured, started) {
-            book.measure(*level, groups, started, device.now());
+        if let (Some((diagnostics, level)), Some(started)) = (measured, started) {
+            diagnostics.measure(*level, groups, started, device.now());
         }
         swept
     }

@@ -24,16 +24,16 @@ pub(crate) struct Attempt {
 
 /// The memory of the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     /// Steps with a few floored cells that are still let pass.
     wait: u32,
     /// How many were let pass after the last retry in vain.
     last_wait: u32,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Whether the step is to be taken again after these attempts, each in twice as many parts as the one before.
-    pub(crate) fn wants_another(&self, attempts: &[Attempt]) -> bool {
+    pub(crate) fn should_retry(&self, attempts: &[Attempt]) -> bool {
         let Some((last, before)) = attempts.split_last() else { return true };
         let helped = before.last().is_none_or(|before| 2.0 * last.floored <= before.floored || !before.acceptable);
         !last.acceptable || !last.stable || last.floored > 0.0 && self.wait == 0 && helped
@@ -63,11 +63,11 @@ mod tests {
 
     /// Takes `steps` steps whose attempts floor `floors`; how many retries that takes.
     fn retries(steps: usize, floors: [u32; 3]) -> usize {
-        let mut patience = Patience::default();
+        let mut patience = RetryPolicy::default();
         let mut retries = 0;
         for _ in 0..steps {
             let mut attempts = Vec::new();
-            while attempts.len() < 3 && patience.wants_another(&attempts) {
+            while attempts.len() < 3 && patience.should_retry(&attempts) {
                 attempts.push(attempt(floors[attempts.len()]));
             }
             retries += attempts.len() - 1;
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn unstable_steps_are_taken_again_whatever_was_in_vain_before() {
         let unstable = Attempt { stable: false, ..attempt(0) };
-        let patience = Patience::default().after(&[attempt(8), attempt(8)]);
-        assert!(!patience.wants_another(&[attempt(8)]) && patience.wants_another(&[unstable]));
-        assert!(patience.wants_another(&[unstable, unstable]) && !patience.wants_another(&[unstable, attempt(0)]));
+        let patience = RetryPolicy::default().after(&[attempt(8), attempt(8)]);
+        assert!(!patience.should_retry(&[attempt(8)]) && patience.should_retry(&[unstable]));
+        assert!(patience.should_retry(&[unstable, unstable]) && !patience.should_retry(&[unstable, attempt(0)]));
     }
 }

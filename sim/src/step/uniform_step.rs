@@ -4,7 +4,7 @@ use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::records::DevicePart;
 use crate::state::State;
-use crate::step::diagnostics::{Book, Due};
+use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
@@ -16,30 +16,30 @@ use comove_kernels::{Eos, Real, gravity_kick, reflux, restrict};
 /// * `mean_density`: of the box, from the sums at the start of the step.
 ///
 /// # Errors
-/// [`SimError::Kernel`]; cells that turn unphysical are counted in `book`.
+/// [`SimError::Kernel`]; cells that turn unphysical are counted in `diagnostics`.
 pub fn step<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     clock: &Clock,
     interval: &Interval,
     mean_density: f64,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) -> Result<(), SimError> {
     for level in 0..state.level_count() {
-        book.count_level_step(state, level);
+        diagnostics.count_level_step(state, level);
     }
     let plan = physics.parameters.step_plan();
     let sweep_dt = interval.dt / f64::from(plan.sweeps());
     for (_, operation) in plan.operations() {
         match operation {
-            Operation::Sweep(direction) => sweep(state, physics, sweep_dt, direction, book),
+            Operation::Sweep(direction) => sweep(state, physics, sweep_dt, direction, diagnostics),
             Operation::Kick if physics.parameters.gravity => {
                 let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
                 let started = state.device.now();
                 state.solve_gravity(four_pi_g, mean_density)?;
-                book.spend(DevicePart::Poisson, started, state.device.now());
-                kick(state, physics, interval.dt, book);
-                restrict_all(state, physics, book);
+                diagnostics.record_time(DevicePart::Poisson, started, state.device.now());
+                kick(state, physics, interval.dt, diagnostics);
+                restrict_all(state, physics, diagnostics);
             }
             Operation::Kick => {}
         }
@@ -50,21 +50,27 @@ pub fn step<T: Real>(
 
 /// One hydro sweep of all levels over `dt`, each from the state before the sweep, then flux correction and restriction
 /// from the finest level down.
-fn sweep<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, direction: Direction, book: &mut Book) {
+fn sweep<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    dt: f64,
+    direction: Direction,
+    diagnostics: &mut StepDiagnostics,
+) {
     let levels = state.level_count();
     let started = state.device.now();
     for level in 0..levels {
-        sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, book);
+        sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, diagnostics);
     }
     std::mem::swap(&mut state.fluid, &mut state.next);
-    book.spend(DevicePart::Hydro, started, state.device.now());
+    diagnostics.record_time(DevicePart::Hydro, started, state.device.now());
 
     let started = state.device.now();
     for level in (0..levels.saturating_sub(1)).rev() {
-        correct_level(state, physics, level, dt, book);
+        correct_level(state, physics, level, dt, diagnostics);
     }
     state.refresh_all();
-    book.spend(DevicePart::Correction, started, state.device.now());
+    diagnostics.record_time(DevicePart::Correction, started, state.device.now());
 }
 
 /// Flux correction of one level by the next finer one, and restriction: after a sweep over `dt`, or, when levels are
@@ -74,7 +80,7 @@ pub(crate) fn correct_level<T: Real>(
     physics: &Physics<T>,
     level: usize,
     dt: f64,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) {
     let dt_over_dx = T::from_f64(dt / state.cell_width(level));
     state.send_fluxes(level);
@@ -84,24 +90,24 @@ pub(crate) fn correct_level<T: Real>(
         Some(history) => (&history.register, T::from_f64(0.5)),
     };
     let reports = reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos);
-    book.expect(level, Due::Correction(reports));
+    diagnostics.defer(level, Pending::Correction(reports));
     restrict_level(state, level, eos);
 }
 
 /// Restriction to one level; patches that other ranks have refined come from them.
 fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
-    let State { device, post, share, tables, fluid, .. } = state;
+    let State { device, ghost_exchange, share, tables, fluid, .. } = state;
     restrict::restrict(device, &tables[level], fluid, eos);
     if let Some(links) = share.links.get(level) {
         restrict::restrict(device, &links.parents, fluid, eos);
-        post.exchange_cells(&links.patches, FIELDS, fluid);
+        ghost_exchange.exchange_cells(&links.patches, FIELDS, fluid);
     }
 }
 
 /// The gravity kick of all levels over `dt`.
-fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, book: &mut Book) {
+fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, diagnostics: &mut StepDiagnostics) {
     for level in 0..state.level_count() {
-        kick_level(state, physics, level, dt, None, book);
+        kick_level(state, physics, level, dt, None, diagnostics);
     }
 }
 
@@ -113,7 +119,7 @@ pub(crate) fn kick_level<T: Real>(
     level: usize,
     dt: f64,
     coarse: Option<f64>,
-    book: &mut Book,
+    diagnostics: &mut StepDiagnostics,
 ) {
     let started = state.device.now();
     let h = state.cell_width(level);
@@ -128,16 +134,16 @@ pub(crate) fn kick_level<T: Real>(
         dt,
         &physics.eos,
     );
-    book.expect(level, Due::Kick(kicks));
-    book.spend(DevicePart::Kick, started, state.device.now());
+    diagnostics.defer(level, Pending::Kick(kicks));
+    diagnostics.record_time(DevicePart::Kick, started, state.device.now());
 }
 
 /// Restriction of all levels, from the finest down.
-fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, book: &mut Book) {
+fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, diagnostics: &mut StepDiagnostics) {
     let started = state.device.now();
     for level in (0..state.level_count().saturating_sub(1)).rev() {
         restrict_level(state, level, &physics.eos);
     }
     state.refresh_all();
-    book.spend(DevicePart::Correction, started, state.device.now());
+    diagnostics.record_time(DevicePart::Correction, started, state.device.now());
 }

@@ -10,7 +10,7 @@ use comove_sim::error::shortage::{Bound, Shortage};
 use comove_sim::memory;
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::StepRecord;
-use comove_sim::refinement::{Surroundings, wanted};
+use comove_sim::refinement::{RefinementContext, wanted};
 use comove_sim::state::State;
 use comove_sim::{
     Boundaries, Boundary, Criterion, GravityBoundary, Precision, RunParameters, SimError, Simulation, Snapshot,
@@ -23,7 +23,7 @@ fn parameters(time_steps: TimeSteps) -> RunParameters {
 
 fn shortage(error: SimError) -> Shortage {
     match error {
-        SimError::NoRoom(shortage) => *shortage,
+        SimError::OutOfMemory(shortage) => *shortage,
         other => panic!("{other}"),
     }
 }
@@ -47,7 +47,7 @@ fn every_array_is_as_long_as_predicted() {
         let mut sizes = Vec::new();
         for thresholds in [[1.8, 2.0], [1.8, 1.9], [1.5, 1.6], [1.4, 9.0], [9.0, 9.0], [1.3, 1.5], [1.29, 1.3]] {
             let parameters = with(thresholds.to_vec());
-            let tree = wanted(&state, &Surroundings::of(&state, &parameters, &clock, 1.0), 0).tree;
+            let tree = wanted(&state, &RefinementContext::of(&state, &parameters, &clock, 1.0), 0).tree;
             let predicted = state.footprint_on(tree.clone());
             state.adopt_tree(tree, 0, &parameters.eos()).expect("room");
             state.save().expect("room");
@@ -113,7 +113,7 @@ fn stop(mut limited: Simulation, limit: u64, records: &[StepRecord], with_output
             Err(error) => break error,
         }
     };
-    assert!(error.lacks_room());
+    assert!(error.is_out_of_memory());
     let shortage = shortage(error);
     println!("outputs {with_output}: after {reached} steps {shortage}");
     assert!(shortage.bound == Bound::Limit && shortage.available == limit && shortage.needed > limit);
@@ -121,7 +121,7 @@ fn stop(mut limited: Simulation, limit: u64, records: &[StepRecord], with_output
     assert_eq!(limited.step_number() as usize, reached);
 
     // asking again changes nothing
-    assert!(limited.step().is_err_and(|error| error.lacks_room()));
+    assert!(limited.step().is_err_and(|error| error.is_out_of_memory()));
     (reached, limited.checkpoint().expect("a checkpoint"))
 }
 

@@ -6,7 +6,7 @@ use common::{cosmological, cosmological_parameters};
 use comove_kernels::layout::GROUP_VALUES;
 use comove_sim::RankGroup;
 use comove_sim::io::snapshot::file_digest;
-use comove_sim::parallel::pace::Pace;
+use comove_sim::parallel::load_balancer::LoadBalancer;
 use comove_sim::parallel::{Communicator, Ranks, on_ranks};
 use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
@@ -123,7 +123,7 @@ fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Ou
             Some(seed) => Ranks::of(communicator).scattered(seed),
             None => Ranks::of(communicator),
         };
-        let ranks = if team.costs.is_empty() { ranks } else { ranks.at_pace(Pace::of(team.costs)) };
+        let ranks = if team.costs.is_empty() { ranks } else { ranks.with_load_balancer(LoadBalancer::of(team.costs)) };
         let mut simulation = start(from, ranks, parameters).expect("start");
         let mut records = Vec::new();
         while simulation.step_number() < steps {
@@ -291,7 +291,7 @@ fn of_ranks_that_are_not_as_fast_as_each_other() {
     }
     let ranks_of = |outcome: &Outcome, step: usize| outcome.records[step].ranks.clone().expect("three ranks");
     // enough of them for threads, but not for GPUs; those that read ghosts are swept apart
-    let groups_fill_devices = 64 / 3 >= 2 * common::device_of(0, 1).plenty();
+    let groups_fill_devices = 64 / 3 >= 2 * common::device_of(0, 1).saturating_group_count();
     for step in 0..6 {
         let measured = ranks_of(&even, step).sweep_imbalance;
         assert_eq!(measured.is_some(), groups_fill_devices, "step {step}");
@@ -324,10 +324,10 @@ fn groups_move_on_a_tree_that_stays() {
     }
 }
 
-/// Steps of two ranks that start at this pace with so much memory each, as the first of them records them, until they have
+/// Steps of two ranks that start with this load balance and so much memory each, as the first of them records them, until they have
 /// taken so many or one has no room; in between they are told to refine less, and more again. The box is long, so that groups
 /// of one rank have few neighbours of the other's.
-fn steps_within(limits: [u64; 2], pace: &Pace, steps: u64) -> Result<Vec<StepRecord>, SimError> {
+fn steps_within(limits: [u64; 2], load_balancer: &LoadBalancer, steps: u64) -> Result<Vec<StepRecord>, SimError> {
     let inside = |size: f64, level: u8| Criterion::InsideBox { min: [-size; 3], max: [size; 3], level };
     let parameters = RunParameters {
         gravity: false,
@@ -341,8 +341,12 @@ fn steps_within(limits: [u64; 2], pace: &Pace, steps: u64) -> Result<Vec<StepRec
         let rank = communicator.rank();
         let device = common::device_of(rank, 1).limited_to(limits[rank]);
         let share = share(&initial, rank, 2);
-        let mut simulation =
-            Simulation::start_on(device, Ranks::of(communicator).at_pace(pace.clone()), &share, parameters.clone())?;
+        let mut simulation = Simulation::start_on(
+            device,
+            Ranks::of(communicator).with_load_balancer(load_balancer.clone()),
+            &share,
+            parameters.clone(),
+        )?;
         let mut records = Vec::new();
         for step in 0..steps {
             let max_level = (step % 4 == 3).then_some(2);
@@ -371,10 +375,10 @@ fn least(enough: u64, try_with: impl Fn(u64) -> Result<Vec<StepRecord>, SimError
 /// A fast rank whose memory is enough for an equal part, and for no more, is given that.
 #[test]
 fn parts_are_equal_where_others_do_not_fit() {
-    let uneven = Pace::of(&[0.4, 1.6]);
+    let uneven = LoadBalancer::of(&[0.4, 1.6]);
     let roomy = steps_within([u64::MAX; 2], &uneven, 1).expect("a step with much memory").swap_remove(0);
     assert_eq!(costs(&roomy), [0.4, 1.6]);
-    let enough = least(2 * roomy.device_bytes, |limit| steps_within([limit; 2], &Pace::default(), 1));
+    let enough = least(2 * roomy.device_bytes, |limit| steps_within([limit; 2], &LoadBalancer::default(), 1));
     let record = steps_within([enough; 2], &uneven, 1).expect("a step with memory for equal parts").swap_remove(0);
     assert_eq!(costs(&record), [1.0; 2]);
     assert_eq!(record.state_hash, roomy.state_hash);
@@ -383,8 +387,8 @@ fn parts_are_equal_where_others_do_not_fit() {
 /// A rank that has little and no room for more keeps that, on a tree that stays and on one that changes.
 #[test]
 fn parts_stay_where_equal_ones_do_not_fit() {
-    let uneven = Pace::of(&[0.1, 1.9]);
-    let even = steps_within([u64::MAX; 2], &Pace::default(), 9).expect("steps with much memory");
+    let uneven = LoadBalancer::of(&[0.1, 1.9]);
+    let even = steps_within([u64::MAX; 2], &LoadBalancer::default(), 9).expect("steps with much memory");
     let enough = least(even[0].device_bytes, |limit| steps_within([u64::MAX, limit], &uneven, 1));
     let kept = steps_within([u64::MAX, enough], &uneven, 9).expect("steps with what memory there is");
     assert!(kept.iter().map(|record| &record.state_hash).eq(even.iter().map(|record| &record.state_hash)));

@@ -97,7 +97,7 @@ fn bits_come_back() {
     }
 }
 
-/// The root alone, without potential, in plain coordinates with outflow boundaries.
+/// The root alone, without potential, in non-comoving coordinates with outflow boundaries.
 #[test]
 fn plain_coordinates_come_back() {
     let folder = tempfile::tempdir().unwrap();

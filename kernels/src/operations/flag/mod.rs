@@ -105,7 +105,7 @@ pub struct FlagLevel<T> {
     pub periodic: [bool; 3],
     /// Width of a cell, code length.
     pub cell_width: f64,
-    /// Scale factor; 1 in plain coordinates.
+    /// Scale factor; 1 in non-comoving coordinates.
     pub a: f64,
     /// 4πG in code units, now.
     pub four_pi_g: f64,

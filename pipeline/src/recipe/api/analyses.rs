@@ -96,7 +96,7 @@ pub const FUNCTIONS: &[Function] = &[
 pub(crate) struct Common {
     /// Which outputs: those at these redshifts, or all; by default the last.
     at_z: Option<Value>,
-    /// The same in plain coordinates: those at these times.
+    /// The same in non-comoving coordinates: those at these times.
     at_t: Option<Value>,
 }
 

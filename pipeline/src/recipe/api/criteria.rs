@@ -181,7 +181,7 @@ fn lohner_above(context: &NativeCallContext<'_>, of: &str, threshold: Dynamic, o
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BoxOptions {
-    /// Of a box: its lower corner in Mpc/h, in plain coordinates in code units.
+    /// Of a box: its lower corner in Mpc/h, in non-comoving coordinates in code units.
     min: [f64; 3],
     /// Its upper corner.
     max: [f64; 3],

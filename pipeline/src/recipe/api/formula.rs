@@ -46,7 +46,7 @@ pub const FUNCTIONS: &[Function] = &[
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FormulaOptions {
-    /// Box length along x, code length: in plain coordinates.
+    /// Box length along x, code length: in non-comoving coordinates.
     #[serde(rename = "box")]
     box_length: Option<f64>,
     /// Box length along x in Mpc/h: with a cosmology.
@@ -55,7 +55,7 @@ pub(crate) struct FormulaOptions {
     root: Extents,
     /// Redshift of the start: with a cosmology.
     z: Option<f64>,
-    /// Time of the start: in plain coordinates; by default 0.
+    /// Time of the start: in non-comoving coordinates; by default 0.
     t: Option<f64>,
     /// Ratio of specific heats; by default 5/3.
     gamma: Option<f64>,

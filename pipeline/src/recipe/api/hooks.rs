@@ -16,7 +16,7 @@ use std::num::NonZeroU64;
 pub const STEP: Type = Type {
     name: "Step",
     text: "What the closures of `evolve` see of a root step is a map: its record as in `steps.jsonl`, without what depends \
-           on the machine. It has `step` (its number), `a`, `z` (not in plain coordinates), `time` and `dt` (Δt) \
+           on the machine. It has `step` (its number), `a`, `z` (not in non-comoving coordinates), `time` and `dt` (Δt) \
            in code units, `limit` (what set Δt: `limit.by` is `\"courant\"`, `\"inflow\"`, `\"acceleration\"`, \
            `\"expansion\"` or `\"steered\"`), `groups` and `volume_fractions` (a list by level), `level_steps`, \
            `cell_updates`, `sums` (`mass`, `momentum`, `kinetic`, `energy`), `ledger`, `energy_residual`, `mass_drift`, \

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// A snapshot.
 pub const SNAPSHOT: Type = Type {
     name: "Snapshot",
-    text: "What a closure sees of an output. Lengths are in comoving Mpc/h, in plain coordinates in code units.",
+    text: "What a closure sees of an output. Lengths are in comoving Mpc/h, in non-comoving coordinates in code units.",
     properties: &[
         ("redshift", "float", "redshift, in comoving coordinates"),
         ("a", "float", "scale factor, in comoving coordinates"),
@@ -198,7 +198,9 @@ fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader>
     let header = &view.snapshot.header;
     match header.coordinates {
         Coordinates::Comoving => Ok(header),
-        Coordinates::Plain => Err(Refusal::error(name, "the snapshot is in plain coordinates: it has t and box", None)),
+        Coordinates::Plain => {
+            Err(Refusal::error(name, "the snapshot is in non-comoving coordinates: it has t and box", None))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 pub struct Extent {
     /// Redshift at which a comoving run ends; there is always an output there.
     pub z_end: Option<f64>,
-    /// Time at which a run in plain coordinates ends; there is always an output there.
+    /// Time at which a run in non-comoving coordinates ends; there is always an output there.
     pub t_end: Option<f64>,
     /// Outputs on the way.
     #[serde(default)]

@@ -5,7 +5,7 @@
 
 use crate::error::PipelineError;
 use crate::lines;
-use comove_sim::records::{Ladder, Raised, StepRecord, Timing, upgrade};
+use comove_sim::records::{CellBudgetAdjustment, Ladder, StepRecord, Timing, upgrade};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs::File;
@@ -142,7 +142,7 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
         cell_updates: u64,
         ladder: Ladder,
         timing: Timing,
-        raised: Option<Raised>,
+        raised: Option<CellBudgetAdjustment>,
     }
     let mut tally = Tally::default();
     for record in lines::read::<Record>(&folder.join(FILE))? {

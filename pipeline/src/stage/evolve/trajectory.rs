@@ -10,7 +10,7 @@ use crate::control::Attention;
 use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
-use comove_sim::records::{Raised, RunSummary, StepRecord};
+use comove_sim::records::{CellBudgetAdjustment, RunSummary, StepRecord};
 use comove_sim::{SimError, Simulation, Snapshot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ struct Voyage<'a, 'w> {
     /// When the snapshot that is being written was begun, and its groups.
     writing: Option<(Instant, usize)>,
     /// What `max_cells` did to the tree, as was said last.
-    raised: Option<Raised>,
+    raised: Option<CellBudgetAdjustment>,
     observed: Option<Observed>,
     /// The last step that the stop rule was asked of.
     asked: u64,
@@ -68,7 +68,9 @@ pub(super) fn follow(
         work,
     };
     let result = match voyage.sail(&mut simulation.simulation, leg) {
-        Err(PipelineError::Sim(error)) if error.lacks_room() => Err(voyage.strand(&mut simulation.simulation, error)),
+        Err(PipelineError::Sim(error)) if error.is_out_of_memory() => {
+            Err(voyage.strand(&mut simulation.simulation, error))
+        }
         result => result,
     };
     // what was being written is finished even if a step failed
@@ -212,7 +214,7 @@ impl Voyage<'_, '_> {
 
     /// Warns where `max_cells` begins or ceases to decide on a level.
     fn say_what_is_raised(&mut self, record: &StepRecord) {
-        let level = |raised: Option<Raised>| raised.map(|raised| raised.level);
+        let level = |raised: Option<CellBudgetAdjustment>| raised.map(|raised| raised.level);
         if level(record.raised) != level(self.raised) {
             let place = Moment::after(record).brief();
             match record.raised {
@@ -285,7 +287,7 @@ impl Voyage<'_, '_> {
     /// A step that fails has spoilt the state, unless it was not begun for lack of room: say what the run can be continued
     /// from.
     fn name_last_checkpoint(&self, error: &SimError) {
-        if !error.lacks_room() {
+        if !error.is_out_of_memory() {
             self.say_last_checkpoint();
         }
     }

@@ -10,7 +10,7 @@ use crate::io::blocks::{Blocks, GROUPS};
 use crate::io::shared_file::told_path;
 use crate::mesh::Octree;
 use crate::mesh::host_state::HostState;
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::communicator::FIRST;
 use crate::parameters::Precision;
@@ -70,12 +70,12 @@ impl StartFrom<'_> {
         match self {
             Self::File(stored, report) => {
                 told_path(communicator, stored.path());
-                agree(communicator, Ok(()))?;
+                collective_result::<_, SimError>(communicator, Ok(()))?;
                 stored.deal(communicator, blocks, &fields, report, own)
             }
             Self::Memory(_) => {
                 let path = told_path(communicator, Path::new(""));
-                let stored = agree(communicator, StoredSnapshot::open_without_tree(&path))?;
+                let stored = collective_result(communicator, StoredSnapshot::open_without_tree(&path))?;
                 stored.deal(communicator, blocks, &fields, &|_| (), own)
             }
         }
@@ -111,11 +111,14 @@ impl StoredSnapshot {
     /// for itself.
     fn is_the_first_ranks(&self, communicator: &Communicator) -> Result<(), SimError> {
         let path = self.path();
-        let own = agree(communicator, content_digest(path))?.into_bytes();
+        let own = collective_result(communicator, content_digest(path))?.into_bytes();
         let same = communicator.broadcast(FIRST, own.clone()) == own;
         let other =
             || io::Error::other("another file than the first process sees there: all have to see the same folder");
-        agree(communicator, if same { Ok(()) } else { Err(SimError::Io { path: path.into(), source: other() }) })
+        collective_result(
+            communicator,
+            if same { Ok(()) } else { Err(SimError::Io { path: path.into(), source: other() }) },
+        )
     }
 
     fn deal_as<T: Real + Stored + Into<f64>>(
@@ -127,7 +130,7 @@ impl StoredSnapshot {
         own: &mut HostState,
     ) -> Result<(), SimError> {
         let rows: Result<Vec<_>, _> = self.datasets(fields).iter().map(|name| self.rows::<T>(name)).collect();
-        let rows = agree(communicator, rows)?;
+        let rows = collective_result(communicator, rows)?;
         self.is_the_first_ranks(communicator)?;
         let bytes_of = |groups: usize| groups * GROUP_CELLS * <T as Stored>::BYTES;
         let mut digests = BlockDigests::new(bytes_of(self.groups_of_file()), bytes_of(GROUPS));
@@ -150,8 +153,8 @@ impl StoredSnapshot {
             }
         })?;
         let mut others = (fields.len()..rows.len()).flat_map(|field| blocks.here().map(move |block| (field, block)));
-        agree(communicator, others.try_for_each(|(field, block)| read(field, block).map(drop)))?;
+        collective_result(communicator, others.try_for_each(|(field, block)| read(field, block).map(drop)))?;
         let digests = digests.whole(communicator, rows.len()).unwrap_or_default();
-        agree(communicator, rows.iter().zip(&digests).try_for_each(|(rows, digest)| rows.compare(digest)))
+        collective_result(communicator, rows.iter().zip(&digests).try_for_each(|(rows, digest)| rows.compare(digest)))
     }
 }

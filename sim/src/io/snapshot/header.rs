@@ -35,7 +35,7 @@ impl Role {
 pub struct SnapshotHeader {
     /// Checkpoint or output.
     pub role: Role,
-    /// Scale factor; 1 in plain coordinates.
+    /// Scale factor; 1 in non-comoving coordinates.
     pub a: f64,
     /// Code time since the start of the run.
     pub time: f64,
@@ -45,7 +45,7 @@ pub struct SnapshotHeader {
     pub box_length: f64,
     /// Comoving or plain.
     pub coordinates: Coordinates,
-    /// The background; `None` in plain coordinates.
+    /// The background; `None` in non-comoving coordinates.
     pub cosmology: Option<Cosmology>,
     /// Ratio of specific heats.
     pub gamma: f64,
@@ -130,7 +130,7 @@ impl SnapshotHeader {
         check("eta", self.eta, (0.0..=1.0).contains(&self.eta), "must lie in [0, 1]")?;
         match (self.coordinates, &self.cosmology) {
             (Coordinates::Comoving, Some(cosmology)) => cosmology.check(),
-            (Coordinates::Plain, None) => check("a", self.a, self.a == 1.0, "a is 1 in plain coordinates"),
+            (Coordinates::Plain, None) => check("a", self.a, self.a == 1.0, "a is 1 in non-comoving coordinates"),
             (Coordinates::Comoving, None) => Err(SimError::Parameter {
                 name: "cosmology",
                 value: "none".into(),

@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::io::blocks::GROUPS;
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree};
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::communicator::FIRST;
 use crate::parameters::Precision;
@@ -104,11 +104,11 @@ impl SnapshotPart {
     pub fn read(communicator: &Communicator, path: &Path, report: &dyn Fn(f64)) -> Result<Self, SimError> {
         let rank = communicator.rank();
         let stored = if rank == FIRST { StoredSnapshot::open(path) } else { StoredSnapshot::open_without_tree(path) };
-        let mut stored = agree(communicator, stored)?;
+        let mut stored = collective_result(communicator, stored)?;
         stored.tree = shared(communicator, &stored.tree);
         let pieces = Pieces::even(&stored.tree, communicator.size());
         let ranges: Vec<_> = (0..stored.tree.level_count()).map(|level| pieces.range(rank, level)).collect();
-        let snapshot = agree(communicator, stored.read_groups(&ranges, report))?;
+        let snapshot = collective_result(communicator, stored.read_groups(&ranges, report))?;
         Ok(Self { snapshot, tree: stored.tree, pieces: pieces.into(), rank })
     }
 

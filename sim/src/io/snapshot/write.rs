@@ -11,7 +11,7 @@ use crate::io::complete_file::Temporary;
 use crate::io::shared_file::{self, SharedFile, allocate, failure};
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree};
-use crate::parallel::agree::agree;
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parameters::Precision;
 use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
@@ -115,7 +115,7 @@ fn write_as<T: Real + Stored>(
         let label = |file: &hdf5::File| label_fields(file, &fields, &digests);
         shared_file::amend(&temporary, path, label).map(|()| Unverified { temporary, path: path.into() })
     });
-    agree(communicator, labelled.transpose())
+    collective_result(communicator, labelled.transpose())
 }
 
 /// The run's own pressure in file order: cold gas has it from the entropy scalar.

@@ -109,7 +109,7 @@ pub(crate) fn cosmological_parameters(precision: Precision) -> RunParameters {
     }
 }
 
-/// Parameters of a hydrodynamic run in plain coordinates.
+/// Parameters of a hydrodynamic run in non-comoving coordinates.
 pub(crate) fn plain_parameters(precision: Precision, max_level: u8, thresholds: Vec<f64>) -> RunParameters {
     RunParameters {
         precision,

@@ -12,7 +12,7 @@ use comove_sim::gravity::{Gravity, Hierarchy, Sharing};
 use comove_sim::mesh::neighbours::{build_tables, root_slots};
 use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::exchange::Post;
+use comove_sim::parallel::exchange::GhostExchange;
 use comove_sim::parallel::owners::Owners;
 use comove_sim::{GravityBoundary, Key, Octree, RunParameters};
 use std::collections::BTreeSet;
@@ -112,8 +112,8 @@ impl<T: Real> Case<T> {
 
     /// Solves again with a solver that is there.
     pub(crate) fn solve_with(&mut self, gravity: &mut Gravity<T>) -> Iterations {
-        let post = Post::alone(&self.device).expect("room");
-        let ranks = Sharing { post: &post, links: &[] };
+        let ghost_exchange = GhostExchange::alone(&self.device).expect("room");
+        let ranks = Sharing { ghost_exchange: &ghost_exchange, links: &[] };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0), ranks };
         let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")

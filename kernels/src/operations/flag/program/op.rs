@@ -54,7 +54,7 @@ operations! {
     DivergenceOfVelocity "div_v" 0,
     /// Refinement level.
     Level "level" 0,
-    /// Scale factor; 1 in plain coordinates.
+    /// Scale factor; 1 in non-comoving coordinates.
     ScaleFactor "a" 0,
     /// Centre of the cell along x, code length.
     PositionX "x" 0,

@@ -59,19 +59,19 @@ impl Compared {
 
 /// What groups cost the ranks by the last eight root steps; every rank has the same.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pace {
+pub struct LoadBalancer {
     /// Of each step, by rank; none where nothing was measured.
     steps: VecDeque<Option<Vec<f64>>>,
     /// What a group costs each rank, while they do not count as equally fast.
     costs: Option<Vec<f64>>,
 }
 
-impl Pace {
+impl LoadBalancer {
     /// As if it had been measured: for tests.
     pub fn of(costs: &[f64]) -> Self {
-        let mut pace = Self::default();
-        (0..STEPS).for_each(|_| pace.add(Some(costs.to_vec())));
-        pace
+        let mut load_balancer = Self::default();
+        (0..STEPS).for_each(|_| load_balancer.add(Some(costs.to_vec())));
+        load_balancer
     }
 
     /// Takes what a step has measured, by rank, if it has, and forgets the step that was eight before.
@@ -80,7 +80,7 @@ impl Pace {
             self.steps.pop_front();
         }
         self.steps.push_back(costs);
-        let factor = if self.tells_apart() { TOGETHER } else { APART };
+        let factor = if self.is_imbalanced() { TOGETHER } else { APART };
         self.costs = self.medians().filter(|costs| {
             let [least, most] = [f64::min, f64::max].map(|of| costs.iter().copied().reduce(of).unwrap_or(1.0));
             most >= factor * least
@@ -105,7 +105,7 @@ impl Pace {
     }
 
     /// Whether not all ranks count as equally fast.
-    pub fn tells_apart(&self) -> bool {
+    pub fn is_imbalanced(&self) -> bool {
         self.costs.is_some()
     }
 
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn eight_steps_count_and_a_disturbed_one_among_them_does_not() {
-        let mut pace = Pace::default();
+        let mut load_balancer = LoadBalancer::default();
         for step in 0..STEPS {
-            assert_eq!(pace.parts(2), [0.5; 2], "after {step} steps");
-            pace.add(Some(if step == 5 { vec![0.1, 1.9] } else { vec![1.5, 0.5] }));
+            assert_eq!(load_balancer.parts(2), [0.5; 2], "after {step} steps");
+            load_balancer.add(Some(if step == 5 { vec![0.1, 1.9] } else { vec![1.5, 0.5] }));
         }
-        assert_eq!((pace.costs(2), pace.parts(2)), (vec![1.5, 0.5], vec![0.25, 0.75]));
+        assert_eq!((load_balancer.costs(2), load_balancer.parts(2)), (vec![1.5, 0.5], vec![0.25, 0.75]));
     }
 
     #[test]
@@ -166,19 +166,19 @@ mod tests {
             ([1.2, 0.8], [1.04, 0.96], [1.04, 0.96]),
             ([1.2, 0.8], [1.02, 0.98], [1.0; 2]),
         ] {
-            let mut pace = Pace::of(&before);
-            (0..STEPS).for_each(|_| pace.add(Some(vec![cost, other])));
-            assert_eq!(pace.costs(2), after, "{cost} and {other} after {before:?}");
+            let mut load_balancer = LoadBalancer::of(&before);
+            (0..STEPS).for_each(|_| load_balancer.add(Some(vec![cost, other])));
+            assert_eq!(load_balancer.costs(2), after, "{cost} and {other} after {before:?}");
         }
     }
 
     #[test]
     fn what_is_not_measured_any_more_is_forgotten() {
-        let mut pace = Pace::of(&[1.5, 0.5]);
+        let mut load_balancer = LoadBalancer::of(&[1.5, 0.5]);
         for step in 0..STEPS {
-            assert_eq!(pace.tells_apart(), step <= STEPS / 2, "after {step} steps");
-            pace.add(None);
+            assert_eq!(load_balancer.is_imbalanced(), step <= STEPS / 2, "after {step} steps");
+            load_balancer.add(None);
         }
-        assert_eq!(pace.costs(2), [1.0; 2]);
+        assert_eq!(load_balancer.costs(2), [1.0; 2]);
     }
 }

@@ -21,17 +21,17 @@ pub struct RemoteGroup {
 
 /// Groups of other ranks near a rank's own, and the own ones near them: level by level in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct RemoteGroups {
     levels: Vec<Vec<RemoteGroup>>,
     near: Vec<Vec<Key>>,
     /// Who owns each of both.
     owners: Vec<FxHashMap<Key, u32>>,
 }
 
-/// What stands for this rank in [`Known::owners`].
+/// What stands for this rank in [`RemoteGroups::owners`].
 const OWN: u32 = u32::MAX;
 
-impl Known {
+impl RemoteGroups {
     /// Groups of others on a level.
     pub fn level(&self, level: usize) -> &[RemoteGroup] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
