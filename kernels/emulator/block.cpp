@@ -118,6 +118,9 @@ void run_warp(unsigned first, unsigned end) {
     }
 }
 
+/// The thread after the last of the warp that begins with `first`.
+unsigned warp_end(unsigned first) { return first + WARP < blockDim.x ? first + WARP : blockDim.x; }
+
 } // namespace
 
 bool emulator_barrier(bool vote) {
@@ -127,7 +130,7 @@ bool emulator_barrier(bool vote) {
 }
 
 const Lane *emulator_exchange(const char *operation, unsigned mask, const void *value, size_t bytes) {
-    const unsigned first = current / WARP * WARP, lanes = std::min(WARP, blockDim.x - first);
+    const unsigned first = current / WARP * WARP, lanes = warp_end(first) - first;
     if (mask != ~0u && mask != (1ull << lanes) - 1) fail("%s with mask %x: not emulated", operation, mask);
     Fiber &fiber = fibers[current];
     fiber.operation = operation;
@@ -150,7 +153,7 @@ void run_block(const Module &module, const Kernel &kernel, void **arguments, uns
     const unsigned threads = blockDim.x;
     std::for_each(fibers, fibers + threads, start);
     for (;;) {
-        for (unsigned first = 0; first < threads; first += WARP) run_warp(first, std::min(first + WARP, threads));
+        for (unsigned first = 0; first < threads; first += WARP) run_warp(first, warp_end(first));
         const auto done = [](const Fiber &fiber) { return fiber.state == State::DONE; };
         const unsigned gone = std::count_if(fibers, fibers + threads, done);
         if (gone == threads) break;

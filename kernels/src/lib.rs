@@ -17,8 +17,10 @@
 //! | the potential | [`root_poisson`], [`mod@group_poisson`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
 //! | nothing: they read | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@state_hash`] |
 //!
-//! Nothing here knows an octree, a clock, a file or a recipe. An operation allocates nothing on the device,
-//! logs nothing and hides no floor: it counts unusual cells and its caller decides.
+//! Nothing here knows an octree, a clock, a file or a recipe. An operation logs nothing and hides no floor: it counts
+//! unusual cells and its caller decides. On a GPU it takes its work space (reports, lists of groups, ghost zones of the
+//! blocks that run at once) from memory that the caller has reserved: [`Device::working_bytes`] in
+//! [`Device::keep_ready`], which reports a lack of memory before any operation starts.
 
 mod device;
 pub mod layout;

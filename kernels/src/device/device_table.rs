@@ -33,7 +33,7 @@ impl<N: Copy> DeviceTable<N> {
     /// # Panics
     /// If it does not fit or lies on another GPU.
     pub(crate) fn on(&self, device: &cuda::CudaDevice) -> cuda::array::Pointer<N> {
-        let on_device = || cuda::array::Array::of(device, &self.0.host).expect("room for a table");
+        let on_device = || cuda::array::Array::work_space_of(device, &self.0.host);
         let array = self.0.device.get_or_init(on_device);
         assert!(array.device() == device, "a table is on another GPU");
         array.pointer()

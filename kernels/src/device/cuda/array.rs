@@ -74,6 +74,21 @@ impl<T: Copy> Array<T> {
         Ok(array)
     }
 
+    /// Room in the memory that the process holds for an operation: [`crate::Device::keep_ready`] has reserved it.
+    ///
+    /// # Panics
+    /// If less than [`crate::Device::working_bytes`] was reserved and the GPU has no more.
+    pub(crate) fn work_space(device: &CudaDevice, len: usize) -> Self {
+        Self::room(device, len).unwrap_or_else(|e| panic!("more work space than was reserved: {e}"))
+    }
+
+    /// The same with a copy of host values.
+    pub(crate) fn work_space_of(device: &CudaDevice, values: &[T]) -> Self {
+        let mut array = Self::work_space(device, values.len());
+        array.copy_from_host(values);
+        array
+    }
+
     /// Overwrites all values.
     pub(crate) fn copy_from_host(&mut self, values: &[T]) {
         assert_eq!(self.len, values.len(), "arrays of different lengths");

@@ -7,7 +7,7 @@ use crate::device::cuda::{CudaDevice, launch};
 use crate::device::device_table::DeviceTable;
 
 pub(super) fn found_of(device: &CudaDevice, found: &Buffer<u16>, slots: &DeviceTable<u32>) -> Vec<u16> {
-    let rows = Array::<u16>::room(device, slots.len() * MARK_ROWS).expect("room for marks to read");
+    let rows = Array::<u16>::work_space(device, slots.len() * MARK_ROWS);
     // SAFETY: the parameters are the kernel's; the slots lie in the pool, checked by the caller, and have rows each.
     unsafe {
         launch!(device, f32, "read_found", slots.len(), MARK_ROWS as u32, 0;
@@ -17,7 +17,7 @@ pub(super) fn found_of(device: &CudaDevice, found: &Buffer<u16>, slots: &DeviceT
 }
 
 pub(super) fn set_found(device: &CudaDevice, found: &Buffer<u16>, slots: &DeviceTable<u32>, rows: &[u16]) {
-    let rows = Array::of(device, rows).expect("room for marks to set");
+    let rows = Array::work_space_of(device, rows);
     // SAFETY: as above.
     unsafe {
         launch!(device, f32, "write_found", slots.len(), MARK_ROWS as u32, 0;

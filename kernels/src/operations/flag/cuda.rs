@@ -69,12 +69,11 @@ pub(super) fn flag<T: Real>(
     let entries: Vec<Criterion<T>> =
         criteria.any_of.iter().map(|criterion| entry(criterion, &criteria.level, &mut programs)).collect();
     let shared = criteria.any_of.iter().map(|criterion| work_bytes(criterion)).max().unwrap_or(0);
-    let room = "room for the criteria of a level";
-    let coordinates = Array::of(device, coordinates).expect(room);
+    let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;
-    let entries = Array::of(device, &entries).expect(room);
-    let programs = Array::<Instruction>::of(device, &programs).expect(room);
-    let masks = Array::room(device, tables.len() * OCTANTS).expect(room);
+    let entries = Array::work_space_of(device, &entries);
+    let programs = Array::<Instruction>::work_space_of(device, &programs);
+    let masks = Array::work_space(device, tables.len() * OCTANTS);
     // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, each group has a coordinate and room
     // for eight masks, entries name instructions of the list, and these registers below REGISTERS.
     unsafe {

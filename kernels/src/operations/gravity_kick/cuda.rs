@@ -22,7 +22,7 @@ pub(super) fn gravity_kick<T: Real>(
     eos: &Eos<T>,
 ) -> Deferred<KickReport> {
     let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None);
-    let reports = Array::<KickReport>::room(device, tables.len()).expect("room for a report a group");
+    let reports = Array::<KickReport>::work_space(device, tables.len());
     // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
     unsafe {
         launch!(device, T, "gravity_kick", tables.len(), THREADS, 0;
@@ -39,7 +39,7 @@ pub(super) fn max_acceleration<T: Real>(
     peaks: &mut [Peak],
 ) {
     let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, None, None);
-    let found = Array::<Peak>::room(device, tables.len()).expect("room for a peak a group");
+    let found = Array::<Peak>::work_space(device, tables.len());
     // SAFETY: as above.
     unsafe {
         launch!(device, T, "max_acceleration", tables.len(), THREADS, 0;

@@ -58,7 +58,8 @@ pub(super) fn group_poisson<T: Real>(
             Iterations::default()
         }
         GroupSolver::Sor { tolerance } => {
-            let iterations = Array::zeros(device, tables.len()).expect("room for a number a group");
+            let iterations = Array::work_space(device, tables.len());
+            iterations.clear(0);
             let options = SorOptions::<T> {
                 tolerance: *tolerance,
                 omega: sor::omega(),

@@ -108,18 +108,19 @@ pub(super) fn hydro_sweep<T: Real>(
     let tiles = swept * tile.per_group();
     // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another
     let blocks = tiles.min(multiprocessors * if tile.threads == 512 { 1 } else { 2 });
-    let shells = Array::<T>::room(device, blocks * tile.shell_values()).expect("room for ghost cells");
-    let redos = Array::<Redo>::room(device, if is_redo { blocks } else { 0 }).expect("room for marks");
+    let shells = Array::<T>::work_space(device, blocks * tile.shell_values());
+    let redos = Array::<Redo>::work_space(device, if is_redo { blocks } else { 0 });
     let redone = match which {
-        SweepTargets::Redo(groups) => Some(Array::of(device, groups).expect("room for a list")),
+        SweepTargets::Redo(groups) => Some(Array::work_space_of(device, groups)),
         _ => None,
     };
     let list = match which {
         SweepTargets::Subset(groups) => groups.on(device),
         _ => redone.as_ref().map_or(Pointer::NULL, Array::pointer),
     };
-    let reports = Array::<GroupReport>::room(device, tiles).expect("room for reports");
-    let marked = Array::<u32>::zeros(device, 1).expect("room for a number");
+    let reports = Array::<GroupReport>::work_space(device, tiles);
+    let marked = Array::<u32>::work_space(device, 1);
+    marked.clear(0);
     let sweep = Sweep {
         level: Level::of(device, tables),
         flux_slots: flux_slots.on(device),

@@ -253,210 +253,271 @@ template <int AXES, typename T> __device__ __forceinline__ int axis_of(const Swe
     return pass == 0 ? AXES / 100 : pass == 1 ? AXES / 10 % 10 : AXES % 10;
 }
 
-template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ void hydro_sweep(const Sweep<T> &sweep) {
-    using Shape = Tile<Y, Z>;
-    extern __shared__ __align__(16) unsigned char memory[];
-    T *block = reinterpret_cast<T *>(memory);
-    __shared__ Surrounded around;
-    __shared__ uint32_t marked, reach, redone, first_redone, redone_faces;
-    __shared__ uint16_t rows[Y * Z];
+/// What the threads of a block share besides the cells of a tile.
+template <int Y, int Z> struct SharedState {
+    Surrounded around;
+    uint32_t marked, reach, redone, first_redone, redone_faces; // as in GroupReport
+    uint16_t rows[Y * Z];                                       // newly marked cells
+};
 
-    Redo &redo = sweep.redos[REDO ? blockIdx.x : 0];
-    T *shell = sweep.shells + size_t(blockIdx.x) * FIELDS * Shell<Y, Z>::CELLS;
-    for (uint32_t unit = blockIdx.x; unit < sweep.groups * Shape::TILES; unit += gridDim.x) {
+/// The tile that a block sweeps, and where its cells are in shared memory.
+template <typename T, int Y, int Z, int AXES> struct SweptTile {
+    using Layout = Tile<Y, Z>;
+    uint32_t g, slot;
+    Axes<int> origin; // the tile's first cell in the group
+    Axes<int> size;
+    int first, second; // axes of the first two passes
+    Layout layout;
+    T *block; // [7, z, y, x]: six fields and the shock indicator
+    T *shell;
+
+    __device__ __forceinline__ SweptTile(const Sweep<T> &sweep, uint32_t unit, T *block, T *shell)
+        : first(axis_of<AXES>(sweep, 0)), second(axis_of<AXES>(sweep, 1)), layout(axis_of<AXES>(sweep, 0)), block(block),
+          shell(shell) {
+        const uint32_t place = unit / Layout::TILES, part = unit % Layout::TILES;
+        g = sweep.list ? sweep.list[place] : place;
+        slot = sweep.level.slots[g];
+        origin = {0, int(part % Layout::TILES_Y) * Y, int(part / Layout::TILES_Y) * Z};
+        size = {GROUP, Y, Z};
+    }
+
+    __device__ __forceinline__ Region<T> region(const Sweep<T> &sweep, const Surrounded &around, int dx, int dy, int dz) const {
+        return Region<T>(sweep.fluid, around, dx, dy, dz, origin.y, origin.z, shell, Shell<Y, Z>());
+    }
+};
+
+/// Looks up the 27 regions around a group, one for each thread of the first warp.
+__device__ __forceinline__ void look_up_regions(const Level &level, uint32_t g, Surrounded &around) {
+    if (threadIdx.x >= 32) return;
+    const int t = min(int(threadIdx.x), DIRECTIONS - 1);
+    const uint32_t slot = level.neighbours[size_t(g) * DIRECTIONS + t];
+    const bool beyond = is_beyond(level.outside[g], t % 3 - 1, t / 3 % 3 - 1, t / 9 - 1);
+    around.slots[t] = slot;
+    constexpr uint32_t ALL = (1u << DIRECTIONS) - 1;
+    const uint32_t made = __ballot_sync(~0u, beyond || slot == NONE) & ALL;
+    const uint32_t interpolated = __ballot_sync(~0u, !beyond && slot == NONE) & ALL;
+    if (threadIdx.x == 0) around.made = made, around.interpolated = interpolated;
+}
+
+/// The cells whose faces each pass sweeps at first order.
+template <typename T> __device__ __forceinline__ void gather_redo(const Sweep<T> &sweep, uint32_t g, Redo &redo) {
+    gather_marks(sweep.level, g, sweep.known, redo.passes[2]);
     __syncthreads();
-    const uint32_t place = unit / Shape::TILES, part = unit % Shape::TILES;
-    const uint32_t g = sweep.list ? sweep.list[place] : place;
-    const uint32_t slot = sweep.level.slots[g];
-    // the tile's first cell in the group, and its cells
-    const Axes<int> origin = {0, int(part % Shape::TILES_Y) * Y, int(part / Shape::TILES_Y) * Z};
-    const Axes<int> size = {GROUP, Y, Z};
-    const int first = axis_of<AXES>(sweep, 0), second = axis_of<AXES>(sweep, 1);
-    const Shape tile(first);
-    if (threadIdx.x == 0) marked = reach = redone = redone_faces = 0, first_redone = NONE;
-    if constexpr (REDO) {
-        gather_marks(sweep.level, g, sweep.known, redo.passes[2]);
-        __syncthreads();
-        spread_marks(redo.passes[2], sweep.axes[2], redo.passes[1]);
-        __syncthreads();
-        spread_marks(redo.passes[1], sweep.axes[1], redo.passes[0]);
-        __syncthreads();
-    }
-
-    // thread t looks at one of the 27 regions
-    if (threadIdx.x < 32) {
-        const int t = min(int(threadIdx.x), DIRECTIONS - 1);
-        const uint32_t slot = sweep.level.neighbours[size_t(g) * DIRECTIONS + t];
-        const bool beyond = is_beyond(sweep.level.outside[g], t % 3 - 1, t / 3 % 3 - 1, t / 9 - 1);
-        around.slots[t] = slot;
-        constexpr uint32_t ALL = (1u << DIRECTIONS) - 1;
-        const uint32_t made = __ballot_sync(~0u, beyond || slot == NONE) & ALL;
-        const uint32_t interpolated = __ballot_sync(~0u, !beyond && slot == NONE) & ALL;
-        if (threadIdx.x == 0) around.made = made, around.interpolated = interpolated;
-    }
+    spread_marks(redo.passes[2], sweep.axes[2], redo.passes[1]);
     __syncthreads();
-    if (around.made) {
-        static_assert(FIELDS * CoarseBlock<Y, Z>::CELLS <= (FIELDS + 1) * GROUP * (Y + 2 * HYDRO_GHOSTS) * Z,
-                      "coarse cells lie where the sweep works afterwards");
-        make_cells<T, Y, Z>(sweep, around, g, origin.y, origin.z, block, shell);
-        __syncthreads();
-    }
+    spread_marks(redo.passes[1], sweep.axes[1], redo.passes[0]);
+    __syncthreads();
+}
 
-    // what the first pass reads and overwrites
-    {
-        const int low_x = first == 0 ? 0 : -HYDRO_GHOSTS, low_y = first == 1 ? 0 : -HYDRO_GHOSTS;
-        const int low_z = first == 2 ? 0 : -HYDRO_GHOSTS;
-        const int width_x = GROUP - 2 * low_x, width_y = Y - 2 * low_y, width_z = Z - 2 * low_z;
-        for (int e = threadIdx.x; e < width_x * width_y * width_z; e += blockDim.x) {
-            const int x = e % width_x, y = e / width_x % width_y, z = e / (width_x * width_y);
-            const int i = x + low_x, j = y + low_y + origin.y, k = z + low_z + origin.z;
-            const Region<T> region(sweep.fluid, around, step_of(i), step_of(j), step_of(k), origin.y, origin.z, shell, Shell<Y, Z>());
-            const T *from = region.at(i, j, k);
-            T *to = block + z * tile.stride.z + y * tile.stride.y + x;
+/// Copies the cells that the first pass reads and overwrites into shared memory.
+template <typename T, int Y, int Z, int AXES>
+__device__ __forceinline__ void gather_cells(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
+                                             const Surrounded &around) {
+    const int low_x = tile.first == 0 ? 0 : -HYDRO_GHOSTS, low_y = tile.first == 1 ? 0 : -HYDRO_GHOSTS;
+    const int low_z = tile.first == 2 ? 0 : -HYDRO_GHOSTS;
+    const int width_x = GROUP - 2 * low_x, width_y = Y - 2 * low_y, width_z = Z - 2 * low_z;
+    for (int e = threadIdx.x; e < width_x * width_y * width_z; e += blockDim.x) {
+        const int x = e % width_x, y = e / width_x % width_y, z = e / (width_x * width_y);
+        const int i = x + low_x, j = y + low_y + tile.origin.y, k = z + low_z + tile.origin.z;
+        const Region<T> region = tile.region(sweep, around, step_of(i), step_of(j), step_of(k));
+        const T *from = region.at(i, j, k);
+        T *to = tile.block + z * tile.layout.stride.z + y * tile.layout.stride.y + x;
 #pragma unroll
-            for (int f = 0; f < FIELDS; f++) to[f * tile.field] = from[f * region.field];
-            to[FIELDS * tile.field] = ShockIndicator<T>::UNSEEN;
-        }
+        for (int f = 0; f < FIELDS; f++) to[f * tile.layout.field] = from[f * region.field];
+        to[FIELDS * tile.layout.field] = ShockIndicator<T>::UNSEEN;
+    }
+}
+
+/// One pencil of a pass along `axis`, at (a, b) on the other axes, counted from the tile's first cell.
+template <typename A, typename T, int Y, int Z, bool REDO, int AXES>
+__device__ __forceinline__ void sweep_one_pencil(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
+                                                 SharedState<Y, Z> &shared, const Redo &redo, int pass, int axis, int a,
+                                                 int b) {
+    const int outer = first_other(axis), other = second_other(axis);
+    const Axes<int> &origin = tile.origin, &size = tile.size;
+    // the block keeps ghost cells along all axes but the first
+    const auto kept = [&](int axis) { return axis == tile.first ? 0 : HYDRO_GHOSTS; };
+    const int cells = size[axis] + 2 * HYDRO_GHOSTS, stride = tile.layout.stride[axis];
+    const Permuted<T> in_block(tile.layout.field, axis), in_plane(FACE_CELLS, axis);
+    const int group_a = a + origin[outer], group_b = b + origin[other];
+    // the pencil's cell 0, ghosts included
+    T *line = tile.block + (a + kept(outer)) * tile.layout.stride[outer] + (b + kept(other)) * tile.layout.stride[other] +
+              (kept(axis) - HYDRO_GHOSTS) * stride;
+    const bool own = a >= 0 && a < size[outer] && b >= 0 && b < size[other];
+    const auto face = [&](int n, const T(&flux)[FIELDS]) {
+        const int at = origin[axis] + n - HYDRO_GHOSTS;
+        // the tile above writes the flux between the two
+        if (at % PATCH != 0 || !own || (n == cells - HYDRO_GHOSTS && at != GROUP)) return;
+        const int place = axis * FLUX_PLANES_PER_AXIS + at / PATCH;
+        const uint32_t plane = sweep.flux_slots[size_t(tile.g) * FLUX_PLANES + place];
+        if (plane == NONE) return;
+        in_plane.write(sweep.fluxes + size_t(plane) * FLUX_PLANE_VALUES + group_b * GROUP + group_a, flux, T(0.5));
+    };
+    uint32_t faces = 0;
+    if constexpr (REDO) {
+        faces = first_order_faces(redo.passes[pass], axis, origin[axis], group_a + HYDRO_GHOSTS, group_b + HYDRO_GHOSTS);
+        const uint32_t low_faces = ((1u << size[axis]) - 1) << HYDRO_GHOSTS;
+        if (own && (faces & low_faces)) atomicAdd(&shared.redone_faces, uint32_t(__popc(faces & low_faces)));
+    }
+    const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
+    // a cell's shock indicator is stored behind its fields
+    const auto survey = [&](int n, T indicator) {
+        if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) line[n * stride + FIELDS * tile.layout.field] = indicator;
+    };
+    const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
+    if (pass == 0) {
+        // its ends are ghost cells that the block does not keep
+        const auto end = [&](int step) {
+            const int step_a = step_of(group_a), step_b = step_of(group_b);
+            return tile.region(sweep, shared.around, axis == 0 ? step : step_a,
+                               axis == 0 ? step_a : axis == 1 ? step : step_b, axis == 2 ? step : step_b);
+        };
+        const int start = origin[axis] - HYDRO_GHOSTS;
+        const Region<T> below = end(step_of(start)), above = end(step_of(origin[axis] + size[axis]));
+        const auto load = [&](int n, T(&u)[FIELDS]) -> T {
+            if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) {
+                again(n, u);
+                return ShockIndicator<T>::UNSEEN;
+            }
+            const Region<T> &region = n < HYDRO_GHOSTS ? below : above;
+            const int at = start + n;
+            const T *from = region.at(axis == 0 ? at : group_a, axis == 0 ? group_a : axis == 1 ? at : group_b,
+                                      axis == 2 ? at : group_b);
+            Permuted<T>(region.field, axis).read(from, u);
+            return ShockIndicator<T>::UNSEEN;
+        };
+        sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store, survey);
+    } else {
+        const auto load = [&](int n, T(&u)[FIELDS]) -> T {
+            again(n, u);
+            return line[n * stride + FIELDS * tile.layout.field];
+        };
+        sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store, survey);
+    }
+}
+
+/// One directional pass over a tile, one thread a pencil, in place.
+template <typename A, typename T, int Y, int Z, bool REDO, int AXES>
+__device__ __forceinline__ void sweep_pass(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
+                                           SharedState<Y, Z> &shared, const Redo &redo, int pass) {
+    const int axis = axis_of<AXES>(sweep, pass), outer = first_other(axis), other = second_other(axis);
+    // ghost cells along the others are needed where these are still to be swept
+    const auto swept = [&](int axis) { return (pass > 0 && axis == tile.first) || (pass > 1 && axis == tile.second); };
+    const int low_a = swept(outer) ? 0 : -HYDRO_GHOSTS, low_b = swept(other) ? 0 : -HYDRO_GHOSTS;
+    const int width_a = tile.size[outer] - 2 * low_a, width_b = tile.size[other] - 2 * low_b;
+    for (int pencil = threadIdx.x; pencil < width_a * width_b; pencil += blockDim.x) {
+        const int a = pencil % width_a + low_a, b = pencil / width_a + low_b;
+        sweep_one_pencil<A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass, axis, a, b);
     }
     __syncthreads();
+}
 
-    // known axes make every distance in memory a constant
-    constexpr int UNROLL = AXES < 0 ? 1 : 3;
-#pragma unroll UNROLL
-    for (int pass = 0; pass < 3; pass++) {
-        const int axis = axis_of<AXES>(sweep, pass), outer = first_other(axis), other = second_other(axis);
-        // ghost cells along the others are needed where these are still to be swept
-        const auto swept = [&](int axis) { return (pass > 0 && axis == first) || (pass > 1 && axis == second); };
-        const int low_a = swept(outer) ? 0 : -HYDRO_GHOSTS, low_b = swept(other) ? 0 : -HYDRO_GHOSTS;
-        const int width_a = size[outer] - 2 * low_a, width_b = size[other] - 2 * low_b;
-        // the block keeps ghost cells along all axes but the first
-        const auto kept = [&](int axis) { return axis == first ? 0 : HYDRO_GHOSTS; };
-        const int cells = size[axis] + 2 * HYDRO_GHOSTS, stride = tile.stride[axis];
-        const Permuted<T> in_block(tile.field, axis), in_plane(FACE_CELLS, axis);
-        for (int pencil = threadIdx.x; pencil < width_a * width_b; pencil += blockDim.x) {
-            // counted from the tile's first cell
-            const int a = pencil % width_a + low_a, b = pencil / width_a + low_b;
-            const int group_a = a + origin[outer], group_b = b + origin[other];
-            // the pencil's cell 0, ghosts included
-            T *line = block + (a + kept(outer)) * tile.stride[outer] + (b + kept(other)) * tile.stride[other] +
-                      (kept(axis) - HYDRO_GHOSTS) * stride;
-            const bool own = a >= 0 && a < size[outer] && b >= 0 && b < size[other];
-            const auto face = [&](int n, const T(&flux)[FIELDS]) {
-                const int at = origin[axis] + n - HYDRO_GHOSTS;
-                // the tile above keeps what lies between two
-                if (at % PATCH != 0 || !own || (n == cells - HYDRO_GHOSTS && at != GROUP)) return;
-                const int place = axis * FLUX_PLANES_PER_AXIS + at / PATCH;
-                const uint32_t plane = sweep.flux_slots[size_t(g) * FLUX_PLANES + place];
-                if (plane == NONE) return;
-                in_plane.write(sweep.fluxes + size_t(plane) * FLUX_PLANE_VALUES + group_b * GROUP + group_a, flux, T(0.5));
-            };
-            uint32_t faces = 0;
-            if constexpr (REDO) {
-                faces = first_order_faces(redo.passes[pass], axis, origin[axis], group_a + HYDRO_GHOSTS, group_b + HYDRO_GHOSTS);
-                const uint32_t low_faces = ((1u << size[axis]) - 1) << HYDRO_GHOSTS;
-                if (own && (faces & low_faces)) atomicAdd(&redone_faces, uint32_t(__popc(faces & low_faces)));
-            }
-            const auto again = [&](int n, T(&u)[FIELDS]) { in_block.read(line + n * stride, u); };
-            // what neighbours say about the energy of a cell lies behind its fields
-            const auto survey = [&](int n, T surroundings) {
-                if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) line[n * stride + FIELDS * tile.field] = surroundings;
-            };
-            const auto store = [&](int n, const T(&u)[FIELDS]) { in_block.write(line + n * stride, u); };
-            if (pass == 0) {
-                // its ends are ghost cells that the block does not keep
-                const auto end = [&](int step) {
-                    const int step_a = step_of(group_a), step_b = step_of(group_b);
-                    return Region<T>(sweep.fluid, around, axis == 0 ? step : step_a, axis == 0 ? step_a : axis == 1 ? step : step_b,
-                                     axis == 2 ? step : step_b, origin.y, origin.z, shell, Shell<Y, Z>());
-                };
-                const int start = origin[axis] - HYDRO_GHOSTS;
-                const Region<T> below = end(step_of(start)), above = end(step_of(origin[axis] + size[axis]));
-                const auto load = [&](int n, T(&u)[FIELDS]) -> T {
-                    if (n >= HYDRO_GHOSTS && n < cells - HYDRO_GHOSTS) {
-                        again(n, u);
-                        return ShockIndicator<T>::UNSEEN;
-                    }
-                    const Region<T> &region = n < HYDRO_GHOSTS ? below : above;
-                    const int at = start + n;
-                    Permuted<T>(region.field, axis)
-                        .read(region.at(axis == 0 ? at : group_a, axis == 0 ? group_a : axis == 1 ? at : group_b,
-                                        axis == 2 ? at : group_b),
-                              u);
-                    return ShockIndicator<T>::UNSEEN;
-                };
-                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store,
-                                      survey);
-            } else {
-                const auto load = [&](int n, T(&u)[FIELDS]) -> T {
-                    again(n, u);
-                    return line[n * stride + FIELDS * tile.field];
-                };
-                sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store,
-                                      survey);
-            }
-        }
-        __syncthreads();
-    }
-
+/// Synchronises every cell of a tile and writes it: what is booked, and the rows of newly marked cells.
+template <typename T, int Y, int Z, int AXES>
+__device__ __forceinline__ void write_cells(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
+                                            SharedState<Y, Z> &shared, Booking &booking) {
+    T *out = sweep.out + size_t(tile.slot) * GROUP_VALUES;
+    const uint32_t leaves = sweep.level.leaves[tile.g];
     // a warp has two whole rows at a time
-    T *out = sweep.out + size_t(slot) * GROUP_VALUES;
-    const uint32_t leaves = sweep.level.leaves[g];
-    Booking booking;
     for (int n = threadIdx.x; n < GROUP * Y * Z; n += blockDim.x) {
         const int i = n % GROUP, j = n / GROUP % Y, k = n / (GROUP * Y);
-        const T *from = block + (first == 0 ? i : i + HYDRO_GHOSTS) + (first == 1 ? j : j + HYDRO_GHOSTS) * tile.stride.y +
-                        (first == 2 ? k : k + HYDRO_GHOSTS) * tile.stride.z;
+        const T *from = tile.block + (tile.first == 0 ? i : i + HYDRO_GHOSTS) +
+                        (tile.first == 1 ? j : j + HYDRO_GHOSTS) * tile.layout.stride.y +
+                        (tile.first == 2 ? k : k + HYDRO_GHOSTS) * tile.layout.stride.z;
         T u[FIELDS];
 #pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.field];
+        for (int f = 0; f < FIELDS; f++) u[f] = from[f * tile.layout.field];
         const T density = u[DENSITY], energy = u[ENERGY];
-        const int offset = cell(i, j + origin.y, k + origin.z);
+        const int offset = cell(i, j + tile.origin.y, k + tile.origin.z);
         if (keeps_adiabat(u)) {
-            const T *before = sweep.fluid + size_t(slot) * GROUP_VALUES + offset;
+            const T *before = sweep.fluid + size_t(tile.slot) * GROUP_VALUES + offset;
             u[ENTROPY] = on_adiabat(before[ENTROPY * GROUP_CELLS], before[DENSITY * GROUP_CELLS], density);
         }
-        const Synchronised done = synchronise(u, from[FIELDS * tile.field], sweep.eos);
+        const Synchronised done = synchronise(u, from[FIELDS * tile.layout.field], sweep.eos);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) out[f * GROUP_CELLS + offset] = u[f];
-        const int octant = i / PATCH + 2 * ((j + origin.y) / PATCH) + 4 * ((k + origin.z) / PATCH);
+        const int octant = i / PATCH + 2 * ((j + tile.origin.y) / PATCH) + 4 * ((k + tile.origin.z) / PATCH);
         bool mark = false;
         if (leaves >> octant & 1) mark = booking.add(density, energy, u, done, offset);
         const uint32_t ballot = __ballot_sync(~0u, mark);
-        if (i == 0) rows[n / GROUP] = uint16_t(ballot >> (threadIdx.x & 16));
+        if (i == 0) shared.rows[n / GROUP] = uint16_t(ballot >> (threadIdx.x & 16));
     }
     __syncthreads();
+}
 
+/// Writes a tile's marks and counts those that are new.
+template <bool REDO, typename T, int Y, int Z, int AXES>
+__device__ __forceinline__ void write_marks(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
+                                            SharedState<Y, Z> &shared) {
     for (int n = threadIdx.x; n < Y * Z; n += blockDim.x) {
-        const int j = n % Y + origin.y, k = n / Y + origin.z;
-        const size_t at = size_t(slot) * MARK_ROWS + k * GROUP + j;
-        uint32_t fresh = rows[n], all = fresh;
+        const int j = n % Y + tile.origin.y, k = n / Y + tile.origin.z;
+        const size_t at = size_t(tile.slot) * MARK_ROWS + k * GROUP + j;
+        uint32_t fresh = shared.rows[n], all = fresh;
         if constexpr (REDO) {
             const uint32_t known = sweep.known[at];
             if (known) {
-                atomicAdd(&redone, uint32_t(__popc(known)));
-                atomicMin(&first_redone, uint32_t(cell(__ffs(known) - 1, j, k)));
+                atomicAdd(&shared.redone, uint32_t(__popc(known)));
+                atomicMin(&shared.first_redone, uint32_t(cell(__ffs(known) - 1, j, k)));
             }
             fresh &= ~known;
             all |= known;
         }
         sweep.found[at] = uint16_t(all);
         if (fresh) {
-            atomicAdd(&marked, uint32_t(__popc(fresh)));
-            atomicOr(&reach, marks_reach(fresh, j, k));
+            atomicAdd(&shared.marked, uint32_t(__popc(fresh)));
+            atomicOr(&shared.reach, marks_reach(fresh, j, k));
         }
     }
+}
+
+/// Writes the report of a tile, by thread 0; `room` is shared memory that is no longer in use.
+template <typename T, int Y, int Z>
+__device__ __forceinline__ void write_report(const Sweep<T> &sweep, uint32_t unit, const SharedState<Y, Z> &shared,
+                                             const Booking &booking, BlockRoom &room) {
     GroupReport report = {};
-    // the cells are written
-    sum_bookings(booking, *reinterpret_cast<BlockRoom *>(memory), report);
-    if (threadIdx.x == 0) {
-        report.marked = marked;
-        if (marked) atomicAdd(sweep.marked, marked);
-        report.marks_reach = reach;
-        report.redone = redone;
-        report.first_redone = first_redone == NONE ? 0 : first_redone;
-        report.redone_faces = redone_faces;
-        sweep.reports[unit] = report;
-    }
+    sum_bookings(booking, room, report);
+    if (threadIdx.x != 0) return;
+    report.marked = shared.marked;
+    if (shared.marked) atomicAdd(sweep.marked, shared.marked);
+    report.marks_reach = shared.reach;
+    report.redone = shared.redone;
+    report.first_redone = shared.first_redone == NONE ? 0 : shared.first_redone;
+    report.redone_faces = shared.redone_faces;
+    sweep.reports[unit] = report;
+}
+
+/// Sweeps tiles, one block a tile at a time.
+template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ void hydro_sweep(const Sweep<T> &sweep) {
+    static_assert(FIELDS * CoarseBlock<Y, Z>::CELLS <= (FIELDS + 1) * GROUP * (Y + 2 * HYDRO_GHOSTS) * Z,
+                  "coarse cells take the room of the cells that are swept afterwards");
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ SharedState<Y, Z> shared;
+    Redo &redo = sweep.redos[REDO ? blockIdx.x : 0];
+    T *shell = sweep.shells + size_t(blockIdx.x) * FIELDS * Shell<Y, Z>::CELLS;
+    for (uint32_t unit = blockIdx.x; unit < sweep.groups * Tile<Y, Z>::TILES; unit += gridDim.x) {
+        __syncthreads();
+        const SweptTile<T, Y, Z, AXES> tile(sweep, unit, reinterpret_cast<T *>(memory), shell);
+        if (threadIdx.x == 0) {
+            shared.marked = shared.reach = shared.redone = shared.redone_faces = 0;
+            shared.first_redone = NONE;
+        }
+        if constexpr (REDO) gather_redo(sweep, tile.g, redo);
+        look_up_regions(sweep.level, tile.g, shared.around);
+        __syncthreads();
+        if (shared.around.made) {
+            make_cells<T, Y, Z>(sweep, shared.around, tile.g, tile.origin.y, tile.origin.z, tile.block, shell);
+            __syncthreads();
+        }
+        gather_cells(sweep, tile, shared.around);
+        __syncthreads();
+        // known axes make every distance in memory a constant
+        constexpr int UNROLL = AXES < 0 ? 1 : 3;
+#pragma unroll UNROLL
+        for (int pass = 0; pass < 3; pass++) sweep_pass<A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass);
+        Booking booking;
+        write_cells(sweep, tile, shared, booking);
+        write_marks<REDO>(sweep, tile, shared);
+        write_report(sweep, unit, shared, booking, *reinterpret_cast<BlockRoom *>(memory));
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn prolong<T: Real>(
     eos: &Eos<T>,
 ) {
     let groups: Vec<u32> = new.iter().map(|&g| g as u32).collect();
-    let groups = Array::of(device, &groups).expect("room for a list of groups");
+    let groups = Array::work_space_of(device, &groups);
     // SAFETY: the parameters are the kernel's; the groups are the level's, as the caller checked, and slots of the
     // tables lie in the pool.
     unsafe {

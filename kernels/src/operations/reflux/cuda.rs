@@ -21,7 +21,7 @@ pub(super) fn reflux<T: Real>(
     fine_share: T,
     eos: &Eos<T>,
 ) -> Deferred<(u32, GroupReport)> {
-    let reports = Array::<GroupReport>::room(device, tables.groups.len()).expect("room for a report of each group");
+    let reports = Array::<GroupReport>::work_space(device, tables.groups.len());
     let (faces, groups) = (tables.faces.on(device), tables.groups.on(device));
     // SAFETY: the parameters are the kernel's; slots and planes of the tables lie in their pools, each group occurs once
     // and there is a report for each.

@@ -193,7 +193,7 @@ impl Transforms {
     }
 
     fn room_for_groups(&self) -> Array<f64> {
-        Array::room(&self.device, self.shape.own_groups() * GROUP_CELLS).expect("room for the root's source")
+        Array::work_space(&self.device, self.shape.own_groups() * GROUP_CELLS)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::real::Real;
 const THREADS: u32 = 256;
 
 pub(super) fn state_hash<T: Real>(device: &CudaDevice, tables: &LevelTopology, fluid: &Buffer<T>) -> Vec<u64> {
-    let hashes = Array::room(device, tables.len()).expect("room for a result of each group");
+    let hashes = Array::work_space(device, tables.len());
     // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, and there is a hash for each group.
     unsafe {
         launch!(device, T, "state_hash", tables.len(), THREADS, 0;

@@ -18,7 +18,7 @@ pub(super) fn signal_speed<T: Real>(
     fluid: &Buffer<T>,
     eos: &Eos<T>,
 ) -> Deferred<SignalSpeed> {
-    let speeds = Array::<SignalSpeed>::room(device, tables.len()).expect("room for a result of each group");
+    let speeds = Array::<SignalSpeed>::work_space(device, tables.len());
     // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, and there is a speed for each group.
     unsafe {
         launch!(device, T, "signal_speed", tables.len(), THREADS, 0;

@@ -11,7 +11,7 @@ use crate::real::Real;
 const THREADS: u32 = 256;
 
 pub(super) fn totals<T: Real>(device: &CudaDevice, tables: &LevelTopology, fluid: &Buffer<T>) -> Vec<GroupTotals> {
-    let totals = Array::room(device, tables.len()).expect("room for a result of each group");
+    let totals = Array::work_space(device, tables.len());
     // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, and there is room for each group.
     unsafe {
         launch!(device, T, "totals", tables.len(), THREADS, 0;
