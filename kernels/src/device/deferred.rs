@@ -1,48 +1,48 @@
-//! What an operation tells the host, read when it is needed: a GPU goes on meanwhile.
+//! Asynchronous readback: results of an operation, which the host reads when it needs them.
 
-/// Values that a device is working out or copying.
+/// Values that a device may still be computing or copying.
 ///
-/// Of operations on a GPU the host gets only the promise; [`Deferred::wait`] waits for the operation and for what was
-/// launched before it. The processor's values are there at once. One that is dropped is never waited for.
+/// [`Deferred::wait`] waits for the operation on a GPU and for all work launched before it. The processor's values are
+/// available at once.
 #[must_use]
-pub struct Deferred<R>(State<R>);
+pub struct Deferred<R>(Values<R>);
 
-enum State<R> {
-    Known(Vec<R>),
+enum Values<R> {
+    Ready(Vec<R>),
     #[cfg(feature = "cuda")]
-    Coming(Box<dyn FnOnce() -> Vec<R>>),
+    Pending(Box<dyn FnOnce() -> Vec<R>>),
 }
 
 impl<R> Deferred<R> {
-    /// Of values that are there.
-    pub fn of(values: Vec<R>) -> Self {
-        Self(State::Known(values))
+    /// Values that are available.
+    pub fn ready(values: Vec<R>) -> Self {
+        Self(Values::Ready(values))
     }
 
-    /// Of values that `fetch` waits for.
+    /// Values that `fetch` waits for.
     #[cfg(feature = "cuda")]
     pub(crate) fn later(fetch: impl FnOnce() -> Vec<R> + 'static) -> Self {
-        Self(State::Coming(Box::new(fetch)))
+        Self(Values::Pending(Box::new(fetch)))
     }
 
-    /// What `join` makes of these values and others.
-    pub fn joined(self, other: Self, join: impl FnOnce(Vec<R>, Vec<R>) -> Vec<R> + 'static) -> Self
+    /// These values and others, combined.
+    pub fn join(self, other: Self, join: impl FnOnce(Vec<R>, Vec<R>) -> Vec<R> + 'static) -> Self
     where
         R: 'static,
     {
         match (self.0, other.0) {
-            (State::Known(these), State::Known(those)) => Self::of(join(these, those)),
+            (Values::Ready(these), Values::Ready(those)) => Self::ready(join(these, those)),
             #[cfg(feature = "cuda")]
             (these, those) => Self::later(move || join(Self(these).wait(), Self(those).wait())),
         }
     }
 
-    /// The values, once they are there.
+    /// The values, once they are available.
     pub fn wait(self) -> Vec<R> {
         match self.0 {
-            State::Known(values) => values,
+            Values::Ready(values) => values,
             #[cfg(feature = "cuda")]
-            State::Coming(fetch) => fetch(),
+            Values::Pending(fetch) => fetch(),
         }
     }
 }
@@ -50,9 +50,9 @@ impl<R> Deferred<R> {
 impl<R> std::fmt::Debug for Deferred<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            State::Known(values) => write!(f, "Deferred of {} values", values.len()),
+            Values::Ready(values) => write!(f, "Deferred: {} values", values.len()),
             #[cfg(feature = "cuda")]
-            State::Coming(_) => write!(f, "Deferred to come"),
+            Values::Pending(_) => write!(f, "Deferred"),
         }
     }
 }

@@ -140,7 +140,7 @@ impl Device {
         (ROUNDS * (at_once - 1)).max(1)
     }
 
-    /// The moment when everything that was asked of the device so far is done.
+    /// The end of all work that the device has been given so far.
     pub fn now(&self) -> DeviceEvent {
         match self {
             Self::Cpu(_) => DeviceEvent::host(),
@@ -175,7 +175,7 @@ impl Device {
         }
     }
 
-    /// Waits for everything that a GPU was told to do; a processor has done it.
+    /// Waits for all work that a GPU has been given; the processor works synchronously.
     pub fn wait(&self) {
         match self {
             Self::Cpu(_) => {}

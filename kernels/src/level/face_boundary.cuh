@@ -18,7 +18,7 @@ INLINE uint32_t ends_of(const Level &level, uint32_t g) {
 }
 
 /// Where a coordinate of a cell is found along one axis.
-struct Place {
+struct AxisPosition {
     /// The coordinate in the group; beyond a face, that of the cell inside which is copied or mirrored.
     int inside;
     /// What it lies beyond.
@@ -33,7 +33,7 @@ struct Place {
 };
 
 /// The place of cell n, from -16 to 31, of a group with these ends along an axis.
-INLINE Place place_of(uint32_t ends, int axis, int n) {
+INLINE AxisPosition place_of(uint32_t ends, int axis, int n) {
     const int face = 2 * axis + (n > 0);
     const Beyond beyond = Beyond(n >= 0 && n < GROUP ? 0 : ends >> 2 * face & 3);
     const int mirrored = n < 0 ? -1 - n : 2 * GROUP - 1 - n;
@@ -57,7 +57,7 @@ struct Origin {
 };
 
 /// The origin of the cell at these places: the last axis along which it lies outside decides first.
-INLINE Origin origin_of(Place x, Place y, Place z) {
+INLINE Origin origin_of(AxisPosition x, AxisPosition y, AxisPosition z) {
     uint32_t negated = z.beyond == MIRROR ? 4 : 0;
     if (z.beyond == STATE) return {z.face, 0};
     if (y.beyond == STATE) return {y.face, negated};

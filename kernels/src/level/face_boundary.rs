@@ -25,7 +25,7 @@ pub(crate) type Ends = [Option<FaceBoundary>; 2];
 
 /// Where a coordinate of a block of cells is found along one axis.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Place {
+pub(crate) struct AxisPosition {
     /// −1, 0 or 1: in which group.
     pub(crate) step: i32,
     /// Which cell of that group.
@@ -38,9 +38,9 @@ pub(crate) struct Place {
 
 /// Places of `N` cells along one axis, the first of which is cell `first` of the group.
 #[inline(always)]
-pub(crate) fn places<const N: usize>(first: i32, ends: Ends) -> [Place; N] {
+pub(crate) fn places<const N: usize>(first: i32, ends: Ends) -> [AxisPosition; N] {
     const WIDTH: i32 = GROUP as i32;
-    let mut places = [Place::default(); N];
+    let mut places = [AxisPosition::default(); N];
     for (n, place) in places.iter_mut().enumerate() {
         let mut cell = first + n as i32;
         let (outermost, beyond) = if cell < 0 { (0, ends[0]) } else { (WIDTH - 1, ends[1]) };
@@ -50,7 +50,7 @@ pub(crate) fn places<const N: usize>(first: i32, ends: Ends) -> [Place; N] {
             cell = if boundary == FaceBoundary::Reflecting { mirrored } else { outermost };
         }
         let step = cell.div_euclid(WIDTH);
-        *place = Place { step, cell: cell.rem_euclid(WIDTH) as usize, inside: (cell - first) as usize, beyond };
+        *place = AxisPosition { step, cell: cell.rem_euclid(WIDTH) as usize, inside: (cell - first) as usize, beyond };
     }
     places
 }
@@ -67,7 +67,7 @@ pub(crate) enum Origin<T> {
 
 /// Where the value of `field` comes from for a cell at these places along these axes, axes in rising order.
 #[inline(always)]
-pub(crate) fn origin<T: Real>(places: &[(usize, &Place)], field: usize) -> Origin<T> {
+pub(crate) fn origin<T: Real>(places: &[(usize, &AxisPosition)], field: usize) -> Origin<T> {
     let mut negated = false;
     for &(axis, place) in places.iter().rev() {
         match place.beyond {

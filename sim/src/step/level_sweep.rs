@@ -59,7 +59,7 @@ pub fn sweep_level<T: Real>(
     };
     diagnostics.collect(state);
     if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
-        reports = Deferred::of(redo(state, level, coarse, &parameters, reports.wait(), diagnostics));
+        reports = Deferred::ready(redo(state, level, coarse, &parameters, reports.wait(), diagnostics));
     }
     diagnostics.defer(level, Pending::Sweep { reports, last: direction == Direction::Backward });
 }

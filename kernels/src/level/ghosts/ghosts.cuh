@@ -4,7 +4,7 @@
 // the places and the three slots that the pencil runs through:
 //
 //     const Ghosts<T> ghosts(level, g, fluid, earlier);
-//     const Place y = ghosts.place(1, j), z = ghosts.place(2, k);
+//     const AxisPosition y = ghosts.place(1, j), z = ghosts.place(2, k);
 //     for (int i = -3; i < 19; i++) ghosts.load(ghosts.place(0, i), y, z, u);
 //
 // A kernel that uses it declares its level `const __grid_constant__ Level level`: else threads keep copies of it.
@@ -14,7 +14,7 @@
 #include "point/symmetric_sum.cuh"
 
 /// The coarser level at a time between an earlier state of it, kept apart, and the one in the pool.
-template <typename T> struct Earlier {
+template <typename T> struct EarlierFluid {
     const T *fluid;         // [places, 6, 16, 16, 16]; null: the pool's state is wanted
     const uint32_t *places; // [slots]
     T weight;
@@ -24,27 +24,27 @@ template <typename T> struct Earlier {
 template <typename T> struct Ghosts {
     const Level &level;
     const T *fluid;
-    Earlier<T> earlier;
+    EarlierFluid<T> earlier;
     const uint32_t *row;
     const uint32_t *parents;
     uint32_t ends;
     uint32_t octant;
 
-    INLINE Ghosts(const Level &level, uint32_t g, const T *fluid, const Earlier<T> &earlier)
+    INLINE Ghosts(const Level &level, uint32_t g, const T *fluid, const EarlierFluid<T> &earlier)
         : level(level), fluid(fluid), earlier(earlier), row(level.neighbours + size_t(g) * DIRECTIONS),
           parents(level.parents + size_t(g) * DIRECTIONS), ends(ends_of(level, g)), octant(level.octants[g]) {}
 
     /// The place of a cell's coordinate, from -3 to 18, along an axis.
-    INLINE Place place(int axis, int n) const { return place_of(ends, axis, n); }
+    INLINE AxisPosition place(int axis, int n) const { return place_of(ends, axis, n); }
 
     /// The slot of the group that holds the cell at these places, NONE where it is interpolated.
-    INLINE uint32_t slot(Place x, Place y, Place z) const { return row[direction(x.step(), y.step(), z.step())]; }
+    INLINE uint32_t slot(AxisPosition x, AxisPosition y, AxisPosition z) const { return row[direction(x.step(), y.step(), z.step())]; }
 
     /// Where six values of a coarse cell are: at the pool's time, at the earlier one, or in the state beyond a face.
     struct Coarse {
         const T *later;
         const T *earlier;
-        Place place;
+        AxisPosition place;
 
         INLINE T value(const Ghosts &ghosts, int axis, int f) const {
             if (place.beyond == STATE) return T(ghosts.level.faces[place.face].state[f]);
@@ -115,10 +115,10 @@ template <typename T> struct Ghosts {
     }
 
     /// The values of the cell at these places.
-    INLINE void load(Place x, Place y, Place z, T (&u)[FIELDS]) const { load(slot(x, y, z), x, y, z, u); }
+    INLINE void load(AxisPosition x, AxisPosition y, AxisPosition z, T (&u)[FIELDS]) const { load(slot(x, y, z), x, y, z, u); }
 
     /// The same with the slot at hand.
-    INLINE void load(uint32_t slot, Place x, Place y, Place z, T (&u)[FIELDS]) const {
+    INLINE void load(uint32_t slot, AxisPosition x, AxisPosition y, AxisPosition z, T (&u)[FIELDS]) const {
         const Origin origin = origin_of(x, y, z);
         if (origin.face >= 0) {
 #pragma unroll
@@ -159,7 +159,7 @@ template <typename T> struct Ghosts {
   private:
     /// The coarse cell n along `axis`, which alone may lead beyond a face, and at the centre's places along the others.
     INLINE Coarse coarse(int axis, int n, int x, int y, int z) const {
-        const Place place = place_of(ends, axis, n);
+        const AxisPosition place = place_of(ends, axis, n);
         if (axis == 0) x = place.inside;
         if (axis == 1) y = place.inside;
         if (axis == 2) z = place.inside;

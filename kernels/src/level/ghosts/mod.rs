@@ -55,7 +55,7 @@ pub const fn block_cell(field: usize, i: usize, j: usize, k: usize) -> usize {
 pub struct EarlierFluid<'a, T> {
     /// The earlier state, conserved, comoving, `[places, 6, 16, 16, 16]`.
     pub fluid: &'a Buffer<T>,
-    /// Place in it of the group in each slot of the pool, [`NONE`] where there is none.
+    /// AxisPosition in it of the group in each slot of the pool, [`NONE`] where there is none.
     pub places: &'a DeviceTable<u32>,
     /// 0 at the earlier time, 1 at the pool's.
     pub weight: T,

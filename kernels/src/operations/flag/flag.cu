@@ -86,7 +86,7 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
     __shared__ uint16_t rows[GROUP * GROUP];
     const int i = threadIdx.x % GROUP, j = threadIdx.x / GROUP;
     const T *group = fluid + size_t(level.slots[blockIdx.x]) * GROUP_VALUES;
-    const Ghosts<T> ghosts(level, blockIdx.x, fluid, Earlier<T>{nullptr, nullptr, T(0)});
+    const Ghosts<T> ghosts(level, blockIdx.x, fluid, EarlierFluid<T>{nullptr, nullptr, T(0)});
     const uint32_t *place = coordinates + 3 * blockIdx.x;
     const uint32_t coordinate[3] = {place[0], place[1], place[2]};
 

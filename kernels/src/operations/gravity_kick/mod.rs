@@ -66,7 +66,7 @@ pub fn gravity_kick<T: Real>(
     check(tables, potential);
     assert!(fluid.len() / GROUP_VALUES >= potential.len() / GROUP_CELLS);
     match device {
-        Device::Cpu(device) => Deferred::of(device.install(|| {
+        Device::Cpu(device) => Deferred::ready(device.install(|| {
             let (potential, fluid) = (potential.host(), fluid.host_mut());
             cpu::gravity_kick(Isa::best(), tables, potential, coarse, fluid, h, dt, eos)
         })),

@@ -210,7 +210,8 @@ mod tests {
                     |rest: u32| (0..tables.len() as u32).filter(|g| g % 3 % 2 == rest).collect::<DeviceTable<u32>>();
                 let [these, others] = [of(1), of(0)];
                 let [first, second] = [&these, &others].map(|groups| sweep(SweepTargets::Subset(groups), &mut marks));
-                let swept = |reports| SweepOutput { marked: Deferred::of(vec![0]), reports: Deferred::of(reports) };
+                let swept =
+                    |reports| SweepOutput { marked: Deferred::ready(vec![0]), reports: Deferred::ready(reports) };
                 swept(first).joined(swept(second), &these).reports.wait()
             }
         };

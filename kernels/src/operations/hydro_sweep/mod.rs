@@ -93,8 +93,8 @@ impl SweepOutput {
             all
         };
         Self {
-            marked: self.marked.joined(others.marked, |a, b| vec![a[0] + b[0]]),
-            reports: self.reports.joined(others.reports, in_order),
+            marked: self.marked.join(others.marked, |a, b| vec![a[0] + b[0]]),
+            reports: self.reports.join(others.reports, in_order),
         }
     }
 }
@@ -155,7 +155,7 @@ pub fn hydro_sweep<T: Real>(
                 )
             });
             let marked = reports.iter().map(|report| report.marked).sum();
-            SweepOutput { marked: Deferred::of(vec![marked]), reports: Deferred::of(reports) }
+            SweepOutput { marked: Deferred::ready(vec![marked]), reports: Deferred::ready(reports) }
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {

@@ -20,7 +20,7 @@ template <typename T> struct Sweep {
     Level level;
     const uint32_t *flux_slots; // [groups, 9]
     const T *fluid;
-    Earlier<T> earlier;
+    EarlierFluid<T> earlier;
     T *out;
     T *fluxes;
     const uint16_t *known; // marks, [slots, 16, 16]

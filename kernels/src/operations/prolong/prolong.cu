@@ -8,7 +8,7 @@ __device__ void prolong(const Level &fine, int blocks_a_group, const uint32_t *g
     constexpr int COARSE_CELLS = PATCH * PATCH * PATCH;
     constexpr T MOTION = T(8.0);
     const uint32_t g = groups[blockIdx.x / blocks_a_group];
-    const Ghosts<T> ghosts(fine, g, fluid, Earlier<T>{nullptr, nullptr, T(0)});
+    const Ghosts<T> ghosts(fine, g, fluid, EarlierFluid<T>{nullptr, nullptr, T(0)});
     T *group = fluid + size_t(fine.slots[g]) * GROUP_VALUES;
     const int count = COARSE_CELLS / blocks_a_group, first = blockIdx.x % blocks_a_group * count;
     for (int c = first + threadIdx.x; c < first + count; c += blockDim.x) {

@@ -84,7 +84,7 @@ impl<T: Real> GroupCorrection<'_, T> {
     #[inline(always)]
     fn correct(&mut self, f: usize, changes: &mut Changes<T>, density_before: &[T; GROUP_CELLS]) {
         for face in self.faces {
-            let place = Place::of(face);
+            let place = FaceCells::of(face);
             let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
             let quarter = T::from_f64(0.25) * self.fine_share;
             let plane = |n: u32| &self.fluxes[n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS..][..FACE_CELLS];
@@ -101,7 +101,7 @@ impl<T: Real> GroupCorrection<'_, T> {
             }
         }
         for face in self.faces {
-            let place = Place::of(face);
+            let place = FaceCells::of(face);
             for n in 0..CELLS {
                 let c = place.cell(n % PATCH, n / PATCH);
                 // what a face has added must not be added by the next one that meets the cell
@@ -122,7 +122,7 @@ impl<T: Real> GroupCorrection<'_, T> {
     fn synchronise(&mut self, eos: &Eos<T>) -> GroupReport {
         let mut report = GroupReport::default();
         for face in self.faces {
-            let place = Place::of(face);
+            let place = FaceCells::of(face);
             let mut offsets = [0; CELLS];
             for n in 0..CELLS {
                 offsets[n] = place.cell(n % PATCH, n / PATCH) as u32;
@@ -145,8 +145,8 @@ impl<T: Real> GroupCorrection<'_, T> {
     }
 }
 
-/// Where the 8×8 coarse cells beside a face lie in their group.
-struct Place {
+/// The 8×8 coarse cells beside a face, in their group.
+struct FaceCells {
     /// Offset of the first.
     first: usize,
     /// Its coordinates along the face's axes a and b.
@@ -155,7 +155,7 @@ struct Place {
     strides: [usize; 2],
 }
 
-impl Place {
+impl FaceCells {
     #[inline(always)]
     fn of(face: &CoarseFineFace) -> Self {
         let axis = usize::from(face.axis);

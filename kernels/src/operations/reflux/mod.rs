@@ -85,7 +85,7 @@ pub fn reflux<T: Real>(
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "a flux pool holds whole planes");
     match device {
-        Device::Cpu(cpu) => Deferred::of(cpu.install(|| {
+        Device::Cpu(cpu) => Deferred::ready(cpu.install(|| {
             let (fluid, fluxes) = (fluid.host_mut(), fluxes.host());
             cpu::reflux(Isa::best(), tables, fluid, fluxes, dt_over_dx, fine_share, eos)
         })),

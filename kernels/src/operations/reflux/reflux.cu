@@ -29,7 +29,7 @@ __device__ int cell_of(const CoarseFineFace &face, int n) {
 
 /// What corrects a cell through its face across one axis.
 template <typename T> struct Correction {
-    /// Place of the cell in the faces' order, 64 a face; NONE where no face is corrected.
+    /// AxisPosition of the cell in the faces' order, 64 a face; NONE where no face is corrected.
     uint32_t place;
     const T *coarse;
     const T *fine;

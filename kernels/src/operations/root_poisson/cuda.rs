@@ -76,8 +76,8 @@ impl Green {
     }
 }
 
-/// Where the transforms are done.
-enum Place {
+/// The device that transforms: the GPU with cuFFT, the host without.
+enum TransformsOn {
     Device(Box<OnDevice>),
     Host(Box<cpu::Transforms>),
 }
@@ -86,14 +86,14 @@ enum Place {
 pub(super) struct Transforms {
     device: CudaDevice,
     shape: Shape,
-    place: Place,
+    on: TransformsOn,
 }
 
 impl std::fmt::Debug for Transforms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plans = match &self.place {
-            Place::Device(on) => format!("{:?}", on.plans),
-            Place::Host(_) => "on the host".into(),
+        let plans = match &self.on {
+            TransformsOn::Device(on) => format!("{:?}", on.plans),
+            TransformsOn::Host(_) => "on the host".into(),
         };
         write!(f, "Transforms({:?} on {:?}: {plans})", self.shape, self.device)
     }
@@ -101,11 +101,11 @@ impl std::fmt::Debug for Transforms {
 
 impl Transforms {
     pub(super) fn new(device: &CudaDevice, shape: Shape) -> Result<Self, KernelError> {
-        let place = match cufft::is_there() {
-            true => Place::Device(Box::new(OnDevice::new(device, shape)?)),
-            false => Place::Host(Box::new(device.host().install(|| cpu::Transforms::new(shape)))),
+        let on = match cufft::is_there() {
+            true => TransformsOn::Device(Box::new(OnDevice::new(device, shape)?)),
+            false => TransformsOn::Host(Box::new(device.host().install(|| cpu::Transforms::new(shape)))),
         };
-        Ok(Self { device: device.clone(), shape, place })
+        Ok(Self { device: device.clone(), shape, on })
     }
 
     /// At most: less if no work space is needed.
@@ -117,16 +117,16 @@ impl Transforms {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        match &self.place {
-            Place::Device(on) => on.bytes(),
-            Place::Host(transforms) => transforms.bytes(),
+        match &self.on {
+            TransformsOn::Device(on) => on.bytes(),
+            TransformsOn::Host(transforms) => transforms.bytes(),
         }
     }
 
     pub(super) fn working_bytes(&self) -> usize {
-        match &self.place {
-            Place::Device(_) => 0,
-            Place::Host(_) => self.shape.own_groups() * GROUP_CELLS * size_of::<f64>(),
+        match &self.on {
+            TransformsOn::Device(_) => 0,
+            TransformsOn::Host(_) => self.shape.own_groups() * GROUP_CELLS * size_of::<f64>(),
         }
     }
 
@@ -135,7 +135,7 @@ impl Transforms {
     }
 
     pub(super) fn are_on_host(&self) -> bool {
-        matches!(self.place, Place::Host(_))
+        matches!(self.on, TransformsOn::Host(_))
     }
 
     pub(super) fn forward<T: Real>(
@@ -144,9 +144,9 @@ impl Transforms {
         source: &PoissonSource<T>,
         blocks: &mut Buffer<f64>,
     ) {
-        match &self.place {
-            Place::Device(on) => on.forward(slots, source, blocks),
-            Place::Host(transforms) => {
+        match &self.on {
+            TransformsOn::Device(on) => on.forward(slots, source, blocks),
+            TransformsOn::Host(transforms) => {
                 let mut values = Buffer::Cuda(self.room_for_groups());
                 gather(&self.device, slots, source, &mut values);
                 let source = Buffer::Cpu(values.to_host());
@@ -157,16 +157,16 @@ impl Transforms {
     }
 
     pub(super) fn solve_columns(&self, blocks: &mut Buffer<f64>, h: f64) {
-        match &self.place {
-            Place::Device(on) => on.solve_columns(blocks, h),
-            Place::Host(transforms) => self.on_host(blocks, |blocks| transforms.solve_columns(blocks, h)),
+        match &self.on {
+            TransformsOn::Device(on) => on.solve_columns(blocks, h),
+            TransformsOn::Host(transforms) => self.on_host(blocks, |blocks| transforms.solve_columns(blocks, h)),
         }
     }
 
     pub(super) fn backward<T: Real>(&self, slots: &DeviceTable<u32>, blocks: &mut Buffer<f64>, potential: &Buffer<T>) {
-        match &self.place {
-            Place::Device(on) => on.backward(slots, blocks, potential),
-            Place::Host(transforms) => {
+        match &self.on {
+            TransformsOn::Device(on) => on.backward(slots, blocks, potential),
+            TransformsOn::Host(transforms) => {
                 let mut solution = vec![0.0; self.shape.own_groups() * GROUP_CELLS];
                 self.on_host(blocks, |blocks| transforms.backward(&self.in_order(), blocks, &mut solution));
                 let mut values = self.room_for_groups();

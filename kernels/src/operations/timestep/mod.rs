@@ -40,9 +40,9 @@ pub fn signal_speed<T: Real>(
 ) -> Deferred<SignalSpeed> {
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "the pool is not a whole number of groups");
     match device {
-        Device::Cpu(cpu) => {
-            Deferred::of(cpu.install(|| cpu::signal_speed(crate::device::isa::Isa::best(), tables, fluid.host(), eos)))
-        }
+        Device::Cpu(cpu) => Deferred::ready(
+            cpu.install(|| cpu::signal_speed(crate::device::isa::Isa::best(), tables, fluid.host(), eos)),
+        ),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::signal_speed(device, tables, fluid, eos),
     }
