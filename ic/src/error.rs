@@ -129,10 +129,12 @@ pub enum IcError {
         message: String,
     },
     /// A problem that does not exist.
-    #[error("there is no problem \"{name}\"; there are {}", crate::problems::NAMES.join(", "))]
+    #[error("there is no problem \"{name}\"; there are {known}")]
     UnknownProblem {
         /// The name asked for.
         name: String,
+        /// The names of those that exist.
+        known: String,
     },
     /// An option that a problem does not know or cannot use.
     #[error("problem \"{problem}\": {path}: {message}")]

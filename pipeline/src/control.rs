@@ -26,9 +26,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The exit code "resumable".
-pub const RESUMABLE: u8 = 75;
-
 /// What the process takes to leave: the report, the ledger.
 const LEAVING: Duration = Duration::from_secs(5);
 
@@ -397,6 +394,7 @@ fn in_words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::RESUMABLE;
 
     #[test]
     fn times_are_read_and_written() {

@@ -3,6 +3,7 @@
 
 use crate::cli::{Cli, Command, Machine};
 use crate::error::PipelineError;
+use crate::launchers::{PMIX, SIZES};
 use crate::snapshots::Snapshots;
 use crate::task::Task;
 use clap::Parser;
@@ -108,15 +109,6 @@ impl Ranks {
             serde_json::from_value::<Task>(task).expect("a task of the same program").follow(communicator, &snapshots)
         });
     }
-}
-
-/// The variables in which launchers say how many processes they have started, and that of PMIx, which says that they have.
-const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
-const PMIX: &str = "PMIX_RANK";
-
-/// Has a process that this one starts be none of those that the launcher has started.
-pub(crate) fn apart(command: &mut std::process::Command) {
-    SIZES.iter().chain(&[PMIX]).for_each(|name| _ = command.env_remove(name));
 }
 
 /// How many processes a launcher says it has started.

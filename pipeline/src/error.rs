@@ -1,6 +1,5 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
-use crate::control::RESUMABLE;
 use crate::recipe::RecipeError;
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;
@@ -10,6 +9,9 @@ use comove_sim::SimError;
 use comove_sim::error::ErrorKind;
 use comove_sim::error::shortage::Bound;
 use std::path::{Path, PathBuf};
+
+/// The exit code "resumable".
+pub const RESUMABLE: u8 = 75;
 
 /// Errors of this crate.
 #[derive(Debug, thiserror::Error)]

@@ -22,6 +22,7 @@
 //! Evaluating a recipe runs nothing: it builds a value. `plan`, `run`, `resume` and `report` share that one path.
 
 pub mod campaign;
+pub mod canonical_json;
 pub mod cli;
 pub mod command;
 pub mod control;
@@ -31,6 +32,7 @@ pub mod error;
 pub mod executor;
 pub mod feed;
 pub mod folder;
+mod launchers;
 pub mod ledger;
 pub mod lines;
 pub mod lock;

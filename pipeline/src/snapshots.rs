@@ -6,7 +6,7 @@
 
 use crate::error::PipelineError;
 use crate::progress::Progress;
-use crate::stage::Input;
+use crate::stage::result::Input;
 use comove_kernels::memory;
 use comove_sim::io::snapshot::SnapshotPart;
 use comove_sim::parallel::{Communicator, node};

@@ -1,16 +1,26 @@
 //! What all processes of MPI do together besides computing runs: each its part of an initial condition or an analysis.
 //!
-//! The first process does it in a stage, by [`comove_sim::RankGroup::run_collective`]; the others are told which it is and
-//! do the same in [`Task::follow`]. They read the campaign's files, which they see under the same paths, and write none.
+//! The first process does it in a stage, by [`comove_sim::RankGroup::run_collective`]; the others receive the task and do the
+//! same in [`Task::follow`]. They read the campaign's files, which they see under the same paths, and write none.
 
+use crate::error::PipelineError;
 use crate::snapshots::Snapshots;
-use crate::stage::analysis::AnalysisTask;
-use crate::stage::ic_task::IcTask;
-use comove_sim::HostState;
+use crate::stage::analysis::Analysis;
+use crate::stage::density_pdf::PdfOptions;
+use crate::stage::halos::HalosAndProfiles;
+use crate::stage::ic_task::{make, place};
+use crate::stage::initial::{InitialCondition, InitialFacts};
+use crate::stage::maps::MapWithTable;
+use crate::stage::result::Input;
+use crate::stage::work::Work;
+use comove_analysis::power_spectrum::PowerOptions;
+use comove_ic::silent;
 use comove_sim::parallel::Communicator;
+use comove_sim::{HostState, RunParameters, SimError};
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
-/// What the others are told.
+/// What the first process sends the others.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Task {
     /// Of an initial condition.
@@ -31,5 +41,122 @@ impl Task {
                 None
             }
         }
+    }
+}
+
+/// A part of making an initial condition.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum IcTask {
+    /// [`make`].
+    Make(InitialCondition),
+    /// [`place`].
+    Place {
+        /// The mesh's file.
+        mesh: PathBuf,
+        /// What it is.
+        facts: InitialFacts,
+        /// The run's.
+        parameters: Box<RunParameters>,
+    },
+}
+
+impl IcTask {
+    /// Does this process's part, and keeps what a run is to start from: collective. What goes wrong goes wrong on the first
+    /// process too, which says so.
+    pub fn follow(self, communicator: &Communicator) -> Option<HostState> {
+        match self {
+            Self::Make(ic) => {
+                // the file is the first process's matter
+                _ = make(&ic, communicator, Path::new(""), &silent);
+                None
+            }
+            Self::Place { mesh, facts, parameters } => {
+                place(communicator, &mesh, &facts, &parameters, &silent).ok().map(|(state, _)| state)
+            }
+        }
+    }
+}
+
+/// An analysis, as the first process sends it to the others.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum AnalysisRequest {
+    /// P(k).
+    PowerSpectrum(PowerOptions),
+    /// Volume and mass by density.
+    DensityPdf(PdfOptions),
+    /// A slice or a projection.
+    Map(MapWithTable),
+    /// Halos, and profiles of the heaviest.
+    Halos(HalosAndProfiles),
+}
+
+impl From<PowerOptions> for AnalysisRequest {
+    fn from(analysis: PowerOptions) -> Self {
+        Self::PowerSpectrum(analysis)
+    }
+}
+
+impl From<PdfOptions> for AnalysisRequest {
+    fn from(analysis: PdfOptions) -> Self {
+        Self::DensityPdf(analysis)
+    }
+}
+
+impl From<MapWithTable> for AnalysisRequest {
+    fn from(analysis: MapWithTable) -> Self {
+        Self::Map(analysis)
+    }
+}
+
+impl From<HalosAndProfiles> for AnalysisRequest {
+    fn from(analysis: HalosAndProfiles) -> Self {
+        Self::Halos(analysis)
+    }
+}
+
+/// An analysis of a snapshot in a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AnalysisTask {
+    path: PathBuf,
+    digest: String,
+    analysis: AnalysisRequest,
+}
+
+impl AnalysisTask {
+    /// Does this process's part: collective. What goes wrong goes wrong on the first process too, which says so.
+    pub fn follow(&self, communicator: &Communicator, snapshots: &Snapshots) {
+        match &self.analysis {
+            AnalysisRequest::PowerSpectrum(analysis) => self.find(analysis, communicator, snapshots),
+            AnalysisRequest::DensityPdf(analysis) => self.find(analysis, communicator, snapshots),
+            AnalysisRequest::Map(analysis) => self.find(analysis, communicator, snapshots),
+            AnalysisRequest::Halos(analysis) => self.find(analysis, communicator, snapshots),
+        }
+    }
+
+    fn find(&self, analysis: &impl Analysis, communicator: &Communicator, snapshots: &Snapshots) {
+        let part = snapshots.part(communicator, &self.path, &self.digest);
+        let _ = part.map(|part| analysis.find(communicator, &(&*part).into()).map(drop));
+    }
+}
+
+impl Work<'_> {
+    /// What an analysis finds in a snapshot, by all processes together.
+    ///
+    /// # Errors
+    /// As [`Snapshots::read`] and the analysis.
+    pub fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>
+    where
+        A: Analysis + Clone + Into<AnalysisRequest>,
+    {
+        let path = std::path::absolute(&input.path).map_err(PipelineError::io(&input.path))?;
+        let task = AnalysisTask { path, digest: input.digest.clone(), analysis: analysis.clone().into() };
+        let found = self.crew.run_collective(&Task::Analysis(task), |communicator| -> Result<_, SimError> {
+            if communicator.size() == 1 {
+                return Ok(analysis.find(communicator, &(&*self.snapshots.read(input)?).into()));
+            }
+            let part = self.snapshots.part(communicator, &input.path, &input.digest)?;
+            Ok(analysis.find(communicator, &(&*part).into()))
+        });
+        Ok(found??.expect("the first process has what is found"))
     }
 }

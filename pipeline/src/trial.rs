@@ -4,8 +4,8 @@
 //! A trial costs the start of a process and one reading of the file. A file whose digest the ledger knows needs none.
 
 use crate::cli::Trial;
-use crate::crew;
 use crate::error::PipelineError;
+use crate::launchers;
 use crate::stage::result::regular_file;
 use comove_ic::LoadIc;
 use comove_sim::Snapshot;
@@ -65,7 +65,7 @@ fn of(file: &Path, kind: &str, what: &OsStr) -> Result<(), PipelineError> {
     let seconds = PATIENCE + regular_file(file)?.len() as f64 / RATE;
     let mut command = Command::new(this_program()?);
     command.args(["trial", kind, "--"]).arg(what);
-    crew::apart(&mut command);
+    launchers::apart(&mut command);
     supervise(command, file, Duration::from_secs_f64(seconds))
 }
 

@@ -7,7 +7,7 @@
 //!
 //! λ = sin²(θ/2) T^(−2/3) (T^(2/3) + η)^(−1/3).
 
-use super::secondary_infall::Infall;
+use super::infall::Infall;
 use std::f64::consts::PI;
 
 /// A shell at λ, in units of the turnaround radius in infinite space.

@@ -7,6 +7,7 @@ pub mod acoustic_wave;
 mod blast_wave;
 pub mod converging_flow;
 pub mod ewald;
+mod infall;
 mod infalling_shell;
 pub mod jeans;
 pub mod pancake;
@@ -176,7 +177,8 @@ pub const NAMES: [&str; PROBLEMS.len()] = {
 /// [`IcError::UnknownProblem`]; [`IcError::ProblemOption`] naming an option that the problem does not know or cannot use.
 pub fn build(name: &str, options: &Value) -> Result<Box<dyn Problem>, IcError> {
     let found = PROBLEMS.iter().find(|(known, _)| *known == name);
-    let (name, builder) = found.ok_or_else(|| IcError::UnknownProblem { name: name.into() })?;
+    let (name, builder) =
+        found.ok_or_else(|| IcError::UnknownProblem { name: name.into(), known: NAMES.join(", ") })?;
     let problem = builder(name, options)?;
     let refuse =
         |path: &str, message: String| IcError::ProblemOption { problem: (*name).into(), path: path.into(), message };

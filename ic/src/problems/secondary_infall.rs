@@ -26,6 +26,7 @@
 //!
 //! s again is where nothing grows towards the centre.
 
+use super::infall::Infall;
 use super::infalling_shell::Shell;
 use crate::ode::{Curve, solve};
 use std::f64::consts::PI;
@@ -41,19 +42,6 @@ const DEPTH: f64 = -9.0;
 /// Points of the curve: cubic interpolation between them is good to 10⁻¹⁰.
 const INTERVALS: usize = 2000;
 const TOLERANCE: f64 = 1e-13;
-
-/// The gas at a point of the solution.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Infall {
-    /// D = ρ/ρ_b.
-    pub(super) density: f64,
-    /// V = v t/r_ta, proper and including the expansion.
-    pub(super) velocity: f64,
-    /// Π = P t²/(ρ_b r_ta²).
-    pub(super) pressure: f64,
-    /// M, in (4π/3) ρ_b r_ta³.
-    pub(super) mass: f64,
-}
 
 /// The solution.
 #[derive(Clone, Debug)]

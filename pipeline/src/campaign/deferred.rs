@@ -6,15 +6,14 @@
 
 use super::Node;
 use crate::error::PipelineError;
-use crate::recipe::api::nodes_of;
 use crate::recipe::error::nearest;
 use crate::recipe::options::from_json;
 use crate::recipe::sandbox::Limits;
 use crate::recipe::{Place, Program, RecipeError};
-use crate::stage::measure::RESULT;
+use crate::stage::closure::RESULT;
 use crate::stage::result::read_json;
 use crate::stage::{Stage, StageResult, Work, section};
-use rhai::{EvalAltResult, FnPtr};
+use rhai::{Dynamic, EvalAltResult, FnPtr};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -72,6 +71,9 @@ impl Known {
 /// Makes a stage of the values it waited for; what it refuses is told at its call.
 pub type Make = dyn Fn(&Known) -> Result<Node, Box<EvalAltResult>> + Send + Sync;
 
+/// The stages in a closure's value, for a function of the recipe.
+pub type NodesOf = fn(&str, &Dynamic) -> Result<Vec<Node>, Box<EvalAltResult>>;
+
 /// The kind of what decides on further stages.
 pub const THEN: &str = "then";
 
@@ -86,15 +88,15 @@ pub enum Deferred {
         /// Makes it.
         make: Arc<Make>,
     },
-    /// Further stages, which a closure makes of the result of the node's input.
-    Then(FnPtr),
+    /// Further stages, which a closure makes of the result of the node's input; and how its value is read.
+    Then(FnPtr, NodesOf),
 }
 
 impl std::fmt::Debug for Deferred {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Stage { needs, .. } => f.debug_tuple("Stage").field(needs).finish(),
-            Self::Then(closure) => f.debug_tuple("Then").field(closure).finish(),
+            Self::Then(closure, _) => f.debug_tuple("Then").field(closure).finish(),
         }
     }
 }
@@ -162,7 +164,7 @@ impl Undecided {
                 |message| RecipeError::at(program.source(), self.place, format!("{}: {message}", self.function));
             known.0.push((measured.clone(), value.map_err(refuse)?));
         }
-        let refuse = |error: Box<EvalAltResult>| RecipeError::from_evaluation(program.source(), &error, self.place);
+        let refuse = |error: Box<EvalAltResult>| program.explain(&error, self.place);
         Ok(make(&known).map_err(refuse)?)
     }
 
@@ -173,7 +175,7 @@ impl Undecided {
     /// result.
     pub fn further(
         &self,
-        closure: &FnPtr,
+        (closure, nodes_of): (&FnPtr, NodesOf),
         input: &Node,
         result: &StageResult,
         program: &Program,
@@ -182,7 +184,7 @@ impl Undecided {
         let nodes =
             program.call(Limits::recipe(), closure, self.place, (argument,), |value| nodes_of("then", &value))?;
         let nodes = nodes.unwrap_or_else(|by| unreachable!("nobody may stop it, and {by} did"));
-        Ok(nodes.map_err(|error| RecipeError::from_evaluation(program.source(), &error, self.place))?)
+        Ok(nodes.map_err(|error| program.explain(&error, self.place))?)
     }
 }
 

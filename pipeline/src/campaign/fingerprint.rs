@@ -5,8 +5,8 @@
 //! the machine that wrote it nor the wording of the recipe counts. What only decides how long a run goes or what it writes
 //! (`z_end`, outputs, checkpoints) is not among the parameters, so extending a run continues it.
 
+use crate::canonical_json::canonical;
 use crate::stage::Stage;
-use serde_json::Value;
 
 /// The fingerprint, 64 hexadecimal digits, of `stage` with this version of its results reading inputs with these digests.
 pub fn fingerprint<'a>(
@@ -31,33 +31,4 @@ pub fn fingerprint<'a>(
         field(digest);
     }
     hasher.finalize().to_hex().to_string()
-}
-
-/// JSON with sorted keys and no white space; numbers in their shortest exact form.
-pub fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort();
-            let items: Vec<String> =
-                keys.iter().map(|k| format!("{}:{}", Value::from(k.as_str()), canonical(&map[*k]))).collect();
-            format!("{{{}}}", items.join(","))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
-        other => other.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::canonical;
-    use serde_json::json;
-
-    #[test]
-    fn canonical_json_is_sorted() {
-        assert_eq!(
-            canonical(&json!({"b": [1, 0.1], "a": {"d": null, "c": "x"}})),
-            r#"{"a":{"c":"x","d":null},"b":[1,0.1]}"#
-        );
-    }
 }

@@ -378,9 +378,9 @@ impl<'a> Walk<'a> {
             Deferred::Stage { needs, make, .. } => {
                 self.made[n] = Some(undecided.stage((needs, &**make), node.inputs(), &results, program)?);
             }
-            Deferred::Then(closure) => {
+            Deferred::Then(closure, nodes_of) => {
                 // what the input is by now has the kind and the label that it had before
-                let wanted = undecided.further(closure, &node.inputs()[0], results[0], program)?;
+                let wanted = undecided.further((closure, *nodes_of), &node.inputs()[0], results[0], program)?;
                 let before = self.nodes.len();
                 let mut nodes = self.nodes.clone();
                 wanted.iter().for_each(|node| visit(node, &mut nodes));

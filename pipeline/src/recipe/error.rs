@@ -1,12 +1,8 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
-use super::docs::{Callers, Function, functions, methods, types};
-use super::engine::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, bare, names_of};
 use super::source::{Place, Source};
 use crate::error::PipelineError;
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// What is wrong with a recipe, and where.
 #[derive(Debug, thiserror::Error)]
@@ -42,11 +38,11 @@ pub struct Refusal {
     /// The option concerned: the caret goes below it.
     pub key: Option<String>,
     /// The exit code of [`RecipeError`].
-    exit_code: u8,
+    pub(super) exit_code: u8,
 }
 
 /// The exit code that says that a recipe or a script is wrong.
-const WRONG: u8 = 3;
+pub(super) const WRONG: u8 = 3;
 
 impl Refusal {
     /// The error that a binding returns; Rhai adds the position of the call.
@@ -81,69 +77,14 @@ impl RecipeError {
         let at = place(error.position()).unwrap_or_else(|| source.last_place());
         Self::at(source, at, error.err_type().to_string())
     }
-
-    /// What the evaluation of a recipe or one of its closures says, at the innermost position, or if there is none at
-    /// `otherwise`.
-    pub fn from_evaluation(source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<Self> {
-        Self::of_caller(Callers::Recipes, source, error, otherwise)
-    }
-
-    /// The same of a script.
-    pub fn from_script(source: &Source, error: &EvalAltResult) -> Box<Self> {
-        Self::of_caller(Callers::Scripts, source, error, source.last_place())
-    }
-
-    fn of_caller(caller: Callers, source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<Self> {
-        let (innermost, position) = innermost(error);
-        let mut at = place(position).unwrap_or(otherwise);
-        let mut exit_code = WRONG;
-        let message = match innermost {
-            EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
-                Some(refusal) => {
-                    if let Some(found) = refusal.key.and_then(|key| source.find_key(at, &key)) {
-                        at = found;
-                    }
-                    exit_code = refusal.exit_code;
-                    refusal.message
-                }
-                None => value.to_string(),
-            },
-            EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(caller, source, signature),
-            EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
-            EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
-            EvalAltResult::ErrorTooManyOperations(_) => {
-                "the recipe computes too long: is there an endless loop?".into()
-            }
-            EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
-            EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
-            EvalAltResult::ErrorDataRace(what, _) => used_by_its_closure(what),
-            EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
-            EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
-            other => {
-                let mut bare = other.to_string();
-                if let Some(end) = bare.rfind(" (line ") {
-                    bare.truncate(end);
-                }
-                bare
-            }
-        };
-        Box::new(Self { exit_code, ..*Self::at(source, at, message) })
-    }
 }
 
-/// The error that started it, below the calls it passed through, and the innermost position that is known.
-fn innermost(error: &EvalAltResult) -> (&EvalAltResult, Position) {
-    let (mut error, mut position) = (error, error.position());
-    while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) = error {
-        error = inner;
-        position = inner.position().or_else(position);
-    }
-    (error, position)
-}
-
-fn place(position: Position) -> Option<Place> {
+pub(super) fn place(position: Position) -> Option<Place> {
     position.line().map(|line| Place { line, column: position.position().unwrap_or(1) })
 }
+
+/// What a function of a recipe returns.
+pub type Bound<T> = Result<T, Box<EvalAltResult>>;
 
 /// A Rhai type in a recipe's words, with its article.
 pub fn plain(type_name: &str) -> String {
@@ -162,122 +103,6 @@ pub fn plain(type_name: &str) -> String {
         other => other.rsplit("::").next().unwrap_or(other),
     };
     format!("{} {word}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
-}
-
-/// A call that no binding accepts: the usage where the name is known, else the nearest name.
-fn unknown_function(caller: Callers, source: &Source, signature: &str) -> String {
-    let name = signature.split([' ', '(']).next().unwrap_or(signature);
-    let arguments: Vec<String> =
-        signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
-    let arguments = arguments.join(" and ");
-    if name.starts_with(CLOSURE) {
-        return format!("the closure is called with {arguments} and has other parameters");
-    }
-    // a method has precedence where it is called on its type
-    let on = arguments.split(" and ").next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
-    let of_type = types().filter(|kind| kind.name.to_lowercase() == on).flat_map(|kind| kind.methods);
-    let is_method =
-        |of: &str| types().any(|kind| of == kind.name.to_lowercase() && kind.methods.iter().any(|m| m.name == name));
-    if !is_method(on)
-        && let Some(message) = of_others(caller, name, is_method("snapshot"))
-    {
-        return message;
-    }
-    // a list's own functions are Rhai's
-    let others = functions(caller).chain(methods().filter(|_| on != "list"));
-    if let Some(function) = of_type.chain(others).find(|function| function.name == name) {
-        let usage = match function {
-            Function { usage: "", signatures: [], text, .. } => (*text).to_owned(),
-            Function { usage: "", signatures, .. } => signatures.join(" or "),
-            Function { usage, .. } => (*usage).to_owned(),
-        };
-        return format!("{name}: cannot take {arguments}; it is used as {usage}");
-    }
-    if arguments.contains("a measured value") {
-        return format!(
-            "{name}: a measured value is known later, and is an option as it is: let the measurement compute what is \
-             needed, or write it in then(MEASUREMENT, |result| …)"
-        );
-    }
-    if name == "+" && arguments.contains("a list") {
-        return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");
-    }
-    let names = names_of(&bare(&Arc::default()));
-    if on == "list" && name == "sum" {
-        return "a list has no function \"sum\"; add it up with list.reduce(|sum, x| sum + x, 0.0)".into();
-    }
-    if names.contains(name) || source.text.contains(&format!("fn {name}")) {
-        return format!("no function \"{name}\" takes {arguments}");
-    }
-    unknown_name(name, &names)
-}
-
-/// How Rhai's names of closures begin.
-pub const CLOSURE: &str = "anon$";
-
-/// The name of a function that there is not, with the nearest of those that there are.
-pub fn unknown_name(name: &str, names: &BTreeSet<String>) -> String {
-    match nearest(name, names.iter().map(String::as_str)) {
-        Some(near) => format!("unknown function \"{name}\", did you mean \"{near}\"?"),
-        None => format!("unknown function \"{name}\""),
-    }
-}
-
-/// What is said of a function that only scripts have to a recipe, and the other way round.
-fn of_others(caller: Callers, name: &str, is_of_snapshots: bool) -> Option<String> {
-    let has = |callers: Callers| functions(callers).any(|function| function.name == name);
-    match caller {
-        Callers::Scripts if has(Callers::Recipes) && !has(Callers::Scripts) => {
-            let instead = if is_of_snapshots {
-                format!("; of a snapshot it is CAMPAIGN.run(\"NAME\").snapshot().{name}(…)")
-            } else {
-                String::new()
-            };
-            Some(format!(
-                "{name}: a script analyses what a campaign has left; stages go into a recipe (comove run){instead}"
-            ))
-        }
-        Callers::Recipes if has(Callers::Scripts) && !has(Callers::Recipes) => Some(format!(
-            "{name}: only a script (comove script) has this; the closures of measure and combine return #{{ {name}: … }}"
-        )),
-        _ => None,
-    }
-}
-
-/// What Rhai calls a data race, on `argument #1 of function 'map'`.
-fn used_by_its_closure(what: &str) -> String {
-    let function = what.split('\'').nth(1).map_or_else(String::new, |name| format!("{name}: "));
-    format!(
-        "{function}a closure uses the value that it is called on, or what that is a part of: give it a copy (let copy = \
-         list)"
-    )
-}
-
-/// A text, list or map that grows beyond its limit.
-fn too_large(what: &str) -> String {
-    if what.contains("string") {
-        return format!("a text is longer than {TEXT} bytes, those of a list or map taken together");
-    }
-    format!(
-        "a list or map has too many entries, those of lists and maps in it included: {SIZE} may be in a recipe, \
-         {CLOSURE_SIZE} in a script and in a closure of measure or combine, {CELL_SIZE} in one for a cell"
-    )
-}
-
-/// A property that a value has not: with the nearest name of any type's.
-fn unknown_property(what: &str) -> String {
-    let mut quoted = what.split('\'').skip(1).step_by(2);
-    let (Some(name), Some(of)) = (quoted.next(), quoted.next()) else { return what.to_owned() };
-    let properties = || types().flat_map(|kind| kind.properties).map(|(name, ..)| *name);
-    // what the results of combine call z
-    let wanted = if (name, of) == ("z", "snapshot") { "redshift" } else { name };
-    let others = properties().chain(methods().map(|method| method.name)).filter(|other| *other != name);
-    let hint = match nearest(wanted, others) {
-        Some(near) if properties().all(|name| name != near) => format!(", did you mean \"{near}(…)\"?"),
-        Some(near) => format!(", did you mean \"{near}\"?"),
-        None => String::new(),
-    };
-    format!("{} has no property \"{name}\"{hint}", plain(of))
 }
 
 /// The candidate nearest to `name`, if one is near enough to be what was meant.

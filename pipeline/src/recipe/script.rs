@@ -6,15 +6,16 @@
 
 use super::api::campaign_view::{CampaignView, NAME};
 use super::api::register_for_scripts;
-use super::engine::{CLOSURE_SIZE, Session, bare, names_exist};
+use super::engine::names_exist;
 use super::error::{RecipeError, nearest};
+use super::explain::of_script;
+use super::interpreter::{CLOSURE_SIZE, Session, bare, print};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Limits, within};
 use super::source::Source;
 use crate::error::PipelineError;
 use rhai::{Engine, Module, ParseErrorType, Scope};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,10 +68,5 @@ fn evaluate(engine: &Engine, source: &Source, campaign: &CampaignView) -> Result
         told
     })?;
     names_exist(engine, source, &ast)?;
-    engine.run_ast_with_scope(&mut scope, &ast).map_err(|error| RecipeError::from_script(source, &error))
-}
-
-/// Prints a line. A reader that has gone away, as `head` does, wants no more of it.
-pub(super) fn print(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    engine.run_ast_with_scope(&mut scope, &ast).map_err(|error| of_script(source, &error))
 }

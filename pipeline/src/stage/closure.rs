@@ -1,15 +1,20 @@
 //! A closure of the recipe that a stage calls, and what it gives.
 
-use super::Work;
 use super::drawn::Drawn;
 use super::section::Section;
-use crate::campaign::fingerprint::canonical;
+use super::work::Work;
+use crate::canonical_json::canonical;
 use crate::error::PipelineError;
 use crate::recipe::options::to_json;
+use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::recipe::{Place, RecipeError};
 use comove_analysis::table::readable;
 use rhai::{Dynamic, FnPtr};
 use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The file with the results of closures.
+pub const RESULT: &str = "result.json";
 
 /// A closure with its name, and what decides its results.
 #[derive(Clone, Debug)]
@@ -90,10 +95,56 @@ impl Closure {
             let left = rows.len().saturating_sub(SHOWN);
             rows.truncate(SHOWN);
             if left > 0 {
-                rows.push(vec!["…".into(), format!("{left} more in {}", super::measure::RESULT)]);
+                rows.push(vec!["…".into(), format!("{left} more in {}", RESULT)]);
             }
             section.table(caption, &["quantity", "value"], rows);
         }
+    }
+}
+
+impl Work<'_> {
+    /// Calls a closure, which may take the seconds that it has and half of the memory that is free, and reads its value.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
+    pub fn call<T: Send>(
+        &self,
+        closure: &Closure,
+        argument: Dynamic,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<T, PipelineError> {
+        let stop = || self.control.stop(Duration::ZERO);
+        let value = self.call_within("time_limit_s", &stop, closure, argument, read)?;
+        value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
+    }
+
+    /// The same of a closure that is asked between two steps of a run: requests from outside wait for it, so that it is asked
+    /// after every step, wherever the run is stopped.
+    ///
+    /// # Errors
+    /// [`PipelineError::Recipe`], at the place in the recipe.
+    pub fn ask<T: Send>(
+        &self,
+        closure: &Closure,
+        argument: Dynamic,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<T, PipelineError> {
+        let value = self.call_within("hook_time_limit_s", &|| None, closure, argument, read)?;
+        Ok(value.unwrap_or_else(|by| unreachable!("nobody may stop it, and {by} did")))
+    }
+
+    fn call_within<T: Send>(
+        &self,
+        option: &str,
+        stop: &(dyn Fn() -> Option<String> + Sync),
+        closure: &Closure,
+        argument: Dynamic,
+        read: impl FnOnce(Dynamic) -> T + Send,
+    ) -> Result<Result<T, String>, PipelineError> {
+        let program = self.program.expect("a campaign from a recipe has its program");
+        let memory = half_of_what_is_free();
+        let limits = Limits { seconds: closure.time_limit_s, option, memory, spare: 0.5 * memory, stop };
+        Ok(program.call(limits, &closure.closure, closure.place, (argument,), read)?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `combine`: what a closure of the recipe makes of several runs, measurements and analyses together.
 
 use super::closure::Closure;
-use super::measure::RESULT;
+use super::closure::RESULT;
 use super::result::read_json;
 use super::section::{self, Section};
 use super::{Input, Selection, Stage, StageResult, Work};

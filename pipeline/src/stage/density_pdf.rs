@@ -1,6 +1,6 @@
 //! `density_pdf`: how volume and mass are distributed over density.
 
-use super::analysis::{Analysis, Told};
+use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -37,10 +37,6 @@ impl Default for PdfOptions {
 
 impl Analysis for PdfOptions {
     type Found = DensityPdf;
-
-    fn told(&self) -> Told {
-        Told::DensityPdf(self.clone())
-    }
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<DensityPdf>, AnalysisError> {
         density_pdf_by(communicator, part, self.bins_per_decade)

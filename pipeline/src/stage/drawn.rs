@@ -1,7 +1,7 @@
 //! Tables and plots in a closure's result: `#{ table: #{ columns, rows }, plot: #{ curves, … } }`.
 
-use super::Work;
 use super::section::Section;
+use super::work::Work;
 use crate::error::PipelineError;
 use crate::recipe::options::one_or_several;
 use comove_analysis::Figure;

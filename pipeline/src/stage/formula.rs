@@ -3,7 +3,7 @@
 //! There is no stage of its own and no mesh: the formula is part of the run and of its fingerprint, by the problem's name
 //! and options or by the closure's text and what it captures.
 
-use super::Work;
+use super::work::Work;
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::error::plain;
@@ -142,7 +142,7 @@ impl Formula {
     ) -> Result<Gas, PipelineError> {
         let cell = || format!("for the cell {h} wide at ({}, {}, {})", x[0], x[1], x[2]);
         let value: Dynamic = closure.closure.call(engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
-            let mut error = RecipeError::from_evaluation(program.source(), &e, closure.place);
+            let mut error = program.explain(&e, closure.place);
             error.message = format!("{} ({})", error.message, cell());
             error
         })?;

@@ -1,6 +1,6 @@
 //! `halos`: a catalogue of spherical-overdensity halos, and radial profiles of the heaviest.
 
-use super::analysis::{Analysis, Told};
+use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -58,10 +58,6 @@ pub struct HalosAndProfiles {
 
 impl Analysis for HalosAndProfiles {
     type Found = (HaloCatalogue, Vec<HaloProfile>);
-
-    fn told(&self) -> Told {
-        Told::Halos(self.clone())
-    }
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
         let catalogue = find_halos_by(communicator, part, &self.finder)?;

@@ -1,47 +1,13 @@
 //! What all processes do together of an initial condition: make its mesh, and put a mesh on the octree of a run.
 
-use super::ic::{InitialCondition, InitialFacts, header, shown};
+use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, IcError, UniformMesh, restrict, silent};
+use comove_ic::{Audit, IcError, UniformMesh, restrict};
 use comove_sim::clock::Clock;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result::collective_result;
 use comove_sim::{HostState, RunParameters};
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-
-/// What the first process tells the others.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum IcTask {
-    /// [`make`].
-    Make(InitialCondition),
-    /// [`place`].
-    Place {
-        /// The mesh's file.
-        mesh: PathBuf,
-        /// What it is.
-        facts: InitialFacts,
-        /// The run's.
-        parameters: Box<RunParameters>,
-    },
-}
-
-impl IcTask {
-    /// Does this process's part, and keeps what a run is to start from: collective. What goes wrong goes wrong on the first
-    /// process too, which says so.
-    pub fn follow(self, communicator: &Communicator) -> Option<HostState> {
-        match self {
-            Self::Make(ic) => {
-                // the file is the first process's matter
-                _ = make(&ic, communicator, Path::new(""), &silent);
-                None
-            }
-            Self::Place { mesh, facts, parameters } => {
-                place(communicator, &mesh, &facts, &parameters, &silent).ok().map(|(state, _)| state)
-            }
-        }
-    }
-}
+use std::path::Path;
 
 /// Makes a mesh, each process some planes of it, of which the first writes the file; what there is to say of it, as rows of
 /// a table. Collective.

@@ -1,6 +1,6 @@
 //! `slice` and `projection`: a field on a rectangle, as a picture and as a table.
 
-use super::analysis::{Analysis, Told};
+use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -47,10 +47,6 @@ pub struct MapWithTable {
 
 impl Analysis for MapWithTable {
     type Found = (Map, Option<Map>);
-
-    fn told(&self) -> Told {
-        Told::Map(self.clone())
-    }
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
         let options = &self.options;

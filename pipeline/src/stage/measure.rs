@@ -1,15 +1,12 @@
 //! `measure`: what a closure of the recipe computes from a snapshot.
 
-use super::closure::Closure;
+use super::closure::{Closure, RESULT};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use rhai::Dynamic;
 use serde_json::{Value, json};
-
-/// The file with the results.
-pub const RESULT: &str = "result.json";
 
 /// A closure and the outputs it looks at.
 #[derive(Clone, Debug)]

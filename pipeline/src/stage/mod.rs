@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`formula`] | a starting state that a run evaluates itself: a problem or a closure |
 //! | [`ic`], [`extents`] | an initial condition on a uniform mesh: generated or loaded; its cells along the axes |
+//! | [`initial`] | what it is, for runs |
 //! | [`ic_task`] | what all processes of MPI do of it together |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
@@ -28,6 +29,7 @@ pub mod formula;
 pub mod halos;
 pub mod ic;
 pub mod ic_task;
+pub mod initial;
 pub mod maps;
 pub mod measure;
 pub mod power_spectrum;
@@ -135,7 +137,7 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     }
 
     /// The run, if it is one: it computes on a device, and runs that differ in where they end are done together.
-    fn as_run(&self) -> Option<&evolve::Evolve> {
+    fn as_run(&self) -> Option<&evolve::run::Evolve> {
         None
     }
 

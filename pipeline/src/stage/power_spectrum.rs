@@ -1,6 +1,6 @@
 //! `power_spectrum`: P(k) of the density of a run's outputs.
 
-use super::analysis::{Analysis, Told};
+use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
@@ -23,10 +23,6 @@ pub struct PowerSpectra {
 
 impl Analysis for PowerOptions {
     type Found = PowerSpectrum;
-
-    fn told(&self) -> Told {
-        Told::PowerSpectrum(self.clone())
-    }
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<PowerSpectrum>, AnalysisError> {
         power_spectrum_by(communicator, part, self, GRID_LIMIT_MIB)

@@ -1,6 +1,5 @@
 //! What a stage is given to work with.
 
-use super::closure::Closure;
 use super::result::Input;
 use super::section::{self, Section};
 use crate::control::Control;
@@ -8,17 +7,14 @@ use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
-use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::RankGroup;
 use comove_sim::{RunParameters, SimError, Simulation, StartFrom, complete_file};
 use rayon::prelude::*;
-use rhai::Dynamic;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A stage's surroundings while it runs.
 pub struct Work<'a> {
@@ -81,50 +77,6 @@ impl Work<'_> {
     /// What the ledger knows of this stage.
     pub fn history(&self) -> StageHistory {
         self.ledger.history().stage(self.fingerprint).cloned().unwrap_or_default()
-    }
-
-    /// Calls a closure, which may take the seconds that it has and half of the memory that is free, and reads its value.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
-    pub fn call<T: Send>(
-        &self,
-        closure: &Closure,
-        argument: Dynamic,
-        read: impl FnOnce(Dynamic) -> T + Send,
-    ) -> Result<T, PipelineError> {
-        let stop = || self.control.stop(Duration::ZERO);
-        let value = self.call_within("time_limit_s", &stop, closure, argument, read)?;
-        value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
-    }
-
-    /// The same of a closure that is asked between two steps of a run: requests from outside wait for it, so that it is asked
-    /// after every step, wherever the run is stopped.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`], at the place in the recipe.
-    pub fn ask<T: Send>(
-        &self,
-        closure: &Closure,
-        argument: Dynamic,
-        read: impl FnOnce(Dynamic) -> T + Send,
-    ) -> Result<T, PipelineError> {
-        let value = self.call_within("hook_time_limit_s", &|| None, closure, argument, read)?;
-        Ok(value.unwrap_or_else(|by| unreachable!("nobody may stop it, and {by} did")))
-    }
-
-    fn call_within<T: Send>(
-        &self,
-        option: &str,
-        stop: &(dyn Fn() -> Option<String> + Sync),
-        closure: &Closure,
-        argument: Dynamic,
-        read: impl FnOnce(Dynamic) -> T + Send,
-    ) -> Result<Result<T, String>, PipelineError> {
-        let program = self.program.expect("a campaign from a recipe has its program");
-        let memory = half_of_what_is_free();
-        let limits = Limits { seconds: closure.time_limit_s, option, memory, spare: 0.5 * memory, stop };
-        Ok(program.call(limits, &closure.closure, closure.place, (argument,), read)?)
     }
 
     /// The path of a file in the stage's folder.

@@ -1,13 +1,14 @@
 //! Analyses of a run's outputs.
 
+use super::handles::{Analysis, NAME, Naming, Run};
 use super::later::Call;
-use super::{Analysis, Bound, NAME, Naming, Run};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::moment::Moment;
-use crate::recipe::docs::Function;
+use crate::recipe::error::Bound;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
+use crate::recipe::reference::Function;
 use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};

@@ -1,9 +1,9 @@
 //! `cosmology`: the background and the shape of the initial spectrum; its distances, times and growth at a redshift.
 
-use super::Bound;
-use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::decode;
+use crate::recipe::reference::{Function, Type};
 use comove_sim::Cosmology;
 use rhai::{Engine, Map};
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 //! What a script sees of its campaign: the constant `CAMPAIGN`.
 
-use super::Bound;
 use super::run_view::RunView;
 use crate::progress::Progress;
-use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Bound;
 use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::reference::{Function, Type};
 use crate::stage::combine::{data_of, left_in};
 use crate::stage::{Input, StageResult};
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};

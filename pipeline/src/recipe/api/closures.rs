@@ -1,14 +1,17 @@
 //! `measure` and `combine`: stages that call a closure of the recipe; `then`: a closure that decides on stages.
 
 use super::analyses::{COMMON, selection};
+use super::handles::{
+    Analysis, Captured, Further, NAME, Naming, Run, detached, name_of, nodes_of, place_of, stages_of,
+};
 use super::later::Call;
-use super::{Analysis, Bound, Captured, Further, NAME, Naming, Run, detached, name_of, place_of, stages_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
-use crate::recipe::docs::{Function, Type};
-use crate::recipe::engine::Session;
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode_with;
+use crate::recipe::reference::{Function, Type};
 use crate::stage::closure::Closure;
 use crate::stage::combine::Combine;
 use crate::stage::drawn::is_file_name;
@@ -185,7 +188,9 @@ fn then(context: &NativeCallContext<'_>, analysis: Analysis, mut options: Map, c
         parameters: Value::Null,
         place: place_of(context),
     };
-    Ok(Further { node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(detached(closure))).named(title) })
+    Ok(Further {
+        node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(detached(closure), nodes_of)).named(title),
+    })
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.

@@ -1,11 +1,11 @@
 //! Refinement criteria: each function gives the map that a run's parameters are decoded from.
 
-use super::Bound;
 use super::later::{Later, refuse};
-use crate::recipe::docs::Function;
+use crate::recipe::error::Bound;
 use crate::recipe::error::{Refusal, plain};
 use crate::recipe::expression::compile;
 use crate::recipe::options::{decode, from_json};
+use crate::recipe::reference::Function;
 use comove_sim::Criterion;
 use comove_sim::refinement::criterion::{Program, Quantity};
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};

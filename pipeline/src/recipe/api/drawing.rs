@@ -1,12 +1,12 @@
 //! `table` and `plot`: what a script writes.
 
-use super::Bound;
 use crate::error::PipelineError;
-use crate::recipe::docs::Function;
-use crate::recipe::engine::Session;
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
+use crate::recipe::interpreter::Session;
+use crate::recipe::interpreter::print;
 use crate::recipe::options::decode;
-use crate::recipe::script::print;
+use crate::recipe::reference::Function;
 use crate::stage::drawn::{DrawnTable, Plot};
 use crate::stage::work::write_file;
 use rhai::{Engine, ImmutableString, Map};

@@ -1,8 +1,8 @@
 //! A field on a uniform grid in a closure.
 
-use super::Bound;
-use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
+use crate::recipe::reference::{Function, Type};
 use comove_analysis::covering_grid::GRID_LIMIT_MIB;
 use ndarray::Array3;
 use rhai::{Dynamic, Engine};

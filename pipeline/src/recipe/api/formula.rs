@@ -1,12 +1,13 @@
 //! `problem` and `ic_function`: starting states that a run evaluates itself.
 
+use super::handles::{Captured, Initial};
 use super::later::{needs_of_any, substituted};
-use super::{Bound, Captured, Initial};
 use crate::campaign::deferred::Known;
-use crate::recipe::docs::Function;
-use crate::recipe::engine::Session;
+use crate::recipe::error::Bound;
 use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, refusal, to_json};
+use crate::recipe::reference::Function;
 use crate::stage::extents::Extents;
 use crate::stage::formula::{Formula, FormulaSource, GasClosure};
 use comove_ic::IcError;
@@ -111,7 +112,7 @@ fn problem(name: &str, options: Map) -> Bound<Initial> {
 fn refuse(error: IcError) -> Box<EvalAltResult> {
     match error {
         IcError::ProblemOption { path, message, .. } => refusal("problem", &path, &message, &[]),
-        IcError::UnknownProblem { name } => {
+        IcError::UnknownProblem { name, .. } => {
             let hint = match nearest(&name, problems::NAMES) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => format!("there are {}", problems::NAMES.join(", ")),

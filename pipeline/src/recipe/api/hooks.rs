@@ -1,10 +1,11 @@
 //! The closures that `evolve` takes: a stop rule, observers, and what steers the run.
 
-use super::{Bound, Captured};
-use crate::recipe::docs::{Function, Type};
-use crate::recipe::engine::Session;
+use super::handles::Captured;
+use crate::recipe::error::Bound;
 use crate::recipe::error::{Refusal, plain};
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, take};
+use crate::recipe::reference::{Function, Type};
 use crate::stage::closure::Closure;
 use crate::stage::evolve::Hooks;
 use crate::stage::evolve::options::EXTENT;

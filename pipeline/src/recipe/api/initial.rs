@@ -1,13 +1,14 @@
 //! `ic_gaussian` and `ic_load`.
 
+use super::handles::{Initial, NAME, input_path, name_of};
 use super::later::{Call, needs_of_any, substituted};
-use super::{Bound, Initial, NAME, input_path, name_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
-use crate::recipe::docs::Function;
-use crate::recipe::engine::Session;
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode_with;
+use crate::recipe::reference::Function;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
 use comove_ic::PowerSource;
 use comove_sim::Cosmology;

@@ -1,8 +1,9 @@
 //! Options that are values of results: what is called with them is made once they are known.
 
-use super::{Bound, name_of, place_of};
+use super::handles::{name_of, place_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Known, Measured, Undecided};
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{from_json, to_json};
 use crate::stage::title_of;

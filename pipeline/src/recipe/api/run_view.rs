@@ -1,14 +1,14 @@
 //! What a `combine` closure and a script see of a run: its outputs, each read when it is asked for; a script also sees its
 //! records.
 
-use super::Bound;
 use super::snapshot_view::SnapshotView;
 use crate::campaign::names::leaves;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
-use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Bound;
 use crate::recipe::error::{Refusal, nearest};
 use crate::recipe::options::from_json;
+use crate::recipe::reference::{Function, Type};
 use crate::snapshots::Snapshots;
 use crate::stage::Input;
 use crate::stage::evolve::hooks::Hooks;

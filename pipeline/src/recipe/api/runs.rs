@@ -1,15 +1,16 @@
 //! `evolve` and `from_snapshot`.
 
+use super::handles::{Initial, NAME, Run, input_path, name_of};
 use super::hooks::{HOOKS, hooks};
 use super::later::{Call, needs_of_any};
-use super::{Bound, Initial, NAME, Run, input_path, name_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
-use crate::recipe::docs::Function;
-use crate::recipe::engine::Session;
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, from_json, take};
+use crate::recipe::reference::Function;
 use crate::stage::evolve::options::{EXTENT, Extent, check};
 use crate::stage::evolve::{Evolve, Hooks, Origin, TITLE};
 use crate::stage::formula::Formula;

@@ -1,10 +1,10 @@
 //! What a `measure` closure sees of a snapshot: redshift, fields as arrays, the densest cell, halos, profiles, totals.
 
-use super::Bound;
 use super::field_view::{FieldView, grid_limit_mib};
-use crate::recipe::docs::{Function, Type};
+use crate::recipe::error::Bound;
 use crate::recipe::error::Refusal;
 use crate::recipe::options::{decode, decode_with, from_json, take};
+use crate::recipe::reference::{Function, Type};
 use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::{Gas, field_of};
 use comove_analysis::cells::{self, sum_over_leaves};

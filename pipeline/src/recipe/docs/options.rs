@@ -1,7 +1,8 @@
 //! Options: where their structures are, what their types are called in a recipe, and tables of them.
 
 use super::structures::{Item, Member, item};
-use crate::recipe::api::{CampaignOptions, Naming, analyses, background, closures, criteria, formula, hooks};
+use crate::recipe::api::handles::Naming;
+use crate::recipe::api::{CampaignOptions, analyses, background, closures, criteria, formula, hooks};
 use crate::stage::density_pdf::PdfOptions;
 use crate::stage::evolve::options::Extent;
 use crate::stage::force_test::SolverOptions;
@@ -63,7 +64,11 @@ const STRUCTURES: &[Structure] = &[
         source: include_str!("../api/mod.rs"),
         default: || default_of::<CampaignOptions>(json!({})),
     },
-    Structure { name: "Naming", source: include_str!("../api/mod.rs"), default: || default_of::<Naming>(json!({})) },
+    Structure {
+        name: "Naming",
+        source: include_str!("../api/handles.rs"),
+        default: || default_of::<Naming>(json!({})),
+    },
     Structure {
         name: "CosmologyOptions",
         source: include_str!("../api/background.rs"),

@@ -5,13 +5,14 @@
 //! closures, which the recipe had before, and of steps beyond the run's end stay and are not shown.
 
 use super::hooks::{Hooks, step};
-use super::{Evolve, Work};
+use super::run::Evolve;
 use crate::error::PipelineError;
 use crate::lines;
 use crate::moment::Moment;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::stage::closure::Closure;
 use crate::stage::section::Section;
+use crate::stage::work::Work;
 use comove_analysis::figure::lines::{Curve, Panel, Style, line_figure};
 use comove_analysis::table::{Entry, Table};
 use comove_sim::Snapshot;

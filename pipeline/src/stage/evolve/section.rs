@@ -1,11 +1,12 @@
 //! A run's part of the report: how far, how well the sums were kept, where the time went.
 
+use super::run::Evolve;
 use super::start::{self, audit_tables};
 use super::steps::{self, Tally};
-use super::{Evolve, Work};
 use crate::error::PipelineError;
 use crate::stage::Stage;
 use crate::stage::section::Section;
+use crate::stage::work::Work;
 use comove_analysis::table::readable;
 use comove_sim::Coordinates;
 use comove_sim::records::{RunSummary, Timing};

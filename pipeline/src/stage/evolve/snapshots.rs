@@ -1,10 +1,10 @@
 //! Writing checkpoints and outputs beside the next steps, and deleting checkpoints that newer ones replace.
 
-use super::Work;
 use crate::error::PipelineError;
 use crate::ledger::{Event, SnapshotFile};
 use crate::lock;
 use crate::moment::Moment;
+use crate::stage::work::Work;
 use comove_sim::io::snapshot::Unverified;
 use comove_sim::{Role, SimError, Simulation, Snapshot};
 use serde_json::{Value, json};

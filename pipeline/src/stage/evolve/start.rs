@@ -1,12 +1,14 @@
 //! The state that a run begins with or continues from.
 
 use super::super::section::SectionTable;
-use super::{Evolve, Input, Origin, Work, checkpoints_before};
+use super::run::{Evolve, Origin, checkpoints_before};
 use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::moment::Moment;
 use crate::progress::Progress;
 use crate::stage::ic;
+use crate::stage::result::Input;
+use crate::stage::work::Work;
 use comove_analysis::table::readable;
 use comove_ic::Audit;
 use comove_sim::{Role, Simulation, StartFrom, StoredSnapshot};

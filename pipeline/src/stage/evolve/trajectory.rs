@@ -3,13 +3,14 @@
 use super::hooks::stop_file;
 use super::observed::Observed;
 use super::pace::Pace;
+use super::run::{Evolve, Segment};
 use super::snapshots::{SnapshotWriter, checkpoint_name, output_name};
 use super::steps::Steps;
-use super::{Evolve, Leg, Work};
 use crate::control::Attention;
 use crate::error::{Left, PipelineError};
 use crate::moment::Moment;
 use crate::progress::{StageProgress, step_line};
+use crate::stage::work::Work;
 use comove_sim::records::{CellBudgetAdjustment, RunSummary, StepRecord};
 use comove_sim::{SimError, Simulation, Snapshot};
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub(super) fn follow(
     simulation: &mut super::start::Started,
     run: &Evolve,
     work: &mut Work<'_>,
-    leg: &Leg,
+    leg: &Segment,
     asked: u64,
 ) -> Result<RunSummary, PipelineError> {
     let steps = Steps::open(&work.folder, simulation.other_device_class.take())?;
@@ -79,7 +80,7 @@ pub(super) fn follow(
 }
 
 impl Voyage<'_, '_> {
-    fn sail(&mut self, simulation: &mut Simulation, leg: &Leg) -> Result<RunSummary, PipelineError> {
+    fn sail(&mut self, simulation: &mut Simulation, leg: &Segment) -> Result<RunSummary, PipelineError> {
         let start = simulation.now();
         let mut targets = leg.outputs.as_slice();
         loop {

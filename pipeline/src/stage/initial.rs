@@ -1,0 +1,61 @@
+//! An initial condition on a uniform mesh: how it is made, and what a run has to know of it.
+
+use comove_ic::format::comove_ic as mesh_file;
+use comove_ic::{GaussianIc, LoadIc};
+use comove_sim::Cosmology;
+use serde::{Deserialize, Serialize};
+
+/// Cells along the three axes in a few words: 32³ or 64 × 16 × 16.
+pub fn shown([x, y, z]: [usize; 3]) -> String {
+    if x == y && y == z { format!("{x}³") } else { format!("{x} × {y} × {z}") }
+}
+
+/// What a run has to know of an initial condition besides the mesh.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InitialFacts {
+    /// The background.
+    pub cosmology: Cosmology,
+    /// Box length along x in Mpc/h.
+    pub box_mpc_h: f64,
+    /// Cells of the mesh along x, y, z.
+    pub cells: [usize; 3],
+    /// Cells of the root level along x, y, z.
+    pub root: [usize; 3],
+    /// The level whose cells are the mesh's.
+    pub level: u8,
+    /// Redshift.
+    pub z: f64,
+    /// Mean molecular weight.
+    pub mean_molecular_weight: f64,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+}
+
+/// Where the mesh comes from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum InitialCondition {
+    /// A Gaussian realisation of a linear spectrum.
+    Gaussian(GaussianIc),
+    /// A file.
+    Load(LoadIc),
+}
+
+/// What the file of such a mesh states.
+pub(super) fn header(
+    cosmology: &Cosmology,
+    box_mpc_h: f64,
+    z: f64,
+    mean_molecular_weight: f64,
+    gamma: f64,
+) -> mesh_file::Header {
+    mesh_file::Header {
+        a: 1.0 / (1.0 + z),
+        box_mpc_h,
+        h: cosmology.h,
+        omega_m: cosmology.omega_m,
+        omega_lambda: cosmology.omega_lambda,
+        omega_b: cosmology.omega_b,
+        mean_molecular_weight,
+        gamma,
+    }
+}
