@@ -11,7 +11,7 @@ pub(crate) struct Mesh {
     pub(crate) root: [i32; 3],
     /// Along which axes it is periodic.
     pub(crate) periodic: [bool; 3],
-    /// What lies beyond the faces of the other axes.
+    /// What is beyond the faces of the other axes.
     pub(crate) faces: [FaceBoundary; FACES],
     /// Coordinates of the groups of each level.
     pub(crate) levels: Vec<Vec<[i32; 3]>>,

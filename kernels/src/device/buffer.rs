@@ -79,7 +79,7 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
-    /// The array on the host, where it is not needed on the device any more.
+    /// The array on the host, no longer on the device.
     pub fn into_host(self) -> Vec<T> {
         match self {
             Self::Cpu(data) => data,
@@ -88,11 +88,11 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
-    /// Shows the array on the host part by part, in order, with the place of each part's first value; from a GPU the next
-    /// part is copied while one is looked at. A part is a multiple of `unit` values long, as the array has to be.
+    /// Calls `work` with the array on the host part by part, in order, and the index of each part's first value. From a GPU
+    /// the next part is copied meanwhile. The lengths of parts and of the array are multiples of `unit`.
     ///
     /// # Panics
-    /// If the array is of another length, or `work` asks a GPU for anything.
+    /// If the array has another length, or `work` uses a GPU.
     pub fn for_each_part(&self, unit: usize, mut work: impl FnMut(usize, &[T])) {
         assert!(self.len().is_multiple_of(unit), "{} values in parts of {unit}", self.len());
         match self {
@@ -139,10 +139,10 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         self.len() == 0
     }
 
-    /// The array where it lies in host memory.
+    /// The array in host memory.
     ///
     /// # Panics
-    /// If it lies on a GPU.
+    /// If it is on a GPU.
     pub fn host(&self) -> &[T] {
         match self {
             Self::Cpu(data) => data,
@@ -151,10 +151,10 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
-    /// The array where it lies in host memory, to change.
+    /// The array in host memory, to change.
     ///
     /// # Panics
-    /// If it lies on a GPU.
+    /// If it is on a GPU.
     pub fn host_mut(&mut self) -> &mut [T] {
         match self {
             Self::Cpu(data) => data,
@@ -163,10 +163,10 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         }
     }
 
-    /// Where the array starts on a GPU, for a kernel.
+    /// The start of the array on a GPU, for a kernel.
     ///
     /// # Panics
-    /// If it lies in host memory.
+    /// If it is in host memory.
     #[cfg(feature = "cuda")]
     pub(crate) fn pointer(&self) -> Pointer<T> {
         match self {

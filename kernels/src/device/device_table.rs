@@ -1,4 +1,4 @@
-//! Numbers that operations read.
+//! Tables that operations read.
 
 use std::fmt::{Debug, Formatter};
 use std::ops::Deref;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use {crate::device::cuda, std::sync::OnceLock};
 
-/// Numbers that do not change once they are made: on the host, where the table is used as a slice, and on a GPU from
-/// their first use there on. Clones share both.
+/// A table that never changes: a slice on the host, copied to a GPU at its first use there. Clones share both.
 pub struct DeviceTable<N>(Arc<Numbers<N>>);
 
 struct Numbers<N> {
@@ -28,10 +27,10 @@ impl<N> From<Vec<N>> for DeviceTable<N> {
 
 #[cfg(feature = "cuda")]
 impl<N: Copy> DeviceTable<N> {
-    /// Where it starts on a GPU, copied there if it has not been.
+    /// Its start on a GPU, copied there at first.
     ///
     /// # Panics
-    /// If it does not fit or lies on another GPU.
+    /// If it does not fit or is on another GPU.
     pub(crate) fn on(&self, device: &cuda::CudaDevice) -> cuda::array::Pointer<N> {
         let on_device = || cuda::array::Array::work_space_of(device, &self.0.host);
         let array = self.0.device.get_or_init(on_device);
@@ -48,7 +47,7 @@ impl<N> DeviceTable<N> {
 }
 
 impl<N: PartialEq> DeviceTable<N> {
-    /// Becomes `old`, with its copy on a GPU, if that holds the same numbers.
+    /// Becomes `old`, with its copy on a GPU, if the two are equal.
     pub fn keep(&mut self, old: Self) {
         if *self == old {
             *self = old;

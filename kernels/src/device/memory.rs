@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub const GIB: f64 = 1_073_741_824.0;
 
 impl Device {
-    /// The same device for a run that may take at most so many bytes of its memory: it is asked for, not enforced.
+    /// The same device with a limit on the memory that a run may take, in bytes: advisory, not enforced.
     #[must_use]
     pub fn limited_to(mut self, bytes: u64) -> Self {
         match &mut self {
@@ -24,7 +24,7 @@ impl Device {
         self
     }
 
-    /// The bytes that a run may take at most, if that was said.
+    /// The limit on the memory that a run may take, in bytes, if there is one.
     pub fn memory_limit(&self) -> Option<u64> {
         match self {
             Self::Cpu(cpu) => cpu.memory_limit,
@@ -44,7 +44,7 @@ impl Device {
     }
 
     /// Bytes that operations on so many groups take for themselves while they run, at the most: reports and lists of
-    /// groups, and on a GPU the surroundings of the blocks that are swept at once.
+    /// groups, and on a GPU the ghost zones of the blocks that are swept at once.
     pub fn working_bytes(&self, groups: usize) -> usize {
         const A_GROUP: usize = 2 << 10;
         match self {
@@ -54,8 +54,8 @@ impl Device {
         }
     }
 
-    /// Sees to it that the next arrays, so many bytes together, find room whatever other processes do, and gives back
-    /// what this process holds unused beyond that. Nothing to do on the CPU.
+    /// Reserves so many bytes for the next arrays, whatever other processes do, and frees what this process holds unused
+    /// beyond that. Does nothing on the CPU.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].

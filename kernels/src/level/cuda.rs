@@ -6,7 +6,7 @@ use crate::layout::{FACES, FIELDS};
 use crate::level::face_boundary::FaceBoundary;
 use crate::level::level_topology::LevelTopology;
 
-/// What lies beyond a face of the domain.
+/// What is beyond a face of the domain.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Face {
@@ -32,7 +32,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Uploads what is not there yet.
+    /// Uploads tables that the device does not have yet.
     pub(crate) fn of(device: &CudaDevice, tables: &LevelTopology) -> Self {
         let face = |boundary| match boundary {
             FaceBoundary::Outflow => Face { kind: 0, state: [0.0; FIELDS] },

@@ -1,4 +1,4 @@
-// What lies beyond the faces of the domain that are not periodic: the twin of face_boundary.rs.
+// What is beyond the faces of the domain that are not periodic: the twin of face_boundary.rs.
 #pragma once
 #include "level/level.cuh"
 #include "device/cuda/real.cuh"
@@ -21,9 +21,9 @@ INLINE uint32_t ends_of(const Level &level, uint32_t g) {
 struct AxisPosition {
     /// The coordinate in the group; beyond a face, that of the cell inside which is copied or mirrored.
     int inside;
-    /// What it lies beyond.
+    /// What it is beyond.
     Beyond beyond;
-    /// The face that it lies beyond.
+    /// The face that it is beyond.
     int face;
 
     /// -1, 0 or 1: in which group.

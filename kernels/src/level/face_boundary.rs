@@ -1,4 +1,4 @@
-//! What lies beyond the faces of the domain that are not periodic, and where a ghost cell there takes its value.
+//! What is beyond the faces of the domain that are not periodic, and where a ghost cell there takes its value.
 //!
 //! Ghost cells beyond a face are made from the cells inside, axis by axis: beyond the faces across x first, then those
 //! across y from what lies there by now, then those across z. So edges and corners are well defined for any mix of
@@ -8,7 +8,7 @@
 use crate::layout::{FIELDS, GROUP, MOMENTUM};
 use crate::real::Real;
 
-/// What lies beyond a face of the domain that is not periodic.
+/// What is beyond a face of the domain that is not periodic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum FaceBoundary {
     /// Copies of the outermost cell.
@@ -20,7 +20,7 @@ pub enum FaceBoundary {
     Fixed([f64; FIELDS]),
 }
 
-/// What lies beyond the lower and the upper end of the cells along one axis; `None`: more of the domain.
+/// What is beyond the lower and the upper end of the cells along one axis; `None`: more of the domain.
 pub(crate) type Ends = [Option<FaceBoundary>; 2];
 
 /// Where a coordinate of a block of cells is found along one axis.
@@ -32,7 +32,7 @@ pub(crate) struct AxisPosition {
     pub(crate) cell: usize,
     /// The coordinate; beyond a face, that of the cell inside which is copied or mirrored.
     pub(crate) inside: usize,
-    /// The boundary that it lies beyond.
+    /// The boundary that it is beyond.
     pub(crate) beyond: Option<FaceBoundary>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn origin<T: Real>(places: &[(usize, &AxisPosition)], field: usize) -
     if negated { Origin::Negated } else { Origin::Cell }
 }
 
-/// Fills the `depth` values at one end of a row along x, the upper with `upper`, that lie beyond a face.
+/// Fills the `depth` values at one end of a row along x, the upper with `upper`, beyond a face.
 #[inline(always)]
 pub(crate) fn fill_end<T: Real>(boundary: FaceBoundary, field: usize, depth: usize, upper: bool, row: &mut [T]) {
     let last = row.len() - 1;

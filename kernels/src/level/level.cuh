@@ -2,7 +2,7 @@
 #pragma once
 #include "layout.cuh"
 
-/// What lies beyond a face of the domain (face_boundary.rs).
+/// What is beyond a face of the domain (face_boundary.rs).
 enum FaceKind : int32_t { OUTFLOW = 0, REFLECTING = 1, FIXED = 2 };
 
 struct Face {

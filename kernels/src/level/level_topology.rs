@@ -1,4 +1,4 @@
-//! Which slot lies where: the octree as the kernels see it.
+//! The octree as the kernels see it: slots of neighbours, parents and children.
 
 use crate::device::device_table::DeviceTable;
 use crate::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
@@ -10,15 +10,15 @@ use std::sync::OnceLock;
 /// No group there: the region is interpolated from the coarser level.
 pub const NONE: u32 = u32::MAX;
 
-/// The groups of one level and their surroundings. Derived data, rebuilt by `comove-sim` at a regrid.
+/// The groups of one level and those around them. Derived data, rebuilt by `comove-sim` at a regrid.
 ///
 /// With several ranks these are the groups that a rank owns. Those around them may be ghosts, copies of other ranks'
 /// groups in slots of the same pools, and a patch may be refined by a group that another rank owns: it is no leaf then,
 /// and has no child here.
 ///
 /// Where a direction leaves the domain through a boundary that is not periodic, its components across that boundary are
-/// dropped (the row names the group inside); [`LevelTopology::outside`] tells that there is a boundary, and
-/// [`LevelTopology::faces`] what lies beyond it.
+/// dropped (the row names the group inside); [`LevelTopology::outside`] marks such a boundary, and
+/// [`LevelTopology::faces`] what is beyond it.
 #[derive(Clone, Debug, Default)]
 pub struct LevelTopology {
     /// Slot of each group, in key order.
@@ -33,7 +33,7 @@ pub struct LevelTopology {
     pub octants: DeviceTable<u8>,
     /// Bits 0–5: the group touches the domain's −x, +x, −y, +y, −z, +z boundary and that boundary is not periodic.
     pub outside: DeviceTable<u8>,
-    /// What lies beyond the domain's −x, +x, −y, +y, −z, +z face, where it is not periodic.
+    /// What is beyond the domain's −x, +x, −y, +y, −z, +z face, where it is not periodic.
     pub faces: [FaceBoundary; FACES],
     /// Bit o: the patch at octant o is a leaf.
     pub leaves: DeviceTable<u8>,
@@ -148,7 +148,7 @@ impl LevelTopology {
     ///
     /// # Panics
     /// If shapes disagree, a slot appears twice, a row's centre is not the group itself, a leaf is refined by a group, or
-    /// one that refines a patch is not what lies beyond a face of the patch beside it.
+    /// one that refines a patch is not what is beyond a face of the patch beside it.
     pub fn check(&self) {
         let n = self.len();
         assert!(self.neighbours.len() == n * DIRECTIONS && self.parents.len() == n * DIRECTIONS);

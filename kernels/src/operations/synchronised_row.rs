@@ -29,14 +29,14 @@ pub(crate) struct SynchronisedRow<T, const N: usize> {
 }
 
 impl<T: Real, const N: usize> SynchronisedRow<T, N> {
-    /// Synchronises each cell, with what its surroundings say ([`mod@crate::point::dual_energy`]).
+    /// Synchronises each cell, by its shock indicator ([`mod@crate::point::dual_energy`]).
     #[inline(always)]
-    pub(crate) fn new(before: Rows<T, N>, surroundings: &[T; N], eos: &Eos<T>) -> Self {
+    pub(crate) fn new(before: Rows<T, N>, shock_indicator: &[T; N], eos: &Eos<T>) -> Self {
         let mut after = before;
         let mut unusual = [0; N];
         for i in 0..N {
             let u = [before[0][i], before[1][i], before[2][i], before[3][i], before[4][i], before[5][i]];
-            let done = synchronise(&u, surroundings[i], eos);
+            let done = synchronise(&u, shock_indicator[i], eos);
             for f in 0..FIELDS {
                 after[f][i] = done.cell[f];
             }
@@ -49,7 +49,7 @@ impl<T: Real, const N: usize> SynchronisedRow<T, N> {
         Self { before, after, unusual }
     }
 
-    /// Adds the cells to their group's report, in order. `offsets`: where each lies in the group
+    /// Adds the cells to their group's report, in order. `offsets`: of each in the group
     /// ([`crate::layout::cell`]), [`NONE`] for one that does not count. Whether one of them should not have occurred:
     /// see [`SynchronisedRow::marks`].
     #[inline(always)]

@@ -16,15 +16,15 @@ template <typename T> INLINE T kinetic(const T (&u)[6]) { return T(0.5) * moment
 template <typename T> INLINE T larger(T a, T b) { return a > b ? a : b; }
 template <typename T> INLINE T smaller(T a, T b) { return a < b ? a : b; }
 
-/// Surroundings of a cell at a shock, and those that no pass has looked at yet.
+/// The indicator of a cell at a shock, and before the first pass.
 template <typename T> struct ShockIndicator {
     static constexpr T SHOCK = T(-1.0);
     static constexpr T UNSEEN = std::numeric_limits<T>::infinity();
 };
 
-/// What the neighbours of a cell along a sweep say about its energy, after what earlier passes said.
+/// The shock indicator of a cell after a pass: see dual_energy.rs.
 template <typename T>
-INLINE T surroundings(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0, T pressure_1, T pressure_2, const Eos<T> &eos) {
+INLINE T shock_indicator(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0, T pressure_1, T pressure_2, const Eos<T> &eos) {
     constexpr T BESIDE = T(10.0), SHOCK_JUMP = T(3.0);
     const T highest = larger(pressure_1, larger(pressure_0, pressure_2));
     const T lowest = smaller(pressure_1, smaller(pressure_0, pressure_2));
@@ -36,9 +36,9 @@ INLINE T surroundings(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy.
-template <typename T> INLINE bool is_cold(T internal, T energy, T surroundings, const Eos<T> &eos) {
+template <typename T> INLINE bool is_cold(T internal, T energy, T shock_indicator, const Eos<T> &eos) {
     const T own = absolute(energy);
-    return internal < eos.eta * larger(own, surroundings);
+    return internal < eos.eta * larger(own, shock_indicator);
 }
 
 template <typename T> INLINE T pressure(const T (&u)[6], const Eos<T> &eos) {
@@ -54,20 +54,20 @@ struct Synchronised {
     bool negative;
 };
 
-/// Makes energy and entropy scalar of a cell agree, in place, as its surroundings decide.
-template <typename T> INLINE Synchronised synchronise(T (&u)[6], T surroundings, const Eos<T> &eos) {
+/// Makes energy and entropy scalar of a cell agree, in place, as the shock indicator decides.
+template <typename T> INLINE Synchronised synchronise(T (&u)[6], T shock_indicator, const Eos<T> &eos) {
     const T gamma_1 = eos.gamma - T(1.0);
     const bool thin = u[0] < eos.density_floor;
     const T density = thin ? eos.density_floor : u[0];
     const T kinetic = T(0.5) * momentum_squared(u) / density;
     const T internal = u[4] - kinetic;
-    const bool cold = is_cold(internal, u[4], surroundings, eos);
+    const bool cold = is_cold(internal, u[4], shock_indicator, eos);
     const T density_power = power(density, gamma_1);
     const T own = cold ? u[5] * density_power : gamma_1 * internal;
     const bool low = own < eos.pressure_floor;
     const T pressure = low ? eos.pressure_floor : own;
-    const bool unseen = surroundings == ShockIndicator<T>::UNSEEN;
-    const bool waits = (surroundings < T(0.0) || unseen) && u[4] > T(0.5) * kinetic;
+    const bool unseen = shock_indicator == ShockIndicator<T>::UNSEEN;
+    const bool waits = (shock_indicator < T(0.0) || unseen) && u[4] > T(0.5) * kinetic;
     const bool keeps_energy = !cold || waits;
     const bool keeps_entropy = cold || unseen;
     u[0] = density;

@@ -1,12 +1,12 @@
-//! Energy and entropy scalar kept in agreement (DESIGN.md, *State and time*; docs/notes-kernels.md, *Two energies*).
+//! Dual energy formalism: total energy and entropy scalar kept consistent (docs/notes-kernels.md, *Two energies*).
 //!
-//! Of the total energy of fast gas little is thermal, and what a scheme loses of the motion turns up there: in the cell
-//! that is fast and in slow cells beside it. Such gas takes its pressure from the entropy scalar, which is only carried
-//! along, and its energy is made to agree. At a shock, which only the energy knows how to heat, the cell's own energies
-//! decide, and the energy is left alone even so: what it lacks at the foot of a shock it regains behind it.
+//! Little of the total energy of fast gas is thermal, and truncation errors of the kinetic energy end up there, in the
+//! fast cell and in slow cells beside it. Such gas takes its pressure from the advected entropy scalar, and its energy is
+//! set to match. At a shock, where only the energy equation gives the heating, the cell's own energies decide, and the
+//! energy is not reset: a deficit at the foot of a shock is made up behind it.
 //!
-//! Which of these a cell is, its neighbours along the sweep tell ([`surroundings`]). So only a sweep makes the two
-//! agree; other operations change both and leave the decision to the next sweep.
+//! The neighbours along a sweep decide between the two ([`shock_indicator`]), so only a sweep synchronises energy and
+//! entropy scalar; other operations change both and leave the decision to the next sweep.
 //!
 //! Written with selects instead of branches, so that a loop over cells vectorizes.
 
@@ -17,10 +17,10 @@ use crate::real::Real;
 /// A cell's six conserved values: density, three momenta, energy, entropy.
 pub type Cell<T> = [T; 6];
 
-/// Surroundings of a cell at a shock.
+/// Shock indicator of a cell at a shock.
 pub const SHOCK: f64 = -1.0;
-/// Surroundings that no pass has looked at yet. Whatever the gas, the entropy scalar gives its pressure: it has it from
-/// the energy where that was right.
+/// Shock indicator before the first pass. The entropy scalar then gives the pressure of any gas: it was set from the
+/// energy where that was right.
 pub const UNSEEN: f64 = f64::INFINITY;
 /// Weight of the total energy of cells beside a cell against its own: η for that is ten times as large.
 const BESIDE: f64 = 10.0;
@@ -35,13 +35,13 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
     T::from_f64(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / u[0]
 }
 
-/// What the neighbours of a cell along a sweep say about its energy: [`SHOCK`], or a total energy of which η must be
-/// thermal. The result of passes along several axes is the largest such energy, and a shock if one of them saw one.
+/// From the neighbours of a cell along a sweep: [`SHOCK`], or a total energy of which a fraction η must be thermal. Over
+/// passes along several axes it is the largest such energy, and [`SHOCK`] if one of them is.
 ///
-/// * `so_far`: what earlier passes of the sweep said, [`UNSEEN`] before the first
+/// * `so_far`: after earlier passes of the sweep, [`UNSEEN`] before the first
 /// * `energies`, `pressures`: of the cell before, the cell itself and the one after, as the pass begins
 #[inline(always)]
-pub fn surroundings<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3], eos: &Eos<T>) -> T {
+pub fn shock_indicator<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3], eos: &Eos<T>) -> T {
     let highest = larger(pressures[1], larger(pressures[0], pressures[2]));
     let lowest = smaller(pressures[1], smaller(pressures[0], pressures[2]));
     let energy = larger(energies[1], larger(energies[0], energies[2]));
@@ -52,11 +52,11 @@ pub fn surroundings<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3], eos
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy: where it is less than η of the cell's total
-/// energy or of what the surroundings ask for.
+/// energy or of the shock indicator.
 #[inline(always)]
-pub fn is_cold<T: Real>(internal: T, energy: T, surroundings: T, eos: &Eos<T>) -> bool {
+pub fn is_cold<T: Real>(internal: T, energy: T, shock_indicator: T, eos: &Eos<T>) -> bool {
     let own = energy.abs();
-    let share = larger(own, surroundings);
+    let share = larger(own, shock_indicator);
     internal < eos.eta * share
 }
 
@@ -83,27 +83,27 @@ pub struct Synchronised<T> {
 }
 
 /// Makes energy and entropy scalar agree: the scalar decides in cold gas ([`is_cold`]), the energy elsewhere. At a shock
-/// cold gas keeps both, and all gas does where the surroundings are [`UNSEEN`], as long as the energy holds at least
+/// cold gas keeps both, and all gas does where the shock indicator is [`UNSEEN`], as long as the energy holds at least
 /// half of the motion's: what lacks more would be below zero before a shock has passed. Density and pressure below their floors
 /// are raised to them (a raised density keeps the momentum).
 ///
-/// * `surroundings`: see [`surroundings`], or [`UNSEEN`]
+/// * `shock_indicator`: see [`shock_indicator`], or [`UNSEEN`]
 ///
 /// A cell that is not finite stays so; see [`is_valid`].
 #[inline(always)]
-pub fn synchronise<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> Synchronised<T> {
+pub fn synchronise<T: Real>(u: &Cell<T>, shock_indicator: T, eos: &Eos<T>) -> Synchronised<T> {
     let gamma_1 = eos.gamma - T::one();
     let thin = u[0] < eos.density_floor;
     let density = if thin { eos.density_floor } else { u[0] };
     let kinetic = T::from_f64(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / density;
     let internal = u[4] - kinetic;
-    let cold = is_cold(internal, u[4], surroundings, eos);
+    let cold = is_cold(internal, u[4], shock_indicator, eos);
     let density_power = density.power(gamma_1);
     let own = if cold { u[5] * density_power } else { gamma_1 * internal };
     let low = own < eos.pressure_floor;
     let pressure = if low { eos.pressure_floor } else { own };
-    let unseen = surroundings == T::from_f64(UNSEEN);
-    let waits = ((surroundings < T::zero()) | unseen) & (u[4] > T::from_f64(0.5) * kinetic);
+    let unseen = shock_indicator == T::from_f64(UNSEEN);
+    let waits = ((shock_indicator < T::zero()) | unseen) & (u[4] > T::from_f64(0.5) * kinetic);
     let keeps_energy = !cold | waits;
     let keeps_entropy = cold | unseen;
     let energy = if keeps_energy & !low { u[4] } else { kinetic + pressure / gamma_1 };
@@ -173,21 +173,21 @@ mod tests {
         let eos = Eos::<f64>::new(5.0 / 3.0);
         let scalar = 0.5;
         let slow = [1.0, 0.0, 0.0, 0.0, 1.5, scalar];
-        let calm = surroundings(UNSEEN, [1.5, 1.5, 1.5], [1.0, 1.0, 2.9], &eos);
+        let calm = shock_indicator(UNSEEN, [1.5, 1.5, 1.5], [1.0, 1.0, 2.9], &eos);
         assert_eq!(synchronise(&slow, calm, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
         for fast in [[30.0, 1.5, 1.5], [1.5, 1.5, 30.0]] {
-            let seen = surroundings(UNSEEN, fast, [1.0; 3], &eos);
+            let seen = shock_indicator(UNSEEN, fast, [1.0; 3], &eos);
             let done = synchronise(&slow, seen, &eos);
             assert!(done.cold && (done.cell[4] - 1.5 * scalar).abs() < 1e-15 && done.cell[5] == scalar);
             // a later pass along which all is calm does not change that, one that sees a shock does
-            assert_eq!(surroundings(seen, [1.5; 3], [1.0; 3], &eos), seen);
-            let shock = surroundings(seen, [1.5; 3], [1.0, 1.0, 3.1], &eos);
-            assert_eq!((shock, surroundings(shock, fast, [1.0; 3], &eos)), (SHOCK, SHOCK));
+            assert_eq!(shock_indicator(seen, [1.5; 3], [1.0; 3], &eos), seen);
+            let shock = shock_indicator(seen, [1.5; 3], [1.0, 1.0, 3.1], &eos);
+            assert_eq!((shock, shock_indicator(shock, fast, [1.0; 3], &eos)), (SHOCK, SHOCK));
             assert_eq!(synchronise(&slow, shock, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
         }
         // pressures of cold gas differ for many reasons: 3.1 is heat of 4.65, η of an energy of 465
         for (energy, warm) in [(464.0, true), (466.0, false)] {
-            let seen = surroundings(UNSEEN, [1.5, 1.5, energy], [1.0, 1.0, 3.1], &eos);
+            let seen = shock_indicator(UNSEEN, [1.5, 1.5, energy], [1.0, 1.0, 3.1], &eos);
             assert_eq!(seen, if warm { SHOCK } else { BESIDE * energy });
         }
         // at a shock the energy decides down to η of the cell's own, and is not touched where it does not
@@ -201,8 +201,8 @@ mod tests {
         }
         // unless the energy is less than half of the motion's
         let exhausted = [1.0, 20.0, 0.0, 0.0, 99.0, scalar];
-        for surroundings in [SHOCK, UNSEEN] {
-            assert_eq!(synchronise(&exhausted, surroundings, &eos).cell, [1.0, 20.0, 0.0, 0.0, 200.75, scalar]);
+        for shock_indicator in [SHOCK, UNSEEN] {
+            assert_eq!(synchronise(&exhausted, shock_indicator, &eos).cell, [1.0, 20.0, 0.0, 0.0, 200.75, scalar]);
         }
     }
 

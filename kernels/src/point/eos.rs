@@ -2,7 +2,7 @@
 
 use crate::real::Real;
 
-/// Ideal gas with the numbers that decide between energy and entropy scalar (DESIGN.md, *State and time*).
+/// Ideal gas, with the parameters that decide between energy and entropy scalar ([`crate::point::dual_energy`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Eos<T> {

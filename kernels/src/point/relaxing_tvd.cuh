@@ -4,11 +4,11 @@
 
 /// 1/rho and the pressure of a cell, density and pressure at least their floors.
 template <typename A, typename T>
-INLINE void thermodynamics(const T (&u)[6], T momentum_squared, T surroundings, const Eos<T> &eos, T &inverse, T &pressure) {
+INLINE void thermodynamics(const T (&u)[6], T momentum_squared, T shock_indicator, const Eos<T> &eos, T &inverse, T &pressure) {
     const T density = u[0] > eos.density_floor ? u[0] : eos.density_floor;
     inverse = A::divide(T(1.0), density);
     const T internal = A::multiply_add(T(-0.5) * momentum_squared, inverse, u[4]);
-    const bool cold = is_cold(internal, u[4], surroundings, eos);
+    const bool cold = is_cold(internal, u[4], shock_indicator, eos);
     pressure = cold ? eos.template entropy_pressure<A>(density, u[5]) : (eos.gamma - T(1.0)) * internal;
     pressure = pressure > eos.pressure_floor ? pressure : eos.pressure_floor;
 }
@@ -24,9 +24,9 @@ template <typename T> INLINE T signal_speed(const T (&u)[6], const Eos<T> &eos) 
 
 /// Twice F^R and F^L of a cell, the momentum along the sweep first, and the pressure that they were computed with.
 template <typename A, typename T>
-INLINE void split_flux(const T (&u)[6], T surroundings, const Eos<T> &eos, T (&right)[6], T (&left)[6], T &pressure) {
+INLINE void split_flux(const T (&u)[6], T shock_indicator, const Eos<T> &eos, T (&right)[6], T (&left)[6], T &pressure) {
     T inverse;
-    thermodynamics<A>(u, A::multiply_add(u[1], u[1], u[2] * u[2] + u[3] * u[3]), surroundings, eos, inverse, pressure);
+    thermodynamics<A>(u, A::multiply_add(u[1], u[1], u[2] * u[2] + u[3] * u[3]), shock_indicator, eos, inverse, pressure);
     const T v = u[1] * inverse;
     const T c = absolute(v) + A::root(eos.gamma * pressure * inverse);
     const T flux[6] = {u[1], A::multiply_add(u[1], v, pressure), u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v};

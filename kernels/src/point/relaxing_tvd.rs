@@ -21,13 +21,13 @@ pub struct SplitFlux<T> {
 }
 
 /// 1/ρ and the pressure of a cell, density and pressure at least their floors. The pressure comes from the entropy
-/// scalar of cold gas ([`is_cold`], with these surroundings). So the sound speed of a finite cell is a number.
+/// scalar of cold gas ([`is_cold`], with this shock indicator). So the sound speed of a finite cell is a number.
 #[inline(always)]
-fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, surroundings: T, eos: &Eos<T>) -> (T, T) {
+fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, shock_indicator: T, eos: &Eos<T>) -> (T, T) {
     let density = if u[0] > eos.density_floor { u[0] } else { eos.density_floor };
     let inverse = T::one() / density;
     let internal = u[4] - T::from_f64(0.5) * momentum_squared * inverse;
-    let cold = is_cold(internal, u[4], surroundings, eos);
+    let cold = is_cold(internal, u[4], shock_indicator, eos);
     let pressure = if cold { eos.entropy_pressure(density, u[5]) } else { (eos.gamma - T::one()) * internal };
     (inverse, if pressure > eos.pressure_floor { pressure } else { eos.pressure_floor })
 }
@@ -44,10 +44,10 @@ pub fn signal_speed<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
 
 /// F^R and F^L with the freezing speed c = |v| + c_s. The entropy scalar is advected: its flux is S v.
 ///
-/// `surroundings`: see [`crate::point::dual_energy::surroundings`].
+/// `shock_indicator`: see [`crate::point::dual_energy::shock_indicator`].
 #[inline(always)]
-pub fn split_flux<T: Real>(u: &Cell<T>, surroundings: T, eos: &Eos<T>) -> SplitFlux<T> {
-    let (inverse, pressure) = thermodynamics(u, u[1] * u[1] + (u[2] * u[2] + u[3] * u[3]), surroundings, eos);
+pub fn split_flux<T: Real>(u: &Cell<T>, shock_indicator: T, eos: &Eos<T>) -> SplitFlux<T> {
+    let (inverse, pressure) = thermodynamics(u, u[1] * u[1] + (u[2] * u[2] + u[3] * u[3]), shock_indicator, eos);
     let v = u[1] * inverse;
     let c = v.abs() + (eos.gamma * pressure * inverse).sqrt();
     let flux = [u[1], u[1] * v + pressure, u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v];

@@ -101,14 +101,14 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// A copy of all values on the host, once everything launched before is done.
+    /// A copy of all values on the host; waits for all work launched before.
     pub(crate) fn to_host(&self) -> Vec<T> {
         let mut values = Vec::with_capacity(self.len);
         self.for_each_part(1, |_, part| values.extend_from_slice(part));
         values
     }
 
-    /// What `look` makes of a copy of all values, which begins once everything launched before is done.
+    /// `look` applied to a copy of all values, which follows all work launched before.
     pub(crate) fn read_later<R>(&self, look: impl FnOnce(&[T]) -> Vec<R> + 'static) -> Deferred<R>
     where
         T: 'static,
@@ -132,11 +132,11 @@ impl<T: Copy> Array<T> {
         })
     }
 
-    /// Shows all values part by part, in order, with the place of each part's first one: while one is looked at, the next
-    /// is copied. A part is a multiple of `unit` values long, as the array is.
+    /// Calls `work` with all values on the host part by part, in order, and the index of each part's first one, while the
+    /// next is copied. The lengths of parts and of the array are multiples of `unit`.
     ///
     /// # Panics
-    /// If `work` asks for values of the same device.
+    /// If `work` reads values of the same device.
     pub(crate) fn for_each_part(&self, unit: usize, mut work: impl FnMut(usize, &[T])) {
         self.device.activate();
         self.device.with_staging(|staging| {

@@ -83,7 +83,7 @@ pub struct ExchangeTimes {
     pub waiting: f64,
 }
 
-/// What the units of an exchange are, and where they lie in an array on one side of it.
+/// What an exchange sends: cells or rows of an array, on one side of it.
 #[derive(Clone, Copy, Debug)]
 pub enum Units<'a> {
     /// Cells in pieces of groups, of a pool `[slots, fields, 16, 16, 16]`. A message has of each piece
@@ -119,8 +119,8 @@ impl Units<'_> {
             Self::Cells { fields, pieces } => (fields * GROUP_CELLS, pieces.slots, pieces.cells),
             Self::Rows { values, rows } => (*values, rows.rows, rows.list.len()),
         };
-        assert!(slots * stride <= array, "slot {slots} lies beyond an array of {array} values, {stride} a slot");
-        assert!(units <= message, "unit {units} lies beyond a message of {message}");
+        assert!(slots * stride <= array, "slot {slots} is beyond an array of {array} values, {stride} a slot");
+        assert!(units <= message, "unit {units} is beyond a message of {message}");
     }
 }
 
@@ -210,7 +210,7 @@ impl MessageBuffers {
         false
     }
 
-    /// What the device has spent since it was last asked.
+    /// Times since the last call.
     pub fn take_times(&mut self) -> ExchangeTimes {
         match self {
             Self::Cpu(_) => ExchangeTimes::default(),
@@ -248,7 +248,7 @@ impl MessageBuffers {
         }
     }
 
-    /// Takes note of where the others' devices are. Once, before there is room for messages.
+    /// Registers the devices of the other ranks. Once, before there is room for messages.
     ///
     /// * `peer_infos`: of all ranks
     pub fn register_peers(&mut self, peer_infos: &[Option<PeerInfo>]) {
@@ -259,7 +259,7 @@ impl MessageBuffers {
         }
     }
 
-    /// Ends what is on its way and lets go of the others' memory. Nobody may write to this rank's any more once all have done
+    /// Completes messages under way and closes the others' memory. No rank may write to this rank's once all have done
     /// so. Also the first of four parts of making room, each done by all ranks before any goes on with the next.
     pub fn close(&mut self) {
         match self {
@@ -283,7 +283,7 @@ impl MessageBuffers {
         }
     }
 
-    /// What others have to know of this rank; none where they can do nothing with it. It changes with the room.
+    /// This rank's device and memory for the others; none on a processor. It changes with the room.
     pub fn peer_info(&self) -> Option<PeerInfo> {
         match self {
             Self::Cpu(_) => None,

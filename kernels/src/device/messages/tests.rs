@@ -274,7 +274,7 @@ fn attempt(pieces: Vec<Piece>, cells: usize) {
 }
 
 #[test]
-#[should_panic(expected = "slot 3 lies beyond an array of 16384 values")]
+#[should_panic(expected = "slot 3 is beyond an array of 16384 values")]
 fn a_slot_beyond_the_pool_is_refused() {
     attempt(vec![Piece::patch(1, 0, 0), Piece::patch(2, 0, 512)], 1024);
 }
@@ -286,7 +286,7 @@ fn a_piece_beyond_its_group_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "unit 1025 lies beyond a message of 1024")]
+#[should_panic(expected = "unit 1025 is beyond a message of 1024")]
 fn a_piece_beyond_the_message_is_refused() {
     attempt(vec![Piece::patch(1, 0, 0), Piece::patch(0, 0, 513)], 2048);
 }

@@ -8,7 +8,7 @@ use crate::device::device_table::DeviceTable;
 
 pub(super) fn found_of(device: &CudaDevice, found: &Buffer<u16>, slots: &DeviceTable<u32>) -> Vec<u16> {
     let rows = Array::<u16>::work_space(device, slots.len() * MARK_ROWS);
-    // SAFETY: the parameters are the kernel's; the slots lie in the pool, checked by the caller, and have rows each.
+    // SAFETY: the parameters are the kernel's; the slots are in the pool, checked by the caller, and have rows each.
     unsafe {
         launch!(device, f32, "read_found", slots.len(), MARK_ROWS as u32, 0;
             found.pointer(), slots.on(device), rows.pointer());

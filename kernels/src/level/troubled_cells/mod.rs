@@ -88,7 +88,7 @@ impl TroubledCells {
     /// What is found in these slots, on the host: `[slots, 16, 16]`.
     ///
     /// # Panics
-    /// If a slot lies beyond the pool.
+    /// If a slot is beyond the pool.
     pub fn found_of(&self, device: &Device, slots: &DeviceTable<u32>) -> Vec<u16> {
         self.assert_holds(slots);
         match device {
@@ -107,7 +107,7 @@ impl TroubledCells {
     /// * `rows`: `[slots, 16, 16]`, from [`TroubledCells::found_of`]
     ///
     /// # Panics
-    /// If a slot lies beyond the pool, or rows and slots differ in number.
+    /// If a slot is beyond the pool, or rows and slots differ in number.
     pub fn set_found(&mut self, device: &Device, slots: &DeviceTable<u32>, rows: &[u16]) {
         self.assert_holds(slots);
         assert_eq!(rows.len(), slots.len() * MARK_ROWS, "rows of marks for another number of slots");
@@ -125,7 +125,7 @@ impl TroubledCells {
     /// Forgets what was found in these slots.
     ///
     /// # Panics
-    /// If a slot lies beyond the pool.
+    /// If a slot is beyond the pool.
     pub fn clear_found(&mut self, device: &Device, slots: &DeviceTable<u32>) {
         self.assert_holds(slots);
         match device {
@@ -288,7 +288,7 @@ impl FirstOrderCells {
 /// The low faces of a group's own cells and the high face of the last, along one axis of the block.
 const FACES: std::ops::RangeInclusive<usize> = HYDRO_GHOSTS..=HYDRO_GHOSTS + GROUP;
 
-/// The marks of group `g` and those around it. There are none in coarser surroundings; beyond a boundary that is not
+/// The marks of group `g` and those around it. There are none on the coarser level; beyond a boundary that is not
 /// periodic lies the mirror image of those inside.
 fn gather(tables: &LevelTopology, g: usize, known: &[u16], bits: &mut Bits) {
     bits.fill(0);

@@ -74,7 +74,7 @@ pub(super) fn flag<T: Real>(
     let entries = Array::work_space_of(device, &entries);
     let programs = Array::<Instruction>::work_space_of(device, &programs);
     let masks = Array::work_space(device, tables.len() * OCTANTS);
-    // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, each group has a coordinate and room
+    // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, each group has a coordinate and room
     // for eight masks, entries name instructions of the list, and these registers below REGISTERS.
     unsafe {
         launch!(device, T, "flag", tables.len(), THREADS, shared as u32;

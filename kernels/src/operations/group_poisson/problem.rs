@@ -8,7 +8,7 @@ use crate::real::Real;
 /// One group's equation: right-hand side, boundary values and where the solution goes.
 pub(super) struct Problem<'a, T> {
     pub(super) source: &'a PoissonSource<'a, T>,
-    /// Where the group lies in the source.
+    /// The group's first value in the source.
     pub(super) slot: u32,
     /// `[6, 16, 16]`
     pub(super) ghosts: &'a [T],

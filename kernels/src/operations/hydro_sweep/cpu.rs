@@ -69,7 +69,7 @@ struct Scratch<T> {
     coarse: CoarseCells<T>,
     block: Box<[T; BLOCK_VALUES]>,
     /// What neighbours say about the energy of each cell of the block ([`mod@crate::point::dual_energy`]).
-    surroundings: Box<[T; BLOCK_CELLS]>,
+    shock_indicator: Box<[T; BLOCK_CELLS]>,
     sheet: Box<Sheet<T>>,
     first_order: Box<FirstOrderCells>,
     /// Faces of the present sheet that are swept at first order.
@@ -82,7 +82,7 @@ impl<T: Real> Scratch<T> {
         Self {
             coarse: CoarseCells::new(),
             block: block.try_into().expect("the length is the array's"),
-            surroundings: vec![T::zero(); BLOCK_CELLS]
+            shock_indicator: vec![T::zero(); BLOCK_CELLS]
                 .into_boxed_slice()
                 .try_into()
                 .expect("the length is the array's"),
@@ -128,7 +128,7 @@ impl<T: Real> GroupSweep<'_, T> {
     fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
         let Scratch { coarse, block, .. } = &mut *self.scratch;
         ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
-        self.scratch.surroundings.fill(T::from_f64(UNSEEN));
+        self.scratch.shock_indicator.fill(T::from_f64(UNSEEN));
         self.scratch.faces.clear();
         if let Some(known) = self.known {
             self.scratch.first_order.gather(self.tables, self.g, known, self.parameters.axes);
@@ -158,13 +158,13 @@ impl<T: Real> GroupSweep<'_, T> {
         let fields = momentum_first(0);
         for k in along_z {
             for j in along_y.clone().step_by(R) {
-                let Scratch { block, surroundings, sheet, first_order, faces, .. } = &mut *self.scratch;
+                let Scratch { block, shock_indicator, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     let rows = &block[block_cell(fields[f], 0, j, k)..][..R * HYDRO_BLOCK];
                     sheet.state[f][..R * HYDRO_BLOCK].copy_from_slice(rows);
                 }
-                let rows = &surroundings[block_cell(0, 0, j, k)..][..R * HYDRO_BLOCK];
-                sheet.surroundings[..R * HYDRO_BLOCK].copy_from_slice(rows);
+                let rows = &shock_indicator[block_cell(0, 0, j, k)..][..R * HYDRO_BLOCK];
+                sheet.shock_indicator[..R * HYDRO_BLOCK].copy_from_slice(rows);
                 if self.known.is_some() {
                     first_order.faces_of_rows::<R>(pass, j, k, faces);
                 }
@@ -176,8 +176,8 @@ impl<T: Real> GroupSweep<'_, T> {
                     }
                 }
                 for r in 0..R {
-                    let new = &sheet.surroundings[r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
-                    surroundings[block_cell(0, HYDRO_GHOSTS, j + r, k)..][..GROUP].copy_from_slice(new);
+                    let new = &sheet.shock_indicator[r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
+                    shock_indicator[block_cell(0, HYDRO_GHOSTS, j + r, k)..][..GROUP].copy_from_slice(new);
                 }
                 for r in (0..R).filter(|r| INTERIOR.contains(&(j + r))) {
                     let pencil = |face| r * HYDRO_BLOCK + face;
@@ -204,14 +204,14 @@ impl<T: Real> GroupSweep<'_, T> {
                     1 => block_cell(field, i, n, other),
                     _ => block_cell(field, i, other, n),
                 };
-                let Scratch { block, surroundings, sheet, first_order, faces, .. } = &mut *self.scratch;
+                let Scratch { block, shock_indicator, sheet, first_order, faces, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     for n in 0..HYDRO_BLOCK {
                         sheet.state[f][n * W..][..W].copy_from_slice(&block[at(fields[f], n)..][..W]);
                     }
                 }
                 for n in 0..HYDRO_BLOCK {
-                    sheet.surroundings[n * W..][..W].copy_from_slice(&surroundings[at(0, n)..][..W]);
+                    sheet.shock_indicator[n * W..][..W].copy_from_slice(&shock_indicator[at(0, n)..][..W]);
                 }
                 if self.known.is_some() {
                     first_order.faces_of_columns::<W>(pass, i, other, faces);
@@ -223,7 +223,7 @@ impl<T: Real> GroupSweep<'_, T> {
                     }
                 }
                 for n in INTERIOR {
-                    surroundings[at(0, n)..][..W].copy_from_slice(&sheet.surroundings[n * W..][..W]);
+                    shock_indicator[at(0, n)..][..W].copy_from_slice(&sheet.shock_indicator[n * W..][..W]);
                 }
                 for lane in (0..W).filter(|lane| INTERIOR.contains(&(i + lane))) {
                     self.record(axis, |face| face * W + lane, i + lane, other);
@@ -270,10 +270,10 @@ impl<T: Real> GroupSweep<'_, T> {
                 if cells[ENTROPY].iter().fold(false, |lacking, &entropy| lacking | (entropy <= T::zero())) {
                     keep_adiabats(before, &mut cells, first);
                 }
-                let mut surroundings = [T::zero(); GROUP];
+                let mut shock_indicator = [T::zero(); GROUP];
                 let from = block_cell(0, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS);
-                surroundings.copy_from_slice(&self.scratch.surroundings[from..from + GROUP]);
-                let row = SynchronisedRow::new(cells, &surroundings, eos);
+                shock_indicator.copy_from_slice(&self.scratch.shock_indicator[from..from + GROUP]);
+                let row = SynchronisedRow::new(cells, &shock_indicator, eos);
                 for f in 0..FIELDS {
                     self.out[f * GROUP_CELLS + first..][..GROUP].copy_from_slice(&row.after[f]);
                 }

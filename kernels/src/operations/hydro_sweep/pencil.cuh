@@ -7,11 +7,11 @@
 ///
 /// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
 /// first_order: bit n set where the low face of cell n takes the first-order flux
-/// load(n, u): a cell, the momentum along the pencil first; returns what earlier passes said of its surroundings
+/// load(n, u): a cell, the momentum along the pencil first; returns its shock indicator after earlier passes
 /// again(n, u): the same once more, for cells that are advanced
 /// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
 /// store(n, u): an advanced cell, after `again`
-/// survey(n, surroundings): what this pass says of a cell's surroundings, after `load`; from 1 to cells - 2
+/// survey(n, shock_indicator): a cell's shock indicator with this pass, after `load`; from 1 to cells - 2
 template <typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store, typename Survey>
 __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
                                              Again again, Face face, Store store, Survey survey) {
@@ -32,24 +32,24 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
     }
     // fetched while the cell before it is worked on
     T next[FIELDS];
-    T next_surroundings = load(0, next);
-    // pressures of the two cells before, energy of the second, surroundings of the first
-    T pressure1 = T(1.0), pressure2 = T(1.0), energy2 = T(0.0), surroundings1 = T(0.0);
+    T next_shock_indicator = load(0, next);
+    // pressures of the two cells before, energy of the second, shock indicator of the first
+    T pressure1 = T(1.0), pressure2 = T(1.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
 #pragma unroll 1
     for (int n = 0; n < cells; n++) {
         T u[FIELDS], right[FIELDS], left[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = next[f];
-        const T so_far = next_surroundings;
-        if (n + 1 < cells) next_surroundings = load(n + 1, next);
+        const T so_far = next_shock_indicator;
+        if (n + 1 < cells) next_shock_indicator = load(n + 1, next);
         T pressure;
         split_flux<A>(u, so_far, eos, right, left, pressure);
         const T seen =
-            surroundings(surroundings1, energy2, u1[ENERGY], u[ENERGY], pressure2, pressure1, pressure, eos);
+            shock_indicator(shock_indicator1, energy2, u1[ENERGY], u[ENERGY], pressure2, pressure1, pressure, eos);
         energy2 = u1[ENERGY];
         pressure2 = pressure1;
         pressure1 = pressure;
-        surroundings1 = so_far;
+        shock_indicator1 = so_far;
         T half[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {

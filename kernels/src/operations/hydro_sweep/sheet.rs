@@ -5,7 +5,7 @@
 //! pencils lie side by side. Either way each stage is one loop over consecutive values, which vectorizes.
 
 use crate::layout::{ENERGY, FIELDS};
-use crate::point::dual_energy::{Cell, surroundings};
+use crate::point::dual_energy::{Cell, shock_indicator};
 use crate::point::eos::Eos;
 use crate::point::relaxing_tvd::{limited_flux, split_flux, updated, upwind_flux};
 use crate::real::Real;
@@ -25,8 +25,8 @@ pub(super) struct Sheet<T> {
     pub(super) state: Fields<T>,
     /// Twice the flux through the low face of each cell.
     pub(super) flux: Fields<T>,
-    /// What neighbours say about a cell's energy ([`surroundings`]): so far, and with this pass once it is done.
-    pub(super) surroundings: [T; SHEET],
+    /// [`shock_indicator`] of each cell: of earlier passes, then with this one.
+    pub(super) shock_indicator: [T; SHEET],
     /// Before the pass.
     pressure: [T; SHEET],
     right: Fields<T>,
@@ -44,7 +44,7 @@ impl<T: Real> Sheet<T> {
         Box::new(Self {
             state,
             flux: fields,
-            surroundings: zero,
+            shock_indicator: zero,
             pressure: one,
             right: fields,
             left: fields,
@@ -71,7 +71,7 @@ impl<T: Real> Sheet<T> {
         let end = round_up(cells);
         assert!(end <= SHEET);
         for e in 0..end {
-            let split = split_flux(&cell(&self.state, e), self.surroundings[e], eos);
+            let split = split_flux(&cell(&self.state, e), self.shock_indicator[e], eos);
             for f in 0..FIELDS {
                 self.right[f][e] = split.right[f];
                 self.left[f][e] = split.left[f];
@@ -89,7 +89,7 @@ impl<T: Real> Sheet<T> {
         for e in S..end {
             let energies = [energy[e - S], energy[e], energy[e + S]];
             let pressures = [pressure[e - S], pressure[e], pressure[e + S]];
-            self.surroundings[e] = surroundings(self.surroundings[e], energies, pressures, eos);
+            self.shock_indicator[e] = shock_indicator(self.shock_indicator[e], energies, pressures, eos);
         }
     }
 
@@ -107,7 +107,7 @@ impl<T: Real> Sheet<T> {
                 let high = upwind_flux(self.right[f][e], self.left[f][e + S]);
                 half[f] = updated(half[f], step, low, high);
             }
-            let split = split_flux(&half, self.surroundings[e], eos);
+            let split = split_flux(&half, self.shock_indicator[e], eos);
             for f in 0..FIELDS {
                 self.mid_right[f][e] = split.right[f];
                 self.mid_left[f][e] = split.left[f];

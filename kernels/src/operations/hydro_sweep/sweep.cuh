@@ -36,7 +36,7 @@ template <typename T> struct Sweep {
     Eos<T> eos;
 };
 
-/// Three numbers for the three axes, in registers: an array indexed at run time would lie in memory.
+/// Three numbers for the three axes, in registers: an array indexed at run time would be in memory.
 template <typename V> struct Axes {
     V x, y, z;
     __device__ __forceinline__ V operator[](int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
@@ -55,7 +55,7 @@ template <int Y, int Z> struct Tile {
     __device__ __forceinline__ Tile(int first) {
         const int x = GROUP + (first == 0 ? 0 : 2 * HYDRO_GHOSTS);
         const int y = Y + (first == 1 ? 0 : 2 * HYDRO_GHOSTS), z = Z + (first == 2 ? 0 : 2 * HYDRO_GHOSTS);
-        const int row = x | 1; // odd: columns of cells lie in all banks
+        const int row = x | 1; // odd: columns of cells use all banks
         stride = {1, row, row * y};
         field = row * y * z;
     }
@@ -73,13 +73,13 @@ template <typename T> struct alignas(2 * sizeof(T)) Pair {
     T low, high;
 };
 
-/// Whether a region around a group, in direction (dx, dy, dz), lies beyond a wall.
+/// Whether a region around a group, in direction (dx, dy, dz), is beyond a wall.
 __device__ __forceinline__ bool is_beyond(uint32_t outside, int dx, int dy, int dz) {
     return outside &
            ((dx < 0 ? 1 : dx > 0 ? 2 : 0) | (dy < 0 ? 4 : dy > 0 ? 8 : 0) | (dz < 0 ? 16 : dz > 0 ? 32 : 0));
 }
 
-/// -1, 0 or 1: in which group a coordinate lies.
+/// -1, 0 or 1: the group that holds a coordinate.
 __device__ __forceinline__ int step_of(int n) { return (n >= GROUP) - (n < 0); }
 
 /// A group and what surrounds it, looked up once for all threads of a block.
@@ -94,7 +94,7 @@ struct Surrounded {
     }
 };
 
-/// Coarse cells around a tile that the cells that are made there depend on: [6, Z, Y, 14]. The first lies three cells
+/// Coarse cells around a tile that the cells that are made there depend on: [6, Z, Y, 14]. The first is three cells
 /// before the tile along each axis.
 template <int Y, int Z> struct CoarseBlock {
     static constexpr int MARGIN = 3;
@@ -110,7 +110,7 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
     using Cells = Shell<Y, Z>;
     using Block = CoarseBlock<Y, Z>;
     const Ghosts<T> ghosts(sweep.level, g, sweep.fluid, sweep.earlier);
-    // the group in which the fine cells of a coarse one lie, which counts from the parent patch's first cell
+    // the group of the fine cells of a coarse one, which counts from the parent patch's first cell
     const auto step = [](int n) { return (n >= PATCH) - (n < 0); };
 
     // every coarse cell is read, and interpolated in time, once
@@ -176,7 +176,7 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
     }
 }
 
-/// Where cells lie that are read from one place: a group of the level, or the cells that were made.
+/// Cells in memory: of a group of the level, or those that were made.
 template <typename T> struct Region {
     const T *start; // of cell (0, 0, 0) of the group that is swept, if the region reached so far
     int row, plane; // distances of rows and planes; of cells it is 1

@@ -112,7 +112,7 @@ impl<T: Real> CoarseBlock<T> {
         let axis = face / 2;
         let normal = strides(WIDTH)[axis];
         let [a, b] = face_axes(axis).map(|other| strides(WIDTH)[other]);
-        // the coarse cell just outside, and where the patch lies from there
+        // the coarse cell just outside, and the direction of the patch from there
         let (layer, inward) = if face & 1 == 0 { (MARGIN - 1, 1) } else { (MARGIN + PATCH, -1) };
         let mut across = [[T::zero(); REACH]; REACH];
         for n in 0..REACH {

@@ -116,7 +116,7 @@ __device__ void interpolate_ghosts(const Level &level, uint32_t g, const GhostRe
     for (int c = threadIdx.x; c < FACES * ACROSS; c += FACE_CELLS) {
         const int face = c / ACROSS, axis = face / 2, m = c % COARSE_REACH, n = c % ACROSS / COARSE_REACH;
         if (!(faces >> face & 1)) continue;
-        // the coarse cell just outside, and where the patch lies from there
+        // the coarse cell just outside, and the direction of the patch from there
         const int layer = face & 1 ? COARSE_MARGIN + PATCH : COARSE_MARGIN - 1;
         const int normal = stride(axis, COARSE_WIDTH), inward = face & 1 ? -normal : normal;
         const T *middle = values + layer * normal + (m + 1) * stride(first_axis(axis), COARSE_WIDTH) +

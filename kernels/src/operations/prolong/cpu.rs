@@ -47,9 +47,9 @@ fn synchronise_cube<T: Real>(group: &mut [T], coarse: [usize; 3], eos: &Eos<T>) 
     let mean: Cell<T> = std::array::from_fn(|f| eighth * symmetric_sum::of_cube(fine.map(|u| u[f])));
     let motion = eighth * symmetric_sum::of_cube(fine.map(|u| kinetic(&u))) - kinetic(&mean);
     // what η of is the heat that this asks for; round-off of fast gas is no motion
-    let surroundings = if motion > T::zero() { T::from_f64(MOTION) * motion / eos.eta } else { T::zero() };
+    let shock_indicator = if motion > T::zero() { T::from_f64(MOTION) * motion / eos.eta } else { T::zero() };
     for (u, c) in fine.iter().zip(at) {
-        let done = synchronise(u, surroundings, eos);
+        let done = synchronise(u, shock_indicator, eos);
         for f in 0..FIELDS {
             group[f * GROUP_CELLS + c] = done.cell[f];
         }

@@ -22,7 +22,7 @@ pub(super) fn prolong<T: Real>(
     let groups: Vec<u32> = new.iter().map(|&g| g as u32).collect();
     let groups = Array::work_space_of(device, &groups);
     // SAFETY: the parameters are the kernel's; the groups are the level's, as the caller checked, and slots of the
-    // tables lie in the pool.
+    // tables are in the pool.
     unsafe {
         launch!(device, T, "prolong", new.len() * BLOCKS, THREADS, 0;
             Level::of(device, fine), BLOCKS as i32, groups.pointer(), fluid.pointer(), *eos);

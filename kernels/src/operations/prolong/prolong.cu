@@ -28,10 +28,10 @@ __device__ void prolong(const Level &fine, int blocks_a_group, const uint32_t *g
 #pragma unroll
         for (int n = 0; n < 8; n++) energies[n] = kinetic(cells[n]);
         const T motion = T(0.125) * sum_of_cube(energies) - kinetic(mean);
-        const T surroundings = motion > T(0.0) ? MOTION * motion / eos.eta : T(0.0);
+        const T shock_indicator = motion > T(0.0) ? MOTION * motion / eos.eta : T(0.0);
 #pragma unroll
         for (int n = 0; n < 8; n++) {
-            synchronise(cells[n], surroundings, eos);
+            synchronise(cells[n], shock_indicator, eos);
             T *to = group + cell(i + (n & 1), j + (n >> 1 & 1), k + (n >> 2));
 #pragma unroll
             for (int f = 0; f < FIELDS; f++) to[f * GROUP_CELLS] = cells[n][f];

@@ -23,7 +23,7 @@ pub(super) fn reflux<T: Real>(
 ) -> Deferred<(u32, GroupReport)> {
     let reports = Array::<GroupReport>::work_space(device, tables.groups.len());
     let (faces, groups) = (tables.faces.on(device), tables.groups.on(device));
-    // SAFETY: the parameters are the kernel's; slots and planes of the tables lie in their pools, each group occurs once
+    // SAFETY: the parameters are the kernel's; slots and planes of the tables are in their pools, each group occurs once
     // and there is a report for each.
     unsafe {
         launch!(device, T, "reflux", tables.groups.len(), THREADS, 0;

@@ -15,7 +15,7 @@ pub(super) fn restrict<T: Real>(device: &CudaDevice, coarse: &LevelTopology, flu
     if coarse.children.iter().all(|&child| child == NONE) {
         return;
     }
-    // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, each patch has a child of its own.
+    // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, each patch has a child of its own.
     unsafe {
         launch!(device, T, "restrict", coarse.len() * OCTANTS, THREADS, 0;
             Level::of(device, coarse), fluid.pointer(), *eos);

@@ -27,7 +27,7 @@ enum Green {
     Isolated(LatticeGreen),
 }
 
-/// Plans and Green's function. Modes are transformed where they lie in blocks.
+/// Plans and Green's function. Modes are transformed in place, in blocks.
 pub(super) struct Transforms {
     shape: Shape,
     x_forward: Arc<dyn RealToComplex<f64>>,

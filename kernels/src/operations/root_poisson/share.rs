@@ -143,7 +143,7 @@ impl RootShare {
 /// The source in the groups with these slots, as [`RootShare::forward`] wants it: `[groups, 16, 16, 16]`.
 ///
 /// # Panics
-/// If `values` is shorter or a slot lies beyond a pool.
+/// If `values` is shorter or a slot is beyond a pool.
 pub fn root_source<T: Real>(
     device: &Device,
     slots: &DeviceTable<u32>,

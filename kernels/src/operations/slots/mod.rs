@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// Copies slots of `values` values each: `from_slots[n]` of `from` to `to_slots[n]` of `to`.
 ///
 /// # Panics
-/// If the lists differ in length, a slot lies beyond its pool, or two entries of `to_slots` are equal.
+/// If the lists differ in length, a slot is beyond its pool, or two entries of `to_slots` are equal.
 pub fn copy_slots<T: Real>(
     device: &Device,
     values: usize,
@@ -37,7 +37,7 @@ pub fn copy_slots<T: Real>(
 /// Adds the slots that `slots` names of one pool to those of another.
 ///
 /// # Panics
-/// If a slot lies beyond a pool or is named twice.
+/// If a slot is beyond a pool or is named twice.
 pub fn add_slots<T: Real>(
     device: &Device,
     values: usize,
@@ -64,7 +64,7 @@ pub fn add_slots<T: Real>(
 /// Fills slots with zeros.
 ///
 /// # Panics
-/// If a slot lies beyond the pool or is named twice.
+/// If a slot is beyond the pool or is named twice.
 pub fn clear_slots<T: Real>(device: &Device, values: usize, pool: &mut Buffer<T>, slots: &DeviceTable<u32>) {
     assert_in_pool(pool, values, slots);
     match device {
@@ -76,7 +76,7 @@ pub fn clear_slots<T: Real>(device: &Device, values: usize, pool: &mut Buffer<T>
 
 fn assert_in_pool<T: Real>(pool: &Buffer<T>, values: usize, slots: &DeviceTable<u32>) {
     let last = slots.iter().max().map_or(0, |&slot| slot as usize + 1);
-    assert!(last * values <= pool.len(), "slot {last} lies beyond the pool");
+    assert!(last * values <= pool.len(), "slot {last} is beyond the pool");
 }
 
 fn slot<T>(pool: &[T], slot: u32, values: usize) -> &[T] {

@@ -19,7 +19,7 @@ pub(super) fn signal_speed<T: Real>(
     eos: &Eos<T>,
 ) -> Deferred<SignalSpeed> {
     let speeds = Array::<SignalSpeed>::work_space(device, tables.len());
-    // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, and there is a speed for each group.
+    // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, and there is a speed for each group.
     unsafe {
         launch!(device, T, "signal_speed", tables.len(), THREADS, 0;
             Level::of(device, tables), fluid.pointer(), *eos, speeds.pointer());

@@ -12,7 +12,7 @@ const THREADS: u32 = 256;
 
 pub(super) fn totals<T: Real>(device: &CudaDevice, tables: &LevelTopology, fluid: &Buffer<T>) -> Vec<GroupTotals> {
     let totals = Array::work_space(device, tables.len());
-    // SAFETY: the parameters are the kernel's; slots of the tables lie in the pool, and there is room for each group.
+    // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, and there is room for each group.
     unsafe {
         launch!(device, T, "totals", tables.len(), THREADS, 0;
             Level::of(device, tables), fluid.pointer(), totals.pointer());
