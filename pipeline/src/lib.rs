@@ -8,6 +8,7 @@
 //! | [`cost`] | what stages will take: cells, memory, disk, time |
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
 //! | [`lines`] | files of one JSON object a line: the records of steps, what observers note |
+//! | `files`, `canonical_json` | whole files of a campaign, regular ones only; JSON in one form |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`crew`], [`task`] | the processes of MPI, and what they do together besides runs |
@@ -31,6 +32,7 @@ pub mod crew;
 pub mod error;
 pub mod executor;
 pub mod feed;
+mod files;
 pub mod folder;
 mod launchers;
 pub mod ledger;

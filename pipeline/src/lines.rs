@@ -1,10 +1,10 @@
 //! Files that are only ever appended to, one JSON object a line: `steps.jsonl`, `observed.jsonl`.
 
 use crate::error::PipelineError;
+use crate::files;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// The lines of a file in their order, none if it is not there; a torn last one, as a killed process leaves it or another
@@ -54,10 +54,7 @@ pub fn open(path: &Path) -> Result<(Vec<Value>, File), PipelineError> {
 
 /// What a file holds; nothing if it is not there.
 fn bytes(path: &Path) -> Result<Vec<u8>, PipelineError> {
-    match std::fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        bytes => bytes.map_err(PipelineError::io(path)),
-    }
+    Ok(files::read_if_there(path)?.unwrap_or_default())
 }
 
 fn whole(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

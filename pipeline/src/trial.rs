@@ -5,8 +5,8 @@
 
 use crate::cli::Trial;
 use crate::error::PipelineError;
+use crate::files::regular_file;
 use crate::launchers;
-use crate::stage::result::regular_file;
 use comove_ic::LoadIc;
 use comove_sim::Snapshot;
 use signal_hook::consts::{SIGKILL, SIGTERM};

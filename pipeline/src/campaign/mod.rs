@@ -1,17 +1,17 @@
 //! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet. Some of its stages
-//! may be known once others are done ([`deferred`]): a [`Walk`] over it finds them.
+//! may be known once others are done ([`deferred`]): a [`CampaignResolver`] over it finds them.
 
 pub mod deferred;
 pub mod fingerprint;
 pub mod names;
+pub mod resolver;
 pub mod select;
-pub mod walk;
 
 use crate::recipe::Program;
 use crate::stage::Stage;
 use deferred::{Deferred, Undecided};
+pub use resolver::{CampaignResolver, Older, Resolved, StageStatus};
 use std::sync::Arc;
-pub use walk::{Older, Resolved, Standing, Walk};
 
 /// A stage in the graph: shared, so that two analyses of one run name the same node.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Node {
         Self(Arc::new(Inner { name, ..inner }))
     }
 
-    /// What the recipe calls it, if it does; a [`Walk`] has a name for every stage.
+    /// What the recipe calls it, if it does; a [`CampaignResolver`] has a name for every stage.
     pub fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }

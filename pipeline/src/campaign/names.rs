@@ -181,7 +181,7 @@ pub fn leaves(value: &Value) -> BTreeMap<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use crate::campaign::Walk;
+    use crate::campaign::CampaignResolver;
     use crate::recipe::{Source, evaluate};
     use std::collections::BTreeMap;
     use std::path::Path;
@@ -191,8 +191,8 @@ mod tests {
                      fn ic(c, seed, cells) { ic_gaussian(c, #{ box_mpc_h: 20, cells: cells, z: 49, seed: seed }) }";
         let source = Source { path: "names.rhai".into(), text: format!("{start}\n{recipe}") };
         let campaign = evaluate(source, BTreeMap::new()).unwrap().campaign;
-        let walk = Walk::new(&campaign, Path::new("names"));
-        walk.positions().map(|n| walk.name(n).to_owned()).collect()
+        let resolver = CampaignResolver::new(&campaign, Path::new("names"));
+        resolver.positions().map(|n| resolver.name(n).to_owned()).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Stages that the command line names.
 
 use super::deferred::own_name;
-use super::walk::Path;
-use super::{Campaign, Walk};
+use super::resolver::Path;
+use super::{Campaign, CampaignResolver};
 use crate::error::PipelineError;
 use crate::ledger::History;
 use crate::recipe::error::nearest;
@@ -50,7 +50,7 @@ impl Choice {
         force: &[String],
     ) -> Result<Self, PipelineError> {
         let mut choice = Self { all: only.is_empty(), ..Self::default() };
-        let walk = Walk::where_possible(campaign, folder, history);
+        let walk = CampaignResolver::where_possible(campaign, folder, history);
         for name in only {
             for n in several(&walk, name)? {
                 choice.wanted.insert(walk.path(n).clone());
@@ -87,7 +87,7 @@ impl Choice {
 }
 
 /// Whether two stages have one fingerprint.
-fn is_same(walk: &Walk<'_>, n: usize, other: usize) -> bool {
+fn is_same(walk: &CampaignResolver<'_>, n: usize, other: usize) -> bool {
     let fingerprint = |n: usize| walk.resolved(n).map(|resolved| resolved.fingerprint.as_str());
     let own = |n: usize| (walk.stage(n).kind(), walk.stage(n).label(), walk.stage(n).parameters());
     match (fingerprint(n), fingerprint(other)) {
@@ -98,7 +98,7 @@ fn is_same(walk: &Walk<'_>, n: usize, other: usize) -> bool {
 
 /// The positions of the stages that `text` names, which may be several texts with commas between them; a name of a stage may
 /// hold commas itself.
-fn several(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
+fn several(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     match find(walk, text) {
         Err(_) if text.contains(',') => {
             let parts = text.split(',').map(|part| find(walk, part.trim())).collect::<Result<Vec<_>, _>>()?;
@@ -110,7 +110,7 @@ fn several(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
 
 /// What stage `n` goes by: its number in the plan, its folder, its name, its label (`measure-peak`, or `peak` alone) and its
 /// kind.
-pub fn names(walk: &Walk<'_>, n: usize) -> impl Iterator<Item = String> {
+pub fn names(walk: &CampaignResolver<'_>, n: usize) -> impl Iterator<Item = String> {
     let stage = walk.stage(n);
     let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
     let name = Some(walk.name(n).to_owned());
@@ -123,7 +123,7 @@ pub fn names(walk: &Walk<'_>, n: usize) -> impl Iterator<Item = String> {
 ///
 /// # Errors
 /// [`PipelineError::Usage`] if there is none, with the nearest name.
-pub fn find(walk: &Walk<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
+pub fn find(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     let names = |n: usize| names(walk, n);
     let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
     if !found.is_empty() {

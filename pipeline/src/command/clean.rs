@@ -2,7 +2,7 @@
 
 use super::{print, stored};
 use crate::campaign::deferred::THEN;
-use crate::campaign::{Campaign, Standing, Walk};
+use crate::campaign::{Campaign, CampaignResolver, StageStatus};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, Identity, Ledger, StageHistory};
@@ -76,22 +76,25 @@ impl Item {
 /// Everything in the campaign folder `dir` that belongs to no stage of the campaign. What a stage may still turn out to be,
 /// and what stages read as a file from elsewhere, stays.
 fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Item>, PipelineError> {
-    let (walk, _) = Walk::through(campaign, dir, history)?;
+    let (resolver, _) = CampaignResolver::through(campaign, dir, history)?;
     let is_like = |n: usize, stage: &StageHistory| match &stage.identity {
-        Some(identity) => walk.stage(n).label() == identity.label,
-        None => walk.stage(n).kind() == stage.kind,
+        Some(identity) => resolver.stage(n).label() == identity.label,
+        None => resolver.stage(n).kind() == stage.kind,
     };
     let is_waiting = |stage: &StageHistory| {
-        let may_be = |n: usize| walk.stage(n).kind() == THEN || is_like(n, stage);
-        walk.positions().any(|n| walk.standing(n) == Standing::Waiting && may_be(n))
+        let may_be = |n: usize| resolver.stage(n).kind() == THEN || is_like(n, stage);
+        resolver.positions().any(|n| resolver.status(n) == StageStatus::Waiting && may_be(n))
     };
-    let read: Vec<PathBuf> =
-        walk.positions().flat_map(|n| walk.stage(n).files()).filter_map(|file| file.canonicalize().ok()).collect();
+    let read: Vec<PathBuf> = resolver
+        .positions()
+        .flat_map(|n| resolver.stage(n).files())
+        .filter_map(|file| file.canonicalize().ok())
+        .collect();
     let is_read = |path: &Path| path.canonicalize().is_ok_and(|path| read.iter().any(|file| file.starts_with(&path)));
     // by fingerprint, since several stages may be one
     let mut live: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for n in walk.positions() {
-        if let Some(resolved) = walk.resolved(n) {
+    for n in resolver.positions() {
+        if let Some(resolved) = resolver.resolved(n) {
             live.entry(&resolved.fingerprint).or_default().push(n);
         }
     }
@@ -99,7 +102,7 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
     for (fingerprint, stage) in history.stages().filter(|(_, stage)| is_name(&stage.folder)) {
         let path = dir.join(&stage.folder);
         if let Some(stages) = live.get(fingerprint) {
-            let mut asked = stages.iter().flat_map(|&n| walk.stage(n).snapshots(stage)).map(|s| s.file);
+            let mut asked = stages.iter().flat_map(|&n| resolver.stage(n).snapshots(stage)).map(|s| s.file);
             let asked: BTreeSet<String> = asked.by_ref().collect();
             for snapshot in stage.snapshots.iter().filter(|s| s.role == Role::Output && !asked.contains(&s.file)) {
                 let event = Event::SnapshotRemoved { fingerprint: fingerprint.into(), file: snapshot.file.clone() };
@@ -113,9 +116,10 @@ fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Ite
         } else if !is_waiting(stage) && !is_read(&path) {
             let reason = match &stage.identity {
                 Some(identity) => {
-                    match walk.positions().find(|&n| is_like(n, stage) && is_outdated(walk.stage(n), identity)) {
+                    match resolver.positions().find(|&n| is_like(n, stage) && is_outdated(resolver.stage(n), identity))
+                    {
                         Some(n) => {
-                            let (made, now) = (identity.results_version, walk.stage(n).results_version());
+                            let (made, now) = (identity.results_version, resolver.stage(n).results_version());
                             format!(
                                 "results of version {made}, which this program makes anew as version {now} ({})",
                                 identity.describes

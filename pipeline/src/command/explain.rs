@@ -3,7 +3,7 @@
 use super::{plan, print, standing};
 use crate::campaign::names::leaves;
 use crate::campaign::select::find;
-use crate::campaign::{Resolved, Standing, Walk};
+use crate::campaign::{CampaignResolver, Resolved, StageStatus};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};
@@ -18,15 +18,15 @@ use std::path::Path;
 /// Prints it.
 pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {
     let (recipe, dir, history) = standing(&arguments.recipe, arguments.parameters, arguments.dir)?;
-    let walk = Walk::where_possible(&recipe.campaign, &dir, &history);
-    let stages = find(&walk, &arguments.stage)?;
-    let mut explanation = Explanation { walk, history: &history, dir: &dir };
+    let resolver = CampaignResolver::where_possible(&recipe.campaign, &dir, &history);
+    let stages = find(&resolver, &arguments.stage)?;
+    let mut explanation = Explanation { resolver, history: &history, dir: &dir };
     let mut said = Vec::new();
     stages.into_iter().try_for_each(|n| explanation.stage(n, &mut said))
 }
 
 struct Explanation<'a> {
-    walk: Walk<'a>,
+    resolver: CampaignResolver<'a>,
     history: &'a History,
     dir: &'a Path,
 }
@@ -41,10 +41,10 @@ impl Explanation<'_> {
             return Ok(());
         }
         said.push(n);
-        self.walk.look(n, self.history)?;
-        let stage = self.walk.stage(n);
-        let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
-        print(&format!("{:>3}  {}{folder}\n     {}: {}", n + 1, stage.kind(), self.walk.name(n), stage.describe()));
+        self.resolver.look(n, self.history)?;
+        let stage = self.resolver.stage(n);
+        let folder = self.resolver.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
+        print(&format!("{:>3}  {}{folder}\n     {}: {}", n + 1, stage.kind(), self.resolver.name(n), stage.describe()));
         let (lines, causes) = self.reasons(n);
         lines.iter().for_each(|line| print(&format!("     {line}")));
         causes.into_iter().try_for_each(|cause| self.stage(cause, said))
@@ -52,18 +52,18 @@ impl Explanation<'_> {
 
     /// Why stage `n` is where it is, and the stages that this comes from.
     fn reasons(&self, n: usize) -> (Vec<String>, Vec<usize>) {
-        let stage = self.walk.stage(n);
-        match (self.walk.standing(n), self.walk.resolved(n)) {
-            (Standing::Given, _) => (vec!["given: nothing is done".into()], vec![]),
-            (Standing::Decided, _) => {
-                let further = self.walk.further(n).unwrap_or_default().to_vec();
+        let stage = self.resolver.stage(n);
+        match (self.resolver.status(n), self.resolver.resolved(n)) {
+            (StageStatus::Given, _) => (vec!["given: nothing is done".into()], vec![]),
+            (StageStatus::Decided, _) => {
+                let further = self.resolver.further(n).unwrap_or_default().to_vec();
                 (vec![format!("decided, from its results: {} stages", further.len())], further)
             }
             (_, None) => {
-                let missing: Vec<usize> = self.walk.missing(n).collect();
+                let missing: Vec<usize> = self.resolver.missing(n).collect();
                 let numbers: Vec<String> = missing.iter().map(|input| (input + 1).to_string()).collect();
-                let waits = match self.walk.is_undecided(n) {
-                    true => format!("decided after {}:", plan::missing(&self.walk, n)),
+                let waits = match self.resolver.is_undecided(n) {
+                    true => format!("decided after {}:", plan::missing(&self.resolver, n)),
                     false => format!(
                         "to do after stage {}, unless that leaves what it has left before:",
                         numbers.join(" and ")
@@ -72,8 +72,8 @@ impl Explanation<'_> {
                 (vec![waits], missing)
             }
             (standing, Some(resolved)) => {
-                let lines = match self.walk.known(n, self.history) {
-                    Some(known) if standing == Standing::Done => self.done(stage, resolved, known),
+                let lines = match self.resolver.known(n, self.history) {
+                    Some(known) if standing == StageStatus::Done => self.done(stage, resolved, known),
                     Some(known) => self.begun(stage, resolved, known),
                     None => self.unknown(stage, resolved),
                 };
@@ -137,7 +137,7 @@ impl Explanation<'_> {
         }
         let now = resolved.identity(stage, self.dir);
         let in_recipe = |fingerprint: &str| {
-            let mut resolved = self.walk.positions().filter_map(|n| self.walk.resolved(n));
+            let mut resolved = self.resolver.positions().filter_map(|n| self.resolver.resolved(n));
             resolved.any(|resolved| resolved.fingerprint == fingerprint)
         };
         let before = self.history.stages().filter(|(fingerprint, _)| !in_recipe(fingerprint));

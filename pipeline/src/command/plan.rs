@@ -2,7 +2,7 @@
 
 use super::{done, print, standing};
 use crate::campaign::deferred::own_name;
-use crate::campaign::{Standing, Walk};
+use crate::campaign::{CampaignResolver, StageStatus};
 use crate::cli;
 use crate::cost::{self, Cost, Left, Planned, Predictor};
 use crate::error::PipelineError;
@@ -134,17 +134,17 @@ pub(super) fn lines(
 ) -> Result<Vec<Line>, PipelineError> {
     let (device, progress) = (Device::cpu(1)?, Progress::on_terminal());
     // names are known once all stages are
-    let (walk, lacking) = Walk::through(&recipe.campaign, folder, history)?;
-    let mut left: Vec<Option<Left>> = walk.positions().map(|n| walk.result(n).map(Left::of)).collect();
+    let (resolver, lacking) = CampaignResolver::through(&recipe.campaign, folder, history)?;
+    let mut left: Vec<Option<Left>> = resolver.positions().map(|n| resolver.result(n).map(Left::of)).collect();
     let mut lines = Vec::new();
-    for n in walk.positions() {
-        let (stage, standing) = (walk.stage(n), walk.standing(n));
+    for n in resolver.positions() {
+        let (stage, standing) = (resolver.stage(n), resolver.status(n));
         let (mut from, mut known, mut own) = (None, None, None);
-        let state = match (standing, walk.resolved(n)) {
+        let state = match (standing, resolver.resolved(n)) {
             (_, Some(resolved)) => {
                 known = history.stage(&resolved.fingerprint);
                 let path = folder.join(&resolved.folder);
-                if standing != Standing::Done {
+                if standing != StageStatus::Done {
                     from = goes_on_from(stage, &path, known, &resolved.inputs, &progress);
                 }
                 own = Some(path);
@@ -154,20 +154,20 @@ pub(super) fn lines(
                 let (head, rest) = state.split_at(state.find('\n').unwrap_or(state.len()));
                 format!("{head} ({}){}{rest}", resolved.folder, older.unwrap_or_default())
             }
-            (Standing::Given, None) => "given".to_owned(),
-            (Standing::Decided, None) => decided(&walk, n),
-            (_, None) if lacking.contains_key(&n) => cannot(&walk, n, &lacking[&n], history),
-            (_, None) if walk.is_undecided(n) => format!("decided after {}", missing(&walk, n)),
+            (StageStatus::Given, None) => "given".to_owned(),
+            (StageStatus::Decided, None) => decided(&resolver, n),
+            (_, None) if lacking.contains_key(&n) => cannot(&resolver, n, &lacking[&n], history),
+            (_, None) if resolver.is_undecided(n) => format!("decided after {}", missing(&resolver, n)),
             (_, None) => {
-                let after: Vec<String> = walk.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
+                let after: Vec<String> = resolver.inputs(n).iter().map(|n| (n + 1).to_string()).collect();
                 format!("to do, after {}", after.join(" and "))
             }
         };
-        let done = walk.is_done(n);
-        let failed = walk.has_failed(n, history);
+        let done = resolver.is_done(n);
+        let failed = resolver.has_failed(n, history);
         let tree = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok()).map(|(_, tree)| tree);
         let cost = predictor.as_deref_mut().filter(|_| !done).map(|predictor| {
-            let inputs: Vec<Option<&Left>> = walk.reads(n).iter().map(|&input| left[input].as_ref()).collect();
+            let inputs: Vec<Option<&Left>> = resolver.reads(n).iter().map(|&input| left[input].as_ref()).collect();
             let (own, from) = (own.as_deref(), from.as_ref());
             let planned = Planned { stage, folder: own, from, tree: tree.as_ref(), known, inputs: &inputs };
             let (cost, leaves) = predictor.stage(&planned);
@@ -179,15 +179,15 @@ pub(super) fn lines(
             let begun = from.as_ref().map(Input::name).zip(tree);
             describes += &memory_of(stage, &device, begun.as_ref());
         }
-        let (number, name, kind) = (n + 1, walk.name(n).into(), stage.kind());
+        let (number, name, kind) = (n + 1, resolver.name(n).into(), stage.kind());
         lines.push(Line { number, name, kind, state, describes, done, failed, cost });
     }
     Ok(lines)
 }
 
 /// What a stage has decided on, by the numbers of the further stages.
-pub(super) fn decided(walk: &Walk<'_>, n: usize) -> String {
-    match walk.further(n) {
+pub(super) fn decided(resolver: &CampaignResolver<'_>, n: usize) -> String {
+    match resolver.further(n) {
         Some([]) | None => "decided: nothing further".to_owned(),
         Some(further) => {
             let numbers: Vec<String> = further.iter().map(|n| (n + 1).to_string()).collect();
@@ -197,18 +197,19 @@ pub(super) fn decided(walk: &Walk<'_>, n: usize) -> String {
 }
 
 /// Why a stage cannot be done, though what it reads is there: a run may have ended before.
-fn cannot(walk: &Walk<'_>, n: usize, error: &PipelineError, history: &History) -> String {
-    let ended = walk.reads(n).iter().filter_map(|&run| {
-        let stop = walk.stage(run).as_run()?.stop(walk.known(run, history)?)?;
+fn cannot(resolver: &CampaignResolver<'_>, n: usize, error: &PipelineError, history: &History) -> String {
+    let ended = resolver.reads(n).iter().filter_map(|&run| {
+        let stop = resolver.stage(run).as_run()?.stop(resolver.known(run, history)?)?;
         Some(format!("; stage {} was ended by its stop rule {stop}", run + 1))
     });
     format!("cannot be done: {error}{}", ended.collect::<String>())
 }
 
 /// What a stage that is undecided waits for, by the names that the recipe gives.
-pub(super) fn missing(walk: &Walk<'_>, n: usize) -> String {
-    let missing = walk.missing(n);
-    let names: Vec<String> = missing.map(|input| format!("{} ({})", own_name(walk.stage(input)), input + 1)).collect();
+pub(super) fn missing(resolver: &CampaignResolver<'_>, n: usize) -> String {
+    let missing = resolver.missing(n);
+    let names: Vec<String> =
+        missing.map(|input| format!("{} ({})", own_name(resolver.stage(input)), input + 1)).collect();
     names.join(" and ")
 }
 
@@ -240,9 +241,9 @@ fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)
 }
 
 /// What there is of a stage, in words.
-fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: Standing, from: Option<&Input>) -> String {
+fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: StageStatus, from: Option<&Input>) -> String {
     let Some(history) = history else { return "to do".into() };
-    if standing == Standing::Done {
+    if standing == StageStatus::Done {
         return done(stage, Some(history));
     }
     if stage.as_run().is_some_and(|run| run.missing(history).is_empty() && !run.is_ruled(history)) {

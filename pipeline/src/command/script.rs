@@ -2,7 +2,7 @@
 
 use super::{given, read_as, stored};
 use crate::campaign::deferred::THEN;
-use crate::campaign::{Walk, select};
+use crate::campaign::{CampaignResolver, select};
 use crate::cli;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -54,16 +54,16 @@ impl Seen {
 fn kept(recipe: &Recipe, dir: &Path, history: &History) -> Result<KeptCampaign, PipelineError> {
     let progress = Progress::on_terminal();
     let snapshots = Snapshots::new(&progress);
-    let mut walk = Walk::new(&recipe.campaign, dir).shown(&progress);
-    let hindrances = walk.look_at_all(history);
+    let mut resolver = CampaignResolver::new(&recipe.campaign, dir).shown(&progress);
+    let hindrances = resolver.look_at_all(history);
     let (mut runs, mut analyses, mut folders) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for (n, hindrance) in walk.positions().zip(hindrances) {
+    for (n, hindrance) in resolver.positions().zip(hindrances) {
         let hindrance = hindrance.map(|error| error.to_string());
-        let known = known(&walk, n, history);
+        let known = known(&resolver, n, history);
         folders.extend(known.map(|known| known.folder.as_str()));
-        match Seen::of(walk.stage(n).kind()) {
-            Seen::Run => runs.push(run(&walk, n, known, hindrance, &snapshots)?),
-            Seen::Analysis => analyses.push(analysis(&walk, n, hindrance)),
+        match Seen::of(resolver.stage(n).kind()) {
+            Seen::Run => runs.push(run(&resolver, n, known, hindrance, &snapshots)?),
+            Seen::Analysis => analyses.push(analysis(&resolver, n, hindrance)),
             Seen::Nothing => {}
         }
     }
@@ -89,8 +89,8 @@ fn kept(recipe: &Recipe, dir: &Path, history: &History) -> Result<KeptCampaign, 
 }
 
 /// What the ledger knows of stage `n`; of a run that an earlier version has got further with what it knows of that.
-fn known<'h>(walk: &Walk<'_>, n: usize, history: &'h History) -> Option<&'h StageHistory> {
-    let resolved = walk.resolved(n)?;
+fn known<'h>(resolver: &CampaignResolver<'_>, n: usize, history: &'h History) -> Option<&'h StageHistory> {
+    let resolved = resolver.resolved(n)?;
     match &resolved.older {
         Some(older) => history.stages().map(|(_, stage)| stage).find(|stage| stage.folder == older.folder),
         None => history.stage(&resolved.fingerprint),
@@ -99,25 +99,25 @@ fn known<'h>(walk: &Walk<'_>, n: usize, history: &'h History) -> Option<&'h Stag
 
 /// Run `n`, or the snapshot from elsewhere.
 fn run(
-    walk: &Walk<'_>,
+    resolver: &CampaignResolver<'_>,
     n: usize,
     known: Option<&StageHistory>,
     hindrance: Option<String>,
     snapshots: &Snapshots,
 ) -> Result<RunView, PipelineError> {
-    let stage = walk.stage(n);
-    let outputs = match (walk.result(n), known) {
+    let stage = resolver.stage(n);
+    let outputs = match (resolver.result(n), known) {
         (Some(result), _) => Selection::All.of(result)?,
-        (None, Some(known)) => outputs(&walk.folder().join(&known.folder), &stage.snapshots(known)),
+        (None, Some(known)) => outputs(&resolver.folder().join(&known.folder), &stage.snapshots(known)),
         (None, None) => Vec::new(),
     };
-    let of_result = walk.result(n).map(|result| result.folder.clone());
+    let of_result = resolver.result(n).map(|result| result.folder.clone());
     let kept = KeptRun {
-        name: walk.name(n).into(),
-        names: select::names(walk, n).collect(),
-        folder: known.map(|known| walk.folder().join(&known.folder)).or(of_result),
+        name: resolver.name(n).into(),
+        names: select::names(resolver, n).collect(),
+        folder: known.map(|known| resolver.folder().join(&known.folder)).or(of_result),
         has_records: known.is_some(),
-        is_done: walk.is_done(n),
+        is_done: resolver.is_done(n),
         hindrance,
         parameters: stage.parameters(),
         hooks: stage.as_run().map(|run| run.hooks.clone()),
@@ -126,13 +126,13 @@ fn run(
 }
 
 /// Measurement or analysis `n`.
-fn analysis(walk: &Walk<'_>, n: usize, hindrance: Option<String>) -> KeptAnalysis {
+fn analysis(resolver: &CampaignResolver<'_>, n: usize, hindrance: Option<String>) -> KeptAnalysis {
     let missing = || hindrance.map_or_else(String::new, |error| format!(": {error}"));
     KeptAnalysis {
-        name: walk.name(n).into(),
-        names: select::names(walk, n).collect(),
-        label: walk.stage(n).label(),
-        left: walk.result(n).cloned().ok_or_else(missing),
+        name: resolver.name(n).into(),
+        names: select::names(resolver, n).collect(),
+        label: resolver.stage(n).label(),
+        left: resolver.result(n).cloned().ok_or_else(missing),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `comove status`: how far a campaign is, once or as long as somebody works on it.
 
 use super::{done, plan, print, stored};
-use crate::campaign::{Standing, Walk};
+use crate::campaign::{CampaignResolver, StageStatus};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, history};
@@ -58,20 +58,20 @@ fn state(holder: Option<String>, history: &History, stages: usize, to_do: usize,
 pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     let (recipe, _) = stored(&folder)?;
-    let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(&Progress::on_terminal());
+    let mut resolver = CampaignResolver::new(&recipe.campaign, folder.path()).shown(&Progress::on_terminal());
     let mut clear = "";
     loop {
         // as above
         let holder = Lock::holder(folder.path());
         let (history, _) = history::read(&folder.ledger())?;
         // what was done may have been refused meanwhile, or asked for again
-        let done = walk.positions().filter(|&n| walk.standing(n) == Standing::Done).collect::<Vec<_>>();
-        done.into_iter().for_each(|n| walk.set_aside(n));
-        let hindrances = walk.look_at_all(&history);
-        let lines: Vec<String> = walk.positions().map(|n| line(&walk, n, &hindrances[n], &history)).collect();
-        let (stages, to_do) = (lines.len(), walk.positions().filter(|&n| !walk.is_done(n)).count());
+        let done = resolver.positions().filter(|&n| resolver.status(n) == StageStatus::Done).collect::<Vec<_>>();
+        done.into_iter().for_each(|n| resolver.set_aside(n));
+        let hindrances = resolver.look_at_all(&history);
+        let lines: Vec<String> = resolver.positions().map(|n| line(&resolver, n, &hindrances[n], &history)).collect();
+        let (stages, to_do) = (lines.len(), resolver.positions().filter(|&n| !resolver.is_done(n)).count());
         let is_over = holder.is_none();
-        let failed = walk.positions().filter(|&n| walk.has_failed(n, &history)).count();
+        let failed = resolver.positions().filter(|&n| resolver.has_failed(n, &history)).count();
         let now = state(holder, &history, stages, to_do, failed);
         let done = stages - to_do;
         let head =
@@ -87,20 +87,22 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
 }
 
 /// A stage in a line: its number and name, and what it is at.
-fn line(walk: &Walk<'_>, n: usize, hindrance: &Option<PipelineError>, history: &History) -> String {
-    let known = walk.known(n, history);
-    let state = match (hindrance, walk.standing(n)) {
+fn line(resolver: &CampaignResolver<'_>, n: usize, hindrance: &Option<PipelineError>, history: &History) -> String {
+    let known = resolver.known(n, history);
+    let state = match (hindrance, resolver.status(n)) {
         (Some(error), _) => error.to_string(),
-        (None, Standing::Given) => "given".into(),
-        (None, Standing::Done) => done(walk.stage(n), known),
-        (None, Standing::Decided) => plan::decided(walk, n),
-        (None, Standing::Waiting) if walk.is_undecided(n) => format!("decided after {}", plan::missing(walk, n)),
-        (None, Standing::Waiting) => "waits".into(),
-        (None, Standing::ToDo) => {
-            let resolved = walk.resolved(n).expect("it is to do");
+        (None, StageStatus::Given) => "given".into(),
+        (None, StageStatus::Done) => done(resolver.stage(n), known),
+        (None, StageStatus::Decided) => plan::decided(resolver, n),
+        (None, StageStatus::Waiting) if resolver.is_undecided(n) => {
+            format!("decided after {}", plan::missing(resolver, n))
+        }
+        (None, StageStatus::Waiting) => "waits".into(),
+        (None, StageStatus::ToDo) => {
+            let resolved = resolver.resolved(n).expect("it is to do");
             let is_at_work = history.at_work.contains(&resolved.fingerprint);
-            let way = walk.stage(n).as_run();
-            let way = way.and_then(|run| way_of(&walk.folder().join(&resolved.folder), run, is_at_work));
+            let way = resolver.stage(n).as_run();
+            let way = way.and_then(|run| way_of(&resolver.folder().join(&resolved.folder), run, is_at_work));
             let failure = known.and_then(|known| known.failure.as_ref());
             match (way, is_at_work, failure) {
                 (Some(way), true, _) => way,
@@ -111,7 +113,7 @@ fn line(walk: &Walk<'_>, n: usize, hindrance: &Option<PipelineError>, history: &
             }
         }
     };
-    format!("{:>3}  {}: {state}", n + 1, walk.name(n))
+    format!("{:>3}  {}: {state}", n + 1, resolver.name(n))
 }
 
 /// How far the records of a run in `folder` go: step, redshift or time, speed, and while it steps the time that is left,

@@ -4,8 +4,8 @@ use super::Executor;
 use super::job::{Job, forget, verify};
 use super::room::Room;
 use super::slots::{Place, Slots};
-use crate::campaign::walk::Path;
-use crate::campaign::{Node, Resolved, Standing, Walk};
+use crate::campaign::resolver::Path;
+use crate::campaign::{CampaignResolver, Node, Resolved, StageStatus};
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event};
 use crate::progress::Total;
@@ -25,7 +25,7 @@ const BYTES_PER_BYTE_READ: f64 = 3.0;
 /// The stages that are left, those being done, and what they have taken.
 pub(super) struct Schedule<'a> {
     executor: &'a Executor<'a>,
-    walk: Walk<'a>,
+    resolver: CampaignResolver<'a>,
     slots: Slots,
     stages: Vec<Course>,
     /// What was begun in this process, by fingerprint: the same is not forgotten or verified again.
@@ -98,12 +98,12 @@ struct Running {
 
 impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
-        let walk = Walk::new(executor.campaign, executor.folder.path()).shown(executor.progress);
-        let walk = walk.accepting_older(executor.accept_version);
-        let stages: Vec<Course> = walk.positions().map(|n| Course::new(executor, walk.path(n))).collect();
+        let resolver = CampaignResolver::new(executor.campaign, executor.folder.path()).shown(executor.progress);
+        let resolver = resolver.accepting_older(executor.accept_version);
+        let stages: Vec<Course> = resolver.positions().map(|n| Course::new(executor, resolver.path(n))).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
         let (begun, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
-        Self { executor, walk, slots, stages, begun, running, room: Room::default(), errors, closed: false, total }
+        Self { executor, resolver, slots, stages, begun, running, room: Room::default(), errors, closed: false, total }
     }
 
     /// Whether nothing is being done, nor will be.
@@ -129,7 +129,7 @@ impl<'a> Schedule<'a> {
                 Ok(Some(job)) => return Some((n, job)),
                 Ok(None) => {}
                 Err(error) => {
-                    let resolved = self.walk.resolved(n).expect("it is to do");
+                    let resolved = self.resolver.resolved(n).expect("it is to do");
                     let (fingerprint, title) = (resolved.fingerprint.clone(), self.title(n, resolved));
                     self.attempted(&[n], fingerprint, &title, error);
                 }
@@ -157,7 +157,10 @@ impl<'a> Schedule<'a> {
     fn is_something_left(&mut self) -> bool {
         let is_left = |stage: &Course| stage.state == State::Left;
         !self.running.is_empty()
-            || self.walk.positions().any(|n| is_left(&self.stages[n]) && (self.is_to_do(n) || is_left(&self.stages[n])))
+            || self
+                .resolver
+                .positions()
+                .any(|n| is_left(&self.stages[n]) && (self.is_to_do(n) || is_left(&self.stages[n])))
     }
 
     /// Whether everything that stage `n` reads is there and something of it is left to do; what is done already is noted.
@@ -166,16 +169,16 @@ impl<'a> Schedule<'a> {
             return false;
         }
         match self.look(n) {
-            Ok(Standing::ToDo) => true,
-            Ok(Standing::Waiting) => false,
-            Ok(Standing::Decided) => {
-                let further = self.walk.further(n).map_or(0, <[usize]>::len);
-                tracing::info!("{}: {further} further stages", self.walk.name(n));
+            Ok(StageStatus::ToDo) => true,
+            Ok(StageStatus::Waiting) => false,
+            Ok(StageStatus::Decided) => {
+                let further = self.resolver.further(n).map_or(0, <[usize]>::len);
+                tracing::info!("{}: {further} further stages", self.resolver.name(n));
                 self.done(n);
                 false
             }
             Ok(standing) => {
-                if let (Standing::Done, Some(resolved)) = (standing, self.walk.resolved(n)) {
+                if let (StageStatus::Done, Some(resolved)) = (standing, self.resolver.resolved(n)) {
                     tracing::info!("{}: done before", self.title(n, resolved));
                 }
                 self.done(n);
@@ -190,12 +193,12 @@ impl<'a> Schedule<'a> {
 
     /// Takes in the stages that were decided on.
     fn grow(&mut self) {
-        let new = self.stages.len()..self.walk.positions().end;
+        let new = self.stages.len()..self.resolver.positions().end;
         if new.is_empty() {
             return;
         }
         for n in new.clone() {
-            self.stages.push(Course::new(self.executor, self.walk.path(n)));
+            self.stages.push(Course::new(self.executor, self.resolver.path(n)));
             self.total.more(u64::from(self.stages[n].state == State::Left));
         }
         for n in new.filter(|&n| self.stages[n].state == State::Left).collect::<Vec<_>>() {
@@ -206,7 +209,7 @@ impl<'a> Schedule<'a> {
 
     /// What stage `n` needs is to be done too, though nobody may have asked for it before.
     fn want_inputs(&mut self, n: usize) {
-        for input in self.walk.inputs(n).to_vec() {
+        for input in self.resolver.inputs(n).to_vec() {
             if self.stages[input].state == State::Unwanted {
                 self.stages[input].state = State::Left;
                 self.total.more(1);
@@ -219,9 +222,9 @@ impl<'a> Schedule<'a> {
     fn hinder(&mut self) {
         // inputs come first, so one pass finds everything
         for n in 0..self.stages.len() {
-            let needed = self.walk.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
+            let needed = self.resolver.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
             if let Some(needed) = needed.filter(|_| self.stages[n].state == State::Left) {
-                let [stage, needed] = [n, *needed].map(|n| self.walk.name(n));
+                let [stage, needed] = [n, *needed].map(|n| self.resolver.name(n));
                 tracing::warn!("{stage} is not done, as it needs {needed}");
                 self.stages[n].state = State::Failed;
             }
@@ -230,49 +233,49 @@ impl<'a> Schedule<'a> {
 
     /// Whether everything that stage `n` reads is there.
     fn is_ready(&self, n: usize) -> bool {
-        self.walk.inputs(n).iter().all(|&input| self.walk.result(input).is_some())
+        self.resolver.inputs(n).iter().all(|&input| self.resolver.result(input).is_some())
     }
 
     /// Where stage `n` stands, its files compared with the ledger.
-    fn look(&mut self, n: usize) -> Result<Standing, PipelineError> {
+    fn look(&mut self, n: usize) -> Result<StageStatus, PipelineError> {
         let ledger = self.executor.ledger;
-        let standing = self.walk.look(n, &ledger.history())?;
+        let standing = self.resolver.look(n, &ledger.history())?;
         self.grow();
-        let Some(resolved) = self.walk.resolved(n) else {
+        let Some(resolved) = self.resolver.resolved(n) else {
             self.note_trials(n)?;
             return Ok(standing);
         };
         if self.begun.contains(&resolved.fingerprint) {
             return Ok(standing);
         }
-        let now = self.walk.stage(n).results_version();
+        let now = self.resolver.stage(n).results_version();
         if resolved.version != now && self.stages[n].forced {
             // done again, it is of this version
             forget(resolved, self.executor)?;
-            self.walk.resolve_again(n);
+            self.resolver.resolve_again(n);
             return self.look(n);
         }
         if resolved.version != now {
             self.accept(n)?;
         }
-        let resolved = self.walk.resolved(n).expect("it was there");
+        let resolved = self.resolver.resolved(n).expect("it was there");
         if self.stages[n].forced {
             // what it has done is forgotten when it begins
-            self.walk.set_aside(n);
-            return Ok(Standing::ToDo);
+            self.resolver.set_aside(n);
+            return Ok(StageStatus::ToDo);
         }
         if std::mem::replace(&mut self.stages[n].verified, true) {
             return Ok(standing);
         }
-        verify(self.walk.stage(n), resolved, self.executor)?;
-        self.walk.set_aside(n);
-        self.walk.look(n, &ledger.history())
+        verify(self.resolver.stage(n), resolved, self.executor)?;
+        self.resolver.set_aside(n);
+        self.resolver.look(n, &ledger.history())
     }
 
     /// Enters into the ledger that the snapshots of stage `n`, which were given, have been read on trial.
     fn note_trials(&self, n: usize) -> Result<(), PipelineError> {
         let ledger = self.executor.ledger;
-        let Some(given) = self.walk.result(n) else { return Ok(()) };
+        let Some(given) = self.resolver.result(n) else { return Ok(()) };
         for snapshot in given.snapshots.iter().filter(|snapshot| !ledger.history().vouches_for(&snapshot.digest)) {
             let file = given.folder.join(&snapshot.file).display().to_string();
             let digest = snapshot.digest.clone();
@@ -283,8 +286,8 @@ impl<'a> Schedule<'a> {
 
     /// Enters into the ledger, once, that what an earlier version of stage `n` has made is continued.
     fn accept(&self, n: usize) -> Result<(), PipelineError> {
-        let (ledger, stage) = (self.executor.ledger, self.walk.stage(n));
-        let resolved = self.walk.resolved(n).expect("it was looked at");
+        let (ledger, stage) = (self.executor.ledger, self.resolver.stage(n));
+        let resolved = self.resolver.resolved(n).expect("it was looked at");
         let (made_by, continued_by) = (resolved.version, stage.results_version());
         let known =
             ledger.history().stage(&resolved.fingerprint).is_some_and(|h| h.continued_by.contains(&continued_by));
@@ -301,11 +304,11 @@ impl<'a> Schedule<'a> {
 
     /// Begins stage `n`, together with all that are the same and ready, if there is room for it.
     fn begin(&mut self, n: usize, alone: bool) -> Result<Option<Job>, PipelineError> {
-        let resolved = self.walk.resolved(n).expect("it is to do").clone();
+        let resolved = self.resolver.resolved(n).expect("it is to do").clone();
         if self.running.values().any(|running| running.fingerprint == resolved.fingerprint) {
             return Ok(None);
         }
-        let stage = self.walk.stage(n);
+        let stage = self.resolver.stage(n);
         let is_run = stage.as_run().is_some();
         if !self.allows(is_run) || (alone && !self.running.is_empty()) {
             return Ok(None);
@@ -327,8 +330,8 @@ impl<'a> Schedule<'a> {
         let device = place.as_ref().map_or_else(|| self.slots.any().clone(), Place::device);
         let (fingerprint, title) = (resolved.fingerprint.clone(), self.title(n, &resolved));
         let forgets = self.begun.insert(fingerprint.clone()) && self.stages[n].forced;
-        let input_names = self.walk.reads(n).iter().map(|&input| self.walk.name(input).into()).collect();
-        let job = Job { node, name: self.walk.name(n).into(), input_names, resolved, device };
+        let input_names = self.resolver.reads(n).iter().map(|&input| self.resolver.name(input).into()).collect();
+        let job = Job { node, name: self.resolver.name(n).into(), input_names, resolved, device };
         let forgotten = if forgets { forget(&job.resolved, self.executor) } else { Ok(()) };
         if let Err(error) = forgotten.and_then(|()| job.begin(self.executor)) {
             self.give_back(place, memory);
@@ -344,7 +347,7 @@ impl<'a> Schedule<'a> {
 
     /// Bytes of this node that stage `n` needs, and that it may take.
     fn host_memory(&self, n: usize, resolved: &Resolved) -> (f64, f64) {
-        let stage = self.walk.stage(n);
+        let stage = self.resolver.stage(n);
         let Memory { host, device } = stage.memory(self.slots.any(), None);
         // a run sees for itself what it takes of a GPU
         let all = host + if matches!(self.slots.any(), Device::Cpu(_)) { device } else { 0.0 };
@@ -365,13 +368,13 @@ impl<'a> Schedule<'a> {
 
     /// The stages that are left to do and the same as `n`; runs whose outputs are all there are not held up by others.
     fn same(&mut self, n: usize) -> Vec<usize> {
-        let fingerprint = self.walk.resolved(n).expect("it is to do").fingerprint.clone();
-        let (positions, has_outputs) = (self.walk.positions(), self.has_its_outputs(n));
+        let fingerprint = self.resolver.resolved(n).expect("it is to do").fingerprint.clone();
+        let (positions, has_outputs) = (self.resolver.positions(), self.has_its_outputs(n));
         let mut is_same = |other: usize| {
             self.stages[other].state == State::Left
                 && self.is_ready(other)
-                && matches!(self.look(other), Ok(Standing::ToDo))
-                && self.walk.resolved(other).is_some_and(|resolved| resolved.fingerprint == fingerprint)
+                && matches!(self.look(other), Ok(StageStatus::ToDo))
+                && self.resolver.resolved(other).is_some_and(|resolved| resolved.fingerprint == fingerprint)
                 && self.has_its_outputs(other) == has_outputs
                 && self.is_joined_with(n, other)
         };
@@ -380,7 +383,7 @@ impl<'a> Schedule<'a> {
 
     /// Whether two stages that are the same can be done together: runs, if they are asked the same after every step.
     fn is_joined_with(&self, n: usize, other: usize) -> bool {
-        match (self.walk.stage(n).as_run(), self.walk.stage(other).as_run()) {
+        match (self.resolver.stage(n).as_run(), self.resolver.stage(other).as_run()) {
             (Some(one), Some(other)) => one.hooks.extent() == other.hooks.extent(),
             _ => true,
         }
@@ -389,18 +392,26 @@ impl<'a> Schedule<'a> {
     /// Whether stage `n` is a run that has written all its outputs.
     fn has_its_outputs(&self, n: usize) -> bool {
         let history = self.executor.ledger.history();
-        self.walk.stage(n).as_run().zip(self.walk.known(n, &history)).is_some_and(|(run, history)| run.has_all(history))
+        self.resolver
+            .stage(n)
+            .as_run()
+            .zip(self.resolver.known(n, &history))
+            .is_some_and(|(run, history)| run.has_all(history))
     }
 
     /// How stage `n` is named in the log: for a reader, and by its folder.
     fn title(&self, n: usize, resolved: &Resolved) -> String {
-        format!("{} ({})", self.walk.name(n), resolved.folder)
+        format!("{} ({})", self.resolver.name(n), resolved.folder)
     }
 
     /// What does all of these, which are the same: of runs one that ends where the last of them does, with the outputs of all.
     fn joined(&self, stages: &[usize]) -> Node {
-        let runs: Vec<&Evolve> = stages.iter().filter_map(|&n| self.walk.stage(n).as_run()).collect();
-        if runs.len() > 1 { Node::new(Evolve::joined(&runs), Vec::new()) } else { self.walk.node(stages[0]).clone() }
+        let runs: Vec<&Evolve> = stages.iter().filter_map(|&n| self.resolver.stage(n).as_run()).collect();
+        if runs.len() > 1 {
+            Node::new(Evolve::joined(&runs), Vec::new())
+        } else {
+            self.resolver.node(stages[0]).clone()
+        }
     }
 
     /// Takes in how a job has ended.
@@ -413,8 +424,8 @@ impl<'a> Schedule<'a> {
         match outcome {
             Ok(()) => {
                 for &n in &stages {
-                    match self.walk.look(n, &self.executor.ledger.history()) {
-                        Ok(Standing::Done) => self.done(n),
+                    match self.resolver.look(n, &self.executor.ledger.history()) {
+                        Ok(StageStatus::Done) => self.done(n),
                         Ok(standing) => unreachable!("{title} has ended and is {standing:?}"),
                         Err(error) => self.failed(&[n], error),
                     }
@@ -457,7 +468,7 @@ impl<'a> Schedule<'a> {
 
     /// What has been reached, and everything that went wrong.
     pub(super) fn outcome(self) -> (Vec<StageResult>, Vec<PipelineError>) {
-        (self.walk.results().cloned().collect(), self.errors)
+        (self.resolver.results().cloned().collect(), self.errors)
     }
 
     /// A stage has failed after it had a folder: another attempt, if that may help and the recipe allows for one.

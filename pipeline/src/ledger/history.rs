@@ -2,6 +2,7 @@
 
 use super::event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
 use crate::error::PipelineError;
+use crate::files;
 use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -215,11 +216,7 @@ impl History {
 /// # Errors
 /// As [`super::Ledger::open`].
 pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(PipelineError::io(path)(error)),
-    };
+    let bytes = files::read_if_there(path)?.unwrap_or_default();
     let mut history = History::default();
     let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |n| n + 1);
     for (n, line) in bytes[..whole].split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {

@@ -1,13 +1,13 @@
 //! What a finished stage leaves, and which part of it the next one reads.
 
 use crate::error::PipelineError;
+use crate::files::{self, regular_file};
 use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
 use crate::progress::Progress;
 use comove_sim::io::snapshot::file_digest_reporting;
 use comove_sim::{Role, SimError};
 use serde::de::DeserializeOwned;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 /// What a stage has left as JSON in `file`.
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] if the file holds something else.
 pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, PipelineError> {
-    let text = std::fs::read(file).map_err(PipelineError::io(file))?;
+    let text = files::read(file)?;
     serde_json::from_slice(&text).map_err(|e| PipelineError::input(file, format!("not a result: {e}")))
 }
 
@@ -152,8 +152,9 @@ impl Selection {
 /// The digest of a whole file, BLAKE3, hexadecimal.
 ///
 /// # Errors
-/// [`PipelineError::Io`].
+/// [`PipelineError::Input`] if it is no regular file, which might never end; [`PipelineError::Io`].
 pub fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
+    regular_file(path)?;
     let line = progress.file("checking", path);
     file_digest_reporting(path, &|bytes| line.bytes(bytes)).map_err(|error| match error {
         SimError::Io { path, source } => PipelineError::Io { path, source },
@@ -166,24 +167,12 @@ pub fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineErr
 /// # Errors
 /// [`PipelineError::Input`] if it is not there or no regular file, which might never end; [`PipelineError::Io`].
 pub fn digest_of_input(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
-    regular_file(path).and_then(|_| digest_of(path, progress)).map_err(|error| match error {
+    digest_of(path, progress).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
         }
         other => other,
     })
-}
-
-/// What the system says of a file whose reading ends.
-///
-/// # Errors
-/// [`PipelineError::Input`] if it is no regular file, [`PipelineError::Io`] if it is not there.
-pub fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
-    let found = path.metadata().map_err(PipelineError::io(path))?;
-    if found.is_file() {
-        return Ok(found);
-    }
-    Err(PipelineError::input(path, "not a regular file: give a file, not a folder, a device or a pipe"))
 }
 
 #[cfg(test)]

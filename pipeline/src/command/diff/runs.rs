@@ -5,7 +5,7 @@ use super::super::recorded::{Recorded, RecordedRun, class_of};
 use super::super::stored;
 use super::groups::{GroupDifferences, group_differences};
 use super::{Findings, listed};
-use crate::campaign::Walk;
+use crate::campaign::CampaignResolver;
 use crate::campaign::select::find;
 use crate::cli;
 use crate::error::PipelineError;
@@ -111,10 +111,10 @@ pub(super) fn compare(arguments: &cli::Diff) -> Result<RunComparison, PipelineEr
 fn the_run(campaign: &CampaignFolder, stage: Option<&str>) -> Result<PathBuf, PipelineError> {
     let (history, _) = history::read(&campaign.ledger())?;
     let (recipe, _) = stored(campaign)?;
-    let walk = Walk::where_possible(&recipe.campaign, campaign.path(), &history);
-    let among = stage.map_or_else(|| Ok(walk.positions().collect()), |stage| find(&walk, stage))?;
-    let runs = among.into_iter().filter(|&n| walk.stage(n).as_run().is_some());
-    let mut folders: Vec<&str> = runs.filter_map(|n| walk.resolved(n)).map(|run| run.folder.as_str()).collect();
+    let resolver = CampaignResolver::where_possible(&recipe.campaign, campaign.path(), &history);
+    let among = stage.map_or_else(|| Ok(resolver.positions().collect()), |stage| find(&resolver, stage))?;
+    let runs = among.into_iter().filter(|&n| resolver.stage(n).as_run().is_some());
+    let mut folders: Vec<&str> = runs.filter_map(|n| resolver.resolved(n)).map(|run| run.folder.as_str()).collect();
     folders.sort_unstable();
     folders.dedup();
     let path = campaign.path();

@@ -9,8 +9,9 @@ mod provenance;
 mod state;
 
 use super::{print, stored};
-use crate::campaign::Walk;
+use crate::campaign::CampaignResolver;
 use crate::error::PipelineError;
+use crate::files;
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, Ledger, history};
 use crate::lock::Lock;
@@ -74,22 +75,22 @@ fn write(
     holder: Option<String>,
     progress: &Progress,
 ) -> Result<PathBuf, PipelineError> {
-    let mut walk = Walk::new(&recipe.campaign, folder.path()).shown(progress);
-    let hindrances = walk.look_at_all(history);
+    let mut resolver = CampaignResolver::new(&recipe.campaign, folder.path()).shown(progress);
+    let hindrances = resolver.look_at_all(history);
     // runs that differ in where they end share a folder, and its section
     let mut shown: Vec<(usize, String)> = Vec::new();
-    for n in walk.positions() {
-        let result = |n: usize| walk.result(n).filter(|result| result.artefact(section::FILE).is_some());
+    for n in resolver.positions() {
+        let result = |n: usize| resolver.result(n).filter(|result| result.artefact(section::FILE).is_some());
         let Some(found) = result(n) else { continue };
         match shown.iter_mut().find(|(other, _)| result(*other).is_some_and(|other| other.folder == found.folder)) {
-            Some((_, heading)) => *heading += &format!("; {}", walk.name(n)),
-            None => shown.push((n, walk.name(n).to_owned())),
+            Some((_, heading)) => *heading += &format!("; {}", resolver.name(n)),
+            None => shown.push((n, resolver.name(n).to_owned())),
         }
     }
     let section = |(n, heading): (usize, String)| {
-        let folder = &walk.result(n).expect("it has a section").folder;
+        let folder = &resolver.result(n).expect("it has a section").folder;
         let mut section = read(&heading, folder).unwrap_or_else(|error| left_out(&heading, &error));
-        if let Some(versions) = walk.resolved(n).and_then(|resolved| provenance::versions(resolved, history)) {
+        if let Some(versions) = resolver.resolved(n).and_then(|resolved| provenance::versions(resolved, history)) {
             section.text += &format!(". {versions}: CHANGELOG says what they differ in.");
         }
         section
@@ -97,11 +98,11 @@ fn write(
     let sections = shown.into_iter().map(section).collect();
     let page = Report {
         title: recipe.campaign.name.clone(),
-        state: state::State { recipe, folder: folder.path(), history, walk: &walk, hindrances }.now(holder),
+        state: state::State { recipe, folder: folder.path(), history, resolver: &resolver, hindrances }.now(holder),
         recipe_text: recipe.source.text.clone(),
         sections,
         provenance: provenance::facts(recipe, history),
-        digests: provenance::digests(&walk, folder.path(), history),
+        digests: provenance::digests(&resolver, folder.path(), history),
     };
     page.write(&folder.report())?;
     Ok(folder.report())
@@ -110,12 +111,12 @@ fn write(
 /// The section of the stages of this name, with its pictures.
 fn read(name: &str, folder: &Path) -> Result<report::Section, PipelineError> {
     let path = folder.join(section::FILE);
-    let text = std::fs::read(&path).map_err(PipelineError::io(&path))?;
+    let text = files::read(&path)?;
     let section: Section = serde_json::from_slice(&text)
         .map_err(|e| PipelineError::input(&path, format!("not a section of a report: {e}")))?;
     let image = |image: section::SectionImage| {
         let path = folder.join(&image.file);
-        let png = std::fs::read(&path).map_err(PipelineError::io(&path))?;
+        let png = files::read(&path)?;
         Ok(Image { caption: image.caption, png })
     };
     let table = |table: section::SectionTable| {

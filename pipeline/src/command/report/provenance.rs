@@ -1,6 +1,6 @@
 //! What made the results: program, machine, recipe, and the digests of everything they rest on.
 
-use crate::campaign::{Resolved, Walk};
+use crate::campaign::{CampaignResolver, Resolved};
 use crate::ledger::{Event, History};
 use crate::machine::Host;
 use crate::recipe::Recipe;
@@ -60,24 +60,24 @@ fn earlier_places(history: &History) -> Vec<String> {
 }
 
 /// Fingerprints of the stages, and digests of the files that they read from outside and of those that they made, each once.
-pub(super) fn digests(walk: &Walk<'_>, campaign: &Path, history: &History) -> Vec<(String, String)> {
+pub(super) fn digests(resolver: &CampaignResolver<'_>, campaign: &Path, history: &History) -> Vec<(String, String)> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     let mut add = |name: String, digest: &str| {
         if known.insert(name.clone()) {
             all.push((name, digest.to_owned()));
         }
     };
-    for n in walk.positions() {
+    for n in resolver.positions() {
         let name = |folder: &Path, file: &str| {
             let path = folder.join(file);
             path.strip_prefix(campaign).unwrap_or(&path).display().to_string()
         };
-        if let (None, Some(given)) = (walk.resolved(n), walk.result(n)) {
+        if let (None, Some(given)) = (resolver.resolved(n), resolver.result(n)) {
             given.snapshots.iter().for_each(|s| add(name(&given.folder, &s.file), &s.digest));
         }
-        let Some(resolved) = walk.resolved(n) else { continue };
+        let Some(resolved) = resolver.resolved(n) else { continue };
         resolved.files.iter().for_each(|file| add(file.file.clone(), &file.digest));
-        let Some(written) = walk.known(n, history) else { continue };
+        let Some(written) = resolver.known(n, history) else { continue };
         add(format!("{}, fingerprint", resolved.folder), &resolved.fingerprint);
         let folder = campaign.join(&resolved.folder);
         written.artefacts.iter().flatten().for_each(|made| add(name(&folder, &made.file), &made.digest));

@@ -1,6 +1,6 @@
 //! How far a campaign is, what failed, and the command that goes on with it.
 
-use crate::campaign::{Standing, Walk};
+use crate::campaign::{CampaignResolver, StageStatus};
 use crate::command::done;
 use crate::error::PipelineError;
 use crate::ledger::{Event, History, StageHistory};
@@ -15,7 +15,7 @@ pub(super) struct State<'a> {
     pub(super) folder: &'a Path,
     pub(super) history: &'a History,
     /// A walk that has looked at every stage.
-    pub(super) walk: &'a Walk<'a>,
+    pub(super) resolver: &'a CampaignResolver<'a>,
     /// By stage: why it could not be looked at.
     pub(super) hindrances: Vec<Option<PipelineError>>,
 }
@@ -23,10 +23,10 @@ pub(super) struct State<'a> {
 impl State<'_> {
     /// The state, while `holder` works on the campaign if anybody does.
     pub(super) fn now(&self, holder: Option<String>) -> report::State {
-        let positions = || self.walk.positions();
+        let positions = || self.resolver.positions();
         let failures: Vec<(String, String)> =
-            positions().filter_map(|n| Some((self.walk.name(n).to_owned(), self.failure(n)?))).collect();
-        let (all, done) = (positions().len(), positions().filter(|&n| self.walk.is_done(n)).count());
+            positions().filter_map(|n| Some((self.resolver.name(n).to_owned(), self.failure(n)?))).collect();
+        let (all, done) = (positions().len(), positions().filter(|&n| self.resolver.is_done(n)).count());
         let at = self.reached();
         let by = match &self.history.ending {
             Some(Event::CampaignInterrupted { by }) => Some(by),
@@ -45,29 +45,29 @@ impl State<'_> {
             (StateKind::Finished, _) => format!("All {all} stages are done."),
             _ => format!("{why}{done} of {all} stages are done."),
         };
-        let stages = positions().map(|n| (self.walk.name(n).to_owned(), self.standing(n))).collect();
+        let stages = positions().map(|n| (self.resolver.name(n).to_owned(), self.status(n))).collect();
         report::State { kind, headline, text, failures, commands: self.commands(kind), stages }
     }
 
     fn known(&self, n: usize) -> Option<&StageHistory> {
-        self.walk.known(n, self.history)
+        self.resolver.known(n, self.history)
     }
 
     /// Why a stage that is not done has failed.
     fn failure(&self, n: usize) -> Option<String> {
         let hindrance = self.hindrances[n].as_ref().map(ToString::to_string);
-        hindrance.or_else(|| self.known(n)?.failure.clone()).filter(|_| !self.walk.is_done(n))
+        hindrance.or_else(|| self.known(n)?.failure.clone()).filter(|_| !self.resolver.is_done(n))
     }
 
     /// Where the snapshots of a run end that is not done.
     fn moment(&self, n: usize) -> Option<Moment> {
         let newest = self.known(n)?.snapshots.last()?;
-        self.walk.result(n).is_none().then(|| newest.moment().rounded())
+        self.resolver.result(n).is_none().then(|| newest.moment().rounded())
     }
 
     /// Where the runs are that are not done: ` at z = 4`, or from the one that is furthest behind to the first.
     fn reached(&self) -> String {
-        let mut moments: Vec<Moment> = self.walk.positions().filter_map(|n| self.moment(n)).collect();
+        let mut moments: Vec<Moment> = self.resolver.positions().filter_map(|n| self.moment(n)).collect();
         moments.sort_by(|x, y| x.now().total_cmp(&y.now()));
         match (moments.first(), moments.last()) {
             (Some(first), Some(last)) if first == last => format!(" at {first}"),
@@ -77,19 +77,19 @@ impl State<'_> {
     }
 
     /// Where a stage stands, in words.
-    fn standing(&self, n: usize) -> String {
-        let folder = self.walk.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
-        let state = match (self.walk.standing(n), self.moment(n)) {
-            (Standing::Given, _) => "given".into(),
-            (Standing::Done, _) => done(self.walk.stage(n), self.known(n)),
-            (Standing::Decided, _) => return self.decided(n),
+    fn status(&self, n: usize) -> String {
+        let folder = self.resolver.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
+        let state = match (self.resolver.status(n), self.moment(n)) {
+            (StageStatus::Given, _) => "given".into(),
+            (StageStatus::Done, _) => done(self.resolver.stage(n), self.known(n)),
+            (StageStatus::Decided, _) => return self.decided(n),
             (_, at) if self.failure(n).is_some() => at.map_or("failed".into(), |at| format!("failed, saved at {at}")),
             (_, Some(at)) => format!("begun, saved at {at}"),
-            (Standing::ToDo, None) if self.known(n).is_some() => "begun".into(),
-            (Standing::ToDo, None) => return "to do".into(),
-            (Standing::Waiting, _) => {
-                let missing: Vec<&str> = self.walk.missing(n).map(|input| self.walk.name(input)).collect();
-                let waits = if self.walk.is_undecided(n) { "is decided after" } else { "waits for" };
+            (StageStatus::ToDo, None) if self.known(n).is_some() => "begun".into(),
+            (StageStatus::ToDo, None) => return "to do".into(),
+            (StageStatus::Waiting, _) => {
+                let missing: Vec<&str> = self.resolver.missing(n).map(|input| self.resolver.name(input)).collect();
+                let waits = if self.resolver.is_undecided(n) { "is decided after" } else { "waits for" };
                 return format!("{waits} {}", missing.join(" and "));
             }
         };
@@ -98,8 +98,8 @@ impl State<'_> {
 
     /// What a stage has decided on, by the names of the further stages.
     fn decided(&self, n: usize) -> String {
-        let further = self.walk.further(n).unwrap_or_default();
-        let names: Vec<&str> = further.iter().map(|&further| self.walk.name(further)).collect();
+        let further = self.resolver.further(n).unwrap_or_default();
+        let names: Vec<&str> = further.iter().map(|&further| self.resolver.name(further)).collect();
         if names.is_empty() { "decided: nothing further".into() } else { format!("decided: {}", names.join("; ")) }
     }
 

@@ -4,6 +4,7 @@ use super::run::Evolve;
 use super::start::{self, audit_tables};
 use super::steps::{self, Tally};
 use crate::error::PipelineError;
+use crate::files;
 use crate::stage::Stage;
 use crate::stage::section::Section;
 use crate::stage::work::Work;
@@ -63,13 +64,8 @@ pub fn write_summary(work: &Work<'_>, summary: &RunSummary) -> Result<(), Pipeli
 
 /// A file of the run, if it is there.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, PipelineError> {
-    match std::fs::read(path) {
-        Ok(text) => serde_json::from_slice(&text)
-            .map(Some)
-            .map_err(|e| PipelineError::input(path, format!("damaged ({e}); delete the stage's folder"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(PipelineError::io(path)(error)),
-    }
+    let damaged = |e| PipelineError::input(path, format!("damaged ({e}); delete the stage's folder"));
+    files::read_if_there(path)?.map(|text| serde_json::from_slice(&text).map_err(damaged)).transpose()
 }
 
 /// The run in one line, for the log.

@@ -91,8 +91,13 @@ const TAIL: u64 = 1 << 16;
 /// The last records in `folder`, as far as they can be read: of a run that may be stepping meanwhile.
 pub fn last(folder: &Path) -> Vec<StepRecord> {
     let tail = || {
-        let mut file = File::open(folder.join(FILE))?;
-        let start = file.metadata()?.len().saturating_sub(TAIL);
+        let path = folder.join(FILE);
+        let found = path.metadata()?;
+        if !found.is_file() {
+            return Ok(Vec::new());
+        }
+        let mut file = File::open(path)?;
+        let start = found.len().saturating_sub(TAIL);
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map(|_| bytes)

@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 
 /// Where a stage comes from: its place in the campaign; of one that is decided on later the path of that decision and its
-/// place there. The same in every walk.
+/// place there. The same in every resolver.
 pub type Path = Vec<usize>;
 
 /// Stages that a campaign may have, and decisions one after another.
 const MOST: usize = 20_000;
 const DEEPEST: usize = 64;
 
-/// Where a stage stands.
+/// How far a stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum StageStatus {
     /// Its result is there without any work.
     Given,
     /// Something that it reads is not there yet.
@@ -89,52 +89,92 @@ impl Resolved {
     }
 }
 
-/// What is known of the stages of a campaign, by their positions in it.
+/// A stage of a campaign, and what is known of it.
+#[derive(Debug)]
+struct ResolvedStage {
+    /// As the recipe has it, or what it has become if it had to wait for a value.
+    node: Node,
+    /// As the recipe has it.
+    original: Node,
+    /// Where it comes from.
+    path: Path,
+    /// The positions of what it needs.
+    inputs: Vec<usize>,
+    progress: StageProgress,
+}
+
+/// How far a stage is, with what is known then: one state at a time.
+#[derive(Debug)]
+enum StageProgress {
+    /// Something that it reads is not there yet, or nobody has looked.
+    Waiting,
+    /// It has decided on the stages at these positions.
+    Decided(Vec<usize>),
+    /// It has a fingerprint and a folder, and is not done.
+    ToDo(Resolved),
+    /// It is done.
+    Done(Resolved, StageResult),
+    /// Its result is there without any work.
+    Given(StageResult),
+}
+
+impl ResolvedStage {
+    fn resolved(&self) -> Option<&Resolved> {
+        match &self.progress {
+            StageProgress::ToDo(resolved) | StageProgress::Done(resolved, _) => Some(resolved),
+            _ => None,
+        }
+    }
+
+    fn result(&self) -> Option<&StageResult> {
+        match &self.progress {
+            StageProgress::Done(_, result) | StageProgress::Given(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    fn status(&self) -> StageStatus {
+        match self.progress {
+            StageProgress::Waiting => StageStatus::Waiting,
+            StageProgress::Decided(_) => StageStatus::Decided,
+            StageProgress::ToDo(_) => StageStatus::ToDo,
+            StageProgress::Done(..) => StageStatus::Done,
+            StageProgress::Given(_) => StageStatus::Given,
+        }
+    }
+}
+
+/// The stages of a campaign by their positions in it, resolved one after the other: what each reads, its fingerprint, its
+/// history and its result.
 ///
 /// Stages that are decided on the way follow after those that were there before.
 #[derive(Debug)]
-pub struct Walk<'a> {
+pub struct CampaignResolver<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,
     progress: Progress,
-    /// The stages as the recipe has them.
-    nodes: Vec<Node>,
-    /// What stages have become that had to wait for a value.
-    made: Vec<Option<Node>>,
-    /// Where each comes from.
-    paths: Vec<Path>,
-    /// The further stages of those that are decided.
-    further: Vec<Option<Vec<usize>>>,
+    stages: Vec<ResolvedStage>,
     /// What they are called, until there are more of them or more is known of one.
     names: OnceCell<Vec<String>>,
-    inputs: Vec<Vec<usize>>,
-    resolved: Vec<Option<Resolved>>,
-    results: Vec<Option<StageResult>>,
     /// Whether runs that an earlier version has made are continued, though nobody has said so before.
     accept_older: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> CampaignResolver<'a> {
     /// A walk over `campaign` in its folder, which need not be there.
     pub fn new(campaign: &'a Campaign, folder: &FilePath) -> Self {
-        let mut walk = Self {
+        let mut resolver = Self {
             campaign,
             folder: folder.into(),
             progress: Progress::default(),
-            nodes: Vec::new(),
-            made: Vec::new(),
-            paths: Vec::new(),
-            further: Vec::new(),
+            stages: Vec::new(),
             names: OnceCell::new(),
-            inputs: Vec::new(),
-            resolved: Vec::new(),
-            results: Vec::new(),
             accept_older: false,
         };
         for (n, node) in campaign.stages.iter().enumerate() {
-            walk.push(node.clone(), vec![n]);
+            resolver.push(node.clone(), vec![n]);
         }
-        walk
+        resolver
     }
 
     /// The same, which shows at `progress` what it reads.
@@ -151,37 +191,45 @@ impl<'a> Walk<'a> {
 
     /// Takes in a stage whose inputs are there.
     fn push(&mut self, node: Node, path: Path) {
-        let position = |input: &Node| self.nodes.iter().position(|s| s.is(input)).expect("inputs come first");
-        self.inputs.push(node.inputs().iter().map(position).collect());
-        self.nodes.push(node);
-        self.made.push(None);
-        self.paths.push(path);
-        self.further.push(None);
-        self.resolved.push(None);
-        self.results.push(None);
+        let position = |input: &Node| self.position(input).expect("inputs come first");
+        let inputs = node.inputs().iter().map(position).collect();
+        let (original, progress) = (node.clone(), StageProgress::Waiting);
+        self.stages.push(ResolvedStage { node, original, path, inputs, progress });
+    }
+
+    /// The position of a stage of the recipe.
+    fn position(&self, node: &Node) -> Option<usize> {
+        self.stages.iter().position(|stage| stage.original.is(node))
     }
 
     /// A walk that has looked at every stage, and by stage what the results lack that it reads: other stages may go on.
     ///
     /// # Errors
-    /// As [`Walk::look`].
+    /// As [`CampaignResolver::look`].
     pub fn through(
         campaign: &'a Campaign,
         folder: &FilePath,
         history: &History,
     ) -> Result<(Self, BTreeMap<usize, PipelineError>), PipelineError> {
         let progress = Progress::on_terminal();
-        let (mut walk, mut lacking) = (Self::new(campaign, folder).shown(&progress), BTreeMap::new());
+        let (mut resolver, mut lacking) = (Self::new(campaign, folder).shown(&progress), BTreeMap::new());
         let (line, mut n) = (progress.stage(), 0);
-        while n < walk.positions().end {
-            line.doing(&format!("looking at {} ({} of {})", own_name(walk.stage(n)), n + 1, walk.positions().end));
-            match walk.look(n, history) {
-                Err(error @ PipelineError::Input { .. }) if !walk.reads(n).is_empty() => _ = lacking.insert(n, error),
+        while n < resolver.positions().end {
+            line.doing(&format!(
+                "looking at {} ({} of {})",
+                own_name(resolver.stage(n)),
+                n + 1,
+                resolver.positions().end
+            ));
+            match resolver.look(n, history) {
+                Err(error @ PipelineError::Input { .. }) if !resolver.reads(n).is_empty() => {
+                    _ = lacking.insert(n, error)
+                }
                 looked => _ = looked?,
             }
             n += 1;
         }
-        Ok((walk, lacking))
+        Ok((resolver, lacking))
     }
 
     /// Looks at every stage, those that are decided on the way among them; by stage what hinders looking at it, if anything
@@ -196,21 +244,27 @@ impl<'a> Walk<'a> {
 
     /// A walk that has looked at every stage that can be looked at: what hinders others is for those who need them.
     pub fn where_possible(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Self {
-        let mut walk = Self::new(campaign, folder).shown(&Progress::on_terminal());
+        let mut resolver = Self::new(campaign, folder).shown(&Progress::on_terminal());
         // the errors are met again where the stages are to be done
-        let _ = walk.look_at_all(history);
-        walk
+        let _ = resolver.look_at_all(history);
+        resolver
     }
 
     /// Takes stage `n`, which has been looked at, out of what is done until it is looked at again: its files may have been
     /// refused, or are to be made again.
     pub fn set_aside(&mut self, n: usize) {
-        self.results[n] = None;
+        self.stages[n].progress = match std::mem::replace(&mut self.stages[n].progress, StageProgress::Waiting) {
+            StageProgress::Done(resolved, _) => StageProgress::ToDo(resolved),
+            StageProgress::Given(_) => StageProgress::Waiting,
+            other => other,
+        };
     }
 
     /// Finds out anew what stage `n` is: what an earlier version has made of it was forgotten.
     pub fn resolve_again(&mut self, n: usize) {
-        (self.resolved[n], self.results[n]) = (None, None);
+        if !matches!(self.stages[n].progress, StageProgress::Decided(_)) {
+            self.stages[n].progress = StageProgress::Waiting;
+        }
     }
 
     /// The campaign's folder.
@@ -220,12 +274,12 @@ impl<'a> Walk<'a> {
 
     /// Every stage's position; there may be more after one was looked at.
     pub fn positions(&self) -> std::ops::Range<usize> {
-        0..self.inputs.len()
+        0..self.stages.len()
     }
 
     /// The stage at position `n`, as far as it is known.
     pub fn node(&self, n: usize) -> &Node {
-        self.made[n].as_ref().unwrap_or(&self.nodes[n])
+        &self.stages[n].node
     }
 
     /// The same.
@@ -235,17 +289,20 @@ impl<'a> Walk<'a> {
 
     /// Where it comes from.
     pub fn path(&self, n: usize) -> &Path {
-        &self.paths[n]
+        &self.stages[n].path
     }
 
     /// Whether it is not known yet what stage, or which stages, this will be.
     pub fn is_undecided(&self, n: usize) -> bool {
-        self.node(n).decision().is_some() && self.further[n].is_none()
+        self.node(n).decision().is_some() && self.further(n).is_none()
     }
 
     /// The positions of the further stages that it has decided on.
     pub fn further(&self, n: usize) -> Option<&[usize]> {
-        self.further[n].as_deref()
+        match &self.stages[n].progress {
+            StageProgress::Decided(further) => Some(further),
+            _ => None,
+        }
     }
 
     /// What it is called for a reader, among the stages that are known by now.
@@ -259,42 +316,43 @@ impl<'a> Walk<'a> {
 
     /// The positions of what it needs.
     pub fn inputs(&self, n: usize) -> &[usize] {
-        &self.inputs[n]
+        &self.stages[n].inputs
     }
 
     /// The positions of those among them whose results it reads; for the others it has waited to be decided.
     pub fn reads(&self, n: usize) -> &[usize] {
-        match self.nodes[n].decision() {
-            Some((_, Deferred::Stage { own, .. })) => &self.inputs[n][..*own],
-            _ => &self.inputs[n],
+        let stage = &self.stages[n];
+        match stage.original.decision() {
+            Some((_, Deferred::Stage { own, .. })) => &stage.inputs[..*own],
+            _ => &stage.inputs,
         }
     }
 
     /// What there has to be so that there is this stage, or its result: its inputs, and the stage that has decided on it.
     pub fn needs(&self, n: usize) -> Vec<usize> {
-        let path = &self.paths[n];
-        let parent = self.paths.iter().position(|other| *other == path[..path.len() - 1]);
-        self.inputs[n].iter().copied().chain(parent).collect()
+        let path = self.path(n);
+        let parent = self.stages.iter().position(|other| other.path == path[..path.len() - 1]);
+        self.inputs(n).iter().copied().chain(parent).collect()
     }
 
     /// What it reads and where it lies, once it has been looked at with its inputs there.
     pub fn resolved(&self, n: usize) -> Option<&Resolved> {
-        self.resolved[n].as_ref()
+        self.stages[n].resolved()
     }
 
     /// What it has left, once it has been seen to be done.
     pub fn result(&self, n: usize) -> Option<&StageResult> {
-        self.results[n].as_ref()
+        self.stages[n].result()
     }
 
     /// The positions of what it needs that was not seen to be done.
     pub fn missing(&self, n: usize) -> impl Iterator<Item = usize> {
-        self.inputs[n].iter().copied().filter(|&input| self.results[input].is_none())
+        self.inputs(n).iter().copied().filter(|&input| self.result(input).is_none())
     }
 
     /// What `history` knows of it, once it has been looked at with its inputs there.
     pub fn known<'h>(&self, n: usize, history: &'h History) -> Option<&'h StageHistory> {
-        self.resolved[n].as_ref().and_then(|resolved| history.stage(&resolved.fingerprint))
+        self.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint))
     }
 
     /// Whether it has failed and is not done.
@@ -304,25 +362,17 @@ impl<'a> Walk<'a> {
 
     /// Whether there was nothing left to do of it when it was looked at.
     pub fn is_done(&self, n: usize) -> bool {
-        matches!(self.standing(n), Standing::Given | Standing::Decided | Standing::Done)
+        matches!(self.status(n), StageStatus::Given | StageStatus::Decided | StageStatus::Done)
     }
 
-    /// Where it stood when it was looked at.
-    pub fn standing(&self, n: usize) -> Standing {
-        if self.further[n].is_some() {
-            return Standing::Decided;
-        }
-        match (&self.results[n], &self.resolved[n]) {
-            (Some(_), None) => Standing::Given,
-            (Some(_), Some(_)) => Standing::Done,
-            (None, Some(_)) => Standing::ToDo,
-            (None, None) => Standing::Waiting,
-        }
+    /// Its status when it was looked at.
+    pub fn status(&self, n: usize) -> StageStatus {
+        self.stages[n].status()
     }
 
     /// What all stages have left that were seen to be done.
     pub fn results(&self) -> impl Iterator<Item = &StageResult> {
-        self.results.iter().flatten()
+        self.stages.iter().filter_map(ResolvedStage::result)
     }
 
     /// Where stage `n` stands with this history. Files are read once, for their digests; what is done stays done, and what
@@ -331,70 +381,70 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read,
     /// [`PipelineError::Recipe`] where the recipe fails with a result.
-    pub fn look(&mut self, n: usize, history: &History) -> Result<Standing, PipelineError> {
+    pub fn look(&mut self, n: usize, history: &History) -> Result<StageStatus, PipelineError> {
         if self.is_undecided(n) && !self.decide(n)? {
-            return Ok(Standing::Waiting);
+            return Ok(StageStatus::Waiting);
         }
-        if self.further[n].is_some() {
-            return Ok(Standing::Decided);
+        match &self.stages[n].progress {
+            StageProgress::Decided(_) | StageProgress::Done(..) | StageProgress::Given(_) => return Ok(self.status(n)),
+            StageProgress::Waiting | StageProgress::ToDo(_) => {}
         }
         let node = self.node(n).clone();
         let stage = node.stage();
-        if self.results[n].is_none()
-            && let Some(given) = stage.given(history, &self.progress)
-        {
-            self.results[n] = Some(given?);
+        if let Some(given) = stage.given(history, &self.progress) {
+            self.stages[n].progress = StageProgress::Given(given?);
+            return Ok(StageStatus::Given);
         }
-        if self.results[n].is_some() {
-            return Ok(self.standing(n));
-        }
-        if self.resolved[n].is_none() {
-            let Some(resolved) = self.resolve(n, history)? else { return Ok(Standing::Waiting) };
-            self.resolved[n] = Some(resolved);
-        }
-        let resolved = self.resolved[n].as_mut().expect("just made");
+        let resolved = match std::mem::replace(&mut self.stages[n].progress, StageProgress::Waiting) {
+            StageProgress::ToDo(resolved) => Some(resolved),
+            _ => self.resolve(n, history)?,
+        };
+        let Some(mut resolved) = resolved else { return Ok(StageStatus::Waiting) };
         // another stage may have taken the name since
         resolved.folder = history.folder_of(&stage.label(), &resolved.fingerprint);
-        let Some(done) = history.stage(&resolved.fingerprint).filter(|history| stage.is_done(history)) else {
-            return Ok(Standing::ToDo);
+        self.stages[n].progress = match history.stage(&resolved.fingerprint).filter(|history| stage.is_done(history)) {
+            None => StageProgress::ToDo(resolved),
+            Some(done) => {
+                let result = StageResult {
+                    folder: self.folder.join(&resolved.folder),
+                    artefacts: done.artefacts.clone().unwrap_or_default(),
+                    snapshots: stage.snapshots(done),
+                };
+                StageProgress::Done(resolved, result)
+            }
         };
-        self.results[n] = Some(StageResult {
-            folder: self.folder.join(&resolved.folder),
-            artefacts: done.artefacts.clone().unwrap_or_default(),
-            snapshots: stage.snapshots(done),
-        });
-        Ok(Standing::Done)
+        Ok(self.status(n))
     }
 
     /// Decides stage `n`; whether that was possible.
     fn decide(&mut self, n: usize) -> Result<bool, PipelineError> {
-        let node = self.nodes[n].clone();
+        let node = self.stages[n].original.clone();
         let (undecided, deferred) = node.decision().expect("it is undecided");
         let campaign = self.campaign;
         let program = campaign.program.as_deref().expect("a campaign from a recipe has its program");
-        let results: Option<Vec<&StageResult>> = self.inputs[n].iter().map(|&input| self.result(input)).collect();
+        let results: Option<Vec<&StageResult>> = self.inputs(n).iter().map(|&input| self.result(input)).collect();
         let Some(results) = results else { return Ok(false) };
         match deferred {
             Deferred::Stage { needs, make, .. } => {
-                self.made[n] = Some(undecided.stage((needs, &**make), node.inputs(), &results, program)?);
+                self.stages[n].node = undecided.stage((needs, &**make), node.inputs(), &results, program)?;
             }
             Deferred::Then(closure, nodes_of) => {
                 // what the input is by now has the kind and the label that it had before
                 let wanted = undecided.further((closure, *nodes_of), &node.inputs()[0], results[0], program)?;
-                let before = self.nodes.len();
-                let mut nodes = self.nodes.clone();
+                let before = self.stages.len();
+                let mut nodes: Vec<Node> = self.stages.iter().map(|stage| stage.original.clone()).collect();
                 wanted.iter().for_each(|node| visit(node, &mut nodes));
-                let depth = self.paths[n].len();
+                let depth = self.path(n).len();
                 if nodes.len() > MOST || depth > DEEPEST {
                     let message =
                         format!("then: more than {MOST} stages, or {DEEPEST} one after another: is there an end?");
                     return Err(RecipeError::at(program.source(), undecided.place, message).into());
                 }
                 for (k, node) in nodes.split_off(before).into_iter().enumerate() {
-                    self.push(node, self.paths[n].iter().copied().chain([k]).collect());
+                    self.push(node, self.path(n).iter().copied().chain([k]).collect());
                 }
-                let position = |wanted: &Node| self.nodes.iter().position(|node| node.is(wanted)).expect("just pushed");
-                self.further[n] = Some(wanted.iter().map(position).collect());
+                let position = |wanted: &Node| self.position(wanted).expect("just pushed");
+                self.stages[n].progress = StageProgress::Decided(wanted.iter().map(position).collect());
             }
         }
         self.names.take();

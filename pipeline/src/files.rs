@@ -1,0 +1,55 @@
+//! Reading whole files of a campaign: only regular ones, as a device or a pipe might never end.
+
+use crate::error::PipelineError;
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The metadata of a regular file.
+///
+/// # Errors
+/// [`PipelineError::Input`] if it is no regular file, [`PipelineError::Io`] if it is not there.
+pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
+    let found = path.metadata().map_err(PipelineError::io(path))?;
+    if found.is_file() {
+        return Ok(found);
+    }
+    Err(PipelineError::input(path, "not a regular file: give a file, not a folder, a device or a pipe"))
+}
+
+/// The content of a file.
+///
+/// # Errors
+/// As [`regular_file`].
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PipelineError> {
+    regular_file(path)?;
+    std::fs::read(path).map_err(PipelineError::io(path))
+}
+
+/// The content of a file; `None` if it is not there.
+///
+/// # Errors
+/// [`PipelineError::Input`] if it is no regular file, [`PipelineError::Io`] if it cannot be read.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, PipelineError> {
+    match read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(PipelineError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_in_the_place_of_a_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("steps.jsonl");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for refused in [read(&link).map(drop), read_if_there(&link).map(drop), regular_file(&link).map(drop)] {
+            assert!(refused.unwrap_err().to_string().contains("not a regular file"));
+        }
+        assert_eq!(read_if_there(&folder.path().join("none")).unwrap(), None);
+    }
+}
