@@ -82,7 +82,7 @@ pub enum Command {
     Trial(Trial),
 }
 
-/// What is read on trial.
+/// What is validated in a child process.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Trial {
     /// A snapshot

@@ -70,7 +70,7 @@ pub enum PipelineError {
     },
     /// A run has outgrown the memory there is, or does not fit it from the start.
     #[error("{source}; {}", .left.advice(.source))]
-    NoRoom {
+    OutOfMemory {
         /// The numbers.
         source: SimError,
         /// What there is to go on from.
@@ -166,7 +166,7 @@ impl PipelineError {
     #[must_use]
     pub fn before_start(self) -> Self {
         match self {
-            Self::Sim(source) if source.is_out_of_memory() => Self::NoRoom { source, left: Left::Nothing },
+            Self::Sim(source) if source.is_out_of_memory() => Self::OutOfMemory { source, left: Left::Nothing },
             other => other,
         }
     }
@@ -219,7 +219,7 @@ impl PipelineError {
                 ErrorKind::Unphysical => 7,
                 ErrorKind::Device | ErrorKind::Room => 8,
             },
-            Self::Device(_) | Self::Memory { .. } | Self::NoRoom { .. } => 8,
+            Self::Device(_) | Self::Memory { .. } | Self::OutOfMemory { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),
             Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
             Self::OutOfTime { .. } => 9,

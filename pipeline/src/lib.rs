@@ -7,14 +7,14 @@
 //! | [`stage`] | one file per kind of stage: its options and what it does |
 //! | [`cost`] | what stages will take: cells, memory, disk, time |
 //! | [`ledger`] | the append-only record of what has happened in a campaign folder |
-//! | [`lines`] | files of one JSON object a line: the records of steps, what observers note |
+//! | [`jsonl`] | files of one JSON object a line: the records of steps, what observers note |
 //! | `files`, `canonical_json` | whole files of a campaign, regular ones only; JSON in one form |
 //! | [`folder`], [`lock`] | the campaign folder and who may write to it |
 //! | [`executor`] | does what is not yet done, several stages at once |
 //! | [`crew`], [`task`] | the processes of MPI, and what they do together besides runs |
-//! | [`trial`] | files that nobody vouches for, read by a child process first |
+//! | [`isolated_read`] | files that nobody vouches for, read by a child process first |
 //! | [`snapshots`] | the snapshots in memory, read once for all stages |
-//! | [`progress`], [`logging`], [`feed`], [`control`] | the terminal, the log file, what other programs are told, what is asked for from outside |
+//! | [`progress`], [`logging`], [`event_stream`], [`control`] | the terminal, the log file, what other programs are told, what is asked for from outside |
 //! | [`machine`] | what a process runs on, for provenance |
 //! | [`moment`] | redshift or time: where a run is |
 //! | [`cli`], [`command`] | the command line |
@@ -30,13 +30,14 @@ pub mod control;
 pub mod cost;
 pub mod crew;
 pub mod error;
+pub mod event_stream;
 pub mod executor;
-pub mod feed;
 mod files;
 pub mod folder;
+pub mod isolated_read;
+pub mod jsonl;
 mod launchers;
 pub mod ledger;
-pub mod lines;
 pub mod lock;
 pub mod logging;
 pub mod machine;
@@ -47,6 +48,5 @@ pub mod recipe;
 pub mod snapshots;
 pub mod stage;
 pub mod task;
-pub mod trial;
 
 pub use error::PipelineError;

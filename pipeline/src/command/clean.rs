@@ -20,7 +20,7 @@ pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
     let _lock = Lock::take(folder.path())?;
     let (recipe, manifest) = stored(&folder)?;
     let ledger = Ledger::open(&folder.ledger())?;
-    let mut found = rubbish(&recipe.campaign, folder.path(), &ledger.history())?;
+    let mut found = stale_items(&recipe.campaign, folder.path(), &ledger.history())?;
     found.sort_by(|x, y| x.path.cmp(&y.path));
     if !found.is_empty() {
         // results of other values of its parameters are among what is left over
@@ -75,7 +75,7 @@ impl Item {
 
 /// Everything in the campaign folder `dir` that belongs to no stage of the campaign. What a stage may still turn out to be,
 /// and what stages read as a file from elsewhere, stays.
-fn rubbish(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Item>, PipelineError> {
+fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec<Item>, PipelineError> {
     let (resolver, _) = CampaignResolver::through(campaign, dir, history)?;
     let is_like = |n: usize, stage: &StageHistory| match &stage.identity {
         Some(identity) => resolver.stage(n).label() == identity.label,

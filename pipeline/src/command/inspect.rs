@@ -2,14 +2,14 @@
 
 use super::print;
 use crate::error::PipelineError;
+use crate::isolated_read;
 use crate::moment::Moment;
-use crate::trial;
 use comove_sim::{Coordinates, Precision, Snapshot};
 use std::path::Path;
 
 /// Has a snapshot read, which checks its digests, and prints what it says of itself.
 pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
-    trial::snapshot(file)?;
+    isolated_read::snapshot(file)?;
     let (header, tree) = Snapshot::read_tree(file)?;
     print(&format!("{}: {}, every digest matches", file.display(), header.role.name()));
     let (moment, length) = match header.coordinates {

@@ -19,10 +19,10 @@ use crate::cli::{Cli, Command};
 use crate::crew::Ranks;
 use crate::error::PipelineError;
 use crate::folder::{CampaignFolder, Manifest};
+use crate::isolated_read;
 use crate::ledger::{History, StageHistory, history};
 use crate::recipe::{self, Recipe, Source};
 use crate::stage::Stage;
-use crate::trial;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ pub fn execute(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
             doctor::doctor();
             Ok(())
         }
-        Command::Trial(file) => trial::read(file),
+        Command::Trial(file) => isolated_read::read(file),
     }
 }
 

@@ -4,11 +4,11 @@
 use crate::cli::OneDevice;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
+use crate::isolated_read;
 use crate::ledger::{History, StageHistory, history};
 use crate::progress::Progress;
 use crate::stage::evolve::steps;
 use crate::stage::result::digest_of;
-use crate::trial;
 use comove_kernels::Device;
 use comove_sim::records::StepRecord;
 use comove_sim::{RunParameters, Simulation, Snapshot, SnapshotHeader, Steering};
@@ -110,7 +110,7 @@ impl RecordedRun {
     }
 
     /// The path of a snapshot in its folder, if the whole file is what was written; one that the ledger does not know is
-    /// read on trial.
+    /// validated in a child process.
     ///
     /// # Errors
     /// [`PipelineError::Input`] for one that is damaged; [`PipelineError::Io`].
@@ -122,7 +122,7 @@ impl RecordedRun {
                 let reason = "the file is not the one that was written: it is damaged or was changed; take another one";
                 return Err(PipelineError::input(&path, reason));
             }
-            None if !self.history.vouches_for(&digest) => trial::snapshot(&path)?,
+            None if !self.history.vouches_for(&digest) => isolated_read::snapshot(&path)?,
             _ => {}
         }
         Ok(path)
@@ -145,7 +145,7 @@ impl<'a> Replay<'a> {
     /// From this snapshot, with the run's own parameters.
     ///
     /// # Errors
-    /// [`PipelineError::Input`] as [`RecordedRun::parameters`], [`PipelineError::Sim`], [`PipelineError::NoRoom`].
+    /// [`PipelineError::Input`] as [`RecordedRun::parameters`], [`PipelineError::Sim`], [`PipelineError::OutOfMemory`].
     pub(super) fn start(run: &'a RecordedRun, snapshot: &Snapshot, device: &Device) -> Result<Self, PipelineError> {
         let started = Simulation::start(device.clone(), snapshot, run.parameters()?);
         let simulation = started.map_err(|error| PipelineError::from(error).before_start())?;

@@ -7,8 +7,8 @@ use crate::cli::{self, Cli, Machine, Terminal};
 use crate::control::{Control, Walltime};
 use crate::crew::Ranks;
 use crate::error::PipelineError;
+use crate::event_stream::EventStream;
 use crate::executor::{Executor, Slots};
-use crate::feed::Feed;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
@@ -110,7 +110,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
              a node than it has GPUs"
         );
     }
-    let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(Feed { is_on: terminal.json }));
+    let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(EventStream { is_on: terminal.json }));
     let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
     let (recipe, folder) = (&writer.recipe, &writer.folder);
     let last = Arc::clone(&writer);

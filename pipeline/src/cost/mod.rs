@@ -15,7 +15,7 @@ pub mod records;
 pub mod reference;
 pub mod run;
 pub mod speed;
-pub mod way;
+pub mod trajectory_model;
 
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};

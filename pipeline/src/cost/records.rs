@@ -1,10 +1,10 @@
 //! Campaigns that have run, as far as their folders tell: their runs, and how long their other stages took.
 
-use super::way::{Mesh, Record, Recorded};
+use super::trajectory_model::{Mesh, Record, Recorded};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
+use crate::jsonl;
 use crate::ledger::{Event, History, StageHistory, history};
-use crate::lines;
 use crate::machine::Host;
 use crate::stage::evolve::{Evolve, Origin, steps};
 use crate::stage::ic::MESH;
@@ -134,7 +134,7 @@ impl RecordedRun {
     /// Its records; none if one is damaged.
     pub fn records(&self) -> &[Record] {
         self.records.get_or_init(|| {
-            let records: Vec<Record> = lines::read(&self.folder.join(steps::FILE)).unwrap_or_default();
+            let records: Vec<Record> = jsonl::read(&self.folder.join(steps::FILE)).unwrap_or_default();
             if records.iter().all(Record::is_whole) { records } else { Vec::new() }
         })
     }

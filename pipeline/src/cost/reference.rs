@@ -1,7 +1,7 @@
 //! The program's own reference: runs of `recipes/lcdm_100mpc.rhai` with roots of several widths, and the speeds of the
 //! machines that they ran on. `scripts/cost-reference` writes `reference.json` from their campaigns.
 
-use super::way::{Mesh, State};
+use super::trajectory_model::{Mesh, State};
 use comove_sim::parameters::TimeSteps;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use super::records::{RecordedRun, Records};
 use super::reference::REFERENCE;
 use super::speed::{Speed, step_seconds};
-use super::way::{Mesh, Record, Recorded, State, Ways};
+use super::trajectory_model::{Mesh, Record, Recorded, State, Ways};
 use super::{Cost, Planned};
 use crate::ledger::StageHistory;
 use crate::moment::Moment;

@@ -3,7 +3,7 @@
 
 use super::records::{RecordedRun, Records};
 use super::reference::{REFERENCE, Speeds};
-use super::way::Record;
+use super::trajectory_model::Record;
 use crate::error::PipelineError;
 use crate::machine::Host;
 use comove_ic::function_state;

@@ -27,7 +27,7 @@ pub(super) struct Schedule<'a> {
     executor: &'a Executor<'a>,
     resolver: CampaignResolver<'a>,
     slots: Slots,
-    stages: Vec<Course>,
+    stages: Vec<ScheduledStage>,
     /// What was begun in this process, by fingerprint: the same is not forgotten or verified again.
     begun: BTreeSet<String>,
     running: BTreeMap<usize, Running>,
@@ -40,7 +40,7 @@ pub(super) struct Schedule<'a> {
 
 /// How far a stage is.
 #[derive(Clone, Copy, Debug)]
-struct Course {
+struct ScheduledStage {
     state: State,
     /// Whether it is to be done again though it may be done.
     forced: bool,
@@ -66,7 +66,7 @@ enum State {
     Failed,
 }
 
-impl Course {
+impl ScheduledStage {
     fn new(executor: &Executor<'_>, path: &Path) -> Self {
         Self {
             state: if executor.choice.wants(path) { State::Left } else { State::Unwanted },
@@ -100,7 +100,8 @@ impl<'a> Schedule<'a> {
     pub(super) fn new(executor: &'a Executor<'a>, slots: Slots) -> Self {
         let resolver = CampaignResolver::new(executor.campaign, executor.folder.path()).shown(executor.progress);
         let resolver = resolver.accepting_older(executor.accept_version);
-        let stages: Vec<Course> = resolver.positions().map(|n| Course::new(executor, resolver.path(n))).collect();
+        let stages: Vec<ScheduledStage> =
+            resolver.positions().map(|n| ScheduledStage::new(executor, resolver.path(n))).collect();
         let total = executor.progress.total(stages.iter().filter(|stage| stage.state == State::Left).count());
         let (begun, running, errors) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
         Self { executor, resolver, slots, stages, begun, running, room: Room::default(), errors, closed: false, total }
@@ -121,7 +122,7 @@ impl<'a> Schedule<'a> {
         }
         let mut at = 0..;
         while let Some(n) = at.next().filter(|n| *n < self.stages.len() && !self.closed) {
-            let Course { state, from, alone, .. } = self.stages[n];
+            let ScheduledStage { state, from, alone, .. } = self.stages[n];
             if state != State::Left || from.is_some_and(|from| from > Instant::now()) || !self.is_to_do(n) {
                 continue;
             }
@@ -155,7 +156,7 @@ impl<'a> Schedule<'a> {
 
     /// Whether there is anything to stop; what turns out to be done already is noted.
     fn is_something_left(&mut self) -> bool {
-        let is_left = |stage: &Course| stage.state == State::Left;
+        let is_left = |stage: &ScheduledStage| stage.state == State::Left;
         !self.running.is_empty()
             || self
                 .resolver
@@ -198,7 +199,7 @@ impl<'a> Schedule<'a> {
             return;
         }
         for n in new.clone() {
-            self.stages.push(Course::new(self.executor, self.resolver.path(n)));
+            self.stages.push(ScheduledStage::new(self.executor, self.resolver.path(n)));
             self.total.more(u64::from(self.stages[n].state == State::Left));
         }
         for n in new.filter(|&n| self.stages[n].state == State::Left).collect::<Vec<_>>() {
@@ -272,7 +273,7 @@ impl<'a> Schedule<'a> {
         self.resolver.look(n, &ledger.history())
     }
 
-    /// Enters into the ledger that the snapshots of stage `n`, which were given, have been read on trial.
+    /// Enters into the ledger that the snapshots of stage `n`, which were given, have been validated in a child process.
     fn note_trials(&self, n: usize) -> Result<(), PipelineError> {
         let ledger = self.executor.ledger;
         let Some(given) = self.resolver.result(n) else { return Ok(()) };
@@ -438,7 +439,7 @@ impl<'a> Schedule<'a> {
                     self.interrupted(by);
                 }
             }
-            Err(PipelineError::NoRoom { source, .. }) if !whole || beside => {
+            Err(PipelineError::OutOfMemory { source, .. }) if !whole || beside => {
                 tracing::warn!("{title}: {source}; it goes on when it has the device for itself");
                 self.again(&stages);
                 stages.iter().for_each(|&n| self.stages[n].alone = true);

@@ -213,7 +213,7 @@ pub enum Event {
         /// Its fingerprint.
         fingerprint: String,
     },
-    /// A file from outside, which HDF5 reads, was read to its end on trial: the same is not tried again.
+    /// A file from outside, which HDF5 reads, was read to its end by a child process: the same is not tried again.
     InputTried {
         /// The file.
         file: Artefact,

@@ -84,7 +84,7 @@ pub struct History {
     /// The folders of all stages.
     folders: BTreeSet<String>,
     begun: usize,
-    /// Digests of all files that were made here, or read on trial.
+    /// Digests of all files that were made here, or validated in a child process.
     known: BTreeSet<String>,
 }
 
@@ -99,7 +99,7 @@ impl History {
         self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
     }
 
-    /// Whether a file with this digest was made here, or read to its end on trial: then HDF5 opens it without harm.
+    /// Whether a file with this digest was made here, or read to its end by a child process: then HDF5 opens it without harm.
     pub fn vouches_for(&self, digest: &str) -> bool {
         self.known.contains(digest)
     }
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(history.folder_of("halos", &"b".repeat(64)), "halos-bbbbbb");
     }
 
-    /// What was made here or read on trial is known, whatever has become of it since.
+    /// What was made here or validated in a child process is known, whatever has become of it since.
     #[test]
     fn known_files_are_vouched_for() {
         let mut history = History::default();

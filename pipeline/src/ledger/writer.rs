@@ -3,7 +3,7 @@
 use super::event::{Entry, Event, VERSION};
 use super::history::{self, History};
 use crate::error::PipelineError;
-use crate::feed::Feed;
+use crate::event_stream::EventStream;
 use comove_sim::records::StepRecord;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Ledger {
     path: PathBuf,
     /// Who else is told what happens.
-    feed: Feed,
+    events: EventStream,
     state: Mutex<State>,
 }
 
@@ -39,13 +39,13 @@ impl Ledger {
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
         let state = State { file, length, history: Arc::new(history) };
         state.drop_torn_line(path).map_err(PipelineError::io(path))?;
-        Ok(Self { path: path.into(), feed: Feed::default(), state: Mutex::new(state) })
+        Ok(Self { path: path.into(), events: EventStream::default(), state: Mutex::new(state) })
     }
 
-    /// The same, which tells `feed` what happens.
+    /// The same, which sends `events` what happens.
     #[must_use]
-    pub fn told_to(self, feed: Feed) -> Self {
-        Self { feed, ..self }
+    pub fn told_to(self, events: EventStream) -> Self {
+        Self { events, ..self }
     }
 
     /// What has happened so far.
@@ -64,18 +64,18 @@ impl Ledger {
         let mut state = self.lock();
         state.append(&line, &self.path).map_err(PipelineError::io(&self.path))?;
         Arc::make_mut(&mut state.history).add(&entry.event, entry.unix_time_s);
-        self.feed.line(&line);
+        self.events.line(&line);
         Ok(())
     }
 
     /// Tells whoever listens of a step; its record is kept beside the run's snapshots, not here.
     pub fn stepped(&self, fingerprint: &str, record: &StepRecord) {
-        if !self.feed.is_on {
+        if !self.events.is_on {
             return;
         }
         let history = self.history();
         let folder = history.stage(fingerprint).map_or("", |stage| stage.folder.as_str());
-        self.feed.step(now(), fingerprint, folder, record);
+        self.events.step(now(), fingerprint, folder, record);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

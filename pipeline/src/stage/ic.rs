@@ -11,8 +11,8 @@ use super::initial::header;
 use super::section::Section;
 use super::{Input, Memory, Stage, Work};
 use crate::error::PipelineError;
+use crate::isolated_read;
 use crate::task::{IcTask, Task};
-use crate::trial;
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
 use comove_kernels::Device;
@@ -148,7 +148,7 @@ impl Stage for InitialCondition {
             let history = work.ledger.history();
             let is_known = work.files.iter().all(|file| history.vouches_for(&file.digest));
             if ic.format == LoadFormat::ComoveIc && !is_known {
-                trial::mesh(ic)?;
+                isolated_read::mesh(ic)?;
             }
         }
         let rows = {

@@ -104,7 +104,7 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     }
 
     /// A result that is there already, without any work; `None` for all stages but [`saved`]. Files that the history does
-    /// not vouch for are read on trial first; what is read is shown at `progress`.
+    /// not vouch for are validated in a child process first; what is read is shown at `progress`.
     fn given(&self, _history: &History, _progress: &Progress) -> Option<Result<StageResult, PipelineError>> {
         None
     }

@@ -3,10 +3,10 @@
 use super::result::{StageResult, digest_of_input};
 use super::{Stage, Work};
 use crate::error::PipelineError;
+use crate::isolated_read;
 use crate::ledger::{History, SnapshotFile};
 use crate::moment::Moment;
 use crate::progress::Progress;
-use crate::trial;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub const KIND: &str = "from_snapshot";
 pub struct Saved {
     /// The file.
     pub path: PathBuf,
-    /// The digest of what was read on trial last, and why it could not be.
+    /// The digest of what was validated in a child process last, and why it could not be.
     trial: Mutex<Option<(String, Option<String>)>>,
 }
 
@@ -38,7 +38,7 @@ impl Saved {
             Some((tried, Some(reason))) if tried == digest => return Err(PipelineError::input(&self.path, reason)),
             _ => {}
         }
-        let outcome = trial::snapshot(&self.path);
+        let outcome = isolated_read::snapshot(&self.path);
         let refusal = match &outcome {
             Ok(()) => None,
             Err(PipelineError::Input { reason, .. }) => Some(reason.clone()),

@@ -1,8 +1,9 @@
-//! The crates' layering (ARCHITECTURE.md): pipeline → ic, analysis → sim → kernels; ic and analysis never see each
+//! The layering of crates and of modules within them (ARCHITECTURE.md): pipeline → ic, analysis → sim → kernels; ic and analysis never see each
 //! other.
 
 use cargo_metadata::MetadataCommand;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// What each crate may depend on.
 const ALLOWED: [(&str, &[&str]); 5] = [
@@ -33,4 +34,160 @@ fn crates_depend_only_on_those_further_right() {
             assert!(name == "comove" || !PIPELINE_ONLY.contains(&other), "{name} may not depend on {other}");
         }
     }
+}
+
+/// Most modules that may import each other in a circle.
+const LARGEST_CIRCLE: usize = 4;
+
+/// Modules of this crate that may not name others, or third-party crates.
+const FORBIDDEN: [(&str, &[&str]); 4] = [
+    ("campaign", &["crate::command", "crate::cli", "crate::recipe::api", "clap", "indicatif"]),
+    ("stage", &["crate::command", "crate::recipe::engine", "crate::recipe::docs", "clap", "indicatif"]),
+    ("executor", &["crate::command", "crate::recipe::api", "rhai", "clap", "indicatif"]),
+    ("ledger", &["crate::command", "crate::recipe", "rhai", "clap", "indicatif"]),
+];
+
+/// The modules of a crate by their paths, each with the paths that its product code names.
+fn modules(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut modules = BTreeMap::new();
+    let mut folders = vec![source.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|e| e == "rs") {
+                let path = entry.strip_prefix(source).unwrap().with_extension("");
+                let names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap()).collect();
+                let name = names.strip_suffix(&["mod"]).unwrap_or(&names).join("::");
+                modules.insert(name.clone(), imports(&name, &std::fs::read_to_string(&entry).unwrap()));
+            }
+        }
+    }
+    modules
+}
+
+/// What a module imports, as absolute paths: `use` items, braces expanded.
+fn imports(module: &str, text: &str) -> BTreeSet<String> {
+    let product = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    let code = product.lines().filter_map(|line| line.split("//").next()).collect::<Vec<_>>().join(" ");
+    let mut found = BTreeSet::new();
+    for item in code.split(';').filter_map(|item| item.split_once("use ").map(|(_, path)| path)) {
+        let mut paths = Vec::new();
+        expand(&item.replace(' ', ""), "", &mut paths);
+        found.extend(paths.into_iter().map(|path| absolute(module, &path)));
+    }
+    found
+}
+
+/// `a::{b, c::{d}}` as `a::b` and `a::c::d`.
+fn expand(item: &str, before: &str, paths: &mut Vec<String>) {
+    let Some((head, inner)) = item.split_once('{') else {
+        return paths.push(format!("{before}{item}"));
+    };
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => depth += 1,
+            ',' | '}' if depth == 0 => {
+                if at > start {
+                    expand(&inner[start..at], &format!("{before}{head}"), paths);
+                }
+                start = at + 1;
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+}
+
+/// A path as from the root of the crate.
+fn absolute(module: &str, path: &str) -> String {
+    let mut here: Vec<&str> = module.split("::").collect();
+    let mut rest = path;
+    while let Some(above) = rest.strip_prefix("super::") {
+        here.pop();
+        rest = above;
+    }
+    match rest.strip_prefix("self::") {
+        None if rest.len() == path.len() => path.to_owned(),
+        inner => format!("crate::{}::{}", here.join("::"), inner.unwrap_or(rest)).replace("::::", "::"),
+    }
+}
+
+/// The modules that one reaches by imports.
+fn reached<'m>(edges: &BTreeMap<&'m str, BTreeSet<&'m str>>, from: &'m str) -> BTreeSet<&'m str> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(next) = open.pop() {
+        open.extend(edges[next].iter().filter(|other| seen.insert(**other)));
+    }
+    seen
+}
+
+/// The modules of a crate that import each other in a circle, each circle once. What a module takes from its own children does
+/// not count.
+fn circles(modules: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<&str>> {
+    let target = |path: &str| {
+        let mut path = path.strip_prefix("crate::")?;
+        loop {
+            if let Some((name, _)) = modules.get_key_value(path) {
+                return Some(name.as_str());
+            }
+            path = path.rsplit_once("::")?.0;
+        }
+    };
+    let edges: BTreeMap<&str, BTreeSet<&str>> = modules
+        .iter()
+        .map(|(name, paths)| (name.as_str(), paths.iter().filter_map(|path| target(path)).collect()))
+        .collect();
+    let all: BTreeMap<&str, BTreeSet<&str>> = edges.keys().map(|name| (*name, reached(&edges, name))).collect();
+    let circle = |name: &&str| {
+        let circle: BTreeSet<&str> = all[name].iter().copied().filter(|other| all[other].contains(name)).collect();
+        (circle.len() > 1).then_some(circle)
+    };
+    edges.keys().filter_map(circle).collect()
+}
+
+#[test]
+fn modules_import_each_other_in_no_large_circle() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut count = 0;
+    for name in ["kernels", "sim", "ic", "analysis", "pipeline"] {
+        let modules = modules(&root.join(name).join("src"));
+        assert!(modules.len() > 20, "{name} has {} modules", modules.len());
+        let circles = circles(&modules);
+        count += circles.len();
+        for circle in circles {
+            assert!(circle.len() <= LARGEST_CIRCLE, "{name}: {circle:?} import each other");
+        }
+    }
+    assert!(count <= 3, "{count} circles of modules");
+}
+
+#[test]
+fn campaigns_know_no_recipe_functions_and_no_terminal() {
+    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    for (part, forbidden) in FORBIDDEN {
+        let within = modules.iter().filter(|(name, _)| *name == part || name.starts_with(&format!("{part}::")));
+        for (name, paths) in within {
+            let named =
+                paths.iter().find(|path| forbidden.iter().any(|f| *path == f || path.starts_with(&format!("{f}::"))));
+            assert_eq!(named, None, "{name} may not name it");
+        }
+    }
+}
+
+#[test]
+fn imports_are_read() {
+    let text = "use super::a::{B, c::{D, self}};\nuse crate::x::Y; // use crate::no;\nuse std::fs;\n";
+    let found = imports("m::n", text);
+    let expected = ["crate::m::a::B", "crate::m::a::c::D", "crate::m::a::c::self", "crate::x::Y", "std::fs"];
+    assert_eq!(found, expected.into_iter().map(String::from).collect());
+    let module = |name: &str, path: &str| (name.to_owned(), BTreeSet::from([path.to_owned()]));
+    let ring = BTreeMap::from([
+        module("a", "crate::b::C"),
+        module("b", "crate::c"),
+        module("c", "crate::a"),
+        module("d", "crate::a"),
+    ]);
+    assert_eq!(circles(&ring), BTreeSet::from([BTreeSet::from(["a", "b", "c"])]));
 }

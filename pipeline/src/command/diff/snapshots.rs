@@ -4,7 +4,7 @@ use super::super::explain::changes;
 use super::{Findings, listed};
 use crate::cli;
 use crate::error::PipelineError;
-use crate::trial;
+use crate::isolated_read;
 use comove_analysis::field_difference::{FieldDifferences, field_differences};
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum};
 use comove_analysis::table::readable;
@@ -49,7 +49,7 @@ struct PowerPair {
 /// compared, [`PipelineError::Io`].
 pub(super) fn compare(arguments: &cli::Diff) -> Result<SnapshotComparison, PipelineError> {
     let paths = [arguments.a.as_path(), arguments.b.as_path()];
-    paths.into_iter().try_for_each(trial::snapshot)?;
+    paths.into_iter().try_for_each(isolated_read::snapshot)?;
     let [a, b] = paths.map(Snapshot::read_tree);
     let ((header_a, tree_a), (header_b, tree_b)) = (a?, b?);
     let [content_a, content_b] = paths.map(Snapshot::content_digest);

@@ -7,7 +7,7 @@
 use super::hooks::{Hooks, step};
 use super::run::Evolve;
 use crate::error::PipelineError;
-use crate::lines;
+use crate::jsonl;
 use crate::moment::Moment;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::stage::closure::Closure;
@@ -57,7 +57,7 @@ impl Observed {
             return Ok(None);
         }
         let path = work.path(FILE);
-        let (lines, file) = lines::open(&path)?;
+        let (lines, file) = jsonl::open(&path)?;
         let there = lines.iter().map(key).collect();
         Ok(Some(Self { path, file, there, failed: BTreeMap::new() }))
     }
@@ -149,7 +149,7 @@ impl Observed {
 /// # Errors
 /// [`PipelineError::Io`].
 pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
-    let mut lines: Vec<Value> = lines::read(&folder.join(FILE))?;
+    let mut lines: Vec<Value> = jsonl::read(&folder.join(FILE))?;
     if let Some(hooks) = hooks {
         let known: Vec<String> = [&hooks.on_step, &hooks.on_output].into_iter().flatten().map(digest).collect();
         lines.retain(|line| known.iter().any(|by| line["by"] == by.as_str()));
@@ -166,7 +166,7 @@ pub fn show(run: &Evolve, work: &Work<'_>, section: &mut Section) -> Result<Vec<
     let Hooks { on_step, on_output, .. } = &run.hooks;
     // the run may have been further before
     let end = run.stop(&work.history()).map_or(run.end, |stop| stop.moment);
-    let (all, mut files) = (lines::read::<Value>(&work.path(FILE))?, Vec::new());
+    let (all, mut files) = (jsonl::read::<Value>(&work.path(FILE))?, Vec::new());
     for (hook, what) in [(on_step, "steps"), (on_output, "outputs")] {
         let Some(by) = hook.as_ref().map(digest) else { continue };
         let is_shown = |line: &&Value| line["by"] == by.as_str() && now(line) <= end.now();

@@ -4,7 +4,7 @@
 //! recorded again.
 
 use crate::error::PipelineError;
-use crate::lines;
+use crate::jsonl;
 use comove_sim::records::{CellBudgetAdjustment, Ladder, StepRecord, Timing, upgrade};
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,7 +33,7 @@ impl Steps {
     /// [`PipelineError::Io`].
     pub fn open(folder: &Path, mark: Option<String>) -> Result<Self, PipelineError> {
         let path = folder.join(FILE);
-        let (records, file) = lines::open(&path)?;
+        let (records, file) = jsonl::open(&path)?;
         let last = records.iter().rev().find_map(|record| record["step"].as_u64()).unwrap_or(0);
         Ok(Self { path, file, last, mark })
     }
@@ -70,7 +70,7 @@ impl Steps {
 /// # Errors
 /// [`PipelineError::Input`] for a record that is damaged; [`PipelineError::Io`].
 pub fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
-    let mut records = lines::read(&folder.join(FILE))?;
+    let mut records = jsonl::read(&folder.join(FILE))?;
     records.iter_mut().for_each(upgrade);
     Ok(records)
 }
@@ -80,7 +80,7 @@ pub fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
 /// # Errors
 /// [`PipelineError::Io`].
 pub fn sound(folder: &Path) -> Result<Vec<Value>, PipelineError> {
-    let mut records = lines::sound(&folder.join(FILE))?;
+    let mut records = jsonl::sound(&folder.join(FILE))?;
     records.iter_mut().for_each(upgrade);
     Ok(records)
 }
@@ -150,7 +150,7 @@ pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
         raised: Option<CellBudgetAdjustment>,
     }
     let mut tally = Tally::default();
-    for record in lines::read::<Record>(&folder.join(FILE))? {
+    for record in jsonl::read::<Record>(&folder.join(FILE))? {
         tally.cell_updates += record.cell_updates;
         tally.timing.add(&record.timing);
         tally.redone_cells += record.ladder.redone_cells;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What surrounds the loop.
-struct Voyage<'a, 'w> {
+struct RunLoop<'a, 'w> {
     run: &'a Evolve,
     work: &'a mut Work<'w>,
     writer: SnapshotWriter,
@@ -42,7 +42,7 @@ struct Voyage<'a, 'w> {
 ///
 /// # Errors
 /// [`PipelineError::Sim`], [`PipelineError::Io`], [`PipelineError::Recipe`] of a stop rule or of what steers; after a
-/// checkpoint [`PipelineError::Interrupted`] if somebody asked, [`PipelineError::NoRoom`] where the next step does not fit
+/// checkpoint [`PipelineError::Interrupted`] if somebody asked, [`PipelineError::OutOfMemory`] where the next step does not fit
 /// the memory.
 pub(super) fn follow(
     simulation: &mut super::start::Started,
@@ -53,7 +53,7 @@ pub(super) fn follow(
 ) -> Result<RunSummary, PipelineError> {
     let steps = Steps::open(&work.folder, simulation.other_device_class.take())?;
     let observed = Observed::open(&run.hooks, work)?;
-    let mut voyage = Voyage {
+    let mut run_loop = RunLoop {
         run,
         writer: SnapshotWriter::new(run.checkpoints.keep),
         steps,
@@ -68,19 +68,19 @@ pub(super) fn follow(
         asked,
         work,
     };
-    let result = match voyage.sail(&mut simulation.simulation, leg) {
+    let result = match run_loop.run(&mut simulation.simulation, leg) {
         Err(PipelineError::Sim(error)) if error.is_out_of_memory() => {
-            Err(voyage.strand(&mut simulation.simulation, error))
+            Err(run_loop.stop_out_of_memory(&mut simulation.simulation, error))
         }
         result => result,
     };
     // what was being written is finished even if a step failed
-    let finished = voyage.writer.finish(voyage.work);
+    let finished = run_loop.writer.finish(run_loop.work);
     result.and_then(|summary| finished.map(|()| summary))
 }
 
-impl Voyage<'_, '_> {
-    fn sail(&mut self, simulation: &mut Simulation, leg: &Segment) -> Result<RunSummary, PipelineError> {
+impl RunLoop<'_, '_> {
+    fn run(&mut self, simulation: &mut Simulation, leg: &Segment) -> Result<RunSummary, PipelineError> {
         let start = simulation.now();
         let mut targets = leg.outputs.as_slice();
         loop {
@@ -272,11 +272,14 @@ impl Voyage<'_, '_> {
     }
 
     /// There is no room for the next step: leaves a checkpoint of the last one.
-    fn strand(&mut self, simulation: &mut Simulation, source: SimError) -> PipelineError {
+    fn stop_out_of_memory(&mut self, simulation: &mut Simulation, source: SimError) -> PipelineError {
         match self.save(simulation) {
             Ok(()) => {
                 let file = checkpoint_name(simulation.step_number());
-                PipelineError::NoRoom { source, left: Left::Checkpoint { file, folder: self.work.campaign.into() } }
+                PipelineError::OutOfMemory {
+                    source,
+                    left: Left::Checkpoint { file, folder: self.work.campaign.into() },
+                }
             }
             Err(error) => {
                 tracing::error!("{source}; {error}");

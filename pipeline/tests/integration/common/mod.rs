@@ -22,7 +22,7 @@ pub(crate) fn said(output: &Output, code: i32) -> String {
 
 /// The whole lines of a file of one JSON object a line; none if it is not there.
 pub(crate) fn lines(file: &Path) -> Vec<Value> {
-    comove::lines::read(file).unwrap()
+    comove::jsonl::read(file).unwrap()
 }
 
 /// The events of this kind in the ledger of a campaign folder.

@@ -10,7 +10,7 @@ use std::io::Write;
 
 /// The lines, if they are asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Feed {
+pub struct EventStream {
     /// Whether they are.
     pub is_on: bool,
 }
@@ -26,7 +26,7 @@ struct Step<'a> {
     record: &'a StepRecord,
 }
 
-impl Feed {
+impl EventStream {
     /// Says a line, which ends with a line break. A reader that has gone away is no error.
     pub fn line(self, line: &[u8]) {
         if self.is_on {
