@@ -294,4 +294,19 @@ impl RunParameters {
         let deepest = 16;
         check("max_level", &self.max_level, self.max_level < deepest, format!("must be below {deepest}"))
     }
+
+    /// Checks `max_level` against a starting state.
+    ///
+    /// * `root_cells`: along x, y, z; `levels`: that have groups
+    ///
+    /// # Errors
+    /// As [`RunParameters::check`].
+    pub fn check_levels(&self, root_cells: [usize; 3], levels: usize) -> Result<(), SimError> {
+        let check = |good, reason: String| SimError::require("max_level", &self.max_level, good, reason);
+        let widest = root_cells.into_iter().max().unwrap_or(0) as u64;
+        let addressed = widest << self.max_level <= 1 << 24;
+        check(addressed, format!("{widest} root cells refined so often exceed 2^24 cells a side"))?;
+        let holds = levels <= usize::from(self.max_level) + 1;
+        check(holds, format!("the initial state has groups on level {}", levels.saturating_sub(1)))
+    }
 }

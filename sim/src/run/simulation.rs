@@ -304,20 +304,6 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
     if let Some(most) = p.max_cells.filter(|&most| most < root_cells) {
         return refuse("max_cells", most.to_string(), format!("the root level alone has {root_cells}"));
     }
-    let finest = tree.cells(0).into_iter().max().unwrap_or(0) as u64;
-    if finest << p.max_level > 1 << 24 {
-        return refuse(
-            "max_level",
-            p.max_level.to_string(),
-            format!("{finest} root cells refined so often exceed 2^24 cells a side"),
-        );
-    }
-    if tree.level_count() > usize::from(p.max_level) + 1 {
-        return refuse(
-            "max_level",
-            p.max_level.to_string(),
-            format!("the initial state has groups on level {}", tree.level_count() - 1),
-        );
-    }
+    p.check_levels(tree.cells(0), tree.level_count())?;
     Ok(())
 }
