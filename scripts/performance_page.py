@@ -29,28 +29,28 @@ class Kernel(NamedTuple):
 UNIFORM, LONE = "uniform", "all ghost cells interpolated"
 KERNELS = [
     Kernel("sweep x y z", "sweep x y z", UNIFORM, 9.6e6, 2.0e5, r"hydro_sweep_\w+_xyz",
-           "sixteen warps a multiprocessor, all in one walk: with nothing else to issue they reach 60% of the slots"),
+           "sixteen warps per SM reach 60% of the issue slots"),
     Kernel("sweep z y x", "sweep z y x", UNIFORM, 9.6e6, 2.0e5, r"hydro_sweep_\w+_zyx", "the same"),
     Kernel("sweep x y z, all ghost cells interpolated", "sweep x y z", LONE, 1.02e7, 2.5e5, "",
-           "made cells go through the second-level cache before the first pass reads them, pairs unaligned; no other block hides that"),
+           "interpolated cells pass through the L2 cache, unaligned; no other block hides that"),
     Kernel("… between two times", "sweep x y z, between times", LONE, 1.04e7, 3.0e5, "",
-           "the same, from two states of the coarser level"),
+           "the same, two coarse states"),
     Kernel("redo of a sweep", "redo of a sweep", UNIFORM, 9.6e6, 2.0e5, r"hydro_redo\w+",
-           "as the sweeps; gathering and spreading the marks"),
+           "as the sweeps; spreading troubled cells"),
     Kernel("group solve, ghosts from the coarser level", "group solve, ghosts from the coarser level", UNIFORM, 2.8e5, 7.0e4,
-           "group_poisson_sine", "barriers between six transforms; four more for the parabolas of the faces"),
+           "group_poisson_sine", "barriers between six transforms, four for the faces' parabolas"),
     Kernel("group solve, ghosts from siblings", "group solve, ghosts from siblings", UNIFORM, 2.6e5, 6.6e4, "",
-           "barriers between six transforms; two launches of half of the groups each"),
+           "barriers between six transforms; two launches"),
     Kernel("root solve of 128³ (a group's share)", "root solve", UNIFORM, 8.6e5, 5.9e5, r"root_\w+",
-           "passes over a mesh that stays in the cache; five launches. As the host sees it: cuFFT's kernels are not timed"),
-    Kernel("kick", "kick", UNIFORM, 1.02e6, 2.3e5, "gravity_kick", "two divisions and a power a cell, in 60 registers"),
+           "passes over a cached mesh, five launches; cuFFT's kernels are not timed"),
+    Kernel("kick", "kick", UNIFORM, 1.02e6, 2.3e5, "gravity_kick", "two divisions and a power per cell, 60 registers"),
     Kernel("signal speed", "signal speed", UNIFORM, 4.1e5, 9.8e4, "signal_speed", "memory; the host then reads 16 B a group"),
     Kernel("slots copied", "slots copied", UNIFORM, 0, 2.0e5, "copy_slots", "memory"),
     Kernel("flux planes summed (a plane)", "flux planes summed", LONE, 1.5e3, 1.8e4, "add_slots", "memory"),
     Kernel("flux planes cleared (a plane)", "flux planes cleared", LONE, 0, 6.1e3, "clear_slots", "memory"),
     Kernel("restriction (a child)", "restriction", UNIFORM, 6e4, 1.1e5, "restrict", "memory"),
     Kernel("flux correction (a face)", "flux correction", LONE, 3.8e4, 1.1e4, "reflux",
-           "across x a cell alone moves a sector of 32 B; four reads that wait for each other"),
+           "32 B sectors across x; four dependent reads"),
     Kernel("prolongation (a new group)", "prolongation", UNIFORM, 1.4e6, 1.22e5, "prolong", "look-ups of the coarse cells"),
     Kernel("totals", "totals", UNIFORM, 3.3e5, 8.2e4, "totals", "sums in double precision"),
     Kernel("hash", "hash", UNIFORM, 2.5e5, 9.8e4, "state_hash", "memory"),
@@ -72,10 +72,10 @@ GAMER_2 = {"seconds": 493, "steps": 470, "sweep_updates": 1.85e10}
 PAPER_GROUPS = [("hydro", 150, 177, 2701), ("Poisson", 42, 51, 1230)]
 # Its table 3: seconds a step.
 PAPER_COMPONENTS = [
-    ["the paper, GraCCA, GPU", "11.14", "12.82", "1.95", "0.01", "", "0.36", "", "26.88"],
-    ["the paper, GraCCA, one core", "131.51", "191.01", "2.81", "2.26", "", "0.40", "", "328.60"],
-    ["the paper, CQSE, GPU", "10.70", "9.74", "1.86", "0.00", "", "0.35", "", "23.19"],
-    ["the paper, CQSE, one core", "96.88", "131.49", "1.52", "1.34", "", "0.34", "", "232.10"],
+    ["paper, GraCCA, GPU", "11.14", "12.82", "1.95", "0.01", "", "0.36", "", "26.88"],
+    ["paper, GraCCA, one core", "131.51", "191.01", "2.81", "2.26", "", "0.40", "", "328.60"],
+    ["paper, CQSE, GPU", "10.70", "9.74", "1.86", "0.00", "", "0.35", "", "23.19"],
+    ["paper, CQSE, one core", "96.88", "131.49", "1.52", "1.34", "", "0.34", "", "232.10"],
 ]
 PAPER_SPEED_UP = 12.19
 
@@ -91,17 +91,14 @@ def page(records):
     driver = f" (driver {m['driver']})" if m["driver"] else ""
     gpu = f"One {m['gpu']}{driver}" if m["gpu"] else f"No GPU (device {m['device']})"
     text = ["# Performance", "",
-            f"As `scripts/performance` measured it last, from the records in [performance.json](performance.json). {gpu}; the "
-            f"host has {m['cores']} cores of {m['processor'] or 'an unknown processor'}; {m['program']}. *The paper* is Schive, "
-            "Tsai & Chiueh 2010, ApJS 186, 457, sections 3 and 5.", ""]
+            f"Measured by `scripts/performance`, from [performance.json](performance.json): {gpu}; host with {m['cores']} cores "
+            f"of {m['processor'] or 'an unknown processor'}; {m['program']}. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, "
+            "457, sections 3 and 5. What was tried: notes on the [GPU](notes-gpu.md), [hydrodynamics](notes-kernels.md), "
+            "[gravity](notes-gravity.md).", ""]
     if m["quick"]:
         text += ["**The smallest sizes, to see that everything runs: no measurement.**", ""]
     for title, section in SECTIONS:
         text += [f"## {title}", "", *section(records)]
-    text += ["## What was tried", "",
-             "[notes-gpu.md](notes-gpu.md): counts, predictions and measurements of the GPU's kernels, step by step. "
-             "[notes-kernels.md](notes-kernels.md): the hydro scheme and the processor's kernels. "
-             "[notes-gravity.md](notes-gravity.md): the Poisson solver.", ""]
     return "\n".join(text)
 
 
@@ -123,24 +120,21 @@ def campaign(records):
     updates, seconds = GAMER_2["sweep_updates"] / 2, GAMER_2["seconds"]
     rows.append(["GAMER-2, individual steps (given)", GAMER_2["steps"], power(updates), power(2 * updates), seconds,
                  power(updates / seconds), "", ""])
-    rows.append(["the paper, one GeForce 8800 GTX", 2608, "", "", "16 hours", "", "", ""])
+    rows.append(["paper, one GeForce 8800 GTX", 2608, "", "", "16 hours", "", "", ""])
     text = ["`recipes/lcdm_100mpc.rhai` from z = 99 to 0.", ""]
     text += table(["", "root steps", "cell updates", "sweep updates", "seconds of steps", "cell updates/s",
                    "seconds from start to report", "outside the solvers' kernels"], rows)
-    text += ["A cell update is a cell through a step of its level: two sweeps and a Poisson solve. GAMER's step is one sweep, "
-             "so its counts are sweep updates, twice ours. The solvers' kernels are those of the hydrodynamics (flux correction, "
-             "restriction and the reduction for the time step included), of the Poisson solve besides cuFFT, and the kick, "
-             "between events, from a run of its own that waits for every kernel; the rest of the seconds of steps are regrids, "
-             "copies that individual steps need, sums and hashes for the records, cuFFT, and the host where the GPU waits for it.", ""]
+    text += ["A cell update is a cell through a step of its level: two sweeps and a Poisson solve. GAMER's step is one sweep, so "
+             "its counts are sweep updates. Solver kernels (hydro, Poisson without cuFFT, kick) are timed in a run of its own that "
+             "waits for every kernel; the rest is regrids, copies, sums, hashes, cuFFT and the host.", ""]
     ratio = GAMER_2["seconds"] / found[kinds[0]]["wall_seconds"]
-    text += [f"GAMER-2's time is {ratio:.1f} times that of the whole campaign with {kinds[0]} steps, initial condition, outputs, "
-             "checkpoints and all analyses included.", ""]
+    text += [f"GAMER-2 takes {ratio:.1f} times as long as the whole campaign with {kinds[0]} steps, analyses included.", ""]
     levels = max(len(found[kind]["groups"]) for kind in kinds)
     padded = lambda cells: [*cells, *[""] * (levels - len(cells))]
     text += table(["groups at z = 0 on level", *range(levels), "most at a time"],
                   [[f"{kind} steps", *padded(found[kind]["groups"]), found[kind]["most_groups"]] for kind in kinds])
     stages = found[kinds[0]]["stages"]
-    text += [f"Seconds of the stages with {kinds[0]} steps, some of which run at the same time:", ""]
+    text += [f"Seconds of the stages ({kinds[0]} steps; some are concurrent):", ""]
     return text + table(stages, [[f"{seconds:.1f}" for seconds in stages.values()]])
 
 
@@ -149,12 +143,10 @@ def launches(records):
     if not rates:
         return MISSING
     groups = sorted({r["items"] for r in rates if r["part"] == "launches"})
-    text = ["Hydro: both sweeps of a step with their reports, and the reduction for the time step. µs for all groups, ns for a "
-            "group and sweep.", ""]
+    text = ["Hydro: both sweeps of a step, reports, time-step reduction. µs for all groups, ns per group and sweep.", ""]
     text += by_groups(rates, groups, HYDRO, 2, "hydro")
-    text += ["Poisson: a refined level's potential, as every individual step solves it: from the coarser level between two "
-             "times, then four steps of relaxation in two halves each. So every group is solved five times, in nine launches. "
-             "µs for all groups, ns for a group and solve.", ""]
+    text += ["Poisson: a refined level's potential in an individual step, from the coarser level and with four relaxation steps: "
+             "five solves per group in nine launches. µs for all groups, ns per group and solve.", ""]
     text += by_groups(rates, groups, POISSON, 5, "poisson")
     # enough to fill the GPU, and no more: as the paper's 240 filled its
     many = max(n for n in groups if n <= 512)
@@ -167,8 +159,8 @@ def launches(records):
         shown = [short(1e6 * cores[0]), *(f"{seconds / gpu:.0f}" for seconds in (cores[0], cores[-1]))] if cores else [""] * 3
         rows.append([f"{name}, {many} groups", "", short(1e6 * gpu), *shown])
         rows.append([f"{name}, the paper (CQSE, Tesla T10)", kernel, total, core, f"{core / total:.1f}", ""])
-    text += ["For a group and sweep or solve, in µs. Here fields stay on the GPU and reports alone cross the bus; the paper's "
-             "totals hold the copies of a group to the GPU and back. Its solve is SOR, ours is exact.", ""]
+    text += ["µs per group and sweep or solve. The paper's totals include copies to the GPU and back, and its solve is SOR; here "
+             "fields stay on the GPU and the solve is exact.", ""]
     return text + table(["", "kernel", "all", "one core", "speed-up over one core",
                          f"over all {records['machine']['cores']}"], rows)
 
@@ -209,10 +201,9 @@ def meshes(records):
             groups, parts = shares[name]["groups"], shares[name]["interpolating"]
             share = parts[int(level.group(1))] if level else sum(n * part for n, part in zip(groups, parts)) / sum(groups)
         rows.append([r["mesh"], r["items"], percent(share), power(r["items"] * GROUP_CELLS / r["seconds"])])
-    text = ["Both sweeps of a step, with the fluxes through faces between coarse and fine and with reports, and the reduction "
-            "for the time step; single precision. *Clumps*: four refined levels in 400 spheres, about as many groups on each "
-            "as the campaign has at z = 0. *Campaign*: octree and gas of its outputs. *Between times*: ghost cells from two "
-            "states of the coarser level, as individual steps take them.", ""]
+    text = ["Both sweeps with coarse–fine fluxes and reports, and the time-step reduction; single precision. *Clumps*: four "
+            "refined levels in 400 spheres. *Campaign*: octree and gas of its outputs. *Between times*: ghost cells from two "
+            "states of the coarser level, as in individual steps.", ""]
     text += table(["mesh", "groups", "that interpolate ghost cells", "cell updates/s"], rows)
     rows = [[name, *(f"{n} ({percent(part)})" for n, part in zip(r["groups"], r["interpolating"]))] for name, r in shares.items()]
     levels = max(len(row) for row in rows) - 1
@@ -234,10 +225,9 @@ def components(records):
         parts = [sum(r["timing"][part] for part in parts) / r["steps"] for _, parts in COMPONENTS]
         name = r["case"].replace("gpu", "one GPU")
         rows.append([name, *("" if r["case"] == "gpu" else short(part) for part in parts), short(r["seconds"] / r["steps"])])
-    text = ["Seconds of a root step with individual steps, the mean of those measured "
-            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each). A GPU works while the host goes on, so "
-            "its time can be told apart only where every kernel is waited for; the first row is how it runs. The paper's are "
-            "steps of all levels with one Δt.", ""]
+    text = ["Seconds per root step with individual steps "
+            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each). Components need a run that waits for every "
+            "kernel; the first row does not. The paper's steps are uniform.", ""]
     return text + table(["", *(name for name, _ in COMPONENTS), "all"], rows + PAPER_COMPONENTS)
 
 
@@ -261,9 +251,8 @@ def redshifts(records):
              *(cell(case, z, lambda other: f"{rate('gpu', z) / other:.1f}") for case in others)]
             for z in ordered]
     steps = ", ".join(f"{next(iter(by_case[case].values()))['steps']} ({name})" for case, name in names.items())
-    text = ["Root steps of the campaign with individual steps, from its outputs, on the GPU and on its host: the whole of a "
-            "step, regrids, records and the state's hash included. The first step of a run is left out, because it finds memory "
-            f"and tables to be made; steps that count: {steps}. Ratios are of cell updates a second.", ""]
+    text = ["Whole root steps with individual steps, from the campaign's outputs, regrids and records included. The first step is "
+            f"left out; steps measured: {steps}.", ""]
     text += table(["z", "groups", "cell updates a step", *(f"{name}, updates/s" for name in names.values()),
                    *(f"GPU over {names[case]}" for case in others)], rows)
     series = [(f"over {names[case]}", [(n, rate("gpu", z) / rate(case, z)) for n, z in enumerate(ordered) if z in by_case[case]])
@@ -280,8 +269,7 @@ def refinement(records):
         return MISSING
     levels = max(len(r["fractions"]) for r in rows)
     padded = lambda cells: [*cells, *[""] * (levels - 1 - len(cells))]
-    text = ["The share of the box's volume that is refined to each level, at the campaign's outputs. The paper has 10.86% and "
-            "0.01% on levels 1 and 2 at z = 9.45.", ""]
+    text = ["Share of the volume on each level. Paper: 10.86% and 0.01% on levels 1 and 2 at z = 9.45.", ""]
     text += table(["z", *(f"level {level}" for level in range(1, levels))],
                   [[f"{r['z']:g}", *padded([percent(share) for share in r["fractions"][1:]])] for r in rows])
     # side by side, so that equal shares can be told apart
@@ -312,13 +300,11 @@ def kernels(records):
         timed = 0.0 if kernel.operation == "root solve" else 1e9 * sum(r["kernels"].values()) / r["items"]
         ratio = f"{(timed or whole) / floor:.1f}"
         rows.append([*row, short(timed) if timed else "", short(whole), ratio, share, kernel.gap])
-    text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns a group or what stands in "
-            f"brackets. The floor is the larger of operations at {power(PEAK)} a second (132 multiprocessors of 128 lanes at "
-            f"1.8 GHz) and bytes at {power(BANDWIDTH)} a second (a copy on an H200). Besides the kernel, "
-            "which events measure, the host sees its launch and what it reads back. Shares are of all kernels of the campaign "
-            "with individual steps, without cuFFT's.", ""]
-    return text + table(["kernel", "operations", "bytes", "floor", "measured by events", "as the host sees it",
-                         "over the floor", "of the campaign's kernels", "what the gap is"], rows)
+    text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns per group or per item in "
+            f"brackets. Floor: the larger of operations at {power(PEAK)}/s and bytes at {power(BANDWIDTH)}/s. The host sees "
+            "launch and readback too. Shares: of the campaign's kernels (individual steps), without cuFFT's.", ""]
+    return text + table(["kernel", "operations", "bytes", "floor", "kernel time", "with host",
+                         "over floor", "share", "cause of the gap"], rows)
 
 
 def profiles(records):
@@ -328,9 +314,15 @@ def profiles(records):
     all_of = lambda kind, name: found[kind]["kernels"].get(name, {"launches": 0, "milliseconds": 0.0})
     names = {name for p in found.values() for name in p["kernels"]}
     rows = []
-    for name in sorted(names, key=lambda name: -sum(all_of(kind, name)["milliseconds"] for kind in found)):
-        times = [all_of(kind, name) for kind in found]
-        rows.append([f"`{name}`", *(cell for t in times for cell in (t["launches"], f"{1e-3 * t['milliseconds']:.2f}"))])
+    most = lambda name: max(1e-3 * all_of(kind, name)["milliseconds"] for kind in found)
+    shown = sorted((name for name in names if most(name) >= 0.1),
+                   key=lambda name: -sum(all_of(kind, name)["milliseconds"] for kind in found))
+    cells = lambda of: [cell for kind in found for cell in of(kind)]
+    for name in shown:
+        rows.append([f"`{name}`", *cells(lambda kind: [all_of(kind, name)["launches"], f"{1e-3 * all_of(kind, name)['milliseconds']:.2f}"])])
+    rest = [name for name in names if name not in shown]
+    total = lambda kind, what: sum(all_of(kind, name)[what] for name in rest)
+    rows.append([f"{len(rest)} others", *cells(lambda kind: [total(kind, "launches"), f"{1e-3 * total(kind, 'milliseconds'):.2f}"])])
     sums = {kind: seconds_in(p["kernels"]) for kind, p in found.items()}
     rows.append(["all", *(cell for kind, p in found.items()
                           for cell in (sum(k["launches"] for k in p["kernels"].values()), f"{sums[kind]:.2f}"))])
@@ -338,8 +330,7 @@ def profiles(records):
     for kind, total in sums.items():
         run = (records.get("campaign") or {}).get(kind)
         if run:
-            text += [f"With {kind} steps these are {percent(total / run['seconds'])} of the {run['seconds']:.1f} s of steps of the "
-                     "run that does not wait for every kernel.", ""]
+            text += [f"{kind.capitalize()} steps: {percent(total / run['seconds'])} of the {run['seconds']:.1f} s of a run without waits.", ""]
     return text
 
 
@@ -347,25 +338,23 @@ def scaling(records):
     found, weak = records.get("scaling"), records.get("weak_scaling", {})
     if not found:
         return MISSING
-    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, "
-            "on one process for each GPU; the same state hashes for any number. Seconds are those of root steps. *Exchanging* is "
-            "the part of them in which GPUs send each other ghosts and take them, *waiting* what of it was spent on another's "
-            "message (mean of all ranks), *imbalance* how much longer the step took than if every level were spread evenly, by the "
-            "number of groups and what they cost each GPU, *in sweeps*, where it was measured, how much longer the slower GPU's "
-            "sweeps took than the mean, on levels that fill both.", ""]
+    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, one "
+            "process per GPU, equal state hashes. Seconds of root steps. *Exchanging*: in ghost exchanges, of which *waiting* for "
+            "the peer; *imbalance*: excess over evenly spread levels, by groups and their costs; *in sweeps*: excess of the slower "
+            "GPU's sweeps over the mean.", ""]
     by_root = lambda item: int(item[0])
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))
-        text += [f"**Root of {root}³**, {measured['device']}; groups of the levels at the end: {groups}.", ""]
+        text += [f"**Root of {root}³**, {measured['device']}; groups by level at the end: {groups}.", ""]
         text += scaling_table(measured["runs"])
     for root, measured in sorted(weak.items(), key=by_root):
-        runs = "; ".join(f"{run['root']}³ in {100 * run['root'] / int(root):g} Mpc/h on {run['processes']}, at the end with "
-                         f"{', '.join(map(str, run['groups']))} groups" for run in measured["runs"])
-        text += [f"**As much for each GPU** (`scripts/scaling --root {root} --processes 1 2 --weak`), {measured['device']}: "
-                 f"roots of {runs}. Speed-up is that of updates/s.", ""]
+        runs = "; ".join(f"{run['root']}³ in {100 * run['root'] / int(root):g} Mpc/h on {run['processes']} ("
+                         f"{', '.join(map(str, run['groups']))} groups)" for run in measured["runs"])
+        text += [f"**Weak scaling** (`scripts/scaling --root {root} --processes 1 2 --weak`), {measured['device']}: "
+                 f"roots of {runs}. Speed-up of updates/s.", ""]
         text += scaling_table(measured["runs"])
-    text += ["The paper's runs with 1 to 32 GPUs (figure of its section 5): speed-up over as many processors 12.19 with one GPU and "
-             "10.47 with 16, communication 8–11% of the time with 16 GPUs over Gigabit Ethernet.", ""]
+    text += ["Paper, 1 to 32 GPUs: speed-up over as many processor cores 12.19 with one and 10.47 with 16, communication 8–11% with "
+             "16 over Gigabit Ethernet.", ""]
     return text
 
 
@@ -378,14 +367,16 @@ def scaling_table(runs):
     rows = []
     for n, part in enumerate([*first["bins"], first["all"]]):
         name = ("all" if n == len(first["bins"]) else f"z < {part['from']:g}" if part["from"] else f"z ≥ {part['to']:g}")
-        for run in runs:
+        for run in runs[1:]:
             here = [*run["bins"], run["all"]][n]
             speed_up = rate(here) / rate(part)
             efficiency = speed_up * first["processes"] / run["processes"]
-            known = [here.get(name) if run["processes"] > 1 else None for name in shared.values()]
-            rows.append([name, run["processes"], f"{here['seconds']:.2f}", power(rate(here)), f"{speed_up:.2f}",
-                         percent(efficiency), *("" if value is None else percent(value) for value in known)])
-    head = ["redshift", "GPUs", "s", "updates/s", "speed-up", "efficiency", *shared]
+            known = [here.get(name) for name in shared.values()]
+            rows.append([name, run["processes"], f"{part['seconds']:.2f}", power(rate(part)), f"{here['seconds']:.2f}",
+                         power(rate(here)), f"{speed_up:.2f}", percent(efficiency),
+                         *("" if value is None else percent(value) for value in known)])
+    one = f"on {first['processes']}"
+    head = ["redshift", "GPUs", f"s {one}", f"updates/s {one}", "s", "updates/s", "speed-up", "efficiency", *shared]
     return table(head, rows)
 
 

@@ -1,7 +1,7 @@
 //! What the stages of a campaign will take: cells, memory, disk and time.
 //!
 //! A run is predicted from records: its own so far, those of runs like it, and last the program's reference. What came of a
-//! prediction is in docs/prediction.md, written by `scripts/check-predictions`.
+//! prediction is in a table of docs/campaigns.md, written by `scripts/check-predictions`.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -96,7 +96,7 @@ fn examples_of_scripts_run() {
 /// The examples of hooks and decisions are recipes that run, shrunk to a few steps.
 #[test]
 fn examples_of_hooks_and_decisions_run() {
-    let [hooks] = examples("Closures that a run asks").try_into().unwrap();
+    let [hooks] = examples("Hooks").try_into().unwrap();
     let decisions = examples("Decisions");
     assert_eq!(decisions.len(), 2);
     let (before, after) = (BEFORE.to_owned(), format!("{BEFORE}{RUN}"));
