@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// JSON with sorted keys and no white space; numbers in their shortest exact form.
-pub fn canonical(value: &Value) -> String {
+pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();

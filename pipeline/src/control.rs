@@ -49,7 +49,7 @@ pub enum TimeLimit {
 
 /// The time that a process may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Walltime {
+pub(crate) struct Walltime {
     end: Instant,
     /// What there was of it at first.
     length: Duration,
@@ -65,14 +65,14 @@ enum Source {
 
 impl Walltime {
     /// The variable in which Slurm tells a job when it ends, in seconds since 1970.
-    pub const JOB_END: &str = "SLURM_JOB_END_TIME";
+    pub(crate) const JOB_END: &str = "SLURM_JOB_END_TIME";
 
     /// The limit of a process that began at `began`: what `--walltime` says, or else the end of the Slurm job that it is
     /// part of, as [`Walltime::JOB_END`] gives it.
     ///
     /// # Errors
     /// What is wrong with `job_end`, which then limits nothing.
-    pub fn of(option: Option<TimeLimit>, began: Instant, job_end: Option<&str>) -> Result<Option<Self>, String> {
+    pub(crate) fn of(option: Option<TimeLimit>, began: Instant, job_end: Option<&str>) -> Result<Option<Self>, String> {
         match (option, job_end) {
             (Some(TimeLimit::None), _) | (None, None) => Ok(None),
             (Some(TimeLimit::Within(limit)), _) => {
@@ -94,7 +94,7 @@ impl Walltime {
     }
 
     /// The limit as the first line of a campaign says it.
-    pub fn announced(&self) -> String {
+    pub(crate) fn announced(&self) -> String {
         match self.source {
             Source::Option(limit) => format!("within {}", in_words(limit)),
             Source::SlurmJob => {
@@ -115,7 +115,7 @@ impl fmt::Display for Walltime {
 
 /// Tells what is asked of this process.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub(crate) struct Control {
     folder: PathBuf,
     signal: Arc<AtomicUsize>,
     walltime: Option<Walltime>,
@@ -137,14 +137,14 @@ struct Shared {
 
 /// While it lives, a run looks at requests itself and saves what it has.
 #[derive(Debug)]
-pub struct Attention {
+pub(crate) struct Attention {
     control: Control,
     run: u64,
 }
 
 impl Attention {
     /// Whether a checkpoint is asked for that this run has not written.
-    pub fn dump(&self) -> bool {
+    pub(crate) fn dump(&self) -> bool {
         let mut shared = self.control.shared();
         if shared.dump.is_none() && self.control.is_there("dump") {
             shared.dump = Some(shared.attentive.clone());
@@ -156,7 +156,7 @@ impl Attention {
     ///
     /// # Errors
     /// [`PipelineError::Io`] if it cannot be removed.
-    pub fn dumped(&self) -> Result<(), PipelineError> {
+    pub(crate) fn dumped(&self) -> Result<(), PipelineError> {
         let mut shared = self.control.shared();
         let Some(left) = &mut shared.dump else { return Ok(()) };
         left.remove(&self.run);
@@ -185,7 +185,7 @@ impl Control {
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses handlers.
-    pub fn listen(folder: &Path, walltime: Option<Walltime>) -> Result<Self, PipelineError> {
+    pub(crate) fn listen(folder: &Path, walltime: Option<Walltime>) -> Result<Self, PipelineError> {
         let control = Self::new(folder, walltime);
         for request in ["stop", "dump"] {
             control.answer(request)?;
@@ -209,7 +209,7 @@ impl Control {
     ///
     /// # Errors
     /// [`PipelineError::Io`] if the system refuses a thread.
-    pub fn enforce(
+    pub(crate) fn enforce(
         &self,
         ledger: &Arc<Ledger>,
         last: impl FnOnce() + Send + 'static,
@@ -224,7 +224,7 @@ impl Control {
     }
 
     /// A run looks at requests from now on.
-    pub fn attend(&self) -> Attention {
+    pub(crate) fn attend(&self) -> Attention {
         let mut shared = self.shared();
         shared.count += 1;
         let run = shared.count;
@@ -233,7 +233,7 @@ impl Control {
     }
 
     /// Runs are to end with a checkpoint, for a reason of the program's own.
-    pub fn close(&self, because: String) {
+    pub(crate) fn close(&self, because: String) {
         self.shared().closed.get_or_insert(because);
     }
 
@@ -273,7 +273,7 @@ impl Control {
     }
 
     /// How a process ends that `by` has stopped: resumable, unless its time was over before it had saved anything.
-    pub fn ended(&self, by: String, history: &History) -> PipelineError {
+    pub(crate) fn ended(&self, by: String, history: &History) -> PipelineError {
         let folder = self.folder.clone();
         let limit = self.walltime.and_then(|limit| match by.as_str() {
             // a scheduler's warning, and not somebody's wish at any time
@@ -295,7 +295,7 @@ impl Control {
 
     /// Who asks to stop, if anyone does. `next`: what the next thing takes that cannot be stopped, with what it takes to
     /// save the state after it.
-    pub fn stop(&self, next: Duration) -> Option<String> {
+    pub(crate) fn stop(&self, next: Duration) -> Option<String> {
         self.request(next).or_else(|| self.shared().closed.clone())
     }
 
@@ -313,17 +313,17 @@ impl Control {
     }
 
     /// Whether the process has a wall-clock limit.
-    pub fn has_walltime(&self) -> bool {
+    pub(crate) fn has_walltime(&self) -> bool {
         self.walltime.is_some()
     }
 
     /// Whether a pause is asked for.
-    pub fn pause(&self) -> bool {
+    pub(crate) fn pause(&self) -> bool {
         self.is_there("pause")
     }
 
     /// Waits until the pause is over, or until somebody asks to stop.
-    pub fn wait(&self) {
+    pub(crate) fn wait(&self) {
         if !self.pause() {
             return;
         }
@@ -355,7 +355,7 @@ impl Control {
 ///
 /// # Errors
 /// What is expected.
-pub fn parse_walltime(text: &str) -> Result<TimeLimit, String> {
+pub(crate) fn parse_walltime(text: &str) -> Result<TimeLimit, String> {
     if text == "none" {
         return Ok(TimeLimit::None);
     }

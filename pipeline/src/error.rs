@@ -11,7 +11,7 @@ use comove_sim::error::shortage::Bound;
 use std::path::{Path, PathBuf};
 
 /// The exit code "resumable".
-pub const RESUMABLE: u8 = 75;
+pub(crate) const RESUMABLE: u8 = 75;
 
 /// Errors of this crate.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use std::io::Write;
 
 /// The lines, if they are asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct EventStream {
+pub(crate) struct EventStream {
     /// Whether they are.
     pub is_on: bool,
 }
@@ -28,7 +28,7 @@ struct Step<'a> {
 
 impl EventStream {
     /// Says a line, which ends with a line break. A reader that has gone away is no error.
-    pub fn line(self, line: &[u8]) {
+    pub(crate) fn line(self, line: &[u8]) {
         if self.is_on {
             let mut out = std::io::stdout().lock();
             let _ = out.write_all(line).and_then(|()| out.flush());
@@ -36,7 +36,7 @@ impl EventStream {
     }
 
     /// Says that a run has made a step.
-    pub fn step(self, unix_time_s: f64, fingerprint: &str, folder: &str, record: &StepRecord) {
+    pub(crate) fn step(self, unix_time_s: f64, fingerprint: &str, folder: &str, record: &StepRecord) {
         let step = Step { version: VERSION, unix_time_s, event: "step", fingerprint, folder, record };
         let mut line = serde_json::to_vec(&step).expect("a record is plain data");
         line.push(b'\n');

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// What the command line said, for `resume` and `report`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     /// The recipe's file, absolute; files that it names are relative to its folder.
     pub recipe: PathBuf,
     /// `-p` values.
@@ -30,7 +30,7 @@ pub struct Manifest {
 
 /// A campaign folder.
 #[derive(Clone, Debug)]
-pub struct CampaignFolder {
+pub(crate) struct CampaignFolder {
     path: PathBuf,
 }
 
@@ -39,7 +39,7 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// [`PipelineError::Input`] for a folder that holds something else, [`PipelineError::Io`].
-    pub fn create(path: &Path) -> Result<Self, PipelineError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, PipelineError> {
         std::fs::create_dir_all(path).map_err(PipelineError::io(path))?;
         let folder = Self { path: path.into() };
         let foreign = std::fs::read_dir(path).map_err(PipelineError::io(path))?.next().is_some();
@@ -56,7 +56,7 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// [`PipelineError::Input`] if it holds no campaign.
-    pub fn open(path: &Path) -> Result<Self, PipelineError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, PipelineError> {
         let folder = Self { path: path.into() };
         if folder.manifest_path().exists() {
             return Ok(folder);
@@ -65,32 +65,32 @@ impl CampaignFolder {
     }
 
     /// Where a recipe's campaign lies unless `--dir` says otherwise: in the working directory, named after the recipe.
-    pub fn default_for(recipe: &Path) -> PathBuf {
+    pub(crate) fn default_for(recipe: &Path) -> PathBuf {
         PathBuf::from(recipe.file_stem().unwrap_or_default())
     }
 
     /// The folder itself.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The ledger.
-    pub fn ledger(&self) -> PathBuf {
+    pub(crate) fn ledger(&self) -> PathBuf {
         self.path.join("ledger.jsonl")
     }
 
     /// The log.
-    pub fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log.txt")
     }
 
     /// The report.
-    pub fn report(&self) -> PathBuf {
+    pub(crate) fn report(&self) -> PathBuf {
         self.path.join("report.html")
     }
 
     /// The recipe as it was run.
-    pub fn recipe(&self) -> PathBuf {
+    pub(crate) fn recipe(&self) -> PathBuf {
         self.path.join("recipe.rhai")
     }
 
@@ -102,7 +102,7 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn store(&self, manifest: &Manifest, recipe: &str) -> Result<(), PipelineError> {
+    pub(crate) fn store(&self, manifest: &Manifest, recipe: &str) -> Result<(), PipelineError> {
         write_file(&self.recipe(), recipe.as_bytes())?;
         let text = serde_json::to_vec_pretty(manifest).expect("paths and texts");
         write_file(&self.manifest_path(), &text)
@@ -112,7 +112,7 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// [`PipelineError::Io`], [`PipelineError::Input`].
-    pub fn load(&self) -> Result<(Manifest, String), PipelineError> {
+    pub(crate) fn load(&self) -> Result<(Manifest, String), PipelineError> {
         let path = self.manifest_path();
         let text = std::fs::read_to_string(&path).map_err(PipelineError::io(&path))?;
         let remedy = "`comove run` with the recipe writes it again, and what is done is not done again";

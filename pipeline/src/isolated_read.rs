@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// [`PipelineError::Input`] with what the child says, or how it ended, if it could not; [`PipelineError::Io`].
-pub fn snapshot(file: &Path) -> Result<(), PipelineError> {
+pub(crate) fn snapshot(file: &Path) -> Result<(), PipelineError> {
     of(file, "snapshot", file.as_os_str())
 }
 
@@ -37,7 +37,7 @@ pub fn snapshot(file: &Path) -> Result<(), PipelineError> {
 ///
 /// # Errors
 /// As [`snapshot`].
-pub fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
+pub(crate) fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
     let json = serde_json::to_string(ic).expect("numbers and names");
     of(&ic.path, "mesh", json.as_ref())
 }
@@ -46,7 +46,7 @@ pub fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
 ///
 /// # Errors
 /// What is wrong with the file.
-pub fn read(trial: Trial) -> Result<(), PipelineError> {
+pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
     // the other end is closed when the parent is gone, whatever ended it: nobody waits for this any more
     thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

@@ -12,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`PipelineError::Input`] for a line that is damaged; [`PipelineError::Io`].
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineError> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineError> {
     let bytes = bytes(path)?;
     let line = |(n, line): (usize, &[u8])| {
         serde_json::from_slice(line).map_err(|e| {
@@ -27,7 +27,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineError> {
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn sound(path: &Path) -> Result<Vec<Value>, PipelineError> {
+pub(crate) fn sound(path: &Path) -> Result<Vec<Value>, PipelineError> {
     Ok(whole(&bytes(path)?).map_while(|line| serde_json::from_slice(line).ok()).collect())
 }
 
@@ -36,7 +36,7 @@ pub fn sound(path: &Path) -> Result<Vec<Value>, PipelineError> {
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn open(path: &Path) -> Result<(Vec<Value>, File), PipelineError> {
+pub(crate) fn open(path: &Path) -> Result<(Vec<Value>, File), PipelineError> {
     let bytes = bytes(path)?;
     let (mut lines, mut length) = (Vec::new(), 0);
     for line in whole(&bytes) {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The lock on a campaign folder, held until it is dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
@@ -19,7 +19,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`PipelineError::Busy`] naming the holder, [`PipelineError::Io`].
-    pub fn take(folder: &Path) -> Result<Self, PipelineError> {
+    pub(crate) fn take(folder: &Path) -> Result<Self, PipelineError> {
         let path = folder.join("lock");
         let mut file = OpenOptions::new()
             .create(true)
@@ -45,7 +45,7 @@ impl Lock {
     }
 
     /// Who holds the lock of `folder`, if anyone does; takes nothing.
-    pub fn holder(folder: &Path) -> Option<String> {
+    pub(crate) fn holder(folder: &Path) -> Option<String> {
         let mut file = File::open(folder.join("lock")).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => {
@@ -59,12 +59,12 @@ impl Lock {
 }
 
 /// This process, in words: its number and host.
-pub fn process() -> String {
+pub(crate) fn process() -> String {
     format!("process {} on {}", std::process::id(), host())
 }
 
 /// The host's name.
-pub fn host() -> String {
+pub(crate) fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
     name.map_or_else(|| "this host".into(), |name| name.trim().to_owned())
 }

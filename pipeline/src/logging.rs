@@ -65,7 +65,7 @@ impl Write for Terminal {
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn start(file: &Path, progress: &Progress, quiet: bool) -> Result<(), PipelineError> {
+pub(crate) fn start(file: &Path, progress: &Progress, quiet: bool) -> Result<(), PipelineError> {
     let log = OpenOptions::new().create(true).append(true).open(file).map_err(PipelineError::io(file))?;
     let values = || fmt::format::debug_fn(|line, _, value| write!(line, "{value:?}"));
     let to_file = fmt::layer().event_format(Line { dated: true }).fmt_fields(values()).with_writer(Mutex::new(log));

@@ -6,7 +6,7 @@ use std::fs::read_to_string;
 
 /// What results may depend on besides program and device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Host {
+pub(crate) struct Host {
     /// The processor's name.
     pub processor: String,
     /// Threads that it runs at once, as far as this process may use them.
@@ -25,7 +25,7 @@ pub struct Host {
 
 impl Host {
     /// This one.
-    pub fn this() -> Self {
+    pub(crate) fn this() -> Self {
         let known = |path: &str| read_to_string(path).unwrap_or_default();
         let processor = field(&known("/proc/cpuinfo"), "model name").unwrap_or("unknown").to_owned();
         let kibibytes =

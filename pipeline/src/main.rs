@@ -1,10 +1,7 @@
 //! `comove`: the command line. Everything else is the library beside it.
 
 use clap::Parser;
-use comove::cli::Cli;
-use comove::command::execute;
-use comove::crew::Ranks;
-use comove::error::PipelineError;
+use comove::{Cli, PipelineError, Ranks, execute};
 use comove_kernels::memory::keep_freed;
 use std::process::ExitCode;
 

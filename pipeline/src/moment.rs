@@ -8,7 +8,7 @@ use std::fmt;
 /// A redshift, or a time in non-comoving coordinates. Shown as `z = 9` or `t = 110`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Moment {
+pub(crate) enum Moment {
     /// Redshift.
     Redshift(f64),
     /// Code time.
@@ -17,7 +17,7 @@ pub enum Moment {
 
 impl Moment {
     /// The moment that a number stands for in these coordinates.
-    pub fn new(coordinates: Coordinates, value: f64) -> Self {
+    pub(crate) fn new(coordinates: Coordinates, value: f64) -> Self {
         match coordinates {
             Coordinates::Comoving => Self::Redshift(value),
             Coordinates::Plain => Self::Time(value),
@@ -25,7 +25,7 @@ impl Moment {
     }
 
     /// The moment of a snapshot.
-    pub fn of(header: &SnapshotHeader) -> Self {
+    pub(crate) fn of(header: &SnapshotHeader) -> Self {
         match header.coordinates {
             Coordinates::Comoving => Self::Redshift(header.redshift()),
             Coordinates::Plain => Self::Time(header.time),
@@ -33,12 +33,12 @@ impl Moment {
     }
 
     /// The end of a recorded step.
-    pub fn after(record: &StepRecord) -> Self {
+    pub(crate) fn after(record: &StepRecord) -> Self {
         record.z.map_or(Self::Time(record.time), Self::Redshift)
     }
 
     /// The coordinates that count so.
-    pub fn coordinates(self) -> Coordinates {
+    pub(crate) fn coordinates(self) -> Coordinates {
         match self {
             Self::Redshift(_) => Coordinates::Comoving,
             Self::Time(_) => Coordinates::Plain,
@@ -46,14 +46,14 @@ impl Moment {
     }
 
     /// The redshift or time.
-    pub fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         match self {
             Self::Redshift(value) | Self::Time(value) => value,
         }
     }
 
     /// What a simulation shows then and what grows while it runs: scale factor 1/(1 + z), or time.
-    pub fn now(self) -> f64 {
+    pub(crate) fn now(self) -> f64 {
         match self {
             Self::Redshift(z) => 1.0 / (1.0 + z),
             Self::Time(t) => t,
@@ -62,7 +62,7 @@ impl Moment {
 
     /// The fraction of the way from `start` to `end` (both as [`Moment::now`] shows them) at `now`: expansion is counted
     /// in its logarithm.
-    pub fn fraction(self, start: f64, now: f64) -> f64 {
+    pub(crate) fn fraction(self, start: f64, now: f64) -> f64 {
         match self {
             Self::Redshift(_) => (now / start).ln() / (self.now() / start).ln(),
             Self::Time(end) => (now - start) / (end - start),
@@ -70,7 +70,7 @@ impl Moment {
     }
 
     /// Rounded for a reader: a redshift to four decimals, a time to six digits.
-    pub fn rounded(self) -> Self {
+    pub(crate) fn rounded(self) -> Self {
         match self {
             Self::Redshift(z) => Self::Redshift((z * 1e4).round() / 1e4),
             Self::Time(t) => Self::Time(format!("{t:.5e}").parse().unwrap_or(t)),
@@ -78,12 +78,12 @@ impl Moment {
     }
 
     /// Its part of a file's name: `z9` or `t110`.
-    pub fn tag(self) -> String {
+    pub(crate) fn tag(self) -> String {
         format!("{}{}", self.symbol(), self.value())
     }
 
     /// The moment whose [`Moment::tag`] this is.
-    pub fn from_tag(text: &str) -> Option<Self> {
+    pub(crate) fn from_tag(text: &str) -> Option<Self> {
         let (symbol, number) = text.split_at_checked(1)?;
         let is_number = number.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let value = number.parse().ok().filter(|_| is_number)?;
@@ -95,7 +95,7 @@ impl Moment {
     }
 
     /// In a narrow space: `z 9.123` or `t 12.5`.
-    pub fn brief(self) -> String {
+    pub(crate) fn brief(self) -> String {
         match self {
             Self::Redshift(z) => format!("z {z:.3}"),
             Self::Time(_) => format!("t {}", self.rounded().value()),
@@ -103,7 +103,7 @@ impl Moment {
     }
 
     /// `z` or `t`.
-    pub fn symbol(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         match self {
             Self::Redshift(_) => "z",
             Self::Time(_) => "t",
@@ -118,7 +118,7 @@ impl fmt::Display for Moment {
 }
 
 /// Several moments in a few words: `z = 9, 4, 0`.
-pub fn list(moments: &[Moment]) -> String {
+pub(crate) fn list(moments: &[Moment]) -> String {
     let Some(first) = moments.first() else { return "none".into() };
     let values: Vec<String> = moments.iter().map(|m| m.value().to_string()).collect();
     format!("{} = {}", first.symbol(), values.join(", "))

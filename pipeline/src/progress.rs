@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The terminal's progress lines. Hidden where the standard error is not a terminal.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     lines: MultiProgress,
     /// The line of the job that it belongs to.
     line: Option<Arc<Line>>,
@@ -49,31 +49,31 @@ impl Default for Progress {
 
 impl Progress {
     /// Progress lines on the standard error.
-    pub fn on_terminal() -> Self {
+    pub(crate) fn on_terminal() -> Self {
         Self { lines: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(5)), line: None }
     }
 
     /// The line of all stages of a campaign.
-    pub fn total(&self, stages: usize) -> Total {
+    pub(crate) fn total(&self, stages: usize) -> Total {
         Total { line: self.add(ProgressBar::new(stages as u64), "{pos} of {len} stages {bar:16} {elapsed}  {msg}") }
     }
 
     /// The progress of a job, which has a line of its own.
-    pub fn job(&self, name: &str) -> Self {
+    pub(crate) fn job(&self, name: &str) -> Self {
         let line = self.add(ProgressBar::new(RESOLUTION as u64), WORK);
         line.0.set_prefix(name.to_owned());
         Self { lines: self.lines.clone(), line: Some(line) }
     }
 
     /// The way of a job's stage, or of a part of it, on the job's line.
-    pub fn stage(&self) -> StageProgress {
+    pub(crate) fn stage(&self) -> StageProgress {
         let line = self.line.clone().unwrap_or_else(|| self.add(ProgressBar::new(RESOLUTION as u64), WORK));
         line.0.reset();
         StageProgress { line }
     }
 
     /// Reading a file: a line, if it is large. What is done with it is said in a word: `checking`.
-    pub fn file(&self, activity: &str, path: &Path) -> FileProgress {
+    pub(crate) fn file(&self, activity: &str, path: &Path) -> FileProgress {
         let bytes = path.metadata().map_or(0, |found| found.len());
         let line = (bytes >= LARGE).then(|| self.add(ProgressBar::new(bytes), FILE));
         if let Some(line) = &line {
@@ -90,7 +90,7 @@ impl Progress {
     }
 
     /// Writes text above the progress lines.
-    pub fn print(&self, text: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn print(&self, text: &[u8]) -> std::io::Result<()> {
         self.lines.suspend(|| std::io::stderr().write_all(text))
     }
 }
@@ -101,49 +101,49 @@ fn style(template: &str) -> ProgressStyle {
 
 /// The progress of all stages.
 #[derive(Debug)]
-pub struct Total {
+pub(crate) struct Total {
     line: Arc<Line>,
 }
 
 impl Total {
     /// One more is done.
-    pub fn done(&self) {
+    pub(crate) fn done(&self) {
         self.line.0.inc(1);
     }
 
     /// There are so many more.
-    pub fn more(&self, count: u64) {
+    pub(crate) fn more(&self, count: u64) {
         self.line.0.inc_length(count);
     }
 
     /// So many are being done.
-    pub fn running(&self, count: usize) {
+    pub(crate) fn running(&self, count: usize) {
         self.line.0.set_message(format!("{count} being done"));
     }
 }
 
 /// The progress of one stage.
 #[derive(Debug)]
-pub struct StageProgress {
+pub(crate) struct StageProgress {
     line: Arc<Line>,
 }
 
 impl StageProgress {
     /// Says what is being done, and the fraction done.
-    pub fn at(&self, activity: &str, fraction: f64) {
+    pub(crate) fn at(&self, activity: &str, fraction: f64) {
         self.line.0.set_style(style(WAY));
         self.line.0.set_position((fraction.clamp(0.0, 1.0) * RESOLUTION) as u64);
         self.line.0.set_message(activity.to_owned());
     }
 
     /// Says what is being done, where nobody knows how far it is.
-    pub fn doing(&self, activity: &str) {
+    pub(crate) fn doing(&self, activity: &str) {
         self.line.0.set_style(style(WORK));
         self.line.0.set_message(activity.to_owned());
     }
 
     /// Goes through `items`, each called what `name` says of it: which one is being looked at, and how many there are.
-    pub fn through<'a, T: 'a>(
+    pub(crate) fn through<'a, T: 'a>(
         self,
         items: impl IntoIterator<Item = &'a T, IntoIter: ExactSizeIterator>,
         name: impl Fn(&T) -> String,
@@ -160,7 +160,7 @@ impl StageProgress {
     }
 
     /// Says where a run is.
-    pub fn step(&self, record: &StepRecord, fraction: f64) {
+    pub(crate) fn step(&self, record: &StepRecord, fraction: f64) {
         let finest = record.groups.iter().rposition(|n| *n > 0).unwrap_or(0);
         let levels = if finest == 0 { "level 0".into() } else { format!("levels 0–{finest}") };
         // what matters most comes first: a narrow terminal cuts the end off
@@ -171,30 +171,30 @@ impl StageProgress {
 
 /// The progress of reading a file.
 #[derive(Debug)]
-pub struct FileProgress {
+pub(crate) struct FileProgress {
     line: Option<Arc<Line>>,
     bytes: u64,
 }
 
 impl FileProgress {
     /// So many bytes are read.
-    pub fn bytes(&self, bytes: u64) {
+    pub(crate) fn bytes(&self, bytes: u64) {
         self.line.iter().for_each(|line| line.0.set_position(bytes));
     }
 
     /// This fraction is read.
-    pub fn fraction(&self, fraction: f64) {
+    pub(crate) fn fraction(&self, fraction: f64) {
         self.bytes((fraction * self.bytes as f64) as u64);
     }
 }
 
 /// The speed of a step.
-pub fn rate(record: &StepRecord) -> String {
+pub(crate) fn rate(record: &StepRecord) -> String {
     format!("{:.2} M cell updates/s", record.cell_updates_per_second / 1e6)
 }
 
 /// A step in one line of the log: z or t, step, groups of each level, cell updates per second.
-pub fn step_line(record: &StepRecord) -> String {
+pub(crate) fn step_line(record: &StepRecord) -> String {
     let groups: Vec<String> = record.groups.iter().map(ToString::to_string).collect();
     format!("{}  step {}  groups {}  {}", Moment::after(record).brief(), record.step, groups.join("/"), rate(record))
 }

@@ -41,7 +41,7 @@ impl Content {
 
 /// Snapshots in memory; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshots {
+pub(crate) struct Snapshots {
     held: Arc<Mutex<Held>>,
     /// Where reading a file is shown.
     progress: Progress,
@@ -49,7 +49,7 @@ pub struct Snapshots {
 
 impl Snapshots {
     /// None yet; reading them is shown at `progress`.
-    pub fn new(progress: &Progress) -> Self {
+    pub(crate) fn new(progress: &Progress) -> Self {
         Self { held: Arc::default(), progress: progress.clone() }
     }
 
@@ -57,7 +57,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// As [`Snapshot::read`].
-    pub fn read(&self, input: &Input) -> Result<Arc<Snapshot>, SimError> {
+    pub(crate) fn read(&self, input: &Input) -> Result<Arc<Snapshot>, SimError> {
         if let Some(snapshot) = self.whole(&input.digest) {
             return Ok(snapshot);
         }
@@ -71,7 +71,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// [`PipelineError::Input`] if it is not what was written, [`PipelineError::Io`]; as [`Snapshot::read`].
-    pub fn read_checked(&self, input: &Input) -> Result<Arc<Snapshot>, PipelineError> {
+    pub(crate) fn read_checked(&self, input: &Input) -> Result<Arc<Snapshot>, PipelineError> {
         if let Some(snapshot) = self.whole(&input.digest) {
             return Ok(snapshot);
         }
@@ -84,7 +84,12 @@ impl Snapshots {
     ///
     /// # Errors
     /// As [`SnapshotPart::read`], on all processes.
-    pub fn part(&self, communicator: &Communicator, path: &Path, digest: &str) -> Result<Arc<SnapshotPart>, SimError> {
+    pub(crate) fn part(
+        &self,
+        communicator: &Communicator,
+        path: &Path,
+        digest: &str,
+    ) -> Result<Arc<SnapshotPart>, SimError> {
         let held = self.held_as(digest, |content| match content {
             Content::Part(part) => Some(Arc::clone(part)),
             Content::Whole(_) => None,
@@ -106,7 +111,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// As [`Snapshot::read_tree`].
-    pub fn read_tree(&self, input: &Input) -> Result<(SnapshotHeader, Octree), SimError> {
+    pub(crate) fn read_tree(&self, input: &Input) -> Result<(SnapshotHeader, Octree), SimError> {
         match self.whole(&input.digest) {
             Some(snapshot) => Ok((snapshot.header.clone(), snapshot.state.tree.clone())),
             None => Snapshot::read_tree(&input.path),
@@ -114,12 +119,12 @@ impl Snapshots {
     }
 
     /// Holds the content of a file with this digest.
-    pub fn hold(&self, digest: &str, snapshot: &Arc<Snapshot>) {
+    pub(crate) fn hold(&self, digest: &str, snapshot: &Arc<Snapshot>) {
         self.hold_within(digest, Content::Whole(Arc::clone(snapshot)), self.limit());
     }
 
     /// Lets go of everything that no stage is looking at.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 

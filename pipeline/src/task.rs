@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// What the first process sends the others.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Task {
+pub(crate) enum Task {
     /// Of an initial condition.
     Ic(IcTask),
     /// Of an analysis.
@@ -33,7 +33,7 @@ impl Task {
     /// Does this process's part: collective. What it gives are groups that the next run starts from.
     ///
     /// * `snapshots`: what this process has of snapshots
-    pub fn follow(self, communicator: &Communicator, snapshots: &Snapshots) -> Option<HostState> {
+    pub(crate) fn follow(self, communicator: &Communicator, snapshots: &Snapshots) -> Option<HostState> {
         match self {
             Self::Ic(task) => task.follow(communicator),
             Self::Analysis(task) => {
@@ -46,7 +46,7 @@ impl Task {
 
 /// A part of making an initial condition.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum IcTask {
+pub(crate) enum IcTask {
     /// [`make`].
     Make(InitialCondition),
     /// [`place`].
@@ -63,7 +63,7 @@ pub enum IcTask {
 impl IcTask {
     /// Does this process's part, and keeps what a run is to start from: collective. What goes wrong goes wrong on the first
     /// process too, which says so.
-    pub fn follow(self, communicator: &Communicator) -> Option<HostState> {
+    pub(crate) fn follow(self, communicator: &Communicator) -> Option<HostState> {
         match self {
             Self::Make(ic) => {
                 // the file is the first process's matter
@@ -79,7 +79,7 @@ impl IcTask {
 
 /// An analysis, as the first process sends it to the others.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum AnalysisRequest {
+pub(crate) enum AnalysisRequest {
     /// P(k).
     PowerSpectrum(PowerOptions),
     /// Volume and mass by density.
@@ -116,7 +116,7 @@ impl From<HalosAndProfiles> for AnalysisRequest {
 
 /// An analysis of a snapshot in a file.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct AnalysisTask {
+pub(crate) struct AnalysisTask {
     path: PathBuf,
     digest: String,
     analysis: AnalysisRequest,
@@ -124,7 +124,7 @@ pub struct AnalysisTask {
 
 impl AnalysisTask {
     /// Does this process's part: collective. What goes wrong goes wrong on the first process too, which says so.
-    pub fn follow(&self, communicator: &Communicator, snapshots: &Snapshots) {
+    pub(crate) fn follow(&self, communicator: &Communicator, snapshots: &Snapshots) {
         match &self.analysis {
             AnalysisRequest::PowerSpectrum(analysis) => self.find(analysis, communicator, snapshots),
             AnalysisRequest::DensityPdf(analysis) => self.find(analysis, communicator, snapshots),
@@ -144,7 +144,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// As [`Snapshots::read`] and the analysis.
-    pub fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>
+    pub(crate) fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>
     where
         A: Analysis + Clone + Into<AnalysisRequest>,
     {

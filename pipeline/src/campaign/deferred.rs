@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A value in the result of a `measure` or `combine`: known once that is done.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// The measurement.
     pub node: Node,
     /// Where the value is in its result, name by name.
@@ -28,7 +28,7 @@ pub struct Measured {
 
 impl Measured {
     /// How a recipe calls it: `peak.place`.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}.{}", own_name(self.node.stage()), self.path.join("."))
     }
 
@@ -55,30 +55,30 @@ impl Measured {
 
 /// Values that were not known when the recipe was evaluated.
 #[derive(Debug, Default)]
-pub struct Known(Vec<(Measured, Value)>);
+pub(crate) struct Known(Vec<(Measured, Value)>);
 
 impl Known {
     /// What a value has turned out to be.
     ///
     /// # Panics
     /// If it is none of those that the stage waits for: a bug.
-    pub fn of(&self, measured: &Measured) -> &Value {
+    pub(crate) fn of(&self, measured: &Measured) -> &Value {
         let is_it = |(other, _): &&(Measured, Value)| other.node.is(&measured.node) && other.path == measured.path;
         &self.0.iter().find(is_it).expect("a stage waits for all values that it uses").1
     }
 }
 
 /// Makes a stage of the values it waited for; what it refuses is told at its call.
-pub type Make = dyn Fn(&Known) -> Result<Node, Box<EvalAltResult>> + Send + Sync;
+pub(crate) type Make = dyn Fn(&Known) -> Result<Node, Box<EvalAltResult>> + Send + Sync;
 
 /// The stages in a closure's value, for a function of the recipe.
-pub type NodesOf = fn(&str, &Dynamic) -> Result<Vec<Node>, Box<EvalAltResult>>;
+pub(crate) type NodesOf = fn(&str, &Dynamic) -> Result<Vec<Node>, Box<EvalAltResult>>;
 
 /// The kind of what decides on further stages.
-pub const THEN: &str = "then";
+pub(crate) const THEN: &str = "then";
 
 /// What is decided later.
-pub enum Deferred {
+pub(crate) enum Deferred {
     /// One stage, with values of results among its options.
     Stage {
         /// How many of the node's inputs it reads; the others are what it waits for.
@@ -103,7 +103,7 @@ impl std::fmt::Debug for Deferred {
 
 /// What stands for a stage until it is decided.
 #[derive(Clone, Debug)]
-pub struct Undecided {
+pub(crate) struct Undecided {
     /// The function of the recipe that is called.
     pub function: &'static str,
     /// What its folder will be called.
@@ -149,7 +149,7 @@ impl Undecided {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`] at its call; [`PipelineError::Io`] and [`PipelineError::Input`] of the results.
-    pub fn stage(
+    pub(crate) fn stage(
         &self,
         (needs, make): (&[Measured], &Make),
         inputs: &[Node],
@@ -173,7 +173,7 @@ impl Undecided {
     /// # Errors
     /// [`PipelineError::Recipe`] at the place in the closure; [`PipelineError::Io`] and [`PipelineError::Input`] of the
     /// result.
-    pub fn further(
+    pub(crate) fn further(
         &self,
         (closure, nodes_of): (&FnPtr, NodesOf),
         input: &Node,
@@ -189,7 +189,7 @@ impl Undecided {
 }
 
 /// A stage as a recipe calls it: by the name that it has been given, or its kind.
-pub fn own_name(stage: &dyn Stage) -> String {
+pub(crate) fn own_name(stage: &dyn Stage) -> String {
     let label = stage.label();
     label.strip_prefix(stage.kind()).and_then(|rest| rest.strip_prefix('-')).map_or(label.clone(), String::from)
 }

@@ -7,11 +7,23 @@
 
 use crate::canonical_json::canonical;
 use crate::stage::Stage;
+use serde_json::Value;
 
-/// The fingerprint, 64 hexadecimal digits, of `stage` with this version of its results reading inputs with these digests.
-pub fn fingerprint<'a>(
+/// The fingerprint, 64 hexadecimal digits, of `stage` with this version of its results and inputs with these digests.
+pub(crate) fn fingerprint<'a>(
     stage: &dyn Stage,
     results_version: u32,
+    input_digests: impl IntoIterator<Item = &'a str>,
+) -> String {
+    fingerprint_of(stage.kind(), &stage.label(), results_version, &stage.parameters(), input_digests)
+}
+
+/// The fingerprint of a stage of this kind, label and parameters.
+pub(crate) fn fingerprint_of<'a>(
+    kind: &str,
+    label: &str,
+    results_version: u32,
+    parameters: &Value,
     input_digests: impl IntoIterator<Item = &'a str>,
 ) -> String {
     let mut hasher = blake3::Hasher::new();
@@ -20,13 +32,13 @@ pub fn fingerprint<'a>(
         hasher.update(text.as_bytes());
     };
     field("comove stage");
-    field(stage.kind());
-    // the label names its folder, and two folders are two stages
-    if stage.label() != stage.kind() {
-        field(&stage.label());
+    field(kind);
+    // the label names the folder, and two folders are two stages
+    if label != kind {
+        field(label);
     }
     field(&results_version.to_string());
-    field(&canonical(&stage.parameters()));
+    field(&canonical(parameters));
     for digest in input_digests {
         field(digest);
     }

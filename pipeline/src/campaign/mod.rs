@@ -1,21 +1,21 @@
 //! A campaign: stages and what each needs from others. A value, built by a recipe; nothing has run yet. Some of its stages
 //! may be known once others are done ([`deferred`]): a [`CampaignResolver`] over it finds them.
 
-pub mod deferred;
-pub mod fingerprint;
-pub mod names;
-pub mod resolver;
-pub mod select;
+pub(crate) mod deferred;
+pub(crate) mod fingerprint;
+pub(crate) mod names;
+pub(crate) mod resolver;
+pub(crate) mod select;
 
 use crate::recipe::Program;
 use crate::stage::Stage;
 use deferred::{Deferred, Undecided};
-pub use resolver::{CampaignResolver, Older, Resolved, StageStatus};
+pub(crate) use resolver::{CampaignResolver, Resolved, StageStatus};
 use std::sync::Arc;
 
 /// A stage in the graph: shared, so that two analyses of one run name the same node.
 #[derive(Clone, Debug)]
-pub struct Node(Arc<Inner>);
+pub(crate) struct Node(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -27,12 +27,12 @@ struct Inner {
 
 impl Node {
     /// A stage that reads the results of `inputs`.
-    pub fn new(stage: impl Stage + 'static, inputs: Vec<Self>) -> Self {
+    pub(crate) fn new(stage: impl Stage + 'static, inputs: Vec<Self>) -> Self {
         Self(Arc::new(Inner { stage: Box::new(stage), inputs, name: None, deferred: None }))
     }
 
     /// What is decided once the results of `inputs` are there.
-    pub fn deferred(undecided: Undecided, inputs: Vec<Self>, deferred: Deferred) -> Self {
+    pub(crate) fn deferred(undecided: Undecided, inputs: Vec<Self>, deferred: Deferred) -> Self {
         let stage = Box::new(undecided.clone());
         Self(Arc::new(Inner { stage, inputs, name: None, deferred: Some((undecided, deferred)) }))
     }
@@ -42,40 +42,40 @@ impl Node {
     /// # Panics
     /// If somebody has the stage already, who would know it without its name.
     #[must_use]
-    pub fn named(self, name: Option<String>) -> Self {
+    pub(crate) fn named(self, name: Option<String>) -> Self {
         let inner = Arc::into_inner(self.0).expect("a stage is named when it is made");
         Self(Arc::new(Inner { name, ..inner }))
     }
 
     /// What the recipe calls it, if it does; a [`CampaignResolver`] has a name for every stage.
-    pub fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }
 
     /// How it is decided, if its stage is not known yet.
-    pub fn decision(&self) -> Option<&(Undecided, Deferred)> {
+    pub(crate) fn decision(&self) -> Option<&(Undecided, Deferred)> {
         self.0.deferred.as_ref()
     }
 
     /// What is to be done.
-    pub fn stage(&self) -> &dyn Stage {
+    pub(crate) fn stage(&self) -> &dyn Stage {
         &*self.0.stage
     }
 
     /// What it needs first.
-    pub fn inputs(&self) -> &[Self] {
+    pub(crate) fn inputs(&self) -> &[Self] {
         &self.0.inputs
     }
 
     /// Whether two handles mean the same stage of the recipe.
-    pub fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 /// A campaign: its name and its stages, each after everything it needs.
 #[derive(Clone, Debug)]
-pub struct Campaign {
+pub(crate) struct Campaign {
     /// Its name.
     pub name: String,
     /// Its stages in the order in which they run.
@@ -88,7 +88,7 @@ pub struct Campaign {
 
 impl Campaign {
     /// A campaign of these stages and everything they need.
-    pub fn new(name: impl Into<String>, wanted: &[Node]) -> Self {
+    pub(crate) fn new(name: impl Into<String>, wanted: &[Node]) -> Self {
         let mut stages = Vec::new();
         for node in wanted {
             visit(node, &mut stages);
@@ -98,7 +98,7 @@ impl Campaign {
 }
 
 /// Appends what `node` needs, then `node`, each once. A graph built from values cannot have cycles.
-pub fn visit(node: &Node, stages: &mut Vec<Node>) {
+pub(crate) fn visit(node: &Node, stages: &mut Vec<Node>) {
     if stages.iter().any(|s| s.is(node)) {
         return;
     }

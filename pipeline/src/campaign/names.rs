@@ -18,7 +18,7 @@ const LONG: usize = 60;
 
 /// The names of stages, each given with the positions of what it reads, which come before it; no two default names are the
 /// same.
-pub fn names(stages: &[(&Node, &[usize])]) -> Vec<String> {
+pub(crate) fn names(stages: &[(&Node, &[usize])]) -> Vec<String> {
     let mut marks: Vec<Marks> = Vec::new();
     for (node, inputs) in stages {
         let found = Marks::of(node, inputs.iter().map(|&input| (stages[input].0, &marks[input])));
@@ -163,7 +163,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// The values of a tree of maps, by their names joined with dots.
-pub fn leaves(value: &Value) -> BTreeMap<String, Value> {
+pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
     fn visit(name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>) {
         match value {
             Value::Object(map) => {

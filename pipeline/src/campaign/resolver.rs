@@ -17,7 +17,7 @@ use std::path::{Path as FilePath, PathBuf};
 
 /// Where a stage comes from: its place in the campaign; of one that is decided on later the path of that decision and its
 /// place there. The same in every resolver.
-pub type Path = Vec<usize>;
+pub(crate) type Path = Vec<usize>;
 
 /// Stages that a campaign may have, and decisions one after another.
 const MOST: usize = 20_000;
@@ -25,7 +25,7 @@ const DEEPEST: usize = 64;
 
 /// How far a stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StageStatus {
+pub(crate) enum StageStatus {
     /// Its result is there without any work.
     Given,
     /// Something that it reads is not there yet.
@@ -40,7 +40,7 @@ pub enum StageStatus {
 
 /// A stage whose inputs are there: its fingerprint follows, and with it its folder.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub(crate) struct Resolved {
     /// Its fingerprint.
     pub fingerprint: String,
     /// The version of its results: the program's, or an earlier one that it continues.
@@ -57,7 +57,7 @@ pub struct Resolved {
 
 /// A run that an earlier version of its stage has made.
 #[derive(Clone, Debug)]
-pub struct Older {
+pub(crate) struct Older {
     /// That version.
     pub version: u32,
     /// Its folder.
@@ -66,7 +66,7 @@ pub struct Older {
 
 impl Older {
     /// What may be done with it.
-    pub fn advice(&self, stage: &dyn Stage) -> String {
+    pub(crate) fn advice(&self, stage: &dyn Stage) -> String {
         let Self { version, folder } = self;
         format!("{folder} was made by version {version} of {}; --accept-version continues it", stage.kind())
     }
@@ -74,7 +74,7 @@ impl Older {
 
 impl Resolved {
     /// What `stage` is, in the campaign folder `campaign`: for the ledger.
-    pub fn identity(&self, stage: &dyn Stage, campaign: &FilePath) -> Identity {
+    pub(crate) fn identity(&self, stage: &dyn Stage, campaign: &FilePath) -> Identity {
         let name = |path: &FilePath| path.strip_prefix(campaign).unwrap_or(path).display().to_string();
         let made = self.inputs.iter().flatten();
         let made = made.map(|input| Artefact { file: name(&input.path), digest: input.content.clone() });
@@ -149,7 +149,7 @@ impl ResolvedStage {
 ///
 /// Stages that are decided on the way follow after those that were there before.
 #[derive(Debug)]
-pub struct CampaignResolver<'a> {
+pub(crate) struct CampaignResolver<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,
     progress: Progress,
@@ -162,7 +162,7 @@ pub struct CampaignResolver<'a> {
 
 impl<'a> CampaignResolver<'a> {
     /// A walk over `campaign` in its folder, which need not be there.
-    pub fn new(campaign: &'a Campaign, folder: &FilePath) -> Self {
+    pub(crate) fn new(campaign: &'a Campaign, folder: &FilePath) -> Self {
         let mut resolver = Self {
             campaign,
             folder: folder.into(),
@@ -179,13 +179,13 @@ impl<'a> CampaignResolver<'a> {
 
     /// The same, which shows at `progress` what it reads.
     #[must_use]
-    pub fn shown(self, progress: &Progress) -> Self {
+    pub(crate) fn shown(self, progress: &Progress) -> Self {
         Self { progress: progress.clone(), ..self }
     }
 
     /// The same, in which runs that an earlier version has made are continued: `--accept-version`.
     #[must_use]
-    pub fn accepting_older(self, accept_older: bool) -> Self {
+    pub(crate) fn accepting_older(self, accept_older: bool) -> Self {
         Self { accept_older, ..self }
     }
 
@@ -206,7 +206,7 @@ impl<'a> CampaignResolver<'a> {
     ///
     /// # Errors
     /// As [`CampaignResolver::look`].
-    pub fn through(
+    pub(crate) fn through(
         campaign: &'a Campaign,
         folder: &FilePath,
         history: &History,
@@ -234,7 +234,7 @@ impl<'a> CampaignResolver<'a> {
 
     /// Looks at every stage, those that are decided on the way among them; by stage what hinders looking at it, if anything
     /// does.
-    pub fn look_at_all(&mut self, history: &History) -> Vec<Option<PipelineError>> {
+    pub(crate) fn look_at_all(&mut self, history: &History) -> Vec<Option<PipelineError>> {
         let mut hindrances = Vec::new();
         while hindrances.len() < self.positions().end {
             hindrances.push(self.look(hindrances.len(), history).err());
@@ -243,7 +243,7 @@ impl<'a> CampaignResolver<'a> {
     }
 
     /// A walk that has looked at every stage that can be looked at: what hinders others is for those who need them.
-    pub fn where_possible(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Self {
+    pub(crate) fn where_possible(campaign: &'a Campaign, folder: &FilePath, history: &History) -> Self {
         let mut resolver = Self::new(campaign, folder).shown(&Progress::on_terminal());
         // the errors are met again where the stages are to be done
         let _ = resolver.look_at_all(history);
@@ -252,7 +252,7 @@ impl<'a> CampaignResolver<'a> {
 
     /// Takes stage `n`, which has been looked at, out of what is done until it is looked at again: its files may have been
     /// refused, or are to be made again.
-    pub fn set_aside(&mut self, n: usize) {
+    pub(crate) fn set_aside(&mut self, n: usize) {
         self.stages[n].progress = match std::mem::replace(&mut self.stages[n].progress, StageProgress::Waiting) {
             StageProgress::Done(resolved, _) => StageProgress::ToDo(resolved),
             StageProgress::Given(_) => StageProgress::Waiting,
@@ -261,44 +261,44 @@ impl<'a> CampaignResolver<'a> {
     }
 
     /// Finds out anew what stage `n` is: what an earlier version has made of it was forgotten.
-    pub fn resolve_again(&mut self, n: usize) {
+    pub(crate) fn resolve_again(&mut self, n: usize) {
         if !matches!(self.stages[n].progress, StageProgress::Decided(_)) {
             self.stages[n].progress = StageProgress::Waiting;
         }
     }
 
     /// The campaign's folder.
-    pub fn folder(&self) -> &FilePath {
+    pub(crate) fn folder(&self) -> &FilePath {
         &self.folder
     }
 
     /// Every stage's position; there may be more after one was looked at.
-    pub fn positions(&self) -> std::ops::Range<usize> {
+    pub(crate) fn positions(&self) -> std::ops::Range<usize> {
         0..self.stages.len()
     }
 
     /// The stage at position `n`, as far as it is known.
-    pub fn node(&self, n: usize) -> &Node {
+    pub(crate) fn node(&self, n: usize) -> &Node {
         &self.stages[n].node
     }
 
     /// The same.
-    pub fn stage(&self, n: usize) -> &dyn Stage {
+    pub(crate) fn stage(&self, n: usize) -> &dyn Stage {
         self.node(n).stage()
     }
 
     /// Where it comes from.
-    pub fn path(&self, n: usize) -> &Path {
+    pub(crate) fn path(&self, n: usize) -> &Path {
         &self.stages[n].path
     }
 
     /// Whether it is not known yet what stage, or which stages, this will be.
-    pub fn is_undecided(&self, n: usize) -> bool {
+    pub(crate) fn is_undecided(&self, n: usize) -> bool {
         self.node(n).decision().is_some() && self.further(n).is_none()
     }
 
     /// The positions of the further stages that it has decided on.
-    pub fn further(&self, n: usize) -> Option<&[usize]> {
+    pub(crate) fn further(&self, n: usize) -> Option<&[usize]> {
         match &self.stages[n].progress {
             StageProgress::Decided(further) => Some(further),
             _ => None,
@@ -306,7 +306,7 @@ impl<'a> CampaignResolver<'a> {
     }
 
     /// What it is called for a reader, among the stages that are known by now.
-    pub fn name(&self, n: usize) -> &str {
+    pub(crate) fn name(&self, n: usize) -> &str {
         let named = || {
             let stages: Vec<_> = self.positions().map(|n| (self.node(n), self.reads(n))).collect();
             names(&stages)
@@ -315,12 +315,12 @@ impl<'a> CampaignResolver<'a> {
     }
 
     /// The positions of what it needs.
-    pub fn inputs(&self, n: usize) -> &[usize] {
+    pub(crate) fn inputs(&self, n: usize) -> &[usize] {
         &self.stages[n].inputs
     }
 
     /// The positions of those among them whose results it reads; for the others it has waited to be decided.
-    pub fn reads(&self, n: usize) -> &[usize] {
+    pub(crate) fn reads(&self, n: usize) -> &[usize] {
         let stage = &self.stages[n];
         match stage.original.decision() {
             Some((_, Deferred::Stage { own, .. })) => &stage.inputs[..*own],
@@ -329,49 +329,49 @@ impl<'a> CampaignResolver<'a> {
     }
 
     /// What there has to be so that there is this stage, or its result: its inputs, and the stage that has decided on it.
-    pub fn needs(&self, n: usize) -> Vec<usize> {
+    pub(crate) fn needs(&self, n: usize) -> Vec<usize> {
         let path = self.path(n);
         let parent = self.stages.iter().position(|other| other.path == path[..path.len() - 1]);
         self.inputs(n).iter().copied().chain(parent).collect()
     }
 
     /// What it reads and where it lies, once it has been looked at with its inputs there.
-    pub fn resolved(&self, n: usize) -> Option<&Resolved> {
+    pub(crate) fn resolved(&self, n: usize) -> Option<&Resolved> {
         self.stages[n].resolved()
     }
 
     /// What it has left, once it has been seen to be done.
-    pub fn result(&self, n: usize) -> Option<&StageResult> {
+    pub(crate) fn result(&self, n: usize) -> Option<&StageResult> {
         self.stages[n].result()
     }
 
     /// The positions of what it needs that was not seen to be done.
-    pub fn missing(&self, n: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn missing(&self, n: usize) -> impl Iterator<Item = usize> {
         self.inputs(n).iter().copied().filter(|&input| self.result(input).is_none())
     }
 
     /// What `history` knows of it, once it has been looked at with its inputs there.
-    pub fn known<'h>(&self, n: usize, history: &'h History) -> Option<&'h StageHistory> {
+    pub(crate) fn known<'h>(&self, n: usize, history: &'h History) -> Option<&'h StageHistory> {
         self.resolved(n).and_then(|resolved| history.stage(&resolved.fingerprint))
     }
 
     /// Whether it has failed and is not done.
-    pub fn has_failed(&self, n: usize, history: &History) -> bool {
+    pub(crate) fn has_failed(&self, n: usize, history: &History) -> bool {
         !self.is_done(n) && self.known(n, history).is_some_and(|known| known.failure.is_some())
     }
 
     /// Whether there was nothing left to do of it when it was looked at.
-    pub fn is_done(&self, n: usize) -> bool {
+    pub(crate) fn is_done(&self, n: usize) -> bool {
         matches!(self.status(n), StageStatus::Given | StageStatus::Decided | StageStatus::Done)
     }
 
     /// Its status when it was looked at.
-    pub fn status(&self, n: usize) -> StageStatus {
+    pub(crate) fn status(&self, n: usize) -> StageStatus {
         self.stages[n].status()
     }
 
     /// What all stages have left that were seen to be done.
-    pub fn results(&self) -> impl Iterator<Item = &StageResult> {
+    pub(crate) fn results(&self) -> impl Iterator<Item = &StageResult> {
         self.stages.iter().filter_map(ResolvedStage::result)
     }
 
@@ -381,7 +381,7 @@ impl<'a> CampaignResolver<'a> {
     /// # Errors
     /// [`PipelineError::Input`] if an input lacks something, [`PipelineError::Io`] if a file cannot be read,
     /// [`PipelineError::Recipe`] where the recipe fails with a result.
-    pub fn look(&mut self, n: usize, history: &History) -> Result<StageStatus, PipelineError> {
+    pub(crate) fn look(&mut self, n: usize, history: &History) -> Result<StageStatus, PipelineError> {
         if self.is_undecided(n) && !self.decide(n)? {
             return Ok(StageStatus::Waiting);
         }

@@ -11,7 +11,7 @@ use std::path::Path as FilePath;
 
 /// Which stages of a campaign are to be done, by where they come from.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// Whether all are.
     all: bool,
     /// Those that are to be done if they are not.
@@ -24,17 +24,17 @@ pub struct Choice {
 
 impl Choice {
     /// All, each if it is not done.
-    pub fn all() -> Self {
+    pub(crate) fn all() -> Self {
         Self { all: true, ..Self::default() }
     }
 
     /// Whether the stage that comes from there is to be done.
-    pub fn wants(&self, path: &Path) -> bool {
+    pub(crate) fn wants(&self, path: &Path) -> bool {
         self.all || self.wanted.contains(path) || (1..path.len()).any(|n| self.followed.contains(&path[..n]))
     }
 
     /// Whether it is to be done again if it is done.
-    pub fn forces(&self, path: &Path) -> bool {
+    pub(crate) fn forces(&self, path: &Path) -> bool {
         self.forced.contains(path)
     }
 
@@ -42,7 +42,7 @@ impl Choice {
     ///
     /// # Errors
     /// [`PipelineError::Usage`] for a name that no stage has, or for one that is forced and not wanted.
-    pub fn of(
+    pub(crate) fn of(
         campaign: &Campaign,
         folder: &FilePath,
         history: &History,
@@ -81,7 +81,7 @@ impl Choice {
     }
 
     /// Whether every stage is to be done.
-    pub fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         self.all
     }
 }
@@ -110,7 +110,7 @@ fn several(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, Pipeli
 
 /// What stage `n` goes by: its number in the plan, its folder, its name, its label (`measure-peak`, or `peak` alone) and its
 /// kind.
-pub fn names(walk: &CampaignResolver<'_>, n: usize) -> impl Iterator<Item = String> {
+pub(crate) fn names(walk: &CampaignResolver<'_>, n: usize) -> impl Iterator<Item = String> {
     let stage = walk.stage(n);
     let folder = walk.resolved(n).map(|resolved| resolved.folder.clone());
     let name = Some(walk.name(n).to_owned());
@@ -123,7 +123,7 @@ pub fn names(walk: &CampaignResolver<'_>, n: usize) -> impl Iterator<Item = Stri
 ///
 /// # Errors
 /// [`PipelineError::Usage`] if there is none, with the nearest name.
-pub fn find(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
+pub(crate) fn find(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     let names = |n: usize| names(walk, n);
     let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
     if !found.is_empty() {

@@ -11,11 +11,11 @@
 //! | [`run`] | what a run takes on such ways |
 //! | [`speed`] | how fast this machine is, against those of the reference |
 
-pub mod records;
-pub mod reference;
-pub mod run;
-pub mod speed;
-pub mod trajectory_model;
+pub(crate) mod records;
+pub(crate) mod reference;
+pub(crate) mod run;
+pub(crate) mod speed;
+pub(crate) mod trajectory_model;
 
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};
@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// What a stage will take.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Root steps of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<f64>,
@@ -57,7 +57,7 @@ pub struct Cost {
 
 impl Cost {
     /// Whether it is not worth a word: nothing is known, or it is a second at most and leaves no large file.
-    pub fn is_little(&self) -> bool {
+    pub(crate) fn is_little(&self) -> bool {
         self.steps.is_none() && self.disk_bytes < 1e6 && self.seconds.is_none_or(|seconds| seconds < 1.0)
     }
 }
@@ -92,7 +92,7 @@ fn million(cells: f64) -> String {
 const CENTURY: f64 = 100.0 * 365.25 * 86400.0;
 
 /// A time in words.
-pub fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds) {
         Ok(_) if seconds < 1.0 => "less than a second".into(),
         Ok(time) if seconds < CENTURY => format!("about {}", HumanDuration(time)),
@@ -101,13 +101,13 @@ pub fn time(seconds: f64) -> String {
 }
 
 /// A size of files in words.
-pub fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     DecimalBytes(bytes as u64).to_string()
 }
 
 /// Predicts the stages of a campaign, each after those that it reads.
 #[derive(Debug)]
-pub struct Predictor<'a> {
+pub(crate) struct Predictor<'a> {
     device: &'a Device,
     records: Records,
     speed: Speed,
@@ -115,7 +115,7 @@ pub struct Predictor<'a> {
 
 /// A stage and what is known of it, for a prediction.
 #[derive(Clone, Copy, Debug)]
-pub struct Planned<'a> {
+pub(crate) struct Planned<'a> {
     /// The stage.
     pub stage: &'a dyn Stage,
     /// Its folder in the campaign's, once its inputs are there.
@@ -132,7 +132,7 @@ pub struct Planned<'a> {
 
 /// What a stage has left, or will have left.
 #[derive(Clone, Debug)]
-pub struct Left {
+pub(crate) struct Left {
     result: StageResult,
     /// Bytes of each snapshot.
     bytes: Vec<f64>,
@@ -142,7 +142,7 @@ pub struct Left {
 
 impl Left {
     /// What there is of a stage that is done.
-    pub fn of(result: &StageResult) -> Self {
+    pub(crate) fn of(result: &StageResult) -> Self {
         let size = |file: &str| std::fs::metadata(result.folder.join(file)).map_or(0.0, |file| file.len() as f64);
         let mesh = result.artefact(MESH).map_or(0.0, |_| size(MESH));
         let bytes = result.snapshots.iter().map(|snapshot| size(&snapshot.file)).collect();
@@ -156,7 +156,7 @@ impl<'a> Predictor<'a> {
     ///
     /// # Errors
     /// [`PipelineError`] if `like` is no campaign folder or its ledger cannot be read.
-    pub fn new(
+    pub(crate) fn new(
         folder: &Path,
         history: &History,
         like: Option<&Path>,
@@ -168,7 +168,7 @@ impl<'a> Predictor<'a> {
     }
 
     /// What a stage takes that is not done, and what it leaves.
-    pub fn stage(&mut self, planned: &Planned<'_>) -> (Cost, Option<Left>) {
+    pub(crate) fn stage(&mut self, planned: &Planned<'_>) -> (Cost, Option<Left>) {
         if let Some(run) = planned.stage.as_run() {
             return self.run(run, planned);
         }

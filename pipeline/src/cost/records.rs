@@ -20,7 +20,7 @@ const MOST: usize = 20;
 
 /// A run that has taken steps.
 #[derive(Debug)]
-pub struct RecordedRun {
+pub(crate) struct RecordedRun {
     /// Its folder.
     pub folder: PathBuf,
     /// What its device was called.
@@ -39,7 +39,7 @@ pub struct RecordedRun {
 
 /// What another stage took.
 #[derive(Debug)]
-pub struct RecordedStage {
+pub(crate) struct RecordedStage {
     /// Its kind.
     pub kind: String,
     /// Files that it read.
@@ -52,7 +52,7 @@ pub struct RecordedStage {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub struct Records {
+pub(crate) struct Records {
     /// Runs.
     pub runs: Vec<RecordedRun>,
     /// Other stages.
@@ -65,7 +65,7 @@ impl Records {
     ///
     /// # Errors
     /// [`PipelineError`] if the other one is no campaign folder or its ledger cannot be read.
-    pub fn around(folder: &Path, history: &History, like: Option<&Path>) -> Result<Self, PipelineError> {
+    pub(crate) fn around(folder: &Path, history: &History, like: Option<&Path>) -> Result<Self, PipelineError> {
         let read = |folder: &Path| Ok::<_, PipelineError>(history::read(&CampaignFolder::open(folder)?.ledger())?.0);
         let mut records = Self::default();
         records.take(folder, history);
@@ -132,7 +132,7 @@ fn beside(folder: &Path) -> Vec<PathBuf> {
 
 impl RecordedRun {
     /// Its records; none if one is damaged.
-    pub fn records(&self) -> &[Record] {
+    pub(crate) fn records(&self) -> &[Record] {
         self.records.get_or_init(|| {
             let records: Vec<Record> = jsonl::read(&self.folder.join(steps::FILE)).unwrap_or_default();
             if records.iter().all(Record::is_whole) { records } else { Vec::new() }
@@ -140,7 +140,7 @@ impl RecordedRun {
     }
 
     /// Its way.
-    pub fn way(&self) -> Option<Recorded> {
+    pub(crate) fn way(&self) -> Option<Recorded> {
         let records = self.records();
         let mesh = Mesh {
             root_cells: (records.first()?.groups[0] * GROUP_CELLS) as f64,
@@ -152,7 +152,7 @@ impl RecordedRun {
     }
 
     /// How unlike a run this one is; `None` where it tells nothing of it.
-    pub fn unlike(&self, run: &Evolve, mesh: &Mesh) -> Option<f64> {
+    pub(crate) fn unlike(&self, run: &Evolve, mesh: &Mesh) -> Option<f64> {
         let parameters = &run.parameters;
         if self.parameters.coordinates != parameters.coordinates || self.parameters.gravity != parameters.gravity {
             return None;

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 /// What is known.
 #[derive(Debug, Deserialize)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// Runs with individual time steps, the widest cells first.
     ways: Vec<Way>,
     /// The CFL number of these runs.
@@ -35,7 +35,7 @@ struct Way {
 
 /// Seconds that a run takes on a machine.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Speeds {
+pub(crate) struct Speeds {
     /// Threads of the host.
     pub threads: f64,
     /// For a step of a level, whatever its size.
@@ -49,11 +49,11 @@ pub struct Speeds {
 }
 
 /// It.
-pub static REFERENCE: LazyLock<Reference> =
+pub(crate) static REFERENCE: LazyLock<Reference> =
     LazyLock::new(|| serde_json::from_str(include_str!("reference.json")).expect("the program's own file"));
 
 /// What a run is like at `place`; `None` where the reference tells nothing of it.
-pub fn state(mesh: &Mesh, place: f64) -> Option<State> {
+pub(crate) fn state(mesh: &Mesh, place: f64) -> Option<State> {
     let width = mesh.width.filter(|_| mesh.is_cosmic)?;
     let ways = &REFERENCE.ways;
     // the ways whose cells are the next wider and the next narrower ones
@@ -77,7 +77,7 @@ pub fn state(mesh: &Mesh, place: f64) -> Option<State> {
 }
 
 /// The fractions of the box that its levels would cover.
-pub fn fractions(mesh: &Mesh, place: f64) -> Option<Vec<f64>> {
+pub(crate) fn fractions(mesh: &Mesh, place: f64) -> Option<Vec<f64>> {
     state(mesh, place).map(|state| state.fractions)
 }
 

@@ -30,7 +30,7 @@ const RECORD_BYTES: f64 = 1300.0;
 
 /// What a run takes from here on, and its outputs, those included that are there: moments, and bytes of each. `None` where
 /// neither records nor the reference tell of it.
-pub fn cost(
+pub(crate) fn cost(
     run: &Evolve,
     planned: &Planned<'_>,
     records: &Records,

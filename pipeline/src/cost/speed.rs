@@ -21,7 +21,7 @@ const TRIAL: (usize, usize) = (32, 4);
 
 /// This machine's speed.
 #[derive(Debug)]
-pub struct Speed {
+pub(crate) struct Speed {
     device: Device,
     /// The processor of its host.
     processor: String,
@@ -34,7 +34,7 @@ pub struct Speed {
 }
 
 /// Seconds that steps take on the reference machine with this kind of device.
-pub fn step_seconds(device: &Device, level_steps: f64, root_updates: f64, refined_updates: f64) -> f64 {
+pub(crate) fn step_seconds(device: &Device, level_steps: f64, root_updates: f64, refined_updates: f64) -> f64 {
     let speeds = speeds(device);
     level_steps * speeds.level_step + root_updates * speeds.root_cell + refined_updates * speeds.refined_cell
 }
@@ -45,7 +45,7 @@ fn speeds(device: &Device) -> &'static Speeds {
 
 impl Speed {
     /// That of `device`, and of the host for what is done there.
-    pub fn of(device: &Device, records: &Records) -> Self {
+    pub(crate) fn of(device: &Device, records: &Records) -> Self {
         let mut sums: BTreeMap<String, [f64; 2]> = BTreeMap::new();
         for stage in &records.stages {
             let expected = on_reference(&stage.kind, stage.files, stage.bytes);
@@ -62,7 +62,7 @@ impl Speed {
 
     /// Seconds of a run's steps against the reference's: from the first of these records that were made on this machine and
     /// device, else from any that were, else from a few steps.
-    pub fn of_run<'r>(&mut self, mut like: impl Iterator<Item = &'r RecordedRun>, records: &Records) -> f64 {
+    pub(crate) fn of_run<'r>(&mut self, mut like: impl Iterator<Item = &'r RecordedRun>, records: &Records) -> f64 {
         let of = |run: &RecordedRun| if self.made(run) { factor(&self.device, run.records()) } else { None };
         if let Some(factor) = like.find_map(of) {
             return factor;
@@ -81,12 +81,12 @@ impl Speed {
     }
 
     /// Seconds for writing so many bytes of snapshots.
-    pub fn writing(&self, bytes: f64) -> f64 {
+    pub(crate) fn writing(&self, bytes: f64) -> f64 {
         bytes * speeds(&self.device).written_byte
     }
 
     /// Seconds of a stage that is no run; `None` of a kind that neither reference nor records know.
-    pub fn other(&self, kind: &str, files: usize, bytes: f64) -> Option<f64> {
+    pub(crate) fn other(&self, kind: &str, files: usize, bytes: f64) -> Option<f64> {
         let factor = self.others.get(kind).copied().unwrap_or(self.other);
         on_reference(kind, files, bytes).map(|seconds| factor * seconds)
     }

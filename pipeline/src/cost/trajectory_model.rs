@@ -14,7 +14,7 @@ const END: usize = 8;
 
 /// What a run's way depends on.
 #[derive(Clone, Debug)]
-pub struct Mesh {
+pub(crate) struct Mesh {
     /// Cells of the root.
     pub root_cells: f64,
     /// Width of a root cell, in Mpc/h where space expands; unknown of a run from a snapshot.
@@ -27,7 +27,7 @@ pub struct Mesh {
 
 impl Mesh {
     /// Where a run is when its scale factor or time is `now`: ln a, or the time. Steps have lengths in this.
-    pub fn place(&self, now: f64) -> f64 {
+    pub(crate) fn place(&self, now: f64) -> f64 {
         match self.parameters.coordinates {
             Coordinates::Comoving => now.ln(),
             Coordinates::Plain => now,
@@ -35,7 +35,7 @@ impl Mesh {
     }
 
     /// The longest root step that expansion allows.
-    pub fn expansion(&self) -> f64 {
+    pub(crate) fn expansion(&self) -> f64 {
         match self.parameters.coordinates {
             Coordinates::Comoving => self.parameters.max_delta_a.ln_1p(),
             Coordinates::Plain => f64::INFINITY,
@@ -65,7 +65,7 @@ impl Mesh {
 
 /// A place on a way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub(crate) struct State {
     /// Fraction of the box that each level covers, the root's first.
     pub fractions: Vec<f64>,
     /// The longest root step that the gas allows; infinite where that is not known.
@@ -74,7 +74,7 @@ pub struct State {
 
 /// What is read of the record of a step.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// Scale factor at its end.
     pub a: f64,
     /// Code time at its end.
@@ -111,7 +111,7 @@ impl From<StepRecord> for Record {
 
 impl Record {
     /// Whether it has a root, and a step.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let has_root = !self.groups.is_empty() && !self.volume_fractions.is_empty() && !self.level_steps.is_empty();
         has_root && self.dt > 0.0
     }
@@ -127,7 +127,7 @@ impl Record {
 
 /// The way of a run that was recorded.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// Its mesh.
     pub mesh: Mesh,
     /// Where it began.
@@ -139,7 +139,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// The way that these records tell of, two or more, each of a later place than that before.
-    pub fn new(mesh: Mesh, records: &[Record]) -> Option<Self> {
+    pub(crate) fn new(mesh: Mesh, records: &[Record]) -> Option<Self> {
         let place = |record: &Record| mesh.place(record.now(mesh.parameters.coordinates));
         let places: Vec<f64> = records.iter().map(place).collect();
         let first = places.get(1)? - places[0];
@@ -162,7 +162,7 @@ impl Recorded {
     }
 
     /// Where it ends.
-    pub fn end(&self) -> f64 {
+    pub(crate) fn end(&self) -> f64 {
         *self.places.last().expect("a way has places")
     }
 
@@ -222,7 +222,7 @@ fn within(factor: f64) -> f64 {
 
 /// Ways that a run may go, the likest first, each as far as it goes; the last one is the reference.
 #[derive(Debug)]
-pub struct Ways<'a> {
+pub(crate) struct Ways<'a> {
     /// The mesh of the run.
     pub mesh: &'a Mesh,
     /// Ways of runs like it.
@@ -232,7 +232,7 @@ pub struct Ways<'a> {
 impl Ways<'_> {
     /// What the run is like at `place`, and the number of the way that says so: `recorded.len()` stands for the reference.
     /// Where one way ends and the next one takes over, that is scaled to what the first has ended with.
-    pub fn at(&self, place: f64) -> Option<(usize, State)> {
+    pub(crate) fn at(&self, place: f64) -> Option<(usize, State)> {
         let of = |n: usize, place: f64| match self.recorded.get(n) {
             Some(way) => way.at(place, self.mesh),
             None => reference::state(self.mesh, place),

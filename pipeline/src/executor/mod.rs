@@ -14,7 +14,7 @@
 mod job;
 mod room;
 mod schedule;
-pub mod slots;
+pub(crate) mod slots;
 
 use crate::campaign::Campaign;
 use crate::campaign::select::Choice;
@@ -27,7 +27,7 @@ use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
 use comove_sim::RankGroup;
 use schedule::Schedule;
-pub use slots::Slots;
+pub(crate) use slots::Slots;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What running a campaign needs.
-pub struct Executor<'a> {
+pub(crate) struct Executor<'a> {
     /// The campaign.
     pub campaign: &'a Campaign,
     /// Its folder, which this process has locked.
@@ -72,7 +72,7 @@ impl Executor<'_> {
     ///
     /// # Panics
     /// If a stage does, after the others have ended: a bug.
-    pub fn run(&self, slots: Slots) -> Result<Vec<StageResult>, PipelineError> {
+    pub(crate) fn run(&self, slots: Slots) -> Result<Vec<StageResult>, PipelineError> {
         let mut schedule = Schedule::new(self, slots);
         let (ended, news) = mpsc::channel();
         let mut panic = None;

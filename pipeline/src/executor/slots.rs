@@ -14,7 +14,7 @@ const MOST_JOBS: usize = 1024;
 
 /// The devices, and how much may happen at once.
 #[derive(Debug)]
-pub struct Slots {
+pub(crate) struct Slots {
     devices: Vec<Shared>,
     /// Stages at once, as `--jobs` says.
     jobs: Option<usize>,
@@ -36,7 +36,7 @@ struct Shared {
 
 /// Shares of a device that a run has taken.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     device: usize,
     handles: Vec<Device>,
     /// Whether these are all.
@@ -46,7 +46,7 @@ pub struct Place {
 
 impl Place {
     /// The device, with the memory of the shares as its limit.
-    pub fn device(&self) -> Device {
+    pub(crate) fn device(&self) -> Device {
         let device = self.handles[0].clone();
         match self.limit {
             Some(bytes) => device.limited_to(bytes),
@@ -62,7 +62,7 @@ impl Slots {
     /// # Errors
     /// [`PipelineError::Device`]; [`PipelineError::Usage`] for devices whose bits differ, or one that is named twice, as
     /// `cuda` and `cuda:0` do.
-    pub fn new(
+    pub(crate) fn new(
         names: &[String],
         threads: usize,
         jobs: Option<usize>,
@@ -93,7 +93,7 @@ impl Slots {
     }
 
     /// What the log and the ledger say of the devices.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let name = |shared: &Shared| match (shared.free[0].name(), shared.shares) {
             (name, 1) => name,
             (name, shares) => format!("{name}, shared by {shares} runs"),
@@ -102,12 +102,12 @@ impl Slots {
     }
 
     /// One of them, for what does not depend on which.
-    pub fn any(&self) -> &Device {
+    pub(crate) fn any(&self) -> &Device {
         &self.any
     }
 
     /// Whether one more stage may begin, a run or another one, beside so many.
-    pub fn allow(&self, is_run: bool, runs: usize, others: usize) -> bool {
+    pub(crate) fn allow(&self, is_run: bool, runs: usize, others: usize) -> bool {
         match self.jobs {
             Some(jobs) => runs + others < jobs,
             None => is_run || others < self.devices.len(),
@@ -116,7 +116,7 @@ impl Slots {
 
     /// Takes what a run needs on the device with the most free shares, all shares of a device if `whole`; `None` where that
     /// is not free.
-    pub fn take(&mut self, run: &dyn Stage, whole: bool) -> Option<Place> {
+    pub(crate) fn take(&mut self, run: &dyn Stage, whole: bool) -> Option<Place> {
         let (n, shared) = self.devices.iter_mut().enumerate().rev().max_by_key(|(_, shared)| shared.free.len())?;
         let needed = run.memory(shared.free.first()?, None).device;
         let count = match shared.share {
@@ -130,7 +130,7 @@ impl Slots {
     }
 
     /// Gives back what a run had.
-    pub fn give_back(&mut self, place: Place) {
+    pub(crate) fn give_back(&mut self, place: Place) {
         self.devices[place.device].free.extend(place.handles);
     }
 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of this format. A program refuses a ledger with a higher one.
-pub const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 3;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// [`VERSION`] of the program that wrote it.
     pub version: u32,
     /// Seconds since 1970, UTC.
@@ -23,7 +23,7 @@ pub struct Entry {
 
 /// A file that a stage made or read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Artefact {
+pub(crate) struct Artefact {
     /// Its name: below the stage's folder; of a file that it read below the campaign's, or absolute.
     pub file: String,
     /// BLAKE3 of the whole file, hexadecimal.
@@ -32,7 +32,7 @@ pub struct Artefact {
 
 /// What a stage was when it began: what its fingerprint is made of, to be read and compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// What its folder is called.
     pub label: String,
     /// What it is to do, as `plan` says it.
@@ -49,7 +49,7 @@ pub struct Identity {
 
 /// A snapshot that a run wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SnapshotFile {
+pub(crate) struct SnapshotFile {
     /// Its name below the stage's folder.
     pub file: String,
     /// BLAKE3 of the whole file, hexadecimal: tells damage.
@@ -75,7 +75,7 @@ pub struct SnapshotFile {
 
 impl SnapshotFile {
     /// A file that shows its run at `moment`; its digests follow when it is written.
-    pub fn new(file: String, header: &SnapshotHeader, moment: Moment, lasting: bool) -> Self {
+    pub(crate) fn new(file: String, header: &SnapshotHeader, moment: Moment, lasting: bool) -> Self {
         let (z, time) = match moment {
             Moment::Redshift(z) => (z, None),
             Moment::Time(t) => (header.redshift(), Some(t)),
@@ -85,7 +85,7 @@ impl SnapshotFile {
     }
 
     /// Where it lies on its run's way.
-    pub fn moment(&self) -> Moment {
+    pub(crate) fn moment(&self) -> Moment {
         self.time.map_or(Moment::Redshift(self.z), Moment::Time)
     }
 }
@@ -93,7 +93,7 @@ impl SnapshotFile {
 /// What can happen. Stages are named by fingerprint and by their folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub(crate) enum Event {
     /// A process began to work on the campaign.
     CampaignStarted {
         /// The campaign's name.
@@ -229,7 +229,7 @@ pub enum Event {
 
 impl Event {
     /// Whether what happened need not be done again by the next process.
-    pub fn saves(&self) -> bool {
+    pub(crate) fn saves(&self) -> bool {
         matches!(
             self,
             Self::SnapshotWritten { .. }

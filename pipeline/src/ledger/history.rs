@@ -12,7 +12,7 @@ const DIGITS: usize = 6;
 
 /// What is known of one stage.
 #[derive(Clone, Debug, Default)]
-pub struct StageHistory {
+pub(crate) struct StageHistory {
     /// Its folder.
     pub folder: String,
     /// Its kind.
@@ -43,14 +43,14 @@ pub struct StageHistory {
 
 impl StageHistory {
     /// How far its snapshots go, as [`crate::moment::Moment::now`] counts; `None` without one.
-    pub fn reached(&self) -> Option<f64> {
+    pub(crate) fn reached(&self) -> Option<f64> {
         self.snapshots.last().map(|snapshot| snapshot.moment().now())
     }
 }
 
 /// What a stop rule has said of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ruling {
+pub(crate) enum Ruling {
     /// It was met by this step, which ends at this moment.
     Met {
         /// The step.
@@ -67,7 +67,7 @@ pub enum Ruling {
 
 /// Everything that has happened in a campaign folder.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     stages: BTreeMap<String, StageHistory>,
     /// How the last process began: program, device, host.
     pub start: Option<Event>,
@@ -90,23 +90,23 @@ pub struct History {
 
 impl History {
     /// What is known of the stage with this fingerprint.
-    pub fn stage(&self, fingerprint: &str) -> Option<&StageHistory> {
+    pub(crate) fn stage(&self, fingerprint: &str) -> Option<&StageHistory> {
         self.stages.get(fingerprint)
     }
 
     /// All stages that were ever begun, by fingerprint.
-    pub fn stages(&self) -> impl Iterator<Item = (&str, &StageHistory)> {
+    pub(crate) fn stages(&self) -> impl Iterator<Item = (&str, &StageHistory)> {
         self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
     }
 
     /// Whether a file with this digest was made here, or read to its end by a child process: then HDF5 opens it without harm.
-    pub fn vouches_for(&self, digest: &str) -> bool {
+    pub(crate) fn vouches_for(&self, digest: &str) -> bool {
         self.known.contains(digest)
     }
 
     /// The name of a stage's folder: the one it has, or its label and as many digits of its fingerprint, six or more, as
     /// no other stage's folder is called after.
-    pub fn folder_of(&self, label: &str, fingerprint: &str) -> String {
+    pub(crate) fn folder_of(&self, label: &str, fingerprint: &str) -> String {
         if let Some(stage) = self.stage(fingerprint).filter(|stage| !stage.folder.is_empty()) {
             return stage.folder.clone();
         }
@@ -115,7 +115,7 @@ impl History {
     }
 
     /// Takes in an event of this time, seconds since 1970.
-    pub fn add(&mut self, event: &Event, time: f64) {
+    pub(crate) fn add(&mut self, event: &Event, time: f64) {
         self.has_saved |= event.saves();
         match event {
             Event::CampaignStarted { .. } => {
@@ -215,7 +215,7 @@ impl History {
 ///
 /// # Errors
 /// As [`super::Ledger::open`].
-pub fn read(path: &Path) -> Result<(History, u64), PipelineError> {
+pub(crate) fn read(path: &Path) -> Result<(History, u64), PipelineError> {
     let bytes = files::read_if_there(path)?.unwrap_or_default();
     let mut history = History::default();
     let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |n| n + 1);

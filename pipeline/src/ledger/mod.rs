@@ -6,10 +6,10 @@
 //! | [`writer`] | appends, each on disk before the next thing happens |
 //! | [`history`] | what the events add up to |
 
-pub mod event;
-pub mod history;
-pub mod writer;
+pub(crate) mod event;
+pub(crate) mod history;
+pub(crate) mod writer;
 
-pub use event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
-pub use history::{History, Ruling, StageHistory};
-pub use writer::Ledger;
+pub(crate) use event::{Artefact, Event, Identity, SnapshotFile, VERSION};
+pub(crate) use history::{History, Ruling, StageHistory};
+pub(crate) use writer::Ledger;

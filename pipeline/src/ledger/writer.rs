@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An open ledger: the history so far, and the file that new events are appended to. Threads share it.
 #[derive(Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     path: PathBuf,
     /// Who else is told what happens.
     events: EventStream,
@@ -34,7 +34,7 @@ impl Ledger {
     /// # Errors
     /// [`PipelineError::Io`], or [`PipelineError::Input`] for a line that is not an event (not the last one) or was
     /// written by a newer program.
-    pub fn open(path: &Path) -> Result<Self, PipelineError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, PipelineError> {
         let (history, length) = history::read(path)?;
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
         let state = State { file, length, history: Arc::new(history) };
@@ -44,12 +44,12 @@ impl Ledger {
 
     /// The same, which sends `events` what happens.
     #[must_use]
-    pub fn told_to(self, events: EventStream) -> Self {
+    pub(crate) fn told_to(self, events: EventStream) -> Self {
         Self { events, ..self }
     }
 
     /// What has happened so far.
-    pub fn history(&self) -> Arc<History> {
+    pub(crate) fn history(&self) -> Arc<History> {
         Arc::clone(&self.lock().history)
     }
 
@@ -57,7 +57,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn append(&self, event: Event) -> Result<(), PipelineError> {
+    pub(crate) fn append(&self, event: Event) -> Result<(), PipelineError> {
         let entry = Entry { version: VERSION, unix_time_s: now(), event };
         let mut line = serde_json::to_vec(&entry).expect("an event is plain data");
         line.push(b'\n');
@@ -69,7 +69,7 @@ impl Ledger {
     }
 
     /// Tells whoever listens of a step; its record is kept beside the run's snapshots, not here.
-    pub fn stepped(&self, fingerprint: &str, record: &StepRecord) {
+    pub(crate) fn stepped(&self, fingerprint: &str, record: &StepRecord) {
         if !self.events.is_on {
             return;
         }

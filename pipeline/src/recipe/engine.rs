@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// An evaluated recipe.
 #[derive(Debug)]
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// Its text and file.
     pub source: Source,
     /// What it evaluates to.
@@ -32,7 +32,7 @@ pub struct Recipe {
 /// # Errors
 /// [`PipelineError::Recipe`], also if the recipe's value is not a campaign; [`PipelineError::Usage`] if a given
 /// parameter is not declared.
-pub fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
+pub(crate) fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
     let (session, result, printed) = attempt(source, given);
     let campaign = result?;
     let parameters = session.parameters.lock().expect("no binding panics").clone();
@@ -41,7 +41,7 @@ pub fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recip
 }
 
 /// The parameters that a recipe declares, as far as it could be evaluated, and its error if it has one.
-pub fn parameters_of(source: Source, given: BTreeMap<String, String>) -> (Parameters, Option<Box<RecipeError>>) {
+pub(crate) fn parameters_of(source: Source, given: BTreeMap<String, String>) -> (Parameters, Option<Box<RecipeError>>) {
     let (session, result, _) = attempt(source, given);
     let parameters = session.parameters.lock().expect("no binding panics").clone();
     (parameters, result.err())

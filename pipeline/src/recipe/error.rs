@@ -32,7 +32,7 @@ impl std::fmt::Display for RecipeError {
 
 /// What a binding says when it refuses its arguments; carried through Rhai as the value of a run-time error.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// `function: what is wrong`.
     pub message: String,
     /// The option concerned: the caret goes below it.
@@ -46,20 +46,20 @@ pub(super) const WRONG: u8 = 3;
 
 impl Refusal {
     /// The error that a binding returns; Rhai adds the position of the call.
-    pub fn error(function: &str, message: impl std::fmt::Display, key: Option<&str>) -> Box<EvalAltResult> {
+    pub(crate) fn error(function: &str, message: impl std::fmt::Display, key: Option<&str>) -> Box<EvalAltResult> {
         let message = format!("{function}: {message}");
         let refusal = Self { message, key: key.map(Into::into), exit_code: WRONG };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
 
     /// The same where something else has failed, whose exit code stays.
-    pub fn caused_by(function: &str, error: &PipelineError) -> Box<EvalAltResult> {
+    pub(crate) fn caused_by(function: &str, error: &PipelineError) -> Box<EvalAltResult> {
         let refusal = Self { message: format!("{function}: {error}"), key: None, exit_code: error.exit_code() };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
 
     /// The same for a token inside an argument, where the caret goes.
-    pub fn error_at(function: &str, message: impl std::fmt::Display, position: Position) -> Box<EvalAltResult> {
+    pub(crate) fn error_at(function: &str, message: impl std::fmt::Display, position: Position) -> Box<EvalAltResult> {
         let refusal = Self { message: format!("{function}: {message}"), key: None, exit_code: WRONG };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), position))
     }
@@ -84,10 +84,10 @@ pub(super) fn place(position: Position) -> Option<Place> {
 }
 
 /// What a function of a recipe returns.
-pub type Bound<T> = Result<T, Box<EvalAltResult>>;
+pub(crate) type Bound<T> = Result<T, Box<EvalAltResult>>;
 
 /// A Rhai type in a recipe's words, with its article.
-pub fn plain(type_name: &str) -> String {
+pub(crate) fn plain(type_name: &str) -> String {
     let word = match type_name {
         "()" | "" => return "nothing".into(),
         "i64" => "whole number",
@@ -106,7 +106,7 @@ pub fn plain(type_name: &str) -> String {
 }
 
 /// The candidate nearest to `name`, if one is near enough to be what was meant.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))

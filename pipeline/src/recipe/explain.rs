@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// What the evaluation of a recipe or one of its closures says, at the innermost position, or if there is none at
 /// `otherwise`.
-pub fn of_recipe(source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<RecipeError> {
+pub(crate) fn of_recipe(source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<RecipeError> {
     explained(Callers::Recipes, source, error, otherwise)
 }
 
 /// The same of a script.
-pub fn of_script(source: &Source, error: &EvalAltResult) -> Box<RecipeError> {
+pub(crate) fn of_script(source: &Source, error: &EvalAltResult) -> Box<RecipeError> {
     explained(Callers::Scripts, source, error, source.last_place())
 }
 
@@ -123,10 +123,10 @@ fn unknown_function(caller: Callers, source: &Source, signature: &str) -> String
 }
 
 /// How Rhai's names of closures begin.
-pub const CLOSURE: &str = "anon$";
+pub(crate) const CLOSURE: &str = "anon$";
 
 /// The name of a function that there is not, with the nearest of those that there are.
-pub fn unknown_name(name: &str, names: &BTreeSet<String>) -> String {
+pub(crate) fn unknown_name(name: &str, names: &BTreeSet<String>) -> String {
     match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("unknown function \"{name}\", did you mean \"{near}\"?"),
         None => format!("unknown function \"{name}\""),

@@ -17,17 +17,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 const OPERATIONS: u64 = 10_000_000;
 
 /// Entries of a list or map, those of lists and maps in it included.
-pub const SIZE: usize = 1 << 17;
+pub(crate) const SIZE: usize = 1 << 17;
 /// The same in a script and in a closure of `measure` or `combine`, which has a limit of time and of memory. A list so deep
 /// that freeing it overflows the stack takes longer than that: each list around it is counted through.
-pub const CLOSURE_SIZE: usize = 1 << 22;
+pub(crate) const CLOSURE_SIZE: usize = 1 << 22;
 /// The same in a closure for a cell.
-pub const CELL_SIZE: usize = 1 << 10;
+pub(crate) const CELL_SIZE: usize = 1 << 10;
 /// Bytes of a text, or of the texts in a list or map.
-pub const TEXT: usize = 1 << 20;
+pub(crate) const TEXT: usize = 1 << 20;
 
 /// What a closure of the recipe needs to be called later.
-pub struct Program {
+pub(crate) struct Program {
     /// What its bindings share.
     pub session: Arc<Session>,
     /// The compiled recipe.
@@ -38,7 +38,7 @@ pub struct Program {
 
 /// What recipes are written in: the bindings, which this part does not know, and how their errors are explained.
 #[derive(Clone, Copy)]
-pub struct Language {
+pub(crate) struct Language {
     /// Registers the bindings.
     pub register: fn(&mut Engine, &Arc<Session>),
     /// What an error says, at the innermost position, or if there is none at the given place.
@@ -47,12 +47,12 @@ pub struct Language {
 
 impl Program {
     /// The recipe's text.
-    pub fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &Source {
         &self.session.source
     }
 
     /// What an error of an evaluation says, at the innermost position, or if there is none at `otherwise`.
-    pub fn explain(&self, error: &EvalAltResult, otherwise: Place) -> Box<RecipeError> {
+    pub(crate) fn explain(&self, error: &EvalAltResult, otherwise: Place) -> Box<RecipeError> {
         (self.language.explain)(self.source(), error, otherwise)
     }
 
@@ -63,7 +63,7 @@ impl Program {
     }
 
     /// An engine for closures that are called once a cell, many at a time: what each may take is counted in operations.
-    pub fn engine_for_cells(&self) -> Engine {
+    pub(crate) fn engine_for_cells(&self) -> Engine {
         let mut engine = self.engine(&Arc::default());
         // no deeper than the stacks of the threads that compute
         engine.set_max_array_size(CELL_SIZE).set_max_map_size(CELL_SIZE);
@@ -75,7 +75,7 @@ impl Program {
     ///
     /// # Errors
     /// [`RecipeError`], at the place in the recipe.
-    pub fn call<T: Send>(
+    pub(crate) fn call<T: Send>(
         &self,
         limits: Limits<'_>,
         closure: &FnPtr,
@@ -116,7 +116,7 @@ impl std::fmt::Debug for Program {
 
 /// What bindings share while a recipe is evaluated.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     /// The recipe.
     pub source: Source,
     /// Its parameters.
@@ -128,12 +128,12 @@ pub struct Session {
 
 impl Session {
     /// One that is about to evaluate `source`.
-    pub fn new(source: Source, parameters: Parameters) -> Self {
+    pub(crate) fn new(source: Source, parameters: Parameters) -> Self {
         Self { source, parameters: Mutex::new(parameters), closures: OnceLock::new() }
     }
 
     /// Where a closure begins; `None` for `Fn("name")`.
-    pub fn place_of(&self, closure: &FnPtr) -> Option<Place> {
+    pub(crate) fn place_of(&self, closure: &FnPtr) -> Option<Place> {
         self.closures.get()?.get(closure.fn_name()).copied()
     }
 }

@@ -14,22 +14,21 @@
 //! | [`api`] | the functions a recipe may call |
 //! | [`reference`], [`docs`] | how they are described; the reference of them all, from the source |
 
-pub mod api;
-pub mod docs;
-pub mod engine;
-pub mod error;
-pub mod explain;
-pub mod expression;
-pub mod interpreter;
-pub mod options;
-pub mod parameters;
-pub mod reference;
-pub mod sandbox;
-pub mod script;
-pub mod source;
+pub(crate) mod api;
+pub(crate) mod docs;
+pub(crate) mod engine;
+pub(crate) mod error;
+pub(crate) mod explain;
+pub(crate) mod expression;
+pub(crate) mod interpreter;
+pub(crate) mod options;
+pub(crate) mod parameters;
+pub(crate) mod reference;
+pub(crate) mod sandbox;
+pub(crate) mod script;
+pub(crate) mod source;
 
-pub use engine::{Recipe, evaluate, parameters_of};
-pub use error::{RecipeError, Refusal};
-pub use interpreter::{Program, Session};
-pub use parameters::{Parameter, Parameters};
-pub use source::{Place, Source};
+pub(crate) use engine::{Recipe, evaluate, parameters_of};
+pub(crate) use error::RecipeError;
+pub(crate) use interpreter::Program;
+pub(crate) use source::{Place, Source};

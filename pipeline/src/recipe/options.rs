@@ -9,12 +9,12 @@ use serde_json::Value;
 ///
 /// # Errors
 /// A [`Refusal`] that names the function, the option, and the nearest known name or what kind of value is expected.
-pub fn decode<T: DeserializeOwned>(function: &str, options: Map) -> Result<T, Box<EvalAltResult>> {
+pub(crate) fn decode<T: DeserializeOwned>(function: &str, options: Map) -> Result<T, Box<EvalAltResult>> {
     decode_with(function, options, &[])
 }
 
 /// Removes the options of these names from a map and returns them: for a function whose options fill two structures.
-pub fn take(options: &mut Map, names: &[&str]) -> Map {
+pub(crate) fn take(options: &mut Map, names: &[&str]) -> Map {
     names.iter().filter_map(|name| options.remove_entry(*name)).collect()
 }
 
@@ -22,7 +22,7 @@ pub fn take(options: &mut Map, names: &[&str]) -> Map {
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_with<T: DeserializeOwned>(
+pub(crate) fn decode_with<T: DeserializeOwned>(
     function: &str,
     options: Map,
     others: &[&str],
@@ -42,7 +42,7 @@ pub fn decode_with<T: DeserializeOwned>(
 ///
 /// # Errors
 /// What is wrong, and where.
-pub fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> Result<Vec<T>, String> {
+pub(crate) fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> Result<Vec<T>, String> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(several)) => {
@@ -56,7 +56,7 @@ pub fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> 
 ///
 /// # Errors
 /// As [`one_or_several`].
-pub fn one<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, String> {
+pub(crate) fn one<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { place.to_owned() } else { join(place, &path) };
@@ -66,7 +66,7 @@ pub fn one<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, String>
 }
 
 /// What a function says of an option that serde refuses, `path` and `message` being serde's.
-pub fn refusal(function: &str, path: &str, message: &str, others: &[&str]) -> Box<EvalAltResult> {
+pub(crate) fn refusal(function: &str, path: &str, message: &str, others: &[&str]) -> Box<EvalAltResult> {
     let (message, key) = explain(path, message, others);
     Refusal::error(function, message, key.as_deref())
 }
@@ -78,7 +78,7 @@ const DEPTH: usize = 32;
 ///
 /// # Errors
 /// The path to a value that JSON cannot hold, and its type.
-pub fn to_json(value: &Dynamic) -> Result<Value, (String, String)> {
+pub(crate) fn to_json(value: &Dynamic) -> Result<Value, (String, String)> {
     json_within(value, DEPTH)
 }
 
@@ -110,7 +110,7 @@ fn json_within(value: &Dynamic, depth: usize) -> Result<Value, (String, String)>
 }
 
 /// JSON as a Rhai value.
-pub fn from_json(value: &Value) -> Dynamic {
+pub(crate) fn from_json(value: &Value) -> Dynamic {
     match value {
         Value::Null => Dynamic::UNIT,
         Value::Bool(b) => (*b).into(),

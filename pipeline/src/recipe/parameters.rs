@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A declared parameter.
 #[derive(Clone, Debug)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// Its name.
     pub name: String,
     /// Its default as a recipe would write it.
@@ -21,7 +21,7 @@ pub struct Parameter {
 
 /// What the command line sets, and what the recipe has declared so far.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters {
+pub(crate) struct Parameters {
     /// `-p` values by name.
     pub given: BTreeMap<String, String>,
     /// In the order of declaration.
@@ -33,7 +33,7 @@ impl Parameters {
     ///
     /// # Errors
     /// A message, if it is declared twice, its default has no simple type, or the given value has another type.
-    pub fn declare(&mut self, name: &str, default: &Dynamic, help: &str) -> Result<Dynamic, String> {
+    pub(crate) fn declare(&mut self, name: &str, default: &Dynamic, help: &str) -> Result<Dynamic, String> {
         if self.declared.iter().any(|p| p.name == name) {
             return Err(format!("\"{name}\" is declared twice"));
         }
@@ -74,7 +74,7 @@ impl Parameters {
     ///
     /// # Errors
     /// A message that lists what is declared.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let names: Vec<&str> = self.declared.iter().map(|p| p.name.as_str()).collect();
         let Some(unknown) = self.given.keys().find(|name| !names.contains(&name.as_str())) else { return Ok(()) };
         let hint = match nearest(unknown, names.iter().copied()) {
@@ -86,7 +86,7 @@ impl Parameters {
     }
 
     /// The list for `comove run RECIPE --help`.
-    pub fn help(&self) -> String {
+    pub(crate) fn help(&self) -> String {
         if self.declared.is_empty() {
             return "This recipe declares no parameters.\n".into();
         }

@@ -29,7 +29,7 @@ const LINE: usize = 1000;
 
 /// Limits of a script.
 #[derive(Clone, Copy)]
-pub struct Limits<'a> {
+pub(crate) struct Limits<'a> {
     /// Seconds that it may compute.
     pub seconds: f64,
     /// The option of a recipe that says so.
@@ -44,7 +44,7 @@ pub struct Limits<'a> {
 
 impl Limits<'_> {
     /// Of a recipe's evaluation.
-    pub fn recipe() -> Self {
+    pub(crate) fn recipe() -> Self {
         Self {
             seconds: 20.0,
             option: "",
@@ -55,19 +55,19 @@ impl Limits<'_> {
     }
 
     /// Of a script: somebody waits for it, and ends it if it takes too long.
-    pub fn script() -> Self {
+    pub(crate) fn script() -> Self {
         Self { seconds: f64::INFINITY, memory: half_of_what_is_free(), ..Self::recipe() }
     }
 }
 
 /// Half of the bytes that are free for this process; without limit where the system does not say.
-pub fn half_of_what_is_free() -> f64 {
+pub(crate) fn half_of_what_is_free() -> f64 {
     memory::available().map_or(f64::INFINITY, |free| 0.5 * free)
 }
 
 /// Why a script was stopped.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Excess {
+pub(crate) enum Excess {
     /// It computed for longer than so many seconds.
     Time(f64),
     /// So many seconds have passed.
@@ -93,7 +93,7 @@ impl std::fmt::Display for Excess {
 
 /// What one script has taken so far: an engine asks it at every operation whether to go on.
 #[derive(Debug, Default)]
-pub struct Budget {
+pub(crate) struct Budget {
     excess: OnceLock<Excess>,
     printed: AtomicUsize,
     /// What was printed before there was a log.
@@ -106,13 +106,13 @@ pub struct Budget {
 
 impl Budget {
     /// Why the script must end, if it must.
-    pub fn excess(&self) -> Option<&Excess> {
+    pub(crate) fn excess(&self) -> Option<&Excess> {
         self.excess.get()
     }
 
     /// What a script prints goes to the log, or to the terminal while there is none, up to a number of lines and no line
     /// without end.
-    pub fn print(&self, text: &str) {
+    pub(crate) fn print(&self, text: &str) {
         let line = match self.printed.fetch_add(1, Ordering::Relaxed) {
             n if n < LINES => text.chars().take(LINE).collect(),
             LINES => format!("the recipe has printed {LINES} lines; the rest is left out"),
@@ -127,12 +127,12 @@ impl Budget {
     }
 
     /// What was printed before there was a log, for the log.
-    pub fn unlogged(&self) -> Vec<String> {
+    pub(crate) fn unlogged(&self) -> Vec<String> {
         std::mem::take(&mut self.unlogged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Why the script must end, if it must: asked on its own thread, at every operation.
-    pub fn step(&self) -> Option<&Excess> {
+    pub(crate) fn step(&self) -> Option<&Excess> {
         if self.asked.load(Ordering::Relaxed) {
             self.asked.store(false, Ordering::Relaxed);
             let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -152,7 +152,7 @@ impl Budget {
 ///
 /// # Errors
 /// A message if the system has no thread for it.
-pub fn within<T: Send>(limits: Limits<'_>, script: impl FnOnce(&Arc<Budget>) -> T + Send) -> Result<T, String> {
+pub(crate) fn within<T: Send>(limits: Limits<'_>, script: impl FnOnce(&Arc<Budget>) -> T + Send) -> Result<T, String> {
     let budget = Arc::new(Budget::default());
     thread::scope(|scope| {
         let (running, ended) = mpsc::channel::<()>();

@@ -24,7 +24,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`PipelineError::Recipe`], at the place in the script; [`PipelineError::Usage`] if a given parameter is not declared.
-pub fn run(
+pub(crate) fn run(
     source: Source,
     given: BTreeMap<String, String>,
     campaign: &CampaignView,

@@ -4,7 +4,7 @@ use comove_analysis::{AnalysisError, Part};
 use comove_sim::parallel::Communicator;
 
 /// What is found in a snapshot, by all processes together.
-pub trait Analysis {
+pub(crate) trait Analysis {
     /// What it finds.
     type Found;
 

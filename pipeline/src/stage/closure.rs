@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The file with the results of closures.
-pub const RESULT: &str = "result.json";
+pub(crate) const RESULT: &str = "result.json";
 
 /// A closure with its name, and what decides its results.
 #[derive(Clone, Debug)]
-pub struct Closure {
+pub(crate) struct Closure {
     /// The function of the recipe that it was given to.
     pub function: &'static str,
     /// The name that the recipe gave the stage.
@@ -37,12 +37,12 @@ pub struct Closure {
 
 impl Closure {
     /// What decides its results.
-    pub fn parameters(&self) -> Value {
+    pub(crate) fn parameters(&self) -> Value {
         json!({ "closure": self.text, "captured": self.captured })
     }
 
     /// The same as a text, to be compared.
-    pub fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         canonical(&self.parameters())
     }
 
@@ -50,7 +50,7 @@ impl Closure {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`] where it fails or gives what cannot be written; [`PipelineError::Interrupted`].
-    pub fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
+    pub(crate) fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
         let value = self.written(work.call(self, argument.into(), |value| to_json(&value))?, work)?;
         let drawn = Drawn::of(&value).map_err(|message| self.refused(message, work))?;
         Ok((value, drawn))
@@ -60,7 +60,7 @@ impl Closure {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`] where it fails or gives what cannot be written.
-    pub fn ask(&self, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
+    pub(crate) fn ask(&self, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
         let _phase = tracing::trace_span!(target: comove_sim::PHASE, "hook").entered();
         self.written(work.ask(self, argument, |value| to_json(&value))?, work)
     }
@@ -74,13 +74,13 @@ impl Closure {
     }
 
     /// The error, at its place in the recipe, for a closure that gave what cannot be used.
-    pub fn refused(&self, message: String, work: &Work<'_>) -> PipelineError {
+    pub(crate) fn refused(&self, message: String, work: &Work<'_>) -> PipelineError {
         let source = work.program.expect("a campaign from a recipe has its program").source();
         RecipeError::at(source, self.place, format!("{}: {message}", self.function)).into()
     }
 
     /// Shows what the closure gave as a table of names and values; what is drawn has its own place.
-    pub fn show(&self, caption: &str, result: &Value, section: &mut Section) {
+    pub(crate) fn show(&self, caption: &str, result: &Value, section: &mut Section) {
         let mut rows = Vec::new();
         match result {
             Value::Object(map) => {
@@ -107,7 +107,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
-    pub fn call<T: Send>(
+    pub(crate) fn call<T: Send>(
         &self,
         closure: &Closure,
         argument: Dynamic,
@@ -123,7 +123,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`], at the place in the recipe.
-    pub fn ask<T: Send>(
+    pub(crate) fn ask<T: Send>(
         &self,
         closure: &Closure,
         argument: Dynamic,

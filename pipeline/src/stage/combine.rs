@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// A closure of what several stages have left.
 #[derive(Clone, Debug)]
-pub struct Combine {
+pub(crate) struct Combine {
     /// The closure: its argument is a list with one entry a stage.
     pub closure: Closure,
 }
@@ -70,7 +70,7 @@ fn entry(inputs: &[Input], work: &Work<'_>) -> Result<Dynamic, PipelineError> {
 }
 
 /// The files of a measurement or an analysis that hold what it has found.
-pub fn data_of(result: &StageResult) -> Vec<Input> {
+pub(crate) fn data_of(result: &StageResult) -> Vec<Input> {
     let files = |end: &str| -> Vec<Input> {
         let data = result.artefacts.iter().filter(|a| a.file.ends_with(end) && a.file != section::FILE);
         data.filter_map(|a| result.artefact(&a.file)).collect()
@@ -85,7 +85,7 @@ pub fn data_of(result: &StageResult) -> Vec<Input> {
 ///
 /// # Errors
 /// [`PipelineError::Io`], [`PipelineError::Input`].
-pub fn left_in(files: &[Input]) -> Result<Map, PipelineError> {
+pub(crate) fn left_in(files: &[Input]) -> Result<Map, PipelineError> {
     let all = match files {
         [file] if file.name() == RESULT => {
             let results: Vec<Value> = read_json(&file.path)?;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The comparison of the selected outputs.
 #[derive(Clone, Debug)]
-pub struct Compare {
+pub(crate) struct Compare {
     /// Which outputs.
     pub outputs: Selection,
     /// The problem that the run started from.

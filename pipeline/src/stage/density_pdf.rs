@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The distribution in the selected outputs.
 #[derive(Clone, Debug)]
-pub struct DensityPdfs {
+pub(crate) struct DensityPdfs {
     /// Which outputs.
     pub outputs: Selection,
     /// Binning.
@@ -24,7 +24,7 @@ pub struct DensityPdfs {
 /// What a recipe says in `density_pdf(RUN, #{ … })`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct PdfOptions {
+pub(crate) struct PdfOptions {
     /// Bins per factor of ten in density.
     pub bins_per_decade: usize,
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// What is to be written and drawn of a result.
 #[derive(Clone, Debug, Default)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     tables: Vec<DrawnTable>,
     plots: Vec<Plot>,
 }
@@ -20,7 +20,7 @@ pub struct Drawn {
 /// What a closure says in `table: #{ … }`, or in a list of such maps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DrawnTable {
+pub(crate) struct DrawnTable {
     /// Names its file.
     #[serde(default = "table_name")]
     pub name: String,
@@ -36,7 +36,7 @@ pub struct DrawnTable {
 /// What a closure says in `plot: #{ … }`, or in a list of such maps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plot {
+pub(crate) struct Plot {
     /// Names its file.
     #[serde(default = "plot_name")]
     pub name: String,
@@ -65,7 +65,7 @@ pub struct Plot {
 /// A curve of a plot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlotCurve {
+pub(crate) struct PlotCurve {
     /// Its name in the legend; without one it is not listed.
     #[serde(default)]
     pub name: String,
@@ -82,7 +82,7 @@ pub struct PlotCurve {
 /// A vertical mark of a plot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlotMark {
+pub(crate) struct PlotMark {
     /// Where on the lower axis.
     pub x: f64,
     /// What it says.
@@ -93,7 +93,7 @@ pub struct PlotMark {
 /// Logarithmic axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Logarithmic {
+pub(crate) enum Logarithmic {
     /// Neither.
     #[default]
     None,
@@ -108,7 +108,7 @@ pub enum Logarithmic {
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum PlotStyle {
+pub(crate) enum PlotStyle {
     /// A line.
     #[default]
     Line,
@@ -134,13 +134,13 @@ fn plot_name() -> String {
 }
 
 /// Whether a name becomes a file's or a folder's as it is.
-pub fn is_file_name(name: &str) -> bool {
+pub(crate) fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 impl Drawn {
     /// Whether what a result has under this name is drawn.
-    pub fn holds(name: &str) -> bool {
+    pub(crate) fn holds(name: &str) -> bool {
         name == TABLE || name == PLOT
     }
 
@@ -148,7 +148,7 @@ impl Drawn {
     ///
     /// # Errors
     /// What is wrong with a table or a plot.
-    pub fn of(result: &Value) -> Result<Self, String> {
+    pub(crate) fn of(result: &Value) -> Result<Self, String> {
         let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE)?;
         let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT)?;
         tables.iter().try_for_each(DrawnTable::check).map_err(|wrong| format!("{TABLE}.{wrong}"))?;
@@ -166,7 +166,12 @@ impl Drawn {
     ///
     /// # Errors
     /// [`PipelineError::Io`], [`PipelineError::Analysis`].
-    pub fn write(&self, tag: &str, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
+    pub(crate) fn write(
+        &self,
+        tag: &str,
+        work: &Work<'_>,
+        section: &mut Section,
+    ) -> Result<Vec<String>, PipelineError> {
         let mut files = Vec::new();
         for drawn in &self.tables {
             let mut table = drawn.table();
@@ -191,7 +196,7 @@ impl DrawnTable {
     ///
     /// # Errors
     /// Which of its options is wrong, and what is.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         if self.columns.is_empty() {
             return Err("columns: there are none".into());
@@ -209,7 +214,7 @@ impl DrawnTable {
     }
 
     /// It as a table to be written.
-    pub fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(self.columns.iter().cloned());
         self.rows.iter().for_each(|row| table.push(row.iter().map(entry).collect()));
         table
@@ -233,7 +238,7 @@ impl Plot {
     ///
     /// # Errors
     /// Which of its options is wrong, and what is.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         for (n, curve) in self.curves.iter().enumerate() {
             let (bars, points) = (curve.bars.len(), curve.points.len());
@@ -254,7 +259,7 @@ impl Plot {
     }
 
     /// It as a figure.
-    pub fn figure(&self) -> Figure {
+    pub(crate) fn figure(&self) -> Figure {
         let title = if self.title.is_empty() { &self.name } else { &self.title };
         line_figure(title, &[self.panel()], 1)
     }

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Cells along x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Extents(pub [usize; 3]);
+pub(crate) struct Extents(pub [usize; 3]);
 
 impl<'de> Deserialize<'de> for Extents {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The pairs and how their forces are solved for.
 #[derive(Clone, Debug)]
-pub struct ForceTest {
+pub(crate) struct ForceTest {
     /// The pairs.
     pub masses: PointMasses,
     /// Mesh and solver.
@@ -27,7 +27,7 @@ pub struct ForceTest {
 /// What a recipe says in `force_test(#{ … })` besides the options of [`PointMasses`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SolverOptions {
+pub(crate) struct SolverOptions {
     /// Refinement levels around the masses.
     pub levels: u8,
     /// Precision of the potential.
@@ -43,7 +43,7 @@ pub struct SolverOptions {
 }
 
 /// The options of [`PointMasses`].
-pub const MASSES: [&str; 5] = ["root", "pairs", "separations", "bins", "seed"];
+pub(crate) const MASSES: [&str; 5] = ["root", "pairs", "separations", "bins", "seed"];
 
 impl Default for SolverOptions {
     fn default() -> Self {

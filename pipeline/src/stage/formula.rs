@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A starting state given by a formula, and the run that it belongs to.
 #[derive(Clone, Debug)]
-pub struct Formula {
+pub(crate) struct Formula {
     /// The formula.
     pub source: FormulaSource,
     /// Box, root, start, and the standard run.
@@ -28,7 +28,7 @@ pub struct Formula {
 
 /// Where the gas comes from.
 #[derive(Clone, Debug)]
-pub enum FormulaSource {
+pub(crate) enum FormulaSource {
     /// A problem that the program knows.
     Problem(Arc<dyn Problem>),
     /// A closure of the recipe.
@@ -37,7 +37,7 @@ pub enum FormulaSource {
 
 /// A closure `|x, y, z| #{ density, velocity, pressure }` of the recipe.
 #[derive(Clone, Debug)]
-pub struct GasClosure {
+pub(crate) struct GasClosure {
     /// The closure, its captured values copied: calls share nothing.
     pub closure: FnPtr,
     /// Its text and that of the script functions it calls.
@@ -50,12 +50,12 @@ pub struct GasClosure {
 
 impl Formula {
     /// Where a run starts.
-    pub fn start(&self) -> Moment {
+    pub(crate) fn start(&self) -> Moment {
         self.moment(self.setup.start)
     }
 
     /// Where the standard run ends; a closure has none.
-    pub fn end(&self) -> Option<Moment> {
+    pub(crate) fn end(&self) -> Option<Moment> {
         self.problem().map(|_| self.moment(self.setup.end))
     }
 
@@ -68,7 +68,7 @@ impl Formula {
     }
 
     /// The problem, if it is one.
-    pub fn problem(&self) -> Option<&Arc<dyn Problem>> {
+    pub(crate) fn problem(&self) -> Option<&Arc<dyn Problem>> {
         match &self.source {
             FormulaSource::Problem(problem) => Some(problem),
             FormulaSource::Closure(_) => None,
@@ -76,7 +76,7 @@ impl Formula {
     }
 
     /// One phrase for `plan`.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.source {
             FormulaSource::Problem(problem) => format!("problem {}", problem.name()),
             FormulaSource::Closure(_) => "gas from a closure".into(),
@@ -84,7 +84,7 @@ impl Formula {
     }
 
     /// What decides the starting state.
-    pub fn parameters(&self) -> Value {
+    pub(crate) fn parameters(&self) -> Value {
         match &self.source {
             FormulaSource::Problem(problem) => json!({ "problem": problem.name(), "options": problem.options() }),
             FormulaSource::Closure(closure) => json!({
@@ -103,7 +103,7 @@ impl Formula {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`] where a closure fails or gives no gas, naming the cell; [`PipelineError::Ic`].
-    pub fn snapshot(&self, parameters: &RunParameters, work: &Work<'_>) -> Result<Snapshot, PipelineError> {
+    pub(crate) fn snapshot(&self, parameters: &RunParameters, work: &Work<'_>) -> Result<Snapshot, PipelineError> {
         let setup = Setup { parameters: parameters.clone(), ..self.setup.clone() };
         let line = work.progress.stage();
         let report = |activity: &str, fraction: f64| line.at(activity, fraction);

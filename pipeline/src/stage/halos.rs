@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// Halos and profiles of the selected outputs.
 #[derive(Clone, Debug)]
-pub struct Halos {
+pub(crate) struct Halos {
     /// Which outputs.
     pub outputs: Selection,
     /// What a halo is.
@@ -29,7 +29,7 @@ pub struct Halos {
 /// What a recipe says in `halos(RUN, #{ … })` besides the finder's options.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ProfileChoice {
+pub(crate) struct ProfileChoice {
     /// How many of the heaviest halos get a profile.
     pub profiles: usize,
     /// The bins of a profile.
@@ -37,7 +37,7 @@ pub struct ProfileChoice {
 }
 
 /// The names of [`ProfileChoice`]'s options.
-pub const PROFILE_CHOICE: [&str; 2] = ["profiles", "profile"];
+pub(crate) const PROFILE_CHOICE: [&str; 2] = ["profiles", "profile"];
 
 /// Halos that the report lists.
 const LISTED: usize = 20;
@@ -50,7 +50,7 @@ impl Default for ProfileChoice {
 
 /// The halos of a snapshot, and profiles of the heaviest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HalosAndProfiles {
+pub(crate) struct HalosAndProfiles {
     finder: HaloOptions,
     profiles: usize,
     profile: ProfileOptions,

@@ -4,7 +4,7 @@
 //! and criteria share it. All processes make it together, and each puts its part of it on the octree ([`ic_task`]).
 
 use super::extents::Extents;
-pub use super::initial::{InitialCondition, InitialFacts, shown};
+pub(crate) use super::initial::{InitialCondition, InitialFacts, shown};
 
 use super::ic_task;
 use super::initial::header;
@@ -22,20 +22,20 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// What an initial condition is called that the recipe does not name.
-pub const TITLE: &str = "Initial condition";
+pub(crate) const TITLE: &str = "Initial condition";
 
 /// The mesh's file name.
-pub const MESH: &str = "initial_condition.h5";
+pub(crate) const MESH: &str = "initial_condition.h5";
 
 /// Bytes that making a mesh takes for each of its cells, of all processes together: fields in double precision, modes and
 /// their transform. Measured as peak memory at 128³ cells, the program itself included: 60.
-pub const BYTES_PER_CELL: f64 = 60.0;
+pub(crate) const BYTES_PER_CELL: f64 = 60.0;
 
 /// Bytes of a cell in the mesh's file: five fields in double precision.
 const FILE_BYTES_PER_CELL: f64 = 40.0;
 
 /// Cells of a mesh; as a real number, which no product of three counts overflows.
-pub fn volume(cells: [usize; 3]) -> f64 {
+pub(crate) fn volume(cells: [usize; 3]) -> f64 {
     cells.into_iter().map(|n| n as f64).product()
 }
 
@@ -44,7 +44,7 @@ impl InitialCondition {
     ///
     /// # Errors
     /// A message, if no level of that root has the mesh's cells.
-    pub fn facts(&self, root: [usize; 3]) -> Result<InitialFacts, String> {
+    pub(crate) fn facts(&self, root: [usize; 3]) -> Result<InitialFacts, String> {
         let (cosmology, box_mpc_h, cells, z, mean_molecular_weight, gamma) = match self {
             Self::Gaussian(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
             Self::Load(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
@@ -167,7 +167,7 @@ impl Stage for InitialCondition {
 ///
 /// # Errors
 /// [`PipelineError::Ic`].
-pub fn place(
+pub(crate) fn place(
     input: &Input,
     facts: &InitialFacts,
     parameters: &RunParameters,
@@ -201,7 +201,7 @@ pub fn place(
 /// What a recipe says in `ic_gaussian(COSMOLOGY, #{ … })`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GaussianOptions {
+pub(crate) struct GaussianOptions {
     /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
     /// Cells of the mesh along each axis: the root's, or more by a power of two.
@@ -228,7 +228,7 @@ pub struct GaussianOptions {
 /// What a recipe says in `ic_load(COSMOLOGY, "file", #{ … })`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LoadOptions {
+pub(crate) struct LoadOptions {
     /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
     /// Cells of the mesh along each axis.
@@ -253,7 +253,7 @@ fn neutral() -> f64 {
 
 impl GaussianOptions {
     /// The initial condition, and its root.
-    pub fn build(self, cosmology: Cosmology) -> (InitialCondition, [usize; 3]) {
+    pub(crate) fn build(self, cosmology: Cosmology) -> (InitialCondition, [usize; 3]) {
         let Extents(root) = self.root.unwrap_or(self.cells);
         let ic = GaussianIc {
             cosmology,
@@ -273,7 +273,7 @@ impl GaussianOptions {
 
 impl LoadOptions {
     /// The initial condition, and its root.
-    pub fn build(self, cosmology: Cosmology, path: PathBuf) -> (InitialCondition, [usize; 3]) {
+    pub(crate) fn build(self, cosmology: Cosmology, path: PathBuf) -> (InitialCondition, [usize; 3]) {
         let Extents(root) = self.root.unwrap_or(self.cells);
         let ic = LoadIc {
             path,

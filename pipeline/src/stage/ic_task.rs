@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`IcError`], on all processes.
-pub fn make(
+pub(crate) fn make(
     ic: &InitialCondition,
     communicator: &Communicator,
     file: &Path,
@@ -50,7 +50,7 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
 ///
 /// # Errors
 /// [`IcError`], on all processes.
-pub fn place(
+pub(crate) fn place(
     communicator: &Communicator,
     mesh: &Path,
     facts: &InitialFacts,

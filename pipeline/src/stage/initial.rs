@@ -6,13 +6,13 @@ use comove_sim::Cosmology;
 use serde::{Deserialize, Serialize};
 
 /// Cells along the three axes in a few words: 32³ or 64 × 16 × 16.
-pub fn shown([x, y, z]: [usize; 3]) -> String {
+pub(crate) fn shown([x, y, z]: [usize; 3]) -> String {
     if x == y && y == z { format!("{x}³") } else { format!("{x} × {y} × {z}") }
 }
 
 /// What a run has to know of an initial condition besides the mesh.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InitialFacts {
+pub(crate) struct InitialFacts {
     /// The background.
     pub cosmology: Cosmology,
     /// Box length along x in Mpc/h.
@@ -33,7 +33,7 @@ pub struct InitialFacts {
 
 /// Where the mesh comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum InitialCondition {
+pub(crate) enum InitialCondition {
     /// A Gaussian realisation of a linear spectrum.
     Gaussian(GaussianIc),
     /// A file.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// Pictures of the selected outputs.
 #[derive(Clone, Debug)]
-pub struct Maps {
+pub(crate) struct Maps {
     /// Slice or projection.
     pub view: View,
     /// Which outputs.
@@ -27,11 +27,11 @@ pub struct Maps {
 }
 
 /// The names of [`MapStyle`]'s options in a recipe.
-pub const STYLE: [&str; 2] = ["range", "logarithmic"];
+pub(crate) const STYLE: [&str; 2] = ["range", "logarithmic"];
 
 /// How a field in space becomes one on a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum View {
+pub(crate) enum View {
     /// Cut through the centre.
     Slice,
     /// Averaged along the line of sight.
@@ -40,7 +40,7 @@ pub enum View {
 
 /// A map, and the one that its table holds if that needs fewer pixels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MapWithTable {
+pub(crate) struct MapWithTable {
     view: View,
     options: MapOptions,
 }

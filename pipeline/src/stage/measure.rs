@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// A closure and the outputs it looks at.
 #[derive(Clone, Debug)]
-pub struct Measure {
+pub(crate) struct Measure {
     /// The closure: its argument is a snapshot.
     pub closure: Closure,
     /// Which outputs.

@@ -16,42 +16,42 @@
 //! | [`closure`], [`drawn`] | the closure of either, and the tables and plots in its result |
 //! | [`work`], [`result`], [`section`] | what a stage is given, what it leaves, and its part of the report |
 
-pub mod analysis;
-pub mod closure;
-pub mod combine;
-pub mod compare;
-pub mod density_pdf;
-pub mod drawn;
-pub mod evolve;
-pub mod extents;
-pub mod force_test;
-pub mod formula;
-pub mod halos;
-pub mod ic;
-pub mod ic_task;
-pub mod initial;
-pub mod maps;
-pub mod measure;
-pub mod power_spectrum;
-pub mod refinement_ratio;
-pub mod result;
-pub mod saved;
-pub mod section;
-pub mod work;
+pub(crate) mod analysis;
+pub(crate) mod closure;
+pub(crate) mod combine;
+pub(crate) mod compare;
+pub(crate) mod density_pdf;
+pub(crate) mod drawn;
+pub(crate) mod evolve;
+pub(crate) mod extents;
+pub(crate) mod force_test;
+pub(crate) mod formula;
+pub(crate) mod halos;
+pub(crate) mod ic;
+pub(crate) mod ic_task;
+pub(crate) mod initial;
+pub(crate) mod maps;
+pub(crate) mod measure;
+pub(crate) mod power_spectrum;
+pub(crate) mod refinement_ratio;
+pub(crate) mod result;
+pub(crate) mod saved;
+pub(crate) mod section;
+pub(crate) mod work;
 
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};
 use crate::progress::Progress;
 use comove_kernels::Device;
 use comove_sim::Octree;
-pub use result::{Input, Selection, StageResult};
+pub(crate) use result::{Input, Selection, StageResult};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-pub use work::Work;
+pub(crate) use work::Work;
 
 /// Bytes that a stage needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// On the host, besides those on a device that is the host.
     pub host: f64,
     /// On the device.
@@ -59,7 +59,7 @@ pub struct Memory {
 }
 
 /// One kind of work in a campaign, with its options.
-pub trait Stage: std::fmt::Debug + Send + Sync {
+pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
     /// Its kind, the function's name in a recipe.
     fn kind(&self) -> &'static str;
 
@@ -156,7 +156,7 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
 }
 
 /// The title of a stage that is called as its function is: `Power spectrum` of `power_spectrum`.
-pub fn title_of(function: &str) -> String {
+pub(crate) fn title_of(function: &str) -> String {
     let mut words = function.replace('_', " ");
     words[..1].make_ascii_uppercase();
     words

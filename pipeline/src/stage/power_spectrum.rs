@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// P(k) of the selected outputs.
 #[derive(Clone, Debug)]
-pub struct PowerSpectra {
+pub(crate) struct PowerSpectra {
     /// Which outputs.
     pub outputs: Selection,
     /// Grid and binning.

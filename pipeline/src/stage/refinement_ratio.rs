@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Refinement of every output of its runs.
 #[derive(Clone, Debug)]
-pub struct RefinementRatios;
+pub(crate) struct RefinementRatios;
 
 impl Stage for RefinementRatios {
     fn kind(&self) -> &'static str {

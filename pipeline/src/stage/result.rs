@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] if the file holds something else.
-pub fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, PipelineError> {
+pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, PipelineError> {
     let text = files::read(file)?;
     serde_json::from_slice(&text).map_err(|e| PipelineError::input(file, format!("not a result: {e}")))
 }
 
 /// What a finished stage has left.
 #[derive(Clone, Debug)]
-pub struct StageResult {
+pub(crate) struct StageResult {
     /// Its folder; file names are below it.
     pub folder: PathBuf,
     /// Files of any kind.
@@ -32,7 +32,7 @@ pub struct StageResult {
 
 /// A file that a stage reads, and its digests.
 #[derive(Clone, Debug)]
-pub struct Input {
+pub(crate) struct Input {
     /// The file.
     pub path: PathBuf,
     /// BLAKE3 of the whole file, hexadecimal.
@@ -46,13 +46,13 @@ pub struct Input {
 
 impl Input {
     /// A snapshot in `folder`.
-    pub fn snapshot(folder: &Path, file: &SnapshotFile) -> Self {
+    pub(crate) fn snapshot(folder: &Path, file: &SnapshotFile) -> Self {
         let content = file.content.clone().unwrap_or_else(|| file.digest.clone());
         Self { path: folder.join(&file.file), digest: file.digest.clone(), content, moment: Some(file.moment()) }
     }
 
     /// The file's name.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
@@ -60,7 +60,7 @@ impl Input {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn is_whole(&self, progress: &Progress) -> Result<bool, PipelineError> {
+    pub(crate) fn is_whole(&self, progress: &Progress) -> Result<bool, PipelineError> {
         Ok(digest_of(&self.path, progress)? == self.digest)
     }
 
@@ -68,7 +68,7 @@ impl Input {
     ///
     /// # Errors
     /// [`PipelineError::Input`] if it is not, [`PipelineError::Io`].
-    pub fn check(&self, progress: &Progress) -> Result<(), PipelineError> {
+    pub(crate) fn check(&self, progress: &Progress) -> Result<(), PipelineError> {
         let reason = "the file is not the one that was written: it is damaged or was changed; `comove run` and `comove \
                       resume` make it again";
         if self.is_whole(progress)? { Ok(()) } else { Err(PipelineError::input(&self.path, reason)) }
@@ -78,14 +78,14 @@ impl Input {
     ///
     /// # Panics
     /// If the file is no snapshot: the caller's bug.
-    pub fn shown(&self) -> Moment {
+    pub(crate) fn shown(&self) -> Moment {
         self.moment.expect("analyses look at snapshots").rounded()
     }
 }
 
 impl StageResult {
     /// The artefact of that name.
-    pub fn artefact(&self, file: &str) -> Option<Input> {
+    pub(crate) fn artefact(&self, file: &str) -> Option<Input> {
         let found = self.artefacts.iter().find(|a| a.file == file)?;
         let (digest, content) = (found.digest.clone(), found.digest.clone());
         Some(Input { path: self.folder.join(file), digest, content, moment: None })
@@ -94,7 +94,7 @@ impl StageResult {
 
 /// Which outputs of a run an analysis looks at. In a recipe `at_z: 2`, `at_z: [4, 2, 0]`, `at_t: 110` or `at_z: "all"`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Selection {
+pub(crate) enum Selection {
     /// The last one.
     #[default]
     Last,
@@ -109,7 +109,7 @@ impl Selection {
     ///
     /// # Errors
     /// [`PipelineError::Input`] if one is not there.
-    pub fn of(&self, result: &StageResult) -> Result<Vec<Input>, PipelineError> {
+    pub(crate) fn of(&self, result: &StageResult) -> Result<Vec<Input>, PipelineError> {
         let outputs: Vec<&SnapshotFile> = result.snapshots.iter().filter(|s| s.role == Role::Output).collect();
         let outputs = if outputs.is_empty() { result.snapshots.iter().collect() } else { outputs };
         let input = |s: &SnapshotFile| Input::snapshot(&result.folder, s);
@@ -135,7 +135,7 @@ impl Selection {
     ///
     /// # Errors
     /// A message, for a value that selects nothing.
-    pub fn decode(value: &serde_json::Value, moment: fn(f64) -> Moment) -> Result<Self, String> {
+    pub(crate) fn decode(value: &serde_json::Value, moment: fn(f64) -> Moment) -> Result<Self, String> {
         let error = || format!("{value}: give a number, a list of numbers, \"last\" or \"all\"");
         match value {
             serde_json::Value::String(s) if s == "all" => Ok(Self::All),
@@ -153,7 +153,7 @@ impl Selection {
 ///
 /// # Errors
 /// [`PipelineError::Input`] if it is no regular file, which might never end; [`PipelineError::Io`].
-pub fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
+pub(crate) fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
     regular_file(path)?;
     let line = progress.file("checking", path);
     file_digest_reporting(path, &|bytes| line.bytes(bytes)).map_err(|error| match error {
@@ -166,7 +166,7 @@ pub fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineErr
 ///
 /// # Errors
 /// [`PipelineError::Input`] if it is not there or no regular file, which might never end; [`PipelineError::Io`].
-pub fn digest_of_input(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
+pub(crate) fn digest_of_input(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
     digest_of(path, progress).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
@@ -189,5 +189,16 @@ mod tests {
         }
         let missing = digest_of_input(&folder.path().join("none.h5"), &Progress::default()).unwrap_err().to_string();
         assert!(missing.contains("no such file"), "{missing}");
+    }
+    /// A snapshot counts by its content, or by its file where the ledger is of an older program.
+    #[test]
+    fn a_snapshot_counts_by_its_content() {
+        let old = r#"{"file":"output_z2.h5","digest":"d","role":"output","a":0.3,"z":2.0,"step":9,"lasting":true}"#;
+        for (line, content) in [(old.to_owned(), "d"), (old.replace(",\"role\"", ",\"content\":\"c\",\"role\""), "c")] {
+            let file: SnapshotFile = serde_json::from_str(&line).unwrap();
+            assert_eq!(serde_json::to_string(&file).unwrap(), line);
+            let input = Input::snapshot("run".as_ref(), &file);
+            assert_eq!((input.digest.as_str(), input.content.as_str()), ("d", content));
+        }
     }
 }

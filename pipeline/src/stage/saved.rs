@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Its kind.
-pub const KIND: &str = "from_snapshot";
+pub(crate) const KIND: &str = "from_snapshot";
 
 /// A snapshot file that is there already.
 #[derive(Debug)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// The file.
     pub path: PathBuf,
     /// The digest of what was validated in a child process last, and why it could not be.
@@ -26,7 +26,7 @@ pub struct Saved {
 
 impl Saved {
     /// The snapshot in this file.
-    pub fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, trial: Mutex::default() }
     }
 

@@ -4,11 +4,11 @@ use comove_analysis::table::Table;
 use serde::{Deserialize, Serialize};
 
 /// The name of the file.
-pub const FILE: &str = "section.json";
+pub(crate) const FILE: &str = "section.json";
 
 /// A part of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Section {
+pub(crate) struct Section {
     /// A few sentences, plain text.
     pub text: String,
     /// Tables.
@@ -19,7 +19,7 @@ pub struct Section {
 
 /// A table of a section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SectionTable {
+pub(crate) struct SectionTable {
     /// What it shows.
     pub caption: String,
     /// Column heads, units included.
@@ -30,7 +30,7 @@ pub struct SectionTable {
 
 /// An image of a section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SectionImage {
+pub(crate) struct SectionImage {
     /// Its file below the stage's folder.
     pub file: String,
     /// What it shows.
@@ -39,18 +39,18 @@ pub struct SectionImage {
 
 impl Section {
     /// A section with a text.
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
     /// Adds a table.
-    pub fn table(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
+    pub(crate) fn table(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
         let columns = columns.iter().map(|c| (*c).to_owned()).collect();
         self.tables.push(SectionTable { caption: caption.into(), columns, rows });
     }
 
     /// Adds a result's table, its numbers rounded for a reader.
-    pub fn record(&mut self, caption: impl Into<String>, table: &Table) {
+    pub(crate) fn record(&mut self, caption: impl Into<String>, table: &Table) {
         self.tables.push(SectionTable {
             caption: caption.into(),
             columns: table.columns.clone(),
@@ -59,7 +59,7 @@ impl Section {
     }
 
     /// Adds an image.
-    pub fn image(&mut self, file: &str, caption: impl Into<String>) {
+    pub(crate) fn image(&mut self, file: &str, caption: impl Into<String>) {
         self.images.push(SectionImage { file: file.into(), caption: caption.into() });
     }
 }

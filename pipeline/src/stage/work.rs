@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// A stage's surroundings while it runs.
-pub struct Work<'a> {
+pub(crate) struct Work<'a> {
     /// The campaign folder.
     pub campaign: &'a Path,
     /// The stage's own folder, which exists.
@@ -53,7 +53,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// As [`Simulation::start_on`].
-    pub fn simulation<'s>(
+    pub(crate) fn simulation<'s>(
         &self,
         from: impl Into<StartFrom<'s>>,
         parameters: &RunParameters,
@@ -62,7 +62,7 @@ impl Work<'_> {
     }
 
     /// Whether this process has all of a run that it computes, and not only its share.
-    pub fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.crew.communicator().size() == 1
     }
 
@@ -70,27 +70,27 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn record(&self, event: Event) -> Result<(), PipelineError> {
+    pub(crate) fn record(&self, event: Event) -> Result<(), PipelineError> {
         self.ledger.append(event)
     }
 
     /// What the ledger knows of this stage.
-    pub fn history(&self) -> StageHistory {
+    pub(crate) fn history(&self) -> StageHistory {
         self.ledger.history().stage(self.fingerprint).cloned().unwrap_or_default()
     }
 
     /// The path of a file in the stage's folder.
-    pub fn path(&self, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
     }
 
     /// Every file it reads, of all inputs; its line says which one is looked at.
-    pub fn all_inputs(&self) -> impl Iterator<Item = &Input> {
+    pub(crate) fn all_inputs(&self) -> impl Iterator<Item = &Input> {
         self.looking_at(self.inputs.iter().flatten().collect::<Vec<_>>())
     }
 
     /// These inputs one after the other; its line says which one is looked at.
-    pub fn looking_at<'i>(
+    pub(crate) fn looking_at<'i>(
         &self,
         inputs: impl IntoIterator<Item = &'i Input, IntoIter: ExactSizeIterator>,
     ) -> impl Iterator<Item = &'i Input> {
@@ -102,7 +102,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn write(&self, file: &str, content: &[u8]) -> Result<String, PipelineError> {
+    pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<String, PipelineError> {
         write_file(&self.path(file), content)?;
         Ok(file.to_owned())
     }
@@ -111,7 +111,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn write_json(&self, file: &str, value: &impl Serialize) -> Result<String, PipelineError> {
+    pub(crate) fn write_json(&self, file: &str, value: &impl Serialize) -> Result<String, PipelineError> {
         let text = serde_json::to_vec_pretty(value).expect("results are plain data");
         self.write(file, &text)
     }
@@ -120,7 +120,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn write_record(&self, name: &str, record: &impl Record) -> Result<[String; 2], PipelineError> {
+    pub(crate) fn write_record(&self, name: &str, record: &impl Record) -> Result<[String; 2], PipelineError> {
         let csv = self.write(&format!("{name}.csv"), record.table().to_csv().as_bytes())?;
         Ok([csv, self.write_json(&format!("{name}.json"), record)?])
     }
@@ -129,7 +129,12 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Analysis`].
-    pub fn write_figure(&self, name: &str, figure: &Figure, section: &mut Section) -> Result<String, PipelineError> {
+    pub(crate) fn write_figure(
+        &self,
+        name: &str,
+        figure: &Figure,
+        section: &mut Section,
+    ) -> Result<String, PipelineError> {
         let file = format!("{name}.png");
         figure.write_png(&self.path(&file))?;
         section.image(&file, figure.title());
@@ -140,7 +145,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// As [`Work::write_figure`].
-    pub fn write_figures(
+    pub(crate) fn write_figures(
         &self,
         figures: &[(String, Figure)],
         section: &mut Section,
@@ -160,7 +165,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn write_section(&self, section: &Section) -> Result<String, PipelineError> {
+    pub(crate) fn write_section(&self, section: &Section) -> Result<String, PipelineError> {
         self.write_json(section::FILE, section)
     }
 }
@@ -169,6 +174,6 @@ impl Work<'_> {
 ///
 /// # Errors
 /// [`PipelineError::Io`]; an older file of that name is then untouched.
-pub fn write_file(path: &Path, content: &[u8]) -> Result<(), PipelineError> {
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), PipelineError> {
     complete_file::write(path, content).map_err(PipelineError::io(path))
 }

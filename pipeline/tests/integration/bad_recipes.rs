@@ -1,7 +1,7 @@
 //! Recipes that are wrong, and what they are told: place, message, line and caret.
 
 use comove::PipelineError;
-use comove::recipe::{Source, evaluate};
+use comove::testing::last_stage;
 use std::collections::BTreeMap;
 
 /// Three lines before the line under test.
@@ -11,9 +11,8 @@ const RUN = evolve(IC, #{ z_end: 0, outputs: #{ at_z: [2] } });
 "#;
 
 fn verdict(text: &str, given: &[(&str, &str)]) -> Result<(), PipelineError> {
-    let source = Source { path: "bad.rhai".into(), text: text.into() };
     let given: BTreeMap<String, String> = given.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-    evaluate(source, given).map(|_| ())
+    last_stage("bad.rhai", text, &given, &[]).map(|_| ())
 }
 
 /// The line under test with a caret `^` on the next one, and the message.

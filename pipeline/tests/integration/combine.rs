@@ -1,7 +1,7 @@
 //! Closures over several stages, the tables and plots that they give, and the cosmology that they may ask.
 
 use assert_cmd::cargo::cargo_bin;
-use comove::recipe::{Source, evaluate};
+use comove::testing::last_stage;
 use comove_sim::Cosmology;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -177,9 +177,9 @@ fn a_recipe_asks_its_cosmology() {
     ];
     let calls = FUNCTIONS.iter().map(|(name, _)| format!("C.{name}(3), C.{name}(0.5)")).collect::<Vec<_>>().join(", ");
     let text = format!("{RUNS}const X = [{calls}];\ncampaign(\"r\", [measure(\"m\", RUNS[0], |s| [X, C])])");
-    let source = |text: String| Source { path: "r.rhai".into(), text };
-    let campaign = evaluate(source(text), Default::default()).unwrap().campaign;
-    let captured = &campaign.stages.last().unwrap().stage().parameters()["captured"];
+    let last = |text: &str| last_stage("r.rhai", text, &Default::default(), &[]);
+    let (_, parameters) = last(&text).unwrap();
+    let captured = &parameters["captured"];
     let cosmology: Cosmology = serde_json::from_value(captured[1].clone()).unwrap();
     assert_eq!(cosmology, Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0));
     let values = captured[0].as_array().unwrap();
@@ -188,6 +188,6 @@ fn a_recipe_asks_its_cosmology() {
         let expected = [0.25, 1.0 / 1.5].map(|a| function(&cosmology, a));
         assert_eq!(values, expected, "{name}");
     }
-    let error = evaluate(source(format!("{RUNS}C.age_gyr(-1)")), Default::default()).unwrap_err().to_string();
+    let error = last(&format!("{RUNS}C.age_gyr(-1)")).unwrap_err().to_string();
     assert!(error.contains("r.rhai:11:3: age_gyr: z = -1: must lie between 0 and 100000"), "{error}");
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::{records, said};
-use comove::stage::evolve::RESULTS_VERSION;
+use comove::testing::RESULTS_VERSION;
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
 //! The reference of recipes: it is what the program says, and says all that a recipe may call.
 
 use assert_cmd::cargo::cargo_bin;
-use comove::recipe::docs::PARTS;
-use comove::recipe::engine::registered;
+use comove::testing::{PARTS, registered};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;

@@ -5,35 +5,13 @@ use crate::common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::{records, text};
-use comove::campaign::fingerprint::fingerprint;
-use comove::error::PipelineError;
-use comove::ledger::Identity;
-use comove::stage::{Stage, Work};
+use comove::testing::fingerprint_of_run;
 use comove_sim::Snapshot;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// A run as the ledger tells of it.
-#[derive(Debug)]
-struct Told(Value);
-
-impl Stage for Told {
-    fn kind(&self) -> &'static str {
-        "evolve"
-    }
-    fn describe(&self) -> String {
-        String::new()
-    }
-    fn parameters(&self) -> Value {
-        self.0.clone()
-    }
-    fn execute(&self, _: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        unreachable!("nothing is run here")
-    }
-}
 
 /// What every recipe begins with.
 const START: &str = r#"
@@ -124,14 +102,12 @@ impl Place {
     fn made_by_an_earlier_version(&self) -> u64 {
         let begun = self.events("stage_started");
         let run = begun.iter().find(|event| event["kind"] == "evolve").unwrap();
-        let identity: Identity = serde_json::from_value(run["identity"].clone()).unwrap();
-        let version = identity.results_version - 1;
-        let stage = Told(identity.parameters);
-        let made = fingerprint(&stage, version, identity.inputs.iter().map(|file| file.digest.as_str()));
+        let version = run["identity"]["results_version"].as_u64().unwrap() - 1;
+        let made = fingerprint_of_run(run["identity"].clone(), version as u32).unwrap();
         let ledger = self.0.path().join("extend/ledger.jsonl");
         let text = std::fs::read_to_string(&ledger).unwrap();
         std::fs::write(&ledger, text.replace(run["fingerprint"].as_str().unwrap(), &made)).unwrap();
-        u64::from(version)
+        version
     }
 
     /// Another folder with the same recipe and campaign.

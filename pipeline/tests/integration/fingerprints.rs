@@ -1,16 +1,11 @@
 //! What changes a stage's fingerprint and what does not.
 
-use comove::campaign::fingerprint::fingerprint;
-use comove::ledger::SnapshotFile;
-use comove::recipe::{Source, evaluate};
-use comove::stage::Input;
+use comove::testing::last_stage;
+use std::collections::BTreeMap;
 
 /// The fingerprint of the last stage of a recipe, reading inputs of a fixed digest.
 fn of(text: &str) -> String {
-    let source = Source { path: "r.rhai".into(), text: text.into() };
-    let campaign = evaluate(source, Default::default()).unwrap_or_else(|e| panic!("{e}")).campaign;
-    let stage = campaign.stages.last().unwrap().stage();
-    fingerprint(stage, stage.results_version(), ["d1"])
+    last_stage("r.rhai", text, &BTreeMap::new(), &["d1"]).unwrap_or_else(|e| panic!("{e}")).0
 }
 
 const RUN: &str = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
@@ -157,16 +152,4 @@ fn a_captured_stage_counts_with_what_it_starts_from() {
     assert_ne!(run(1), run(2));
     let saved = |file: &str| with(&format!("evolve(from_snapshot(\"{file}\"), #{{ z_end: 0 }})"));
     assert_ne!(saved("a.h5"), saved("b.h5"));
-}
-
-/// A snapshot counts by its content, or by its file where the ledger is of an older program.
-#[test]
-fn a_snapshot_counts_by_its_content() {
-    let old = r#"{"file":"output_z2.h5","digest":"d","role":"output","a":0.3,"z":2.0,"step":9,"lasting":true}"#;
-    for (line, content) in [(old.to_owned(), "d"), (old.replace(",\"role\"", ",\"content\":\"c\",\"role\""), "c")] {
-        let file: SnapshotFile = serde_json::from_str(&line).unwrap();
-        assert_eq!(serde_json::to_string(&file).unwrap(), line);
-        let input = Input::snapshot("run".as_ref(), &file);
-        assert_eq!((input.digest.as_str(), input.content.as_str()), ("d", content));
-    }
 }

@@ -7,7 +7,7 @@ use crate::common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::fuzz::{CUT_SHORT, Dice, Ended, in_parallel, limited, mutated, print, run, tokens, wanted};
-use comove::recipe::docs::{Callers, PARTS};
+use comove::testing::{Callers, PARTS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use crate::common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::{said, text};
-use comove::lock::Lock;
+use comove::testing::lock;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -300,7 +300,7 @@ fn an_unfinished_campaign_is_looked_at() {
     let stops = "stop_when: |step| { if step.z < 47.9 { throw \"enough\" } false },";
     let failed = text(&place.run(&recipe(stops), &["--only", "4,5"]));
     assert!(failed.contains("enough"), "{failed}");
-    let _lock = Lock::take(&place.path("r")).unwrap();
+    let _lock = lock(&place.path("r")).unwrap();
     let said = place.says(
         "for run in CAMPAIGN.runs { print(`${run.name} ${run.is_done} ${run.outputs} ${run.folder.len() > 2}`); }",
         0,

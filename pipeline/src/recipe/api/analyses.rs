@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// They.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "refinement_ratio",
         signatures: &[
@@ -105,7 +105,7 @@ pub(crate) struct Common {
 pub(super) const COMMON: [&str; 3] = ["at_z", "at_t", NAME];
 
 /// Registers them, each with and without options.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("refinement_ratio", |context: NativeCallContext, run: Run| {
         refinement_ratio(&context, vec![Dynamic::from(run)], Map::new())
     });

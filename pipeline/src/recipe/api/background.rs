@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The function.
-pub const FUNCTIONS: &[Function] = &[Function {
+pub(crate) const FUNCTIONS: &[Function] = &[Function {
     name: "cosmology",
     signatures: &["cosmology(options: Map) -> Cosmology"],
     usage: "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })",
@@ -26,7 +26,7 @@ macro_rules! at_z {
 }
 
 /// What it gives.
-pub const COSMOLOGY: Type = Type {
+pub(crate) const COSMOLOGY: Type = Type {
     name: "Cosmology",
     text: "What `cosmology` gives. Its functions take a redshift between 0 and 100 000; lengths are in Mpc/h, \
            comoving where nothing else is said.",
@@ -130,7 +130,7 @@ pub(crate) fn required() -> Value {
 }
 
 /// Registers `cosmology` and the properties of its result.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Cosmology>("cosmology").register_fn("cosmology", cosmology);
     engine
         .register_get("h", |c: &mut Cosmology| c.h)

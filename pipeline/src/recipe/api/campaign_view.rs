@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The name of the constant.
-pub const NAME: &str = "CAMPAIGN";
+pub(crate) const NAME: &str = "CAMPAIGN";
 
 /// A campaign in a script.
-pub const CAMPAIGN: Type = Type {
+pub(crate) const CAMPAIGN: Type = Type {
     name: "CampaignFolder",
     text: "The constant `CAMPAIGN` of a script (`comove script`): what the campaign has left so far. Besides what is listed \
            here a script may call `param`, `cosmology`, and what snapshots and fields have; functions that make stages \
@@ -50,11 +50,11 @@ pub const CAMPAIGN: Type = Type {
 
 /// A campaign in a script; copies share it.
 #[derive(Clone, Debug)]
-pub struct CampaignView(Arc<KeptCampaign>);
+pub(crate) struct CampaignView(Arc<KeptCampaign>);
 
 /// What there is of a campaign.
 #[derive(Debug)]
-pub struct KeptCampaign {
+pub(crate) struct KeptCampaign {
     /// Its name.
     pub name: String,
     /// Its folder.
@@ -73,7 +73,7 @@ pub struct KeptCampaign {
 
 /// A measurement or an analysis.
 #[derive(Clone, Debug)]
-pub struct KeptAnalysis {
+pub(crate) struct KeptAnalysis {
     /// What `plan` calls it.
     pub name: String,
     /// All that it goes by.
@@ -112,13 +112,13 @@ impl Named for KeptAnalysis {
 
 impl CampaignView {
     /// Of what there is.
-    pub fn new(kept: KeptCampaign) -> Self {
+    pub(crate) fn new(kept: KeptCampaign) -> Self {
         Self(Arc::new(kept))
     }
 }
 
 /// Registers the type.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<CampaignView>("campaign")
         .register_get("name", |campaign: &mut CampaignView| campaign.0.name.clone())

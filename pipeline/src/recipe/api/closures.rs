@@ -22,7 +22,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// They.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "measure",
         signatures: &[
@@ -67,7 +67,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// What their closures return.
-pub const RESULT: Type = Type {
+pub(crate) const RESULT: Type = Type {
     name: "Results",
     text: "A closure returns a map of finite numbers, texts, lists and maps, which becomes `result.json` and a table \
            of the report. What it calls `table`, a map or a list of maps, becomes CSV files, and what it calls `plot` \
@@ -108,7 +108,7 @@ impl Default for ClosureOptions {
 }
 
 /// Registers them, each with and without options, and the values of their results.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine
         .register_type_with_name::<Measured>("measured value")
         .register_indexer_get(|analysis: &mut Analysis, name: ImmutableString| measured(analysis, &name))

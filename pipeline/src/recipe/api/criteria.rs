@@ -12,7 +12,7 @@ use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContex
 use serde::{Deserialize, Serialize};
 
 /// They.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "density_above",
         signatures: &["density_above(threshold: ?) -> Map"],
@@ -76,7 +76,7 @@ pub const FUNCTIONS: &[Function] = &[
 const LEVELS: i64 = 16;
 
 /// Registers them.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("density_above", |context: NativeCallContext, threshold: Dynamic| {
         of_thresholds(&context, threshold, |thresholds| criterion(&Criterion::DensityAbove { thresholds }))
     });

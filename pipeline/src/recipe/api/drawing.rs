@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// They.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "table",
         signatures: &["table(name: String, table: Map)"],
@@ -45,7 +45,7 @@ struct Drawing {
 }
 
 /// Registers them.
-pub fn register(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
     let drawing = Drawing { session: Arc::clone(session), folder: folder.into(), written: Mutex::default() };
     let for_tables = Arc::new(drawing);
     let for_plots = Arc::clone(&for_tables);

@@ -9,7 +9,7 @@ use rhai::{Dynamic, Engine};
 use std::sync::Arc;
 
 /// A field on a uniform grid.
-pub const FIELD: Type = Type {
+pub(crate) const FIELD: Type = Type {
     name: "Field",
     text: "A field on a uniform grid.",
     properties: &[("shape", "Array", "cells along x, y, z")],
@@ -61,19 +61,19 @@ pub const FIELD: Type = Type {
 
 /// A field on a uniform grid in a closure, `[k, j, i]`; copies share the data.
 #[derive(Clone, Debug)]
-pub struct FieldView {
+pub(crate) struct FieldView {
     values: Arc<Array3<f64>>,
 }
 
 impl FieldView {
     /// A view of values `[k, j, i]`.
-    pub fn new(values: Array3<f64>) -> Self {
+    pub(crate) fn new(values: Array3<f64>) -> Self {
         Self { values: Arc::new(values) }
     }
 }
 
 /// Registers the type with its properties and methods.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<FieldView>("field")
         .register_get("shape", |f: &mut FieldView| {
@@ -101,7 +101,7 @@ fn at(field: &mut FieldView, i: i64, j: i64, k: i64) -> Bound<f64> {
 }
 
 /// What a field may take of the bytes that are free: a quarter, as several may be held.
-pub fn grid_limit_mib(free: Option<f64>) -> usize {
+pub(crate) fn grid_limit_mib(free: Option<f64>) -> usize {
     free.map_or(GRID_LIMIT_MIB, |free| GRID_LIMIT_MIB.min((0.25 * free) as usize >> 20))
 }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Both.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "problem",
         signatures: &[
@@ -68,7 +68,7 @@ pub(crate) struct FormulaOptions {
 const NEUTRAL: f64 = 1.22;
 
 /// Registers both.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("problem", |name: ImmutableString| problem(&name, Map::new()));
     engine.register_fn("problem", |name: ImmutableString, options: Map| {
         later_or_now(options, move |options| problem(&name, options))

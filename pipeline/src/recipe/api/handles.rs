@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The handle of an initial condition in a recipe.
 #[derive(Clone)]
-pub enum Initial {
+pub(crate) enum Initial {
     /// A mesh.
     Mesh {
         /// The stage that makes it.
@@ -42,7 +42,7 @@ pub enum Initial {
 }
 
 /// Makes an initial condition of the values that it waited for.
-pub type MakeInitial = dyn Fn(&Known) -> Bound<Initial> + Send + Sync;
+pub(crate) type MakeInitial = dyn Fn(&Known) -> Bound<Initial> + Send + Sync;
 
 impl std::fmt::Debug for Initial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Initial {
 
 /// The handle of a run, or of a snapshot from elsewhere.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// Its stage.
     pub node: Node,
     /// When its outputs are taken; `None` for a snapshot, whose moment is known when it is read.
@@ -67,13 +67,13 @@ pub struct Run {
 
 /// The handle of an analysis.
 #[derive(Clone, Debug)]
-pub struct Analysis {
+pub(crate) struct Analysis {
     /// Its stage.
     pub node: Node,
 }
 
 /// The stage behind a handle, if the value is one.
-pub fn node_of(value: &Dynamic) -> Option<Node> {
+pub(crate) fn node_of(value: &Dynamic) -> Option<Node> {
     let mesh = value.clone().try_cast::<Initial>().and_then(|initial| match initial {
         Initial::Mesh { node, .. } => Some(node),
         Initial::Formula(_) => None,
@@ -86,7 +86,7 @@ pub fn node_of(value: &Dynamic) -> Option<Node> {
 
 /// The handle of what `then` decides on.
 #[derive(Clone, Debug)]
-pub struct Further {
+pub(crate) struct Further {
     /// What stands for it.
     pub node: Node,
 }
@@ -248,7 +248,7 @@ pub(super) fn stages_of(function: &str, stages: &Array) -> Bound<Vec<Node>> {
 ///
 /// # Errors
 /// A [`Refusal`] for anything else.
-pub fn nodes_of(function: &str, value: &Dynamic) -> Bound<Vec<Node>> {
+pub(crate) fn nodes_of(function: &str, value: &Dynamic) -> Bound<Vec<Node>> {
     let mut nodes = Vec::new();
     if let Some(list) = value.read_lock::<Array>() {
         collect(function, &list, &mut nodes)?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
 /// What they see.
-pub const STEP: Type = Type {
+pub(crate) const STEP: Type = Type {
     name: "Step",
     text: "What the closures of `evolve` see of a root step is a map: its record as in `steps.jsonl`, without what depends \
            on the machine. It has `step` (its number), `a`, `z` (not in non-comoving coordinates), `time` and `dt` (Δt) \

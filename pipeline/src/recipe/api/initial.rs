@@ -16,7 +16,7 @@ use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 /// Both.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "ic_gaussian",
         signatures: &["ic_gaussian(cosmology: Cosmology, options: Map) -> InitialCondition"],
@@ -34,7 +34,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// Registers both.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     let gaussian = move |context: NativeCallContext, cosmology: Cosmology, options: Map| -> Bound<Initial> {
         let shared = shared.clone();

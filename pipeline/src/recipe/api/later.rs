@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Something that is no stage and is made of values of results: a refinement criterion.
 #[derive(Clone)]
-pub struct Later {
+pub(crate) struct Later {
     needs: Vec<Measured>,
     make: Arc<MakeValue>,
 }

@@ -19,21 +19,21 @@
 //!
 //! All take their arguments by value: a binding never changes a constant of the recipe.
 
-pub mod analyses;
-pub mod background;
-pub mod campaign_view;
-pub mod closures;
-pub mod criteria;
-pub mod drawing;
-pub mod field_view;
-pub mod formula;
-pub mod handles;
-pub mod hooks;
-pub mod initial;
-pub mod later;
-pub mod run_view;
-pub mod runs;
-pub mod snapshot_view;
+pub(crate) mod analyses;
+pub(crate) mod background;
+pub(crate) mod campaign_view;
+pub(crate) mod closures;
+pub(crate) mod criteria;
+pub(crate) mod drawing;
+pub(crate) mod field_view;
+pub(crate) mod formula;
+pub(crate) mod handles;
+pub(crate) mod hooks;
+pub(crate) mod initial;
+pub(crate) mod later;
+pub(crate) mod run_view;
+pub(crate) mod runs;
+pub(crate) mod snapshot_view;
 
 use crate::campaign::Campaign;
 use crate::recipe::error::{Bound, Refusal};
@@ -48,7 +48,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// That which declares parameters.
-pub const PARAMETERS: &[Function] = &[Function {
+pub(crate) const PARAMETERS: &[Function] = &[Function {
     name: "param",
     signatures: &["param(name: String, default: ?, help: String) -> ?"],
     usage: "param(\"name\", default, \"what it is for\")",
@@ -58,7 +58,7 @@ pub const PARAMETERS: &[Function] = &[Function {
 }];
 
 /// That which a recipe ends with.
-pub const FUNCTIONS: &[Function] = &[Function {
+pub(crate) const FUNCTIONS: &[Function] = &[Function {
     name: "campaign",
     signatures: &[
         "campaign(name: String, stages: Array) -> Campaign",
@@ -71,7 +71,7 @@ pub const FUNCTIONS: &[Function] = &[Function {
 }];
 
 /// Registers everything that recipes have.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine
         .register_type_with_name::<Initial>("initial condition")
         .register_type_with_name::<Run>("run")
@@ -98,7 +98,7 @@ pub fn register(engine: &mut Engine, session: &Arc<Session>) {
 }
 
 /// Registers everything that scripts have: what looks, and makes no stages. What they write goes to `folder`.
-pub fn register_for_scripts(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
+pub(crate) fn register_for_scripts(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
     register_param(engine, session);
     background::register(engine);
     snapshot_view::register(engine);

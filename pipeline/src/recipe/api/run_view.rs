@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The outputs of a run.
-pub const RUN_OUTPUTS: Type = Type {
+pub(crate) const RUN_OUTPUTS: Type = Type {
     name: "RunOutputs",
     text: "What a `combine` closure sees of a run. A snapshot is read when it is asked for.",
     properties: &[("outputs", "Array", "the redshifts (or times) of its outputs, in the order of time")],
@@ -53,7 +53,7 @@ pub const RUN_OUTPUTS: Type = Type {
 };
 
 /// A run of a campaign in a script.
-pub const CAMPAIGN_RUN: Type = Type {
+pub(crate) const CAMPAIGN_RUN: Type = Type {
     name: "CampaignRun",
     text: "What a script sees of a run: all that [RunOutputs](#runoutputs) has, and more. Of a run that is not done these \
            are the outputs that it has written so far.",
@@ -82,7 +82,7 @@ pub const CAMPAIGN_RUN: Type = Type {
 
 /// The outputs of a run in a closure or a script, in the order of time; copies share them.
 #[derive(Clone, Debug)]
-pub struct RunView {
+pub(crate) struct RunView {
     outputs: Arc<Vec<Input>>,
     snapshots: Snapshots,
     /// What a script sees besides.
@@ -91,7 +91,7 @@ pub struct RunView {
 
 /// What a campaign folder has of a run besides its outputs.
 #[derive(Clone, Debug, Default)]
-pub struct KeptRun {
+pub(crate) struct KeptRun {
     /// What `plan` calls it.
     pub name: String,
     /// All that it goes by.
@@ -112,23 +112,23 @@ pub struct KeptRun {
 
 impl RunView {
     /// Of these outputs, which have been checked and are read as the campaign's stages read them.
-    pub fn new(outputs: &[Input], snapshots: &Snapshots) -> Self {
+    pub(crate) fn new(outputs: &[Input], snapshots: &Snapshots) -> Self {
         Self { outputs: Arc::new(outputs.to_vec()), snapshots: snapshots.clone(), kept: None }
     }
 
     /// The same for a script: each output is checked before it is read.
     #[must_use]
-    pub fn kept(self, kept: KeptRun) -> Self {
+    pub(crate) fn kept(self, kept: KeptRun) -> Self {
         Self { kept: Some(Arc::new(kept)), ..self }
     }
 
     /// What `plan` calls it, if a script sees it.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.kept.as_ref().map_or("", |kept| &kept.name)
     }
 
     /// All that it goes by.
-    pub fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         self.kept.as_ref().map_or(&[], |kept| &kept.names)
     }
 
@@ -146,7 +146,7 @@ impl RunView {
 }
 
 /// Registers the type.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<RunView>("run's outputs")
         .register_get("outputs", |run: &mut RunView| {
@@ -160,7 +160,7 @@ pub fn register(engine: &mut Engine) {
 }
 
 /// Registers what scripts see besides.
-pub fn register_kept(engine: &mut Engine) {
+pub(crate) fn register_kept(engine: &mut Engine) {
     engine
         .register_type_with_name::<RunView>("run")
         .register_get("name", |run: &mut RunView| run.name().to_owned())

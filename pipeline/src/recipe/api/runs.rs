@@ -20,7 +20,7 @@ use rhai::{Array, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 /// Both.
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     Function {
         name: "evolve",
         signatures: &[
@@ -44,7 +44,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// Registers both.
-pub fn register(engine: &mut Engine, session: &Arc<Session>) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("evolve", |context: NativeCallContext, start: Initial| {
         from_initial(&context, start, Hooks::default(), Map::new())
     });

@@ -23,7 +23,7 @@ use serde::Serialize;
 use std::sync::Arc;
 
 /// A snapshot.
-pub const SNAPSHOT: Type = Type {
+pub(crate) const SNAPSHOT: Type = Type {
     name: "Snapshot",
     text: "What a closure sees of an output. Lengths are in comoving Mpc/h, in non-comoving coordinates in code units.",
     properties: &[
@@ -145,19 +145,19 @@ const REGION: [&str; 4] = ["min", "max", "center", "radius"];
 
 /// A snapshot in a closure; copies share the data.
 #[derive(Clone, Debug)]
-pub struct SnapshotView {
+pub(crate) struct SnapshotView {
     snapshot: Arc<Snapshot>,
 }
 
 impl SnapshotView {
     /// A view of a snapshot.
-    pub fn new(snapshot: Arc<Snapshot>) -> Self {
+    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
         Self { snapshot }
     }
 }
 
 /// Registers the type with its properties and methods.
-pub fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<SnapshotView>("snapshot")
         .register_get("redshift", |s: &mut SnapshotView| comoving(s, "redshift").map(|header| header.redshift()))

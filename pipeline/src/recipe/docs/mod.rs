@@ -9,11 +9,11 @@
 //! | [`options`] | where they are, what their types are called in a recipe, and tables of options |
 //! | [`render`] | the reference as Markdown, and as definitions for editors |
 
-pub mod options;
-pub mod render;
-pub mod structures;
+pub(crate) mod options;
+pub(crate) mod render;
+pub(crate) mod structures;
 
-pub use super::reference::{Callers, Function, Part, Type};
+pub(crate) use super::reference::{Callers, Function, Part, Type};
 
 use super::api::{
     self, analyses, background, campaign_view, closures, criteria, drawing, field_view, formula, hooks, initial,
@@ -50,16 +50,16 @@ pub const PARTS: &[Part] = &[
 ];
 
 /// Every function that recipes, or scripts, may call and that is no method.
-pub fn functions(callers: Callers) -> impl Iterator<Item = &'static Function> {
+pub(crate) fn functions(callers: Callers) -> impl Iterator<Item = &'static Function> {
     PARTS.iter().filter(move |part| callers.are_among(part.callers)).flat_map(|part| part.functions)
 }
 
 /// Every type.
-pub fn types() -> impl Iterator<Item = &'static Type> {
+pub(crate) fn types() -> impl Iterator<Item = &'static Type> {
     PARTS.iter().flat_map(|part| part.types)
 }
 
 /// Every method of a type.
-pub fn methods() -> impl Iterator<Item = &'static Function> {
+pub(crate) fn methods() -> impl Iterator<Item = &'static Function> {
     types().flat_map(|kind| kind.methods)
 }

@@ -206,7 +206,7 @@ const WRITTEN: &[(&str, &str)] = &[
 
 /// One row of a table of options.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// Its name; inside a map or a list of maps with what is around it: `outputs.at_z`, `curves[].points`.
     pub name: String,
     /// What a recipe writes.
@@ -221,7 +221,7 @@ pub struct Row {
 ///
 /// # Panics
 /// If the structure is not listed here, or its source has a type that is not: a test sees to it.
-pub fn table(name: &str) -> (String, Vec<Row>) {
+pub(crate) fn table(name: &str) -> (String, Vec<Row>) {
     let structure = structure(name).unwrap_or_else(|| panic!("{name} is not among STRUCTURES"));
     let mut table = Vec::new();
     let text = rows(structure, "", &(structure.default)(), &mut table);

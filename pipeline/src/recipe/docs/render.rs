@@ -7,7 +7,7 @@ use comove_analysis::cell_fields::CELL_FIELDS;
 use comove_ic::problems;
 
 /// The reference as Markdown.
-pub fn markdown() -> String {
+pub(crate) fn markdown() -> String {
     let mut page = String::from(
         "# What a recipe may say\n\n\
          This page is made from the program's source by `comove docs recipes`; [Recipes](recipes.md) explains how the \
@@ -96,7 +96,7 @@ fn field_table() -> String {
 }
 
 /// The functions and types as definitions, for editors that know Rhai.
-pub fn definitions() -> String {
+pub(crate) fn definitions() -> String {
     let mut text = String::from(
         "// What a recipe may say, for editors that know Rhai: made from the program's source by\n\
          // `comove docs recipes --definitions`.\n\nmodule static;\n",

@@ -2,18 +2,16 @@
 
 /// A structure or enumeration that options are decoded to.
 #[derive(Debug)]
-pub struct Item {
+pub(crate) struct Item {
     /// Its doc comment.
     pub text: String,
     /// Fields or variants, in their order.
     pub members: Vec<Member>,
-    /// Whether it is an enumeration.
-    pub is_enumeration: bool,
 }
 
 /// A field or a variant.
 #[derive(Debug, PartialEq)]
-pub struct Member {
+pub(crate) struct Member {
     /// Its name in a recipe.
     pub name: String,
     /// The Rust type of a field, or of what a variant holds; empty if it holds nothing.
@@ -25,7 +23,7 @@ pub struct Member {
 }
 
 /// Reads the item `name` from a source file. It knows what rustfmt makes of the items of this program, not all of Rust.
-pub fn item(source: &str, name: &str) -> Option<Item> {
+pub(crate) fn item(source: &str, name: &str) -> Option<Item> {
     let lines: Vec<&str> = source.lines().collect();
     let opens = |line: &str, word: &str| {
         let rest = line.trim_start_matches("pub ").trim_start_matches("pub(crate) ").strip_prefix(word)?;
@@ -55,7 +53,7 @@ pub fn item(source: &str, name: &str) -> Option<Item> {
         }
     }
     let doc: Vec<&str> = lines[above..at].iter().filter_map(|l| l.strip_prefix("///")).map(str::trim).collect();
-    Some(Item { text: plain(&doc.join(" ")), members, is_enumeration })
+    Some(Item { text: plain(&doc.join(" ")), members })
 }
 
 /// The name and type of `pub name: Type,`.
@@ -164,6 +162,6 @@ enum Bins {
         let bins = item(SOURCE, "Bins").unwrap();
         let found: Vec<_> = bins.members.iter().map(|m| (m.name.as_str(), m.kind.as_str())).collect();
         assert_eq!(found, [("evenly_spaced", ""), ("per_decade", "usize")]);
-        assert!(bins.is_enumeration && item(SOURCE, "Bin").is_none());
+        assert!(item(SOURCE, "Bin").is_none());
     }
 }

@@ -51,7 +51,7 @@ impl Wrong {
 ///
 /// # Errors
 /// A [`Refusal`] at the token that no program has.
-pub fn compile(
+pub(crate) fn compile(
     context: &NativeCallContext<'_>,
     function: &str,
     closure: &FnPtr,

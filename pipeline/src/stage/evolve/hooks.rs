@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The closures of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Hooks {
+pub(crate) struct Hooks {
     /// Whether the run is to end after a step.
     pub stop_when: Option<Closure>,
     /// What a step decides for the next ones.
@@ -28,7 +28,7 @@ pub struct Hooks {
 }
 
 /// Parts of a record that closures do not see: they differ between machines or processes.
-pub const HIDDEN: [&str; 7] = [
+pub(crate) const HIDDEN: [&str; 7] = [
     "version",
     "timing",
     "cell_updates_per_second",
@@ -43,24 +43,24 @@ const EMPTY: [&str; 2] = ["raised", "steering"];
 
 impl Hooks {
     /// Whether anything is asked of steps.
-    pub fn see_steps(&self) -> bool {
+    pub(crate) fn see_steps(&self) -> bool {
         [&self.stop_when, &self.steer, &self.on_step].into_iter().any(Option::is_some)
     }
 
     /// The stop rule as the ledger knows it: its text and the values that it has captured.
-    pub fn rule(&self) -> Option<String> {
+    pub(crate) fn rule(&self) -> Option<String> {
         self.stop_when.as_ref().map(Closure::identity)
     }
 
     /// What is told of them outside the fingerprint.
-    pub fn extent(&self) -> Value {
+    pub(crate) fn extent(&self) -> Value {
         let told = |hook: &Option<Closure>| hook.as_ref().map(Closure::parameters);
         let (stop_when, on_step, on_output) = (told(&self.stop_when), told(&self.on_step), told(&self.on_output));
         json!({ "stop_when": stop_when, "every_steps": self.every_steps, "on_step": on_step, "on_output": on_output })
     }
 
     /// What there is of them, for `plan`.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let told = [
             (self.stop_when.is_some(), ", or until its stop rule is met"),
             (self.steer.is_some(), ", steered"),
@@ -73,7 +73,7 @@ impl Hooks {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`].
-    pub fn stops(&self, record: &Value, work: &Work<'_>) -> Result<bool, PipelineError> {
+    pub(crate) fn stops(&self, record: &Value, work: &Work<'_>) -> Result<bool, PipelineError> {
         let Some(rule) = &self.stop_when else { return Ok(false) };
         match rule.ask(step(record), work)? {
             Value::Bool(met) => Ok(met),
@@ -85,7 +85,12 @@ impl Hooks {
     ///
     /// # Errors
     /// [`PipelineError::Recipe`], also for more than the run's parameters allow.
-    pub fn steer(&self, simulation: &mut Simulation, record: &Value, work: &Work<'_>) -> Result<(), PipelineError> {
+    pub(crate) fn steer(
+        &self,
+        simulation: &mut Simulation,
+        record: &Value,
+        work: &Work<'_>,
+    ) -> Result<(), PipelineError> {
         let Some(hook) = &self.steer else { return Ok(()) };
         let value = hook.ask(step(record), work)?;
         let decoded = if value.is_null() { Ok(Steering::default()) } else { one(&value, "result") };
@@ -95,7 +100,7 @@ impl Hooks {
 }
 
 /// A step as closures see it.
-pub fn step(record: &Value) -> Dynamic {
+pub(crate) fn step(record: &Value) -> Dynamic {
     let mut seen = record.clone();
     if let Some(fields) = seen.as_object_mut() {
         HIDDEN.iter().for_each(|name| _ = fields.remove(*name));
@@ -105,13 +110,13 @@ pub fn step(record: &Value) -> Dynamic {
 }
 
 /// The output of the state that a stop rule has found at a step.
-pub fn stop_file(step: u64) -> String {
+pub(crate) fn stop_file(step: u64) -> String {
     format!("output_step_{step:06}.h5")
 }
 
 /// Where a run stops: after this step, which ends at this moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StopPoint {
+pub(crate) struct StopPoint {
     /// The step.
     pub step: u64,
     /// Its end.

@@ -16,17 +16,17 @@
 //! same bits; what comes after it goes on from the newest checkpoint there is. A stop rule says where the run ends: it is
 //! asked of the records of steps that were taken before the recipe had it, so the run ends where it would have ended.
 
-pub mod hooks;
-pub mod observed;
-pub mod options;
-pub mod pace;
+pub(crate) mod hooks;
+pub(crate) mod observed;
+pub(crate) mod options;
+pub(crate) mod pace;
 mod rule;
-pub mod run;
-pub mod section;
-pub mod snapshots;
-pub mod start;
-pub mod steps;
-pub mod trajectory;
+pub(crate) mod run;
+pub(crate) mod section;
+pub(crate) mod snapshots;
+pub(crate) mod start;
+pub(crate) mod steps;
+pub(crate) mod trajectory;
 
 use super::ic::{self, MESH};
 use super::{Input, Memory, Selection, Stage, StageResult, Work};
@@ -36,18 +36,17 @@ use crate::moment::{Moment, list};
 use comove_kernels::Device;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::{Octree, memory};
-pub use hooks::Hooks;
-pub use options::Checkpoints;
-pub use run::{Evolve, Origin};
+pub(crate) use hooks::Hooks;
+pub(crate) use run::{Evolve, Origin};
 use run::{Segment, checkpoints_before};
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Its kind.
-pub const KIND: &str = "evolve";
+pub(crate) const KIND: &str = "evolve";
 
 /// What a run is called that the recipe does not name.
-pub const TITLE: &str = "The run";
+pub(crate) const TITLE: &str = "The run";
 
 /// The version of a run's results.
 pub const RESULTS_VERSION: u32 = 5;

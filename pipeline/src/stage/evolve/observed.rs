@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file's name.
-pub const FILE: &str = "observed.jsonl";
+pub(crate) const FILE: &str = "observed.jsonl";
 
 /// Rows of a table that the report shows.
 const SHOWN: usize = 40;
@@ -39,7 +39,7 @@ const DIGITS: usize = 16;
 
 /// The open file, and what is in it.
 #[derive(Debug)]
-pub struct Observed {
+pub(crate) struct Observed {
     path: PathBuf,
     file: File,
     there: BTreeSet<String>,
@@ -52,7 +52,7 @@ impl Observed {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn open(hooks: &Hooks, work: &Work<'_>) -> Result<Option<Self>, PipelineError> {
+    pub(crate) fn open(hooks: &Hooks, work: &Work<'_>) -> Result<Option<Self>, PipelineError> {
         if hooks.on_step.is_none() && hooks.on_output.is_none() {
             return Ok(None);
         }
@@ -66,7 +66,7 @@ impl Observed {
     ///
     /// # Errors
     /// [`PipelineError::Io`]; what the closure has to say against it is a warning.
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         hooks: &Hooks,
         record: &StepRecord,
@@ -85,7 +85,7 @@ impl Observed {
     ///
     /// # Errors
     /// As [`Observed::step`].
-    pub fn output(
+    pub(crate) fn output(
         &mut self,
         hooks: &Hooks,
         output: &Arc<Snapshot>,
@@ -103,7 +103,7 @@ impl Observed {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn sync(&self) -> Result<(), PipelineError> {
+    pub(crate) fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
 
@@ -148,7 +148,7 @@ impl Observed {
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
+pub(crate) fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
     let mut lines: Vec<Value> = jsonl::read(&folder.join(FILE))?;
     if let Some(hooks) = hooks {
         let known: Vec<String> = [&hooks.on_step, &hooks.on_output].into_iter().flatten().map(digest).collect();
@@ -162,7 +162,7 @@ pub fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, Pipelin
 ///
 /// # Errors
 /// [`PipelineError::Io`], [`PipelineError::Analysis`]; [`PipelineError::Input`] for a line that is damaged.
-pub fn show(run: &Evolve, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
+pub(crate) fn show(run: &Evolve, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
     let Hooks { on_step, on_output, .. } = &run.hooks;
     // the run may have been further before
     let end = run.stop(&work.history()).map_or(run.end, |stop| stop.moment);

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 /// The options that only decide how long a run goes and what it writes: outside the fingerprint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// Redshift at which a comoving run ends; there is always an output there.
     pub z_end: Option<f64>,
     /// Time at which a run in non-comoving coordinates ends; there is always an output there.
@@ -25,12 +25,12 @@ pub struct Extent {
 }
 
 /// The names of [`Extent`]'s options.
-pub const EXTENT: [&str; 5] = ["z_end", "t_end", "outputs", "checkpoints", "branch"];
+pub(crate) const EXTENT: [&str; 5] = ["z_end", "t_end", "outputs", "checkpoints", "branch"];
 
 /// When outputs are written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Outputs {
+pub(crate) struct Outputs {
     /// At these redshifts, exactly.
     pub at_z: Vec<f64>,
     /// At these times, exactly.
@@ -40,7 +40,7 @@ pub struct Outputs {
 /// When checkpoints are written, and how many stay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Checkpoints {
+pub(crate) struct Checkpoints {
     /// After so many minutes of computing.
     pub every_minutes: f64,
     /// Also at the end of every root step whose number is a multiple of this.
@@ -62,7 +62,7 @@ impl Default for Checkpoints {
 
 impl Checkpoints {
     /// All that any of these ask for.
-    pub fn joined<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+    pub(crate) fn joined<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let every_minutes = all.clone().map(|one| one.every_minutes).fold(f64::INFINITY, f64::min);
         let every_steps = all.clone().filter_map(|one| one.every_steps).min();
         let moments = |of: fn(&Self) -> &[f64]| all.clone().flat_map(of).copied().collect();
@@ -71,12 +71,12 @@ impl Checkpoints {
     }
 
     /// Whether one is due at the end of this root step, whatever time it is.
-    pub fn at_step(&self, step: u64) -> bool {
+    pub(crate) fn at_step(&self, step: u64) -> bool {
         self.every_steps.is_some_and(|every| step.is_multiple_of(u64::from(every.get())))
     }
 
     /// The moments past which one is written that stays.
-    pub fn moments(&self) -> impl Iterator<Item = Moment> + '_ {
+    pub(crate) fn moments(&self) -> impl Iterator<Item = Moment> + '_ {
         moments(&self.at_z, &self.at_t)
     }
 }
@@ -91,7 +91,11 @@ impl Extent {
     ///
     /// # Errors
     /// The name of an option (empty if one is missing) and what is wrong.
-    pub fn outputs(&self, start: Option<Moment>, end: Option<Moment>) -> Result<Vec<Moment>, (&'static str, String)> {
+    pub(crate) fn outputs(
+        &self,
+        start: Option<Moment>,
+        end: Option<Moment>,
+    ) -> Result<Vec<Moment>, (&'static str, String)> {
         let said = self.z_end.map(|z| ("z_end", z)).into_iter().map(|(name, z)| (name, Moment::Redshift(z)));
         let said: Vec<_> = said.chain(self.t_end.map(|t| ("t_end", Moment::Time(t)))).collect();
         let outputs: Vec<Moment> = moments(&self.outputs.at_z, &self.outputs.at_t).collect();
@@ -156,7 +160,7 @@ impl Extent {
 ///
 /// # Errors
 /// The name of an option and what is wrong with it.
-pub fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
+pub(crate) fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
     if let Err(error) = p.check() {
         let SimError::Parameter { name, value, reason } = error else { return Err(("", error.to_string())) };
         return Err((name, format!("{name} = {value}: {reason}")));

@@ -7,7 +7,7 @@ const MARGIN: f64 = 2.0;
 
 /// The slowest step and the last writing of this process.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pace {
+pub(crate) struct Pace {
     step: Duration,
     /// With the groups of the state; `None` before anything was written.
     written: Option<(Duration, usize)>,
@@ -15,23 +15,23 @@ pub struct Pace {
 
 impl Pace {
     /// A step has taken so long.
-    pub fn stepped(&mut self, time: Duration) {
+    pub(crate) fn stepped(&mut self, time: Duration) {
         self.step = self.step.max(time);
     }
 
     /// Making and writing a snapshot of so many groups has taken so long.
-    pub fn wrote(&mut self, time: Duration, groups: usize) {
+    pub(crate) fn wrote(&mut self, time: Duration, groups: usize) {
         self.written = Some((time, groups));
     }
 
     /// Whether anything was written yet.
-    pub fn has_written(&self) -> bool {
+    pub(crate) fn has_written(&self) -> bool {
         self.written.is_some()
     }
 
     /// What so many steps and snapshots of so many groups may take. Writing grows with the state, and does not shrink
     /// with it.
-    pub fn of(&self, steps: usize, snapshots: usize, groups: usize) -> Duration {
+    pub(crate) fn of(&self, steps: usize, snapshots: usize, groups: usize) -> Duration {
         let growth = |before: usize| (groups as f64 / before.max(1) as f64).max(1.0);
         let snapshot = self.written.map_or(0.0, |(time, before)| time.as_secs_f64() * growth(before));
         let seconds = steps as f64 * self.step.as_secs_f64() + snapshots as f64 * snapshot;

@@ -11,7 +11,7 @@ use comove_sim::records::StepRecord;
 
 impl Evolve {
     /// Where the run's stop rule ends it, if that is known and lies before its end.
-    pub fn stop(&self, history: &StageHistory) -> Option<StopPoint> {
+    pub(crate) fn stop(&self, history: &StageHistory) -> Option<StopPoint> {
         match history.rulings.get(&self.hooks.rule()?)? {
             Ruling::Met { step, moment } if moment.now() < self.end.now() => {
                 Some(StopPoint { step: *step, moment: *moment })
@@ -22,7 +22,7 @@ impl Evolve {
 
     /// Whether the stop rule, if there is one, has been asked of every step up to the end, and its output is there if it was
     /// met.
-    pub fn is_ruled(&self, history: &StageHistory) -> bool {
+    pub(crate) fn is_ruled(&self, history: &StageHistory) -> bool {
         let Some(rule) = self.hooks.rule() else { return true };
         match history.rulings.get(&rule) {
             None => false,
@@ -42,7 +42,7 @@ impl Evolve {
     /// # Errors
     /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records; [`PipelineError::Input`] if records
     /// are missing or damaged, so that nobody knows where the rule ends the run.
-    pub fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
+    pub(crate) fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
         let Some(rule) = self.hooks.rule() else { return Ok(0) };
         let (history, records) = (work.history(), steps::sound(&work.folder)?);
         let mut asked = match history.rulings.get(&rule) {
@@ -87,7 +87,7 @@ impl Evolve {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn rule_passed(&self, asked: u64, work: &Work<'_>) -> Result<(), PipelineError> {
+    pub(crate) fn rule_passed(&self, asked: u64, work: &Work<'_>) -> Result<(), PipelineError> {
         let history = work.history();
         let Some(rule) = self.hooks.rule().filter(|_| !self.is_ruled(&history)) else { return Ok(()) };
         let end = history.snapshots.iter().find(|s| s.moment() == self.end).map_or(0, |end| end.step);
@@ -98,7 +98,7 @@ impl Evolve {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn rule_met(&self, record: &StepRecord, work: &Work<'_>) -> Result<(), PipelineError> {
+    pub(crate) fn rule_met(&self, record: &StepRecord, work: &Work<'_>) -> Result<(), PipelineError> {
         let moment = Moment::after(record);
         tracing::info!("the stop rule is met at step {} ({})", record.step, moment.rounded());
         let rule = self.hooks.rule().expect("it is met");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A run.
 #[derive(Clone, Debug)]
-pub struct Evolve {
+pub(crate) struct Evolve {
     /// What it starts from.
     pub origin: Origin,
     /// The numbers that decide its results.
@@ -43,7 +43,7 @@ impl Segment {
 
 /// What a run starts from.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// A mesh, its only input, which the run puts on its own octree.
     Initial(InitialFacts),
     /// A formula, which the run evaluates on its own octree.
@@ -57,7 +57,7 @@ pub enum Origin {
 
 impl Origin {
     /// Where a run starts, if that is known before it runs.
-    pub fn start(&self) -> Option<Moment> {
+    pub(crate) fn start(&self) -> Option<Moment> {
         match self {
             Self::Initial(facts) => Some(Moment::Redshift(facts.z)),
             Self::Formula(formula) => Some(formula.start()),
@@ -68,7 +68,7 @@ impl Origin {
 
 impl Evolve {
     /// The outputs that a history lacks, in the order of time, up to where the stop rule has ended the run.
-    pub fn missing(&self, history: &StageHistory) -> Vec<Moment> {
+    pub(crate) fn missing(&self, history: &StageHistory) -> Vec<Moment> {
         let there = self.asked_snapshots(history);
         let wanted = self.outputs.iter().copied().filter(|moment| self.reaches(*moment, history));
         wanted.filter(|moment| there.iter().all(|s| s.moment() != *moment)).collect()
@@ -85,7 +85,7 @@ impl Evolve {
     }
 
     /// Whether a history has all outputs, and what the stop rule asks for.
-    pub fn has_all(&self, history: &StageHistory) -> bool {
+    pub(crate) fn has_all(&self, history: &StageHistory) -> bool {
         self.missing(history).is_empty() && self.is_ruled(history)
     }
 
@@ -96,7 +96,7 @@ impl Evolve {
 
     /// Why a run with these files has nothing to continue: checkpoints lie after what it lacks, and outputs, which may lie
     /// before, are no part of its way.
-    pub fn why_anew(&self, history: &StageHistory) -> Option<String> {
+    pub(crate) fn why_anew(&self, history: &StageHistory) -> Option<String> {
         let first = *self.missing(history).first()?;
         let before = history.snapshots.iter().rfind(|s| s.role == Role::Output && s.moment().now() < first.now());
         let output = before.map(|s| {
@@ -109,7 +109,7 @@ impl Evolve {
     ///
     /// # Panics
     /// If there is none.
-    pub fn joined(runs: &[&Self]) -> Self {
+    pub(crate) fn joined(runs: &[&Self]) -> Self {
         let last = runs.iter().max_by(|x, y| x.end.now().total_cmp(&y.end.now())).expect("at least one");
         let mut outputs: Vec<Moment> = runs.iter().flat_map(|run| run.outputs.iter().copied()).collect();
         outputs.sort_by(|x, y| x.now().total_cmp(&y.now()));
@@ -120,7 +120,7 @@ impl Evolve {
 
     /// The stretches of the run's way that are left: each from a checkpoint, else from its start, to its last output or to
     /// where the stop rule has ended the run.
-    pub fn stretches(&self, history: &StageHistory) -> Vec<(Option<Moment>, Moment)> {
+    pub(crate) fn stretches(&self, history: &StageHistory) -> Vec<(Option<Moment>, Moment)> {
         let stretch = |segment: Segment| {
             let from = checkpoints_before(history, segment.first()).next().map(SnapshotFile::moment);
             let stop = segment.stop.map(|stop| stop.moment);

@@ -16,13 +16,13 @@ use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// The file with the [`RunSummary`].
-pub const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 
 /// The section of `run` in `work`, from the files that it has left.
 ///
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] for a file that is damaged.
-pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> {
+pub(crate) fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> {
     let mut section = Section::new(run.describe());
     if let Some(stop) = run.stop(&work.history()) {
         section.text += &format!(". Its stop rule ended it {stop}.");
@@ -54,7 +54,7 @@ pub fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> 
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn write_summary(work: &Work<'_>, summary: &RunSummary) -> Result<(), PipelineError> {
+pub(crate) fn write_summary(work: &Work<'_>, summary: &RunSummary) -> Result<(), PipelineError> {
     let there: Option<RunSummary> = read(&work.path(SUMMARY)).unwrap_or_default();
     if there.is_none_or(|there| there.steps <= summary.steps) {
         work.write_json(SUMMARY, summary)?;

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 ///
 /// Outputs of a process that is alone stay in memory for the analyses that follow, where there is room.
 #[derive(Debug)]
-pub struct SnapshotWriter {
+pub(crate) struct SnapshotWriter {
     /// How many checkpoints stay besides lasting ones, of those behind the run and of all.
     keep: usize,
     pending: Option<(SnapshotFile, Writing)>,
@@ -69,7 +69,7 @@ struct Written {
 
 impl SnapshotWriter {
     /// A writer that keeps `keep` checkpoints.
-    pub fn new(keep: usize) -> Self {
+    pub(crate) fn new(keep: usize) -> Self {
         Self { keep, pending: None }
     }
 
@@ -77,7 +77,7 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// What the previous snapshot's writing says: [`PipelineError::Sim`], [`PipelineError::Io`].
-    pub fn checkpoint(
+    pub(crate) fn checkpoint(
         &mut self,
         work: &mut Work<'_>,
         simulation: &Simulation,
@@ -94,7 +94,7 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
-    pub fn output(
+    pub(crate) fn output(
         &mut self,
         work: &mut Work<'_>,
         simulation: &Simulation,
@@ -110,7 +110,7 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
-    pub fn complete(&mut self) -> Result<(), PipelineError> {
+    pub(crate) fn complete(&mut self) -> Result<(), PipelineError> {
         if let Some((snapshot, writing)) = self.pending.take() {
             self.pending = Some((snapshot, Writing::Done(writing.done()?)));
         }
@@ -121,12 +121,12 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
-    pub fn collect(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
+    pub(crate) fn collect(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         if self.pending.as_ref().is_some_and(|(_, writing)| writing.is_done()) { self.finish(work) } else { Ok(()) }
     }
 
     /// Whether a snapshot is on its way to disk or to the ledger.
-    pub fn is_writing(&self) -> bool {
+    pub(crate) fn is_writing(&self) -> bool {
         self.pending.is_some()
     }
 
@@ -134,7 +134,7 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// As [`SnapshotWriter::checkpoint`].
-    pub fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
+    pub(crate) fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
         let written = writing.done()?;
         if let Some(output) = written.output {
@@ -204,7 +204,7 @@ fn superseded(snapshots: &[SnapshotFile], keep: usize, step: u64) -> Vec<String>
 }
 
 /// Where a snapshot comes from, for its header. Without times, so that the same run writes the same file.
-pub fn provenance(work: &Work<'_>) -> Value {
+pub(crate) fn provenance(work: &Work<'_>) -> Value {
     json!({
         "program": concat!("comove ", env!("CARGO_PKG_VERSION")),
         "device": work.device.name(),
@@ -215,12 +215,12 @@ pub fn provenance(work: &Work<'_>) -> Value {
 }
 
 /// The file of the output that a recipe asks for at a moment.
-pub fn output_name(moment: Moment) -> String {
+pub(crate) fn output_name(moment: Moment) -> String {
     format!("output_{}.h5", moment.tag())
 }
 
 /// The file of the checkpoint at the end of a root step.
-pub fn checkpoint_name(step: u64) -> String {
+pub(crate) fn checkpoint_name(step: u64) -> String {
     format!("checkpoint_{step:06}.h5")
 }
 

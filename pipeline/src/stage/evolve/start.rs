@@ -14,10 +14,10 @@ use comove_ic::Audit;
 use comove_sim::{Role, Simulation, StartFrom, StoredSnapshot};
 
 /// What the restriction of an initial condition to the octree kept.
-pub const AUDIT: &str = "audit.json";
+pub(crate) const AUDIT: &str = "audit.json";
 
 /// A run that is about to step.
-pub struct Started {
+pub(crate) struct Started {
     /// The run.
     pub simulation: Simulation,
     /// Step of the checkpoint that it continues.
@@ -30,7 +30,7 @@ pub struct Started {
 ///
 /// # Errors
 /// [`PipelineError`].
-pub fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started, PipelineError> {
+pub(crate) fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started, PipelineError> {
     for candidate in checkpoints_before(&work.history(), first) {
         let input = Input::snapshot(&work.folder, candidate);
         let error = match open_verified(&input, work.progress) {
@@ -152,7 +152,7 @@ fn open_verified(input: &Input, progress: &Progress) -> Result<StoredSnapshot, P
 }
 
 /// The audit as tables of the report: what the restriction kept of mass, momentum and energy, and of each level.
-pub fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
+pub(crate) fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
     let (before, after) = (&audit.before, &audit.after);
     let row = |name: &str, x: f64, y: f64, scale: f64| {
         let change = if scale > 0.0 { readable((y - x) / scale) } else { "0".into() };

@@ -13,11 +13,11 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The file's name.
-pub const FILE: &str = "steps.jsonl";
+pub(crate) const FILE: &str = "steps.jsonl";
 
 /// The open file.
 #[derive(Debug)]
-pub struct Steps {
+pub(crate) struct Steps {
     path: PathBuf,
     file: File,
     last: u64,
@@ -31,7 +31,7 @@ impl Steps {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn open(folder: &Path, mark: Option<String>) -> Result<Self, PipelineError> {
+    pub(crate) fn open(folder: &Path, mark: Option<String>) -> Result<Self, PipelineError> {
         let path = folder.join(FILE);
         let (records, file) = jsonl::open(&path)?;
         let last = records.iter().rev().find_map(|record| record["step"].as_u64()).unwrap_or(0);
@@ -42,7 +42,7 @@ impl Steps {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn append(&mut self, record: &StepRecord) -> Result<(), PipelineError> {
+    pub(crate) fn append(&mut self, record: &StepRecord) -> Result<(), PipelineError> {
         if record.step <= self.last {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Steps {
     ///
     /// # Errors
     /// [`PipelineError::Io`].
-    pub fn sync(&self) -> Result<(), PipelineError> {
+    pub(crate) fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
 }
@@ -69,7 +69,7 @@ impl Steps {
 ///
 /// # Errors
 /// [`PipelineError::Input`] for a record that is damaged; [`PipelineError::Io`].
-pub fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
+pub(crate) fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
     let mut records = jsonl::read(&folder.join(FILE))?;
     records.iter_mut().for_each(upgrade);
     Ok(records)
@@ -79,7 +79,7 @@ pub fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
 ///
 /// # Errors
 /// [`PipelineError::Io`].
-pub fn sound(folder: &Path) -> Result<Vec<Value>, PipelineError> {
+pub(crate) fn sound(folder: &Path) -> Result<Vec<Value>, PipelineError> {
     let mut records = jsonl::sound(&folder.join(FILE))?;
     records.iter_mut().for_each(upgrade);
     Ok(records)
@@ -89,7 +89,7 @@ pub fn sound(folder: &Path) -> Result<Vec<Value>, PipelineError> {
 const TAIL: u64 = 1 << 16;
 
 /// The last records in `folder`, as far as they can be read: of a run that may be stepping meanwhile.
-pub fn last(folder: &Path) -> Vec<StepRecord> {
+pub(crate) fn last(folder: &Path) -> Vec<StepRecord> {
     let tail = || {
         let path = folder.join(FILE);
         let found = path.metadata()?;
@@ -110,7 +110,7 @@ pub fn last(folder: &Path) -> Vec<StepRecord> {
 
 /// Sums over the records of a run, of all processes that worked on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// A cell through a step, counted over all steps.
     pub cell_updates: u64,
     /// Cells redone with first-order fluxes in these steps.
@@ -127,12 +127,12 @@ pub struct Tally {
 
 impl Tally {
     /// Cells redone with first-order fluxes per cell update.
-    pub fn redone_fraction(&self) -> f64 {
+    pub(crate) fn redone_fraction(&self) -> f64 {
         self.redone_cells as f64 / (self.cell_updates as f64).max(1.0)
     }
 
     /// Floored cells per cell update.
-    pub fn floored_fraction(&self) -> f64 {
+    pub(crate) fn floored_fraction(&self) -> f64 {
         self.floored_cells as f64 / (self.cell_updates as f64).max(1.0)
     }
 }
@@ -141,7 +141,7 @@ impl Tally {
 ///
 /// # Errors
 /// [`PipelineError::Io`]; [`PipelineError::Input`] for a record that is damaged.
-pub fn tally(folder: &Path) -> Result<Tally, PipelineError> {
+pub(crate) fn tally(folder: &Path) -> Result<Tally, PipelineError> {
     #[derive(Deserialize)]
     struct Record {
         cell_updates: u64,

@@ -22,7 +22,7 @@ pub(crate) fn said(output: &Output, code: i32) -> String {
 
 /// The whole lines of a file of one JSON object a line; none if it is not there.
 pub(crate) fn lines(file: &Path) -> Vec<Value> {
-    comove::jsonl::read(file).unwrap()
+    comove::testing::read_jsonl(file).unwrap()
 }
 
 /// The events of this kind in the ledger of a campaign folder.
