@@ -400,7 +400,7 @@ def seconds_in(profile, names=r"\w+"):
 
 def table(head, rows):
     line = lambda cells: f"| {' | '.join(str(cell) for cell in cells)} |"
-    return [line(head), line(["---"] * len(head)), *map(line, rows), ""]
+    return [line(head), "|---" * len(head) + "|", *map(line, rows), ""]
 
 
 def power(value):

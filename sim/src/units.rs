@@ -1,7 +1,7 @@
 //! Conversions between code units and the rest of the world; they happen only here.
 //!
 //! Code units: comoving Mpc/h, mean matter density, 1/H0 (supercomoving), hence velocity a v_pec/(100 km/s). Files
-//! carry the units of the epoch (FORMATS.md, section 1.3): length a Mpc/h, time a²/H0, mass constant, which turns every
+//! carry the units of the epoch (docs/snapshot-format.md, *Units*): length a Mpc/h, time a²/H0, mass constant, which turns every
 //! code variable into its proper quantity.
 
 use crate::cosmology::Cosmology;
@@ -60,7 +60,7 @@ impl Units {
 mod tests {
     use super::*;
 
-    /// The mean density of FORMATS.md, section 1.3: Ω_m ρ_c0 (1+z)³ = 1.767e-28 g/cm³ at z = 3, Ω_m = 0.3, h = 0.7.
+    /// The mean density in proper units: Ω_m ρ_c0 (1+z)³ = 1.767e-28 g/cm³ at z = 3, Ω_m = 0.3, h = 0.7.
     #[test]
     fn mean_density_at_redshift_three() {
         let units = Units::new(Some(Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0)));

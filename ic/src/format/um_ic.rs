@@ -1,4 +1,4 @@
-//! GAMER's `UM_IC`: raw numbers in native byte order, without header (FORMATS.md, section 2a).
+//! GAMER's `UM_IC`: raw numbers in native byte order, without header (docs/equations.md, *Initial conditions*).
 //!
 //! Five conserved fields, density, three momenta and *total* energy, in the code units we share with GAMER. The file is
 //! as large as its cells make it, and that is all it can be checked by.
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file stays");
     }
 
-    /// The bytes as FORMATS.md states them: x fastest, field slowest or fastest.
+    /// The bytes in the order of the format: x fastest, field slowest or fastest.
     #[test]
     fn bytes_lie_where_the_format_says() {
         let folder = tempfile::tempdir().unwrap();

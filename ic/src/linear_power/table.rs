@@ -1,4 +1,4 @@
-//! CAMB's tables (FORMATS.md, section 2e) and the spline through them.
+//! CAMB's tables (docs/equations.md, *Initial conditions*) and the spline through them.
 
 use crate::error::IcError;
 use std::path::Path;
