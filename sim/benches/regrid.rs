@@ -5,7 +5,7 @@ mod clumps;
 
 use clumps::{Collapsed, LEVELS, ROOT};
 use comove_kernels::LevelTopology;
-use comove_sim::gas::level_history::read_slots;
+use comove_sim::mesh::earlier_groups::read_slots;
 use comove_sim::mesh::flux_planes::FluxTables;
 use comove_sim::mesh::neighbours::{build_tables, rebuilt_tables};
 use comove_sim::mesh::sites::{LevelGroups, Sites};

@@ -18,6 +18,7 @@ pub mod boundary;
 pub mod clock;
 mod constants;
 pub mod cosmology;
+mod device_arrays;
 pub mod error;
 pub mod gas;
 pub mod gravity;

@@ -44,18 +44,18 @@ impl<T: Real> ParticleMesh<T> {
     /// [`SimError::Kernel`] if the work space does not fit.
     pub(super) fn solve(&mut self, place: [f64; 3]) -> Result<(), SimError> {
         let state = &mut self.state;
-        let mut fluid = vec![T::zero(); state.fluid.len()];
+        let mut fluid = vec![T::zero(); state.gas.fluid.len()];
         for level in 0..state.level_count() {
-            let cells = state.tree.cells(level);
+            let cells = state.mesh.tree.cells(level);
             let density = cells.iter().product::<usize>() as f64;
             for (place, weight) in cloud(place, cells) {
                 let (key, offset) = locate(level, place);
-                let group = state.tree.find(key).expect("a mass lies in cells of every level");
-                let slot = state.slots[level][group] as usize;
+                let group = state.mesh.tree.find(key).expect("a mass lies in cells of every level");
+                let slot = state.mesh.slots[level][group] as usize;
                 fluid[slot * GROUP_VALUES + DENSITY * GROUP_CELLS + offset] = T::from_f64(weight * density);
             }
         }
-        state.fluid = Buffer::from_host(&state.device, fluid)?;
+        state.gas.fluid = Buffer::from_host(&state.device, fluid)?;
         state.solve_gravity(4.0 * PI, 1.0)
     }
 
@@ -66,13 +66,13 @@ impl<T: Real> ParticleMesh<T> {
     pub(super) fn accelerations(&self, places: &[[f64; 3]]) -> Result<Vec<[f64; 3]>, SimError> {
         let finest = self.state.level_count() - 1;
         let gas = self.kicked_gas(finest)?;
-        let cells = self.state.tree.cells(finest);
+        let cells = self.state.mesh.tree.cells(finest);
         let at = |place: &[f64; 3]| {
             let mut sum = [0.0; 3];
             for (place, weight) in cloud(*place, cells) {
                 let (key, offset) = locate(finest, place);
-                let group = self.state.tree.find(key).expect("a mass lies in cells of the finest level");
-                let slot = self.state.slots[finest][group] as usize;
+                let group = self.state.mesh.tree.find(key).expect("a mass lies in cells of the finest level");
+                let slot = self.state.mesh.slots[finest][group] as usize;
                 for axis in 0..3 {
                     let momentum = gas[slot * GROUP_VALUES + (MOMENTUM + axis) * GROUP_CELLS + offset];
                     sum[axis] += weight * momentum.as_f64();
@@ -86,7 +86,7 @@ impl<T: Real> ParticleMesh<T> {
     /// Gas of density 1 at rest after a kick of unit time on one level: its momentum is g there. `[slots, 6, 16³]`.
     fn kicked_gas(&self, level: usize) -> Result<Vec<T>, SimError> {
         let state = &self.state;
-        let mut values = vec![T::zero(); state.fluid.len()];
+        let mut values = vec![T::zero(); state.gas.fluid.len()];
         for group in values.chunks_exact_mut(GROUP_VALUES) {
             for field in [DENSITY, ENERGY, ENTROPY] {
                 group[field * GROUP_CELLS..][..GROUP_CELLS].fill(T::one());
@@ -95,8 +95,8 @@ impl<T: Real> ParticleMesh<T> {
         let mut gas = Buffer::from_host(&state.device, values)?;
         let _ = gravity_kick(
             &state.device,
-            &state.tables[level],
-            &state.potential,
+            &state.mesh.tables[level],
+            &state.gravity.as_ref().expect("gravity is on").potential.current,
             None,
             &mut gas,
             state.cell_width(level),
@@ -167,15 +167,15 @@ mod tests {
         let mut mesh = mesh(2, 3, &[place]);
         mesh.solve(place).unwrap();
         let state = mesh.state.to_host();
-        assert_eq!(state.tree.level_count(), 4);
+        assert_eq!(state.mesh.tree.level_count(), 4);
         for level in 0..4 {
-            let cells = state.tree.cells(level);
+            let cells = state.mesh.tree.cells(level);
             let n = cells[0] as f64;
             let parts = cloud(place, cells);
             let centre: f64 = parts.iter().map(|([_, _, z], part)| part * (*z as f64 + 0.5) / n).sum();
             assert!((centre - place[2]).abs() < 1e-14, "{level}: {centre}");
-            let first = state.tree.first_of_level(level);
-            let groups = first..first + state.tree.level(level).len();
+            let first = state.mesh.tree.first_of_level(level);
+            let groups = first..first + state.mesh.tree.level(level).len();
             let mass: f64 = groups.map(|group| state.field(group, DENSITY).sum()).sum::<f64>() / n.powi(3);
             assert!((mass - 1.0).abs() < 1e-12, "{level}: {mass}");
         }

@@ -1,7 +1,7 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
-use comove_sim::gas::level_history::StepPhase;
+use comove_sim::gravity::StepPhase;
 use comove_sim::kernels::Deferred;
 use comove_sim::kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
@@ -41,7 +41,7 @@ fn hierarchy(bench: &mut Bench, name: &str, tree: &Octree, gas: Option<HostState
         None => state::<f32>(&bench.device, tree, true, false),
     };
     let share = |level: usize| {
-        let tables = &state.tables[level];
+        let tables = &state.mesh.tables[level];
         let some = (0..tables.len()).filter(|&g| tables.has_coarse_neighbour(g)).count();
         some as f64 / tables.len() as f64
     };
@@ -68,7 +68,7 @@ pub(crate) fn hydro<T: Real>(
     passed: Option<f64>,
     dt_over_dx: f64,
 ) {
-    let items = levels.clone().map(|level| state.tables[level].len()).sum();
+    let items = levels.clone().map(|level| state.mesh.tables[level].len()).sum();
     let part = if mesh == "uniform" { "launches" } else { "meshes" };
     let work = Work { part, operation: "hydro of a step", mesh, precision: T::NAME, unit: "group", items };
     bench.measure(work, || {
@@ -106,7 +106,7 @@ pub(crate) fn sweep<T: Real>(
 
 /// The reduction for the time step.
 pub(crate) fn speeds<T: Real>(state: &State<T>, level: usize) -> Deferred<SignalSpeed> {
-    signal_speed(&state.device, &state.tables[level], &state.fluid, &Eos::new(5.0 / 3.0))
+    signal_speed(&state.device, &state.mesh.tables[level], &state.gas.fluid, &Eos::new(5.0 / 3.0))
 }
 
 /// Δt/h at a Courant number of 0.4.

@@ -1,222 +1,76 @@
-//! What ranks send each other about their groups: ghosts refreshed, slots sent.
+//! A rank among those that share a run: messages, and what it knows of the others' groups.
 
 use crate::error::SimError;
-use crate::parallel::collective_result::collective_result;
+use crate::mesh::Key;
+use crate::mesh::Octree;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::links::{CellLinks, SlotLinks};
-use bytemuck::Pod;
-use comove_kernels::messages::{ExchangeTimes, MessageBuffers, MessageSizes, Peer, Units};
-use comove_kernels::{Buffer, Device, Real};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::parallel::ghost_exchange::GhostExchange;
+use crate::parallel::links::{CellLinks, LevelLinks};
+use crate::parallel::load_balancer::SweepTime;
+use crate::parallel::share::Share;
+use crate::records::RanksRecord;
+use comove_kernels::messages::MessageSizes;
+use comove_kernels::{Buffer, Device, DeviceTable, LevelTopology, Real};
+use std::sync::Arc;
 
-/// The messages of one kind of exchange never overtake each other, so one tag serves all.
-const TAG: u32 = 1;
-
-/// A rank's messages about groups, and the room for them.
-///
-/// Exchanges are operations of all ranks, like those of [`Communicator`]. With one rank alone nothing is sent.
-#[derive(Debug)]
-pub struct GhostExchange {
-    communicator: Arc<Communicator>,
-    device: Device,
-    mail: Mutex<MessageBuffers>,
-    /// What is sent whatever the tree.
-    least: Vec<MessageSizes>,
+/// What a rank shares with the others; nothing but itself where it is alone.
+pub struct Exchange {
+    /// Between the ranks.
+    pub communicator: Arc<Communicator>,
+    /// What they send each other about groups.
+    pub ghosts: GhostExchange,
+    /// What this rank knows of the others' groups.
+    pub share: Share,
 }
 
-impl GhostExchange {
-    /// Of these ranks, without room for messages: collective.
+impl Exchange {
+    /// Without room for messages: collective.
     ///
     /// * `least`: by rank, what is sent whatever the tree
     ///
     /// # Errors
     /// [`SimError::Kernel`] where there is no room for a few bytes.
-    pub fn new(device: &Device, communicator: &Arc<Communicator>, least: Vec<MessageSizes>) -> Result<Self, SimError> {
-        let ranks = communicator.size();
-        let mut mail = collective_result(
-            communicator,
-            MessageBuffers::new(device, communicator.rank(), ranks).map_err(SimError::from),
-        )?;
-        if ranks > 1 {
-            mail.register_peers(&communicator.gather_all_of(&mail.peer_info()));
-        }
-        Ok(Self { communicator: Arc::clone(communicator), device: device.clone(), mail: Mutex::new(mail), least })
+    pub(crate) fn new(
+        device: &Device,
+        communicator: Arc<Communicator>,
+        share: Share,
+        least: Vec<MessageSizes>,
+    ) -> Result<Self, SimError> {
+        let ghosts = GhostExchange::new(device, &communicator, least)?;
+        Ok(Self { communicator, ghosts, share })
     }
 
-    /// Of a rank without others.
-    ///
-    /// # Errors
-    /// As [`GhostExchange::new`].
-    pub fn alone(device: &Device) -> Result<Self, SimError> {
-        Self::new(device, &Arc::new(Communicator::alone()), vec![MessageSizes::default()])
+    /// What is sent and received about a level; nothing for a rank that is alone.
+    pub(crate) fn links(&self, level: usize) -> Option<&LevelLinks> {
+        self.share.links.get(level)
     }
 
-    /// Between them.
-    pub fn communicator(&self) -> &Communicator {
-        &self.communicator
-    }
-
-    /// Sends boxes of own groups to ghost copies on other ranks, and receives those of this rank's ghosts: collective.
-    ///
-    /// * `pool`: `[slots, fields, 16, 16, 16]`
-    pub fn exchange_cells<T: Real>(&self, links: &CellLinks, fields: usize, pool: &mut Buffer<T>) {
-        self.exchange_cells_while(links, fields, pool, |_| ());
-    }
-
-    /// The same, with `meanwhile` done while messages are on their way: it may read and write everything but the cells that
-    /// come.
-    pub fn exchange_cells_while<T: Real>(
+    /// Brings ghosts of a level up to date after `pool`, `[slots, fields, 16, 16, 16]`, has changed.
+    pub(crate) fn refresh<T: Real>(
         &self,
-        links: &CellLinks,
+        level: usize,
+        which: fn(&LevelLinks) -> &CellLinks,
         fields: usize,
         pool: &mut Buffer<T>,
-        mut meanwhile: impl FnMut(&mut Buffer<T>),
     ) {
-        let units = |pieces| Units::Cells { fields, pieces };
-        self.pack(&links.peers, units(&links.send), pool);
-        self.carry::<T>(&links.peers, units(&links.send), || meanwhile(pool));
-        self.unpack(&links.peers, units(&links.receive), pool);
-    }
-
-    /// Whether hosts carry some of these messages, which is worth working meanwhile. What GPUs send each other directly is
-    /// there before they would have begun.
-    pub fn is_carried(&self, links: &CellLinks) -> bool {
-        let mail = self.mail();
-        links.peers.iter().any(|peer| !mail.reaches(peer.rank))
-    }
-
-    /// Sends whole slots of `values` values each, and receives them.
-    pub fn exchange_slots<T: Real>(&self, links: &SlotLinks, values: usize, pool: &mut Buffer<T>) {
-        self.send(&links.peers, Units::Rows { values, rows: &links.send }, pool);
-        self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, pool);
-    }
-
-    /// The same from one pool to another.
-    pub fn send_slots<T: Real>(&self, links: &SlotLinks, values: usize, from: &Buffer<T>, to: &mut Buffer<T>) {
-        self.send(&links.peers, Units::Rows { values, rows: &links.send }, from);
-        self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, to);
-    }
-
-    /// Packs and has carried, with nothing to do meanwhile.
-    fn send<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {
-        self.pack(peers, units, array);
-        self.carry::<T>(peers, units, || ());
-    }
-
-    fn pack<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {
-        if !peers.is_empty() {
-            self.mail().pack(&self.device, peers, units, array);
+        if let Some(links) = self.links(level) {
+            self.ghosts.exchange_cells(which(links), fields, pool);
         }
     }
 
-    /// Has carried what devices do not send each other, with `meanwhile` done once.
-    fn carry<T: Real>(&self, peers: &[Peer], units: Units, mut meanwhile: impl FnMut()) {
-        if peers.is_empty() {
-            return meanwhile();
-        }
-        let mut mail = self.mail();
-        mail.carry::<T>(peers, units, meanwhile, |sends, receives, meanwhile| {
-            self.communicator.communicate(TAG, sends, receives, meanwhile);
-        });
-        let unit = units.values() * T::BYTES;
-        for peer in peers.iter().filter(|peer| mail.reaches(peer.rank)) {
-            self.communicator.count_message(peer.send.len() * unit);
-        }
+    /// The slots of a level, ghosts included.
+    pub(crate) fn slots<'a>(&'a self, level: usize, tables: &'a LevelTopology) -> &'a DeviceTable<u32> {
+        self.links(level).map_or(&tables.slots, |links| &links.slots)
     }
 
-    fn unpack<T: Real>(&self, peers: &[Peer], units: Units, array: &mut Buffer<T>) {
-        if !peers.is_empty() {
-            self.mail().unpack(&self.device, peers, units, array);
-        }
+    /// The slot of another rank's group that has a ghost.
+    pub(crate) fn ghost_slot(&self, key: Key) -> Option<u32> {
+        let ghosts = self.share.ghosts.get(usize::from(key.level))?;
+        ghosts.binary_search_by_key(&key, |ghost| ghost.0).ok().map(|at| ghosts[at].1)
     }
 
-    /// Bytes of the device that messages have.
-    pub fn bytes(&self) -> usize {
-        self.mail().bytes()
+    /// What the ranks did in a step: [`Share::record`].
+    pub(crate) fn record(&mut self, own: &Octree, level_steps: &[u32], sweeps: &[SweepTime]) -> Option<RanksRecord> {
+        self.share.record(&self.ghosts, own, level_steps, sweeps)
     }
-
-    /// Bytes that they will have once there is room for these.
-    ///
-    /// * `needs`: by rank
-    pub fn bytes_for(&self, needs: &[MessageSizes]) -> usize {
-        let mail = self.mail();
-        let needs = self.with_least(needs);
-        if mail.lacks(&needs) { mail.bytes_for(&roomy(&needs)) } else { mail.bytes() }
-    }
-
-    /// Makes room for messages of these lengths, if there is not: collective, and nothing may be on its way.
-    ///
-    /// * `needs`: by rank
-    ///
-    /// # Errors
-    /// [`SimError::Kernel`] or [`SimError::OnRank`] where some rank has no room, on all of them.
-    pub fn fit(&self, needs: &[MessageSizes]) -> Result<(), SimError> {
-        let communicator = &*self.communicator;
-        let mut mail = self.mail();
-        let needs = self.with_least(needs);
-        if !communicator.any(mail.lacks(&needs)) {
-            return Ok(());
-        }
-        let needs = roomy(&needs);
-        self.leave(&mut mail);
-        collective_result(communicator, mail.make_room(&needs).map_err(SimError::from))?;
-        let cards = communicator.gather_all_of(&mail.peer_info());
-        let reached = mail.open(&cards);
-        let settled = mail.finalize(&needs, &communicator.gather_all_of(&reached));
-        collective_result(communicator, settled.map_err(SimError::from))
-    }
-
-    /// What is enough for these and for what is sent whatever the tree.
-    fn with_least(&self, needs: &[MessageSizes]) -> Vec<MessageSizes> {
-        needs.iter().zip(&self.least).map(|(need, least)| need.or(*least)).collect()
-    }
-
-    /// Lets go of the other ranks: collective. After it nothing is sent.
-    pub fn close(&self) {
-        self.leave(&mut self.mail());
-    }
-
-    /// No rank writes to this one's memory any more, nor will.
-    fn leave(&self, mail: &mut MessageBuffers) {
-        mail.close();
-        self.communicator.any(false);
-    }
-
-    /// What devices have spent in exchanges since this was last asked.
-    pub fn take_times(&self) -> ExchangeTimes {
-        self.mail().take_times()
-    }
-
-    fn mail(&self) -> MutexGuard<'_, MessageBuffers> {
-        // whoever panics with it ends all ranks
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// An eighth more than is needed, so that there is room after the next regrids too.
-fn roomy(needs: &[MessageSizes]) -> Vec<MessageSizes> {
-    let more = |bytes: usize| bytes + bytes / 8;
-    needs.iter().map(|need| MessageSizes { send: more(need.send), receive: more(need.receive) }).collect()
-}
-
-/// Sends every peer its part of a message on the host, a unit of which is so many values; what they send, one after the
-/// other.
-pub fn from_peers<N: Pod>(communicator: &Communicator, peers: &[Peer], unit: usize, message: &[N]) -> Vec<N> {
-    let receive = peers.last().map_or(0, |last| last.receive.end);
-    let mut received = vec![N::zeroed(); receive * unit];
-    let mut rest = received.as_mut_slice();
-    let (mut sends, mut receives) = (Vec::new(), Vec::new());
-    for peer in peers {
-        if !peer.send.is_empty() {
-            let part = &message[peer.send.start * unit..peer.send.end * unit];
-            sends.push((peer.rank, bytemuck::cast_slice(part)));
-        }
-        let (part, behind) = std::mem::take(&mut rest).split_at_mut(peer.receive.len() * unit);
-        rest = behind;
-        if !part.is_empty() {
-            receives.push((peer.rank, bytemuck::cast_slice_mut(part)));
-        }
-    }
-    communicator.communicate(TAG, &sends, &mut receives, || ());
-    received
 }

@@ -6,7 +6,8 @@
 //! | [`collective_result`] | an error of one rank becomes that of all |
 //! | [`hilbert`], [`owners`], [`load_balancer`] | who owns a group: pieces of a curve through each level, cut by measured cost |
 //! | [`remote_groups`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
-//! | [`links`], [`exchange`] | who sends what to whom, derived on both sides; the ghost exchange |
+//! | [`links`], [`ghost_exchange`] | who sends what to whom, derived on both sides; the messages |
+//! | [`exchange`] | all of that for one rank of a run |
 //! | [`keys`] | lists of keys to other ranks |
 //! | [`exact_sum`] | sums whose bits do not depend on the order of their terms |
 //! | [`root`] | the root's Poisson solve by all ranks |
@@ -21,6 +22,7 @@ pub mod collective_result;
 pub mod communicator;
 pub mod exact_sum;
 pub mod exchange;
+pub mod ghost_exchange;
 pub mod hilbert;
 pub mod keys;
 pub mod links;

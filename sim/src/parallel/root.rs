@@ -1,7 +1,7 @@
 //! The root's Poisson solve by all ranks: sources to the ranks of their layers, modes between these, potentials back.
 
 use crate::mesh::{Key, Octree};
-use crate::parallel::exchange::GhostExchange;
+use crate::parallel::ghost_exchange::GhostExchange;
 use crate::parallel::links::{SlotLinks, links_of_slots, need};
 use crate::parallel::owners::Owners;
 use comove_kernels::layout::GROUP_CELLS;

@@ -3,7 +3,7 @@
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::{Communicator, Traffic};
-use crate::parallel::exchange::GhostExchange;
+use crate::parallel::ghost_exchange::GhostExchange;
 use crate::parallel::links::{LevelLinks, Relations};
 use crate::parallel::load_balancer::{Compared, LoadBalancer, SweepTime};
 use crate::parallel::owners::Owners;
@@ -62,6 +62,9 @@ impl Share {
     /// With new owners of the levels finer than `kept` and these own groups, ghosts without slots as yet: collective.
     #[must_use]
     pub fn of(&self, communicator: &Communicator, owners: Owners, own: &Octree, kept: usize) -> Self {
+        if owners.ranks() == 1 {
+            return Self::alone(own);
+        }
         let mut groups: Vec<u64> = own.groups().into_iter().map(|n| n as u64).collect();
         communicator.sum(&mut groups);
         Self {
@@ -80,6 +83,9 @@ impl Share {
     /// levels is kept for [`Share::link`].
     pub fn wanted_ghosts(&mut self, own: &Octree, first: usize) -> Vec<Vec<Key>> {
         let mut wanted = vec![Vec::new(); own.level_count()];
+        if self.is_alone() {
+            return wanted.split_off(first.min(own.level_count()));
+        }
         self.relations.clear();
         // one call for all levels: each that comes from outside of the pool waits for threads to wake
         let levels = first.saturating_sub(1)..own.level_count();

@@ -32,7 +32,7 @@ const RUNGS: u32 = 512;
 pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Option<usize> {
     // a run that is steered to fewer levels than it has loses the others
     let refined = usize::from(parameters.max_level).max(state.level_count() - 1).min(state.level_count());
-    (from..refined).find(|&level| state.steps_since_regrid[level] >= parameters.regrid_every)
+    (from..refined).find(|&level| state.regrid.steps_since[level] >= parameters.regrid_every)
 }
 
 /// Decides anew on the levels finer than `level`, which must be at the time of all of them, and on who owns their groups. The
@@ -53,10 +53,10 @@ pub fn regrid<T: Real>(
 ) -> Result<Option<LeafSums>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "regrid").entered();
     let started = Instant::now();
-    state.steps_since_regrid[level..].fill(0);
+    state.regrid.steps_since[level..].fill(0);
     let wanted = wanted(state, &RefinementContext::of(state, &physics.parameters, clock, mean_density), level);
     let mut after = None;
-    if state.communicator.any(wanted.tree != state.tree) {
+    if state.exchange.communicator.any(wanted.tree != state.mesh.tree) {
         let before = sums.unwrap_or_else(|| leaf_sums_from(state, level));
         state.adopt_tree(wanted.tree, level, &physics.eos)?;
         let sums = leaf_sums_from(state, level);
@@ -65,7 +65,7 @@ pub fn regrid<T: Real>(
     } else {
         state.rebalance(level, &physics.eos)?;
     }
-    state.raised = wanted.raised;
+    state.regrid.raised = wanted.raised;
     diagnostics.timing.regrid += started.elapsed().as_secs_f64();
     Ok(after)
 }
@@ -85,19 +85,31 @@ pub fn wanted<T: Real>(state: &State<T>, surroundings: &RefinementContext<'_, T>
     let max_level = usize::from(surroundings.parameters.max_level).max(from);
     let flagged = |level: usize, factor: f64| match level {
         level if level < from => Vec::new(),
-        level => {
-            surroundings.masks(&state.device, &state.tree, (level, level), &state.tables[level], &state.fluid, factor)
-        }
+        level => surroundings.masks(
+            &state.device,
+            &state.mesh.tree,
+            (level, level),
+            &state.mesh.tables[level],
+            &state.gas.fluid,
+            factor,
+        ),
     };
     let mut masks: Vec<Vec<u32>> = (0..state.level_count().min(max_level)).map(|level| flagged(level, 1.0)).collect();
-    let tree_of = |masks: &[Vec<u32>]| match state.share.is_alone() {
-        true => state.device.install(|| wanted_tree(&state.tree, masks, max_level, from)),
-        false => wanted_share(&state.communicator, &state.share.owners, &state.tree, masks, max_level, from),
+    let tree_of = |masks: &[Vec<u32>]| match state.exchange.share.is_alone() {
+        true => state.device.install(|| wanted_tree(&state.mesh.tree, masks, max_level, from)),
+        false => wanted_share(
+            &state.exchange.communicator,
+            &state.exchange.share.owners,
+            &state.mesh.tree,
+            masks,
+            max_level,
+            from,
+        ),
     };
     let most = surroundings.parameters.max_cells.unwrap_or(u64::MAX);
     let fits = |tree: &Octree| {
         let mut groups = [tree.group_count() as u64];
-        state.communicator.sum(&mut groups);
+        state.exchange.communicator.sum(&mut groups);
         groups[0] * GROUP_CELLS as u64 <= most
     };
 

@@ -13,7 +13,7 @@ use crate::parallel::keys::{exchange_keys, route};
 use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;
-use crate::state::memory::Layout;
+use crate::state::layout::Layout;
 use comove_kernels::FaceBoundary;
 use comove_kernels::layout::{FACES, GROUP_VALUES};
 

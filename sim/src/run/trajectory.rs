@@ -21,7 +21,7 @@ use crate::step::retry::{Attempt, RetryPolicy};
 use crate::step::time_step::{self, Choice};
 use crate::step::uniform_step::step;
 use comove_kernels::layout::GROUP_CELLS;
-use comove_kernels::{Device, Real, gravity_kick, state_hash};
+use comove_kernels::{Device, Real};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -96,16 +96,16 @@ impl<T: Real> Run<T> {
                 let faces = parameters.boundary.for_kernels(parameters.gamma);
                 let (own, layout) = scatter(&ranks.communicator, &from, ranks.scattered, faces)?;
                 let mut state = State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?;
-                state.share.load_balancer = ranks.load_balancer;
+                state.exchange.share.load_balancer = ranks.load_balancer;
                 state
             }
         };
         let continues = header.role != Role::Initial;
         let restart = if continues { read_restart(&header)? } else { Restart::default() };
-        for (now, &then) in state.steps_since_regrid.iter_mut().zip(&restart.steps_since_regrid) {
+        for (now, &then) in state.regrid.steps_since.iter_mut().zip(&restart.steps_since_regrid) {
             *now = then;
         }
-        state.raised = restart.raised;
+        state.regrid.raised = restart.raised;
         let mut run = Self {
             clock: Clock::new(header.a, header.time, header.cosmology),
             step: header.step,
@@ -134,8 +134,8 @@ impl<T: Real> Run<T> {
             let surroundings =
                 RefinementContext::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
             let wanted = refinement::wanted(&self.state, &surroundings, 0);
-            self.state.raised = wanted.raised;
-            if !self.state.communicator.any(wanted.tree != self.state.tree) {
+            self.state.regrid.raised = wanted.raised;
+            if !self.state.exchange.communicator.any(wanted.tree != self.state.mesh.tree) {
                 break;
             }
             self.state.adopt_tree(wanted.tree, 0, &self.physics.eos)?;
@@ -147,32 +147,27 @@ impl<T: Real> Run<T> {
             let mut diagnostics = StepDiagnostics::new(self.physics.parameters.time_steps);
             self.solve_gravity_now()?;
             for level in 0..self.state.level_count() {
-                let mut peaks = vec![gravity_kick::Peak::default(); self.state.tables[level].len()];
-                gravity_kick::max_acceleration(
-                    &self.state.device,
-                    &self.state.tables[level],
-                    &self.state.potential,
-                    self.state.cell_width(level),
-                    &mut peaks,
-                );
+                let Some(gravity) = &self.state.gravity else { break };
+                let h = self.state.cell_width(level);
+                let peaks = gravity.potential.peaks(&self.state.device, &self.state.mesh.tables[level], h);
                 for (group, &peak) in peaks.iter().enumerate() {
                     diagnostics.see_acceleration(&self.state, level, group, peak);
                 }
             }
-            diagnostics.reduce(&self.state.communicator);
+            diagnostics.reduce(&self.state.exchange.communicator);
             self.restart.acceleration = diagnostics.acceleration;
         }
         Ok(())
     }
 
     pub(crate) fn communicator(&self) -> &Communicator {
-        &self.state.communicator
+        &self.state.exchange.communicator
     }
 
     /// Lets go of the other ranks: collective, and the last thing that is done with them.
     pub(crate) fn leave(&self) {
-        if !self.state.share.is_alone() {
-            self.state.ghost_exchange.close();
+        if !self.state.exchange.share.is_alone() {
+            self.state.exchange.ghosts.close();
         }
     }
 
@@ -250,7 +245,7 @@ impl<T: Real> Run<T> {
         let mut saving = 0.0;
         if may_go_back {
             let saved = self.state.save().map_err(SimError::from);
-            collective_result(&self.state.communicator, saved)?;
+            collective_result(&self.state.exchange.communicator, saved)?;
             saving = started.elapsed().as_secs_f64();
         }
         let before = (self.clock, self.step, self.restart.clone(), self.sums, self.chosen.clone());
@@ -286,9 +281,9 @@ impl<T: Real> Run<T> {
         self.timing.add(&diagnostics.timing);
         self.cell_updates += diagnostics.cell_updates;
         let mut device_bytes = [self.state.device_bytes() as u64];
-        self.state.communicator.sum(&mut device_bytes);
-        let State { share, ghost_exchange, tree, .. } = &mut self.state;
-        let ranks = share.record(ghost_exchange, tree, &diagnostics.level_steps, &diagnostics.sweep_times());
+        self.state.exchange.communicator.sum(&mut device_bytes);
+        let State { exchange, mesh, .. } = &mut self.state;
+        let ranks = exchange.record(&mesh.tree, &diagnostics.level_steps, &diagnostics.sweep_times());
         Ok(StepRecord {
             version: RECORD_VERSION,
             step: self.step,
@@ -299,7 +294,7 @@ impl<T: Real> Run<T> {
             limit: choice.limit,
             gas_dt: Some(choice.gas_dt).filter(|dt| dt.is_finite()),
             groups: self.groups(),
-            volume_fractions: volume_fractions(self.state.tree.root_groups(), self.state.groups()),
+            volume_fractions: volume_fractions(self.state.mesh.tree.root_groups(), self.state.groups()),
             cell_updates: diagnostics.cell_updates,
             cell_updates_per_second: diagnostics.cell_updates as f64 / started.elapsed().as_secs_f64(),
             sums: self.sums.sums,
@@ -311,7 +306,7 @@ impl<T: Real> Run<T> {
             density_min: self.sums.density[0],
             density_max: self.sums.density[1],
             regridded: diagnostics.regridded,
-            raised: self.state.raised,
+            raised: self.state.regrid.raised,
             steering: self.restart.steering,
             level_steps: diagnostics.level_steps,
             timing: diagnostics.timing,
@@ -376,7 +371,7 @@ impl<T: Real> Run<T> {
             clock = piece.end;
         }
         diagnostics.collect(&self.state);
-        diagnostics.reduce(&self.state.communicator);
+        diagnostics.reduce(&self.state.exchange.communicator);
         Ok(diagnostics)
     }
 
@@ -406,7 +401,7 @@ impl<T: Real> Run<T> {
     }
 
     fn mean_density(&self) -> f64 {
-        let [x, y, z] = self.state.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
+        let [x, y, z] = self.state.mesh.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
         self.sums.sums.mass / (x * y * z)
     }
 
@@ -443,11 +438,10 @@ impl<T: Real> Run<T> {
 
     /// The hashes of the own groups.
     fn group_hashes(&self) -> Vec<(Key, u64)> {
-        let mut groups = Vec::with_capacity(self.state.tree.group_count());
+        let mut groups = Vec::with_capacity(self.state.mesh.tree.group_count());
         for level in 0..self.state.level_count() {
-            let mut hashes = vec![0; self.state.tables[level].len()];
-            state_hash::state_hash(&self.state.device, &self.state.tables[level], &self.state.fluid, &mut hashes);
-            groups.extend(self.state.tree.level(level).iter().copied().zip(hashes));
+            let hashes = self.state.gas.hashes(&self.state.device, &self.state.mesh.tables[level]);
+            groups.extend(self.state.mesh.tree.level(level).iter().copied().zip(hashes));
         }
         groups
     }
@@ -455,10 +449,10 @@ impl<T: Real> Run<T> {
     /// See [`crate::Simulation::group_hashes`].
     pub(crate) fn all_group_hashes(&self) -> Vec<(Key, u64)> {
         let own = self.group_hashes();
-        if self.state.communicator.size() == 1 {
+        if self.state.exchange.communicator.size() == 1 {
             return own;
         }
-        let all = self.state.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
+        let all = self.state.exchange.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
         let of_rank =
             |bytes: &Vec<u8>| serde_json::from_slice::<Vec<(Key, u64)>>(bytes).expect("what was just written");
         let mut groups: Vec<(Key, u64)> = all.iter().flat_map(of_rank).collect();
@@ -472,7 +466,7 @@ impl<T: Real> Run<T> {
             let key = key.morton() << 5 | u64::from(key.level);
             total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1))
         })];
-        self.state.communicator.sum(&mut total);
+        self.state.exchange.communicator.sum(&mut total);
         total[0]
     }
 
@@ -495,7 +489,7 @@ impl<T: Real> Run<T> {
             });
         }
         let saved = self.state.save().map_err(SimError::from);
-        collective_result(&self.state.communicator, saved)?;
+        collective_result(&self.state.exchange.communicator, saved)?;
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
         let branch = self.advance(&interval).and_then(|_| {
@@ -516,15 +510,15 @@ impl<T: Real> Run<T> {
         (header.a, header.time, header.step) = (self.clock.a, self.clock.time, self.step);
         header.precision = self.physics.parameters.precision;
         header.eta = self.physics.parameters.switch().max(0.0);
-        self.restart.steps_since_regrid.clone_from(&self.state.steps_since_regrid);
-        self.restart.raised = self.state.raised;
+        self.restart.steps_since_regrid.clone_from(&self.state.regrid.steps_since);
+        self.restart.raised = self.state.regrid.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         Ok(Snapshot { header, state: self.state.to_host() })
     }
 
     /// See [`crate::Simulation::summary`].
     pub(crate) fn summary(&self) -> RunSummary {
-        let own_cells = self.state.tree.group_count() * GROUP_CELLS;
+        let own_cells = self.state.mesh.tree.group_count() * GROUP_CELLS;
         RunSummary {
             steps: self.step,
             a: self.clock.a,

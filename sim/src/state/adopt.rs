@@ -1,15 +1,18 @@
-//! Another tree for a state that ranks share: balanced anew where that is worth while, groups moved to their new owners.
+//! Another tree for a state: the groups that stay keep their slots, new ones are interpolated from their parents. Ranks that
+//! share a tree balance it where that is worth while, and move groups to their new owners.
 
 use crate::error::SimError;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
+use crate::parallel::exchange::Exchange;
 use crate::parallel::keys::exchange_keys;
 use crate::parallel::links::links_of_slots;
 use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;
-use crate::state::memory::Layout;
-use crate::state::{State, places_of};
+use crate::state::State;
+use crate::state::layout::Layout;
+use crate::state::memory::Footprint;
 use comove_kernels::layout::GROUP_VALUES;
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
@@ -73,16 +76,35 @@ struct Planned {
 }
 
 impl<T: Real> State<T> {
-    /// [`State::adopt_tree`] of ranks that share a tree: collective.
+    /// Moves to another tree: kept groups stay where they are, removed ones free their slots (their parents already
+    /// hold the restricted values), new ones are interpolated from their parents, coarse levels first. Of ranks that share
+    /// a tree, those that have more than their part of a level give groups to others: collective.
     ///
     /// * `tree`: what this rank owns of the new tree, by the present owners
-    pub(crate) fn adopt_share(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
-        let planned = match self.planned_anew(&tree, from) {
-            // ranks need not have the same memory
-            Err(error) if error.is_out_of_memory() => self.planned(self.as_owned(tree))?,
-            planned => planned?,
+    /// * `from`: the finest level that stays in any case, with all coarser ones, where and as it is
+    ///
+    /// # Errors
+    /// [`SimError::OutOfMemory`] if the new tree will not fit, before anything has moved. [`SimError::Kernel`] if it did not
+    /// although it should have, because another process was faster: then some pools are longer than others, and the state
+    /// is good for a snapshot and for nothing else.
+    pub fn adopt_tree(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
+        let planned = match self.exchange.share.is_alone() {
+            true => self.planned(self.as_owned(tree))?,
+            false => match self.planned_anew(&tree, from) {
+                // ranks need not have the same memory
+                Err(error) if error.is_out_of_memory() => self.planned(self.as_owned(tree))?,
+                planned => planned?,
+            },
         };
         self.move_to(planned, eos)
+    }
+
+    /// What the arrays would take on another tree of a rank that is alone, a saved state among them.
+    pub fn footprint_on(&self, tree: Octree) -> Footprint {
+        let Dealt { kept, owners, tree, moves } = self.as_owned(tree);
+        let share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
+        let layout = self.placed(tree, share, kept, &moves).layout;
+        self.wanted(&layout, self.capacities(&layout)[0])
     }
 
     /// Moves groups to other owners where some rank has more than its part of a level finer than `from`, and all have room
@@ -91,34 +113,56 @@ impl<T: Real> State<T> {
     /// # Errors
     /// As [`State::adopt_tree`].
     pub(crate) fn rebalance(&mut self, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
-        if self.share.is_alone() || self.even_to(&self.tree, from) + 1 == self.level_count() {
+        if self.exchange.share.is_alone() || self.even_to(&self.mesh.tree, from) + 1 == self.level_count() {
             return Ok(());
         }
-        match self.planned_anew(&self.tree.clone(), from) {
+        match self.planned_anew(&self.mesh.tree.clone(), from) {
             // there is for what they have
             Err(error) if error.is_out_of_memory() => Ok(()),
             planned => self.move_to(planned?, eos),
         }
     }
 
+    /// Takes a tree whose groups already sit in these slots of the pools.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] if what depends on the tree does not fit.
+    ///
+    /// # Panics
+    /// If a slot is beyond the pools.
+    pub(super) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>, share: Share) -> Result<(), SimError> {
+        let mut used = vec![false; self.pool.capacity];
+        let ghosts = share.ghosts.iter().flatten().map(|(_, slot)| slot);
+        for &slot in slots.iter().flatten().chain(ghosts) {
+            used[slot as usize] = true;
+        }
+        let layout = Layout::new(tree, slots, share, self.mesh.faces);
+        let fitted = self.fit(&layout, self.pool.capacity);
+        collective_result(&self.exchange.communicator, fitted)?;
+        self.exchange.ghosts.fit(&self.needs(&layout))?;
+        self.pool.free = (0..used.len() as u32).rev().filter(|&slot| !used[slot as usize]).collect();
+        self.take(layout);
+        Ok(())
+    }
+
     /// Takes what was planned.
     fn move_to(&mut self, planned: Planned, eos: &Eos<T>) -> Result<(), SimError> {
         let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
         // nothing has moved as long as anything can fail
-        let used = self.capacity.max(layout.slot_count());
+        let used = self.pool.capacity.max(layout.slot_count());
         let fitted = self.fit(&layout, room);
-        collective_result(&self.communicator, fitted)?;
+        collective_result(&self.exchange.communicator, fitted)?;
         let mut needs = self.needs(&layout);
         moves.need(&mut needs, T::BYTES);
-        self.ghost_exchange.fit(&needs)?;
+        self.exchange.ghosts.fit(&needs)?;
 
         let leaving = self.leaving(&moves);
-        self.free = (used as u32..self.capacity as u32).rev().chain(free).collect();
+        self.pool.free = (used as u32..self.pool.capacity as u32).rev().chain(free).collect();
         self.take(layout);
         self.change_hands(&moves, &leaving);
         self.refresh(kept);
         for level in kept + 1..self.level_count() {
-            prolong::prolong(&self.device, &self.tables[level], &new[level], &mut self.fluid, eos);
+            prolong::prolong(&self.device, &self.mesh.tables[level], &new[level], &mut self.gas.fluid, eos);
             self.refresh(level);
         }
         Ok(())
@@ -129,8 +173,8 @@ impl<T: Real> State<T> {
     fn planned_anew(&mut self, tree: &Octree, from: usize) -> Result<Planned, SimError> {
         match self.planned(self.balance(tree.clone(), from)) {
             // a fast rank need not have the memory for more than its equal part
-            Err(error) if error.is_out_of_memory() && self.share.load_balancer.is_imbalanced() => {
-                self.share.load_balancer = LoadBalancer::default();
+            Err(error) if error.is_out_of_memory() && self.exchange.share.load_balancer.is_imbalanced() => {
+                self.exchange.share.load_balancer = LoadBalancer::default();
                 self.planned(self.balance(tree.clone(), from))
             }
             planned => planned,
@@ -139,46 +183,47 @@ impl<T: Real> State<T> {
 
     /// What is to come of a tree that is dealt out like this, with the slots that the pools then have.
     fn planned(&self, Dealt { kept, owners, tree, moves }: Dealt) -> Result<Planned, SimError> {
-        let mut share = self.share.of(&self.communicator, owners, &tree, kept);
+        let mut share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
         let placed = self.device.install(|| self.placed(tree, share, kept, &moves));
-        let room = collective_result(&self.communicator, self.room_for(&placed.layout))?;
+        let room = collective_result(&self.exchange.communicator, self.room_for(&placed.layout))?;
         Ok(Planned { kept, moves, placed, room })
     }
 
     /// The finest level of those that stay as they are on all ranks.
     fn kept_level(&self, tree: &Octree) -> usize {
         let levels = tree.level_count().min(self.level_count());
-        let stay = (0..levels).take_while(|&level| tree.level(level) == self.tree.level(level)).count();
+        let stay = (0..levels).take_while(|&level| tree.level(level) == self.mesh.tree.level(level)).count();
         // the smallest of all ranks'
-        let stay = -self.communicator.max(-(stay as f64));
+        let stay = -self.exchange.communicator.max(-(stay as f64));
         (stay as usize).saturating_sub(1)
     }
 
     /// The finest level, from `from` on, up to which ranks have their parts of a tree.
     fn even_to(&self, tree: &Octree, from: usize) -> usize {
-        let Share { owners, load_balancer, .. } = &self.share;
-        owners.even_to(&self.communicator, tree, from, &load_balancer.parts(self.communicator.size()), TOLERANCE)
+        let communicator = &self.exchange.communicator;
+        let Share { owners, load_balancer, .. } = &self.exchange.share;
+        owners.even_to(communicator, tree, from, &load_balancer.parts(communicator.size()), TOLERANCE)
     }
 
     /// A tree by the present owners.
     fn as_owned(&self, tree: Octree) -> Dealt {
-        let none = vec![Vec::new(); self.communicator.size()];
+        let none = vec![Vec::new(); self.exchange.communicator.size()];
         let moves = Moves { to: none.clone(), from: none };
-        Dealt { kept: self.kept_level(&tree), owners: self.share.owners.clone(), tree, moves }
+        Dealt { kept: self.kept_level(&tree), owners: self.exchange.share.owners.clone(), tree, moves }
     }
 
     /// A tree whose levels finer than `from` belong to new owners from the first on that is uneven.
     fn balance(&self, tree: Octree, from: usize) -> Dealt {
-        let ranks = self.communicator.size();
-        let owners = &self.share.owners;
+        let Exchange { communicator, share, .. } = &self.exchange;
+        let (ranks, owners) = (communicator.size(), &share.owners);
         let even = self.even_to(&tree, from);
         if even + 1 == tree.level_count() {
             return self.as_owned(tree);
         }
         let kept = self.kept_level(&tree).min(even);
-        let owners = owners.balanced(&self.communicator, &tree, kept, &self.share.load_balancer.parts(ranks));
+        let owners = owners.balanced(communicator, &tree, kept, &share.load_balancer.parts(ranks));
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {
@@ -186,18 +231,18 @@ impl<T: Real> State<T> {
                 let owner = owners.of(key);
                 all[owner].push(key);
                 // what is new is interpolated by its owner
-                if owner != self.communicator.rank() && self.tree.find(key).is_some() {
+                if owner != communicator.rank() && self.mesh.tree.find(key).is_some() {
                     to[owner].push(key);
                 }
             }
         }
         let mut levels: Vec<Vec<Key>> = (0..tree.level_count()).map(|level| tree.level(level).to_vec()).collect();
         levels[kept + 1..].iter_mut().for_each(Vec::clear);
-        for key in exchange_keys(&self.communicator, &all).into_iter().flatten() {
+        for key in exchange_keys(communicator, &all).into_iter().flatten() {
             levels[usize::from(key.level)].push(key);
         }
         levels[kept + 1..].iter_mut().for_each(|keys| keys.sort_unstable());
-        let from = exchange_keys(&self.communicator, &to);
+        let from = exchange_keys(communicator, &to);
         let tree = Octree::share(tree.root_groups(), tree.periodic(), levels);
         Dealt { kept, owners, tree, moves: Moves { to, from } }
     }
@@ -206,12 +251,14 @@ impl<T: Real> State<T> {
     fn placed(&self, tree: Octree, mut share: Share, kept: usize, moves: &Moves) -> Placed {
         let ghosts = share.wanted_ghosts(&tree, kept);
         let came: FxHashSet<Key> = moves.from.iter().flatten().copied().collect();
-        let of_level = |level: usize| self.share.ghosts.get(level).map_or(&[][..], Vec::as_slice);
+        let of_level = |level: usize| self.exchange.share.ghosts.get(level).map_or(&[][..], Vec::as_slice);
         // slots that nobody has or will have any more
-        let mut free = self.free.clone();
+        let mut free = self.pool.free.clone();
         for level in 0..self.level_count() {
-            let stays = places_of(self.tree.level(level), tree.level(level));
-            free.extend(stays.iter().zip(&self.slots[level]).filter(|(stay, _)| stay.is_none()).map(|(_, &slot)| slot));
+            let stays = places_of(self.mesh.tree.level(level), tree.level(level));
+            free.extend(
+                stays.iter().zip(&self.mesh.slots[level]).filter(|(stay, _)| stay.is_none()).map(|(_, &slot)| slot),
+            );
         }
         for level in kept..self.level_count() {
             let wanted = level.checked_sub(kept).and_then(|n| ghosts.get(n)).map_or(&[][..], Vec::as_slice);
@@ -219,16 +266,16 @@ impl<T: Real> State<T> {
             free.extend(gone.map(|&(_, slot)| slot));
         }
         free.sort_unstable_by(|a, b| b.cmp(a));
-        let mut beyond = self.capacity as u32..;
+        let mut beyond = self.pool.capacity as u32..;
         let mut next = || free.pop().or_else(|| beyond.next()).expect("fewer than 2³² groups");
 
         let mut slots = Vec::with_capacity(tree.level_count());
         let mut new = Vec::with_capacity(tree.level_count());
         for level in 0..tree.level_count() {
             let mut new_here = Vec::new();
-            let places = places_of(tree.level(level), self.tree.level(level));
+            let places = places_of(tree.level(level), self.mesh.tree.level(level));
             let slot = |(g, place): (usize, Option<usize>)| match place {
-                Some(place) => self.slots[level][place],
+                Some(place) => self.mesh.slots[level][place],
                 None => {
                     if !came.contains(&tree.level(level)[g]) {
                         new_here.push(g);
@@ -245,7 +292,7 @@ impl<T: Real> State<T> {
             let slot = |key: Key| (key, old.get(&key).copied().unwrap_or_else(&mut next));
             share.ghosts.push(keys.into_iter().map(slot).collect());
         }
-        let layout = Layout::after(self.before(), kept, tree, slots, share, self.faces);
+        let layout = Layout::after(Some((&self.mesh, &self.exchange.share)), kept, tree, slots, share, self.mesh.faces);
         Placed { layout, free, new }
     }
 
@@ -271,9 +318,22 @@ impl<T: Real> State<T> {
                 all.iter().enumerate().flat_map(of_rank).collect::<Vec<_>>()
             };
             let links = links_of_slots(&of_part(leaving), &of_part(&coming));
-            self.ghost_exchange.send_slots(&links, GROUP_VALUES, &self.fluid, &mut self.next);
+            self.exchange.ghosts.send_slots(&links, GROUP_VALUES, &self.gas.fluid, &mut self.gas.next);
         }
         let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
-        copy_slots(&self.device, GROUP_VALUES, &self.next, &came, &mut self.fluid, &came);
+        copy_slots(&self.device, GROUP_VALUES, &self.gas.next, &came, &mut self.gas.fluid, &came);
     }
+}
+
+/// Where each of some sorted keys stands among others.
+fn places_of(keys: &[Key], among: &[Key]) -> Vec<Option<usize>> {
+    let mut next = 0;
+    keys.iter()
+        .map(|key| {
+            while among.get(next).is_some_and(|other| other < key) {
+                next += 1;
+            }
+            (among.get(next) == Some(key)).then_some(next)
+        })
+        .collect()
 }

@@ -9,12 +9,12 @@ use comove_kernels::{Eos, Real};
 
 /// Looks at a cell of a state, or at the one over it if a regrid has removed it: collective, with the owner's eyes.
 pub fn diagnose<T: Real>(state: &State<T>, eos: &Eos<T>, mut place: CellPlace) -> Diagnosis {
-    let is_own = |place: &CellPlace| state.tree.find(place.group()).is_some();
-    while !state.communicator.any(is_own(&place)) {
+    let is_own = |place: &CellPlace| state.mesh.tree.find(place.group()).is_some();
+    while !state.exchange.communicator.any(is_own(&place)) {
         place = CellPlace { level: place.level - 1, cell: place.cell.map(|x| x / 2) };
     }
     let own = if is_own(&place) { of_own(state, eos, place).words() } else { Vec::new() };
-    let all = state.communicator.gather_all(bytemuck::cast_slice(&own));
+    let all = state.exchange.communicator.gather_all(bytemuck::cast_slice(&own));
     let words = all.into_iter().find(|words| !words.is_empty()).expect("some rank owns it");
     Diagnosis::from_words(place, &bytemuck::pod_collect_to_vec(&words))
 }
@@ -22,14 +22,14 @@ pub fn diagnose<T: Real>(state: &State<T>, eos: &Eos<T>, mut place: CellPlace) -
 fn of_own<T: Real>(state: &State<T>, eos: &Eos<T>, place: CellPlace) -> Diagnosis {
     let key = place.group();
     let at = place.cell.map(|x| x % GROUP);
-    let fluid = state.fluid.to_host();
+    let fluid = state.gas.fluid.to_host();
     let neighbour = |face: usize| {
         let (axis, step) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
         let mut beside = at.map(|x| x as i32);
         beside[axis] += step;
         let mut offset = [0; 3];
         offset[axis] = beside[axis].div_euclid(GROUP as i32);
-        let key = state.tree.neighbour(key, offset)?;
+        let key = state.mesh.tree.neighbour(key, offset)?;
         Some(gas(state, &fluid, eos, key, beside.map(|x| x.rem_euclid(GROUP as i32) as usize)))
     };
     Diagnosis { place, gas: gas(state, &fluid, eos, key, at), neighbours: std::array::from_fn(neighbour) }

@@ -14,7 +14,7 @@ use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::timestep::SignalSpeed;
-use comove_kernels::totals::{GroupTotals, totals};
+use comove_kernels::totals::GroupTotals;
 use comove_kernels::{Deferred, DeviceEvent};
 use comove_kernels::{GroupReport, Real};
 use rayon::prelude::*;
@@ -132,7 +132,7 @@ impl StepDiagnostics {
             self.level_steps.resize(level + 1, 0);
         }
         self.level_steps[level] += 1;
-        self.cell_updates += (state.tables[level].len() * GROUP_CELLS) as u64;
+        self.cell_updates += (state.mesh.tables[level].len() * GROUP_CELLS) as u64;
     }
 
     /// Takes note that an operation on a level will report.
@@ -220,7 +220,7 @@ impl StepDiagnostics {
             ] {
                 *sum += u64::from(cells);
                 if cells > 0 && place.is_none() {
-                    let cell = state.locate(level, group, first as usize);
+                    let cell = state.mesh.locate(level, group, first as usize);
                     let place_of_cell = CellPlace { level: level as u8, cell };
                     *place = Some(First { operation: self.operations, place: place_of_cell });
                 }
@@ -240,7 +240,7 @@ impl StepDiagnostics {
 
     /// Counts the leaf cells of a sweep of a level, and those that it floored.
     fn count_sweep<T: Real>(&mut self, state: &State<T>, level: usize, reports: &[GroupReport]) {
-        let patches: u32 = state.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
+        let patches: u32 = state.mesh.tables[level].leaves.iter().map(|leaves| leaves.count_ones()).sum();
         self.swept += u64::from(patches) * (GROUP_CELLS / OCTANTS) as u64;
         self.floored_in_sweeps += reports.iter().map(|r| u64::from(r.floored)).sum::<u64>();
     }
@@ -277,7 +277,7 @@ impl StepDiagnostics {
     pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
         let time = (state.cell_width(level) / peak.acceleration).sqrt() * self.time_steps.per_root_step(level);
         if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
-            let cell = state.locate(level, group, peak.cell as usize);
+            let cell = state.mesh.locate(level, group, peak.cell as usize);
             self.acceleration = Some(Acceleration { time, level: level as u8, cell, acceleration: peak.acceleration });
             self.accelerated = self.operations;
         }
@@ -412,8 +412,7 @@ pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
     let mut density = NO_DENSITY;
     for level in from..state.level_count() {
         let volume = state.cell_width(level).powi(3);
-        let mut groups = vec![GroupTotals::default(); state.tables[level].len()];
-        totals(&state.device, &state.tables[level], &state.fluid, &mut groups);
+        let groups = state.gas.totals(&state.device, &state.mesh.tables[level]);
         // exact sums, and extremes, are the same in any order
         let of_some = |groups: &[GroupTotals]| {
             let mut exact: [ExactSum; 6] = Default::default();
@@ -432,9 +431,9 @@ pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
             density = wider(density, range);
         }
     }
-    ExactSum::unite(exact.iter_mut(), &state.communicator);
-    let lowest = -state.communicator.max(-density[0]);
-    let density = [lowest, state.communicator.max(density[1])];
+    ExactSum::unite(exact.iter_mut(), &state.exchange.communicator);
+    let lowest = -state.exchange.communicator.max(-density[0]);
+    let density = [lowest, state.exchange.communicator.max(density[1])];
     let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);
     LeafSums { sums: Sums { mass, momentum: [x, y, z], kinetic, energy }, density }
 }

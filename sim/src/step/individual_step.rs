@@ -5,12 +5,12 @@
 //! which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
 //! and their means.
 //!
-//! Pools: `fluid` holds every level at its own time. In the middle of a level's step the two pools change roles, so a
-//! level with finer ones has its new state in both.
+//! Pools: `fluid` holds every level at its own time. Each sweep of a level makes the two pools change roles, so a level with
+//! finer ones has its new state in both, and one that sweeps an odd number of times is copied back.
 
 use crate::clock::Clock;
 use crate::error::SimError;
-use crate::gas::level_history::StepPhase;
+use crate::gravity::{Solve, StepPhase};
 use crate::records::DevicePart;
 use crate::refinement;
 use crate::state::State;
@@ -91,8 +91,12 @@ impl<T: Real> RootStep<'_, T> {
                 Operation::Kick => self.kick(step, passed)?,
             }
         }
+        if self.physics.parameters.step_plan().sweeps() % 2 == 1 {
+            self.state.copy_to_next(step.level);
+            self.state.gas.swap();
+        }
         self.state.refresh(step.level);
-        self.state.steps_since_regrid[step.level] += 1;
+        self.state.regrid.steps_since[step.level] += 1;
         if self.has_finer(step.level) {
             self.arrive(step)?;
             for half in step.halves() {
@@ -107,7 +111,7 @@ impl<T: Real> RootStep<'_, T> {
     /// Whether no cell has turned out invalid so far.
     fn is_valid(&mut self) -> bool {
         self.diagnostics.collect(self.state);
-        !self.state.communicator.any(self.diagnostics.invalid_cells() > 0)
+        !self.state.exchange.communicator.any(self.diagnostics.invalid_cells() > 0)
     }
 
     fn has_finer(&self, level: usize) -> bool {
@@ -130,7 +134,7 @@ impl<T: Real> RootStep<'_, T> {
         let ghosts = if passed == 0.0 { Ghosts::Fresh } else { Ghosts::Stale };
         let dt = self.sweep_dt(step);
         sweep_level(self.state, self.physics, step.level, dt, direction, coarse, ghosts, self.diagnostics);
-        std::mem::swap(&mut self.state.fluid, &mut self.state.next);
+        self.state.gas.swap();
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many
         let speeds = signal_speeds(self.state, self.physics, step.level);
@@ -174,7 +178,7 @@ impl<T: Real> RootStep<'_, T> {
         let started = self.state.device.now();
         let four_pi_g = self.four_pi_g(step.start + passed * step.dt);
         let coarse = step.in_coarser_step(passed);
-        self.state.solve_level_gravity(step.level, coarse, four_pi_g, self.mean_density)?;
+        self.state.solve_gravity_on(Solve::Level(step.level), coarse, four_pi_g, self.mean_density)?;
         if self.has_finer(step.level) {
             self.state.keep_potential(step.level, moment);
         }
@@ -185,7 +189,7 @@ impl<T: Real> RootStep<'_, T> {
     /// Solves `base` and all finer levels, which are at the same time, and the mass sheets between them.
     fn solve_synchronised(&mut self, base: usize, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
         let started = self.state.device.now();
-        self.state.solve_gravity_from(base, coarse, self.four_pi_g(time), self.mean_density)?;
+        self.state.solve_gravity_on(Solve::From(base), coarse, self.four_pi_g(time), self.mean_density)?;
         self.diagnostics.record_time(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }

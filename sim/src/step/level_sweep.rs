@@ -1,7 +1,8 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
+use crate::gas::{Gas, earlier_fluid};
 use crate::mesh::Key;
-use crate::parallel::exchange::{GhostExchange, from_peers};
+use crate::parallel::ghost_exchange::{GhostExchange, from_peers};
 use crate::parallel::links::{InteriorBoundary, LevelLinks};
 use crate::parallel::share::Share;
 use crate::state::State;
@@ -30,12 +31,12 @@ pub enum Ghosts {
     Stale,
 }
 
-/// Sweeps the groups of a level over `dt`: from `state.fluid` to their slots of `state.next`, the fluxes through the
-/// planes that flux correction needs to `state.fluxes`. Where cells would have to be floored or are not finite, their
+/// Sweeps the groups of a level over `dt`: from `state.gas.fluid` to their slots of `state.gas.next`, the fluxes through the
+/// planes that flux correction needs to `state.gas.fluxes`. Where cells would have to be floored or are not finite, their
 /// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
-///   in `state.fluid`.
+///   in `state.gas.fluid`.
 /// * `ghosts`: of the level
 pub fn sweep_level<T: Real>(
     state: &mut State<T>,
@@ -58,7 +59,7 @@ pub fn sweep_level<T: Real>(
         Ghosts::Stale => state.refresh_and_sweep(level, coarse, &parameters, diagnostics),
     };
     diagnostics.collect(state);
-    if physics.parameters.first_order_redo && state.communicator.any(marked.wait() != [0]) {
+    if physics.parameters.first_order_redo && state.exchange.communicator.any(marked.wait() != [0]) {
         reports = Deferred::ready(redo(state, level, coarse, &parameters, reports.wait(), diagnostics));
     }
     diagnostics.defer(level, Pending::Sweep { reports, last: direction == Direction::Backward });
@@ -76,12 +77,12 @@ fn redo<T: Real>(
     for redo in 0..REDOS {
         // of the sweep itself it is known that some rank has marked something
         let first = redo == 0;
-        if !first && !state.communicator.any(reports.iter().any(|report| report.marked > 0)) {
+        if !first && !state.exchange.communicator.any(reports.iter().any(|report| report.marked > 0)) {
             break;
         }
         let beside = state.share_marks(level, &reports, first);
-        state.marks.accept();
-        let groups = groups_to_redo(&state.tables[level], &mut reports, beside);
+        state.gas.troubled.accept();
+        let groups = groups_to_redo(&state.mesh.tables[level], &mut reports, beside);
         let redone = state.sweep(level, coarse, SweepTargets::Redo(&groups), parameters, diagnostics).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
             reports[group as usize] = report;
@@ -120,16 +121,16 @@ impl<T: Real> State<T> {
     ///
     /// * `first`: whether ghosts may still hold what was found in an earlier sweep
     fn share_marks(&mut self, level: usize, reports: &[GroupReport], first: bool) -> Vec<usize> {
-        let Some(links) = self.share.links.get(level) else { return Vec::new() };
+        let Some(links) = self.exchange.links(level) else { return Vec::new() };
         let (send, receive, peers) = (links.beside.send.list(), links.beside.receive.list(), &links.beside.peers);
         let reach = |&group: &u32| match &reports[group as usize] {
             report if report.marked > 0 => report.marks_reach,
             _ => 0,
         };
         let reaches: Vec<u32> = links.beside_groups.iter().map(reach).collect();
-        let theirs = from_peers(&self.communicator, peers, 1, &reaches);
+        let theirs = from_peers(&self.exchange.communicator, peers, 1, &reaches);
         if first && !receive.is_empty() {
-            self.marks.clear_found(&self.device, receive);
+            self.gas.troubled.clear_found(&self.device, receive);
         }
         let [mut sent, mut received] = [0; 2];
         let marked = |peer: &Peer| Peer {
@@ -138,13 +139,13 @@ impl<T: Real> State<T> {
             receive: next(&mut received, marked_of(&theirs[peer.receive.clone()])),
         };
         let peers: Vec<Peer> = peers.iter().map(marked).collect();
-        let rows = slots_of_marked(send, &reaches).map(|slots| self.marks.found_of(&self.device, &slots));
-        let rows = from_peers(&self.communicator, &peers, MARK_ROWS, &rows.unwrap_or_default());
+        let rows = slots_of_marked(send, &reaches).map(|slots| self.gas.troubled.found_of(&self.device, &slots));
+        let rows = from_peers(&self.exchange.communicator, &peers, MARK_ROWS, &rows.unwrap_or_default());
         if let Some(slots) = slots_of_marked(receive, &theirs) {
-            self.marks.set_found(&self.device, &slots, &rows);
+            self.gas.troubled.set_found(&self.device, &slots, &rows);
         }
         let seen = |(&key, reach): (&Key, u32)| {
-            let tree = &self.tree;
+            let tree = &self.mesh.tree;
             let directions = (0..DIRECTIONS).filter(move |d| reach >> d & 1 == 1);
             directions.filter_map(move |d| tree.neighbour(key, offset(d))).filter_map(|key| tree.find(key))
         };
@@ -175,12 +176,12 @@ impl<T: Real> State<T> {
         diagnostics: &mut StepDiagnostics,
     ) -> SweepOutput {
         // two launches leave the device with little to do at the end of each
-        let fills_devices = fills_devices(&self.device, &self.share, level, 2);
+        let fills_devices = fills_devices(&self.device, &self.exchange.share, level, 2);
         let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, diagnostics);
         let Some((ghost_exchange, links)) =
             ranks.filter(|(ghost_exchange, links)| ghost_exchange.is_carried(&links.sweep))
         else {
-            self.refresh_for_sweep(level);
+            self.exchange.refresh(level, |links| &links.sweep, FIELDS, &mut self.gas.fluid);
             return self.sweep(level, coarse, SweepTargets::All, parameters, diagnostics);
         };
         sweeping.measured = sweeping.measured.filter(|_| fills_devices);
@@ -200,18 +201,19 @@ impl<T: Real> State<T> {
         coarse: Option<f64>,
         diagnostics: &'a mut StepDiagnostics,
     ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a GhostExchange, &'a LevelLinks)>) {
-        let Self { device, tables, flux, fluid, next, fluxes, marks, history, share, ghost_exchange, .. } = self;
+        let Self { device, mesh, gas, exchange, .. } = self;
+        let Gas { fluid, next, fluxes, troubled, earlier, .. } = gas;
         let sweeping = Sweeping {
             device,
-            tables: &tables[level],
-            flux_slots: &flux.slots[level],
-            earlier: history.as_ref().zip(coarse).map(|(history, passed)| history.fluid_at(passed)),
+            tables: &mesh.tables[level],
+            flux_slots: &mesh.flux.slots[level],
+            earlier: coarse.map(|passed| earlier_fluid(earlier, mesh, passed)),
             next,
             fluxes,
-            marks,
-            measured: fills_devices(device, share, level, 1).then_some((diagnostics, level)),
+            troubled,
+            measured: fills_devices(device, &exchange.share, level, 1).then_some((diagnostics, level)),
         };
-        (fluid, sweeping, share.links.get(level).map(|links| (&*ghost_exchange, links)))
+        (fluid, sweeping, exchange.links(level).map(|links| (&exchange.ghosts, links)))
     }
 }
 
@@ -223,14 +225,14 @@ struct Sweeping<'a, T> {
     earlier: Option<EarlierFluid<'a, T>>,
     next: &'a mut Buffer<T>,
     fluxes: &'a mut Buffer<T>,
-    marks: &'a mut TroubledCells,
+    troubled: &'a mut TroubledCells,
     /// Where the time goes down that sweeps of the level take, if its groups fill the device.
     measured: Option<(&'a mut StepDiagnostics, usize)>,
 }
 
 impl<T: Real> Sweeping<'_, T> {
     fn sweep(&mut self, fluid: &Buffer<T>, which: SweepTargets, parameters: &SweepParameters<T>) -> SweepOutput {
-        let Self { device, tables, flux_slots, earlier, next, fluxes, marks, measured } = self;
+        let Self { device, tables, flux_slots, earlier, next, fluxes, troubled, measured } = self;
         let groups = match which {
             SweepTargets::All => tables.len(),
             SweepTargets::Subset(list) => list.len(),
@@ -239,7 +241,7 @@ impl<T: Real> Sweeping<'_, T> {
         };
         let started = measured.is_some().then(|| device.now());
         let earlier = earlier.as_ref();
-        let swept = hydro_sweep(device, tables, flux_slots, fluid, earlier, next, fluxes, marks, which, parameters);
+        let swept = hydro_sweep(device, tables, flux_slots, fluid, earlier, next, fluxes, troubled, which, parameters);
         if let (Some((diagnostics, level)), Some(started)) = (measured, started) {
             diagnostics.measure(*level, groups, started, device.now());
         }

@@ -9,11 +9,11 @@ use crate::step::physics::Physics;
 use comove_kernels::Deferred;
 use comove_kernels::Real;
 use comove_kernels::layout::GROUP;
-use comove_kernels::timestep::{SignalSpeed, signal_speed};
+use comove_kernels::timestep::SignalSpeed;
 
 /// The fastest signal of each group of a level.
 pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Deferred<SignalSpeed> {
-    signal_speed(&state.device, &state.tables[level], &state.fluid, &physics.eos)
+    state.gas.signal_speeds(&state.device, &state.mesh.tables[level], &physics.eos)
 }
 
 /// The fastest signal of each level and its cell on the level's lattice, the first in key order of equal ones: collective.
@@ -23,18 +23,18 @@ fn fastest_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Optio
         let mut fastest = None;
         for (group, signal) in groups.iter().enumerate() {
             if signal.speed > fastest.map_or(0.0, |(speed, _)| speed) {
-                fastest = Some((signal.speed, state.locate(level, group, signal.cell as usize)));
+                fastest = Some((signal.speed, state.mesh.locate(level, group, signal.cell as usize)));
             }
         }
         fastest
     };
     let own: Vec<Option<(f64, [usize; 3])>> = (0..state.level_count()).map(of_level).collect();
-    if state.communicator.size() == 1 {
+    if state.exchange.communicator.size() == 1 {
         return own;
     }
     // bits, as infinity is a speed too
     let own: Vec<_> = own.iter().map(|fastest| fastest.map(|(speed, cell)| (speed.to_bits(), cell))).collect();
-    let all = state.communicator.gather_all_of(&own);
+    let all = state.exchange.communicator.gather_all_of(&own);
     let of_level = |level: usize| {
         let signals = all.iter().filter_map(|rank| rank[level]).map(|(speed, cell)| (f64::from_bits(speed), cell));
         let group = |cell: [usize; 3]| Key::new(level as u8, cell.map(|c| (c / GROUP) as u32));
@@ -84,9 +84,9 @@ pub fn choose<T: Real>(
             best = (dt(speed), StepLimit::Courant { level: level as u8, cell, speed });
         }
         for (face, gas) in parameters.boundary.fixed() {
-            let touches = state.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
+            let touches = state.mesh.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
             let speed = gas.signal_speed(parameters.gamma);
-            if state.communicator.any(touches) && dt(speed) < best.0 {
+            if state.exchange.communicator.any(touches) && dt(speed) < best.0 {
                 best = (dt(speed), StepLimit::Inflow { level: level as u8, speed });
             }
         }

@@ -8,8 +8,9 @@ use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
+use comove_kernels::gravity_kick::gravity_kick;
 use comove_kernels::layout::FIELDS;
-use comove_kernels::{Eos, Real, gravity_kick, reflux, restrict};
+use comove_kernels::{Eos, Real, restrict};
 
 /// One uniform step of all levels.
 ///
@@ -44,7 +45,7 @@ pub fn step<T: Real>(
             Operation::Kick => {}
         }
     }
-    state.steps_since_regrid[0] += 1;
+    state.regrid.steps_since[0] += 1;
     Ok(())
 }
 
@@ -62,7 +63,7 @@ fn sweep<T: Real>(
     for level in 0..levels {
         sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, diagnostics);
     }
-    std::mem::swap(&mut state.fluid, &mut state.next);
+    state.gas.swap();
     diagnostics.record_time(DevicePart::Hydro, started, state.device.now());
 
     let started = state.device.now();
@@ -84,23 +85,20 @@ pub(crate) fn correct_level<T: Real>(
 ) {
     let dt_over_dx = T::from_f64(dt / state.cell_width(level));
     state.send_fluxes(level);
-    let (faces, eos) = (&state.flux.reflux[level], &physics.eos);
-    let (fluxes, fine_share) = match &state.history {
-        None => (&state.fluxes, T::one()),
-        Some(history) => (&history.register, T::from_f64(0.5)),
-    };
-    let reports = reflux::reflux(&state.device, faces, &mut state.fluid, fluxes, dt_over_dx, fine_share, eos);
+    let subcycled = state.is_subcycled();
+    let State { device, mesh, gas, .. } = state;
+    let reports = gas.correct(device, &mesh.flux.reflux[level], subcycled, dt_over_dx, &physics.eos);
     diagnostics.defer(level, Pending::Correction(reports));
-    restrict_level(state, level, eos);
+    restrict_level(state, level, &physics.eos);
 }
 
 /// Restriction to one level; patches that other ranks have refined come from them.
 fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
-    let State { device, ghost_exchange, share, tables, fluid, .. } = state;
-    restrict::restrict(device, &tables[level], fluid, eos);
-    if let Some(links) = share.links.get(level) {
-        restrict::restrict(device, &links.parents, fluid, eos);
-        ghost_exchange.exchange_cells(&links.patches, FIELDS, fluid);
+    let State { device, exchange, mesh, gas, .. } = state;
+    restrict::restrict(device, &mesh.tables[level], &mut gas.fluid, eos);
+    if let Some(links) = exchange.links(level) {
+        restrict::restrict(device, &links.parents, &mut gas.fluid, eos);
+        exchange.ghosts.exchange_cells(&links.patches, FIELDS, &mut gas.fluid);
     }
 }
 
@@ -123,17 +121,10 @@ pub(crate) fn kick_level<T: Real>(
 ) {
     let started = state.device.now();
     let h = state.cell_width(level);
-    let coarse = state.history.as_ref().zip(coarse).map(|(history, passed)| history.potential_at(passed));
-    let kicks = gravity_kick::gravity_kick(
-        &state.device,
-        &state.tables[level],
-        &state.potential,
-        coarse.as_ref(),
-        &mut state.fluid,
-        h,
-        dt,
-        &physics.eos,
-    );
+    let State { device, mesh, gas, gravity: Some(gravity), .. } = state else { return };
+    let coarse = coarse.map(|passed| gravity.potential.at(mesh, passed));
+    let (tables, potential) = (&mesh.tables[level], &gravity.potential.current);
+    let kicks = gravity_kick(device, tables, potential, coarse.as_ref(), &mut gas.fluid, h, dt, &physics.eos);
     diagnostics.defer(level, Pending::Kick(kicks));
     diagnostics.record_time(DevicePart::Kick, started, state.device.now());
 }

@@ -209,7 +209,7 @@ fn a_plan_says_what_a_run_takes() {
         let mut state = State::<f64>::from_host(cpu.clone(), &snapshot.state, 1.0, &parameters).expect("a state");
         state.save().expect("room");
         let taken = state.device_bytes() + cpu.working_bytes(2);
-        assert_eq!(memory::device_bytes(&cpu, &state.tree, &parameters), taken);
+        assert_eq!(memory::device_bytes(&cpu, &state.mesh.tree, &parameters), taken);
         let cells = groups.map(|n| n as usize * 16);
         assert_eq!(memory::root_device_bytes(&cpu, cells, &parameters), taken as f64);
         assert!(memory::root_device_bytes(&cpu, [1 << 20; 3], &parameters) > 1e20);

@@ -8,11 +8,11 @@ use comove_kernels::{
     Buffer, DensitySource, Device, DeviceTable, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTopology,
     PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
-use comove_sim::gravity::{Gravity, Hierarchy, Sharing};
+use comove_sim::gravity::{Hierarchy, PoissonSolver, Sharing};
 use comove_sim::mesh::neighbours::{build_tables, root_slots};
 use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::exchange::GhostExchange;
+use comove_sim::parallel::ghost_exchange::GhostExchange;
 use comove_sim::parallel::owners::Owners;
 use comove_sim::{GravityBoundary, Key, Octree, RunParameters};
 use std::collections::BTreeSet;
@@ -96,12 +96,12 @@ impl<T: Real> Case<T> {
     }
 
     /// The solver with these options, periodic or isolated as the tree is.
-    pub(crate) fn gravity(&self, parameters: &RunParameters) -> Gravity<T> {
+    pub(crate) fn gravity(&self, parameters: &RunParameters) -> PoissonSolver<T> {
         let isolated = self.tree.periodic() == CLOSED;
         let gravity_boundary = if isolated { GravityBoundary::Isolated } else { GravityBoundary::Periodic };
         let parameters = RunParameters { gravity_boundary, ..parameters.clone() };
         let root = self.tree.root_groups();
-        Gravity::new(&self.device, &Communicator::alone(), &Owners::alone(), &parameters, root).expect("room")
+        PoissonSolver::new(&self.device, &Communicator::alone(), &Owners::alone(), &parameters, root).expect("room")
     }
 
     /// Solves with 4πG = 1.
@@ -111,7 +111,7 @@ impl<T: Real> Case<T> {
     }
 
     /// Solves again with a solver that is there.
-    pub(crate) fn solve_with(&mut self, gravity: &mut Gravity<T>) -> Iterations {
+    pub(crate) fn solve_with(&mut self, gravity: &mut PoissonSolver<T>) -> Iterations {
         let ghost_exchange = GhostExchange::alone(&self.device).expect("room");
         let ranks = Sharing { ghost_exchange: &ghost_exchange, links: &[] };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0), ranks };

@@ -1,0 +1,268 @@
+//! The multi-level Poisson solve (paper, section 2.3).
+
+use crate::boundary::GravityBoundary;
+use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
+use crate::gravity::hierarchy::Hierarchy;
+use crate::gravity::level_solver::{FaceValues, Held, LevelProblem, LevelSolver};
+use crate::parallel::communicator::Communicator;
+use crate::parallel::owners::Owners;
+use crate::parameters::RunParameters;
+use comove_kernels::group_poisson::FACE_GRADIENTS;
+use comove_kernels::layout::GROUP_CELLS;
+use comove_kernels::messages::MessageSizes;
+use comove_kernels::slots::clear_slots;
+use comove_kernels::{
+    Buffer, DensitySource, Device, Iterations, KernelError, LevelTopology, PoissonSource, Real, TimedPotential,
+    add_correction, mass_sheet,
+};
+
+device_arrays! {
+    /// The pseudo mass sheets at coarse–fine faces, and the correction of the potential by them.
+    pub(super) struct MassSheets<T> {
+        /// Correction ζ, `[slots, 16, 16, 16]`.
+        correction: Buffer<T> = |extent| extent.corrected_slots * GROUP_CELLS,
+        /// −4πGξ, the source of ζ, `[slots, 16, 16, 16]`.
+        sheet: Buffer<T> = |extent| extent.corrected_slots * GROUP_CELLS,
+    }
+}
+
+/// Options, solvers and work space of the Poisson solve.
+#[derive(Debug)]
+pub struct PoissonSolver<T> {
+    /// Relaxation steps after the potential, after the correction and at the end.
+    sibling_steps: [u32; 3],
+    mass_sheet: bool,
+    solver: LevelSolver<T>,
+    sheets: MassSheets<T>,
+}
+
+/// The levels that are solved together, at one time.
+#[derive(Clone, Copy)]
+struct Span<'a, T> {
+    device: &'a Device,
+    hierarchy: &'a Hierarchy<'a>,
+    /// The coarsest.
+    base: usize,
+    /// The potential of the level below `base`, where the pool holds another.
+    coarse: Option<&'a TimedPotential<'a, T>>,
+}
+
+impl<'a, T: Real> Span<'a, T> {
+    fn levels(&self) -> std::ops::Range<usize> {
+        self.base..self.hierarchy.tables.len()
+    }
+
+    /// The equation on one of the levels.
+    fn problem(&self, level: usize, source: PoissonSource<'a, T>) -> LevelProblem<'a, T> {
+        let coarse = self.coarse.filter(|_| level == self.base);
+        LevelProblem { device: self.device, hierarchy: self.hierarchy, level, coarse, source }
+    }
+}
+
+impl<T: Real> PoissonSolver<T> {
+    /// Solvers for a root level of `root_groups` groups along x, y, z, with the options of a run, shared as its `owners`
+    /// say.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn new(
+        device: &Device,
+        communicator: &Communicator,
+        owners: &Owners,
+        parameters: &RunParameters,
+        root_groups: [u32; 3],
+    ) -> Result<Self, KernelError> {
+        let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
+        Ok(Self {
+            sibling_steps: parameters.sibling_steps,
+            mass_sheet: parameters.mass_sheet,
+            solver: LevelSolver::new(device, communicator, owners, parameters, isolated, root_groups)?,
+            sheets: MassSheets::empty(device)?,
+        })
+    }
+
+    /// Bytes of the longest messages of a root solve to each of so many ranks and from it.
+    pub(crate) fn needs(&self, ranks: usize) -> Vec<MessageSizes> {
+        self.solver.root.needs(ranks)
+    }
+
+    /// The bytes of the work space of refined levels: a slot has 2.1 values a cell, a group of the fullest refined level
+    /// 0.375.
+    pub(crate) fn footprint(&self) -> Vec<ArrayBytes> {
+        [self.solver.faces.footprint(), self.sheets.footprint()].concat()
+    }
+
+    /// The same where it fits a mesh.
+    pub(crate) fn footprint_for(extent: &Extent) -> Vec<ArrayBytes> {
+        [FaceValues::<T>::footprint_for(extent), MassSheets::<T>::footprint_for(extent)].concat()
+    }
+
+    /// Bytes that a solve takes for itself.
+    pub(crate) fn working_bytes(&self) -> usize {
+        self.solver.root.working_bytes()
+    }
+
+    /// Bytes of the root's work space: 8 a root cell (isolated: 40).
+    pub(crate) fn root_bytes(&self) -> usize {
+        self.solver.root.bytes()
+    }
+
+    /// Makes the work space fit a mesh, so that no solve has to.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn fit(&mut self, device: &Device, extent: &Extent) -> Result<(), KernelError> {
+        self.solver.faces.fit(device, extent)?;
+        self.sheets.fit(device, extent)
+    }
+
+    /// [`PoissonSolver::fit`] for a field of so many slots.
+    fn fit_to(&mut self, device: &Device, tables: &[LevelTopology], slots: usize) -> Result<(), KernelError> {
+        let groups: Vec<usize> = tables.iter().map(LevelTopology::len).collect();
+        self.fit(device, &Extent::of_levels(&groups, slots, self.mass_sheet))
+    }
+
+    /// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on every level: periodic, with ⟨φ⟩ = 0 on the root, or isolated, with φ = 0 at
+    /// infinity and 0 for ⟨ρ⟩.
+    ///
+    /// - `density`: the fluid pool, `[slots, 6, 16, 16, 16]`, cells under finer ones holding their means, with 4πG
+    ///   (comoving: 3/2 Ω_m a) and the box mean (isolated: 0).
+    /// - `potential`: `[slots, 16, 16, 16]`, comoving φ̃.
+    ///
+    /// Returns the iterations of the refined levels (zero with the exact solver).
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`] if the work space cannot grow to the pools' size.
+    ///
+    /// # Panics
+    /// If the pools and tables disagree in shape, or the octree is not properly nested.
+    pub fn solve(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<Iterations, KernelError> {
+        self.solve_from(device, hierarchy, 0, None, density, potential)
+    }
+
+    /// Solves level `base` and all finer ones, which are at one time, sheets and all, with the potential of the level
+    /// below `base` and its sheets given: there ζ vanishes.
+    ///
+    /// - `coarse`: the potential of the level below `base` at that time, where `potential` holds another; none for the
+    ///   root.
+    ///
+    /// Otherwise as [`PoissonSolver::solve`].
+    ///
+    /// # Errors
+    /// As [`PoissonSolver::solve`].
+    ///
+    /// # Panics
+    /// As [`PoissonSolver::solve`].
+    pub fn solve_from(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        base: usize,
+        coarse: Option<&TimedPotential<T>>,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<Iterations, KernelError> {
+        self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
+        let span = Span { device, hierarchy, base, coarse };
+        let correct = self.mass_sheet && span.levels().len() > 1;
+        let mut iterations = Iterations::default();
+        // 1. the uncorrected potential, from coarse to fine
+        for level in span.levels() {
+            let problem = span.problem(level, PoissonSource::Density(density));
+            iterations.add(self.solver.solve(&problem, self.sibling_steps[0], potential));
+        }
+        if correct {
+            self.find_mass_sheets(&span, potential);
+            iterations.add(self.solve_correction(&span));
+        }
+        // 4. the corrected potential, from coarse to fine; it obeys the equation with the sheets in it
+        let finest = span.levels().end - 1;
+        for level in span.levels() {
+            if correct {
+                add_correction(device, &hierarchy.tables[level], &self.sheets.correction, potential);
+            }
+            let source = self.sheets.source(density, correct && level < finest);
+            if level > 0 {
+                let problem = span.problem(level, source);
+                iterations.add(self.solver.relax(&problem, self.sibling_steps[2], Held::No, potential));
+            }
+            hierarchy.ranks.refresh(level, |links| &links.cells, potential);
+        }
+        Ok(iterations)
+    }
+
+    /// 2. The pseudo mass sheets, from fine to coarse.
+    fn find_mass_sheets(&mut self, span: &Span<T>, potential: &Buffer<T>) {
+        let Hierarchy { tables, ranks, .. } = span.hierarchy;
+        let (gradients, sheet) = (&mut self.solver.faces.gradients, &mut self.sheets.sheet);
+        for level in span.levels().rev() {
+            let h = span.hierarchy.width(level);
+            if let Some(links) = ranks.links.get(level) {
+                ranks.ghost_exchange.exchange_slots(&links.gradients, FACE_GRADIENTS, gradients);
+                // what own groups mean to patches of other ranks
+                mass_sheet(span.device, &links.parents, h, potential, gradients, sheet);
+                ranks.ghost_exchange.exchange_cells(&links.patches, 1, sheet);
+            }
+            mass_sheet(span.device, &tables[level], h, potential, gradients, sheet);
+        }
+    }
+
+    /// 3. The correction, from coarse to fine.
+    fn solve_correction(&mut self, span: &Span<T>) -> Iterations {
+        let Hierarchy { tables, ranks, .. } = span.hierarchy;
+        let MassSheets { correction, sheet } = &mut self.sheets;
+        if let Some(below) = span.base.checked_sub(1) {
+            let coarser = ranks.links.get(below).map_or(&tables[below].slots, |links| &links.slots);
+            clear_slots(span.device, GROUP_CELLS, correction, coarser);
+        }
+        let mut iterations = Iterations::default();
+        for level in span.levels() {
+            let problem = Span { coarse: None, ..*span }.problem(level, PoissonSource::Field(sheet));
+            iterations.add(self.solver.solve(&problem, self.sibling_steps[1], correction));
+        }
+        iterations
+    }
+
+    /// Solves one level at a time of its own, with the sheets of its last solve together with finer levels held. A
+    /// refined level starts from the coarser one and takes the `sibling_steps` after φ: from its own potential of
+    /// a time before, relaxation is too slow to follow what changes over many groups (docs/notes-gravity.md).
+    ///
+    /// - `coarse`: the coarser level's potential at that time; none for the root.
+    /// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
+    ///
+    /// # Errors
+    /// As [`PoissonSolver::solve`].
+    ///
+    /// # Panics
+    /// As [`PoissonSolver::solve`].
+    pub fn solve_level(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        level: usize,
+        coarse: Option<&TimedPotential<T>>,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<Iterations, KernelError> {
+        self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
+        let source = self.sheets.source(density, self.mass_sheet && level + 1 < hierarchy.tables.len());
+        let problem = LevelProblem { device, hierarchy, level, coarse, source };
+        Ok(self.solver.solve(&problem, self.sibling_steps[0], potential))
+    }
+}
+
+impl<T: Real> MassSheets<T> {
+    /// What the potential obeys: the density, and the sheets at the faces of finer groups.
+    fn source<'a>(&'a self, density: DensitySource<'a, T>, with_sheets: bool) -> PoissonSource<'a, T> {
+        match with_sheets {
+            true => PoissonSource::DensityAndField(density, &self.sheet),
+            false => PoissonSource::Density(density),
+        }
+    }
+}

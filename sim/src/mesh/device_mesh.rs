@@ -1,0 +1,71 @@
+//! The octree of a run in the slots of its pools.
+
+use crate::mesh::earlier_groups::EarlierGroups;
+use crate::mesh::flux_planes::FluxTables;
+use crate::mesh::{Key, Octree};
+use comove_kernels::layout::{FACES, GROUP, cell_coordinate};
+use comove_kernels::{DeviceTable, FaceBoundary, LevelTopology};
+
+/// An octree, the slots of its groups, and the tables that follow from both. Groups sit in slots of the pools; a group keeps
+/// its slot as long as it exists.
+#[derive(Clone, Debug)]
+pub struct Mesh {
+    /// The groups; where ranks share a tree, those that this one owns.
+    pub tree: Octree,
+    /// Pool slot of each group, level by level in key order.
+    pub slots: Vec<Vec<u32>>,
+    /// Neighbour tables of each level.
+    pub tables: Vec<LevelTopology>,
+    /// Flux planes and coarse–fine faces.
+    pub flux: FluxTables,
+    /// Slot of each root group; empty where ranks share the root.
+    pub root_slots: DeviceTable<u32>,
+    /// What lies beyond the box.
+    pub faces: [FaceBoundary; FACES],
+    /// The groups that finer ones interpolate from in time; empty with uniform steps.
+    pub earlier: EarlierGroups,
+}
+
+impl Mesh {
+    /// Without slots and tables yet.
+    pub(crate) fn of_tree(tree: Octree, faces: [FaceBoundary; FACES]) -> Self {
+        Self {
+            tree,
+            slots: Vec::new(),
+            tables: Vec::new(),
+            flux: FluxTables::default(),
+            root_slots: DeviceTable::default(),
+            faces,
+            earlier: EarlierGroups::default(),
+        }
+    }
+
+    /// Groups of each level.
+    pub fn groups(&self) -> Vec<usize> {
+        self.tables.iter().map(LevelTopology::len).collect()
+    }
+
+    /// Bytes of the tables on the device, without those of `earlier`.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.tables.iter().map(LevelTopology::bytes).sum::<usize>() + self.flux.bytes() + self.root_slots.bytes()
+    }
+
+    /// The cell on its level's lattice of an offset in a group.
+    pub fn locate(&self, level: usize, group: usize, cell: usize) -> [usize; 3] {
+        let key = self.tree.level(level)[group];
+        let at = cell_coordinate(cell);
+        std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis])
+    }
+
+    /// The slot of an own group.
+    pub fn slot_of(&self, key: Key) -> Option<u32> {
+        self.tree.find(key).map(|group| self.slots[usize::from(key.level)][group])
+    }
+
+    /// Keeps the copies on a GPU of tables that have not changed since `old`.
+    pub(crate) fn keep(&mut self, old: Self) {
+        self.tables.iter_mut().zip(old.tables).for_each(|(new, old)| new.keep(old));
+        self.root_slots.keep(old.root_slots);
+        self.flux.keep(old.flux);
+    }
+}
