@@ -17,7 +17,7 @@ impl ExactSum {
     }
 
     /// Takes together sums of all ranks: collective.
-    pub fn unite<'a>(sums: impl IntoIterator<Item = &'a mut Self>, communicator: &Communicator) {
+    pub fn reduce<'a>(sums: impl IntoIterator<Item = &'a mut Self>, communicator: &Communicator) {
         if communicator.size() > 1 {
             let mut sums: Vec<&mut Self> = sums.into_iter().collect();
             let mut numbers: Vec<i128> = sums.iter().map(|sum| sum.0).collect();

@@ -19,7 +19,7 @@ const TAG: u32 = 1;
 pub struct GhostExchange {
     communicator: Arc<Communicator>,
     device: Device,
-    mail: Mutex<MessageBuffers>,
+    buffers: Mutex<MessageBuffers>,
     /// What is sent whatever the tree.
     least: Vec<MessageSizes>,
 }
@@ -33,14 +33,14 @@ impl GhostExchange {
     /// [`SimError::Kernel`] where there is no room for a few bytes.
     pub fn new(device: &Device, communicator: &Arc<Communicator>, least: Vec<MessageSizes>) -> Result<Self, SimError> {
         let ranks = communicator.size();
-        let mut mail = collective_result(
+        let mut buffers = collective_result(
             communicator,
             MessageBuffers::new(device, communicator.rank(), ranks).map_err(SimError::from),
         )?;
         if ranks > 1 {
-            mail.register_peers(&communicator.gather_all_of(&mail.peer_info()));
+            buffers.register_peers(&communicator.gather_all_of(&buffers.peer_info()));
         }
-        Ok(Self { communicator: Arc::clone(communicator), device: device.clone(), mail: Mutex::new(mail), least })
+        Ok(Self { communicator: Arc::clone(communicator), device: device.clone(), buffers: Mutex::new(buffers), least })
     }
 
     /// Of a rank without others.
@@ -81,8 +81,8 @@ impl GhostExchange {
     /// Whether hosts carry some of these messages, which is worth working meanwhile. What GPUs send each other directly is
     /// there before they would have begun.
     pub fn is_carried(&self, links: &CellLinks) -> bool {
-        let mail = self.mail();
-        links.peers.iter().any(|peer| !mail.reaches(peer.rank))
+        let buffers = self.buffers();
+        links.peers.iter().any(|peer| !buffers.reaches(peer.rank))
     }
 
     /// Sends whole slots of `values` values each, and receives them.
@@ -105,7 +105,7 @@ impl GhostExchange {
 
     fn pack<T: Real>(&self, peers: &[Peer], units: Units, array: &Buffer<T>) {
         if !peers.is_empty() {
-            self.mail().pack(&self.device, peers, units, array);
+            self.buffers().pack(&self.device, peers, units, array);
         }
     }
 
@@ -114,34 +114,34 @@ impl GhostExchange {
         if peers.is_empty() {
             return meanwhile();
         }
-        let mut mail = self.mail();
-        mail.carry::<T>(peers, units, meanwhile, |sends, receives, meanwhile| {
+        let mut buffers = self.buffers();
+        buffers.carry::<T>(peers, units, meanwhile, |sends, receives, meanwhile| {
             self.communicator.communicate(TAG, sends, receives, meanwhile);
         });
         let unit = units.values() * T::BYTES;
-        for peer in peers.iter().filter(|peer| mail.reaches(peer.rank)) {
+        for peer in peers.iter().filter(|peer| buffers.reaches(peer.rank)) {
             self.communicator.count_message(peer.send.len() * unit);
         }
     }
 
     fn unpack<T: Real>(&self, peers: &[Peer], units: Units, array: &mut Buffer<T>) {
         if !peers.is_empty() {
-            self.mail().unpack(&self.device, peers, units, array);
+            self.buffers().unpack(&self.device, peers, units, array);
         }
     }
 
     /// Bytes of the device that messages have.
     pub fn bytes(&self) -> usize {
-        self.mail().bytes()
+        self.buffers().bytes()
     }
 
     /// Bytes that they will have once there is room for these.
     ///
     /// * `needs`: by rank
     pub fn bytes_for(&self, needs: &[MessageSizes]) -> usize {
-        let mail = self.mail();
+        let buffers = self.buffers();
         let needs = self.with_least(needs);
-        if mail.lacks(&needs) { mail.bytes_for(&roomy(&needs)) } else { mail.bytes() }
+        if buffers.lacks(&needs) { buffers.bytes_for(&roomy(&needs)) } else { buffers.bytes() }
     }
 
     /// Makes room for messages of these lengths, if there is not: collective, and nothing may be on its way.
@@ -152,18 +152,18 @@ impl GhostExchange {
     /// [`SimError::Kernel`] or [`SimError::OnRank`] where some rank has no room, on all of them.
     pub fn fit(&self, needs: &[MessageSizes]) -> Result<(), SimError> {
         let communicator = &*self.communicator;
-        let mut mail = self.mail();
+        let mut buffers = self.buffers();
         let needs = self.with_least(needs);
-        if !communicator.any(mail.lacks(&needs)) {
+        if !communicator.any(buffers.lacks(&needs)) {
             return Ok(());
         }
         let needs = roomy(&needs);
-        self.leave(&mut mail);
-        collective_result(communicator, mail.make_room(&needs).map_err(SimError::from))?;
-        let cards = communicator.gather_all_of(&mail.peer_info());
-        let reached = mail.open(&cards);
-        let settled = mail.finalize(&needs, &communicator.gather_all_of(&reached));
-        collective_result(communicator, settled.map_err(SimError::from))
+        self.leave(&mut buffers);
+        collective_result(communicator, buffers.make_room(&needs).map_err(SimError::from))?;
+        let peers = communicator.gather_all_of(&buffers.peer_info());
+        let reached = buffers.open(&peers);
+        let finalized = buffers.finalize(&needs, &communicator.gather_all_of(&reached));
+        collective_result(communicator, finalized.map_err(SimError::from))
     }
 
     /// What is enough for these and for what is sent whatever the tree.
@@ -173,23 +173,23 @@ impl GhostExchange {
 
     /// Lets go of the other ranks: collective. After it nothing is sent.
     pub fn close(&self) {
-        self.leave(&mut self.mail());
+        self.leave(&mut self.buffers());
     }
 
     /// No rank writes to this one's memory any more, nor will.
-    fn leave(&self, mail: &mut MessageBuffers) {
-        mail.close();
+    fn leave(&self, buffers: &mut MessageBuffers) {
+        buffers.close();
         self.communicator.any(false);
     }
 
     /// What devices have spent in exchanges since this was last asked.
     pub fn take_times(&self) -> ExchangeTimes {
-        self.mail().take_times()
+        self.buffers().take_times()
     }
 
-    fn mail(&self) -> MutexGuard<'_, MessageBuffers> {
+    fn buffers(&self) -> MutexGuard<'_, MessageBuffers> {
         // whoever panics with it ends all ranks
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,7 +16,8 @@ use crate::parameters::RunParameters;
 use crate::records::CellBudgetAdjustment;
 use crate::refinement::wanted::{flagged_children, wanted_share};
 use crate::state::State;
-use crate::step::diagnostics::{LeafSums, StepDiagnostics, leaf_sums_from};
+use crate::step::diagnostics::StepDiagnostics;
+use crate::step::leaf_sums::{LeafSums, leaf_sums_from};
 use crate::step::physics::Physics;
 use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
@@ -80,12 +81,12 @@ pub struct Wanted {
 }
 
 /// Flags `from` and all finer levels and derives the tree they ask for, within `max_cells`.
-pub fn wanted<T: Real>(state: &State<T>, surroundings: &RefinementContext<'_, T>, from: usize) -> Wanted {
+pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, from: usize) -> Wanted {
     // what is coarser stays as it is, also where a run is steered to fewer levels
-    let max_level = usize::from(surroundings.parameters.max_level).max(from);
+    let max_level = usize::from(context.parameters.max_level).max(from);
     let flagged = |level: usize, factor: f64| match level {
         level if level < from => Vec::new(),
-        level => surroundings.masks(
+        level => context.masks(
             &state.device,
             &state.mesh.tree,
             (level, level),
@@ -106,7 +107,7 @@ pub fn wanted<T: Real>(state: &State<T>, surroundings: &RefinementContext<'_, T>
             from,
         ),
     };
-    let most = surroundings.parameters.max_cells.unwrap_or(u64::MAX);
+    let most = context.parameters.max_cells.unwrap_or(u64::MAX);
     let fits = |tree: &Octree| {
         let mut groups = [tree.group_count() as u64];
         state.exchange.communicator.sum(&mut groups);

@@ -252,10 +252,10 @@ collective_calls! {
     Checkpoint: fn checkpoint(run) -> Result<Snapshot, SimError> { run.checkpoint() }
 
     /// The hash of each group's fluid, in key order: equal groups have equal hashes.
-    GroupHashes: fn group_hashes(run) -> Vec<(Key, u64)> { run.all_group_hashes() }
+    GroupHashes: fn group_hashes(run) -> Vec<(Key, u64)> { run.state.group_hashes() }
 
     /// The hash of all fields and keys as [`StepRecord::state_hash`] has it.
-    StateHash: fn state_hash(run) -> String { format!("{:016x}", run.state_hash()) }
+    StateHash: fn state_hash(run) -> String { format!("{:016x}", run.state.hash()) }
 }
 
 impl Drop for Simulation {

@@ -1,80 +1,47 @@
 //! A run in one precision: what [`crate::Simulation`] does, generic over the type of the state.
 
-use crate::clock::{Clock, Interval};
-use crate::error::{Fault, SimError};
+use crate::clock::Clock;
+use crate::error::SimError;
 use crate::io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
-use crate::mesh::Key;
 use crate::mesh::tree::{leaf_cells, volume_fractions};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::{Communicator, Ranks};
-use crate::parameters::{RunParameters, TimeSteps};
-use crate::records::{CellBudgetAdjustment, Ledger, RECORD_VERSION, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::parameters::RunParameters;
+use crate::records::{RECORD_VERSION, RunSummary, StepLimit, StepRecord, Timing};
 use crate::refinement::{self, RefinementContext};
+use crate::run::attempts::Advance;
+use crate::run::restart::Restart;
 use crate::run::scatter::scatter;
 use crate::state::State;
-use crate::state::diagnosis::diagnose;
 use crate::steering::Steering;
-use crate::step::diagnostics::{Acceleration, LeafSums, StepDiagnostics, leaf_sums};
-use crate::step::individual_step::individual_step;
+use crate::step::diagnostics::StepDiagnostics;
+use crate::step::leaf_sums::{LeafSums, leaf_sums};
 use crate::step::physics::Physics;
-use crate::step::retry::{Attempt, RetryPolicy};
 use crate::step::time_step::{self, Choice};
-use crate::step::uniform_step::step;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::{Device, Real};
-use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 /// Least Δt that a comoving run may be steered to, in what expansion allows: a then still grows by more than its round-off.
 const SHORTEST_STEP: f64 = 1e-9;
 
-/// What a bitwise restart needs besides clock, tree and fields.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Restart {
-    initial: Sums,
-    ledger: Ledger,
-    peak_kinetic: f64,
-    acceleration: Option<Acceleration>,
-    /// One a level.
-    steps_since_regrid: Vec<u32>,
-    #[serde(default)]
-    patience: RetryPolicy,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    raised: Option<CellBudgetAdjustment>,
-    #[serde(default, skip_serializing_if = "Steering::is_none")]
-    steering: Steering,
-    /// Of what an older program has been steered by, Δt was that of a sweep: half a step's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    steering_version: Option<u32>,
-}
-
-/// A root step that has been taken.
-struct Advance {
-    diagnostics: StepDiagnostics,
-    /// Δt of the root step's parts.
-    dt: f64,
-    /// How often it was taken again.
-    retries: u32,
-    patience: RetryPolicy,
-}
-
 /// A run on a device.
 pub(crate) struct Run<T> {
-    state: State<T>,
+    pub(super) state: State<T>,
     /// With the parameters that hold for the next step.
-    physics: Physics<T>,
+    pub(super) physics: Physics<T>,
     /// The parameters of a run that nothing steers.
-    asked: RunParameters,
-    clock: Clock,
-    step: u64,
-    restart: Restart,
-    sums: LeafSums,
+    pub(super) asked: RunParameters,
+    pub(super) clock: Clock,
+    pub(super) step: u64,
+    pub(super) restart: Restart,
+    pub(super) sums: LeafSums,
     /// Δt of the next step once chosen, and the seconds that took.
-    chosen: Option<Choice>,
-    choosing: f64,
-    header: SnapshotHeader,
-    timing: Timing,
-    cell_updates: u64,
+    pub(super) chosen: Option<Choice>,
+    pub(super) choosing: f64,
+    pub(super) header: SnapshotHeader,
+    pub(super) timing: Timing,
+    pub(super) cell_updates: u64,
 }
 
 impl<T: Real> Run<T> {
@@ -101,7 +68,7 @@ impl<T: Real> Run<T> {
             }
         };
         let continues = header.role != Role::Initial;
-        let restart = if continues { read_restart(&header)? } else { Restart::default() };
+        let restart = if continues { Restart::read(&header)? } else { Restart::default() };
         for (now, &then) in state.regrid.steps_since.iter_mut().zip(&restart.steps_since_regrid) {
             *now = then;
         }
@@ -131,9 +98,9 @@ impl<T: Real> Run<T> {
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
-            let surroundings =
+            let context =
                 RefinementContext::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
-            let wanted = refinement::wanted(&self.state, &surroundings, 0);
+            let wanted = refinement::wanted(&self.state, &context, 0);
             self.state.regrid.raised = wanted.raised;
             if !self.state.exchange.communicator.any(wanted.tree != self.state.mesh.tree) {
                 break;
@@ -261,10 +228,10 @@ impl<T: Real> Run<T> {
     /// Takes the chosen step, the state being saved.
     fn take_step(&mut self, choice: Choice, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
         let interval = self.clock.interval(choice.dt);
-        let Advance { mut diagnostics, dt, retries, patience } = self.advance(&interval)?;
+        let Advance { mut diagnostics, dt, retries, retry_policy } = self.advance(&interval)?;
         let ladder = diagnostics.ladder(self.leaf_cells(), retries);
         let cold_fraction = diagnostics.cold_cells() as f64 / self.leaf_cells();
-        self.restart.patience = patience;
+        self.restart.retry_policy = retry_policy;
         self.restart.ledger.retries += u64::from(retries);
         diagnostics.timing.save = saving;
         diagnostics.timing.time_step = std::mem::take(&mut self.choosing);
@@ -276,7 +243,7 @@ impl<T: Real> Run<T> {
         let recording = Instant::now();
         diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
-        let state_hash = format!("{:016x}", self.state_hash());
+        let state_hash = format!("{:016x}", self.state.hash());
         diagnostics.timing.records += recording.elapsed().as_secs_f64();
         self.timing.add(&diagnostics.timing);
         self.cell_updates += diagnostics.cell_updates;
@@ -316,91 +283,11 @@ impl<T: Real> Run<T> {
         })
     }
 
-    fn leaf_cells(&self) -> f64 {
+    pub(super) fn leaf_cells(&self) -> f64 {
         leaf_cells(self.state.groups()).iter().sum::<u64>() as f64
     }
 
-    /// Advances the state, which is saved unless the recipe allows no retries, over an interval and sums its leaves. A
-    /// step that turns out badly is taken again in two parts, then four (see [`crate::step::retry`]).
-    fn advance(&mut self, interval: &Interval) -> Result<Advance, SimError> {
-        let mean_density = self.mean_density();
-        let most = self.physics.parameters.retries as usize;
-        let mut attempts = Vec::new();
-        let mut timing = Timing::default();
-        let mut diagnostics = loop {
-            let parts = 1 << attempts.len();
-            if parts > 1 {
-                self.state.restore()?;
-            }
-            let diagnostics = self.attempt(interval, parts, mean_density)?;
-            timing.add(&diagnostics.timing);
-            let floored = diagnostics.floored_cells() as f64 / diagnostics.swept_cells() as f64;
-            let stable = diagnostics.courant_number() <= self.physics.parameters.scheme.max_courant();
-            attempts.push(Attempt { acceptable: self.fault(&diagnostics).is_none(), stable, floored });
-            if attempts.len() > most || !self.restart.patience.should_retry(&attempts) {
-                break diagnostics;
-            }
-        };
-        self.refuse_unphysical(&diagnostics, attempts.len())?;
-        diagnostics.timing = timing;
-        let recording = Instant::now();
-        self.sums = leaf_sums(&self.state);
-        diagnostics.timing.records += recording.elapsed().as_secs_f64();
-        let retries = attempts.len() as u32 - 1;
-        let dt = interval.dt / f64::from(1u32 << retries);
-        Ok(Advance { diagnostics, dt, retries, patience: self.restart.patience.after(&attempts) })
-    }
-
-    /// Takes a root step in so many equal parts, which end together exactly where the interval ends.
-    fn attempt(&mut self, interval: &Interval, parts: u32, mean_density: f64) -> Result<StepDiagnostics, SimError> {
-        let time_steps = self.physics.parameters.time_steps;
-        let mut diagnostics = StepDiagnostics::new(time_steps);
-        let mut clock = self.clock;
-        for part in 1..=parts {
-            let mut piece = if parts == 1 { *interval } else { clock.interval(interval.dt / f64::from(parts)) };
-            if part == parts {
-                piece.end = interval.end;
-            }
-            let Self { state, physics, .. } = self;
-            match time_steps {
-                TimeSteps::Uniform => step(state, physics, &clock, &piece, mean_density, &mut diagnostics)?,
-                TimeSteps::Individual => {
-                    individual_step(state, physics, &clock, piece.dt, mean_density, &mut diagnostics)?
-                }
-            }
-            clock = piece.end;
-        }
-        diagnostics.collect(&self.state);
-        diagnostics.reduce(&self.state.exchange.communicator);
-        Ok(diagnostics)
-    }
-
-    /// What forbids to accept a step.
-    fn fault(&self, diagnostics: &StepDiagnostics) -> Option<Fault> {
-        let allowed = (self.physics.parameters.floor_budget * diagnostics.swept_cells() as f64) as u64;
-        match (diagnostics.invalid_cells(), diagnostics.floored_cells()) {
-            (0, cells) if cells <= allowed => None,
-            (0, cells) => Some(Fault::Floored { cells, allowed }),
-            (cells, _) => Some(Fault::Invalid { cells }),
-        }
-    }
-
-    /// # Errors
-    /// [`SimError::Unphysical`] if the last of so many attempts at a step cannot be accepted.
-    fn refuse_unphysical(&self, diagnostics: &StepDiagnostics, attempts: usize) -> Result<(), SimError> {
-        let Some(fault) = self.fault(diagnostics) else { return Ok(()) };
-        let redone = diagnostics.ladder(self.leaf_cells(), 0).redone_cells;
-        let tried = match attempts {
-            1 => format!("first-order fluxes around {redone} cells"),
-            _ => {
-                format!("first-order fluxes around {redone} cells and the step taken in {} parts", 1 << (attempts - 1))
-            }
-        };
-        let cell = diagnose(&self.state, &self.physics.eos, diagnostics.first_bad().expect("a fault has a first cell"));
-        Err(SimError::Unphysical { step: self.step + 1, fault, tried, cell: Box::new(cell) })
-    }
-
-    fn mean_density(&self) -> f64 {
+    pub(super) fn mean_density(&self) -> f64 {
         let [x, y, z] = self.state.mesh.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
         self.sums.sums.mass / (x * y * z)
     }
@@ -434,40 +321,6 @@ impl<T: Real> Run<T> {
 
     fn mass_drift(&self) -> f64 {
         (self.sums.sums.mass - self.restart.initial.mass - self.restart.ledger.floor_mass) / self.restart.initial.mass
-    }
-
-    /// The hashes of the own groups.
-    fn group_hashes(&self) -> Vec<(Key, u64)> {
-        let mut groups = Vec::with_capacity(self.state.mesh.tree.group_count());
-        for level in 0..self.state.level_count() {
-            let hashes = self.state.gas.hashes(&self.state.device, &self.state.mesh.tables[level]);
-            groups.extend(self.state.mesh.tree.level(level).iter().copied().zip(hashes));
-        }
-        groups
-    }
-
-    /// See [`crate::Simulation::group_hashes`].
-    pub(crate) fn all_group_hashes(&self) -> Vec<(Key, u64)> {
-        let own = self.group_hashes();
-        if self.state.exchange.communicator.size() == 1 {
-            return own;
-        }
-        let all = self.state.exchange.communicator.gather_all(&serde_json::to_vec(&own).expect("numbers"));
-        let of_rank =
-            |bytes: &Vec<u8>| serde_json::from_slice::<Vec<(Key, u64)>>(bytes).expect("what was just written");
-        let mut groups: Vec<(Key, u64)> = all.iter().flat_map(of_rank).collect();
-        groups.sort_unstable();
-        groups
-    }
-
-    /// Group hashes mixed with their keys and added, in any order.
-    pub(crate) fn state_hash(&self) -> u64 {
-        let mut total = [self.group_hashes().into_iter().fold(0, |total: u64, (key, hash)| {
-            let key = key.morton() << 5 | u64::from(key.level);
-            total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1))
-        })];
-        self.state.exchange.communicator.sum(&mut total);
-        total[0]
     }
 
     /// See [`crate::Simulation::checkpoint`].
@@ -534,16 +387,4 @@ impl<T: Real> Run<T> {
             device: self.state.device.name(),
         }
     }
-}
-
-fn read_restart(header: &SnapshotHeader) -> Result<Restart, SimError> {
-    let mut restart: Restart = serde_json::from_value(header.restart.clone()).map_err(|e| SimError::Parameter {
-        name: "restart data of the snapshot",
-        value: header.restart.to_string(),
-        reason: format!("{e}; start from another checkpoint"),
-    })?;
-    if restart.steering_version.is_none() {
-        restart.steering.dt_max = restart.steering.dt_max.map(|of_a_sweep| 2.0 * of_a_sweep);
-    }
-    Ok(restart)
 }

@@ -49,7 +49,7 @@ impl Moves {
 }
 
 /// A tree and whose its groups are to be.
-struct Dealt {
+struct Distribution {
     /// The finest level that stays as it is.
     kept: usize,
     owners: Owners,
@@ -101,7 +101,7 @@ impl<T: Real> State<T> {
 
     /// What the arrays would take on another tree of a rank that is alone, a saved state among them.
     pub fn footprint_on(&self, tree: Octree) -> Footprint {
-        let Dealt { kept, owners, tree, moves } = self.as_owned(tree);
+        let Distribution { kept, owners, tree, moves } = self.as_owned(tree);
         let share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
         let layout = self.placed(tree, share, kept, &moves).layout;
         self.wanted(&layout, self.capacities(&layout)[0])
@@ -182,7 +182,7 @@ impl<T: Real> State<T> {
     }
 
     /// What is to come of a tree that is dealt out like this, with the slots that the pools then have.
-    fn planned(&self, Dealt { kept, owners, tree, moves }: Dealt) -> Result<Planned, SimError> {
+    fn planned(&self, Distribution { kept, owners, tree, moves }: Distribution) -> Result<Planned, SimError> {
         let mut share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
@@ -208,14 +208,14 @@ impl<T: Real> State<T> {
     }
 
     /// A tree by the present owners.
-    fn as_owned(&self, tree: Octree) -> Dealt {
+    fn as_owned(&self, tree: Octree) -> Distribution {
         let none = vec![Vec::new(); self.exchange.communicator.size()];
         let moves = Moves { to: none.clone(), from: none };
-        Dealt { kept: self.kept_level(&tree), owners: self.exchange.share.owners.clone(), tree, moves }
+        Distribution { kept: self.kept_level(&tree), owners: self.exchange.share.owners.clone(), tree, moves }
     }
 
     /// A tree whose levels finer than `from` belong to new owners from the first on that is uneven.
-    fn balance(&self, tree: Octree, from: usize) -> Dealt {
+    fn balance(&self, tree: Octree, from: usize) -> Distribution {
         let Exchange { communicator, share, .. } = &self.exchange;
         let (ranks, owners) = (communicator.size(), &share.owners);
         let even = self.even_to(&tree, from);
@@ -244,7 +244,7 @@ impl<T: Real> State<T> {
         levels[kept + 1..].iter_mut().for_each(|keys| keys.sort_unstable());
         let from = exchange_keys(communicator, &to);
         let tree = Octree::share(tree.root_groups(), tree.periodic(), levels);
-        Dealt { kept, owners, tree, moves: Moves { to, from } }
+        Distribution { kept, owners, tree, moves: Moves { to, from } }
     }
 
     /// Gives every own group and every ghost its slot: those that stay keep theirs.

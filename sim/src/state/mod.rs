@@ -2,6 +2,7 @@
 
 mod adopt;
 pub mod diagnosis;
+mod hash;
 mod host;
 pub(crate) mod layout;
 pub mod memory;

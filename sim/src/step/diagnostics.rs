@@ -1,7 +1,7 @@
 //! Bookkeeping of a step: what its operations reported, summed in an order that does not matter.
 //!
 //! Operations on a GPU report when they are done. The diagnostics defer what is still to come, and collect it while the GPU works on the
-//! next sweep ([`StepDiagnostics::settle`]).
+//! next sweep ([`StepDiagnostics::collect`]).
 
 use crate::mesh::CellPlace;
 use crate::mesh::Key;
@@ -9,15 +9,13 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::exact_sum::ExactSum;
 use crate::parallel::load_balancer::SweepTime;
 use crate::parameters::TimeSteps;
-use crate::records::{DevicePart, Ladder, Ledger, Sums, Timing};
+use crate::records::{DevicePart, Ladder, Ledger, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::timestep::SignalSpeed;
-use comove_kernels::totals::GroupTotals;
 use comove_kernels::{Deferred, DeviceEvent};
 use comove_kernels::{GroupReport, Real};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// The strongest acceleration of a step's kicks relative to the cell width: it limits the next step.
@@ -33,7 +31,7 @@ pub struct Acceleration {
     pub acceleration: f64,
 }
 
-/// What an operation on a level is to tell.
+/// A report of an operation on a level that is still to come.
 #[derive(Debug)]
 pub enum Pending {
     /// A sweep.
@@ -56,10 +54,10 @@ pub enum Pending {
     },
 }
 
-/// What is still to be read.
+/// What is still to be collected.
 #[derive(Debug)]
 enum Open {
-    Report { level: usize, due: Pending },
+    Report { level: usize, pending: Pending },
     Time { part: DevicePart, from: DeviceEvent, to: DeviceEvent },
 }
 
@@ -136,8 +134,8 @@ impl StepDiagnostics {
     }
 
     /// Takes note that an operation on a level will report.
-    pub fn defer(&mut self, level: usize, due: Pending) {
-        self.open.push(Open::Report { level, due });
+    pub fn defer(&mut self, level: usize, pending: Pending) {
+        self.open.push(Open::Report { level, pending });
     }
 
     /// Takes note of a part of the step that the device begins at one moment and ends at another.
@@ -167,15 +165,15 @@ impl StepDiagnostics {
     pub fn collect<T: Real>(&mut self, state: &State<T>) {
         for open in std::mem::take(&mut self.open) {
             match open {
-                Open::Report { level, due } => self.apply(state, level, due),
+                Open::Report { level, pending } => self.apply(state, level, pending),
                 Open::Time { part, from, to } => self.timing.add_part(part, to.seconds_since(&from)),
             }
         }
     }
 
-    fn apply<T: Real>(&mut self, state: &State<T>, level: usize, due: Pending) {
+    fn apply<T: Real>(&mut self, state: &State<T>, level: usize, pending: Pending) {
         self.operations += 1;
-        match due {
+        match pending {
             Pending::Sweep { reports, last } => {
                 let reports = reports.wait();
                 self.add_reports(state, level, reports.iter().enumerate());
@@ -334,13 +332,13 @@ impl StepDiagnostics {
         self.first_invalid.or(self.first_floored).map(|first| first.place)
     }
 
-    /// Takes together what all ranks have booked, which is all settled: collective.
+    /// Adds up the diagnostics of all ranks, once each has collected its own: collective.
     pub fn reduce(&mut self, communicator: &Communicator) {
         if communicator.size() == 1 {
             return;
         }
         let exact = [&mut self.gravity_work, &mut self.entropy_energy, &mut self.floor_energy, &mut self.floor_mass];
-        ExactSum::unite(exact, communicator);
+        ExactSum::reduce(exact, communicator);
         let cold = self.cold.iter_mut().flatten();
         let counts = [&mut self.redone, &mut self.redone_faces, &mut self.swept, &mut self.floored];
         let counts = counts.into_iter().chain([&mut self.floored_in_sweeps, &mut self.invalid, &mut self.cell_updates]);
@@ -380,60 +378,4 @@ impl First {
     fn order(&self) -> (u64, Key) {
         (self.operation, self.place.group())
     }
-}
-
-/// Groups whose sums one thread adds up.
-const GROUPS_AT_ONCE: usize = 1024;
-
-/// The range of no densities.
-const NO_DENSITY: [f64; 2] = [f64::INFINITY, 0.0];
-
-fn wider(one: [f64; 2], other: [f64; 2]) -> [f64; 2] {
-    [one[0].min(other[0]), one[1].max(other[1])]
-}
-
-/// Conserved sums and density range over the leaves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LeafSums {
-    /// Mass, momentum, energies.
-    pub sums: Sums,
-    /// Smallest and largest density.
-    pub density: [f64; 2],
-}
-
-/// Sums over the leaves of all levels and ranks, the same bits in any order of groups: collective.
-pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
-    leaf_sums_from(state, 0)
-}
-
-/// The same over the leaves of level `from` and finer ones.
-pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
-    let mut exact: [ExactSum; 6] = Default::default();
-    let mut density = NO_DENSITY;
-    for level in from..state.level_count() {
-        let volume = state.cell_width(level).powi(3);
-        let groups = state.gas.totals(&state.device, &state.mesh.tables[level]);
-        // exact sums, and extremes, are the same in any order
-        let of_some = |groups: &[GroupTotals]| {
-            let mut exact: [ExactSum; 6] = Default::default();
-            let mut density = NO_DENSITY;
-            for g in groups.iter().filter(|g| g.cells > 0) {
-                let [x, y, z] = g.momentum;
-                for (sum, value) in exact.iter_mut().zip([g.mass, x, y, z, g.kinetic, g.energy]) {
-                    sum.add(value * volume);
-                }
-                density = wider(density, [g.density_min, g.density_max]);
-            }
-            (exact, density)
-        };
-        for (sums, range) in groups.par_chunks(GROUPS_AT_ONCE).map(of_some).collect::<Vec<_>>() {
-            exact.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
-            density = wider(density, range);
-        }
-    }
-    ExactSum::unite(exact.iter_mut(), &state.exchange.communicator);
-    let lowest = -state.exchange.communicator.max(-density[0]);
-    let density = [lowest, state.exchange.communicator.max(density[1])];
-    let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);
-    LeafSums { sums: Sums { mass, momentum: [x, y, z], kinetic, energy }, density }
 }

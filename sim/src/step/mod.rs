@@ -6,11 +6,12 @@
 //! | [`mod@uniform_step`], [`mod@individual_step`] | a step of all levels at once, or of each on its own (subcycling) |
 //! | [`level_sweep`] | a hydro sweep of a level, with the first-order redo |
 //! | [`time_step`] | the choice of Δt |
-//! | [`diagnostics`] | what a step reports: sums, ledger, times |
+//! | [`diagnostics`], [`leaf_sums`] | what a step reports: counts, ledger, times; sums over the leaves |
 //! | [`retry`] | when a step is retried in smaller parts |
 
 pub mod diagnostics;
 pub mod individual_step;
+pub mod leaf_sums;
 pub mod level_sweep;
 pub mod physics;
 pub mod plan;

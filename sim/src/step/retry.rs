@@ -63,15 +63,15 @@ mod tests {
 
     /// Takes `steps` steps whose attempts floor `floors`; how many retries that takes.
     fn retries(steps: usize, floors: [u32; 3]) -> usize {
-        let mut patience = RetryPolicy::default();
+        let mut policy = RetryPolicy::default();
         let mut retries = 0;
         for _ in 0..steps {
             let mut attempts = Vec::new();
-            while attempts.len() < 3 && patience.should_retry(&attempts) {
+            while attempts.len() < 3 && policy.should_retry(&attempts) {
                 attempts.push(attempt(floors[attempts.len()]));
             }
             retries += attempts.len() - 1;
-            patience = patience.after(&attempts);
+            policy = policy.after(&attempts);
         }
         retries
     }
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn unstable_steps_are_taken_again_whatever_was_in_vain_before() {
         let unstable = Attempt { stable: false, ..attempt(0) };
-        let patience = RetryPolicy::default().after(&[attempt(8), attempt(8)]);
-        assert!(!patience.should_retry(&[attempt(8)]) && patience.should_retry(&[unstable]));
-        assert!(patience.should_retry(&[unstable, unstable]) && !patience.should_retry(&[unstable, attempt(0)]));
+        let policy = RetryPolicy::default().after(&[attempt(8), attempt(8)]);
+        assert!(!policy.should_retry(&[attempt(8)]) && policy.should_retry(&[unstable]));
+        assert!(policy.should_retry(&[unstable, unstable]) && !policy.should_retry(&[unstable, attempt(0)]));
     }
 }
