@@ -167,15 +167,15 @@ mod tests {
         let mut mesh = mesh(2, 3, &[place]);
         mesh.solve(place).unwrap();
         let state = mesh.state.to_host();
-        assert_eq!(state.mesh.tree.level_count(), 4);
+        assert_eq!(state.tree.level_count(), 4);
         for level in 0..4 {
-            let cells = state.mesh.tree.cells(level);
+            let cells = state.tree.cells(level);
             let n = cells[0] as f64;
             let parts = cloud(place, cells);
             let centre: f64 = parts.iter().map(|([_, _, z], part)| part * (*z as f64 + 0.5) / n).sum();
             assert!((centre - place[2]).abs() < 1e-14, "{level}: {centre}");
-            let first = state.mesh.tree.first_of_level(level);
-            let groups = first..first + state.mesh.tree.level(level).len();
+            let first = state.tree.first_of_level(level);
+            let groups = first..first + state.tree.level(level).len();
             let mass: f64 = groups.map(|group| state.field(group, DENSITY).sum()).sum::<f64>() / n.powi(3);
             assert!((mass - 1.0).abs() < 1e-12, "{level}: {mass}");
         }
