@@ -168,7 +168,7 @@ impl<T: Real> GroupSweep<'_, T> {
                 if self.known.is_some() {
                     first_order.faces_of_rows::<R>(pass, j, k, faces);
                 }
-                sheet.advance::<1>(R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos, faces);
+                sheet.advance::<1>(self.parameters.scheme, R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos, faces);
                 for f in 0..FIELDS {
                     for r in 0..R {
                         let new = &sheet.state[f][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
@@ -216,7 +216,7 @@ impl<T: Real> GroupSweep<'_, T> {
                 if self.known.is_some() {
                     first_order.faces_of_columns::<W>(pass, i, other, faces);
                 }
-                sheet.advance::<W>(HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos, faces);
+                sheet.advance::<W>(self.parameters.scheme, HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos, faces);
                 for f in 0..FIELDS {
                     for n in INTERIOR {
                         block[at(fields[f], n)..][..W].copy_from_slice(&sheet.state[f][n * W..][..W]);

@@ -13,6 +13,7 @@ use crate::level::report::GroupReport;
 use crate::level::troubled_cells::Bits;
 use crate::point::eos::Eos;
 use crate::real::Real;
+use crate::scheme::Scheme;
 
 /// `Sweep` of `sweep.cu`.
 #[repr(C)]
@@ -99,11 +100,11 @@ pub(super) fn hydro_sweep<T: Real>(
     let (what, enough) = if is_redo { ("redo", multiprocessors / 2) } else { ("sweep", multiprocessors) };
     // where the groups do not fill the GPU, more and smaller blocks finish earlier
     let whole = T::BYTES == 4 && fits && swept >= enough && !order.is_empty();
-    let (tile, kernel) = match (device.exact(), whole) {
-        (true, _) => (QUARTER, format!("hydro_{what}_exact")),
-        (false, true) => (WHOLE, format!("hydro_{what}_group{order}")),
-        (false, false) if is_redo => (QUARTER, "hydro_redo_quarter".into()),
-        (false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
+    let (tile, kernel) = match (parameters.scheme, device.exact(), whole) {
+        (Scheme::RelaxingTvd, true, _) => (QUARTER, format!("hydro_{what}_exact")),
+        (Scheme::RelaxingTvd, false, true) => (WHOLE, format!("hydro_{what}_group{order}")),
+        (Scheme::RelaxingTvd, false, false) if is_redo => (QUARTER, "hydro_redo_quarter".into()),
+        (Scheme::RelaxingTvd, false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
     };
     let tiles = swept * tile.per_group();
     // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another

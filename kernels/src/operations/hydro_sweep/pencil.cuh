@@ -2,19 +2,15 @@
 #pragma once
 #include "point/relaxing_tvd.cuh"
 
+/// The schemes of scheme.rs.
+enum class Scheme { RelaxingTvd };
+
 /// Walks a pencil once. Cell n is loaded one step before it is reached, together with what the scheme still needs of the cells behind
 /// it: each cell's fluxes are computed once, and nothing but the new values is written.
-///
-/// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
-/// first_order: bit n set where the low face of cell n takes the first-order flux
-/// load(n, u): a cell, the momentum along the pencil first; returns its shock indicator after earlier passes
-/// again(n, u): the same once more, for cells that are advanced
-/// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
-/// store(n, u): an advanced cell, after `again`
-/// survey(n, shock_indicator): a cell's shock indicator with this pass, after `load`; from 1 to cells - 2
+/// The arguments are those of `sweep_pencil`.
 template <typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store, typename Survey>
-__device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
-                                             Again again, Face face, Store store, Survey survey) {
+__device__ __forceinline__ void relaxing_tvd_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
+                                                    Again again, Face face, Store store, Survey survey) {
     const T half_step = dt_over_dx * T(0.25), step = dt_over_dx * T(0.5);
     // of the cell before the present one: itself, its F^R, the first-order flux through its low face
     T u1[FIELDS], right1[FIELDS], upwind1[FIELDS];
@@ -93,4 +89,21 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) flux_before[f] = flux[f];
     }
+}
+
+/// Sweeps a pencil by a scheme.
+///
+/// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
+/// first_order: bit n set where the low face of cell n takes the first-order flux
+/// load(n, u): a cell, the momentum along the pencil first; returns its shock indicator after earlier passes
+/// again(n, u): the same once more, for cells that are advanced
+/// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
+/// store(n, u): an advanced cell, after `again`
+/// survey(n, shock_indicator): a cell's shock indicator with this pass, after `load`; from 1 to cells - 2
+template <Scheme SCHEME, typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store,
+          typename Survey>
+__device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
+                                             Again again, Face face, Store store, Survey survey) {
+    if constexpr (SCHEME == Scheme::RelaxingTvd)
+        relaxing_tvd_pencil<A, REDO>(cells, dt_over_dx, eos, first_order, load, again, face, store, survey);
 }

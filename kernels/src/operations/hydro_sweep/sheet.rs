@@ -9,6 +9,7 @@ use crate::point::dual_energy::{Cell, shock_indicator};
 use crate::point::eos::Eos;
 use crate::point::relaxing_tvd::{limited_flux, split_flux, updated, upwind_flux};
 use crate::real::Real;
+use crate::scheme::Scheme;
 
 /// Room for the cells of a sheet: all its arrays together stay in a core's first-level cache in single precision.
 pub(super) const SHEET: usize = 272;
@@ -53,15 +54,26 @@ impl<T: Real> Sheet<T> {
         })
     }
 
-    /// Advances the cells `3S..cells − 3S` by `dt_over_dx`; `flux` then holds the fluxes through their low faces and
+    /// Advances the cells `3S..cells − 3S` by `dt_over_dx` with a scheme; `flux` then holds the fluxes through their low faces and
     /// the high face of the last. `first_order`: the cells whose low face takes the first-order flux.
     #[inline(always)]
-    pub(super) fn advance<const S: usize>(&mut self, cells: usize, dt_over_dx: T, eos: &Eos<T>, first_order: &[usize]) {
-        self.split(cells, eos);
-        self.survey::<S>(cells, eos);
-        self.split_at_half_time::<S>(cells, dt_over_dx, eos);
-        self.limit::<S>(cells);
-        self.lower_order::<S>(first_order);
+    pub(super) fn advance<const S: usize>(
+        &mut self,
+        scheme: Scheme,
+        cells: usize,
+        dt_over_dx: T,
+        eos: &Eos<T>,
+        first_order: &[usize],
+    ) {
+        match scheme {
+            Scheme::RelaxingTvd => {
+                self.split(cells, eos);
+                self.survey::<S>(cells, eos);
+                self.split_at_half_time::<S>(cells, dt_over_dx, eos);
+                self.limit::<S>(cells);
+                self.lower_order::<S>(first_order);
+            }
+        }
         self.update::<S>(cells, dt_over_dx);
     }
 

@@ -329,7 +329,7 @@ __device__ __forceinline__ void gather_cells(const Sweep<T> &sweep, const SweptT
 }
 
 /// One pencil of a pass along `axis`, at (a, b) on the other axes, counted from the tile's first cell.
-template <typename A, typename T, int Y, int Z, bool REDO, int AXES>
+template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES>
 __device__ __forceinline__ void sweep_one_pencil(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
                                                  SharedState<Y, Z> &shared, const Redo &redo, int pass, int axis, int a,
                                                  int b) {
@@ -386,18 +386,18 @@ __device__ __forceinline__ void sweep_one_pencil(const Sweep<T> &sweep, const Sw
             Permuted<T>(region.field, axis).read(from, u);
             return ShockIndicator<T>::UNSEEN;
         };
-        sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store, survey);
+        sweep_pencil<SCHEME, A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store, survey);
     } else {
         const auto load = [&](int n, T(&u)[FIELDS]) -> T {
             again(n, u);
             return line[n * stride + FIELDS * tile.layout.field];
         };
-        sweep_pencil<A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store, survey);
+        sweep_pencil<SCHEME, A, REDO>(cells, sweep.dt_over_dx, sweep.eos, faces, load, again, face, store, survey);
     }
 }
 
 /// One directional pass over a tile, one thread a pencil, in place.
-template <typename A, typename T, int Y, int Z, bool REDO, int AXES>
+template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES>
 __device__ __forceinline__ void sweep_pass(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
                                            SharedState<Y, Z> &shared, const Redo &redo, int pass) {
     const int axis = axis_of<AXES>(sweep, pass), outer = first_other(axis), other = second_other(axis);
@@ -407,7 +407,7 @@ __device__ __forceinline__ void sweep_pass(const Sweep<T> &sweep, const SweptTil
     const int width_a = tile.size[outer] - 2 * low_a, width_b = tile.size[other] - 2 * low_b;
     for (int pencil = threadIdx.x; pencil < width_a * width_b; pencil += blockDim.x) {
         const int a = pencil % width_a + low_a, b = pencil / width_a + low_b;
-        sweep_one_pencil<A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass, axis, a, b);
+        sweep_one_pencil<SCHEME, A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass, axis, a, b);
     }
     __syncthreads();
 }
@@ -487,7 +487,8 @@ __device__ __forceinline__ void write_report(const Sweep<T> &sweep, uint32_t uni
 }
 
 /// Sweeps tiles, one block a tile at a time.
-template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ void hydro_sweep(const Sweep<T> &sweep) {
+template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES>
+__device__ void hydro_sweep(const Sweep<T> &sweep) {
     static_assert(FIELDS * CoarseBlock<Y, Z>::CELLS <= (FIELDS + 1) * GROUP * (Y + 2 * HYDRO_GHOSTS) * Z,
                   "coarse cells take the room of the cells that are swept afterwards");
     extern __shared__ __align__(16) unsigned char memory[];
@@ -513,7 +514,7 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
         // known axes make every distance in memory a constant
         constexpr int UNROLL = AXES < 0 ? 1 : 3;
 #pragma unroll UNROLL
-        for (int pass = 0; pass < 3; pass++) sweep_pass<A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass);
+        for (int pass = 0; pass < 3; pass++) sweep_pass<SCHEME, A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass);
         Booking booking;
         write_cells(sweep, tile, shared, booking);
         write_marks<REDO>(sweep, tile, shared);
@@ -521,9 +522,9 @@ template <typename A, typename T, int Y, int Z, bool REDO, int AXES> __device__ 
     }
 }
 
-/// Declares the kernel `name` in the precision T: tiles of 16 x Y x Z cells, so many threads a block and blocks at once on
+/// Declares the kernel `name` of a scheme in the precision T: tiles of 16 x Y x Z cells, so many threads a block and blocks at once on
 /// a multiprocessor.
-#define SWEEP(name, A, T, Y, Z, REDO, AXES, threads, blocks)                                                           \
+#define SWEEP(name, SCHEME, A, T, Y, Z, REDO, AXES, threads, blocks)                                                   \
     extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Sweep<T> sweep) {       \
-        hydro_sweep<A, T, Y, Z, REDO, AXES>(sweep);                                                                    \
+        hydro_sweep<Scheme::SCHEME, A, T, Y, Z, REDO, AXES>(sweep);                                                                    \
     }
