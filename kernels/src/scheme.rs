@@ -9,6 +9,8 @@ pub enum Scheme {
     /// Relaxing TVD with the van Leer limiter, second order (paper, section 2.2): [`mod@crate::point::relaxing_tvd`].
     #[default]
     RelaxingTvd,
+    /// First order, with HLL fluxes: [`mod@crate::point::hll`]. For tests.
+    Hll,
 }
 
 impl Scheme {
@@ -21,6 +23,7 @@ impl Scheme {
     pub const fn ghost_zones(self) -> usize {
         match self {
             Self::RelaxingTvd => 3,
+            Self::Hll => 1,
         }
     }
 
@@ -28,6 +31,7 @@ impl Scheme {
     pub const fn max_courant(self) -> f64 {
         match self {
             Self::RelaxingTvd => 0.8,
+            Self::Hll => 1.0,
         }
     }
 }

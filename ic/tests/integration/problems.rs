@@ -1,14 +1,20 @@
 //! Whole runs of problems in small boxes, against their solutions.
 
-use comove_ic::problems::{Jeans, Pancake, Problem, l1_error};
+use comove_ic::problems::{Jeans, Pancake, Problem, ShockTube, l1_error};
 use comove_ic::{IcError, function_state, silent};
-use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::GROUP_CELLS;
+use comove_sim::kernels::{Device, Scheme};
 use comove_sim::{HostState, Role, Simulation, Snapshot, SnapshotHeader};
 
 /// The state from which a problem's standard run starts, and the run itself.
 fn start(problem: &dyn Problem) -> (HostState, Simulation) {
-    let setup = problem.setup();
+    start_with(problem, Scheme::default())
+}
+
+/// The same with a scheme.
+fn start_with(problem: &dyn Problem, scheme: Scheme) -> (HostState, Simulation) {
+    let mut setup = problem.setup();
+    setup.parameters.scheme = scheme;
     let device = Device::cpu(2).unwrap();
     let initial = |x, h| Ok::<_, IcError>(problem.initial(x, h));
     let state = function_state(&initial, &setup, &device, &silent).unwrap();
@@ -27,7 +33,12 @@ fn start(problem: &dyn Problem) -> (HostState, Simulation) {
 
 /// The state of a problem's standard run at time or scale factor `end`.
 fn run_to(problem: &dyn Problem, end: f64) -> HostState {
-    let (_, mut simulation) = start(problem);
+    run_with(problem, Scheme::default(), end)
+}
+
+/// The same with a scheme.
+fn run_with(problem: &dyn Problem, scheme: Scheme, end: f64) -> HostState {
+    let (_, mut simulation) = start_with(problem, scheme);
     while simulation.next_stop() < end {
         simulation.step().unwrap();
     }
@@ -91,4 +102,18 @@ fn a_pancake_follows_zeldovich() {
     };
     let (coarse, fine) = (error(32), error(64));
     assert!((coarse / fine).log2() > 1.7 && fine < 9e-3, "{coarse:e} {fine:e}");
+}
+
+/// Every scheme converges to the shock tube's solution, refined at its discontinuities; HLL, of first order, from further away.
+#[test]
+fn schemes_converge_to_the_shock_tube() {
+    let error = |scheme, root| {
+        let tube = ShockTube { root, levels: 1, ..ShockTube::default() };
+        let end = tube.setup().end;
+        l1_error(&tube, &run_with(&tube, scheme, end), end).unwrap()
+    };
+    let errors = [Scheme::RelaxingTvd, Scheme::Hll].map(|scheme| [32, 64].map(|root| error(scheme, root)));
+    println!("{errors:?}");
+    let [[tvd_coarse, tvd], [hll_coarse, hll]] = errors;
+    assert!(tvd < 0.75 * tvd_coarse && hll < 0.8 * hll_coarse && tvd < 0.8 * hll, "{errors:?}");
 }

@@ -3,6 +3,7 @@
 pub mod dual_energy;
 pub mod elementary;
 pub mod eos;
+pub mod hll;
 pub mod minmod;
 pub mod power;
 pub mod relaxing_tvd;

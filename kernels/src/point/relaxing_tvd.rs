@@ -23,7 +23,7 @@ pub struct SplitFlux<T> {
 /// 1/ρ and the pressure of a cell, density and pressure at least their floors. The pressure comes from the entropy
 /// scalar of cold gas ([`is_cold`], with this shock indicator). So the sound speed of a finite cell is a number.
 #[inline(always)]
-fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, shock_indicator: T, eos: &Eos<T>) -> (T, T) {
+pub(super) fn thermodynamics<T: Real>(u: &Cell<T>, momentum_squared: T, shock_indicator: T, eos: &Eos<T>) -> (T, T) {
     let density = if u[0] > eos.density_floor { u[0] } else { eos.density_floor };
     let inverse = T::one() / density;
     let internal = u[4] - T::from_f64(0.5) * momentum_squared * inverse;

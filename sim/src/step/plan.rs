@@ -46,7 +46,7 @@ impl StepPlan {
     /// The plan of a scheme.
     pub fn of(scheme: Scheme) -> Self {
         match scheme {
-            Scheme::RelaxingTvd => STRANG,
+            Scheme::RelaxingTvd | Scheme::Hll => STRANG,
         }
     }
 

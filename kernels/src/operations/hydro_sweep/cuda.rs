@@ -105,6 +105,7 @@ pub(super) fn hydro_sweep<T: Real>(
         (Scheme::RelaxingTvd, false, true) => (WHOLE, format!("hydro_{what}_group{order}")),
         (Scheme::RelaxingTvd, false, false) if is_redo => (QUARTER, "hydro_redo_quarter".into()),
         (Scheme::RelaxingTvd, false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
+        (Scheme::Hll, ..) => (QUARTER, format!("hydro_{what}_hll")),
     };
     let tiles = swept * tile.per_group();
     // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another
@@ -229,7 +230,7 @@ mod tests {
         let cpu = Device::cpu(2).unwrap();
         let mut noise = Noise::new(5);
         let mut redone = 0;
-        for case in 0..6 {
+        for case in 0..9 {
             let mesh = Mesh::random(&mut noise, 3);
             let gamma = if case % 3 == 2 { 1.4 } else { 5.0 / 3.0 };
             let mut gas = || {
@@ -251,7 +252,7 @@ mod tests {
                     .collect();
                 let axes = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]][(case + level) % 6];
                 let parameters = SweepParameters {
-                    scheme: crate::Scheme::default(),
+                    scheme: if case < 6 { Scheme::RelaxingTvd } else { Scheme::Hll },
                     dt_over_dx: T::from_f64(0.2),
                     axes,
                     eos: Eos::new(gamma),

@@ -1,9 +1,10 @@
 // The one-dimensional scheme along a pencil of cells, by one thread: what sheet.rs does for many pencils at once.
 #pragma once
+#include "point/hll.cuh"
 #include "point/relaxing_tvd.cuh"
 
 /// The schemes of scheme.rs.
-enum class Scheme { RelaxingTvd };
+enum class Scheme { RelaxingTvd, Hll };
 
 /// Walks a pencil once. Cell n is loaded one step before it is reached, together with what the scheme still needs of the cells behind
 /// it: each cell's fluxes are computed once, and nothing but the new values is written.
@@ -91,6 +92,44 @@ __device__ __forceinline__ void relaxing_tvd_pencil(int cells, T dt_over_dx, con
     }
 }
 
+/// First order with HLL fluxes, which a redo has nothing to replace with.
+template <typename A, typename T, typename Load, typename Again, typename Face, typename Store, typename Survey>
+__device__ __forceinline__ void hll_pencil(int cells, T dt_over_dx, const Eos<T> &eos, Load load, Again again, Face face,
+                                           Store store, Survey survey) {
+    const T step = dt_over_dx * T(0.5);
+    CellFlux<T> before = {};
+    T flux_before[FIELDS];
+    // pressure and energy of the second cell before, shock indicator of the first
+    T pressure2 = T(1.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
+#pragma unroll 1
+    for (int n = 0; n < cells; n++) {
+        CellFlux<T> cell;
+        const T so_far = load(n, cell.u);
+        cell_flux<A>(so_far, eos, cell);
+        if (n >= 2)
+            survey(n - 1, shock_indicator(shock_indicator1, energy2, before.u[ENERGY], cell.u[ENERGY], pressure2,
+                                          before.pressure, cell.pressure, eos));
+        if (n >= 3 && n <= cells - 3) {
+            T flux[FIELDS];
+            hll_flux<A>(before, cell, flux);
+            face(n, flux);
+            if (n > 3) {
+                T u[FIELDS];
+                again(n - 1, u);
+#pragma unroll
+                for (int f = 0; f < FIELDS; f++) u[f] = updated<A>(u[f], step, flux_before[f], flux[f]);
+                store(n - 1, u);
+            }
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) flux_before[f] = flux[f];
+        }
+        energy2 = before.u[ENERGY];
+        pressure2 = before.pressure;
+        shock_indicator1 = so_far;
+        before = cell;
+    }
+}
+
 /// Sweeps a pencil by a scheme.
 ///
 /// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
@@ -106,4 +145,6 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
                                              Again again, Face face, Store store, Survey survey) {
     if constexpr (SCHEME == Scheme::RelaxingTvd)
         relaxing_tvd_pencil<A, REDO>(cells, dt_over_dx, eos, first_order, load, again, face, store, survey);
+    else
+        hll_pencil<A>(cells, dt_over_dx, eos, load, again, face, store, survey);
 }

@@ -7,6 +7,7 @@
 use crate::layout::{ENERGY, FIELDS};
 use crate::point::dual_energy::{Cell, shock_indicator};
 use crate::point::eos::Eos;
+use crate::point::hll::{cell_flux, hll_flux, wave_speeds};
 use crate::point::relaxing_tvd::{limited_flux, split_flux, updated, upwind_flux};
 use crate::real::Real;
 use crate::scheme::Scheme;
@@ -72,6 +73,11 @@ impl<T: Real> Sheet<T> {
                 self.split_at_half_time::<S>(cells, dt_over_dx, eos);
                 self.limit::<S>(cells);
                 self.lower_order::<S>(first_order);
+            }
+            Scheme::Hll => {
+                self.cell_fluxes(cells, eos);
+                self.survey::<S>(cells, eos);
+                self.hll::<S>(cells);
             }
         }
         self.update::<S>(cells, dt_over_dx);
@@ -146,6 +152,37 @@ impl<T: Real> Sheet<T> {
         for &e in faces {
             for f in 0..FIELDS {
                 self.flux[f][e] = upwind_flux(self.right[f][e - S], self.left[f][e]);
+            }
+        }
+    }
+
+    /// F(u), velocity and sound speed of every cell: in `right`, and the first two of `left`.
+    #[inline(always)]
+    fn cell_fluxes(&mut self, cells: usize, eos: &Eos<T>) {
+        let end = round_up(cells);
+        assert!(end <= SHEET);
+        for e in 0..end {
+            let of_cell = cell_flux(&cell(&self.state, e), self.shock_indicator[e], eos);
+            for f in 0..FIELDS {
+                self.right[f][e] = of_cell.flux[f];
+            }
+            self.left[0][e] = of_cell.velocity;
+            self.left[1][e] = of_cell.sound_speed;
+            self.pressure[e] = of_cell.pressure;
+        }
+    }
+
+    /// The HLL flux through the low face of every cell three from the ends, and one face more.
+    #[inline(always)]
+    fn hll<const S: usize>(&mut self, cells: usize) {
+        let end = 3 * S + round_up(cells - 5 * S);
+        assert!(end <= SHEET);
+        let [velocity, sound_speed] = [&self.left[0], &self.left[1]];
+        for e in 3 * S..end {
+            let speeds = wave_speeds([velocity[e - S], sound_speed[e - S]], [velocity[e], sound_speed[e]]);
+            for f in 0..FIELDS {
+                let (value, flux) = (&self.state[f], &self.right[f]);
+                self.flux[f][e] = hll_flux([value[e - S], value[e]], [flux[e - S], flux[e]], speeds);
             }
         }
     }
