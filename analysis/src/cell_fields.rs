@@ -1,6 +1,6 @@
 //! The table of cell fields: what slices, profiles, grids and tables can show, with names and units.
 //!
-//! Stored fields keep the names of `comove_sim::gas::fields`; derived ones are computed here, cell by cell. Where cells are
+//! Stored fields keep the names of `comove_sim::fields`; derived ones are computed here, cell by cell. Where cells are
 //! averaged (uniform grids, projections) a field says how: by volume, or by mass so that the mean of a velocity is the
 //! velocity of the mean.
 

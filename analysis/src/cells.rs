@@ -3,7 +3,7 @@
 use crate::messages;
 use crate::part::Part;
 use comove_sim::kernels::layout::{DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Key, Octree, Snapshot};
 use rayon::prelude::*;

@@ -9,7 +9,7 @@ use crate::refinement_ratio::{LevelShare, RefinementRow};
 use crate::sphere::{norm, separation, visit_sphere};
 use crate::table::{Record, Table};
 use comove_sim::kernels::layout::{DENSITY, MOMENTUM};
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::{Coordinates, Snapshot};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use crate::error::AnalysisError;
 use crate::messages::exchange;
 use crate::part::Part;
 use comove_sim::kernels::layout::{DENSITY, OCTANTS, PATCH, octant_origin};
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Key, Snapshot};
 use ndarray::Array3;

@@ -8,7 +8,7 @@ use crate::part::{Part, alone};
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::DENSITY;
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

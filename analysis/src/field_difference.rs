@@ -2,10 +2,10 @@
 
 use crate::cells::{PATCH_CELLS, patch_values};
 use crate::error::AnalysisError;
-use comove_sim::gas::fields::FIELDS;
+use comove_sim::fields::FIELDS;
 use comove_sim::kernels::layout::{GROUP, PATCH};
 use comove_sim::mesh::CellPlace;
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::{Key, Octree, Snapshot};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use comove_sim::parallel::Communicator;
-pub(crate) use comove_sim::parallel::communicator::FIRST;
+pub(crate) use comove_sim::parallel::FIRST;
 
 /// Values for each rank, for those from each.
 pub(crate) fn exchange<T: Pod>(communicator: &Communicator, to: Vec<Vec<T>>) -> Vec<Vec<T>> {

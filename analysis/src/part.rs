@@ -6,9 +6,9 @@
 use crate::error::AnalysisError;
 use crate::messages;
 use bytemuck::Pod;
-use comove_sim::io::snapshot::{Pieces, SnapshotPart};
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
+use comove_sim::snapshot::{Pieces, SnapshotPart};
 use comove_sim::{Octree, Snapshot, SnapshotHeader};
 use std::ops::Range;
 use std::sync::Arc;

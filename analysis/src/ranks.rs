@@ -8,8 +8,8 @@ use crate::halo_profile::{ProfileOptions, halo_profiles_by};
 use crate::map::{Axis, MapOptions, projection_by, slice_by};
 use crate::part::Part;
 use crate::power_spectrum::{Bins, PowerOptions, power_spectrum_by};
-use comove_sim::io::snapshot::{Pieces, SnapshotPart};
 use comove_sim::parallel::Communicator;
+use comove_sim::snapshot::{Pieces, SnapshotPart};
 use comove_sim::{HostState, Octree, Snapshot};
 use serde::Serialize;
 

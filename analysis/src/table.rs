@@ -1,7 +1,7 @@
 //! Tables: what every result can be written as, for the user's own plots.
 
 use crate::error::AnalysisError;
-use comove_sim::io::complete_file;
+use comove_sim::complete_file;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};

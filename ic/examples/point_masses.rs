@@ -5,7 +5,7 @@
 //! correction of what the coarser level gives.
 
 use comove_ic::problems::PointMasses;
-use comove_sim::parameters::GroupSolver;
+use comove_sim::GroupSolver;
 use comove_sim::{Precision, RunParameters};
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! What can be wrong with an initial condition.
 
-use comove_sim::parallel::collective_result::CollectiveError;
+use comove_sim::parallel::CollectiveError;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 

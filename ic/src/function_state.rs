@@ -5,12 +5,12 @@
 
 use crate::error::IcError;
 use crate::problems::{Gas, Setup};
-use comove_sim::clock::Clock;
+use comove_sim::Clock;
+use comove_sim::State;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};
 use comove_sim::kernels::{Device, Eos, Real, restrict};
 use comove_sim::refinement::{RefinementContext, wanted};
-use comove_sim::state::State;
-use comove_sim::step::leaf_sums::leaf_sums;
+use comove_sim::step::leaf_sums;
 use comove_sim::{HostState, Key, Octree, Precision, RunParameters};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};

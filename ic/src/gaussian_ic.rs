@@ -8,7 +8,7 @@ use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result::collective_result;
+use comove_sim::parallel::collective_result;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

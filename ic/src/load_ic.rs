@@ -7,7 +7,7 @@ use crate::slab;
 use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result::collective_result;
+use comove_sim::parallel::collective_result;
 use comove_sim::{Cosmology, Precision};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! borders, then of blocks of these.
 
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::communicator::FIRST;
+use comove_sim::parallel::FIRST;
 use rayon::prelude::*;
 
 /// Terms of a block.

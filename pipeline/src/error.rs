@@ -6,8 +6,8 @@ use comove_ic::IcError;
 use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
+use comove_sim::error::Bound;
 use comove_sim::error::ErrorKind;
-use comove_sim::error::shortage::Bound;
 use std::path::{Path, PathBuf};
 
 /// The exit code "resumable".

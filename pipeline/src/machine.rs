@@ -36,7 +36,7 @@ impl Host {
             memory: kibibytes.map(|kibibytes: f64| 1024.0 * kibibytes),
             instructions: isa::name().into(),
             system: format!("{} {}", std::env::consts::OS, known("/proc/sys/kernel/osrelease").trim()),
-            hdf5: comove_sim::io::snapshot::hdf5_version(),
+            hdf5: comove_sim::snapshot::hdf5_version(),
             compiler: env!("COMOVE_COMPILER").into(),
         }
     }

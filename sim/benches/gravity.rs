@@ -5,9 +5,9 @@
 mod potentials;
 
 use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::GroupSolver;
 use comove_sim::RunParameters;
-use comove_sim::mesh::neighbours::build_tables;
-use comove_sim::parameters::GroupSolver;
+use comove_sim::mesh::build_tables;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use potentials::{Case, refine_where};

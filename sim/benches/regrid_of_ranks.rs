@@ -9,14 +9,14 @@ mod clumps;
 
 use clumps::{Collapsed, ROOT};
 use comove_kernels::{Device, LevelTopology};
-use comove_sim::mesh::flux_planes::FluxTables;
-use comove_sim::mesh::neighbours::rebuilt_tables;
-use comove_sim::mesh::sites::{LevelGroups, Sites};
+use comove_sim::mesh::FluxTables;
+use comove_sim::mesh::rebuilt_tables;
 use comove_sim::mesh::{Key, Octree};
-use comove_sim::parallel::communicator::Communicator;
-use comove_sim::parallel::load_balancer::LoadBalancer;
-use comove_sim::parallel::owners::Owners;
-use comove_sim::parallel::share::Share;
+use comove_sim::mesh::{LevelGroups, Sites};
+use comove_sim::parallel::Communicator;
+use comove_sim::parallel::LoadBalancer;
+use comove_sim::parallel::Owners;
+use comove_sim::parallel::Share;
 use std::collections::HashMap;
 use std::time::Instant;
 

@@ -5,8 +5,8 @@
 
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
 use comove_sim::mesh::PERIODIC;
+use comove_sim::parallel::Owners;
 use comove_sim::parallel::on_ranks;
-use comove_sim::parallel::owners::Owners;
 use comove_sim::{Coordinates, HostState, Key, Octree, Snapshot, SnapshotHeader};
 use divan::Bencher;
 use divan::counter::ItemsCount;

@@ -9,7 +9,7 @@ use comove_kernels::{Eos, Real, Scheme};
 use serde::{Deserialize, Serialize};
 
 /// Most often that a step may be taken again.
-pub const MAX_RETRIES: u32 = 8;
+pub(crate) const MAX_RETRIES: u32 = 8;
 
 /// The precision of the state on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

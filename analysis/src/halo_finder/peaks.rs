@@ -6,7 +6,7 @@ use crate::cells::{LeafCell, group_of, patch_cells};
 use crate::messages::{exchange, gather};
 use crate::part::Part;
 use comove_sim::kernels::layout::{DENSITY, DIRECTIONS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell};
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::cmp::Ordering;

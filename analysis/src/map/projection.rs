@@ -12,7 +12,7 @@ use crate::messages::{exchange, gather};
 use crate::part::{Part, alone};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, PATCH};
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;

@@ -8,7 +8,7 @@ use crate::messages::gather;
 use crate::part::{Part, alone};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::PATCH;
-use comove_sim::mesh::tree::LeafPatch;
+use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 

@@ -14,9 +14,9 @@
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::SimError;
-use comove_sim::io::shared_file::{SharedFile, allocate, failure};
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result::collective_result;
+use comove_sim::parallel::collective_result;
+use comove_sim::shared_file::{SharedFile, allocate, failure};
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
 use ndarray::{Ix3, s};

@@ -4,7 +4,7 @@ pub mod comove_ic;
 pub mod um_ic;
 
 use crate::error::IcError;
-use comove_sim::io::complete_file::Temporary;
+use comove_sim::complete_file::Temporary;
 use std::path::Path;
 
 /// Writes a file under a temporary name beside `path`, makes it durable and gives it its name. A failed write leaves

@@ -3,11 +3,11 @@
 //!
 //! The box has length 1, the masses and Newton's constant are 1.
 
+use comove_sim::State;
 use comove_sim::kernels::gravity_kick::gravity_kick;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, PATCH, cell};
 use comove_sim::kernels::{Buffer, Device, Eos, Real};
-use comove_sim::mesh::nesting::nest;
-use comove_sim::state::State;
+use comove_sim::mesh::nest;
 use comove_sim::{HostState, Key, Octree, RunParameters, SimError};
 use std::f64::consts::PI;
 

@@ -7,8 +7,8 @@
 use super::blast_wave::BlastWave;
 use super::{Gas, Problem, Setup, View, options_of, plain_gas, require};
 use comove_sim::Criterion;
-use comove_sim::parameters::TimeSteps;
-use comove_sim::refinement::criterion::Quantity;
+use comove_sim::TimeSteps;
+use comove_sim::criterion::Quantity;
 use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,10 +4,10 @@
 use super::riemann::{Side, Solution};
 use super::{Gas, Problem, Setup, View, options_of, plain_gas};
 use comove_sim::Criterion;
-use comove_sim::boundary::FixedGas;
+use comove_sim::FixedGas;
+use comove_sim::TimeSteps;
+use comove_sim::criterion::Quantity;
 use comove_sim::kernels::layout::GROUP;
-use comove_sim::parameters::TimeSteps;
-use comove_sim::refinement::criterion::Quantity;
 use comove_sim::{Boundaries, Boundary, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

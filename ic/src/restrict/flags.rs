@@ -8,12 +8,12 @@ use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::GROUP;
 use comove_sim::kernels::{Buffer, Device};
-use comove_sim::mesh::neighbours::rebuilt_tables;
-use comove_sim::mesh::sites::LevelGroups;
+use comove_sim::mesh::LevelGroups;
+use comove_sim::mesh::rebuilt_tables;
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result::collective_result;
+use comove_sim::parallel::collective_result;
 use comove_sim::refinement::RefinementContext;
-use comove_sim::refinement::wanted::flagged_children;
+use comove_sim::refinement::flagged_children;
 use comove_sim::{Key, Octree, SimError};
 use std::ops::Range;
 
@@ -80,7 +80,7 @@ fn flagged(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use comove_sim::clock::Clock;
+    use comove_sim::Clock;
     use comove_sim::kernels::Eos;
     use comove_sim::kernels::layout::PATCH;
     use comove_sim::mesh::{CLOSED, PERIODIC};

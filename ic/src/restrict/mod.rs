@@ -15,7 +15,7 @@ pub use audit::{Audit, LevelAudit, Totals};
 
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
-use comove_sim::clock::Clock;
+use comove_sim::Clock;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::mesh::nest;

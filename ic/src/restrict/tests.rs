@@ -3,8 +3,8 @@
 use super::*;
 use crate::silent;
 use comove_sim::Criterion;
+use comove_sim::criterion::Quantity;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
-use comove_sim::refinement::criterion::Quantity;
 use comove_sim::{Boundaries, Boundary};
 use std::collections::BTreeSet;
 

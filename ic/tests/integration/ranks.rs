@@ -6,7 +6,7 @@ use common::load;
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
 use comove_ic::{Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
-use comove_sim::clock::Clock;
+use comove_sim::Clock;
 use comove_sim::kernels::Device;
 use comove_sim::parallel::{Communicator, Ranks, on_ranks};
 use comove_sim::{Coordinates, Cosmology, Criterion, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader};

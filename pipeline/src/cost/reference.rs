@@ -2,7 +2,7 @@
 //! machines that they ran on. `scripts/cost-reference` writes `reference.json` from their campaigns.
 
 use super::trajectory_model::{Mesh, State};
-use comove_sim::parameters::TimeSteps;
+use comove_sim::TimeSteps;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -11,7 +11,7 @@ use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::ic;
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS};
-use comove_sim::parameters::TimeSteps;
+use comove_sim::TimeSteps;
 use comove_sim::{Octree, memory};
 use std::path::Path;
 

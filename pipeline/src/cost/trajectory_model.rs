@@ -1,7 +1,7 @@
 //! Where the steps of a run lead and how much of the box it refines: from the records of another, put onto its own mesh.
 
 use super::reference;
-use comove_sim::parameters::TimeSteps;
+use comove_sim::TimeSteps;
 use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
 use comove_sim::{Coordinates, RunParameters};
 use serde::Deserialize;

@@ -8,7 +8,7 @@ use crate::stage::evolve::{observed, section, steps};
 use crate::stage::result::digest_of;
 use crate::stage::{Stage, Work};
 use comove_kernels::Device;
-use comove_sim::io::complete_file;
+use comove_sim::complete_file;
 use std::io::ErrorKind;
 
 /// A stage that is about to be done.

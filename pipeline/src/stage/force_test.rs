@@ -8,7 +8,7 @@ use comove_analysis::{Record, Table};
 use comove_ic::problems::PointMasses;
 use comove_ic::problems::point_masses::{ForceBin, ForceSample, ForceTable, Spread};
 use comove_kernels::Device;
-use comove_sim::parameters::GroupSolver;
+use comove_sim::GroupSolver;
 use comove_sim::{Octree, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, IcError, UniformMesh, restrict};
-use comove_sim::clock::Clock;
+use comove_sim::Clock;
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result::collective_result;
+use comove_sim::parallel::collective_result;
 use comove_sim::{HostState, RunParameters};
 use std::path::Path;
 

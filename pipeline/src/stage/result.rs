@@ -5,7 +5,7 @@ use crate::files::{self, regular_file};
 use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
 use crate::progress::Progress;
-use comove_sim::io::snapshot::file_digest_reporting;
+use comove_sim::snapshot::file_digest_reporting;
 use comove_sim::{Role, SimError};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@
 
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
+use comove_sim::Clock;
 use comove_sim::Criterion;
-use comove_sim::clock::Clock;
 use comove_sim::kernels::Device;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};

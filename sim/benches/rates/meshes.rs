@@ -1,6 +1,8 @@
 //! Octrees to measure on, and a step's hydro on those whose ghost cells are interpolated, all or some.
 
 use crate::{Bench, Work};
+use comove_sim::State;
+use comove_sim::TimeSteps;
 use comove_sim::gravity::StepPhase;
 use comove_sim::kernels::Deferred;
 use comove_sim::kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets};
@@ -8,9 +10,7 @@ use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::timestep::{SignalSpeed, signal_speed};
 use comove_sim::kernels::{Device, Eos, Real};
 use comove_sim::mesh::{PERIODIC, nest};
-use comove_sim::parameters::TimeSteps;
-use comove_sim::state::State;
-use comove_sim::step::diagnostics::StepDiagnostics;
+use comove_sim::step::StepDiagnostics;
 use comove_sim::{HostState, Key, Octree, RunParameters, Snapshot};
 use std::ops::Range;
 use std::path::Path;

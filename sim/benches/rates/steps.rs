@@ -1,8 +1,8 @@
 //! Root steps of the method paper's campaign, whole, from one of its outputs.
 
 use crate::Bench;
+use comove_sim::TimeSteps;
 use comove_sim::kernels::Device;
-use comove_sim::parameters::TimeSteps;
 use comove_sim::{Criterion, RunParameters, Simulation, Snapshot};
 use serde_json::json;
 use std::path::Path;

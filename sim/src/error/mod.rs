@@ -1,11 +1,11 @@
 //! What can go wrong in a run.
 
-pub mod diagnosis;
-pub mod shortage;
+pub(crate) mod diagnosis;
+pub(crate) mod shortage;
 
-use diagnosis::Diagnosis;
+pub use diagnosis::{CellGas, Diagnosis};
 use serde::{Deserialize, Serialize};
-use shortage::Shortage;
+pub use shortage::{Bound, Shortage};
 use std::path::PathBuf;
 
 /// Errors of this crate.

@@ -16,13 +16,13 @@ use comove_kernels::layout::GROUP_CELLS;
 use std::ops::Range;
 
 /// Groups of a block: 16 MiB of a field in single precision. A power of two, so that a block has a digest of its own.
-pub const GROUPS: usize = 1024;
+pub(crate) const GROUPS: usize = 1024;
 
 /// Of messages of blocks.
 const TAG: u32 = 2;
 
 /// Who has which groups of each block.
-pub struct Blocks {
+pub(crate) struct Blocks {
     rank: usize,
     ranks: usize,
     groups: usize,
@@ -39,7 +39,7 @@ impl Blocks {
     /// Blocks of `length` groups of the tree that ranks share, and on the first rank the whole tree. Collective.
     ///
     /// * `own`: this rank's groups
-    pub fn of_shares(communicator: &Communicator, own: &Octree, length: usize) -> (Self, Option<Octree>) {
+    pub(crate) fn of_shares(communicator: &Communicator, own: &Octree, length: usize) -> (Self, Option<Octree>) {
         let keys: Vec<[u32; 4]> = own.keys().map(packed).collect();
         let of_ranks = communicator.gather(FIRST, bytemuck::cast_slice(&keys).to_vec());
         let whole = of_ranks.map(|of_ranks| {
@@ -64,7 +64,7 @@ impl Blocks {
     /// * `own`: this rank's groups of it
     /// * `whole`: on the first rank, the tree and how many groups the file has: more where its finest levels are left out,
     ///   which make blocks that nobody owns anything of
-    pub fn of_whole(
+    pub(crate) fn of_whole(
         communicator: &Communicator,
         own: &Octree,
         whole: Option<(&Octree, usize)>,
@@ -108,12 +108,12 @@ impl Blocks {
     }
 
     /// Groups of the file.
-    pub fn groups(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.groups
     }
 
     /// The blocks that this rank writes or reads.
-    pub fn here(&self) -> Range<usize> {
+    pub(crate) fn here(&self) -> Range<usize> {
         piece(self.own.len(), self.ranks, self.rank)
     }
 
@@ -125,7 +125,7 @@ impl Blocks {
     ///
     /// # Errors
     /// What `take` said on some rank, on all of them; then nothing more is sent.
-    pub fn collect<T: Pod>(
+    pub(crate) fn collect<T: Pod>(
         &self,
         communicator: &Communicator,
         fields: usize,
@@ -177,7 +177,7 @@ impl Blocks {
     ///
     /// # Errors
     /// What `give` said on some rank, on all of them; then nothing more is sent.
-    pub fn deal<T: Pod>(
+    pub(crate) fn deal<T: Pod>(
         &self,
         communicator: &Communicator,
         fields: usize,

@@ -1,6 +1,6 @@
 //! Files: snapshots, and what makes them complete or absent, written and read by all ranks.
 
-pub mod blocks;
+pub(crate) mod blocks;
 pub mod complete_file;
 pub mod shared_file;
 pub mod snapshot;

@@ -9,7 +9,7 @@ const MARGIN: usize = HYDRO_GHOSTS.div_ceil(2) + 1;
 
 /// A box of a group's cells: from `first` to before `end` along x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellBox {
+pub(crate) struct CellBox {
     /// The lowest cell.
     pub first: [u8; 3],
     /// Behind the highest cell.
@@ -18,13 +18,13 @@ pub struct CellBox {
 
 impl CellBox {
     /// The patch at an octant.
-    pub fn patch(octant: usize) -> Self {
+    pub(crate) fn patch(octant: usize) -> Self {
         let first = octant_origin(octant).map(|c| c as u8);
         Self { first, end: first.map(|c| c + PATCH as u8) }
     }
 
     /// Cells in it.
-    pub fn cells(&self) -> usize {
+    pub(crate) fn cells(&self) -> usize {
         (0..3).map(|a| usize::from(self.end[a] - self.first[a])).product()
     }
 
@@ -60,7 +60,7 @@ impl CellBox {
 
     /// Boxes with the same cells as these, each cell in one of them; large ones come first. The result does not depend on
     /// the order of boxes.
-    pub fn apart(mut boxes: Vec<Self>) -> Vec<Self> {
+    pub(crate) fn apart(mut boxes: Vec<Self>) -> Vec<Self> {
         boxes.sort_unstable_by_key(|b| (std::cmp::Reverse(b.cells()), b.first, b.end));
         let mut apart: Vec<Self> = Vec::new();
         for new in boxes {
@@ -86,12 +86,12 @@ impl CellBox {
     }
 
     /// In one number, 30 bits, that orders by the lowest cell, then by the end.
-    pub fn code(&self) -> u32 {
+    pub(crate) fn code(&self) -> u32 {
         self.first.iter().chain(&self.end).fold(0, |code, &c| code << 5 | u32::from(c))
     }
 
     /// The box of a number that [`CellBox::code`] gave.
-    pub fn of_code(code: u32) -> Self {
+    pub(crate) fn of_code(code: u32) -> Self {
         let at = |n: usize| (code >> (25 - 5 * n) & 31) as u8;
         Self { first: [at(0), at(1), at(2)], end: [at(3), at(4), at(5)] }
     }
@@ -99,7 +99,7 @@ impl CellBox {
 
 /// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps, and of
 /// those across its faces, one cell deep, for the relaxation of its potential.
-pub fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox, Option<CellBox>)) {
+pub(crate) fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox, Option<CellBox>)) {
     for (entry, inside) in directions(outside(lattice, key)) {
         // what lies beyond the domain is made from the group that is named instead, along the same axes
         if entry != CENTRE && inside != [0; 3] {
@@ -112,7 +112,7 @@ pub fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, 
 }
 
 /// The groups of the coarser level that a group reads, and their cells: the patch that it refines, and what is around.
-pub fn coarse_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
+pub(crate) fn coarse_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
     let Some(parent) = key.parent() else { return };
     let ends = outside(lattice, key);
     // along each axis the cells lie in the parent and in its neighbour on the patch's side
@@ -134,7 +134,7 @@ pub fn coarse_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, Cell
 
 /// The groups of the coarser level that hold the patches across the faces of the patch that a group refines, itself
 /// included: their mass sheets take the group's gradients.
-pub fn patches_beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key)) {
+pub(crate) fn patches_beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key)) {
     for face in 0..FACES {
         if let Some(patch) = lattice.neighbour(key, face_offset(face)) {
             each(patch.parent().expect("a refined level has parents"));
@@ -143,14 +143,14 @@ pub fn patches_beside(lattice: &Octree, key: Key, mut each: impl FnMut(Key)) {
 }
 
 /// From a group to the one across a face.
-pub fn face_offset(face: usize) -> [i32; 3] {
+pub(crate) fn face_offset(face: usize) -> [i32; 3] {
     let mut offset = [0; 3];
     offset[face / 2] = if face & 1 == 0 { -1 } else { 1 };
     offset
 }
 
 /// The entry of a neighbour row towards a face.
-pub fn face_entry(face: usize) -> usize {
+pub(crate) fn face_entry(face: usize) -> usize {
     let [x, y, z] = face_offset(face);
     direction(x, y, z)
 }

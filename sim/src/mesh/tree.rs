@@ -207,13 +207,13 @@ impl Octree {
 }
 
 /// Leaf cells of each level of a tree with so many groups on each.
-pub fn leaf_cells(groups: &[usize]) -> Vec<u64> {
+pub(crate) fn leaf_cells(groups: &[usize]) -> Vec<u64> {
     let refined = |level: usize| groups.get(level + 1).map_or(0, |&finer| finer * (PATCH * PATCH * PATCH));
     groups.iter().enumerate().map(|(level, &n)| (n * GROUP_CELLS - refined(level)) as u64).collect()
 }
 
 /// The fraction of a box of so many root groups that each level covers, by its number of groups.
-pub fn volume_fractions(root: [u32; 3], groups: &[usize]) -> Vec<f64> {
+pub(crate) fn volume_fractions(root: [u32; 3], groups: &[usize]) -> Vec<f64> {
     let volume = |level: usize| root.map(|n| f64::from(n) * f64::from(1u32 << level)).into_iter().product::<f64>();
     groups.iter().enumerate().map(|(level, &n)| n as f64 / volume(level)).collect()
 }

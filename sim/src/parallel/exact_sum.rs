@@ -5,19 +5,19 @@ use crate::parallel::communicator::Communicator;
 /// A sum in 128-bit fixed point with 2⁻⁶⁴ as its unit: terms up to 10¹⁸ add exactly after one rounding each, so any
 /// order of terms, threads or ranks gives the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExactSum(i128);
+pub(crate) struct ExactSum(i128);
 
 const UNIT: f64 = 18_446_744_073_709_551_616.0; // 2⁶⁴
 
 impl ExactSum {
     /// Adds a term. One that is not finite or exceeds the range poisons nothing here: it saturates, and the checks for
     /// unphysical cells name its cause.
-    pub fn add(&mut self, term: f64) {
+    pub(crate) fn add(&mut self, term: f64) {
         self.0 = self.0.saturating_add((term * UNIT) as i128);
     }
 
     /// Takes together sums of all ranks: collective.
-    pub fn reduce<'a>(sums: impl IntoIterator<Item = &'a mut Self>, communicator: &Communicator) {
+    pub(crate) fn reduce<'a>(sums: impl IntoIterator<Item = &'a mut Self>, communicator: &Communicator) {
         if communicator.size() > 1 {
             let mut sums: Vec<&mut Self> = sums.into_iter().collect();
             let mut numbers: Vec<i128> = sums.iter().map(|sum| sum.0).collect();
@@ -27,7 +27,7 @@ impl ExactSum {
     }
 
     /// The sum, rounded to double precision.
-    pub fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         self.0 as f64 / UNIT
     }
 }

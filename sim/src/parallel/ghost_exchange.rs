@@ -201,7 +201,7 @@ fn roomy(needs: &[MessageSizes]) -> Vec<MessageSizes> {
 
 /// Sends every peer its part of a message on the host, a unit of which is so many values; what they send, one after the
 /// other.
-pub fn from_peers<N: Pod>(communicator: &Communicator, peers: &[Peer], unit: usize, message: &[N]) -> Vec<N> {
+pub(crate) fn from_peers<N: Pod>(communicator: &Communicator, peers: &[Peer], unit: usize, message: &[N]) -> Vec<N> {
     let receive = peers.last().map_or(0, |last| last.receive.end);
     let mut received = vec![N::zeroed(); receive * unit];
     let mut rest = received.as_mut_slice();

@@ -72,7 +72,7 @@ static OCTANT: [[(u8, u16); OCTANTS]; FRAMES] = {
 
 /// Position along the curve through a lattice of 2^`bits` groups a side. Of a group's eight children, on a lattice of
 /// twice as many, the positions are eight times its own and the seven that follow.
-pub fn position(coordinate: [u32; 3], bits: u32) -> u64 {
+pub(crate) fn position(coordinate: [u32; 3], bits: u32) -> u64 {
     debug_assert!(bits <= BITS && coordinate.iter().all(|c| c >> bits == 0));
     let octants = Key::new(0, coordinate).morton();
     // from the coarsest cubes to the finest

@@ -41,7 +41,7 @@ pub struct SlotLinks {
 /// Raises what is needed for messages by those of an exchange whose units take so many bytes.
 ///
 /// * `needs`: by rank
-pub fn need(needs: &mut [MessageSizes], peers: &[Peer], unit: usize) {
+pub(crate) fn need(needs: &mut [MessageSizes], peers: &[Peer], unit: usize) {
     for peer in peers {
         let need = MessageSizes { send: peer.send.len() * unit, receive: peer.receive.len() * unit };
         needs[peer.rank] = needs[peer.rank].or(need);
@@ -395,7 +395,7 @@ fn cell_links(send: &[(Concern, CellBox)], receive: &[(Concern, CellBox)], slot:
 }
 
 /// The same for lists of ranks and slots that both sides have in one order.
-pub fn links_of_slots(send: &[(u32, u32)], receive: &[(u32, u32)]) -> SlotLinks {
+pub(crate) fn links_of_slots(send: &[(u32, u32)], receive: &[(u32, u32)]) -> SlotLinks {
     let units = |list: &[(u32, u32)]| list.iter().map(|(rank, _)| (*rank, 1)).collect::<Vec<(u32, usize)>>();
     let slots = |list: &[(u32, u32)]| list.iter().map(|(_, slot)| *slot).collect::<Vec<_>>();
     SlotLinks {

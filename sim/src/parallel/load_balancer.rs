@@ -23,7 +23,7 @@ pub struct SweepTime {
 
 /// What ranks' sweeps of one root step tell of each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
+pub(crate) struct Compared {
     /// What a group costs each rank: the time of its sweeps over that of as many groups of the same levels by all ranks.
     pub costs: Vec<f64>,
     /// How much longer the slowest ranks of the levels took than all on average.
@@ -35,7 +35,7 @@ impl Compared {
     ///
     /// Only such levels count as fill the devices: on others a sweep takes as long with fewer groups, and a rank would seem
     /// the slower the fewer it has.
-    pub fn of(ranks: &[&[SweepTime]]) -> Option<Self> {
+    pub(crate) fn of(ranks: &[&[SweepTime]]) -> Option<Self> {
         let levels = ranks.iter().map(|rank| rank.len()).min().unwrap_or(0);
         let by_all = |&level: &usize| ranks.iter().all(|rank| rank[level].groups > 0 && rank[level].seconds > 0.0);
         let levels: Vec<usize> = (0..levels).filter(by_all).collect();

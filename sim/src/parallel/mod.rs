@@ -18,28 +18,35 @@
 
 #[cfg(test)]
 mod checks;
-pub mod collective_result;
-pub mod communicator;
-pub mod exact_sum;
-pub mod exchange;
-pub mod ghost_exchange;
-pub mod hilbert;
-pub mod keys;
-pub mod links;
-pub mod load_balancer;
+pub(crate) mod collective_result;
+pub(crate) mod communicator;
+pub(crate) mod exact_sum;
+pub(crate) mod exchange;
+pub(crate) mod ghost_exchange;
+pub(crate) mod hilbert;
+pub(crate) mod keys;
+pub(crate) mod links;
+pub(crate) mod load_balancer;
 #[cfg(feature = "mpi")]
 mod mpi;
-pub mod owners;
-pub mod remote_groups;
-pub mod root;
-pub mod share;
+pub(crate) mod owners;
+pub(crate) mod remote_groups;
+pub(crate) mod root;
+pub(crate) mod share;
 mod threads;
 
-pub use communicator::Communicator;
-use load_balancer::LoadBalancer;
+pub use collective_result::{CollectiveError, collective_result};
+pub use communicator::{Communicator, FIRST};
+pub use exchange::Exchange;
+pub use ghost_exchange::GhostExchange;
+pub use links::LevelLinks;
+pub use load_balancer::LoadBalancer;
 #[cfg(feature = "mpi")]
 pub use mpi::World;
+pub use owners::Owners;
 use parking_lot::Mutex;
+pub use remote_groups::{RemoteGroup, RemoteGroups};
+pub use share::Share;
 use std::sync::Arc;
 pub use threads::ThreadRank;
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Plans, who sends what to whom, and what is sent.
 #[derive(Debug)]
-pub struct SharedRoot<T> {
+pub(crate) struct SharedRoot<T> {
     share: RootShare,
     /// Own root groups, as places in key order, to places in layers.
     to_layers: SlotLinks,
@@ -41,7 +41,7 @@ impl<T: Real> SharedRoot<T> {
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
-    pub fn new(
+    pub(crate) fn new(
         device: &Device,
         (rank, ranks): (usize, usize),
         owners: &Owners,
@@ -109,13 +109,18 @@ impl<T: Real> SharedRoot<T> {
     }
 
     /// Bytes of work space.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let double = self.sources.iter().chain(&self.modes).map(Buffer::len).sum::<usize>() * size_of::<f64>();
         self.share.bytes() + double + self.potentials.iter().map(Buffer::len).sum::<usize>() * T::BYTES
     }
 
     /// The same of a root of so many groups on a rank that owns its even part of them.
-    pub fn bytes_for(device: &Device, groups: [usize; 3], isolated: bool, (rank, ranks): (usize, usize)) -> usize {
+    pub(crate) fn bytes_for(
+        device: &Device,
+        groups: [usize; 3],
+        isolated: bool,
+        (rank, ranks): (usize, usize),
+    ) -> usize {
         let in_layers = RootShare::layers(groups, rank, ranks).len() * groups[0] * groups[1];
         let own = groups.iter().product::<usize>().div_ceil(ranks);
         // about as many modes on each side as there are cells in the layers, padded
@@ -126,12 +131,12 @@ impl<T: Real> SharedRoot<T> {
     }
 
     /// Bytes that a solve takes for itself.
-    pub fn working_bytes(&self) -> usize {
+    pub(crate) fn working_bytes(&self) -> usize {
         self.share.working_bytes()
     }
 
     /// Bytes of the longest messages to each of so many ranks and from it.
-    pub fn needs(&self, ranks: usize) -> Vec<MessageSizes> {
+    pub(crate) fn needs(&self, ranks: usize) -> Vec<MessageSizes> {
         let mut needs = vec![MessageSizes::default(); ranks];
         need(&mut needs, &self.to_layers.peers, GROUP_CELLS * size_of::<f64>());
         need(&mut needs, &self.from_layers.peers, GROUP_CELLS * T::BYTES);
@@ -144,7 +149,7 @@ impl<T: Real> SharedRoot<T> {
     /// Solves ∇²φ = source ([`comove_kernels::RootPoisson::solve`]) in the own root groups: collective.
     ///
     /// * `slots`: of the own root groups, in key order
-    pub fn solve(
+    pub(crate) fn solve(
         &mut self,
         ghost_exchange: &GhostExchange,
         device: &Device,

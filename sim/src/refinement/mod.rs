@@ -7,14 +7,15 @@
 //! the device, nor on what is free there, nor on regrids before.
 
 pub mod criterion;
-pub mod wanted;
+mod wanted;
 
 use crate::clock::Clock;
 use crate::error::SimError;
 use crate::mesh::{Octree, clip, nest_above};
 use crate::parameters::RunParameters;
 use crate::records::CellBudgetAdjustment;
-use crate::refinement::wanted::{flagged_children, wanted_share};
+pub use crate::refinement::wanted::flagged_children;
+use crate::refinement::wanted::wanted_share;
 use crate::state::State;
 use crate::step::diagnostics::StepDiagnostics;
 use crate::step::leaf_sums::{LeafSums, leaf_sums_from};

@@ -15,7 +15,7 @@ const GROUPS_AT_ONCE: usize = 256;
 /// groups of are dropped.
 ///
 /// * `own`, `masks`: as there, of own groups
-pub fn wanted_share(
+pub(super) fn wanted_share(
     communicator: &Communicator,
     owners: &Owners,
     own: &Octree,

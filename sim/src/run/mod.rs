@@ -2,8 +2,8 @@
 
 mod attempts;
 pub(crate) mod command;
-pub mod rank_group;
+pub(crate) mod rank_group;
 mod restart;
-pub mod scatter;
-pub mod simulation;
+mod scatter;
+pub(crate) mod simulation;
 mod trajectory;

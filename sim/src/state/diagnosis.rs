@@ -8,7 +8,7 @@ use comove_kernels::point::dual_energy::pressure;
 use comove_kernels::{Eos, Real};
 
 /// Looks at a cell of a state, or at the one over it if a regrid has removed it: collective, with the owner's eyes.
-pub fn diagnose<T: Real>(state: &State<T>, eos: &Eos<T>, mut place: CellPlace) -> Diagnosis {
+pub(crate) fn diagnose<T: Real>(state: &State<T>, eos: &Eos<T>, mut place: CellPlace) -> Diagnosis {
     let is_own = |place: &CellPlace| state.mesh.tree.find(place.group()).is_some();
     while !state.exchange.communicator.any(is_own(&place)) {
         place = CellPlace { level: place.level - 1, cell: place.cell.map(|x| x / 2) };

@@ -1,7 +1,7 @@
 //! The state of a run on its device: mesh, gas, gravity, and what ranks exchange.
 
 mod adopt;
-pub mod diagnosis;
+pub(crate) mod diagnosis;
 mod hash;
 mod host;
 pub(crate) mod layout;

@@ -29,7 +29,7 @@ use comove_kernels::Real;
 ///
 /// # Errors
 /// [`SimError::Kernel`]; cells that turn unphysical are counted in `diagnostics`.
-pub fn individual_step<T: Real>(
+pub(crate) fn individual_step<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     clock: &Clock,

@@ -32,7 +32,7 @@ pub fn leaf_sums<T: Real>(state: &State<T>) -> LeafSums {
 }
 
 /// The same over the leaves of level `from` and finer ones.
-pub fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
+pub(crate) fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums {
     let mut exact: [ExactSum; 6] = Default::default();
     let mut density = NO_DENSITY;
     for level in from..state.level_count() {

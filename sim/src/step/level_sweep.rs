@@ -24,7 +24,7 @@ const REDOS: usize = 8;
 
 /// What the ghosts of a level hold before it is swept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ghosts {
+pub(crate) enum Ghosts {
     /// Their groups' present state.
     Fresh,
     /// An earlier one.
@@ -38,7 +38,7 @@ pub enum Ghosts {
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
 ///   in `state.gas.fluid`.
 /// * `ghosts`: of the level
-pub fn sweep_level<T: Real>(
+pub(crate) fn sweep_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     level: usize,

@@ -9,12 +9,16 @@
 //! | [`diagnostics`], [`leaf_sums`] | what a step reports: counts, ledger, times; sums over the leaves |
 //! | [`retry`] | when a step is retried in smaller parts |
 
-pub mod diagnostics;
-pub mod individual_step;
-pub mod leaf_sums;
-pub mod level_sweep;
-pub mod physics;
-pub mod plan;
+pub(crate) mod diagnostics;
+pub(crate) mod individual_step;
+pub(crate) mod leaf_sums;
+pub(crate) mod level_sweep;
+pub(crate) mod physics;
+pub(crate) mod plan;
 pub(crate) mod retry;
-pub mod time_step;
-pub mod uniform_step;
+pub(crate) mod time_step;
+pub(crate) mod uniform_step;
+
+pub use diagnostics::{Acceleration, StepDiagnostics};
+pub use leaf_sums::{LeafSums, leaf_sums};
+pub use physics::Physics;

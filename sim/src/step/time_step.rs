@@ -12,7 +12,7 @@ use comove_kernels::layout::GROUP;
 use comove_kernels::timestep::SignalSpeed;
 
 /// The fastest signal of each group of a level.
-pub fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Deferred<SignalSpeed> {
+pub(crate) fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Deferred<SignalSpeed> {
     state.gas.signal_speeds(&state.device, &state.mesh.tables[level], &physics.eos)
 }
 
@@ -45,7 +45,7 @@ fn fastest_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Optio
 
 /// A choice of Δt.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// Δt of the root step.
     pub dt: f64,
     /// What limited it.
@@ -62,7 +62,7 @@ pub struct Choice {
 /// * expansion: Δa/a ≤ `max_delta_a` over the step.
 ///
 /// With individual time steps (subcycling) the first two limit the level's own Δt, 2^−ℓ of the root's, which is returned.
-pub fn choose<T: Real>(
+pub(crate) fn choose<T: Real>(
     state: &State<T>,
     physics: &Physics<T>,
     clock: &Clock,

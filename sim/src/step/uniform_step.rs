@@ -18,7 +18,7 @@ use comove_kernels::{Eos, Real, restrict};
 ///
 /// # Errors
 /// [`SimError::Kernel`]; cells that turn unphysical are counted in `diagnostics`.
-pub fn step<T: Real>(
+pub(crate) fn step<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     clock: &Clock,

@@ -4,8 +4,8 @@ use crate::common;
 
 use common::{cosmological, cosmological_parameters, initial, plain_parameters};
 use comove_kernels::layout::{DENSITY, ENERGY, MOMENTUM};
+use comove_sim::TimeSteps;
 use comove_sim::mesh::{CLOSED, PERIODIC};
-use comove_sim::parameters::TimeSteps;
 use comove_sim::{Boundaries, Boundary, HostState, Key, Octree, Precision, RunParameters, Simulation, Snapshot};
 
 fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {

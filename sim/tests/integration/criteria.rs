@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{initial, plain_parameters};
 use comove_kernels::flag::program::{Op, ProgramBuilder};
-use comove_sim::refinement::criterion::{Program, Quantity};
+use comove_sim::criterion::{Program, Quantity};
 use comove_sim::{Criterion, Precision, RunParameters, Simulation, Snapshot};
 
 /// A dense blob that moves through the box in thin gas of the same pressure.

@@ -10,8 +10,8 @@ use crate::common;
 use common::{GAMMA, initial_on};
 use comove_kernels::Device;
 use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES};
-use comove_sim::boundary::{Boundaries, Boundary};
-use comove_sim::parameters::TimeSteps;
+use comove_sim::TimeSteps;
+use comove_sim::{Boundaries, Boundary};
 use comove_sim::{Cosmology, Criterion, HostState, Precision, RunParameters, Simulation, Snapshot};
 
 /// Reproducible noise in [0, 1).

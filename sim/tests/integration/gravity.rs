@@ -5,8 +5,8 @@ use crate::potentials;
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, octant_origin};
 use comove_kernels::level_topology::NONE;
+use comove_sim::GroupSolver;
 use comove_sim::mesh::PERIODIC;
-use comove_sim::parameters::GroupSolver;
 use comove_sim::{Octree, RunParameters};
 use potentials::{Case, at, refine_where};
 

@@ -5,8 +5,8 @@ use crate::common;
 
 use common::{initial, plain_parameters};
 use comove_kernels::Scheme;
+use comove_sim::TimeSteps;
 use comove_sim::error::Fault;
-use comove_sim::parameters::TimeSteps;
 use comove_sim::{Precision, RunParameters, SimError, Simulation, Snapshot};
 use std::f64::consts::TAU;
 

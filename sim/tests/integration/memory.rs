@@ -5,13 +5,13 @@ use crate::common;
 use common::{cosmological, cosmological_parameters, device};
 use comove_kernels::Device;
 use comove_kernels::layout::GROUP_CELLS;
-use comove_sim::clock::Clock;
-use comove_sim::error::shortage::{Bound, Shortage};
+use comove_sim::Clock;
+use comove_sim::State;
+use comove_sim::TimeSteps;
+use comove_sim::error::{Bound, Shortage};
 use comove_sim::memory;
-use comove_sim::parameters::TimeSteps;
 use comove_sim::records::StepRecord;
 use comove_sim::refinement::{RefinementContext, wanted};
-use comove_sim::state::State;
 use comove_sim::{
     Boundaries, Boundary, Criterion, GravityBoundary, Precision, RunParameters, SimError, Simulation, Snapshot,
 };

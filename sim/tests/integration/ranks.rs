@@ -5,11 +5,11 @@ use crate::common;
 use common::{cosmological, cosmological_parameters};
 use comove_kernels::layout::GROUP_VALUES;
 use comove_sim::RankGroup;
-use comove_sim::io::snapshot::file_digest;
-use comove_sim::parallel::load_balancer::LoadBalancer;
+use comove_sim::TimeSteps;
+use comove_sim::parallel::LoadBalancer;
 use comove_sim::parallel::{Communicator, Ranks, on_ranks};
-use comove_sim::parameters::TimeSteps;
 use comove_sim::records::{RanksRecord, StepRecord};
+use comove_sim::snapshot::file_digest;
 use comove_sim::{
     Criterion, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, SnapshotHeader,
     StartFrom, Steering, StoredSnapshot,

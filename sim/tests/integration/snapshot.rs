@@ -1,9 +1,9 @@
 //! The snapshot file: bits come back, the layout is the one of docs/snapshot-format.md, damage is found and named.
 
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, OCTANTS, cell};
-use comove_sim::io::snapshot::file_digest;
 use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::parallel::Communicator;
+use comove_sim::snapshot::file_digest;
 use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::fs;
 use std::path::{Path, PathBuf};

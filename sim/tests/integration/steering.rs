@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{cosmological, cosmological_parameters};
-use comove_sim::parameters::TimeSteps;
+use comove_sim::TimeSteps;
 use comove_sim::records::{StepLimit, StepRecord};
 use comove_sim::{Precision, RunParameters, Simulation, Snapshot, Steering};
 

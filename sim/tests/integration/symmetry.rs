@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{initial, plain_parameters};
 use comove_kernels::layout::{DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell, cell_coordinate};
-use comove_sim::parameters::SweepOrder;
+use comove_sim::SweepOrder;
 use comove_sim::{HostState, Key, Precision, RunParameters, Simulation, Snapshot};
 
 const ORDERS: [SweepOrder; 6] =

@@ -7,7 +7,7 @@ use crate::recipe::expression::compile;
 use crate::recipe::options::{decode, from_json};
 use crate::recipe::reference::Function;
 use comove_sim::Criterion;
-use comove_sim::refinement::criterion::{Program, Quantity};
+use comove_sim::criterion::{Program, Quantity};
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 

@@ -10,8 +10,8 @@ use crate::stage::section::Section;
 use crate::stage::work::Work;
 use comove_analysis::table::readable;
 use comove_sim::Coordinates;
+use comove_sim::VELOCITY_KM_S;
 use comove_sim::records::{RunSummary, Timing};
-use comove_sim::units::VELOCITY_KM_S;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 

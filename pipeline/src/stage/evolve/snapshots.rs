@@ -5,7 +5,7 @@ use crate::ledger::{Event, SnapshotFile};
 use crate::lock;
 use crate::moment::Moment;
 use crate::stage::work::Work;
-use comove_sim::io::snapshot::Unverified;
+use comove_sim::snapshot::Unverified;
 use comove_sim::{Role, SimError, Simulation, Snapshot};
 use serde_json::{Value, json};
 use std::io::ErrorKind;

@@ -25,7 +25,7 @@ mod contents;
 mod deal;
 mod digest;
 mod gamer;
-pub mod header;
+mod header;
 mod info;
 mod part;
 mod read;

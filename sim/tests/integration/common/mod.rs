@@ -3,8 +3,8 @@
 
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::RunParameters;
 use comove_sim::mesh::PERIODIC;
-use comove_sim::parameters::RunParameters;
 use comove_sim::{Coordinates, Cosmology, Criterion, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
 /// The device that these tests run on: the CPU with so many threads, or what `COMOVE_TEST_DEVICE` names.

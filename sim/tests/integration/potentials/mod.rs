@@ -9,11 +9,11 @@ use comove_kernels::{
     PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Hierarchy, PoissonSolver, Sharing};
-use comove_sim::mesh::neighbours::{build_tables, root_slots};
 use comove_sim::mesh::{CLOSED, PERIODIC};
+use comove_sim::mesh::{build_tables, root_slots};
 use comove_sim::parallel::Communicator;
-use comove_sim::parallel::ghost_exchange::GhostExchange;
-use comove_sim::parallel::owners::Owners;
+use comove_sim::parallel::GhostExchange;
+use comove_sim::parallel::Owners;
 use comove_sim::{GravityBoundary, Key, Octree, RunParameters};
 use std::collections::BTreeSet;
 
