@@ -4,7 +4,7 @@ use crate::parallel::ghost_exchange::GhostExchange;
 use crate::parallel::links::{CellLinks, LevelLinks};
 use comove_kernels::{Buffer, DeviceTable, LevelTopology, Real};
 
-/// What the solve needs to know of the octree, from [`crate::mesh::neighbours`].
+/// The octree as the solve sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Hierarchy<'a> {
     /// One table a level.

@@ -2,15 +2,15 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`communicator`] | messages and reductions, by threads of a process or MPI |
-//! | [`collective_result`] | an error of one rank becomes that of all |
-//! | [`hilbert`], [`owners`], [`load_balancer`] | who owns a group: pieces of a curve through each level, cut by measured cost |
-//! | [`remote_groups`], [`share`] | what a rank knows of others' groups; its share of the octree, with ghosts |
-//! | [`links`], [`ghost_exchange`] | who sends what to whom, derived on both sides; the messages |
-//! | [`exchange`] | all of that for one rank of a run |
-//! | [`keys`] | lists of keys to other ranks |
-//! | [`exact_sum`] | sums whose bits do not depend on the order of their terms |
-//! | [`root`] | the root's Poisson solve by all ranks |
+//! | `communicator` | messages and reductions, by threads of a process or MPI |
+//! | `collective_result` | an error of one rank becomes that of all |
+//! | `hilbert`, `owners`, `load_balancer` | who owns a group: pieces of a curve through each level, cut by measured cost |
+//! | `remote_groups`, `share` | what a rank knows of others' groups; its share of the octree, with ghosts |
+//! | `links`, `ghost_exchange` | who sends what to whom, derived on both sides; the messages |
+//! | `exchange` | all of that for one rank of a run |
+//! | `keys` | lists of keys to other ranks |
+//! | `exact_sum` | sums whose bits do not depend on the order of their terms |
+//! | `root` | the root's Poisson solve by all ranks |
 //!
 //! Every rank does the same operations on the same levels in the same order, each for the groups that it owns, and reads
 //! ghosts that are exact copies. What decides how a run goes on is reduced first, in an order that does not matter. So the

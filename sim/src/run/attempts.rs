@@ -1,14 +1,15 @@
 //! A root step, retried in smaller parts where it turns out badly.
 
-use crate::clock::Interval;
+use crate::clock::{Clock, Interval};
 use crate::error::{Fault, SimError};
 use crate::parameters::TimeSteps;
 use crate::records::Timing;
-use crate::run::trajectory::Run;
+use crate::state::State;
 use crate::state::diagnosis::diagnose;
 use crate::step::diagnostics::StepDiagnostics;
 use crate::step::individual_step::individual_step;
-use crate::step::leaf_sums::leaf_sums;
+use crate::step::leaf_sums::{LeafSums, leaf_sums};
+use crate::step::physics::Physics;
 use crate::step::retry::{Attempt, RetryPolicy};
 use crate::step::uniform_step::step;
 use comove_kernels::Real;
@@ -22,13 +23,27 @@ pub(super) struct Advance {
     /// How often it was taken again.
     pub(super) retries: u32,
     pub(super) retry_policy: RetryPolicy,
+    /// Over the leaves afterwards.
+    pub(super) sums: LeafSums,
 }
 
-impl<T: Real> Run<T> {
-    /// Advances the state, which is saved unless the recipe allows no retries, over an interval and sums its leaves. A
-    /// step that turns out badly is taken again in two parts, then four (see [`crate::step::retry`]).
-    pub(super) fn advance(&mut self, interval: &Interval) -> Result<Advance, SimError> {
-        let mean_density = self.mean_density();
+/// A root step that is to be taken.
+pub(super) struct RootStep<'a, T> {
+    /// Saved unless the recipe allows no retries.
+    pub(super) state: &'a mut State<T>,
+    pub(super) physics: &'a Physics<T>,
+    pub(super) clock: Clock,
+    /// Of the box.
+    pub(super) mean_density: f64,
+    /// Its number.
+    pub(super) number: u64,
+    pub(super) retry_policy: RetryPolicy,
+}
+
+impl<T: Real> RootStep<'_, T> {
+    /// Advances the state over an interval and sums its leaves. A step that turns out badly is retried in two parts, then
+    /// four (see [`crate::step::retry`]).
+    pub(super) fn advance(mut self, interval: &Interval) -> Result<Advance, SimError> {
         let most = self.physics.parameters.retries as usize;
         let mut attempts = Vec::new();
         let mut timing = Timing::default();
@@ -37,27 +52,27 @@ impl<T: Real> Run<T> {
             if parts > 1 {
                 self.state.restore()?;
             }
-            let diagnostics = self.attempt(interval, parts, mean_density)?;
+            let diagnostics = self.attempt(interval, parts)?;
             timing.add(&diagnostics.timing);
             let floored = diagnostics.floored_cells() as f64 / diagnostics.swept_cells() as f64;
             let stable = diagnostics.courant_number() <= self.physics.parameters.scheme.max_courant();
             attempts.push(Attempt { acceptable: self.fault(&diagnostics).is_none(), stable, floored });
-            if attempts.len() > most || !self.restart.retry_policy.should_retry(&attempts) {
+            if attempts.len() > most || !self.retry_policy.should_retry(&attempts) {
                 break diagnostics;
             }
         };
         self.refuse_unphysical(&diagnostics, attempts.len())?;
         diagnostics.timing = timing;
         let recording = Instant::now();
-        self.sums = leaf_sums(&self.state);
+        let sums = leaf_sums(self.state);
         diagnostics.timing.records += recording.elapsed().as_secs_f64();
         let retries = attempts.len() as u32 - 1;
         let dt = interval.dt / f64::from(1u32 << retries);
-        Ok(Advance { diagnostics, dt, retries, retry_policy: self.restart.retry_policy.after(&attempts) })
+        Ok(Advance { diagnostics, dt, retries, retry_policy: self.retry_policy.after(&attempts), sums })
     }
 
     /// Takes a root step in so many equal parts, which end together exactly where the interval ends.
-    fn attempt(&mut self, interval: &Interval, parts: u32, mean_density: f64) -> Result<StepDiagnostics, SimError> {
+    fn attempt(&mut self, interval: &Interval, parts: u32) -> Result<StepDiagnostics, SimError> {
         let time_steps = self.physics.parameters.time_steps;
         let mut diagnostics = StepDiagnostics::new(time_steps);
         let mut clock = self.clock;
@@ -66,16 +81,16 @@ impl<T: Real> Run<T> {
             if part == parts {
                 piece.end = interval.end;
             }
-            let Self { state, physics, .. } = self;
+            let Self { state, physics, mean_density, .. } = self;
             match time_steps {
-                TimeSteps::Uniform => step(state, physics, &clock, &piece, mean_density, &mut diagnostics)?,
+                TimeSteps::Uniform => step(state, physics, &clock, &piece, *mean_density, &mut diagnostics)?,
                 TimeSteps::Individual => {
-                    individual_step(state, physics, &clock, piece.dt, mean_density, &mut diagnostics)?
+                    individual_step(state, physics, &clock, piece.dt, *mean_density, &mut diagnostics)?
                 }
             }
             clock = piece.end;
         }
-        diagnostics.collect(&self.state);
+        diagnostics.collect(self.state);
         diagnostics.reduce(&self.state.exchange.communicator);
         Ok(diagnostics)
     }
@@ -94,14 +109,14 @@ impl<T: Real> Run<T> {
     /// [`SimError::Unphysical`] if the last of so many attempts at a step cannot be accepted.
     fn refuse_unphysical(&self, diagnostics: &StepDiagnostics, attempts: usize) -> Result<(), SimError> {
         let Some(fault) = self.fault(diagnostics) else { return Ok(()) };
-        let redone = diagnostics.ladder(self.leaf_cells(), 0).redone_cells;
+        let redone = diagnostics.redone_cells();
         let tried = match attempts {
             1 => format!("first-order fluxes around {redone} cells"),
             _ => {
                 format!("first-order fluxes around {redone} cells and the step taken in {} parts", 1 << (attempts - 1))
             }
         };
-        let cell = diagnose(&self.state, &self.physics.eos, diagnostics.first_bad().expect("a fault has a first cell"));
-        Err(SimError::Unphysical { step: self.step + 1, fault, tried, cell: Box::new(cell) })
+        let cell = diagnose(self.state, &self.physics.eos, diagnostics.first_bad().expect("a fault has a first cell"));
+        Err(SimError::Unphysical { step: self.number, fault, tried, cell: Box::new(cell) })
     }
 }

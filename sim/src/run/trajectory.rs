@@ -9,7 +9,7 @@ use crate::parallel::{Communicator, Ranks};
 use crate::parameters::RunParameters;
 use crate::records::{RECORD_VERSION, RunSummary, StepLimit, StepRecord, Timing};
 use crate::refinement::{self, RefinementContext};
-use crate::run::attempts::Advance;
+use crate::run::attempts::{Advance, RootStep};
 use crate::run::restart::Restart;
 use crate::run::scatter::scatter;
 use crate::state::State;
@@ -29,19 +29,19 @@ const SHORTEST_STEP: f64 = 1e-9;
 pub(crate) struct Run<T> {
     pub(super) state: State<T>,
     /// With the parameters that hold for the next step.
-    pub(super) physics: Physics<T>,
+    physics: Physics<T>,
     /// The parameters of a run that nothing steers.
-    pub(super) asked: RunParameters,
-    pub(super) clock: Clock,
-    pub(super) step: u64,
-    pub(super) restart: Restart,
-    pub(super) sums: LeafSums,
+    asked: RunParameters,
+    clock: Clock,
+    step: u64,
+    restart: Restart,
+    sums: LeafSums,
     /// Δt of the next step once chosen, and the seconds that took.
-    pub(super) chosen: Option<Choice>,
-    pub(super) choosing: f64,
-    pub(super) header: SnapshotHeader,
-    pub(super) timing: Timing,
-    pub(super) cell_updates: u64,
+    chosen: Option<Choice>,
+    choosing: f64,
+    header: SnapshotHeader,
+    timing: Timing,
+    cell_updates: u64,
 }
 
 impl<T: Real> Run<T> {
@@ -228,7 +228,8 @@ impl<T: Real> Run<T> {
     /// Takes the chosen step, the state being saved.
     fn take_step(&mut self, choice: Choice, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
         let interval = self.clock.interval(choice.dt);
-        let Advance { mut diagnostics, dt, retries, retry_policy } = self.advance(&interval)?;
+        let Advance { mut diagnostics, dt, retries, retry_policy, sums } = self.root_step().advance(&interval)?;
+        self.sums = sums;
         let ladder = diagnostics.ladder(self.leaf_cells(), retries);
         let cold_fraction = diagnostics.cold_cells() as f64 / self.leaf_cells();
         self.restart.retry_policy = retry_policy;
@@ -283,11 +284,19 @@ impl<T: Real> Run<T> {
         })
     }
 
-    pub(super) fn leaf_cells(&self) -> f64 {
+    /// The next step.
+    fn root_step(&mut self) -> RootStep<'_, T> {
+        let mean_density = self.mean_density();
+        let Self { state, physics, clock, step, restart, .. } = self;
+        let (number, retry_policy) = (*step + 1, restart.retry_policy);
+        RootStep { state, physics, clock: *clock, mean_density, number, retry_policy }
+    }
+
+    fn leaf_cells(&self) -> f64 {
         leaf_cells(self.state.groups()).iter().sum::<u64>() as f64
     }
 
-    pub(super) fn mean_density(&self) -> f64 {
+    fn mean_density(&self) -> f64 {
         let [x, y, z] = self.state.mesh.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
         self.sums.sums.mass / (x * y * z)
     }
@@ -345,8 +354,8 @@ impl<T: Real> Run<T> {
         collective_result(&self.state.exchange.communicator, saved)?;
         let (clock, sums) = (self.clock, self.sums);
         let interval = self.clock.interval_to(target);
-        let branch = self.advance(&interval).and_then(|_| {
-            self.clock = interval.end;
+        let branch = self.root_step().advance(&interval).and_then(|advance| {
+            (self.clock, self.sums) = (interval.end, advance.sums);
             self.snapshot(Role::Output)
         });
         self.state.restore()?;

@@ -1,6 +1,6 @@
 //! What a state's arrays take on its device: known before it moves to another tree.
 //!
-//! The prediction is exact: the lengths of all arrays follow from the mesh ([`crate::device_arrays`]). Beside them the device
+//! The prediction is exact: the lengths of all arrays follow from the mesh (`device_arrays`). Beside them the device
 //! keeps room for what operations take for themselves ([`comove_kernels::Device::working_bytes`]), and the host for the
 //! snapshot that a run must be able to write when it has to stop.
 

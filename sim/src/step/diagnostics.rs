@@ -307,6 +307,11 @@ impl StepDiagnostics {
         self.swept
     }
 
+    /// Leaf cells that were redone at first order.
+    pub fn redone_cells(&self) -> u64 {
+        self.redone
+    }
+
     /// Leaf cells that are not finite or not positive.
     pub fn invalid_cells(&self) -> u64 {
         self.invalid

@@ -154,7 +154,7 @@ impl<T: Real> State<T> {
 
     /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
     ///
-    /// * `coarse`: as [`sweep_level`] takes it
+    /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead
     pub fn sweep(
         &mut self,
         level: usize,

@@ -2,12 +2,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`plan`] | the operations of a step, by scheme |
-//! | [`mod@uniform_step`], [`mod@individual_step`] | a step of all levels at once, or of each on its own (subcycling) |
-//! | [`level_sweep`] | a hydro sweep of a level, with the first-order redo |
-//! | [`time_step`] | the choice of Δt |
-//! | [`diagnostics`], [`leaf_sums`] | what a step reports: counts, ledger, times; sums over the leaves |
-//! | [`retry`] | when a step is retried in smaller parts |
+//! | `plan` | the operations of a step, by scheme |
+//! | `uniform_step`, `individual_step` | a step of all levels at once, or of each on its own (subcycling) |
+//! | `level_sweep` | a hydro sweep of a level, with the first-order redo |
+//! | `time_step` | the choice of Δt |
+//! | `diagnostics`, `leaf_sums` | what a step reports: counts, ledger, times; sums over the leaves |
+//! | `retry` | when a step is retried in smaller parts |
 
 pub(crate) mod diagnostics;
 pub(crate) mod individual_step;

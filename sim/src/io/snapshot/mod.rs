@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`header`] | what a snapshot says of itself |
+//! | `header` | what a snapshot says of itself |
 //! | `gamer` | the order of patches and cells in the file, `/Tree` from an octree and back |
 //! | `info` | the `/Info` compounds: sizes, times and units for yt |
 //! | `contents` | the datasets of a file by name, and the `/Comove` documents |
