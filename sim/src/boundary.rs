@@ -1,4 +1,4 @@
-//! What lies beyond the six faces of the box, for the gas and for its gravity.
+//! Boundary conditions at the six faces of the box, for the gas and for its gravity.
 
 use crate::error::SimError;
 use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, FACES, FIELDS, MOMENTUM};
@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// What lies beyond one face of the box.
+/// The boundary condition at one face of the box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Boundary {
@@ -57,7 +57,7 @@ impl FixedGas {
     }
 }
 
-/// What lies beyond each face of the box; periodic in pairs.
+/// The boundary conditions at the faces of the box; periodic in pairs.
 ///
 /// In a recipe: one for all faces (`"outflow"`), or by axis `#{ x: "periodic", y: ["reflecting", "outflow"] }`, for
 /// both faces or the lower and the upper one; axes left out are periodic. It is written as one for all faces where they

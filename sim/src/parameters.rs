@@ -8,7 +8,7 @@ use comove_kernels::layout::PATCH;
 use comove_kernels::{Eos, Real, Scheme};
 use serde::{Deserialize, Serialize};
 
-/// Most often that a step may be taken again.
+/// Most often that a step may be retried.
 pub(crate) const MAX_RETRIES: u32 = 8;
 
 /// The precision of the state on the device.
@@ -120,7 +120,7 @@ pub struct RunParameters {
     pub coordinates: Coordinates,
     /// Ratio of specific heats; 5/3 when comoving.
     pub gamma: f64,
-    /// What lies beyond each face of the box.
+    /// The boundary conditions at the faces of the box.
     pub boundary: Boundaries,
     /// Hydrodynamic scheme; `relaxing_tvd` where none is named.
     #[serde(skip_serializing_if = "Scheme::is_default")]
@@ -171,7 +171,7 @@ pub struct RunParameters {
     pub eta: f64,
     /// Whether a sweep is redone with first-order fluxes around cells that would need a floor.
     pub first_order_redo: bool,
-    /// How often at most a root step is taken again in twice as many parts, because cells had to be floored in it or
+    /// How often at most a root step is retried in twice as many parts, because cells had to be floored in it or
     /// signals outran an individual step.
     pub retries: u32,
     /// Fraction of the leaf cells that floors may repair in a sweep, on average over a root step; a run that needs more

@@ -71,7 +71,7 @@ pub struct Ladder {
     pub redone_faces: u64,
     /// The first of the cells redone.
     pub first_redone: Option<CellPlace>,
-    /// How often the step was taken again: it stands as one in 2^`retries` parts.
+    /// How often the step was retried: it stands as one in 2^`retries` parts.
     pub retries: u32,
     /// Leaf cells raised to a floor even so, operation by operation.
     pub floored_cells: u64,
@@ -80,7 +80,7 @@ pub struct Ladder {
     /// The first of them.
     pub first_floored: Option<CellPlace>,
     /// With individual steps the largest Courant number that a sweep of any level left behind: it grows within a root
-    /// step, and beyond 0.8 the step is taken again. 0 with uniform steps, which choose Δt anew each time.
+    /// step, and beyond 0.8 the step is retried. 0 with uniform steps, which choose Δt anew each time.
     pub courant_number: f64,
 }
 
@@ -113,7 +113,7 @@ pub struct Ledger {
     pub regrid_energy: f64,
     /// Cells redone with first-order fluxes.
     pub redone_cells: u64,
-    /// Times that a step was taken again.
+    /// Times that a step was retried.
     pub retries: u64,
     /// Cells floored.
     pub floored_cells: u64,

@@ -177,7 +177,7 @@ impl Blocks {
     ///
     /// # Errors
     /// What `give` said on some rank, on all of them; then nothing more is sent.
-    pub(crate) fn deal<T: Pod>(
+    pub(crate) fn distribute<T: Pod>(
         &self,
         communicator: &Communicator,
         fields: usize,
@@ -398,11 +398,11 @@ mod tests {
                     };
                     let own: Vec<Key> = own.keys().collect();
                     let mut here = vec![vec![0.0; own.len() * GROUP_CELLS]; FIELDS];
-                    let dealt =
-                        blocks.deal(&communicator, FIELDS, give, |field, groups: Range<usize>, part: &[f64]| {
+                    let distributed =
+                        blocks.distribute(&communicator, FIELDS, give, |field, groups: Range<usize>, part: &[f64]| {
                             here[field][groups.start * GROUP_CELLS..groups.end * GROUP_CELLS].copy_from_slice(part);
                         });
-                    dealt.expect("no rank fails");
+                    distributed.expect("no rank fails");
                     assert!(
                         (0..FIELDS).all(|field| here[field] == values(field, &own)),
                         "{owners:?}, {length}, {rank}"
@@ -440,10 +440,10 @@ mod tests {
                 let give = |_: usize, block: usize| {
                     fails(&mut given).map(|()| vec![0f32; blocks.owners(block).len() * GROUP_CELLS])
                 };
-                let dealt = blocks.deal(&communicator, FIELDS, give, |_, _, _| ());
+                let distributed = blocks.distribute(&communicator, FIELDS, give, |_, _, _| ());
                 let most = if bad == 0 { 2 * (good + 1) } else { good + 1 };
                 assert!(taken <= most && given <= most, "rank {bad} fails after {good}: {taken}, {given}");
-                [collected, dealt].map(|end| end.expect_err("a rank fails").to_string())
+                [collected, distributed].map(|end| end.expect_err("a rank fails").to_string())
             });
             let told = |text: &String| text.contains("the disk is full");
             assert!(ends.iter().flatten().all(told), "rank {bad} fails after {good}");

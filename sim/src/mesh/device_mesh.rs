@@ -20,7 +20,7 @@ pub struct Mesh {
     pub flux: FluxTables,
     /// Slot of each root group; empty where ranks share the root.
     pub root_slots: DeviceTable<u32>,
-    /// What lies beyond the box.
+    /// The boundary conditions at the faces of the box.
     pub faces: [FaceBoundary; FACES],
     /// The groups that finer ones interpolate from in time; empty with uniform steps.
     pub earlier: EarlierGroups,

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 /// Flux planes of all levels and the coarse–fine faces between them. Derived data, rebuilt at a regrid.
 ///
 /// Planes are numbered level by level, and none serves two pairs of levels (a coarse face has a group of its own level
-/// behind it or lies inside one, a fine face has none), so a regrid of finer levels leaves the numbers of coarser ones
+/// behind it or is inside one, a fine face has none), so a regrid of finer levels leaves the numbers of coarser ones
 /// alone: sums of fluxes go on across it.
 #[derive(Clone, Debug, Default)]
 pub struct FluxTables {
@@ -37,7 +37,7 @@ pub struct FluxTables {
 
 impl FluxTables {
     /// Visits every face of every fine group that has no group of its own level behind it: there a whole face of the
-    /// fine group (16×16 cells) lies on one face of a coarse leaf patch (8×8).
+    /// fine group (16×16 cells) is on one face of a coarse leaf patch (8×8).
     ///
     /// `tables` are the octree's, level by level ([`crate::mesh::neighbours::build_tables`]).
     pub fn build(tree: &Octree, tables: &[LevelTopology]) -> Self {
@@ -244,7 +244,7 @@ fn own_place(sites: &Sites, key: Key) -> Option<usize> {
     sites.get(&key).filter(|site| site.place != NONE).map(|site| site.place as usize)
 }
 
-/// A face of a fine group that lies on a face of a coarse leaf patch.
+/// A face of a fine group on a face of a coarse leaf patch.
 struct Meeting {
     /// The fine group.
     key: Key,
@@ -265,7 +265,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// At this face of an own group, if a coarse leaf lies behind it.
+    /// At this face of an own group, if a coarse leaf is behind it.
     ///
     /// * `coarser`: where the groups of the coarser level are
     fn of_own(
@@ -290,7 +290,7 @@ impl Meeting {
         Some(Self { fine, other, ..Self::new(key, face, behind.octant(), coarse) })
     }
 
-    /// At this face of another rank's group, if an own leaf lies behind it.
+    /// At this face of another rank's group, if an own leaf is behind it.
     ///
     /// * `coarser`, `tables`: of the coarser level
     fn of_other(
@@ -397,7 +397,7 @@ mod tests {
         let tables = FluxTables::build(&tree, &build_tables(&tree, &slots, Default::default()));
         assert_eq!(tables.reflux[0].faces.len(), 6);
         assert_eq!(tables.slots[1].iter().filter(|&&s| s != NONE).count(), 6);
-        // three faces lie inside the parent group (planes at cell 8), three between it and its neighbours (plane at
+        // three faces are inside the parent group (planes at cell 8), three between it and its neighbours (plane at
         // cell 0 of those): six coarse planes in all
         assert_eq!(tables.planes, 12);
         assert_eq!(tables.reflux[0].groups.last().expect("faces").end, 6);

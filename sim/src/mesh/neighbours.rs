@@ -1,6 +1,6 @@
 //! Neighbour tables: the octree as the kernels see it, of one rank's own groups. Derived data, rebuilt at a regrid.
 //!
-//! Rows hold slots, and groups that stay keep theirs. So a regrid looks up what lies around the groups that came; those
+//! Rows hold slots, and groups that stay keep theirs. So a regrid looks up the surroundings of the groups that came; those
 //! that stay keep their rows, but for the entries that name a group that came or went.
 
 use crate::mesh::sites::{Changes, GROUPS_AT_ONCE, LevelGroups, Sites};
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 type Row = [u32; DIRECTIONS];
 
 /// The kernels' tables of every level. `slots[ℓ][n]` is the slot of the n-th group of level ℓ in key order; `faces`
-/// says what lies beyond −x, +x, −y, +y, −z, +z where the box is not periodic.
+/// gives the boundary conditions at −x, +x, −y, +y, −z, +z where the box is not periodic.
 ///
 /// # Panics
 /// If `slots` and the octree disagree in shape, or two groups of a level share a slot.
@@ -72,7 +72,7 @@ pub fn rebuilt_tables(
     tables[..first].iter().cloned().chain(levels.into_par_iter().map(with_parents).collect::<Vec<_>>()).collect()
 }
 
-/// A level whose tables are made anew.
+/// A level whose tables are rebuilt.
 struct Level<'a> {
     lattice: &'a Octree,
     own: &'a [Key],
@@ -98,7 +98,7 @@ impl Level<'_> {
         row
     }
 
-    /// What lies beside each group.
+    /// The neighbours of each group.
     fn beside(&self, slots: &[u32], faces: [FaceBoundary; FACES]) -> LevelTopology {
         let Self { lattice, own, changes, old, .. } = self;
         let outside = changes.carry(&old.outside, |g| [outside(lattice, own[g])], Vec::new());
@@ -129,7 +129,7 @@ impl Level<'_> {
         }
     }
 
-    /// The same with the rows of the groups' parents, which lie on this level with these rows; without one, those of before.
+    /// The same with the rows of the groups' parents, which are on this level with these rows; without one, those of before.
     fn with_parents(&self, beside: LevelTopology, coarser: Option<(Level, &DeviceTable<u32>)>) -> LevelTopology {
         let parents = match coarser {
             Some((coarser, _)) if self.changes.all_stay && coarser.changes.keys.is_empty() => self.old.parents.clone(),

@@ -5,7 +5,7 @@ use crate::mesh::tree::Octree;
 use comove_kernels::layout::{DIRECTIONS, OCTANTS, direction, offset};
 use rayon::prelude::*;
 
-/// Adds to the wanted groups those that proper nesting asks for, from fine to coarse.
+/// Adds to the wanted groups those that proper nesting needs, from fine to coarse.
 ///
 /// `wanted[ℓ]` holds groups of level ℓ in any order; entry 0 may be empty, since the root level is complete anyway. For
 /// every wanted group of level ℓ+1, the groups of level ℓ that hold its parent patch and the 26 neighbours of that patch
@@ -54,7 +54,7 @@ pub fn clip(tree: &Octree, kept: usize, wanted: &mut [Vec<Key>]) {
     }
 }
 
-/// By octant, the groups in and around which its patch and the patch's 26 neighbours lie: bits by
+/// By octant, the groups in and around which its patch and the patch's 26 neighbours are: bits by
 /// [`comove_kernels::layout::direction`].
 pub(crate) const AROUND: [u32; OCTANTS] = {
     let mut masks = [0; OCTANTS];
@@ -127,7 +127,7 @@ mod tests {
         (0..DIRECTIONS).map(offset)
     }
 
-    /// A patch in the middle of its group asks for one group only where its neighbours stay inside; at a corner of the
+    /// A patch in the middle of its group needs one group only where its neighbours stay inside; at a corner of the
     /// box the neighbours wrap around or do not exist.
     #[test]
     fn a_corner_group_wraps_around_periodic_boundaries_only() {

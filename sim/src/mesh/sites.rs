@@ -1,4 +1,4 @@
-//! Where the groups of a level lie, and what a regrid changes of that.
+//! The places of the groups of a level, and what a regrid changes of them.
 
 use crate::mesh::Key;
 use crate::parallel::remote_groups::RemoteGroup;
@@ -23,7 +23,7 @@ pub struct LevelGroups<'a> {
     pub known: &'a [RemoteGroup],
 }
 
-/// Where a group lies.
+/// The place of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// Its slot; [`NONE`] of a group that another rank owns and nothing here reads.
@@ -36,7 +36,7 @@ pub struct Site {
 pub type Sites = FxHashMap<Key, Site>;
 
 impl LevelGroups<'_> {
-    /// Where they lie.
+    /// Their places.
     pub fn sites(&self) -> Sites {
         let own = self.own.iter().zip(self.slots).zip(0..).map(|((&key, &slot), place)| (key, Site { slot, place }));
         let mut sites: Sites = own.collect();

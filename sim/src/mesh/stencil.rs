@@ -28,19 +28,19 @@ impl CellBox {
         (0..3).map(|a| usize::from(self.end[a] - self.first[a])).product()
     }
 
-    /// Whether another lies within it.
+    /// Whether another is within it.
     fn contains(&self, other: &Self) -> bool {
         (0..3).all(|a| self.first[a] <= other.first[a] && other.end[a] <= self.end[a])
     }
 
-    /// The parts of the box that lie outside another, at most six.
+    /// The parts of the box outside another, at most six.
     fn without(mut self, other: &Self) -> Vec<Self> {
         let mut parts = Vec::new();
         let overlaps = |own: &Self| (0..3).all(|a| own.first[a] < other.end[a] && other.first[a] < own.end[a]);
         if !overlaps(&self) {
             return vec![self];
         }
-        // what sticks out along one axis after the other; the rest lies within
+        // what sticks out along one axis after the other; the rest is within
         for a in 0..3 {
             if self.first[a] < other.first[a] {
                 let mut end = self.end;
@@ -76,7 +76,7 @@ impl CellBox {
         apart
     }
 
-    /// The cells of a neighbour in this direction that lie within `depth` cells.
+    /// The cells of a neighbour in this direction within `depth` cells.
     fn facing(offset: [i32; 3], depth: usize) -> Self {
         let [depth, group] = [depth as u8, GROUP as u8];
         Self {
@@ -101,7 +101,7 @@ impl CellBox {
 /// those across its faces, one cell deep, for the relaxation of its potential.
 pub(crate) fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox, Option<CellBox>)) {
     for (entry, inside) in directions(outside(lattice, key)) {
-        // what lies beyond the domain is made from the group that is named instead, along the same axes
+        // cells beyond the domain are made from the group that is named instead, along the same axes
         if entry != CENTRE && inside != [0; 3] {
             let neighbour = lattice.neighbour(key, inside).expect("inside the domain");
             let is_across_face = inside.iter().filter(|step| **step != 0).count() == 1;
@@ -115,7 +115,7 @@ pub(crate) fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMu
 pub(crate) fn coarse_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox)) {
     let Some(parent) = key.parent() else { return };
     let ends = outside(lattice, key);
-    // along each axis the cells lie in the parent and in its neighbour on the patch's side
+    // along each axis the cells are in the parent and in its neighbour on the patch's side
     let runs: [[(i32, usize, usize); 2]; 3] = std::array::from_fn(|axis| match key.octant() >> axis & 1 {
         0 => [(0, 0, PATCH + MARGIN), (-1, GROUP - MARGIN, GROUP)],
         _ => [(0, PATCH - MARGIN, GROUP), (1, 0, MARGIN)],

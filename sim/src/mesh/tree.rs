@@ -38,7 +38,7 @@ impl Octree {
     /// A tree with these refined groups, in any order; empty levels at the end are dropped.
     ///
     /// # Panics
-    /// If a group's parent is missing or a group lies outside the box: the caller's bug.
+    /// If a group's parent is missing or a group is outside the box: the caller's bug.
     pub fn with_groups(root: [u32; 3], periodic: [bool; 3], refined: impl IntoIterator<Item = Key>) -> Self {
         let mut tree = Self::new(root, periodic);
         for key in refined {

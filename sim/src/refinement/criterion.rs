@@ -111,7 +111,7 @@ impl From<Quantity> for flag::Quantity {
 }
 
 impl Criterion {
-    /// What it asks of cells of a level; `None` where it asks for nothing.
+    /// What it requires of cells of a level; `None` where it requires nothing.
     pub fn on<T: Real>(&self, level: &FlagLevel<T>) -> Option<FlagCriterion<T>> {
         let of_level = |thresholds: &[f64]| thresholds.get(level.level).copied();
         match self {

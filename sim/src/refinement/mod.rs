@@ -1,4 +1,4 @@
-//! From criteria and flags to the tree they ask for, and to it.
+//! Refinement: criteria, flags, and the tree that follows.
 //!
 //! With `max_cells` the tree is kept within a number of cells. Where more are asked for, the thresholds of the finest
 //! level are raised by the smallest factor of a fixed ladder with which they are not exceeded; if even without that level
@@ -164,7 +164,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
 
     /// What flags cells of level `level` of a tree; `None` where nothing can.
     ///
-    /// `place`: where that level lies in `tree`, a complete level standing as the root of a tree of its own; `factor`:
+    /// `place`: the level's number in `tree`, a complete level standing as the root of a tree of its own; `factor`:
     /// by how much thresholds are raised.
     fn criteria(&self, tree: &Octree, level: usize, place: usize, factor: f64) -> Option<FlagCriteria<T>> {
         let clock = self.clock;
@@ -183,7 +183,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
     }
 
-    /// The masks of the patches of level `level`, which lies at `place` in `tree` (see [`comove_kernels::flag::flag`]);
+    /// The masks of the patches of level `level`, which is level `place` of `tree` (see [`comove_kernels::flag::flag`]);
     /// all zero where nothing can flag.
     ///
     /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`

@@ -20,7 +20,7 @@ pub(super) struct Advance {
     pub(super) diagnostics: StepDiagnostics,
     /// Δt of the root step's parts.
     pub(super) dt: f64,
-    /// How often it was taken again.
+    /// How often it was retried.
     pub(super) retries: u32,
     pub(super) retry_policy: RetryPolicy,
     /// Over the leaves afterwards.

@@ -1,4 +1,4 @@
-//! What a run starts from dealt out to the ranks.
+//! The initial groups of a run distributed to the ranks.
 //!
 //! Of a state in memory each rank has some groups, or the first all; of a file each reads some blocks. Owners are the same
 //! in both cases, and whoever had which groups.
@@ -23,7 +23,7 @@ const TAG: u32 = 3;
 /// Groups that a rank sends at a time, and receives, or one to each and from each of the others: 48 MiB each way.
 const AT_A_TIME: usize = 256;
 
-/// Deals out the groups of a state that ranks have, or of a file: every rank's own, and where they lie in its pools.
+/// Distributes the groups of a state that ranks have, or of a file: every rank's own, and their slots in its pools.
 /// Collective.
 ///
 /// * `from`: the groups that this rank has, none of them another rank's as well; or on the first rank a file
@@ -56,7 +56,7 @@ pub(crate) fn scatter(
             let groups = if let StartFrom::File(stored, _) = from { stored.groups_of_file() } else { 0 };
             let whole = (communicator.rank() == FIRST).then_some((here, groups));
             let blocks = Blocks::of_whole(communicator, &tree, whole, &owners, GROUPS);
-            from.deal(communicator, &blocks, &mut host)?;
+            from.distribute(communicator, &blocks, &mut host)?;
         }
     }
 

@@ -242,7 +242,7 @@ collective_calls! {
     /// as if nobody had asked. A rank among others gets its own groups.
     ///
     /// # Errors
-    /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` lies outside the next step.
+    /// As [`Simulation::step`], and [`SimError::Parameter`] if `target` is outside the next step.
     OutputAt: fn output_at(run, #[serde(with = "bits")] target: f64) -> Result<Snapshot, SimError> { run.output_at(target) }
 
     /// The state now, from which a run continues bit for bit. A rank among others gets its own groups.

@@ -181,7 +181,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// What is to come of a tree that is dealt out like this, with the slots that the pools then have.
+    /// What is to come of a tree with this distribution, with the slots that the pools then have.
     fn planned(&self, Distribution { kept, owners, tree, moves }: Distribution) -> Result<Planned, SimError> {
         let mut share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;

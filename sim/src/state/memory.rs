@@ -90,7 +90,7 @@ impl Footprint {
         arrays + self.saved + self.root + self.messages + self.tables
     }
 
-    /// The same with arrays that are longer already: they do not shrink. Tables are made anew.
+    /// The same with arrays that are longer already: they do not shrink. Tables are rebuilt.
     #[must_use]
     pub(crate) fn grown_from(mut self, now: &Self) -> Self {
         self.arrays.iter_mut().zip(&now.arrays).for_each(|(then, now)| then.1 = then.1.max(now.1));
@@ -101,7 +101,7 @@ impl Footprint {
     }
 
     /// The most that is taken on the way from `now` to `self`: an array that grows is copied, so for a moment its old and its
-    /// new self exist. The saved fluid is made anew when it is next needed, room for messages after the old one is given
+    /// new self exist. The saved fluid is allocated again when it is next needed, room for messages after the old one is given
     /// back.
     pub(crate) fn peak_from(&self, now: &Self) -> usize {
         let mut taken = now.total() - now.root - now.messages + self.root + self.messages;
@@ -114,7 +114,7 @@ impl Footprint {
     }
 }
 
-/// Bytes that a run takes on a device while it is on this tree: what [`crate::Simulation::start`] asks for.
+/// Bytes that a run takes on a device while it is on this tree: what [`crate::Simulation::start`] needs.
 pub fn device_bytes(device: &Device, tree: &Octree, parameters: &RunParameters) -> usize {
     let root = root_bytes(device, tree.root_groups().map(|n| n as usize), parameters, (0, 1));
     footprint(tree, parameters, root).total() + device.working_bytes(tree.group_count())

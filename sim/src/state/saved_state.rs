@@ -1,4 +1,4 @@
-//! The state at the start of a root step, to come back to: after a side branch, when a step must be taken again, or when
+//! The state at the start of a root step, to come back to: after a side branch, when a step must be retried, or when
 //! there is no room to go on.
 
 use crate::error::SimError;

@@ -317,7 +317,7 @@ impl StepDiagnostics {
         self.invalid
     }
 
-    /// What the ladder did in a step of a state with `leaf_cells` leaf cells, which was taken again `retries` times.
+    /// What the ladder did in a step of a state with `leaf_cells` leaf cells, which was retried `retries` times.
     pub fn ladder(&self, leaf_cells: f64, retries: u32) -> Ladder {
         Ladder {
             negative_fraction: self.cold.iter().map(|[_, negative]| negative).sum::<u64>() as f64 / leaf_cells,

@@ -1,8 +1,8 @@
-//! When a root step is taken again in smaller parts.
+//! When a root step is retried in smaller parts.
 //!
 //! A step that leaves cells without physical values, or floors more of them than the budget allows, or in which signals
-//! have become so fast that the scheme is not stable, is always taken again, as often as the recipe allows. One that
-//! floors a few is taken again too, unless that has lately been of no use: gas colder than the floor itself is floored
+//! have become so fast that the scheme is not stable, is always retried, as often as the recipe allows. One that
+//! floors a few is retried too, unless that has lately been of no use: gas colder than the floor itself is floored
 //! at any time step. So after a retry that did not at least halve the floored cells such steps are let pass, one at
 //! first, twice as many after every other retry in vain. What the rule remembers belongs to the restart data.
 
@@ -32,7 +32,7 @@ pub(crate) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Whether the step is to be taken again after these attempts, each in twice as many parts as the one before.
+    /// Whether the step is to be retried after these attempts, each in twice as many parts as the one before.
     pub(crate) fn should_retry(&self, attempts: &[Attempt]) -> bool {
         let Some((last, before)) = attempts.split_last() else { return true };
         let helped = before.last().is_none_or(|before| 2.0 * last.floored <= before.floored || !before.acceptable);

@@ -10,7 +10,7 @@
 //! | `write` | temporary name, by all ranks, block by block from the owners of groups, fsync, read back and verified, renamed |
 //! | `source`, `read` | datasets checked in type, shape and digest, block by block; the snapshot from them |
 //! | `part` | what a rank has of a snapshot whose cells are shared out: read by each rank from the file |
-//! | `deal` | what a run starts from; the fields of a file, read by all ranks, to the owners of groups |
+//! | `distribute` | what a run starts from; the fields of a file, read by all ranks, to the owners of groups |
 //!
 //! The format is described for readers in `docs/snapshot-format.md`.
 
@@ -22,8 +22,8 @@ use crate::parallel::Communicator;
 use std::path::Path;
 
 mod contents;
-mod deal;
 mod digest;
+mod distribute;
 mod gamer;
 mod header;
 mod info;
@@ -32,8 +32,8 @@ mod read;
 mod source;
 mod write;
 
-pub use deal::StartFrom;
 pub use digest::{file_digest, file_digest_reporting};
+pub use distribute::StartFrom;
 pub use header::{Role, SnapshotHeader};
 pub use part::{Pieces, SnapshotPart};
 pub use read::StoredSnapshot;
@@ -82,7 +82,7 @@ impl Snapshot {
         written.expect("a rank without others is the first").complete()
     }
 
-    /// The same of a snapshot whose groups are dealt out to ranks, up to a file under its temporary name, which the first
+    /// The same of a snapshot whose groups are distributed out to ranks, up to a file under its temporary name, which the first
     /// rank then [completes](Unverified::complete). Its bytes do not depend on the ranks. Collective: the header is the same
     /// on all ranks, but for recipe and provenance, which count on the first one.
     ///

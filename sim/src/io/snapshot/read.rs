@@ -77,7 +77,7 @@ impl StoredSnapshot {
         let whole = Some((&self.tree, self.groups_of_file()));
         let blocks = Blocks::of_whole(&alone, &self.tree, whole, &Owners::alone(), GROUPS);
         let fields: Vec<&Field> = contents::stored_fields(self.document.potential).collect();
-        self.deal(&alone, &blocks, &fields, report, &mut state)?;
+        self.distribute(&alone, &blocks, &fields, report, &mut state)?;
         Ok(Snapshot { header: self.header.clone(), state })
     }
 

@@ -60,7 +60,7 @@ impl StartFrom<'_> {
     ///
     /// # Errors
     /// As [`Snapshot::read`], on all ranks.
-    pub(crate) fn deal(
+    pub(crate) fn distribute(
         &self,
         communicator: &Communicator,
         blocks: &Blocks,
@@ -71,12 +71,12 @@ impl StartFrom<'_> {
             Self::File(stored, report) => {
                 told_path(communicator, stored.path());
                 collective_result::<_, SimError>(communicator, Ok(()))?;
-                stored.deal(communicator, blocks, &fields, report, own)
+                stored.distribute(communicator, blocks, &fields, report, own)
             }
             Self::Memory(_) => {
                 let path = told_path(communicator, Path::new(""));
                 let stored = collective_result(communicator, StoredSnapshot::open_without_tree(&path))?;
-                stored.deal(communicator, blocks, &fields, &|_| (), own)
+                stored.distribute(communicator, blocks, &fields, &|_| (), own)
             }
         }
     }
@@ -90,7 +90,7 @@ impl StoredSnapshot {
     ///
     /// # Errors
     /// As [`Snapshot::read`], on all ranks.
-    pub(super) fn deal(
+    pub(super) fn distribute(
         &self,
         communicator: &Communicator,
         blocks: &Blocks,
@@ -99,8 +99,8 @@ impl StoredSnapshot {
         own: &mut HostState,
     ) -> Result<(), SimError> {
         match self.precision() {
-            Precision::Single => self.deal_as::<f32>(communicator, blocks, fields, report, own),
-            Precision::Double => self.deal_as::<f64>(communicator, blocks, fields, report, own),
+            Precision::Single => self.distribute_as::<f32>(communicator, blocks, fields, report, own),
+            Precision::Double => self.distribute_as::<f64>(communicator, blocks, fields, report, own),
         }
     }
 
@@ -121,7 +121,7 @@ impl StoredSnapshot {
         )
     }
 
-    fn deal_as<T: Real + Stored + Into<f64>>(
+    fn distribute_as<T: Real + Stored + Into<f64>>(
         &self,
         communicator: &Communicator,
         blocks: &Blocks,
@@ -142,14 +142,16 @@ impl StoredSnapshot {
             report(f64::from(done) / (rows.len() * blocks.here().len()) as f64);
             Ok(values)
         };
-        blocks.deal(communicator, fields.len(), &mut read, |field, groups, values| match fields[field].index {
-            Some(index) => {
-                let fluid = &mut own.fluid[groups.start * GROUP_VALUES..groups.end * GROUP_VALUES];
-                gamer::from_patches(values, fluid, GROUP_VALUES, index * GROUP_CELLS);
-            }
-            None => {
-                let potential = &mut own.potential[groups.start * GROUP_CELLS..groups.end * GROUP_CELLS];
-                gamer::from_patches(values, potential, GROUP_CELLS, 0);
+        blocks.distribute(communicator, fields.len(), &mut read, |field, groups, values| {
+            match fields[field].index {
+                Some(index) => {
+                    let fluid = &mut own.fluid[groups.start * GROUP_VALUES..groups.end * GROUP_VALUES];
+                    gamer::from_patches(values, fluid, GROUP_VALUES, index * GROUP_CELLS);
+                }
+                None => {
+                    let potential = &mut own.potential[groups.start * GROUP_CELLS..groups.end * GROUP_CELLS];
+                    gamer::from_patches(values, potential, GROUP_CELLS, 0);
+                }
             }
         })?;
         let mut others = (fields.len()..rows.len()).flat_map(|field| blocks.here().map(move |block| (field, block)));
