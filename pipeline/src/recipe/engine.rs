@@ -149,7 +149,7 @@ pub(super) fn names_exist(engine: &Engine, source: &Source, ast: &AST) -> Result
     }
 }
 
-/// The signatures of everything that [`api`] registers, for recipes and for scripts.
+/// The signatures of everything that `api` registers, for recipes and for scripts.
 pub fn registered() -> Vec<String> {
     let source = Source { path: "recipe.rhai".into(), text: String::new() };
     let session = Arc::new(Session::new(source, Parameters::default()));
