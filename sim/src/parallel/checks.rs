@@ -1,7 +1,7 @@
 //! What operations of a communicator must give, checked by each rank: a thread of the unit tests or, in
 //! `examples/mpi_check.rs`, a process of MPI.
 
-use crate::parallel::Communicator;
+use super::Communicator;
 
 /// Longer than the pieces in which MPI sends.
 const LONG: usize = (1 << 25) + 3;
