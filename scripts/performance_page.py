@@ -17,8 +17,8 @@ class Kernel(NamedTuple):
     # as `rates kernels` calls it
     operation: str
     mesh: str
-    # operations (those in double precision count twice) and bytes of device memory, from docs/notes-gpu.md; a sweep's
-    # bytes are its cells read and written, with ghost cells from the cache
+    # operations (those in double precision count twice) and bytes of device memory; a sweep's bytes are its
+    # cells read and written, with ghost cells from the cache
     operations: float
     bytes: float
     # its names in a profile
