@@ -68,8 +68,8 @@ SOLVERS = (r"hydro_\w+|reflux|add_slots|clear_slots|restrict|signal_speed|"
 # step is one sweep.
 GAMER_2 = {"seconds": 493, "steps": 470, "sweep_updates": 1.85e10}
 
-# The paper's tables 1 and 2 on its CQSE system: kernel, all with four streams, one core; µs a group.
-PAPER_GROUPS = [("hydro", 150, 177, 2701), ("Poisson", 42, 51, 1230)]
+# The paper's tables 1 and 2 on its CQSE system: all with four streams, one core; µs a group.
+PAPER_GROUPS = [("hydro", 177, 2701), ("Poisson", 51, 1230)]
 # Its table 3, the same system: seconds a step.
 PAPER_COMPONENTS = [
     ["paper, CQSE, GPU", "10.70", "9.74", "1.86", "0.00", "", "0.35", "", "23.19"],
@@ -149,16 +149,16 @@ def launches(records):
     # enough to fill the GPU, and no more: as the paper's 240 filled its
     many = max(n for n in groups if n <= 512)
     rows = []
-    for (name, kernel, total, core), operation, parts in zip(PAPER_GROUPS, (HYDRO, POISSON), (2, 5)):
+    for (name, total, core), operation, parts in zip(PAPER_GROUPS, (HYDRO, POISSON), (2, 5)):
         on = lambda **where: [r["seconds"] / r["items"] / parts for r in rates
                               if r.get("operation") == operation and r["precision"] == "single"
                               and all(r.get(key) == value for key, value in where.items())]
         [gpu], cores = on(part="launches", items=many), on(part="processor")
         shown = [short(1e6 * cores[0]), *(f"{seconds / gpu:.0f}" for seconds in (cores[0], cores[-1]))] if cores else [""] * 3
-        rows.append([f"{name}, {many} groups", "", short(1e6 * gpu), *shown])
-        rows.append([f"{name}, the paper (CQSE, Tesla T10)", kernel, total, core, f"{core / total:.1f}", ""])
+        rows.append([f"{name}, {many} groups", short(1e6 * gpu), *shown])
+        rows.append([f"{name}, the paper (CQSE, Tesla T10)", total, core, f"{core / total:.1f}", ""])
     text += ["µs per group and sweep or solve. The paper's totals include copies to and from the GPU, and it solves by SOR.", ""]
-    return text + table(["", "kernel", "all", "one core", "speed-up over one core",
+    return text + table(["", "GPU", "one core", "speed-up over one core",
                          f"over all {records['machine']['cores']}"], rows)
 
 
@@ -307,33 +307,6 @@ def kernels(records):
     return text + table(["kernel", "operations", "bytes", "floor", "time", "over floor", "share", "cause of the gap"], rows)
 
 
-def profiles(records):
-    found = {kind: p for kind, p in (records.get("profile") or {}).items() if p["kernels"]}
-    if not found:
-        return MISSING
-    all_of = lambda kind, name: found[kind]["kernels"].get(name, {"launches": 0, "milliseconds": 0.0})
-    names = {name for p in found.values() for name in p["kernels"]}
-    rows = []
-    most = lambda name: max(1e-3 * all_of(kind, name)["milliseconds"] for kind in found)
-    shown = sorted((name for name in names if most(name) >= 0.2),
-                   key=lambda name: -sum(all_of(kind, name)["milliseconds"] for kind in found))
-    cells = lambda of: [cell for kind in found for cell in of(kind)]
-    for name in shown:
-        rows.append([f"`{name}`", *cells(lambda kind: [all_of(kind, name)["launches"], f"{1e-3 * all_of(kind, name)['milliseconds']:.2f}"])])
-    rest = [name for name in names if name not in shown]
-    total = lambda kind, what: sum(all_of(kind, name)[what] for name in rest)
-    rows.append([f"{len(rest)} others", *cells(lambda kind: [total(kind, "launches"), f"{1e-3 * total(kind, 'milliseconds'):.2f}"])])
-    sums = {kind: seconds_in(p["kernels"]) for kind, p in found.items()}
-    rows.append(["all", *(cell for kind, p in found.items()
-                          for cell in (sum(k["launches"] for k in p["kernels"].values()), f"{sums[kind]:.2f}"))])
-    text = table(["kernel", *(f"{kind} steps, {what}" for kind in found for what in ("launches", "s"))], rows)
-    for kind, total in sums.items():
-        run = (records.get("campaign") or {}).get(kind)
-        if run:
-            text += [f"{kind.capitalize()} steps: {percent(total / run['seconds'])} of the {run['seconds']:.1f} s of a run without waits.", ""]
-    return text
-
-
 def scaling(records):
     found, weak = records.get("scaling"), records.get("weak_scaling", {})
     if not found:
@@ -342,11 +315,12 @@ def scaling(records):
             "analyses, one process per GPU, equal state hashes. *Exchanging*: time in ghost exchanges; *imbalance*: excess over "
             "evenly spread levels, by groups and their costs; *in sweeps*: excess of the slower GPU's sweeps over the mean.", ""]
     by_root = lambda item: int(item[0])
+    largest = max(found.items(), key=by_root)[0]
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))
         text += [f"**Strong scaling, root of {root}³**, {measured['device']}; groups by level at the end: {groups}; "
                  f"{root_steps(measured['runs'])}.", ""]
-        text += scaling_table(measured["runs"])
+        text += scaling_table(measured["runs"], by_redshift=root == largest)
     for root, measured in sorted(weak.items(), key=by_root):
         runs = "; ".join(f"{run['root']}³ in {100 * run['root'] / int(root):g} Mpc/h on {run['processes']} ("
                          f"{', '.join(map(str, run['groups']))} groups)" for run in measured["runs"])
@@ -363,14 +337,16 @@ def root_steps(runs):
     return "root steps " + ", ".join(f"{run['all']['seconds']:.1f} s on {run['processes']}" for run in runs)
 
 
-def scaling_table(runs):
-    """Runs on several numbers of GPUs, by redshift."""
+def scaling_table(runs, by_redshift=True):
+    """Runs on several numbers of GPUs, as a whole and by redshift."""
     first = runs[0]
     rate = lambda part: part["updates"] / part["seconds"]
     shared = {"exchanging": "exchange", "imbalance": "imbalance", "in sweeps": "sweep_imbalance"}
     shared = {head: name for head, name in shared.items() if any(run["all"].get(name) is not None for run in runs)}
     rows = []
     for n, part in enumerate([*first["bins"], first["all"]]):
+        if not by_redshift and n < len(first["bins"]):
+            continue
         name = "all" if n == len(first["bins"]) else f"{part['to']:g}–{part['from']:g}" if part["from"] else f"≥ {part['to']:g}"
         for run in runs[1:]:
             here = [*run["bins"], run["all"]][n]
@@ -385,8 +361,7 @@ def scaling_table(runs):
 
 SECTIONS = [("The campaign", campaign), ("Several GPUs", scaling), ("Solvers by the number of groups", launches), ("Refined meshes", meshes),
             ("Time by component at z = 0.88", components), ("Speed-up against redshift", redshifts),
-            ("Refinement ratio", refinement), ("Kernels: counts, floors, times", kernels),
-            ("The campaign's time by kernel", profiles)]
+            ("Refinement ratio", refinement), ("Kernels: counts, floors, times", kernels)]
 
 
 # ---------------------------------------------------------------- pieces
