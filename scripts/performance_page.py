@@ -42,7 +42,7 @@ KERNELS = [
     Kernel("group solve, ghosts from siblings", "group solve, ghosts from siblings", UNIFORM, 2.6e5, 6.6e4, "",
            "barriers between six transforms; two launches"),
     Kernel("root solve of 128³ (a group's share)", "root solve", UNIFORM, 8.6e5, 5.9e5, r"root_\w+",
-           "passes over a cached mesh, five launches; time on the host"),
+           "passes over a cached mesh, five launches; timed from the host"),
     Kernel("kick", "kick", UNIFORM, 1.02e6, 2.3e5, "gravity_kick", "two divisions and a power per cell, 60 registers"),
     Kernel("signal speed", "signal speed", UNIFORM, 4.1e5, 9.8e4, "signal_speed", "memory"),
     Kernel("slots copied", "slots copied", UNIFORM, 0, 2.0e5, "copy_slots", "memory"),
