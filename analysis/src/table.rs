@@ -147,17 +147,11 @@ pub trait Record: Serialize {
     fn table(&self) -> Table;
 
     /// Writes [`Record::table`] as CSV.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Io`].
     fn write_csv(&self, path: &Path) -> Result<(), AnalysisError> {
         write_file(path, self.table().to_csv().as_bytes())
     }
 
     /// Writes every member as JSON; what is not finite becomes `null`.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Io`], [`AnalysisError::Json`].
     fn write_json(&self, path: &Path) -> Result<(), AnalysisError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|source| AnalysisError::Json { path: path.to_path_buf(), source })?;

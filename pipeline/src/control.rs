@@ -69,9 +69,6 @@ impl Walltime {
 
     /// The limit of a process that began at `began`: what `--walltime` says, or else the end of the Slurm job that it is
     /// part of, as [`Walltime::JOB_END`] gives it.
-    ///
-    /// # Errors
-    /// What is wrong with `job_end`, which then limits nothing.
     pub(crate) fn of(option: Option<TimeLimit>, began: Instant, job_end: Option<&str>) -> Result<Option<Self>, String> {
         match (option, job_end) {
             (Some(TimeLimit::None), _) | (None, None) => Ok(None),
@@ -352,9 +349,6 @@ impl Control {
 }
 
 /// A limit as it is given on the command line: `11h50m`, or `none`.
-///
-/// # Errors
-/// What is expected.
 pub(crate) fn parse_walltime(text: &str) -> Result<TimeLimit, String> {
     if text == "none" {
         return Ok(TimeLimit::None);

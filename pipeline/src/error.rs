@@ -6,8 +6,7 @@ use comove_ic::IcError;
 use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
-use comove_sim::error::Bound;
-use comove_sim::error::ErrorKind;
+use comove_sim::error::{Bound, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The exit code "resumable".

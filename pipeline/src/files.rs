@@ -18,9 +18,6 @@ pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
 }
 
 /// The content of a file.
-///
-/// # Errors
-/// As [`regular_file`].
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PipelineError> {
     regular_file(path)?;
     std::fs::read(path).map_err(PipelineError::io(path))

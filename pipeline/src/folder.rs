@@ -99,9 +99,6 @@ impl CampaignFolder {
     }
 
     /// Stores the recipe and what the command line said.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn store(&self, manifest: &Manifest, recipe: &str) -> Result<(), PipelineError> {
         write_file(&self.recipe(), recipe.as_bytes())?;
         let text = serde_json::to_vec_pretty(manifest).expect("paths and texts");
@@ -109,9 +106,6 @@ impl CampaignFolder {
     }
 
     /// What [`CampaignFolder::store`] stored: manifest and recipe.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`], [`PipelineError::Input`].
     pub(crate) fn load(&self) -> Result<(Manifest, String), PipelineError> {
         let path = self.manifest_path();
         let text = std::fs::read_to_string(&path).map_err(PipelineError::io(&path))?;

@@ -34,18 +34,12 @@ pub(crate) fn snapshot(file: &Path) -> Result<(), PipelineError> {
 }
 
 /// Has a child process load an initial condition.
-///
-/// # Errors
-/// As [`snapshot`].
 pub(crate) fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
     let json = serde_json::to_string(ic).expect("numbers and names");
     of(&ic.path, "mesh", json.as_ref())
 }
 
 /// What the child process does.
-///
-/// # Errors
-/// What is wrong with the file.
 pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
     // the other end is closed when the parent is gone, whatever ended it: nobody waits for this any more
     thread::spawn(|| {

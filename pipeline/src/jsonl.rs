@@ -24,18 +24,12 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineE
 }
 
 /// The lines before the first one that is damaged or torn, none if the file is not there.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(crate) fn sound(path: &Path) -> Result<Vec<Value>, PipelineError> {
     Ok(whole(&bytes(path)?).map_while(|line| serde_json::from_slice(line).ok()).collect())
 }
 
 /// Opens or creates a file to append to it, with the lines that it has; it is cut off, with a warning, before the first one
 /// that is damaged or torn.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(crate) fn open(path: &Path) -> Result<(Vec<Value>, File), PipelineError> {
     let bytes = bytes(path)?;
     let (mut lines, mut length) = (Vec::new(), 0);

@@ -62,9 +62,6 @@ impl Write for Terminal {
 }
 
 /// Starts logging for this process: to `file`, appended, and briefly to the terminal; if `quiet`, warnings and errors only.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(crate) fn start(file: &Path, progress: &Progress, quiet: bool) -> Result<(), PipelineError> {
     let log = OpenOptions::new().create(true).append(true).open(file).map_err(PipelineError::io(file))?;
     let values = || fmt::format::debug_fn(|line, _, value| write!(line, "{value:?}"));

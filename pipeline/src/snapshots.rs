@@ -54,9 +54,6 @@ impl Snapshots {
     }
 
     /// The snapshot in a file: as it is held, or read.
-    ///
-    /// # Errors
-    /// As [`Snapshot::read`].
     pub(crate) fn read(&self, input: &Input) -> Result<Arc<Snapshot>, SimError> {
         if let Some(snapshot) = self.whole(&input.digest) {
             return Ok(snapshot);
@@ -81,9 +78,6 @@ impl Snapshots {
 
     /// This process's part of the snapshot in a file that all see and the first knows to have this digest: as each holds
     /// it, or read by all. Collective.
-    ///
-    /// # Errors
-    /// As [`SnapshotPart::read`], on all processes.
     pub(crate) fn part(
         &self,
         communicator: &Communicator,
@@ -108,9 +102,6 @@ impl Snapshots {
     }
 
     /// The header and the octree of the snapshot in a file; its fields are not read for this.
-    ///
-    /// # Errors
-    /// As [`Snapshot::read_tree`].
     pub(crate) fn read_tree(&self, input: &Input) -> Result<(SnapshotHeader, Octree), SimError> {
         match self.whole(&input.digest) {
             Some(snapshot) => Ok((snapshot.header.clone(), snapshot.state.tree.clone())),

@@ -141,9 +141,6 @@ impl AnalysisTask {
 
 impl Work<'_> {
     /// What an analysis finds in a snapshot, by all processes together.
-    ///
-    /// # Errors
-    /// As [`Snapshots::read`] and the analysis.
     pub(crate) fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>
     where
         A: Analysis + Clone + Into<AnalysisRequest>,

@@ -78,17 +78,11 @@ impl Figure {
     }
 
     /// The figure as a PNG file, 1.5 pixels to the logical pixel.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Figure`].
     pub fn png(&self) -> Result<Vec<u8>, AnalysisError> {
         render::png(self)
     }
 
     /// Writes the figure as PNG.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Figure`], [`AnalysisError::Io`].
     pub fn write_png(&self, path: &Path) -> Result<(), AnalysisError> {
         write_file(path, &self.png()?)
     }

@@ -93,9 +93,6 @@ pub struct Image {
 
 impl Image {
     /// The picture of a figure, its title as the caption.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Figure`].
     pub fn new(figure: &Figure) -> Result<Self, AnalysisError> {
         let caption = figure.title.clone();
         Ok(Self { caption, png: figure.png()? })
@@ -115,9 +112,6 @@ const TEMPLATE: &str = include_str!("report.html");
 
 impl Report {
     /// The page.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Report`].
     pub fn html(&self) -> Result<String, AnalysisError> {
         let sections: Vec<Value> = self.sections.iter().map(section_values).collect();
         let mut environment = Environment::new();
@@ -136,9 +130,6 @@ impl Report {
     }
 
     /// Writes the page.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Report`], [`AnalysisError::Io`].
     pub fn write(&self, path: &Path) -> Result<(), AnalysisError> {
         write_file(path, self.html()?.as_bytes())
     }

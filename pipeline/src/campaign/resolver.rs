@@ -203,9 +203,6 @@ impl<'a> CampaignResolver<'a> {
     }
 
     /// A walk that has looked at every stage, and by stage what the results lack that it reads: other stages may go on.
-    ///
-    /// # Errors
-    /// As [`CampaignResolver::look`].
     pub(crate) fn through(
         campaign: &'a Campaign,
         folder: &FilePath,

@@ -2,9 +2,8 @@
 
 use super::{given, print, read};
 use crate::campaign::CampaignResolver;
-use crate::cli;
 use crate::error::PipelineError;
-use crate::recipe;
+use crate::{cli, recipe};
 use std::path::Path;
 
 /// Prints the stages of a recipe that is right.

@@ -33,9 +33,6 @@ struct Explanation<'a> {
 
 impl Explanation<'_> {
     /// Prints what there is to say of stage `n`, and then of what it waits for; each stage once.
-    ///
-    /// # Errors
-    /// What hindered looking at one of these.
     fn stage(&mut self, n: usize, said: &mut Vec<usize>) -> Result<(), PipelineError> {
         if said.contains(&n) {
             return Ok(());

@@ -4,12 +4,11 @@
 use crate::cli::OneDevice;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
-use crate::isolated_read;
-use crate::jsonl;
 use crate::ledger::{History, StageHistory, history};
 use crate::progress::Progress;
 use crate::stage::evolve::steps;
 use crate::stage::result::digest_of;
+use crate::{isolated_read, jsonl};
 use comove_kernels::Device;
 use comove_sim::records::{StepRecord, upgrade};
 use comove_sim::{RunParameters, Simulation, Snapshot, SnapshotHeader, Steering};
@@ -102,9 +101,6 @@ impl RecordedRun {
     }
 
     /// The snapshot in a file of its folder.
-    ///
-    /// # Errors
-    /// As [`RecordedRun::whole`]; [`PipelineError::Sim`].
     pub(super) fn snapshot(&self, file: &str) -> Result<Snapshot, PipelineError> {
         Ok(Snapshot::read(&self.whole(file)?)?)
     }
@@ -143,9 +139,6 @@ pub(super) struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// From this snapshot, with the run's own parameters.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] as [`RecordedRun::parameters`], [`PipelineError::Sim`], [`PipelineError::OutOfMemory`].
     pub(super) fn start(run: &'a RecordedRun, snapshot: &Snapshot, device: &Device) -> Result<Self, PipelineError> {
         let started = Simulation::start(device.clone(), snapshot, run.parameters()?);
         let simulation = started.map_err(|error| PipelineError::from(error).before_start())?;
@@ -153,9 +146,6 @@ impl<'a> Replay<'a> {
     }
 
     /// Takes the next step, steered as the record of it says.
-    ///
-    /// # Errors
-    /// [`PipelineError::Sim`].
     pub(super) fn step(&mut self) -> Result<StepRecord, PipelineError> {
         let next = self.simulation.step_number() + 1;
         let steering = self.records.get(&next).map(|record| record.step.steering).unwrap_or_default();
@@ -173,9 +163,6 @@ pub(super) fn class_of(header: &SnapshotHeader) -> &str {
 
 impl OneDevice {
     /// The device that is asked for; of `auto` one of this class if there is one.
-    ///
-    /// # Errors
-    /// [`PipelineError::Device`].
     pub(super) fn open(&self, class: &str) -> Result<Device, PipelineError> {
         let device = Device::from_name(&self.device, self.threads)?;
         if self.device == "auto" && device.class() != class {

@@ -11,8 +11,7 @@ use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::ic;
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS};
-use comove_sim::TimeSteps;
-use comove_sim::{Octree, memory};
+use comove_sim::{Octree, TimeSteps, memory};
 use std::path::Path;
 
 /// Parts of a stretch of the way for which steps are counted.

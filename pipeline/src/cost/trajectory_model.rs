@@ -1,9 +1,8 @@
 //! Where the steps of a run lead and how much of the box it refines: from the records of another, put onto its own mesh.
 
 use super::reference;
-use comove_sim::TimeSteps;
 use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
-use comove_sim::{Coordinates, RunParameters};
+use comove_sim::{Coordinates, RunParameters, TimeSteps};
 use serde::Deserialize;
 
 /// By how much two ways may be apart where one is scaled to the other.

@@ -27,9 +27,6 @@ pub(super) struct Job {
 
 impl Job {
     /// Does it; when this returns without an error, what was made is in the ledger.
-    ///
-    /// # Errors
-    /// [`PipelineError`].
     pub(super) fn execute(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let resolved = &self.resolved;
         let _span = tracing::info_span!("stage", name = %self.name).entered();
@@ -64,9 +61,6 @@ impl Job {
     }
 
     /// Makes its folder, and enters into the ledger that it begins.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(super) fn begin(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let (stage, resolved) = (self.node.stage(), &self.resolved);
         let folder = executor.folder.path().join(&resolved.folder);
@@ -113,9 +107,6 @@ pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor
 
 /// Forgets what a stage has done, so that it is done again. Its files stay until new ones take their names; the records of a
 /// run's steps go, which new ones would only be added to.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(super) fn forget(resolved: &Resolved, executor: &Executor<'_>) -> Result<(), PipelineError> {
     if executor.ledger.history().stage(&resolved.fingerprint).is_none() {
         return Ok(());

@@ -212,9 +212,6 @@ impl History {
 }
 
 /// Reads a ledger: the history, and how many bytes of the file are whole lines. A file that is not there is empty.
-///
-/// # Errors
-/// As [`super::Ledger::open`].
 pub(crate) fn read(path: &Path) -> Result<(History, u64), PipelineError> {
     let bytes = files::read_if_there(path)?.unwrap_or_default();
     let mut history = History::default();

@@ -54,9 +54,6 @@ impl Ledger {
     }
 
     /// Appends an event; it is on disk when this returns.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn append(&self, event: Event) -> Result<(), PipelineError> {
         let entry = Entry { version: VERSION, unix_time_s: now(), event };
         let mut line = serde_json::to_vec(&entry).expect("an event is plain data");

@@ -19,9 +19,6 @@ pub(crate) fn take(options: &mut Map, names: &[&str]) -> Map {
 }
 
 /// As [`decode`], where `others` are further options of the function, named in messages but decoded elsewhere.
-///
-/// # Errors
-/// As [`decode`].
 pub(crate) fn decode_with<T: DeserializeOwned>(
     function: &str,
     options: Map,
@@ -39,9 +36,6 @@ pub(crate) fn decode_with<T: DeserializeOwned>(
 }
 
 /// Decodes what a result has under `key`: nothing, one, or a list of several.
-///
-/// # Errors
-/// What is wrong, and where.
 pub(crate) fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &str) -> Result<Vec<T>, String> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -53,9 +47,6 @@ pub(crate) fn one_or_several<T: DeserializeOwned>(value: Option<&Value>, key: &s
 }
 
 /// Decodes what stands at `place` in a result.
-///
-/// # Errors
-/// As [`one_or_several`].
 pub(crate) fn one<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();

@@ -30,9 +30,6 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// Declares a parameter and returns its value: the default, or what the command line says.
-    ///
-    /// # Errors
-    /// A message, if it is declared twice, its default has no simple type, or the given value has another type.
     pub(crate) fn declare(&mut self, name: &str, default: &Dynamic, help: &str) -> Result<Dynamic, String> {
         if self.declared.iter().any(|p| p.name == name) {
             return Err(format!("\"{name}\" is declared twice"));
@@ -71,9 +68,6 @@ impl Parameters {
     }
 
     /// Checks that everything given was declared.
-    ///
-    /// # Errors
-    /// A message that lists what is declared.
     pub(crate) fn check(&self) -> Result<(), String> {
         let names: Vec<&str> = self.declared.iter().map(|p| p.name.as_str()).collect();
         let Some(unknown) = self.given.keys().find(|name| !names.contains(&name.as_str())) else { return Ok(()) };

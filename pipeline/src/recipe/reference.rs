@@ -16,6 +16,32 @@ pub struct Function {
     pub options: &'static [&'static str],
 }
 
+impl Function {
+    /// One that is called in these ways, named as the first says.
+    pub(super) const fn new(signatures: &'static [&'static str], text: &'static str) -> Self {
+        let mut end = 0;
+        while signatures[0].as_bytes()[end] != b'(' {
+            end += 1;
+        }
+        Self { name: signatures[0].split_at(end).0, signatures, usage: "", text, options: &[] }
+    }
+
+    /// What a closure returns under a name, which nobody calls.
+    pub(super) const fn example(name: &'static str, text: &'static str) -> Self {
+        Self { name, signatures: &[], usage: "", text, options: &[] }
+    }
+
+    /// The same with how it is written, for messages.
+    pub(super) const fn used_as(self, usage: &'static str) -> Self {
+        Self { usage, ..self }
+    }
+
+    /// The same with the structures that its options are decoded to.
+    pub(super) const fn with_options(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
+    }
+}
+
 /// A type of a recipe that has properties or methods.
 #[derive(Debug)]
 pub struct Type {

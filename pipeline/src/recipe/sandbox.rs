@@ -149,9 +149,6 @@ impl Budget {
 }
 
 /// Runs a script within its limits; `script` gets the budget for its engine.
-///
-/// # Errors
-/// A message if the system has no thread for it.
 pub(crate) fn within<T: Send>(limits: Limits<'_>, script: impl FnOnce(&Arc<Budget>) -> T + Send) -> Result<T, String> {
     let budget = Arc::new(Budget::default());
     thread::scope(|scope| {

@@ -1,7 +1,6 @@
 //! `combine`: what a closure of the recipe makes of several runs, measurements and analyses together.
 
-use super::closure::Closure;
-use super::closure::RESULT;
+use super::closure::{Closure, RESULT};
 use super::result::read_json;
 use super::section::{self, Section};
 use super::{Input, Selection, Stage, StageResult, Work};
@@ -82,9 +81,6 @@ pub(crate) fn data_of(result: &StageResult) -> Vec<Input> {
 
 /// What a measurement or an analysis has left in these files, which [`data_of`] found: a map with the last output's `result`
 /// and its `z` (or `t`), and with `all`, the list of such maps of every output.
-///
-/// # Errors
-/// [`PipelineError::Io`], [`PipelineError::Input`].
 pub(crate) fn left_in(files: &[Input]) -> Result<Map, PipelineError> {
     let all = match files {
         [file] if file.name() == RESULT => {

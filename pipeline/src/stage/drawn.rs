@@ -145,9 +145,6 @@ impl Drawn {
     }
 
     /// What is to be drawn of a result.
-    ///
-    /// # Errors
-    /// What is wrong with a table or a plot.
     pub(crate) fn of(result: &Value) -> Result<Self, String> {
         let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE)?;
         let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT)?;
@@ -163,9 +160,6 @@ impl Drawn {
     }
 
     /// Writes the tables as CSV and the plots as PNG, `tag` at the end of their names, and shows them in the section.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`], [`PipelineError::Analysis`].
     pub(crate) fn write(
         &self,
         tag: &str,
@@ -193,9 +187,6 @@ impl Drawn {
 
 impl DrawnTable {
     /// Whether it can be written.
-    ///
-    /// # Errors
-    /// Which of its options is wrong, and what is.
     pub(crate) fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         if self.columns.is_empty() {
@@ -235,9 +226,6 @@ fn entry(value: &Value) -> Entry {
 
 impl Plot {
     /// Whether it can be drawn.
-    ///
-    /// # Errors
-    /// Which of its options is wrong, and what is.
     pub(crate) fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         for (n, curve) in self.curves.iter().enumerate() {

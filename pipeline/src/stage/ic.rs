@@ -6,10 +6,9 @@
 use super::extents::Extents;
 pub(crate) use super::initial::{InitialCondition, InitialFacts, shown};
 
-use super::ic_task;
 use super::initial::header;
 use super::section::Section;
-use super::{Input, Memory, Stage, Work};
+use super::{Input, Memory, Stage, Work, ic_task};
 use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::task::{IcTask, Task};
@@ -41,9 +40,6 @@ pub(crate) fn volume(cells: [usize; 3]) -> f64 {
 
 impl InitialCondition {
     /// What a run on a root of `root` cells has to know.
-    ///
-    /// # Errors
-    /// A message, if no level of that root has the mesh's cells.
     pub(crate) fn facts(&self, root: [usize; 3]) -> Result<InitialFacts, String> {
         let (cosmology, box_mpc_h, cells, z, mean_molecular_weight, gamma) = match self {
             Self::Gaussian(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
@@ -164,9 +160,6 @@ impl Stage for InitialCondition {
 }
 
 /// Puts a stored mesh on the octree of a run ([`ic_task::place`]); of this process its part.
-///
-/// # Errors
-/// [`PipelineError::Ic`].
 pub(crate) fn place(
     input: &Input,
     facts: &InitialFacts,

@@ -3,17 +3,12 @@
 use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, IcError, UniformMesh, restrict};
-use comove_sim::Clock;
-use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result;
-use comove_sim::{HostState, RunParameters};
+use comove_sim::parallel::{Communicator, collective_result};
+use comove_sim::{Clock, HostState, RunParameters};
 use std::path::Path;
 
 /// Makes a mesh, each process some planes of it, of which the first writes the file; what there is to say of it, as rows of
 /// a table. Collective.
-///
-/// # Errors
-/// [`IcError`], on all processes.
 pub(crate) fn make(
     ic: &InitialCondition,
     communicator: &Communicator,
@@ -47,9 +42,6 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
 
 /// Puts a stored mesh on the octree of a run, averaged down to its root and thinned to what its criteria keep: each process
 /// some layers of groups along z. Collective.
-///
-/// # Errors
-/// [`IcError`], on all processes.
 pub(crate) fn place(
     communicator: &Communicator,
     mesh: &Path,

@@ -149,9 +149,6 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
 
     /// Does it, in the folder of `work`; returns the names of the files made there. A run's snapshots are not among
     /// them: they enter the ledger one by one.
-    ///
-    /// # Errors
-    /// [`PipelineError`].
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError>;
 }
 

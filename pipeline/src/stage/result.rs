@@ -57,9 +57,6 @@ impl Input {
     }
 
     /// Whether the whole file is what was written.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn is_whole(&self, progress: &Progress) -> Result<bool, PipelineError> {
         Ok(digest_of(&self.path, progress)? == self.digest)
     }
@@ -132,9 +129,6 @@ impl Selection {
     }
 
     /// What a recipe says in `at_z` or `at_t`; `moment` makes a moment of a number.
-    ///
-    /// # Errors
-    /// A message, for a value that selects nothing.
     pub(crate) fn decode(value: &serde_json::Value, moment: fn(f64) -> Moment) -> Result<Self, String> {
         let error = || format!("{value}: give a number, a list of numbers, \"last\" or \"all\"");
         match value {

@@ -10,8 +10,7 @@ use crate::recipe::Program;
 use crate::snapshots::Snapshots;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
-use comove_sim::RankGroup;
-use comove_sim::{RunParameters, SimError, Simulation, StartFrom, complete_file};
+use comove_sim::{RankGroup, RunParameters, SimError, Simulation, StartFrom, complete_file};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -50,9 +49,6 @@ pub(crate) struct Work<'a> {
 
 impl Work<'_> {
     /// Starts a run on the device, together with the other processes.
-    ///
-    /// # Errors
-    /// As [`Simulation::start_on`].
     pub(crate) fn simulation<'s>(
         &self,
         from: impl Into<StartFrom<'s>>,
@@ -67,9 +63,6 @@ impl Work<'_> {
     }
 
     /// Appends an event to the ledger.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn record(&self, event: Event) -> Result<(), PipelineError> {
         self.ledger.append(event)
     }
@@ -99,36 +92,24 @@ impl Work<'_> {
     }
 
     /// Writes a file of the stage: under a temporary name, on disk, then renamed.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<String, PipelineError> {
         write_file(&self.path(file), content)?;
         Ok(file.to_owned())
     }
 
     /// Writes a value as JSON.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn write_json(&self, file: &str, value: &impl Serialize) -> Result<String, PipelineError> {
         let text = serde_json::to_vec_pretty(value).expect("results are plain data");
         self.write(file, &text)
     }
 
     /// Writes a result as `name.csv` (its table) and `name.json` (all of it).
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn write_record(&self, name: &str, record: &impl Record) -> Result<[String; 2], PipelineError> {
         let csv = self.write(&format!("{name}.csv"), record.table().to_csv().as_bytes())?;
         Ok([csv, self.write_json(&format!("{name}.json"), record)?])
     }
 
     /// Writes a figure as `name.png` and shows it in the section.
-    ///
-    /// # Errors
-    /// [`PipelineError::Analysis`].
     pub(crate) fn write_figure(
         &self,
         name: &str,
@@ -142,9 +123,6 @@ impl Work<'_> {
     }
 
     /// Writes figures as `name.png`, drawn at the same time, and shows them in the section in this order.
-    ///
-    /// # Errors
-    /// As [`Work::write_figure`].
     pub(crate) fn write_figures(
         &self,
         figures: &[(String, Figure)],
@@ -162,9 +140,6 @@ impl Work<'_> {
     }
 
     /// Writes the stage's part of the report.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn write_section(&self, section: &Section) -> Result<String, PipelineError> {
         self.write_json(section::FILE, section)
     }

@@ -5,11 +5,9 @@
 
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
-use comove_sim::Clock;
-use comove_sim::Criterion;
 use comove_sim::kernels::Device;
 use comove_sim::parallel::Communicator;
-use comove_sim::{Cosmology, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
+use comove_sim::{Clock, Cosmology, Criterion, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
 
 const CELLS: usize = 64;
 const BOX_MPC_H: f64 = 100.0;

@@ -55,9 +55,6 @@ struct GroupPlace {
 
 /// Replays both runs to `step`, the first that differs, from the newest checkpoint before it that either has: up to there
 /// they are the same.
-///
-/// # Errors
-/// Why that is not possible, or its outcome not what was recorded.
 pub(super) fn group_differences(
     runs: &[RecordedRun; 2],
     step: u64,

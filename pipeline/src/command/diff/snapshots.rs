@@ -2,9 +2,8 @@
 
 use super::super::explain::changes;
 use super::{Findings, listed};
-use crate::cli;
 use crate::error::PipelineError;
-use crate::isolated_read;
+use crate::{cli, isolated_read};
 use comove_analysis::field_difference::{FieldDifferences, field_differences};
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum};
 use comove_analysis::table::readable;

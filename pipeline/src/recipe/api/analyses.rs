@@ -5,8 +5,7 @@ use super::later::Call;
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::moment::Moment;
-use crate::recipe::error::Bound;
-use crate::recipe::error::{Refusal, plain};
+use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::options::{decode, decode_with, take};
 use crate::recipe::reference::Function;
 use crate::stage::compare::Compare;
@@ -26,69 +25,61 @@ use serde_json::Value;
 
 /// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "refinement_ratio",
-        signatures: &[
+    Function::new(
+        &[
             "refinement_ratio(run: Run) -> Analysis",
             "refinement_ratio(run: Run, options: Map) -> Analysis",
             "refinement_ratio(runs: Array) -> Analysis",
             "refinement_ratio(runs: Array, options: Map) -> Analysis",
         ],
-        usage: "refinement_ratio(RUN) or refinement_ratio([RUN, …])",
-        text: "Volume fraction and cells of every level at every output, of one run or several.",
-        options: &["Naming"],
-    },
-    Function {
-        name: "halos",
-        signatures: &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
-        usage: "halos(RUN, #{ … })",
-        text: "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
-        options: &["Common", "HaloOptions", "ProfileChoice", "Naming"],
-    },
-    Function {
-        name: "power_spectrum",
-        signatures: &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
-        usage: "power_spectrum(RUN, #{ … })",
-        text: "P(k) of the density contrast on the uniform grid of a level.",
-        options: &["Common", "PowerOptions", "Naming"],
-    },
-    Function {
-        name: "slice",
-        signatures: &["slice(run: Run) -> Analysis", "slice(run: Run, options: Map) -> Analysis"],
-        usage: "slice(RUN, #{ … })",
-        text: "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
-               value.",
-        options: &["Common", "MapOptions", "MapStyle", "Naming"],
-    },
-    Function {
-        name: "projection",
-        signatures: &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
-        usage: "projection(RUN, #{ … })",
-        text: "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
-               than resolve the finest cells.",
-        options: &["Common", "MapOptions", "MapStyle", "Naming"],
-    },
-    Function {
-        name: "density_pdf",
-        signatures: &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
-        usage: "density_pdf(RUN, #{ … })",
-        text: "How volume and mass are distributed over density.",
-        options: &["Common", "PdfOptions", "Naming"],
-    },
-    Function {
-        name: "compare",
-        signatures: &["compare(run: Run) -> Analysis", "compare(run: Run, options: Map) -> Analysis"],
-        usage: "compare(RUN, #{ … }), where RUN starts from a problem",
-        text: "Outputs against the solution of the problem that the run starts from, with a figure.",
-        options: &["Common", "Naming"],
-    },
-    Function {
-        name: "force_test",
-        signatures: &["force_test(options: Map) -> Analysis"],
-        usage: "force_test(#{ levels, pairs, … })",
-        text: "Forces between point masses on refined meshes over the root level's; no run.",
-        options: &["PointMasses", "SolverOptions", "Naming"],
-    },
+        "Volume fraction and cells of every level at every output, of one run or several.",
+    )
+    .used_as("refinement_ratio(RUN) or refinement_ratio([RUN, …])")
+    .with_options(&["Naming"]),
+    Function::new(
+        &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
+        "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
+    )
+    .used_as("halos(RUN, #{ … })")
+    .with_options(&["Common", "HaloOptions", "ProfileChoice", "Naming"]),
+    Function::new(
+        &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
+        "P(k) of the density contrast on the uniform grid of a level.",
+    )
+    .used_as("power_spectrum(RUN, #{ … })")
+    .with_options(&["Common", "PowerOptions", "Naming"]),
+    Function::new(
+        &["slice(run: Run) -> Analysis", "slice(run: Run, options: Map) -> Analysis"],
+        "A field on a plane, as a picture and as a table of the leaf cells that it cuts: centre, width, level, \
+         value.",
+    )
+    .used_as("slice(RUN, #{ … })")
+    .with_options(&["Common", "MapOptions", "MapStyle", "Naming"]),
+    Function::new(
+        &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
+        "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
+         than resolve the finest cells.",
+    )
+    .used_as("projection(RUN, #{ … })")
+    .with_options(&["Common", "MapOptions", "MapStyle", "Naming"]),
+    Function::new(
+        &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
+        "How volume and mass are distributed over density.",
+    )
+    .used_as("density_pdf(RUN, #{ … })")
+    .with_options(&["Common", "PdfOptions", "Naming"]),
+    Function::new(
+        &["compare(run: Run) -> Analysis", "compare(run: Run, options: Map) -> Analysis"],
+        "Outputs against the solution of the problem that the run starts from, with a figure.",
+    )
+    .used_as("compare(RUN, #{ … }), where RUN starts from a problem")
+    .with_options(&["Common", "Naming"]),
+    Function::new(
+        &["force_test(options: Map) -> Analysis"],
+        "Forces between point masses on refined meshes over the root level's; no run.",
+    )
+    .used_as("force_test(#{ levels, pairs, … })")
+    .with_options(&["PointMasses", "SolverOptions", "Naming"]),
 ];
 
 /// What every analysis takes besides its own options.

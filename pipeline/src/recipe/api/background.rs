@@ -1,7 +1,6 @@
 //! `cosmology`: the background and the shape of the initial spectrum; its distances, times and growth at a redshift.
 
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::decode;
 use crate::recipe::reference::{Function, Type};
 use comove_sim::Cosmology;
@@ -10,20 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The function.
-pub(crate) const FUNCTIONS: &[Function] = &[Function {
-    name: "cosmology",
-    signatures: &["cosmology(options: Map) -> Cosmology"],
-    usage: "cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })",
-    text: "A Friedmann model, and the shape and amplitude of the linear spectrum today.",
-    options: &["CosmologyOptions"],
-}];
-
-/// A function of redshift; `$text` says what it gives.
-macro_rules! at_z {
-    ($name:literal, $signature:literal, $text:literal) => {
-        Function { name: $name, signatures: &[$signature], usage: "", text: $text, options: &[] }
-    };
-}
+pub(crate) const FUNCTIONS: &[Function] = &[Function::new(
+    &["cosmology(options: Map) -> Cosmology"],
+    "A Friedmann model, and the shape and amplitude of the linear spectrum today.",
+)
+.used_as("cosmology(#{ h, omega_m, omega_b, sigma8, n_s, … })")
+.with_options(&["CosmologyOptions"])];
 
 /// What it gives.
 pub(crate) const COSMOLOGY: Type = Type {
@@ -39,49 +30,38 @@ pub(crate) const COSMOLOGY: Type = Type {
         ("n_s", "float", "slope of the primordial spectrum"),
     ],
     methods: &[
-        at_z!(
-            "comoving_distance_mpc_h",
-            "comoving_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
-            "Comoving distance to z along the line of sight."
+        Function::new(
+            &["comoving_distance_mpc_h(cosmology: Cosmology, z: float) -> float"],
+            "Comoving distance to z along the line of sight.",
         ),
-        at_z!(
-            "transverse_distance_mpc_h",
-            "transverse_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
+        Function::new(
+            &["transverse_distance_mpc_h(cosmology: Cosmology, z: float) -> float"],
             "Comoving distance across the line of sight at z: the comoving length that one radian spans. It differs \
-             from that along it where space is curved."
+             from that along it where space is curved.",
         ),
-        at_z!(
-            "angular_diameter_distance_mpc_h",
-            "angular_diameter_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
-            "Angular diameter distance to z: the proper length that one radian spans."
+        Function::new(
+            &["angular_diameter_distance_mpc_h(cosmology: Cosmology, z: float) -> float"],
+            "Angular diameter distance to z: the proper length that one radian spans.",
         ),
-        at_z!(
-            "luminosity_distance_mpc_h",
-            "luminosity_distance_mpc_h(cosmology: Cosmology, z: float) -> float",
-            "Luminosity distance to z."
+        Function::new(
+            &["luminosity_distance_mpc_h(cosmology: Cosmology, z: float) -> float"],
+            "Luminosity distance to z.",
         ),
-        at_z!(
-            "lookback_time_gyr",
-            "lookback_time_gyr(cosmology: Cosmology, z: float) -> float",
-            "Time from z to today in Gyr."
+        Function::new(&["lookback_time_gyr(cosmology: Cosmology, z: float) -> float"], "Time from z to today in Gyr."),
+        Function::new(&["age_gyr(cosmology: Cosmology, z: float) -> float"], "Age of the universe at z in Gyr."),
+        Function::new(
+            &["growth_factor(cosmology: Cosmology, z: float) -> float"],
+            "Linear growth of matter at z, in that of today.",
         ),
-        at_z!("age_gyr", "age_gyr(cosmology: Cosmology, z: float) -> float", "Age of the universe at z in Gyr."),
-        at_z!(
-            "growth_factor",
-            "growth_factor(cosmology: Cosmology, z: float) -> float",
-            "Linear growth of matter at z, in that of today."
+        Function::new(&["growth_rate(cosmology: Cosmology, z: float) -> float"], "f = dlnD/dlna at z."),
+        Function::new(
+            &["sigma8(cosmology: Cosmology, z: float) -> float"],
+            "RMS of the linear density in spheres of 8 Mpc/h at z.",
         ),
-        at_z!("growth_rate", "growth_rate(cosmology: Cosmology, z: float) -> float", "f = dlnD/dlna at z."),
-        at_z!(
-            "sigma8",
-            "sigma8(cosmology: Cosmology, z: float) -> float",
-            "RMS of the linear density in spheres of 8 Mpc/h at z."
-        ),
-        at_z!("hubble_km_s_mpc", "hubble_km_s_mpc(cosmology: Cosmology, z: float) -> float", "H at z in km/s/Mpc."),
-        at_z!(
-            "critical_over_mean",
-            "critical_over_mean(cosmology: Cosmology, z: float) -> float",
-            "Critical density over the mean matter density at z."
+        Function::new(&["hubble_km_s_mpc(cosmology: Cosmology, z: float) -> float"], "H at z in km/s/Mpc."),
+        Function::new(
+            &["critical_over_mean(cosmology: Cosmology, z: float) -> float"],
+            "Critical density over the mean matter density at z.",
         ),
     ],
 };

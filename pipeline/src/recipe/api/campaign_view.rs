@@ -2,8 +2,7 @@
 
 use super::run_view::RunView;
 use crate::progress::Progress;
-use crate::recipe::error::Bound;
-use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::error::{Bound, Refusal, nearest};
 use crate::recipe::reference::{Function, Type};
 use crate::stage::combine::{data_of, left_in};
 use crate::stage::{Input, StageResult};
@@ -28,23 +27,17 @@ pub(crate) const CAMPAIGN: Type = Type {
         ("analyses", "Array", "the names of its measurements and analyses"),
     ],
     methods: &[
-        Function {
-            name: "run",
-            signatures: &["run(campaign: CampaignFolder, name: String) -> CampaignRun"],
-            usage: "",
-            text: "The run that `name` names: its name, number, folder or kind, as `comove plan` shows them. One that the \
-                   recipe does not have (any more) goes by its folder.",
-            options: &[],
-        },
-        Function {
-            name: "result",
-            signatures: &["result(campaign: CampaignFolder, name: String) -> Map"],
-            usage: "",
-            text: "What a measurement or an analysis has found, as a closure of `combine` sees it: `result` and `z` (or \
-                   `t`) of the last output, and `all`, the list of such maps of every output. It goes by the same names as \
-                   a run, a measurement also by its own: `result(\"peak\")`.",
-            options: &[],
-        },
+        Function::new(
+            &["run(campaign: CampaignFolder, name: String) -> CampaignRun"],
+            "The run that `name` names: its name, number, folder or kind, as `comove plan` shows them. One that the \
+             recipe does not have (any more) goes by its folder.",
+        ),
+        Function::new(
+            &["result(campaign: CampaignFolder, name: String) -> Map"],
+            "What a measurement or an analysis has found, as a closure of `combine` sees it: `result` and `z` (or \
+             `t`) of the last output, and `all`, the list of such maps of every output. It goes by the same names as \
+             a run, a measurement also by its own: `result(\"peak\")`.",
+        ),
     ],
 };
 

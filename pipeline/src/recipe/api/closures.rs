@@ -7,8 +7,7 @@ use super::handles::{
 use super::later::Call;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode_with;
 use crate::recipe::reference::{Function, Type};
@@ -23,47 +22,29 @@ use std::sync::Arc;
 
 /// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "measure",
-        signatures: &[
+    Function::new(&[
             "measure(name: String, run: Run, closure: Fn) -> Analysis",
             "measure(name: String, run: Run, options: Map, closure: Fn) -> Analysis",
-        ],
-        usage: "measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)",
-        text: "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
-               output that is looked at.",
-        options: &["Common", "ClosureOptions", "Naming"],
-    },
-    Function {
-        name: "combine",
-        signatures: &[
+        ], "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
+               output that is looked at.").used_as("measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)").with_options(&["Common", "ClosureOptions", "Naming"]),
+    Function::new(&[
             "combine(name: String, stages: Array, closure: Fn) -> Analysis",
             "combine(name: String, stages: Array, options: Map, closure: Fn) -> Analysis",
-        ],
-        usage: "combine(\"name\", [RUNS and MEASUREMENTS], |results| …)",
-        text: "What a closure returns of several stages: see [Results](#results). Its argument is a list with one \
+        ], "What a closure returns of several stages: see [Results](#results). Its argument is a list with one \
                entry a stage, lists in the list of stages flattened. Of a run it is its [outputs](#runoutputs). Of a \
                measurement or an analysis it is a map with the last output's `result` and its `z` (or `t`), and with \
                `all`, the list of such maps of every output that was looked at. The result of a measurement is what \
                its closure gave; of `halos` the catalogue with `profiles`, of `slice` and `projection` their table as \
                `#{ columns, rows }`, of the others what their JSON file holds: `one.result.bins` of a power spectrum. \
-               `refinement_ratio` has one entry a run, without `z`.",
-        options: &["ClosureOptions", "Naming"],
-    },
-    Function {
-        name: "then",
-        signatures: &[
+               `refinement_ratio` has one entry a run, without `z`.").used_as("combine(\"name\", [RUNS and MEASUREMENTS], |results| …)").with_options(&["ClosureOptions", "Naming"]),
+    Function::new(&[
             "then(stage: Analysis, closure: Fn) -> Decision",
             "then(stage: Analysis, options: Map, closure: Fn) -> Decision",
-        ],
-        usage: "then(MEASUREMENT, |result| [STAGES])",
-        text: "Further stages of the campaign, which a closure returns once the stage is done: a list of them, one, or \
+        ], "Further stages of the campaign, which a closure returns once the stage is done: a list of them, one, or \
                `()`. Of a measurement its argument is the result (the last output's, if there are several), of another \
                analysis a map of what it has left as JSON, by the files' names. It is called whenever the campaign is \
                looked at, by `plan` too, and stores nothing, so it should not compute for long: 20 seconds at most. The \
-               stages that it returns may be decided on further, and are stages as all others.",
-        options: &["Naming"],
-    },
+               stages that it returns may be decided on further, and are stages as all others.").used_as("then(MEASUREMENT, |result| [STAGES])").with_options(&["Naming"]),
 ];
 
 /// What their closures return.
@@ -76,20 +57,13 @@ pub(crate) const RESULT: Type = Type {
            a stage once the measurement is done.",
     properties: &[],
     methods: &[
-        Function {
-            name: "table",
-            signatures: &[],
-            usage: "",
-            text: "`table: #{ columns: [\"z\", \"rms\"], rows: [[1, 0.2], [0, 0.3]] }`",
-            options: &["DrawnTable"],
-        },
-        Function {
-            name: "plot",
-            signatures: &[],
-            usage: "",
-            text: "`plot: #{ x_label: \"z\", curves: [#{ name: \"rms\", points: [[1, 0.2], [0, 0.3]] }] }`",
-            options: &["Plot"],
-        },
+        Function::example("table", "`table: #{ columns: [\"z\", \"rms\"], rows: [[1, 0.2], [0, 0.3]] }`")
+            .with_options(&["DrawnTable"]),
+        Function::example(
+            "plot",
+            "`plot: #{ x_label: \"z\", curves: [#{ name: \"rms\", points: [[1, 0.2], [0, 0.3]] }] }`",
+        )
+        .with_options(&["Plot"]),
     ],
 };
 

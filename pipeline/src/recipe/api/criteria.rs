@@ -1,8 +1,7 @@
 //! Refinement criteria: each function gives the map that a run's parameters are decoded from.
 
 use super::later::{Later, refuse};
-use crate::recipe::error::Bound;
-use crate::recipe::error::{Refusal, plain};
+use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::expression::compile;
 use crate::recipe::options::{decode, from_json};
 use crate::recipe::reference::Function;
@@ -13,63 +12,51 @@ use serde::{Deserialize, Serialize};
 
 /// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "density_above",
-        signatures: &["density_above(threshold: ?) -> Map"],
-        usage: "density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))",
-        text: "A cell is flagged where the density exceeds the threshold, in the mean matter density. A threshold is \
-               a number for every level, a list with one entry per level (levels beyond it are not refined), or a \
-               rule: `density_above(8)`, `density_above([8, 64])`, `density_above(|level| 8 ** (level + 1))`.",
-        options: &[],
-    },
-    Function {
-        name: "overdensity_above",
-        signatures: &["overdensity_above(threshold: ?) -> Map"],
-        usage: "overdensity_above(8), with thresholds as in density_above",
-        text: "Where the density over the mean density of the box exceeds the threshold.",
-        options: &[],
-    },
-    Function {
-        name: "gradient_above",
-        signatures: &["gradient_above(quantity: String, threshold: ?) -> Map"],
-        usage: "gradient_above(\"density\", 0.03), of \"density\", \"pressure\" or \"velocity\"",
-        text: "Where the change across the cell, |u₊ − u₋|/2 on its steepest axis, is at least the threshold times \
-               its value; of `\"density\"`, `\"pressure\"` or `\"velocity\"` (each component, compared to |v| + c_s).",
-        options: &[],
-    },
-    Function {
-        name: "lohner_above",
-        signatures: &[
+    Function::new(
+        &["density_above(threshold: ?) -> Map"],
+        "A cell is flagged where the density exceeds the threshold, in the mean matter density. A threshold is \
+         a number for every level, a list with one entry per level (levels beyond it are not refined), or a \
+         rule: `density_above(8)`, `density_above([8, 64])`, `density_above(|level| 8 ** (level + 1))`.",
+    )
+    .used_as("density_above(8), density_above([8, 64, 512]) or density_above(|level| 8 ** (level + 1))"),
+    Function::new(
+        &["overdensity_above(threshold: ?) -> Map"],
+        "Where the density over the mean density of the box exceeds the threshold.",
+    )
+    .used_as("overdensity_above(8), with thresholds as in density_above"),
+    Function::new(
+        &["gradient_above(quantity: String, threshold: ?) -> Map"],
+        "Where the change across the cell, |u₊ − u₋|/2 on its steepest axis, is at least the threshold times \
+         its value; of `\"density\"`, `\"pressure\"` or `\"velocity\"` (each component, compared to |v| + c_s).",
+    )
+    .used_as("gradient_above(\"density\", 0.03), of \"density\", \"pressure\" or \"velocity\""),
+    Function::new(
+        &[
             "lohner_above(quantity: String, threshold: ?) -> Map",
             "lohner_above(quantity: String, threshold: ?, options: Map) -> Map",
         ],
-        usage: "lohner_above(\"density\", 0.8) or lohner_above(\"pressure\", 0.8, #{ filter: 0.01 })",
-        text: "Where Löhner's estimator (second over first differences, between 0 and 1) exceeds the threshold; of \
-               the same quantities.",
-        options: &["LohnerOptions"],
-    },
-    Function {
-        name: "jeans_cells_below",
-        signatures: &["jeans_cells_below(cells: ?) -> Map"],
-        usage: "jeans_cells_below(4), with thresholds as in density_above",
-        text: "Where the Jeans length c_s √(π/(Gρ)) is shorter than so many cells.",
-        options: &[],
-    },
-    Function {
-        name: "region",
-        signatures: &["region(options: Map) -> Map"],
-        usage: "region(#{ min: [x, y, z], max: [x, y, z], level: 2 }) or region(#{ center, radius, level })",
-        text: "Where the cell has volume in a box or a ball, through periodic faces too.",
-        options: &["BoxOptions", "BallOptions"],
-    },
-    Function {
-        name: "refine_where",
-        signatures: &["refine_where(expression: Fn) -> Map"],
-        usage: "refine_where(|c| c.density > 8 && c.div_v < 0)",
-        text: "Where the expression holds: a closure of a cell, compiled once to a program. \
-               [Recipes](recipes.md#expressions) lists what it may use.",
-        options: &[],
-    },
+        "Where Löhner's estimator (second over first differences, between 0 and 1) exceeds the threshold; of \
+         the same quantities.",
+    )
+    .used_as("lohner_above(\"density\", 0.8) or lohner_above(\"pressure\", 0.8, #{ filter: 0.01 })")
+    .with_options(&["LohnerOptions"]),
+    Function::new(
+        &["jeans_cells_below(cells: ?) -> Map"],
+        "Where the Jeans length c_s √(π/(Gρ)) is shorter than so many cells.",
+    )
+    .used_as("jeans_cells_below(4), with thresholds as in density_above"),
+    Function::new(
+        &["region(options: Map) -> Map"],
+        "Where the cell has volume in a box or a ball, through periodic faces too.",
+    )
+    .used_as("region(#{ min: [x, y, z], max: [x, y, z], level: 2 }) or region(#{ center, radius, level })")
+    .with_options(&["BoxOptions", "BallOptions"]),
+    Function::new(
+        &["refine_where(expression: Fn) -> Map"],
+        "Where the expression holds: a closure of a cell, compiled once to a program. \
+         [Recipes](recipes.md#expressions) lists what it may use.",
+    )
+    .used_as("refine_where(|c| c.density > 8 && c.div_v < 0)"),
 ];
 
 /// Levels for which a closure is asked for its threshold or a single number is repeated.

@@ -1,10 +1,8 @@
 //! `table` and `plot`: what a script writes.
 
 use crate::error::PipelineError;
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
-use crate::recipe::interpreter::Session;
-use crate::recipe::interpreter::print;
+use crate::recipe::error::{Bound, Refusal};
+use crate::recipe::interpreter::{Session, print};
 use crate::recipe::options::decode;
 use crate::recipe::reference::Function;
 use crate::stage::drawn::{DrawnTable, Plot};
@@ -17,22 +15,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "table",
-        signatures: &["table(name: String, table: Map)"],
-        usage: "table(\"name\", #{ columns: […], rows: [[…], …] })",
-        text: "Writes `name.csv` into the script's folder and prints its path. The map is that of `table` in \
-               [Results](#results), without its name.",
-        options: &[],
-    },
-    Function {
-        name: "plot",
-        signatures: &["plot(name: String, plot: Map)"],
-        usage: "plot(\"name\", #{ curves: [#{ points: [[x, y], …] }] })",
-        text: "Writes `name.png` into the script's folder and prints its path. The map is that of `plot` in \
-               [Results](#results), without its name.",
-        options: &[],
-    },
+    Function::new(
+        &["table(name: String, table: Map)"],
+        "Writes `name.csv` into the script's folder and prints its path. The map is that of `table` in \
+         [Results](#results), without its name.",
+    )
+    .used_as("table(\"name\", #{ columns: […], rows: [[…], …] })"),
+    Function::new(
+        &["plot(name: String, plot: Map)"],
+        "Writes `name.png` into the script's folder and prints its path. The map is that of `plot` in \
+         [Results](#results), without its name.",
+    )
+    .used_as("plot(\"name\", #{ curves: [#{ points: [[x, y], …] }] })"),
 ];
 
 /// Where a script writes.

@@ -1,7 +1,6 @@
 //! A field on a uniform grid in a closure.
 
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::reference::{Function, Type};
 use comove_analysis::covering_grid::GRID_LIMIT_MIB;
 use ndarray::Array3;
@@ -14,48 +13,12 @@ pub(crate) const FIELD: Type = Type {
     text: "A field on a uniform grid.",
     properties: &[("shape", "Array", "cells along x, y, z")],
     methods: &[
-        Function {
-            name: "min",
-            signatures: &["min(field: Field) -> float"],
-            usage: "",
-            text: "The least value.",
-            options: &[],
-        },
-        Function {
-            name: "max",
-            signatures: &["max(field: Field) -> float"],
-            usage: "",
-            text: "The largest value.",
-            options: &[],
-        },
-        Function {
-            name: "sum",
-            signatures: &["sum(field: Field) -> float"],
-            usage: "",
-            text: "The sum of the values.",
-            options: &[],
-        },
-        Function {
-            name: "mean",
-            signatures: &["mean(field: Field) -> float"],
-            usage: "",
-            text: "The mean value.",
-            options: &[],
-        },
-        Function {
-            name: "variance",
-            signatures: &["variance(field: Field) -> float"],
-            usage: "",
-            text: "The mean square of what differs from the mean.",
-            options: &[],
-        },
-        Function {
-            name: "at",
-            signatures: &["at(field: Field, i: int, j: int, k: int) -> float"],
-            usage: "",
-            text: "The value of cell (i, j, k).",
-            options: &[],
-        },
+        Function::new(&["min(field: Field) -> float"], "The least value."),
+        Function::new(&["max(field: Field) -> float"], "The largest value."),
+        Function::new(&["sum(field: Field) -> float"], "The sum of the values."),
+        Function::new(&["mean(field: Field) -> float"], "The mean value."),
+        Function::new(&["variance(field: Field) -> float"], "The mean square of what differs from the mean."),
+        Function::new(&["at(field: Field, i: int, j: int, k: int) -> float"], "The value of cell (i, j, k)."),
     ],
 };
 

@@ -3,8 +3,7 @@
 use super::handles::{Captured, Initial};
 use super::later::{needs_of_any, substituted};
 use crate::campaign::deferred::Known;
-use crate::recipe::error::Bound;
-use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::error::{Bound, Refusal, nearest};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, refusal, to_json};
 use crate::recipe::reference::Function;
@@ -20,27 +19,21 @@ use std::sync::Arc;
 
 /// Both.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "problem",
-        signatures: &[
-            "problem(name: String) -> InitialCondition",
-            "problem(name: String, options: Map) -> InitialCondition",
-        ],
-        usage: "problem(\"name\") or problem(\"name\", #{ … })",
-        text: "A problem that the program knows, with the run that belongs to it and mostly a solution.",
-        options: &[],
-    },
-    Function {
-        name: "ic_function",
-        signatures: &["ic_function(options: Map, gas: Fn) -> InitialCondition"],
-        usage: "ic_function(#{ box, root, … }, |x, y, z| #{ density, velocity, pressure })",
-        text: "Gas from a closure of the position of a cell's centre, in code length (Mpc/h with a cosmology). It \
-               returns a map with `density`, `pressure` and `velocity` (at rest if left out), in code units; with a \
-               cosmology the density is in the mean density, and `velocity_km_s` (proper, peculiar) and \
-               `temperature_k` may stand for the other two. With `cosmology`, an option too, the box is `box_mpc_h` \
-               and the start `z`; without one they are `box` and `t`.",
-        options: &["FormulaOptions"],
-    },
+    Function::new(
+        &["problem(name: String) -> InitialCondition", "problem(name: String, options: Map) -> InitialCondition"],
+        "A problem that the program knows, with the run that belongs to it and mostly a solution.",
+    )
+    .used_as("problem(\"name\") or problem(\"name\", #{ … })"),
+    Function::new(
+        &["ic_function(options: Map, gas: Fn) -> InitialCondition"],
+        "Gas from a closure of the position of a cell's centre, in code length (Mpc/h with a cosmology). It \
+         returns a map with `density`, `pressure` and `velocity` (at rest if left out), in code units; with a \
+         cosmology the density is in the mean density, and `velocity_km_s` (proper, peculiar) and \
+         `temperature_k` may stand for the other two. With `cosmology`, an option too, the box is `box_mpc_h` \
+         and the start `z`; without one they are `box` and `t`.",
+    )
+    .used_as("ic_function(#{ box, root, … }, |x, y, z| #{ density, velocity, pressure })")
+    .with_options(&["FormulaOptions"]),
 ];
 
 /// What a recipe says in `ic_function(#{ … }, |x, y, z| …)` besides the cosmology.

@@ -1,8 +1,7 @@
 //! The closures that `evolve` takes: a stop rule, observers, and what steers the run.
 
 use super::handles::Captured;
-use crate::recipe::error::Bound;
-use crate::recipe::error::{Refusal, plain};
+use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, take};
 use crate::recipe::reference::{Function, Type};
@@ -25,13 +24,8 @@ pub(crate) const STEP: Type = Type {
            `()` where there is nothing to say. What `steer` returns holds from the next step on; `()` lets the run go as \
            its options say.",
     properties: &[],
-    methods: &[Function {
-        name: "steer",
-        signatures: &[],
-        usage: "",
-        text: "`|step| if step.density_max > 1e4 { #{ max_level: 3 } }`",
-        options: &["Steering"],
-    }],
+    methods: &[Function::example("steer", "`|step| if step.density_max > 1e4 { #{ max_level: 3 } }`")
+        .with_options(&["Steering"])],
 };
 
 /// A closure among options: its text.

@@ -4,8 +4,7 @@ use super::handles::{Initial, NAME, input_path, name_of};
 use super::later::{Call, needs_of_any, substituted};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode_with;
 use crate::recipe::reference::Function;
@@ -17,20 +16,18 @@ use std::sync::Arc;
 
 /// Both.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "ic_gaussian",
-        signatures: &["ic_gaussian(cosmology: Cosmology, options: Map) -> InitialCondition"],
-        usage: "ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })",
-        text: "A Gaussian random field with the velocities of the growing mode.",
-        options: &["GaussianOptions", "Naming"],
-    },
-    Function {
-        name: "ic_load",
-        signatures: &["ic_load(cosmology: Cosmology, file: String, options: Map) -> InitialCondition"],
-        usage: "ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })",
-        text: "A uniform mesh from a file, named relative to the recipe's folder.",
-        options: &["LoadOptions", "Naming"],
-    },
+    Function::new(
+        &["ic_gaussian(cosmology: Cosmology, options: Map) -> InitialCondition"],
+        "A Gaussian random field with the velocities of the growing mode.",
+    )
+    .used_as("ic_gaussian(COSMOLOGY, #{ box_mpc_h, cells, z, seed, … })")
+    .with_options(&["GaussianOptions", "Naming"]),
+    Function::new(
+        &["ic_load(cosmology: Cosmology, file: String, options: Map) -> InitialCondition"],
+        "A uniform mesh from a file, named relative to the recipe's folder.",
+    )
+    .used_as("ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })")
+    .with_options(&["LoadOptions", "Naming"]),
 ];
 
 /// Registers both.

@@ -3,8 +3,7 @@
 use super::handles::{name_of, place_of};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Known, Measured, Undecided};
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::{from_json, to_json};
 use crate::stage::title_of;
 use rhai::{Array, Dynamic, EvalAltResult, Map, NativeCallContext};

@@ -48,27 +48,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// That which declares parameters.
-pub(crate) const PARAMETERS: &[Function] = &[Function {
-    name: "param",
-    signatures: &["param(name: String, default: ?, help: String) -> ?"],
-    usage: "param(\"name\", default, \"what it is for\")",
-    text: "Declares what `-p name=value` sets. Its type is the default's: a whole number, a real number, `true` \
-           or `false`, or a text.",
-    options: &[],
-}];
+pub(crate) const PARAMETERS: &[Function] = &[Function::new(
+    &["param(name: String, default: ?, help: String) -> ?"],
+    "Declares what `-p name=value` sets. Its type is the default's: a whole number, a real number, `true` \
+     or `false`, or a text.",
+)
+.used_as("param(\"name\", default, \"what it is for\")")];
 
 /// That which a recipe ends with.
-pub(crate) const FUNCTIONS: &[Function] = &[Function {
-    name: "campaign",
-    signatures: &[
+pub(crate) const FUNCTIONS: &[Function] = &[Function::new(
+    &[
         "campaign(name: String, stages: Array) -> Campaign",
         "campaign(name: String, stages: Array, options: Map) -> Campaign",
     ],
-    usage: "campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })",
-    text: "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
-           need comes by itself.",
-    options: &["CampaignOptions"],
-}];
+    "The campaign: the last line of a recipe. Its stages are runs and analyses, also in lists; what they \
+     need comes by itself.",
+)
+.used_as("campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })")
+.with_options(&["CampaignOptions"])];
 
 /// Registers everything that recipes have.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {

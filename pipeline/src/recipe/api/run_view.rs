@@ -5,8 +5,7 @@ use super::snapshot_view::SnapshotView;
 use crate::campaign::names::leaves;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
-use crate::recipe::error::Bound;
-use crate::recipe::error::{Refusal, nearest};
+use crate::recipe::error::{Bound, Refusal, nearest};
 use crate::recipe::options::from_json;
 use crate::recipe::reference::{Function, Type};
 use crate::snapshots::Snapshots;
@@ -24,31 +23,19 @@ pub(crate) const RUN_OUTPUTS: Type = Type {
     text: "What a `combine` closure sees of a run. A snapshot is read when it is asked for.",
     properties: &[("outputs", "Array", "the redshifts (or times) of its outputs, in the order of time")],
     methods: &[
-        Function {
-            name: "snapshot",
-            signatures: &[
-                "snapshot(run: RunOutputs) -> Snapshot",
-                "snapshot(run: RunOutputs, when: float) -> Snapshot",
-            ],
-            usage: "",
-            text: "The last output, or that at a redshift (or time).",
-            options: &[],
-        },
-        Function {
-            name: "output",
-            signatures: &["output(run: RunOutputs, n: int) -> Snapshot"],
-            usage: "",
-            text: "An output by its place in `outputs`, from 0 on; -1 is the last one.",
-            options: &[],
-        },
-        Function {
-            name: "map",
-            signatures: &["map(run: RunOutputs, closure: Fn) -> Array"],
-            usage: "",
-            text: "What a closure gives of the snapshot of every output, `run.map(|snapshot| …)`, in the order of time. \
-                   They are read one after the other.",
-            options: &[],
-        },
+        Function::new(
+            &["snapshot(run: RunOutputs) -> Snapshot", "snapshot(run: RunOutputs, when: float) -> Snapshot"],
+            "The last output, or that at a redshift (or time).",
+        ),
+        Function::new(
+            &["output(run: RunOutputs, n: int) -> Snapshot"],
+            "An output by its place in `outputs`, from 0 on; -1 is the last one.",
+        ),
+        Function::new(
+            &["map(run: RunOutputs, closure: Fn) -> Array"],
+            "What a closure gives of the snapshot of every output, `run.map(|snapshot| …)`, in the order of time. \
+             They are read one after the other.",
+        ),
     ],
 };
 
@@ -70,14 +57,11 @@ pub(crate) const CAMPAIGN_RUN: Type = Type {
              non-comoving coordinates",
         ),
     ],
-    methods: &[Function {
-        name: "steps",
-        signatures: &["steps(run: CampaignRun, name: String) -> Array"],
-        usage: "",
-        text: "One value of every record, by its name: `steps(\"z\")`, `steps(\"timing.hydro\")`; `()` where a record has \
-               none.",
-        options: &[],
-    }],
+    methods: &[Function::new(
+        &["steps(run: CampaignRun, name: String) -> Array"],
+        "One value of every record, by its name: `steps(\"z\")`, `steps(\"timing.hydro\")`; `()` where a record has \
+         none.",
+    )],
 };
 
 /// The outputs of a run in a closure or a script, in the order of time; copies share them.

@@ -6,8 +6,7 @@ use super::later::{Call, needs_of_any};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, from_json, take};
 use crate::recipe::reference::Function;
@@ -21,26 +20,23 @@ use std::sync::Arc;
 
 /// Both.
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "evolve",
-        signatures: &[
+    Function::new(
+        &[
             "evolve(start: InitialCondition) -> Run",
             "evolve(start: InitialCondition, options: Map) -> Run",
             "evolve(snapshot: Run, options: Map) -> Run",
         ],
-        usage: "evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })",
-        text: "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
-               unless it starts from a problem.",
-        options: &["Extent", "HookOptions", "RunParameters", "Naming"],
-    },
-    Function {
-        name: "from_snapshot",
-        signatures: &["from_snapshot(file: String) -> Run"],
-        usage: "from_snapshot(\"file\")",
-        text: "A checkpoint or output, named relative to the recipe's folder: to be continued, or analysed as a run \
-               with one output.",
-        options: &[],
-    },
+        "A run from an initial condition or a snapshot. Where it ends must be said, as `z_end` or `t_end`, \
+         unless it starts from a problem.",
+    )
+    .used_as("evolve(START, #{ z_end, … }) or evolve(from_snapshot(\"file\"), #{ z_end, … })")
+    .with_options(&["Extent", "HookOptions", "RunParameters", "Naming"]),
+    Function::new(
+        &["from_snapshot(file: String) -> Run"],
+        "A checkpoint or output, named relative to the recipe's folder: to be continued, or analysed as a run \
+         with one output.",
+    )
+    .used_as("from_snapshot(\"file\")"),
 ];
 
 /// Registers both.

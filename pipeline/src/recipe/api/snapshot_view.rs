@@ -1,8 +1,7 @@
 //! What a `measure` closure sees of a snapshot: redshift, fields as arrays, the densest cell, halos, profiles, totals.
 
 use super::field_view::{FieldView, grid_limit_mib};
-use crate::recipe::error::Bound;
-use crate::recipe::error::Refusal;
+use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::{decode, decode_with, from_json, take};
 use crate::recipe::reference::{Function, Type};
 use comove_analysis::AnalysisError;
@@ -36,107 +35,72 @@ pub(crate) const SNAPSHOT: Type = Type {
         ("levels", "int", "levels that there are"),
     ],
     methods: &[
-        Function {
-            name: "densest",
-            signatures: &["densest(snapshot: Snapshot) -> Map"],
-            usage: "",
-            text: "The densest cell: `#{ position, density, level }`.",
-            options: &[],
-        },
-        Function {
-            name: "totals",
-            signatures: &["totals(snapshot: Snapshot) -> Map"],
-            usage: "",
-            text: "`#{ mass, momentum, energy }` over the leaf cells, in code units.",
-            options: &[],
-        },
-        Function {
-            name: "halos",
-            signatures: &["halos(snapshot: Snapshot) -> Array", "halos(snapshot: Snapshot, options: Map) -> Array"],
-            usage: "",
-            text: "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
-                   `peak_density`, `velocity_km_s`, `temperature_k`, ….",
-            options: &["HaloOptions"],
-        },
-        Function {
-            name: "profile",
-            signatures: &[
+        Function::new(&["densest(snapshot: Snapshot) -> Map"], "The densest cell: `#{ position, density, level }`."),
+        Function::new(
+            &["totals(snapshot: Snapshot) -> Map"],
+            "`#{ mass, momentum, energy }` over the leaf cells, in code units.",
+        ),
+        Function::new(
+            &["halos(snapshot: Snapshot) -> Array", "halos(snapshot: Snapshot, options: Map) -> Array"],
+            "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
+             `peak_density`, `velocity_km_s`, `temperature_k`, ….",
+        )
+        .with_options(&["HaloOptions"]),
+        Function::new(
+            &[
                 "profile(snapshot: Snapshot, halo: Map) -> Array",
                 "profile(snapshot: Snapshot, halo: Map, options: Map) -> Array",
             ],
-            usage: "",
-            text: "A list of shells around one of the halos: `r_mpc_h`, `density`, `temperature_k`, \
-                   `radial_velocity_km_s`, `enclosed_mass_msun_h`, ….",
-            options: &["ProfileOptions"],
-        },
-        Function {
-            name: "field",
-            signatures: &[
+            "A list of shells around one of the halos: `r_mpc_h`, `density`, `temperature_k`, \
+             `radial_velocity_km_s`, `enclosed_mass_msun_h`, ….",
+        )
+        .with_options(&["ProfileOptions"]),
+        Function::new(
+            &[
                 "field(snapshot: Snapshot, name: String) -> Field",
                 "field(snapshot: Snapshot, name: String, level: int) -> Field",
             ],
-            usage: "",
-            text: "A field on the uniform grid of a level (0), finer cells averaged. It may take a quarter of the \
-                   memory that is free.",
-            options: &[],
-        },
-        Function {
-            name: "value",
-            signatures: &["value(snapshot: Snapshot, name: String, position: Array) -> float"],
-            usage: "",
-            text: "A field in the leaf cell at a position `[x, y, z]`, beyond periodic faces too.",
-            options: &[],
-        },
-        Function {
-            name: "statistics",
-            signatures: &[
+            "A field on the uniform grid of a level (0), finer cells averaged. It may take a quarter of the \
+             memory that is free.",
+        ),
+        Function::new(
+            &["value(snapshot: Snapshot, name: String, position: Array) -> float"],
+            "A field in the leaf cell at a position `[x, y, z]`, beyond periodic faces too.",
+        ),
+        Function::new(
+            &[
                 "statistics(snapshot: Snapshot, name: String) -> Map",
                 "statistics(snapshot: Snapshot, name: String, options: Map) -> Map",
             ],
-            usage: "",
-            text: "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`, \
-                   code units. Mean and variance of temperatures, velocities and Mach numbers are by mass, of other \
-                   fields by volume.",
-            options: &["RegionOptions"],
-        },
-        Function {
-            name: "histogram",
-            signatures: &[
+            "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`, \
+             code units. Mean and variance of temperatures, velocities and Mach numbers are by mass, of other \
+             fields by volume.",
+        )
+        .with_options(&["RegionOptions"]),
+        Function::new(
+            &[
                 "histogram(snapshot: Snapshot, name: String) -> Array",
                 "histogram(snapshot: Snapshot, name: String, options: Map) -> Array",
             ],
-            usage: "",
-            text: "How cells, volume and mass of a region are distributed over the values of a field: a list of `#{ \
-                   low, high, cells, volume, mass }`.",
-            options: &["RegionOptions", "HistogramOptions"],
-        },
-        Function {
-            name: "slice",
-            signatures: &["slice(snapshot: Snapshot) -> Field", "slice(snapshot: Snapshot, options: Map) -> Field"],
-            usage: "",
-            text: "The pixels of a slice, `at(i, j, 0)` from the lower left.",
-            options: &["MapOptions"],
-        },
-        Function {
-            name: "projection",
-            signatures: &[
-                "projection(snapshot: Snapshot) -> Field",
-                "projection(snapshot: Snapshot, options: Map) -> Field",
-            ],
-            usage: "",
-            text: "The pixels of a projection, as those of a slice.",
-            options: &["MapOptions"],
-        },
-        Function {
-            name: "power_spectrum",
-            signatures: &[
-                "power_spectrum(snapshot: Snapshot) -> Map",
-                "power_spectrum(snapshot: Snapshot, options: Map) -> Map",
-            ],
-            usage: "",
-            text: "P(k): `#{ k_nyquist_h_mpc, bins, … }`, a bin being `#{ k_h_mpc, power_mpc3_h3, modes }`.",
-            options: &["PowerOptions"],
-        },
+            "How cells, volume and mass of a region are distributed over the values of a field: a list of `#{ \
+             low, high, cells, volume, mass }`.",
+        )
+        .with_options(&["RegionOptions", "HistogramOptions"]),
+        Function::new(
+            &["slice(snapshot: Snapshot) -> Field", "slice(snapshot: Snapshot, options: Map) -> Field"],
+            "The pixels of a slice, `at(i, j, 0)` from the lower left.",
+        )
+        .with_options(&["MapOptions"]),
+        Function::new(
+            &["projection(snapshot: Snapshot) -> Field", "projection(snapshot: Snapshot, options: Map) -> Field"],
+            "The pixels of a projection, as those of a slice.",
+        )
+        .with_options(&["MapOptions"]),
+        Function::new(
+            &["power_spectrum(snapshot: Snapshot) -> Map", "power_spectrum(snapshot: Snapshot, options: Map) -> Map"],
+            "P(k): `#{ k_nyquist_h_mpc, bins, … }`, a bin being `#{ k_h_mpc, power_mpc3_h3, modes }`.",
+        )
+        .with_options(&["PowerOptions"]),
     ],
 };
 

@@ -28,8 +28,19 @@ struct Structure {
     default: fn() -> Value,
 }
 
+impl Structure {
+    const fn new(name: &'static str, source: &'static str, default: fn() -> Value) -> Self {
+        Self { name, source, default }
+    }
+}
+
+/// What `T` is where a recipe says nothing.
+fn default_of<T: Serialize + DeserializeOwned>() -> Value {
+    with::<T>(json!({}))
+}
+
 /// What `T` is where a recipe says only `required`.
-fn default_of<T: Serialize + DeserializeOwned>(required: Value) -> Value {
+fn with<T: Serialize + DeserializeOwned>(required: Value) -> Value {
     let decoded: T = serde_json::from_value(required).expect("these are the required options");
     serde_json::to_value(decoded).expect("options are plain data")
 }
@@ -49,125 +60,71 @@ const REGION: &str = include_str!("../../../../analysis/src/region.rs");
 const POWER: &str = include_str!("../../../../analysis/src/power_spectrum.rs");
 
 macro_rules! problem {
-    ($name:literal, $option:literal, $file:literal) => {
-        Structure {
-            name: $name,
-            source: include_str!(concat!("../../../../ic/src/problems/", $file, ".rs")),
-            default: || problems::build($option, &json!({})).expect("a problem has defaults").options(),
-        }
+    ($name:literal, $option:literal) => {
+        Structure::new($name, include_str!(concat!("../../../../ic/src/problems/", $option, ".rs")), || {
+            problems::build($option, &json!({})).expect("a problem has defaults").options()
+        })
     };
 }
 
 const STRUCTURES: &[Structure] = &[
-    Structure {
-        name: "CampaignOptions",
-        source: include_str!("../api/mod.rs"),
-        default: || default_of::<CampaignOptions>(json!({})),
-    },
-    Structure {
-        name: "Naming",
-        source: include_str!("../api/handles.rs"),
-        default: || default_of::<Naming>(json!({})),
-    },
-    Structure {
-        name: "CosmologyOptions",
-        source: include_str!("../api/background.rs"),
-        default: || default_of::<background::CosmologyOptions>(background::required()),
-    },
-    Structure {
-        name: "GaussianOptions",
-        source: INITIAL,
-        default: || default_of::<GaussianOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "seed": 1 })),
-    },
-    Structure {
-        name: "LoadOptions",
-        source: INITIAL,
-        default: || {
-            default_of::<LoadOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "format": "comove_ic" }))
-        },
-    },
-    Structure {
-        name: "FormulaOptions",
-        source: include_str!("../api/formula.rs"),
-        default: || default_of::<formula::FormulaOptions>(json!({ "root": 16 })),
-    },
-    Structure { name: "Extent", source: EVOLVE, default: || default_of::<Extent>(json!({})) },
-    Structure { name: "Outputs", source: EVOLVE, default: INSIDE },
-    Structure { name: "Checkpoints", source: EVOLVE, default: INSIDE },
-    Structure { name: "HookOptions", source: HOOKS, default: || default_of::<hooks::HookOptions>(json!({})) },
-    Structure { name: "ObserveOptions", source: HOOKS, default: INSIDE },
-    Structure {
-        name: "Steering",
-        source: include_str!("../../../../sim/src/steering.rs"),
-        default: || default_of::<comove_sim::Steering>(json!({})),
-    },
-    Structure { name: "RunParameters", source: PARAMETERS, default: || default_of::<RunParameters>(json!({})) },
-    Structure { name: "FixedGas", source: BOUNDARY, default: INSIDE },
-    Structure { name: "LohnerOptions", source: CRITERIA, default: || default_of::<criteria::LohnerOptions>(json!({})) },
-    Structure { name: "BoxOptions", source: CRITERIA, default: INSIDE },
-    Structure { name: "BallOptions", source: CRITERIA, default: INSIDE },
-    Structure {
-        name: "Common",
-        source: include_str!("../api/analyses.rs"),
-        default: || default_of::<analyses::Common>(json!({})),
-    },
-    Structure { name: "HaloOptions", source: FINDER, default: || default_of::<HaloOptions>(json!({})) },
-    Structure {
-        name: "ProfileChoice",
-        source: include_str!("../../stage/halos.rs"),
-        default: || default_of::<ProfileChoice>(json!({})),
-    },
-    Structure { name: "ProfileOptions", source: PROFILE, default: || default_of::<ProfileOptions>(json!({})) },
-    Structure { name: "RegionOptions", source: REGION, default: || default_of::<RegionOptions>(json!({})) },
-    Structure { name: "HistogramOptions", source: REGION, default: || default_of::<HistogramOptions>(json!({})) },
-    Structure { name: "PowerOptions", source: POWER, default: || default_of::<PowerOptions>(json!({})) },
-    Structure { name: "MapOptions", source: MAP, default: || default_of::<MapOptions>(json!({})) },
-    Structure {
-        name: "MapStyle",
-        source: include_str!("../../../../analysis/src/figure/map.rs"),
-        default: || default_of::<MapStyle>(json!({})),
-    },
-    Structure {
-        name: "PdfOptions",
-        source: include_str!("../../stage/density_pdf.rs"),
-        default: || default_of::<PdfOptions>(json!({})),
-    },
-    Structure {
-        name: "SolverOptions",
-        source: include_str!("../../stage/force_test.rs"),
-        default: || default_of::<SolverOptions>(json!({})),
-    },
-    Structure {
-        name: "ClosureOptions",
-        source: include_str!("../api/closures.rs"),
-        default: || default_of::<closures::ClosureOptions>(json!({})),
-    },
-    Structure {
-        name: "DrawnTable",
-        source: DRAWN,
-        default: || default_of::<crate::stage::drawn::DrawnTable>(json!({ "columns": [], "rows": [] })),
-    },
-    Structure {
-        name: "Plot",
-        source: DRAWN,
-        default: || default_of::<crate::stage::drawn::Plot>(json!({ "curves": [] })),
-    },
-    Structure { name: "PlotCurve", source: DRAWN, default: INSIDE },
-    Structure { name: "PlotMark", source: DRAWN, default: INSIDE },
-    Structure { name: "Side", source: include_str!("../../../../ic/src/problems/riemann.rs"), default: INSIDE },
-    Structure {
-        name: "PointMasses",
-        source: include_str!("../../../../ic/src/problems/point_masses.rs"),
-        default: || default_of::<problems::PointMasses>(json!({})),
-    },
-    problem!("AcousticWave", "acoustic_wave", "acoustic_wave"),
-    problem!("ConvergingFlow", "converging_flow", "converging_flow"),
-    problem!("Jeans", "jeans", "jeans"),
-    problem!("Pancake", "pancake", "pancake"),
-    problem!("Sedov", "sedov", "sedov"),
-    problem!("ShockTube", "shock_tube", "shock_tube"),
-    problem!("SphericalCollapse", "spherical_collapse", "spherical_collapse"),
-    problem!("UniformFlow", "uniform_flow", "uniform_flow"),
+    Structure::new("CampaignOptions", include_str!("../api/mod.rs"), default_of::<CampaignOptions>),
+    Structure::new("Naming", include_str!("../api/handles.rs"), default_of::<Naming>),
+    Structure::new("CosmologyOptions", include_str!("../api/background.rs"), || {
+        with::<background::CosmologyOptions>(background::required())
+    }),
+    Structure::new("GaussianOptions", INITIAL, || {
+        with::<GaussianOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "seed": 1 }))
+    }),
+    Structure::new("LoadOptions", INITIAL, || {
+        with::<LoadOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "format": "comove_ic" }))
+    }),
+    Structure::new("FormulaOptions", include_str!("../api/formula.rs"), || {
+        with::<formula::FormulaOptions>(json!({ "root": 16 }))
+    }),
+    Structure::new("Extent", EVOLVE, default_of::<Extent>),
+    Structure::new("Outputs", EVOLVE, INSIDE),
+    Structure::new("Checkpoints", EVOLVE, INSIDE),
+    Structure::new("HookOptions", HOOKS, default_of::<hooks::HookOptions>),
+    Structure::new("ObserveOptions", HOOKS, INSIDE),
+    Structure::new("Steering", include_str!("../../../../sim/src/steering.rs"), default_of::<comove_sim::Steering>),
+    Structure::new("RunParameters", PARAMETERS, default_of::<RunParameters>),
+    Structure::new("FixedGas", BOUNDARY, INSIDE),
+    Structure::new("LohnerOptions", CRITERIA, default_of::<criteria::LohnerOptions>),
+    Structure::new("BoxOptions", CRITERIA, INSIDE),
+    Structure::new("BallOptions", CRITERIA, INSIDE),
+    Structure::new("Common", include_str!("../api/analyses.rs"), default_of::<analyses::Common>),
+    Structure::new("HaloOptions", FINDER, default_of::<HaloOptions>),
+    Structure::new("ProfileChoice", include_str!("../../stage/halos.rs"), default_of::<ProfileChoice>),
+    Structure::new("ProfileOptions", PROFILE, default_of::<ProfileOptions>),
+    Structure::new("RegionOptions", REGION, default_of::<RegionOptions>),
+    Structure::new("HistogramOptions", REGION, default_of::<HistogramOptions>),
+    Structure::new("PowerOptions", POWER, default_of::<PowerOptions>),
+    Structure::new("MapOptions", MAP, default_of::<MapOptions>),
+    Structure::new("MapStyle", include_str!("../../../../analysis/src/figure/map.rs"), default_of::<MapStyle>),
+    Structure::new("PdfOptions", include_str!("../../stage/density_pdf.rs"), default_of::<PdfOptions>),
+    Structure::new("SolverOptions", include_str!("../../stage/force_test.rs"), default_of::<SolverOptions>),
+    Structure::new("ClosureOptions", include_str!("../api/closures.rs"), default_of::<closures::ClosureOptions>),
+    Structure::new("DrawnTable", DRAWN, || {
+        with::<crate::stage::drawn::DrawnTable>(json!({ "columns": [], "rows": [] }))
+    }),
+    Structure::new("Plot", DRAWN, || with::<crate::stage::drawn::Plot>(json!({ "curves": [] }))),
+    Structure::new("PlotCurve", DRAWN, INSIDE),
+    Structure::new("PlotMark", DRAWN, INSIDE),
+    Structure::new("Side", include_str!("../../../../ic/src/problems/riemann.rs"), INSIDE),
+    Structure::new(
+        "PointMasses",
+        include_str!("../../../../ic/src/problems/point_masses.rs"),
+        default_of::<problems::PointMasses>,
+    ),
+    problem!("AcousticWave", "acoustic_wave"),
+    problem!("ConvergingFlow", "converging_flow"),
+    problem!("Jeans", "jeans"),
+    problem!("Pancake", "pancake"),
+    problem!("Sedov", "sedov"),
+    problem!("ShockTube", "shock_tube"),
+    problem!("SphericalCollapse", "spherical_collapse"),
+    problem!("UniformFlow", "uniform_flow"),
 ];
 
 /// Enumerations that options name, and their sources.

@@ -70,9 +70,6 @@ impl Hooks {
     }
 
     /// Whether the stop rule is met by a step, as its record says it.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`].
     pub(crate) fn stops(&self, record: &Value, work: &Work<'_>) -> Result<bool, PipelineError> {
         let Some(rule) = &self.stop_when else { return Ok(false) };
         match rule.ask(step(record), work)? {

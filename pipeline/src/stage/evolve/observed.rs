@@ -49,9 +49,6 @@ pub(crate) struct Observed {
 
 impl Observed {
     /// Opens or creates the file, if the run is observed; what is torn or damaged is cut off.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn open(hooks: &Hooks, work: &Work<'_>) -> Result<Option<Self>, PipelineError> {
         if hooks.on_step.is_none() && hooks.on_output.is_none() {
             return Ok(None);
@@ -82,9 +79,6 @@ impl Observed {
     }
 
     /// Asks the observer of outputs.
-    ///
-    /// # Errors
-    /// As [`Observed::step`].
     pub(crate) fn output(
         &mut self,
         hooks: &Hooks,
@@ -100,9 +94,6 @@ impl Observed {
     }
 
     /// Brings the lines to disk.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
@@ -145,9 +136,6 @@ impl Observed {
 }
 
 /// What the observers of a run have noted, in the order of time; of a run without known hooks what any has.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(crate) fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, PipelineError> {
     let mut lines: Vec<Value> = jsonl::read(&folder.join(FILE))?;
     if let Some(hooks) = hooks {

@@ -88,9 +88,6 @@ fn moments<'a>(at_z: &'a [f64], at_t: &'a [f64]) -> impl Iterator<Item = Moment>
 impl Extent {
     /// All outputs in the order of time, the end of the run last. `start` is where the run begins, if that is known
     /// before it runs; `end` where it ends if nothing is said.
-    ///
-    /// # Errors
-    /// The name of an option (empty if one is missing) and what is wrong.
     pub(crate) fn outputs(
         &self,
         start: Option<Moment>,
@@ -157,9 +154,6 @@ impl Extent {
 }
 
 /// What can be refused before anything is computed, in the words of a recipe.
-///
-/// # Errors
-/// The name of an option and what is wrong with it.
 pub(crate) fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
     if let Err(error) = p.check() {
         let SimError::Parameter { name, value, reason } = error else { return Err(("", error.to_string())) };

@@ -84,9 +84,6 @@ impl Evolve {
 
     /// Enters into the ledger that a run that has come to its end was not ended by its stop rule, if it has one; `asked`: the
     /// last of the steps taken before that it was asked of.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn rule_passed(&self, asked: u64, work: &Work<'_>) -> Result<(), PipelineError> {
         let history = work.history();
         let Some(rule) = self.hooks.rule().filter(|_| !self.is_ruled(&history)) else { return Ok(()) };
@@ -95,9 +92,6 @@ impl Evolve {
     }
 
     /// Enters into the ledger that the stop rule is met by a step.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn rule_met(&self, record: &StepRecord, work: &Work<'_>) -> Result<(), PipelineError> {
         let moment = Moment::after(record);
         tracing::info!("the stop rule is met at step {} ({})", record.step, moment.rounded());

@@ -9,9 +9,8 @@ use crate::stage::Stage;
 use crate::stage::section::Section;
 use crate::stage::work::Work;
 use comove_analysis::table::readable;
-use comove_sim::Coordinates;
-use comove_sim::VELOCITY_KM_S;
 use comove_sim::records::{RunSummary, Timing};
+use comove_sim::{Coordinates, VELOCITY_KM_S};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -51,9 +50,6 @@ pub(crate) fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, Pipeline
 }
 
 /// Writes the totals, unless those of a later moment are there: a run that went back for an output was further before.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(crate) fn write_summary(work: &Work<'_>, summary: &RunSummary) -> Result<(), PipelineError> {
     let there: Option<RunSummary> = read(&work.path(SUMMARY)).unwrap_or_default();
     if there.is_none_or(|there| there.steps <= summary.steps) {

@@ -74,9 +74,6 @@ impl SnapshotWriter {
     }
 
     /// Writes a checkpoint; a `lasting` one is never deleted.
-    ///
-    /// # Errors
-    /// What the previous snapshot's writing says: [`PipelineError::Sim`], [`PipelineError::Io`].
     pub(crate) fn checkpoint(
         &mut self,
         work: &mut Work<'_>,
@@ -91,9 +88,6 @@ impl SnapshotWriter {
     }
 
     /// Writes an output that shows the run at `moment`.
-    ///
-    /// # Errors
-    /// As [`SnapshotWriter::checkpoint`].
     pub(crate) fn output(
         &mut self,
         work: &mut Work<'_>,
@@ -107,9 +101,6 @@ impl SnapshotWriter {
     }
 
     /// Waits until the last snapshot is verified on disk; the ledger does not have it yet.
-    ///
-    /// # Errors
-    /// As [`SnapshotWriter::checkpoint`].
     pub(crate) fn complete(&mut self) -> Result<(), PipelineError> {
         if let Some((snapshot, writing)) = self.pending.take() {
             self.pending = Some((snapshot, Writing::Done(writing.done()?)));
@@ -118,9 +109,6 @@ impl SnapshotWriter {
     }
 
     /// Enters the last snapshot into the ledger if it is verified on disk by now; waits for nothing.
-    ///
-    /// # Errors
-    /// As [`SnapshotWriter::checkpoint`].
     pub(crate) fn collect(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         if self.pending.as_ref().is_some_and(|(_, writing)| writing.is_done()) { self.finish(work) } else { Ok(()) }
     }
@@ -131,9 +119,6 @@ impl SnapshotWriter {
     }
 
     /// Waits until the last snapshot is verified on disk and in the ledger.
-    ///
-    /// # Errors
-    /// As [`SnapshotWriter::checkpoint`].
     pub(crate) fn finish(&mut self, work: &mut Work<'_>) -> Result<(), PipelineError> {
         let Some((mut snapshot, writing)) = self.pending.take() else { return Ok(()) };
         let written = writing.done()?;

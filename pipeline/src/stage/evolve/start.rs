@@ -27,9 +27,6 @@ pub(crate) struct Started {
 }
 
 /// Continues from the newest valid checkpoint that lies before `first`, the next output to take, or starts anew.
-///
-/// # Errors
-/// [`PipelineError`].
 pub(crate) fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<Started, PipelineError> {
     for candidate in checkpoints_before(&work.history(), first) {
         let input = Input::snapshot(&work.folder, candidate);

@@ -28,9 +28,6 @@ pub(crate) struct Steps {
 impl Steps {
     /// Opens or creates the records in `folder`; what is torn or damaged is cut off. `mark` is the device class that the run
     /// was continued from, if that is another one.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn open(folder: &Path, mark: Option<String>) -> Result<Self, PipelineError> {
         let path = folder.join(FILE);
         let (records, file) = jsonl::open(&path)?;
@@ -39,9 +36,6 @@ impl Steps {
     }
 
     /// Appends a record, unless it is there already.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn append(&mut self, record: &StepRecord) -> Result<(), PipelineError> {
         if record.step <= self.last {
             return Ok(());
@@ -57,9 +51,6 @@ impl Steps {
     }
 
     /// Brings the records to disk.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`].
     pub(crate) fn sync(&self) -> Result<(), PipelineError> {
         self.file.sync_data().map_err(PipelineError::io(&self.path))
     }
@@ -76,9 +67,6 @@ pub(crate) fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
 }
 
 /// The records in `folder` before the first one that is damaged.
-///
-/// # Errors
-/// [`PipelineError::Io`].
 pub(crate) fn sound(folder: &Path) -> Result<Vec<Value>, PipelineError> {
     let mut records = jsonl::sound(&folder.join(FILE))?;
     records.iter_mut().for_each(upgrade);
