@@ -24,11 +24,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Manifest {
     /// The recipe's file, absolute; files that it names are relative to its folder.
     pub recipe: PathBuf,
-    /// `-p` values.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// A campaign folder.
 #[derive(Clone, Debug)]
 pub(crate) struct CampaignFolder {
     path: PathBuf,
@@ -69,22 +67,18 @@ impl CampaignFolder {
         PathBuf::from(recipe.file_stem().unwrap_or_default())
     }
 
-    /// The folder itself.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The ledger.
     pub(crate) fn ledger(&self) -> PathBuf {
         self.path.join("ledger.jsonl")
     }
 
-    /// The log.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log.txt")
     }
 
-    /// The report.
     pub(crate) fn report(&self) -> PathBuf {
         self.path.join("report.html")
     }

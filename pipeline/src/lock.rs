@@ -63,7 +63,6 @@ pub(crate) fn process() -> String {
     format!("process {} on {}", std::process::id(), host())
 }
 
-/// The host's name.
 pub(crate) fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
     name.map_or_else(|| "this host".into(), |name| name.trim().to_owned())

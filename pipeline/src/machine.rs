@@ -7,7 +7,6 @@ use std::fs::read_to_string;
 /// What results may depend on besides program and device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Host {
-    /// The processor's name.
     pub processor: String,
     /// Threads that it runs at once, as far as this process may use them.
     pub threads: usize,
@@ -17,14 +16,12 @@ pub(crate) struct Host {
     pub instructions: String,
     /// Operating system and its version.
     pub system: String,
-    /// HDF5's version.
     pub hdf5: String,
     /// The compiler's version, and what it compiled for.
     pub compiler: String,
 }
 
 impl Host {
-    /// This one.
     pub(crate) fn this() -> Self {
         let known = |path: &str| read_to_string(path).unwrap_or_default();
         let processor = field(&known("/proc/cpuinfo"), "model name").unwrap_or("unknown").to_owned();

@@ -9,9 +9,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Moment {
-    /// Redshift.
     Redshift(f64),
-    /// Code time.
     Time(f64),
 }
 
@@ -53,7 +51,6 @@ impl Moment {
         }
     }
 
-    /// The redshift or time.
     pub(crate) fn value(self) -> f64 {
         match self {
             Self::Redshift(value) | Self::Time(value) => value,
@@ -110,7 +107,6 @@ impl Moment {
         }
     }
 
-    /// `z` or `t`.
     pub(crate) fn symbol(self) -> &'static str {
         match self {
             Self::Redshift(_) => "z",

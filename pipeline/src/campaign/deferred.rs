@@ -20,7 +20,6 @@ use std::sync::Arc;
 /// A value in the result of a `measure` or `combine`: known once that is done.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    /// The measurement.
     pub node: Node,
     /// Where the value is in its result, name by name.
     pub path: Vec<String>,
@@ -83,9 +82,7 @@ pub(crate) enum Deferred {
     Stage {
         /// How many of the node's inputs it reads; the others are what it waits for.
         own: usize,
-        /// The values.
         needs: Vec<Measured>,
-        /// Makes it.
         make: Arc<Make>,
     },
     /// Further stages, which a closure makes of the result of the node's input; and how its value is read.

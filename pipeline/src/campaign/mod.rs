@@ -62,7 +62,6 @@ impl Node {
         &*self.0.stage
     }
 
-    /// What it needs first.
     pub(crate) fn inputs(&self) -> &[Self] {
         &self.0.inputs
     }
@@ -76,7 +75,6 @@ impl Node {
 /// A campaign: its name and its stages, each after everything it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Campaign {
-    /// Its name.
     pub name: String,
     /// Its stages in the order in which they run.
     pub stages: Vec<Node>,

@@ -41,7 +41,6 @@ pub(crate) enum StageStatus {
 /// A stage whose inputs are there: its fingerprint follows, and with it its folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved {
-    /// Its fingerprint.
     pub fingerprint: String,
     /// The version of its results: the program's, or an earlier one that it continues.
     pub version: u32,
@@ -60,7 +59,6 @@ pub(crate) struct Resolved {
 pub(crate) struct Older {
     /// That version.
     pub version: u32,
-    /// Its folder.
     pub folder: String,
 }
 
@@ -96,7 +94,6 @@ struct ResolvedStage {
     node: Node,
     /// As the recipe has it.
     original: Node,
-    /// Where it comes from.
     path: Path,
     /// The positions of what it needs.
     inputs: Vec<usize>,
@@ -264,7 +261,6 @@ impl<'a> CampaignResolver<'a> {
         }
     }
 
-    /// The campaign's folder.
     pub(crate) fn folder(&self) -> &FilePath {
         &self.folder
     }
@@ -279,12 +275,10 @@ impl<'a> CampaignResolver<'a> {
         &self.stages[n].node
     }
 
-    /// The same.
     pub(crate) fn stage(&self, n: usize) -> &dyn Stage {
         self.node(n).stage()
     }
 
-    /// Where it comes from.
     pub(crate) fn path(&self, n: usize) -> &Path {
         &self.stages[n].path
     }

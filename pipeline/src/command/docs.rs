@@ -4,7 +4,6 @@ use super::print;
 use crate::cli;
 use crate::recipe::docs::render;
 
-/// Prints it.
 pub(super) fn docs(arguments: &cli::Docs) {
     let cli::Subject::Recipes { definitions } = arguments.subject;
     print(if definitions { render::definitions() } else { render::markdown() }.trim_end());

@@ -15,7 +15,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Prints it.
 pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {
     let (recipe, dir, history) = standing(&arguments.recipe, arguments.parameters, arguments.dir)?;
     let resolver = CampaignResolver::where_possible(&recipe.campaign, &dir, &history);

@@ -57,7 +57,6 @@ pub fn execute(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
     }
 }
 
-/// Reads a recipe's text.
 fn read(path: &Path) -> Result<Source, PipelineError> {
     read_as("recipe", path)
 }

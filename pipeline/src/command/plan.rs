@@ -17,7 +17,6 @@ use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
 
-/// Prints the plan.
 pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let cli::Recipe { recipe, parameters } = arguments.recipe;
     let (recipe, dir, history) = standing(&recipe, parameters, arguments.dir)?;
@@ -44,9 +43,7 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
 pub(super) struct Line {
     /// Its number, from 1.
     number: usize,
-    /// What it is called.
     name: String,
-    /// Its kind.
     kind: &'static str,
     /// Where it stands, in words.
     state: String,

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 
 /// A run that has taken steps.
 pub(super) struct RecordedRun {
-    /// Its folder.
     pub folder: PathBuf,
     /// What the ledger knows of it.
     pub known: StageHistory,
@@ -42,7 +41,6 @@ pub(super) struct Recorded {
 /// What two ways through a step are compared by, and what the run was steered by in it.
 #[derive(Deserialize)]
 pub(super) struct Counted {
-    /// Its number.
     pub step: u64,
     /// Hash of all fields and keys after the step.
     pub state_hash: String,
@@ -132,7 +130,6 @@ impl RecordedRun {
 
 /// A run on its way again, from a checkpoint.
 pub(super) struct Replay<'a> {
-    /// The run now.
     pub simulation: Simulation,
     records: &'a BTreeMap<u64, Recorded>,
 }

@@ -39,7 +39,6 @@ struct Task {
     _lock: Lock,
 }
 
-/// Runs a recipe's campaign.
 pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineError> {
     if arguments.help {
         return help(arguments);

@@ -125,7 +125,6 @@ fn run(
     Ok(RunView::new(&outputs, snapshots).kept(kept))
 }
 
-/// Measurement or analysis `n`.
 fn analysis(resolver: &CampaignResolver<'_>, n: usize, hindrance: Option<String>) -> KeptAnalysis {
     let missing = || hindrance.map_or_else(String::new, |error| format!(": {error}"));
     KeptAnalysis {

@@ -20,7 +20,6 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Prints it.
 pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     // in this order what the last process has written last is seen

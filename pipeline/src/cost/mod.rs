@@ -6,11 +6,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`records`] | campaigns that have run: their runs' records, and how long their stages took |
-//! | [`way`] | where a run's steps lead and how much of the box it refines, from the records of another |
+//! | [`mesh`] | what a run's steps depend on |
+//! | [`trajectory_model`] | where a run's steps lead and how much of the box it refines, from the records of another |
 //! | [`mod@reference`] | the same of the program's own runs, and the speeds of its reference machines |
 //! | [`run`] | what a run takes on such ways |
 //! | [`speed`] | how fast this machine is, against those of the reference |
 
+mod mesh;
 pub(crate) mod records;
 pub(crate) mod reference;
 pub(crate) mod run;
@@ -91,7 +93,6 @@ fn million(cells: f64) -> String {
 /// Seconds that nobody waits for.
 const CENTURY: f64 = 100.0 * 365.25 * 86400.0;
 
-/// A time in words.
 pub(crate) fn time(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds) {
         Ok(_) if seconds < 1.0 => "less than a second".into(),
@@ -116,13 +117,11 @@ pub(crate) struct Predictor<'a> {
 /// A stage and what is known of it, for a prediction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Planned<'a> {
-    /// The stage.
     pub stage: &'a dyn Stage,
     /// Its folder in the campaign's, once its inputs are there.
     pub folder: Option<&'a Path>,
     /// The snapshot that a run goes on from.
     pub from: Option<&'a Input>,
-    /// The octree of that.
     pub tree: Option<&'a Octree>,
     /// What the ledger knows of it.
     pub known: Option<&'a StageHistory>,
@@ -176,7 +175,6 @@ impl<'a> Predictor<'a> {
         (self.other(planned), Some(left))
     }
 
-    /// A run.
     fn run(&mut self, run: &Evolve, planned: &Planned<'_>) -> (Cost, Option<Left>) {
         let Some((cost, outputs)) = run::cost(run, planned, &self.records, self.device, &mut self.speed) else {
             return (Cost::default(), None);

@@ -1,6 +1,7 @@
 //! Campaigns that have run, as far as their folders tell: their runs, and how long their other stages took.
 
-use super::trajectory_model::{Mesh, Record, Recorded};
+use super::mesh::Mesh;
+use super::trajectory_model::{Record, Recorded};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::jsonl;
@@ -21,13 +22,11 @@ const MOST: usize = 20;
 /// A run that has taken steps.
 #[derive(Debug)]
 pub(crate) struct RecordedRun {
-    /// Its folder.
     pub folder: PathBuf,
     /// What its device was called.
     pub device: String,
     /// The machine, if the ledger says.
     pub machine: Option<Host>,
-    /// Its numbers.
     pub parameters: RunParameters,
     /// What else decides its results: what it started from.
     origin: Value,
@@ -37,25 +36,19 @@ pub(crate) struct RecordedRun {
     records: OnceCell<Vec<Record>>,
 }
 
-/// What another stage took.
 #[derive(Debug)]
 pub(crate) struct RecordedStage {
-    /// Its kind.
     pub kind: String,
     /// Files that it read.
     pub files: usize,
     /// Bytes of these, and of the mesh that it made.
     pub bytes: f64,
-    /// Seconds.
     pub seconds: f64,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// Runs.
     pub runs: Vec<RecordedRun>,
-    /// Other stages.
     pub stages: Vec<RecordedStage>,
 }
 
@@ -79,7 +72,6 @@ impl Records {
         Ok(records)
     }
 
-    /// Those of one campaign.
     fn take(&mut self, folder: &Path, history: &History) {
         let Some(Event::CampaignStarted { device, machine, .. }) = &history.start else { return };
         let width = |run: &StageHistory| {
@@ -139,7 +131,6 @@ impl RecordedRun {
         })
     }
 
-    /// Its way.
     pub(crate) fn way(&self) -> Option<Recorded> {
         let records = self.records();
         let mesh = Mesh {

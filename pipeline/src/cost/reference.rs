@@ -1,7 +1,7 @@
 //! The program's own reference: runs of `recipes/lcdm_100mpc.rhai` with roots of several widths, and the speeds of the
 //! machines that they ran on. `scripts/cost-reference` writes `reference.json` from their campaigns.
 
-use super::trajectory_model::{Mesh, State};
+use super::mesh::{Mesh, State};
 use comove_sim::TimeSteps;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,7 +36,6 @@ struct Way {
 /// Seconds that a run takes on a machine.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Speeds {
-    /// Threads of the host.
     pub threads: f64,
     /// For a step of a level, whatever its size.
     pub level_step: f64,
@@ -48,7 +47,6 @@ pub(crate) struct Speeds {
     pub written_byte: f64,
 }
 
-/// It.
 pub(crate) static REFERENCE: LazyLock<Reference> =
     LazyLock::new(|| serde_json::from_str(include_str!("reference.json")).expect("the program's own file"));
 
@@ -74,11 +72,6 @@ pub(crate) fn state(mesh: &Mesh, place: f64) -> Option<State> {
         }
     };
     Some(State { fractions, gas: per_width * width * mesh.parameters.courant / REFERENCE.courant / finest })
-}
-
-/// The fractions of the box that its levels would cover.
-pub(crate) fn fractions(mesh: &Mesh, place: f64) -> Option<Vec<f64>> {
-    state(mesh, place).map(|state| state.fractions)
 }
 
 impl Way {

@@ -1,9 +1,10 @@
 //! What a run takes: its way, step by step.
 
+use super::mesh::{Mesh, State};
 use super::records::{RecordedRun, Records};
 use super::reference::REFERENCE;
 use super::speed::{Speed, step_seconds};
-use super::trajectory_model::{Mesh, Record, Recorded, State, Ways};
+use super::trajectory_model::{Record, Recorded, Ways};
 use super::{Cost, Planned};
 use crate::ledger::StageHistory;
 use crate::moment::Moment;

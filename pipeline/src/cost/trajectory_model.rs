@@ -1,8 +1,9 @@
 //! Where the steps of a run lead and how much of the box it refines: from the records of another, put onto its own mesh.
 
+use super::mesh::{Mesh, State};
 use super::reference;
+use comove_sim::Coordinates;
 use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
-use comove_sim::{Coordinates, RunParameters, TimeSteps};
 use serde::Deserialize;
 
 /// By how much two ways may be apart where one is scaled to the other.
@@ -10,66 +11,6 @@ const APART: f64 = 5.0;
 
 /// Records over which the end of a way is averaged.
 const END: usize = 8;
-
-/// What a run's way depends on.
-#[derive(Clone, Debug)]
-pub(crate) struct Mesh {
-    /// Cells of the root.
-    pub root_cells: f64,
-    /// Width of a root cell, in Mpc/h where space expands; unknown of a run from a snapshot.
-    pub width: Option<f64>,
-    /// Whether it starts from an initial condition, as the runs of the reference do.
-    pub is_cosmic: bool,
-    /// The run's numbers.
-    pub parameters: RunParameters,
-}
-
-impl Mesh {
-    /// Where a run is when its scale factor or time is `now`: ln a, or the time. Steps have lengths in this.
-    pub(crate) fn place(&self, now: f64) -> f64 {
-        match self.parameters.coordinates {
-            Coordinates::Comoving => now.ln(),
-            Coordinates::Plain => now,
-        }
-    }
-
-    /// The longest root step that expansion allows.
-    pub(crate) fn expansion(&self) -> f64 {
-        match self.parameters.coordinates {
-            Coordinates::Comoving => self.parameters.max_delta_a.ln_1p(),
-            Coordinates::Plain => f64::INFINITY,
-        }
-    }
-
-    /// How wide its root cells are, against those of another.
-    fn width_over(&self, other: &Self) -> f64 {
-        match (self.width, other.width) {
-            (Some(width), Some(others)) => width / others,
-            _ => (other.root_cells / self.root_cells).cbrt(),
-        }
-    }
-
-    /// How long its steps may be where the gas limits both, against those of another that has so many refined levels: both
-    /// grow with the cells, and uniform steps are those of the finest.
-    fn steps_over(&self, other: &Self, refined: usize) -> f64 {
-        let finest = (1u64 << refined.min(60)) as f64;
-        let kind = match (self.parameters.time_steps, other.parameters.time_steps) {
-            (TimeSteps::Uniform, TimeSteps::Individual) => 1.0 / finest,
-            (TimeSteps::Individual, TimeSteps::Uniform) => finest,
-            _ => 1.0,
-        };
-        kind * self.width_over(other) * self.parameters.courant / other.parameters.courant
-    }
-}
-
-/// A place on a way.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct State {
-    /// Fraction of the box that each level covers, the root's first.
-    pub fractions: Vec<f64>,
-    /// The longest root step that the gas allows; infinite where that is not known.
-    pub gas: f64,
-}
 
 /// What is read of the record of a step.
 #[derive(Clone, Debug, Deserialize)]
@@ -85,18 +26,15 @@ pub(crate) struct Record {
     pub gas_dt: Option<f64>,
     /// What set it.
     pub limit: StepLimit,
-    /// Groups of each level.
     pub groups: Vec<usize>,
     /// Fraction of the box that each level covers.
     pub volume_fractions: Vec<f64>,
-    /// Steps of each level.
     pub level_steps: Vec<u32>,
     /// How often it was taken again.
     #[serde(default)]
     pub ladder: Ladder,
     /// Seconds by part.
     pub timing: Timing,
-    /// Bytes on the device.
     pub device_bytes: u64,
 }
 
@@ -127,7 +65,6 @@ impl Record {
 /// The way of a run that was recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    /// Its mesh.
     pub mesh: Mesh,
     /// Where it began.
     pub start: f64,
@@ -160,7 +97,6 @@ impl Recorded {
         Some(Self { start: places[0] - first, mesh, places, states })
     }
 
-    /// Where it ends.
     pub(crate) fn end(&self) -> f64 {
         *self.places.last().expect("a way has places")
     }
@@ -179,9 +115,7 @@ impl Recorded {
     fn at_end(&self, mesh: &Mesh) -> State {
         let last = &self.states[self.states.len().saturating_sub(END)..];
         let levels = last.iter().map(|state| state.fractions.len()).max().unwrap_or(1);
-        let mean = |level: usize| {
-            last.iter().map(|state| state.fractions.get(level).copied().unwrap_or(0.0)).sum::<f64>() / last.len() as f64
-        };
+        let mean = |level: usize| last.iter().map(|state| state.fraction(level)).sum::<f64>() / last.len() as f64;
         let gas = last.iter().map(|state| state.gas).sum::<f64>() / last.len() as f64;
         self.on(mesh, &State { fractions: (0..levels).map(mean).collect(), gas }, self.end())
     }
@@ -190,21 +124,20 @@ impl Recorded {
     fn on(&self, mesh: &Mesh, state: &State, place: f64) -> State {
         let refined = state.fractions.iter().filter(|fraction| **fraction > 0.0).count() - 1;
         let gas = state.gas * mesh.steps_over(&self.mesh, refined);
-        let reference = |mesh: &Mesh| reference::fractions(mesh, place);
+        let reference = |mesh: &Mesh| reference::state(mesh, place);
         let is_same = (mesh.width_over(&self.mesh).log2()).abs() < 0.1;
-        let there = |level: usize| state.fractions.get(level).copied().unwrap_or(0.0);
         let (Some(ours), Some(theirs)) = (reference(mesh), reference(&self.mesh)) else {
             return State { fractions: state.fractions.clone(), gas };
         };
         let mut fractions = vec![1.0];
         for level in 1..=usize::from(mesh.parameters.max_level) {
             let coarser = fractions[level - 1];
-            let [ours_coarser, ours] = [level - 1, level].map(|level| ours.get(level).copied().unwrap_or(0.0));
-            let theirs = theirs.get(level).copied().unwrap_or(0.0);
+            let [ours_coarser, ours] = [level - 1, level].map(|level| ours.fraction(level));
+            let (theirs, there) = (theirs.fraction(level), state.fraction(level));
             let has_level = level <= usize::from(self.mesh.parameters.max_level);
             let fraction = match (has_level, is_same) {
-                (true, true) => there(level),
-                (true, false) if theirs > 0.0 && there(level) > 0.0 => there(level) * within(ours / theirs),
+                (true, true) => there,
+                (true, false) if theirs > 0.0 && there > 0.0 => there * within(ours / theirs),
                 _ if ours_coarser > 0.0 => ours * within(coarser / ours_coarser),
                 _ => 0.0,
             };
@@ -248,9 +181,8 @@ impl State {
     /// The same, as another way would have it that was like `theirs` where this one was like `ours`.
     fn scaled(&self, theirs: &Self, ours: &Self) -> Self {
         let (mut factor, mut coarser) = (1.0, 1.0);
-        let of = |state: &Self, level: usize| state.fractions.get(level).copied().unwrap_or(0.0);
         let fraction = |(level, fraction): (usize, &f64)| {
-            let [theirs, ours] = [theirs, ours].map(|state| of(state, level));
+            let [theirs, ours] = [theirs, ours].map(|state| state.fraction(level));
             if theirs > 0.0 && ours > 0.0 {
                 factor = within(theirs / ours);
             }
@@ -266,6 +198,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use comove_sim::{RunParameters, TimeSteps};
 
     fn mesh(root: f64, max_level: u8) -> Mesh {
         let parameters = RunParameters { max_level, ..RunParameters::default() };

@@ -15,7 +15,6 @@ use std::io::ErrorKind;
 pub(super) struct Job {
     /// What is to be done.
     pub(super) node: Node,
-    /// What it is called.
     pub(super) name: String,
     /// What the stages are called that it reads.
     pub(super) input_names: Vec<String>,

@@ -37,7 +37,6 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What running a campaign needs.
 pub(crate) struct Executor<'a> {
-    /// The campaign.
     pub campaign: &'a Campaign,
     /// Its folder, which this process has locked.
     pub folder: &'a CampaignFolder,
@@ -53,7 +52,6 @@ pub(crate) struct Executor<'a> {
     pub progress: &'a Progress,
     /// What is asked for from outside.
     pub control: &'a Control,
-    /// The recipe's text.
     pub recipe: &'a str,
     /// Which stages are to be done, and which of them again.
     pub choice: Choice,

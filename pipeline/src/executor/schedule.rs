@@ -79,12 +79,10 @@ impl ScheduledStage {
     }
 }
 
-/// A job being done.
 struct Running {
     /// The stages that are done by it, the same by their fingerprint.
     stages: Vec<usize>,
     fingerprint: String,
-    /// Their name and folder.
     title: String,
     /// What it has of a device, if it is a run.
     place: Option<Place>,

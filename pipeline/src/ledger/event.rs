@@ -14,9 +14,7 @@ pub(crate) const VERSION: u32 = 3;
 pub(crate) struct Entry {
     /// [`VERSION`] of the program that wrote it.
     pub version: u32,
-    /// Seconds since 1970, UTC.
     pub unix_time_s: f64,
-    /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -43,7 +41,6 @@ pub(crate) struct Identity {
     pub parameters: Value,
     /// What only decides how far it goes and what it writes: outside the fingerprint.
     pub extent: Value,
-    /// What it read.
     pub inputs: Vec<Artefact>,
 }
 
@@ -58,16 +55,13 @@ pub(crate) struct SnapshotFile {
     /// it by. Ledgers of older programs have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Checkpoint or output.
     pub role: Role,
-    /// Scale factor.
     pub a: f64,
     /// For an output the redshift that the recipe asked for, exactly.
     pub z: f64,
     /// In non-comoving coordinates the time, for an output as the recipe asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
-    /// Root steps taken.
     pub step: u64,
     /// Kept for good, however many newer ones there are.
     pub lasting: bool,
@@ -96,15 +90,12 @@ impl SnapshotFile {
 pub(crate) enum Event {
     /// A process began to work on the campaign.
     CampaignStarted {
-        /// The campaign's name.
         name: String,
         /// BLAKE3 of the recipe's text.
         recipe_digest: String,
-        /// Program and version.
         program: String,
         /// Device and its class of reproducible bits.
         device: String,
-        /// Host and process.
         process: String,
         /// The machine, and what the program was built with; ledgers of older programs do not say.
         #[serde(default)]
@@ -113,13 +104,9 @@ pub(crate) enum Event {
         #[serde(default)]
         options: Vec<String>,
     },
-    /// A stage began.
     StageStarted {
-        /// Its fingerprint.
         fingerprint: String,
-        /// Its folder.
         folder: String,
-        /// Its kind.
         kind: String,
         /// What it is called; ledgers of older programs do not say.
         #[serde(default)]
@@ -130,7 +117,6 @@ pub(crate) enum Event {
     },
     /// A run went on from a snapshot of its own.
     RunContinued {
-        /// The stage's fingerprint.
         fingerprint: String,
         /// The checkpoint's file name.
         from: String,
@@ -138,67 +124,41 @@ pub(crate) enum Event {
         other_device_class: Option<String>,
     },
     /// A run wrote a checkpoint or an output.
-    SnapshotWritten {
-        /// The stage's fingerprint.
-        fingerprint: String,
-        /// The file.
-        snapshot: SnapshotFile,
-    },
+    SnapshotWritten { fingerprint: String, snapshot: SnapshotFile },
     /// A checkpoint was deleted because newer ones replace it.
-    SnapshotRemoved {
-        /// The stage's fingerprint.
-        fingerprint: String,
-        /// The file's name.
-        file: String,
-    },
+    SnapshotRemoved { fingerprint: String, file: String },
     /// A file is not what the ledger says it was, and is not used.
     FileRefused {
-        /// The stage's fingerprint.
         fingerprint: String,
-        /// The file's name.
         file: String,
         /// What is wrong with it.
         reason: String,
     },
     /// A run's stop rule was met by a step: the run ends there as long as its recipe has that rule.
     StopRuleMet {
-        /// The stage's fingerprint.
         fingerprint: String,
         /// The rule: its text and the values that it has captured.
         rule: String,
-        /// The step.
         step: u64,
         /// The end of the step.
         moment: Moment,
     },
     /// A run's stop rule was met by none of its steps up to this one.
     StopRulePassed {
-        /// The stage's fingerprint.
         fingerprint: String,
-        /// The rule.
         rule: String,
         /// The last step that it was asked of.
         step: u64,
     },
-    /// A stage was done.
     StageFinished {
-        /// Its fingerprint.
         fingerprint: String,
         /// Everything it made, apart from a run's snapshots.
         artefacts: Vec<Artefact>,
     },
     /// A stage could not be done.
-    StageFailed {
-        /// Its fingerprint.
-        fingerprint: String,
-        /// The message.
-        reason: String,
-    },
+    StageFailed { fingerprint: String, reason: String },
     /// A stage is to be done again as if it had never been: `run --force`.
-    StageForced {
-        /// Its fingerprint.
-        fingerprint: String,
-    },
+    StageForced { fingerprint: String },
     /// What an earlier version of a stage has made is continued by a later one: `run --accept-version`.
     VersionAccepted {
         /// Its fingerprint, with the earlier version.
@@ -209,15 +169,9 @@ pub(crate) enum Event {
         continued_by: u32,
     },
     /// A stage that the recipe no longer has is forgotten, and its folder deleted: `clean`.
-    StageRemoved {
-        /// Its fingerprint.
-        fingerprint: String,
-    },
+    StageRemoved { fingerprint: String },
     /// A file from outside, which HDF5 reads, was read to its end by a child process: the same is not tried again.
-    InputTried {
-        /// The file.
-        file: Artefact,
-    },
+    InputTried { file: Artefact },
     /// The process was asked to stop; everything is saved.
     CampaignInterrupted {
         /// The signal or file that asked.

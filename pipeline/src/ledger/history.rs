@@ -13,9 +13,7 @@ const DIGITS: usize = 6;
 /// What is known of one stage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageHistory {
-    /// Its folder.
     pub folder: String,
-    /// Its kind.
     pub kind: String,
     /// What it was when it began last; unknown of stages that an older program began.
     pub identity: Option<Identity>,
@@ -53,16 +51,12 @@ impl StageHistory {
 pub(crate) enum Ruling {
     /// It was met by this step, which ends at this moment.
     Met {
-        /// The step.
         step: u64,
         /// Its end.
         moment: Moment,
     },
     /// It was met by none of the steps up to this one.
-    Passed {
-        /// The step.
-        step: u64,
-    },
+    Passed { step: u64 },
 }
 
 /// Everything that has happened in a campaign folder.

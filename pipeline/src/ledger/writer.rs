@@ -81,7 +81,6 @@ impl Ledger {
     }
 }
 
-/// Seconds since 1970, UTC.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }

@@ -30,7 +30,6 @@ pub(crate) const TEXT: usize = 1 << 20;
 pub(crate) struct Program {
     /// What its bindings share.
     pub session: Arc<Session>,
-    /// The compiled recipe.
     pub ast: AST,
     /// What it is written in.
     pub language: Language,
@@ -46,7 +45,6 @@ pub(crate) struct Language {
 }
 
 impl Program {
-    /// The recipe's text.
     pub(crate) fn source(&self) -> &Source {
         &self.session.source
     }
@@ -117,9 +115,7 @@ impl std::fmt::Debug for Program {
 /// What bindings share while a recipe is evaluated.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The recipe.
     pub source: Source,
-    /// Its parameters.
     pub parameters: Mutex<Parameters>,
     /// Where its closures begin, by the names that Rhai gives them, once it is compiled. Those that are written alike have
     /// one.

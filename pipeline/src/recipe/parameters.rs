@@ -4,10 +4,8 @@ use super::error::{nearest, plain};
 use rhai::Dynamic;
 use std::collections::BTreeMap;
 
-/// A declared parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameter {
-    /// Its name.
     pub name: String,
     /// Its default as a recipe would write it.
     pub default: String,
@@ -22,7 +20,6 @@ pub(crate) struct Parameter {
 /// What the command line sets, and what the recipe has declared so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
-    /// `-p` values by name.
     pub given: BTreeMap<String, String>,
     /// In the order of declaration.
     pub declared: Vec<Parameter>,

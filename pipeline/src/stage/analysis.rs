@@ -5,7 +5,6 @@ use comove_sim::parallel::Communicator;
 
 /// What is found in a snapshot, by all processes together.
 pub(crate) trait Analysis {
-    /// What it finds.
     type Found;
 
     /// Finds it, on the first process: collective.

@@ -15,7 +15,6 @@ use std::sync::Arc;
 /// The comparison of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Compare {
-    /// Which outputs.
     pub outputs: Selection,
     /// The problem that the run started from.
     pub problem: Arc<dyn Problem>,

@@ -15,9 +15,7 @@ use serde_json::{Value, json};
 /// The distribution in the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct DensityPdfs {
-    /// Which outputs.
     pub outputs: Selection,
-    /// Binning.
     pub options: PdfOptions,
 }
 

@@ -17,7 +17,6 @@ use std::time::Duration;
 /// The pairs and how their forces are solved for.
 #[derive(Clone, Debug)]
 pub(crate) struct ForceTest {
-    /// The pairs.
     pub masses: PointMasses,
     /// Mesh and solver.
     pub options: SolverOptions,
@@ -41,7 +40,6 @@ pub(crate) struct SolverOptions {
     pub mass_sheet: bool,
 }
 
-/// The options of [`PointMasses`].
 pub(crate) const MASSES: [&str; 5] = ["root", "pairs", "separations", "bins", "seed"];
 
 impl Default for SolverOptions {

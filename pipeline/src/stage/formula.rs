@@ -18,7 +18,6 @@ use std::sync::Arc;
 /// A starting state given by a formula, and the run that it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Formula {
-    /// The formula.
     pub source: FormulaSource,
     /// Box, root, start, and the standard run.
     pub setup: Setup,
@@ -49,7 +48,6 @@ pub(crate) struct GasClosure {
 }
 
 impl Formula {
-    /// Where a run starts.
     pub(crate) fn start(&self) -> Moment {
         self.moment(self.setup.start)
     }

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 /// Halos and profiles of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Halos {
-    /// Which outputs.
     pub outputs: Selection,
     /// What a halo is.
     pub finder: HaloOptions,

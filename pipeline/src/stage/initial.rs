@@ -13,7 +13,6 @@ pub(crate) fn shown([x, y, z]: [usize; 3]) -> String {
 /// What a run has to know of an initial condition besides the mesh.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InitialFacts {
-    /// The background.
     pub cosmology: Cosmology,
     /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
@@ -23,11 +22,8 @@ pub(crate) struct InitialFacts {
     pub root: [usize; 3],
     /// The level whose cells are the mesh's.
     pub level: u8,
-    /// Redshift.
     pub z: f64,
-    /// Mean molecular weight.
     pub mean_molecular_weight: f64,
-    /// Ratio of specific heats.
     pub gamma: f64,
 }
 
@@ -36,7 +32,6 @@ pub(crate) struct InitialFacts {
 pub(crate) enum InitialCondition {
     /// A Gaussian realisation of a linear spectrum.
     Gaussian(GaussianIc),
-    /// A file.
     Load(LoadIc),
 }
 

@@ -16,9 +16,7 @@ use serde_json::{Value, json};
 /// Pictures of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Maps {
-    /// Slice or projection.
     pub view: View,
-    /// Which outputs.
     pub outputs: Selection,
     /// What is shown.
     pub options: MapOptions,

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 pub(crate) struct Measure {
     /// The closure: its argument is a snapshot.
     pub closure: Closure,
-    /// Which outputs.
     pub outputs: Selection,
 }
 

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 /// P(k) of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct PowerSpectra {
-    /// Which outputs.
     pub outputs: Selection,
     /// Grid and binning.
     pub options: PowerOptions,

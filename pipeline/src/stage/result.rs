@@ -33,7 +33,6 @@ pub(crate) struct StageResult {
 /// A file that a stage reads, and its digests.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
-    /// The file.
     pub path: PathBuf,
     /// BLAKE3 of the whole file, hexadecimal.
     pub digest: String,
@@ -51,7 +50,6 @@ impl Input {
         Self { path: folder.join(&file.file), digest: file.digest.clone(), content, moment: Some(file.moment()) }
     }
 
-    /// The file's name.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }

@@ -12,13 +12,11 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Its kind.
 pub(crate) const KIND: &str = "from_snapshot";
 
 /// A snapshot file that is there already.
 #[derive(Debug)]
 pub(crate) struct Saved {
-    /// The file.
     pub path: PathBuf,
     /// The digest of what was validated in a child process last, and why it could not be.
     trial: Mutex<Option<(String, Option<String>)>>,

@@ -11,18 +11,14 @@ pub(crate) const FILE: &str = "section.json";
 pub(crate) struct Section {
     /// A few sentences, plain text.
     pub text: String,
-    /// Tables.
     pub tables: Vec<SectionTable>,
-    /// Images.
     pub images: Vec<SectionImage>,
 }
 
 /// A table of a section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SectionTable {
-    /// What it shows.
     pub caption: String,
-    /// Column heads, units included.
     pub columns: Vec<String>,
     /// Rows as they are shown.
     pub rows: Vec<Vec<String>>,
@@ -33,7 +29,6 @@ pub(crate) struct SectionTable {
 pub(crate) struct SectionImage {
     /// Its file below the stage's folder.
     pub file: String,
-    /// What it shows.
     pub caption: String,
 }
 
@@ -43,7 +38,6 @@ impl Section {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Adds a table.
     pub(crate) fn table(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
         let columns = columns.iter().map(|c| (*c).to_owned()).collect();
         self.tables.push(SectionTable { caption: caption.into(), columns, rows });
@@ -58,7 +52,6 @@ impl Section {
         });
     }
 
-    /// Adds an image.
     pub(crate) fn image(&mut self, file: &str, caption: impl Into<String>) {
         self.images.push(SectionImage { file: file.into(), caption: caption.into() });
     }

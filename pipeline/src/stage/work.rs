@@ -17,11 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// A stage's surroundings while it runs.
 pub(crate) struct Work<'a> {
-    /// The campaign folder.
     pub campaign: &'a Path,
     /// The stage's own folder, which exists.
     pub folder: PathBuf,
-    /// The stage's fingerprint.
     pub fingerprint: &'a str,
     /// What it reads, input by input.
     pub inputs: Vec<Vec<Input>>,
@@ -29,9 +27,7 @@ pub(crate) struct Work<'a> {
     pub input_names: &'a [String],
     /// The files from outside that it reads, with their digests.
     pub files: &'a [Artefact],
-    /// The snapshots in memory.
     pub snapshots: &'a Snapshots,
-    /// Where it computes.
     pub device: &'a Device,
     /// The processes that compute a run with it.
     pub crew: &'a RankGroup,
@@ -41,7 +37,6 @@ pub(crate) struct Work<'a> {
     pub progress: &'a Progress,
     /// What is asked of it from outside.
     pub control: &'a Control,
-    /// The compiled recipe.
     pub program: Option<&'a Program>,
     /// The recipe's text, for snapshots.
     pub recipe: &'a str,

@@ -41,7 +41,6 @@ impl LevelDifferences {
     }
 }
 
-/// A group that differs.
 #[derive(Serialize)]
 struct GroupPlace {
     level: u8,

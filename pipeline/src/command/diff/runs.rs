@@ -18,7 +18,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// How two runs compare.
 #[derive(Serialize)]
 pub(super) struct RunComparison {
     a: PathBuf,

@@ -13,7 +13,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// How two snapshots compare.
 #[derive(Serialize)]
 pub(super) struct SnapshotComparison {
     a: PathBuf,

@@ -37,9 +37,7 @@ pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
 
 /// Writes the report of the campaign that this process works on, when it ends.
 pub(super) struct Writer {
-    /// The recipe.
     pub(super) recipe: Recipe,
-    /// The campaign's folder.
     pub(super) folder: CampaignFolder,
     ledger: Arc<Ledger>,
     progress: Progress,

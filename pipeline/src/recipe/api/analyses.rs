@@ -1,7 +1,7 @@
 //! Analyses of a run's outputs.
 
+use super::call::Call;
 use super::handles::{Analysis, NAME, Naming, Run};
-use super::later::Call;
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::moment::Moment;
@@ -23,7 +23,6 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &[

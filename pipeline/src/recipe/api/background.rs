@@ -8,7 +8,6 @@ use rhai::{Engine, Map};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The function.
 pub(crate) const FUNCTIONS: &[Function] = &[Function::new(
     &["cosmology(options: Map) -> Cosmology"],
     "A Friedmann model, and the shape and amplitude of the linear spectrum today.",

@@ -48,9 +48,7 @@ pub(crate) struct CampaignView(Arc<KeptCampaign>);
 /// What there is of a campaign.
 #[derive(Debug)]
 pub(crate) struct KeptCampaign {
-    /// Its name.
     pub name: String,
-    /// Its folder.
     pub folder: PathBuf,
     /// The recipe's parameters by name.
     pub parameters: Map,
@@ -110,7 +108,6 @@ impl CampaignView {
     }
 }
 
-/// Registers the type.
 pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<CampaignView>("campaign")

@@ -1,10 +1,10 @@
 //! `measure` and `combine`: stages that call a closure of the recipe; `then`: a closure that decides on stages.
 
 use super::analyses::{COMMON, selection};
+use super::call::Call;
 use super::handles::{
     Analysis, Captured, Further, NAME, Naming, Run, detached, name_of, nodes_of, place_of, stages_of,
 };
-use super::later::Call;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
 use crate::recipe::error::{Bound, Refusal};
@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(&[
             "measure(name: String, run: Run, closure: Fn) -> Analysis",

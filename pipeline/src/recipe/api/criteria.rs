@@ -10,7 +10,6 @@ use comove_sim::criterion::{Program, Quantity};
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 
-/// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &["density_above(threshold: ?) -> Map"],
@@ -62,7 +61,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 /// Levels for which a closure is asked for its threshold or a single number is repeated.
 const LEVELS: i64 = 16;
 
-/// Registers them.
 pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("density_above", |context: NativeCallContext, threshold: Dynamic| {
         of_thresholds(&context, threshold, |thresholds| criterion(&Criterion::DensityAbove { thresholds }))

@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// They.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &["table(name: String, table: Map)"],
@@ -38,7 +37,6 @@ struct Drawing {
     written: Mutex<BTreeSet<String>>,
 }
 
-/// Registers them.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>, folder: &Path) {
     let drawing = Drawing { session: Arc::clone(session), folder: folder.into(), written: Mutex::default() };
     let for_tables = Arc::new(drawing);

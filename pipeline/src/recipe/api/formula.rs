@@ -17,7 +17,6 @@ use rhai::{Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCa
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Both.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &["problem(name: String) -> InitialCondition", "problem(name: String, options: Map) -> InitialCondition"],
@@ -60,7 +59,6 @@ pub(crate) struct FormulaOptions {
 /// μ of neutral primordial gas.
 const NEUTRAL: f64 = 1.22;
 
-/// Registers both.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("problem", |name: ImmutableString| problem(&name, Map::new()));
     engine.register_fn("problem", |name: ImmutableString, options: Map| {

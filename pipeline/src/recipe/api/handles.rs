@@ -57,7 +57,6 @@ impl std::fmt::Debug for Initial {
 /// The handle of a run, or of a snapshot from elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Its stage.
     pub node: Node,
     /// When its outputs are taken; `None` for a snapshot, whose moment is known when it is read.
     pub outputs: Option<Vec<Moment>>,
@@ -68,7 +67,6 @@ pub(crate) struct Run {
 /// The handle of an analysis.
 #[derive(Clone, Debug)]
 pub(crate) struct Analysis {
-    /// Its stage.
     pub node: Node,
 }
 

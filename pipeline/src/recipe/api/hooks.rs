@@ -60,7 +60,6 @@ pub(crate) struct ObserveOptions {
     on_output: Option<ClosureText>,
 }
 
-/// The names of [`HookOptions`].
 pub(super) const HOOKS: [&str; 4] = ["stop_when", "observe", "steer", "hook_time_limit_s"];
 
 const EVERY_STEP: NonZeroU64 = NonZeroU64::new(1).expect("one is not zero");

@@ -1,7 +1,8 @@
 //! `ic_gaussian` and `ic_load`.
 
+use super::call::Call;
 use super::handles::{Initial, NAME, input_path, name_of};
-use super::later::{Call, needs_of_any, substituted};
+use super::later::{needs_of_any, substituted};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::recipe::error::{Bound, Refusal};
@@ -14,7 +15,6 @@ use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
-/// Both.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &["ic_gaussian(cosmology: Cosmology, options: Map) -> InitialCondition"],
@@ -30,7 +30,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .with_options(&["LoadOptions", "Naming"]),
 ];
 
-/// Registers both.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     let gaussian = move |context: NativeCallContext, cosmology: Cosmology, options: Map| -> Bound<Initial> {

@@ -11,7 +11,7 @@
 //! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
 //! | [`closures`] | `measure`, `combine`, `then` |
 //! | [`handles`] | handles of stages, and what functions share that take them |
-//! | [`later`] | options that are values of results |
+//! | [`later`], [`call`] | options that are values of results, and stages that wait for them |
 //! | [`snapshot_view`], [`field_view`], [`run_view`] | what their closures see, and scripts |
 //! | [`campaign_view`], [`drawing`] | what only scripts see and do: `CAMPAIGN`; `table`, `plot` |
 //!
@@ -21,6 +21,7 @@
 
 pub(crate) mod analyses;
 pub(crate) mod background;
+mod call;
 pub(crate) mod campaign_view;
 pub(crate) mod closures;
 pub(crate) mod criteria;

@@ -129,7 +129,6 @@ impl RunView {
     }
 }
 
-/// Registers the type.
 pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<RunView>("run's outputs")

@@ -1,8 +1,9 @@
 //! `evolve` and `from_snapshot`.
 
+use super::call::Call;
 use super::handles::{Initial, NAME, Run, input_path, name_of};
 use super::hooks::{HOOKS, hooks};
-use super::later::{Call, needs_of_any};
+use super::later::needs_of_any;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
@@ -18,7 +19,6 @@ use comove_sim::RunParameters;
 use rhai::{Array, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
-/// Both.
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &[
@@ -39,7 +39,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .used_as("from_snapshot(\"file\")"),
 ];
 
-/// Registers both.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("evolve", |context: NativeCallContext, start: Initial| {
         from_initial(&context, start, Hooks::default(), Map::new())

@@ -21,7 +21,6 @@ use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A snapshot.
 pub(crate) const SNAPSHOT: Type = Type {
     name: "Snapshot",
     text: "What a closure sees of an output. Lengths are in comoving Mpc/h, in non-comoving coordinates in code units.",
@@ -104,7 +103,6 @@ pub(crate) const SNAPSHOT: Type = Type {
     ],
 };
 
-/// The names of [`RegionOptions`].
 const REGION: [&str; 4] = ["min", "max", "center", "radius"];
 
 /// A snapshot in a closure; copies share the data.

@@ -54,7 +54,6 @@ pub(crate) fn functions(callers: Callers) -> impl Iterator<Item = &'static Funct
     PARTS.iter().filter(move |part| callers.are_among(part.callers)).flat_map(|part| part.functions)
 }
 
-/// Every type.
 pub(crate) fn types() -> impl Iterator<Item = &'static Type> {
     PARTS.iter().flat_map(|part| part.types)
 }

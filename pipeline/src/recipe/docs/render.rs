@@ -6,7 +6,6 @@ use crate::recipe::api::campaign_view::{self, CAMPAIGN};
 use comove_analysis::cell_fields::CELL_FIELDS;
 use comove_ic::problems;
 
-/// The reference as Markdown.
 pub(crate) fn markdown() -> String {
     let mut page = String::from(
         "# What a recipe may say\n\n\

@@ -19,7 +19,6 @@ use comove_sim::kernels::flag::program::{Op, ProgramBuilder, Value};
 use rhai::{AST, ASTNode, Dynamic, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, Position, Stmt};
 use walk::{Binding, Walk};
 
-/// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Whole,

@@ -8,7 +8,6 @@ use rhai::{ASTFlags, Expr, FnCallExpr, ImmutableString, Position, Stmt};
 /// Whole numbers beyond this have no place in a program's real numbers.
 const LARGEST_WHOLE: i64 = 1 << 53;
 
-/// What a name means.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
     /// The closure's parameter.
@@ -22,7 +21,6 @@ pub(super) enum Binding {
 /// The walk through a closure.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The program so far.
     pub(super) builder: ProgramBuilder,
     /// Names that are visible, the innermost last.
     pub(super) names: Vec<(ImmutableString, Binding)>,

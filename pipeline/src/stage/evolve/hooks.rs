@@ -114,7 +114,6 @@ pub(crate) fn stop_file(step: u64) -> String {
 /// Where a run stops: after this step, which ends at this moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StopPoint {
-    /// The step.
     pub step: u64,
     /// Its end.
     pub moment: Moment,

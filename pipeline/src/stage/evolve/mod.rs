@@ -42,7 +42,6 @@ use run::{Segment, checkpoints_before};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Its kind.
 pub(crate) const KIND: &str = "evolve";
 
 /// What a run is called that the recipe does not name.

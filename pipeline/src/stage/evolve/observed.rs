@@ -25,7 +25,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file's name.
 pub(crate) const FILE: &str = "observed.jsonl";
 
 /// Rows of a table that the report shows.
@@ -197,7 +196,6 @@ fn now(line: &Value) -> f64 {
     moment.map_or(0.0, Moment::now)
 }
 
-/// `z` or `t`.
 fn symbol(lines: &[Value]) -> &'static str {
     if lines.iter().any(|line| line.get("z").is_some()) { "z" } else { "t" }
 }

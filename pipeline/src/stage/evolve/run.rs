@@ -9,14 +9,12 @@ use crate::stage::initial::InitialFacts;
 use comove_sim::{Role, RunParameters};
 use std::sync::Arc;
 
-/// A run.
 #[derive(Clone, Debug)]
 pub(crate) struct Evolve {
     /// What it starts from.
     pub origin: Origin,
     /// The numbers that decide its results.
     pub parameters: RunParameters,
-    /// Where it ends.
     pub end: Moment,
     /// When outputs are taken, the end among them, in the order of time.
     pub outputs: Vec<Moment>,

@@ -18,7 +18,6 @@ pub(crate) const AUDIT: &str = "audit.json";
 
 /// A run that is about to step.
 pub(crate) struct Started {
-    /// The run.
     pub simulation: Simulation,
     /// Step of the checkpoint that it continues.
     pub checkpoint_step: Option<u64>,

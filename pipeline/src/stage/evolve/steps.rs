@@ -12,10 +12,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The file's name.
 pub(crate) const FILE: &str = "steps.jsonl";
 
-/// The open file.
 #[derive(Debug)]
 pub(crate) struct Steps {
     path: PathBuf,
