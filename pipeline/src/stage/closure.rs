@@ -16,21 +16,27 @@ use std::time::Duration;
 /// The file with the results of closures.
 pub(crate) const RESULT: &str = "result.json";
 
-/// A closure with its name, and what decides its results.
+/// A closure of the recipe, and what decides what it gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Captured {
+    /// The closure, its captured values copied: calls share nothing.
+    pub closure: FnPtr,
+    /// Its text and that of the script functions it calls.
+    pub text: String,
+    /// The values it has captured.
+    pub values: Value,
+    /// Where it stands in the recipe.
+    pub place: Place,
+}
+
+/// A closure that a stage calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Closure {
     /// The function of the recipe that it was given to.
     pub function: &'static str,
     /// The name that the recipe gave the stage.
     pub name: String,
-    /// The closure, its captured values copied.
-    pub closure: FnPtr,
-    /// Its text and that of the script functions it calls.
-    pub text: String,
-    /// The values it has captured.
-    pub captured: Value,
-    /// Where it stands in the recipe.
-    pub place: Place,
+    pub captured: Captured,
     /// Seconds that a call may take.
     pub time_limit_s: f64,
 }
@@ -38,7 +44,7 @@ pub(crate) struct Closure {
 impl Closure {
     /// What decides its results.
     pub(crate) fn parameters(&self) -> Value {
-        json!({ "closure": self.text, "captured": self.captured })
+        json!({ "closure": self.captured.text, "captured": self.captured.values })
     }
 
     /// The same as a text, to be compared.
@@ -76,7 +82,7 @@ impl Closure {
     /// The error, at its place in the recipe, for a closure that gave what cannot be used.
     pub(crate) fn refused(&self, message: String, work: &Work<'_>) -> PipelineError {
         let source = work.program.expect("a campaign from a recipe has its program").source();
-        RecipeError::at(source, self.place, format!("{}: {message}", self.function)).into()
+        RecipeError::at(source, self.captured.place, format!("{}: {message}", self.function)).into()
     }
 
     /// Shows what the closure gave as a table of names and values; what is drawn has its own place.
@@ -144,7 +150,7 @@ impl Work<'_> {
         let program = self.program.expect("a campaign from a recipe has its program");
         let memory = half_of_what_is_free();
         let limits = Limits { seconds: closure.time_limit_s, option, memory, spare: 0.5 * memory, stop };
-        Ok(program.call(limits, &closure.closure, closure.place, (argument,), read)?)
+        Ok(program.call(limits, &closure.captured.closure, closure.captured.place, (argument,), read)?)
     }
 }
 

@@ -3,15 +3,16 @@
 //! There is no stage of its own and no mesh: the formula is part of the run and of its fingerprint, by the problem's name
 //! and options or by the closure's text and what it captures.
 
+use super::closure::Captured;
 use super::work::Work;
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::error::plain;
-use crate::recipe::{Place, Program, RecipeError};
+use crate::recipe::{Program, RecipeError};
 use comove_ic::function_state;
 use comove_ic::problems::{Gas, Problem, Setup};
 use comove_sim::{RunParameters, Snapshot, SnapshotHeader};
-use rhai::{Dynamic, Engine, FnPtr, Map};
+use rhai::{Dynamic, Engine, Map};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -30,21 +31,8 @@ pub(crate) struct Formula {
 pub(crate) enum FormulaSource {
     /// A problem that the program knows.
     Problem(Arc<dyn Problem>),
-    /// A closure of the recipe.
-    Closure(GasClosure),
-}
-
-/// A closure `|x, y, z| #{ density, velocity, pressure }` of the recipe.
-#[derive(Clone, Debug)]
-pub(crate) struct GasClosure {
-    /// The closure, its captured values copied: calls share nothing.
-    pub closure: FnPtr,
-    /// Its text and that of the script functions it calls.
-    pub text: String,
-    /// The values it has captured.
-    pub captured: Value,
-    /// Where it stands in the recipe.
-    pub place: Place,
+    /// A closure `|x, y, z| #{ density, velocity, pressure }` of the recipe.
+    Closure(Captured),
 }
 
 impl Formula {
@@ -87,7 +75,7 @@ impl Formula {
             FormulaSource::Problem(problem) => json!({ "problem": problem.name(), "options": problem.options() }),
             FormulaSource::Closure(closure) => json!({
                 "closure": closure.text,
-                "captured": closure.captured,
+                "captured": closure.values,
                 "box": self.setup.box_length,
                 "root": self.setup.root,
                 "cosmology": self.setup.cosmology,
@@ -132,7 +120,7 @@ impl Formula {
     /// What the closure says of the cell of width `h` at `x`.
     fn gas(
         &self,
-        closure: &GasClosure,
+        closure: &Captured,
         program: &Program,
         engine: &Engine,
         x: [f64; 3],

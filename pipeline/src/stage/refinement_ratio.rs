@@ -1,7 +1,7 @@
 //! `refinement_ratio`: volume fraction and cells of each level against redshift, for one run or several.
 
 use super::section::Section;
-use super::{Input, Selection, Stage, StageResult, Work};
+use super::{Stage, Work};
 use crate::error::PipelineError;
 use comove_analysis::figure::results::refinement_figure;
 use comove_analysis::refinement_ratio::{RefinementRatio, RefinementRow};
@@ -27,10 +27,6 @@ impl Stage for RefinementRatios {
 
     fn parameters(&self) -> Value {
         json!({})
-    }
-
-    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        Selection::All.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

@@ -96,18 +96,10 @@ pub(super) const COMMON: [&str; 3] = ["at_z", "at_t", NAME];
 
 /// Registers them, each with and without options.
 pub(crate) fn register(engine: &mut Engine) {
-    engine.register_fn("refinement_ratio", |context: NativeCallContext, run: Run| {
-        refinement_ratio(&context, vec![Dynamic::from(run)], Map::new())
-    });
-    engine.register_fn("refinement_ratio", |context: NativeCallContext, run: Run, options: Map| {
-        refinement_ratio(&context, vec![Dynamic::from(run)], options)
-    });
-    engine.register_fn("refinement_ratio", |context: NativeCallContext, runs: Array| {
-        refinement_ratio(&context, runs, Map::new())
-    });
-    engine.register_fn("refinement_ratio", |context: NativeCallContext, runs: Array, options: Map| {
-        refinement_ratio(&context, runs, options)
-    });
+    let of_one =
+        |context: NativeCallContext, run: Run, options| refinement_ratio(context, vec![Dynamic::from(run)], options);
+    register_with_options!(engine, "refinement_ratio", of_one, context: NativeCallContext, run: Run);
+    register_with_options!(engine, "refinement_ratio", refinement_ratio, context: NativeCallContext, runs: Array);
     with_options(engine, "halos", |name, mut options, outputs| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
         let finder: HaloOptions = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
@@ -128,8 +120,7 @@ pub(crate) fn register(engine: &mut Engine) {
     with_options(engine, "density_pdf", |name, options, outputs| {
         Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
     });
-    engine.register_fn("compare", |context: NativeCallContext, run: Run| compare(&context, run, Map::new()));
-    engine.register_fn("compare", |context: NativeCallContext, run: Run, options: Map| compare(&context, run, options));
+    register_with_options!(engine, "compare", compare, context: NativeCallContext, run: Run);
     engine.register_fn("force_test", |context: NativeCallContext, options: Map| -> Bound<Analysis> {
         let call = Call::new("force_test", Vec::new(), options)?;
         let make = |mut options: Map, _: &Known| {
@@ -137,7 +128,7 @@ pub(crate) fn register(engine: &mut Engine) {
             let options = decode_with("force_test", options, &[&MASSES[..], &[NAME]].concat())?;
             Ok(Node::new(ForceTest { masses, options }, Vec::new()))
         };
-        Ok(Analysis { node: call.stage(&context, make)? })
+        Ok(Analysis(call.stage(&context, make)?))
     });
 }
 
@@ -151,7 +142,7 @@ fn refused(name: &str, error: &AnalysisError) -> Box<EvalAltResult> {
     Refusal::error(name, error, key)
 }
 
-fn refinement_ratio(context: &NativeCallContext<'_>, runs: Array, options: Map) -> Bound<Analysis> {
+fn refinement_ratio(context: NativeCallContext<'_>, runs: Array, options: Map) -> Bound<Analysis> {
     let runs = runs.into_iter().map(|value| {
         let what = plain(value.type_name());
         let run = value.try_cast::<Run>();
@@ -160,20 +151,20 @@ fn refinement_ratio(context: &NativeCallContext<'_>, runs: Array, options: Map) 
     });
     let runs = runs.collect::<Bound<Vec<_>>>()?;
     let call = Call::new("refinement_ratio", runs.clone(), options)?;
-    let node = call.stage(context, move |options, _| {
+    let node = call.stage(&context, move |options, _| {
         decode_with::<Naming>("refinement_ratio", options, &[])?;
         Ok(Node::new(RefinementRatios, runs.clone()))
     })?;
-    Ok(Analysis { node })
+    Ok(Analysis(node))
 }
 
-fn compare(context: &NativeCallContext<'_>, run: Run, options: Map) -> Bound<Analysis> {
+fn compare(context: NativeCallContext<'_>, run: Run, options: Map) -> Bound<Analysis> {
     if run.node.decision().is_some() {
         let message = "options of the run are known later, and with them its solution: call compare in then(…)";
         return Err(Refusal::error("compare", message, None));
     }
     let call = Call::new("compare", vec![run.node.clone()], options)?;
-    Ok(Analysis { node: call.stage(context, move |options, _| compared(&run, options))? })
+    Ok(Analysis(call.stage(&context, move |options, _| compared(&run, options))?))
 }
 
 fn compared(run: &Run, mut options: Map) -> Bound<Node> {
@@ -202,11 +193,9 @@ fn with_options<S: Stage + 'static>(
             let outputs = selection(name, &run, &mut options)?;
             Ok(Node::new(build(name, options, outputs)?, vec![run.node.clone()]))
         })?;
-        Ok(Analysis { node })
+        Ok(Analysis(node))
     };
-    let plain = make.clone();
-    engine.register_fn(name, move |context: NativeCallContext, run: Run| plain(context, run, Map::new()));
-    engine.register_fn(name, make);
+    register_with_options!(engine, name, make, context: NativeCallContext, run: Run);
 }
 
 /// Takes `at_z` or `at_t` out of the options and checks it against the run's outputs.

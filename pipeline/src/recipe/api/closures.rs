@@ -3,7 +3,7 @@
 use super::analyses::{COMMON, selection};
 use super::call::Call;
 use super::handles::{
-    Analysis, Captured, Further, NAME, Naming, Run, detached, name_of, nodes_of, place_of, stages_of,
+    Analysis, Further, NAME, Naming, Run, captured, detached, name_of, nodes_of, place_of, stages_of,
 };
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
@@ -103,7 +103,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 let closure = within_limits("measure", &closure, options)?;
                 Ok(Node::new(Measure { closure, outputs }, vec![run.node.clone()]))
             })?;
-            Ok::<_, Box<EvalAltResult>>(Analysis { node })
+            Ok::<_, Box<EvalAltResult>>(Analysis(node))
         };
     let measure = measure_some.clone();
     engine.register_fn(
@@ -125,7 +125,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 let closure = within_limits("combine", &closure, options)?;
                 Ok(Node::new(Combine { closure }, inputs.clone()))
             })?;
-            Ok::<_, Box<EvalAltResult>>(Analysis { node })
+            Ok::<_, Box<EvalAltResult>>(Analysis(node))
         };
     let combine = combine_some.clone();
     engine.register_fn(
@@ -136,11 +136,9 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     );
     engine.register_fn("combine", combine_some);
     engine.register_fn("then", |context: NativeCallContext, analysis: Analysis, closure: FnPtr| {
-        then(&context, analysis, Map::new(), closure)
+        then(context, analysis, Map::new(), closure)
     });
-    engine.register_fn("then", |context: NativeCallContext, analysis: Analysis, options: Map, closure: FnPtr| {
-        then(&context, analysis, options, closure)
-    });
+    engine.register_fn("then", then);
     let refuse = || -> Bound<Further> {
         let message = "a run has snapshots and no result to decide on: measure it, and decide on the measurement";
         Err(Refusal::error("then", message, None))
@@ -149,30 +147,28 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("then", move |_: Run, _: Map, _: FnPtr| refuse());
 }
 
-fn then(context: &NativeCallContext<'_>, analysis: Analysis, mut options: Map, closure: FnPtr) -> Bound<Further> {
+fn then(context: NativeCallContext<'_>, analysis: Analysis, mut options: Map, closure: FnPtr) -> Bound<Further> {
     let title = name_of(THEN, &mut options)?;
     decode_with::<Naming>(THEN, options, &[])?;
-    let name = own_name(analysis.node.stage());
+    let name = own_name(analysis.0.stage());
     let undecided = Undecided {
         function: THEN,
         label: format!("{THEN}({name})"),
         title: format!("Decision after {name}"),
         describes: format!("further stages, from the result of {name}"),
         parameters: Value::Null,
-        place: place_of(context),
+        place: place_of(&context),
     };
-    Ok(Further {
-        node: Node::deferred(undecided, vec![analysis.node], Deferred::Then(detached(closure), nodes_of)).named(title),
-    })
+    Ok(Further(Node::deferred(undecided, vec![analysis.0], Deferred::Then(detached(closure), nodes_of)).named(title)))
 }
 
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.
 fn measured(analysis: &Analysis, name: &str) -> Bound<Measured> {
-    if !["measure", "combine"].contains(&analysis.node.stage().kind()) {
+    if !["measure", "combine"].contains(&analysis.0.stage().kind()) {
         let message = "only the results of measure and combine have values that a recipe can name";
         return Err(Refusal::error(name, message, None));
     }
-    Ok(Measured { node: analysis.node.clone(), path: vec![name.into()] })
+    Ok(Measured { node: analysis.0.clone(), path: vec![name.into()] })
 }
 
 fn closure_of(
@@ -186,8 +182,8 @@ fn closure_of(
         let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
         return Err(Refusal::error(function, message, None));
     }
-    let Captured { closure, text, values: captured, place } = Captured::new(function, session, context, closure, 1)?;
-    Ok(Closure { function, name: name.into(), closure, text, captured, place, time_limit_s: 0.0 })
+    let captured = captured(function, session, context, closure, 1)?;
+    Ok(Closure { function, name: name.into(), captured, time_limit_s: 0.0 })
 }
 
 /// A closure with the limits that the options set.

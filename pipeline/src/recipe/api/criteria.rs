@@ -75,15 +75,10 @@ pub(crate) fn register(engine: &mut Engine) {
         let of = quantity(&context, &of)?;
         of_thresholds(&context, threshold, move |thresholds| criterion(&Criterion::GradientAbove { of, thresholds }))
     });
-    engine.register_fn("lohner_above", |context: NativeCallContext, of: ImmutableString, threshold: Dynamic| {
-        lohner_above(&context, &of, threshold, Map::new())
-    });
-    engine.register_fn(
-        "lohner_above",
-        |context: NativeCallContext, of: ImmutableString, threshold: Dynamic, options: Map| {
-            lohner_above(&context, &of, threshold, options)
-        },
-    );
+    let lohner = |context: NativeCallContext, of: ImmutableString, threshold, options| {
+        lohner_above(&context, &of, threshold, options)
+    };
+    register_with_options!(engine, "lohner_above", lohner, context: NativeCallContext, of: ImmutableString, threshold: Dynamic);
     engine.register_fn("region", |options: Map| Later::or_now(options.into(), |options| region(options.cast())));
     engine.register_fn("refine_where", |context: NativeCallContext, closure: FnPtr| {
         let program = Program(compile(&context, context.fn_name(), &closure)?);

@@ -1,6 +1,6 @@
 //! `problem` and `ic_function`: starting states that a run evaluates itself.
 
-use super::handles::{Captured, Initial};
+use super::handles::{Initial, captured};
 use super::later::{needs_of_any, substituted};
 use crate::campaign::deferred::Known;
 use crate::recipe::error::{Bound, Refusal, nearest};
@@ -8,7 +8,7 @@ use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, refusal, to_json};
 use crate::recipe::reference::Function;
 use crate::stage::extents::Extents;
-use crate::stage::formula::{Formula, FormulaSource, GasClosure};
+use crate::stage::formula::{Formula, FormulaSource};
 use comove_ic::IcError;
 use comove_ic::problems::{self, Setup};
 use comove_sim::kernels::layout::GROUP;
@@ -60,15 +60,11 @@ pub(crate) struct FormulaOptions {
 const NEUTRAL: f64 = 1.22;
 
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
-    engine.register_fn("problem", |name: ImmutableString| problem(&name, Map::new()));
-    engine.register_fn("problem", |name: ImmutableString, options: Map| {
-        later_or_now(options, move |options| problem(&name, options))
-    });
+    let of_name = |name: ImmutableString, options| later_or_now(options, move |options| problem(&name, options));
+    register_with_options!(engine, "problem", of_name, name: ImmutableString);
     let shared = session.clone();
     let function = move |context: NativeCallContext, options: Map, closure: FnPtr| -> Bound<Initial> {
-        let Captured { closure, text, values: captured, place } =
-            Captured::new("ic_function", &shared, &context, closure, 3)?;
-        let gas = GasClosure { closure, text, captured, place };
+        let gas = captured("ic_function", &shared, &context, closure, 3)?;
         later_or_now(options, move |options| {
             let (setup, mean_molecular_weight) = setup(options)?;
             let source = FormulaSource::Closure(gas.clone());

@@ -8,6 +8,7 @@ use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, take, to_json};
 use crate::recipe::source::Place;
+use crate::stage::closure::Captured;
 use crate::stage::formula::Formula;
 use crate::stage::ic::InitialFacts;
 use comove_ic::problems::Problem;
@@ -44,16 +45,6 @@ pub(crate) enum Initial {
 /// Makes an initial condition of the values that it waited for.
 pub(crate) type MakeInitial = dyn Fn(&Known) -> Bound<Initial> + Send + Sync;
 
-impl std::fmt::Debug for Initial {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Mesh { node, facts } => f.debug_struct("Mesh").field("node", node).field("facts", facts).finish(),
-            Self::Formula(formula) => f.debug_tuple("Formula").field(formula).finish(),
-            Self::Later { needs, .. } => f.debug_tuple("Later").field(needs).finish(),
-        }
-    }
-}
-
 /// The handle of a run, or of a snapshot from elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
@@ -66,9 +57,7 @@ pub(crate) struct Run {
 
 /// The handle of an analysis.
 #[derive(Clone, Debug)]
-pub(crate) struct Analysis {
-    pub node: Node,
-}
+pub(crate) struct Analysis(pub Node);
 
 /// The stage behind a handle, if the value is one.
 pub(crate) fn node_of(value: &Dynamic) -> Option<Node> {
@@ -78,41 +67,27 @@ pub(crate) fn node_of(value: &Dynamic) -> Option<Node> {
         Initial::Later { node, .. } => node,
     });
     mesh.or_else(|| value.clone().try_cast::<Run>().map(|h| h.node))
-        .or_else(|| value.clone().try_cast::<Analysis>().map(|h| h.node))
-        .or_else(|| value.clone().try_cast::<Further>().map(|h| h.node))
+        .or_else(|| value.clone().try_cast::<Analysis>().map(|h| h.0))
+        .or_else(|| value.clone().try_cast::<Further>().map(|h| h.0))
 }
 
 /// The handle of what `then` decides on.
 #[derive(Clone, Debug)]
-pub(crate) struct Further {
-    /// What stands for it.
-    pub node: Node,
-}
+pub(crate) struct Further(pub Node);
 
-/// A closure of the recipe with its text, the values it captures and where it stands; its captured values are copied, so that
-/// calls share nothing.
-pub(super) struct Captured {
-    pub(super) closure: FnPtr,
-    pub(super) text: String,
-    pub(super) values: Value,
-    pub(super) place: Place,
-}
-
-impl Captured {
-    /// Of a closure that `function` was called with, wherever it is written, and that will be called with so many arguments.
-    pub(super) fn new(
-        function: &str,
-        session: &Session,
-        context: &NativeCallContext<'_>,
-        closure: FnPtr,
-        arguments: usize,
-    ) -> Bound<Self> {
-        takes(function, context, &closure, arguments)?;
-        let closure = detached(closure);
-        let (text, values) = identity_of(function, session, &closure)?;
-        let place = session.place_of(&closure).unwrap_or_else(|| place_of(context));
-        Ok(Self { closure, text, values, place })
-    }
+/// A closure that `function` was called with, wherever it is written, and that will be called with so many arguments.
+pub(super) fn captured(
+    function: &str,
+    session: &Session,
+    context: &NativeCallContext<'_>,
+    closure: FnPtr,
+    arguments: usize,
+) -> Bound<Captured> {
+    takes(function, context, &closure, arguments)?;
+    let closure = detached(closure);
+    let (text, values) = identity_of(function, session, &closure)?;
+    let place = session.place_of(&closure).unwrap_or_else(|| place_of(context));
+    Ok(Captured { closure, text, values, place })
 }
 
 /// Refuses a closure that has another number of parameters than it will be called with.
@@ -152,7 +127,8 @@ fn identity_of(function: &str, session: &Session, closure: &FnPtr) -> Bound<(Str
         None => Some(session.source.function_text(closure.fn_name())),
     };
     let text = text.ok_or_else(|| Refusal::error(function, "the closure's text is not found", None))?;
-    let values = closure.curry().iter().map(|value| captured(function, session, value)).collect::<Bound<Value>>()?;
+    let values =
+        closure.curry().iter().map(|value| captured_value(function, session, value)).collect::<Bound<Value>>()?;
     Ok((text, values))
 }
 
@@ -164,7 +140,7 @@ pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
 
 /// A captured value for the fingerprint: plain data and a cosmology as they are, a closure by its text and what it captures, a
 /// stage by what it does and all that it starts from.
-fn captured(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
+fn captured_value(function: &str, session: &Session, value: &Dynamic) -> Bound<Value> {
     if let Some(closure) = value.read_lock::<FnPtr>() {
         let (text, values) = identity_of(function, session, &closure)?;
         return Ok(json!({ "closure": text, "captured": values }));

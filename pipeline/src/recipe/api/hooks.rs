@@ -1,6 +1,6 @@
 //! The closures that `evolve` takes: a stop rule, observers, and what steers the run.
 
-use super::handles::Captured;
+use super::handles::captured;
 use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, take};
@@ -92,17 +92,9 @@ pub(super) fn hooks(session: &Session, context: &NativeCallContext<'_>, options:
         return Err(Refusal::error("evolve", message, Some("hook_time_limit_s")));
     }
     let hook = |option: &'static str, closure: Option<FnPtr>| {
-        let captured = closure.map(|closure| Captured::new("evolve", session, context, closure, 1)).transpose()?;
-        let hook = |Captured { closure, text, values: captured, place }| Closure {
-            function: option,
-            name: option.into(),
-            closure,
-            text,
-            captured,
-            place,
-            time_limit_s: limit,
-        };
-        Bound::Ok(captured.map(hook))
+        let captured = closure.map(|closure| captured("evolve", session, context, closure, 1)).transpose()?;
+        let name = option.to_owned();
+        Bound::Ok(captured.map(|captured| Closure { function: option, name, captured, time_limit_s: limit }))
     };
     Ok(Hooks {
         stop_when: hook("stop_when", stop_when)?,

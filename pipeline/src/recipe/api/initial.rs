@@ -80,7 +80,7 @@ fn later_or_now(
     let call = Call { name, title: TITLE.into(), ..Call::new(function, Vec::new(), options)? };
     let node = call.stage(context, move |options, _| match shared(options)? {
         Initial::Mesh { node, .. } => Ok(node),
-        other => unreachable!("{function} gave {other:?}"),
+        _ => unreachable!("{function} makes meshes"),
     })?;
     let make = move |known: &Known| make(substituted(&map, known)?.cast());
     Ok(Initial::Later { node: Some(node), needs, make: Arc::new(make) })

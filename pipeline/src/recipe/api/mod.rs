@@ -19,6 +19,16 @@
 //!
 //! All take their arguments by value: a binding never changes a constant of the recipe.
 
+/// Registers a function that takes options last, and the same without any.
+macro_rules! register_with_options {
+    ($engine:expr, $name:expr, $function:expr, $($argument:ident: $kind:ty),+) => {{
+        let with = $function;
+        let without = with.clone();
+        $engine.register_fn($name, move |$($argument: $kind),+| without($($argument),+, Map::new()));
+        $engine.register_fn($name, move |$($argument: $kind,)+ options: Map| with($($argument),+, options));
+    }};
+}
+
 pub(crate) mod analyses;
 pub(crate) mod background;
 mod call;
@@ -87,12 +97,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     snapshot_view::register(engine);
     field_view::register(engine);
     run_view::register(engine);
-    engine.register_fn("campaign", campaign);
-    engine.register_fn("campaign", |name: ImmutableString, stages: Array, options: Map| -> Bound<Campaign> {
-        later::refuse("campaign", &options)?;
-        let CampaignOptions { attempts } = decode("campaign", options)?;
-        Ok(Campaign { attempts: attempts.get(), ..campaign(name, stages)? })
-    });
+    register_with_options!(engine, "campaign", campaign, name: ImmutableString, stages: Array);
 }
 
 /// Registers everything that scripts have: what looks, and makes no stages. What they write goes to `folder`.
@@ -130,6 +135,8 @@ impl Default for CampaignOptions {
     }
 }
 
-fn campaign(name: ImmutableString, stages: Array) -> Bound<Campaign> {
-    Ok(Campaign::new(name.as_str(), &stages_of("campaign", &stages)?))
+fn campaign(name: ImmutableString, stages: Array, options: Map) -> Bound<Campaign> {
+    later::refuse("campaign", &options)?;
+    let CampaignOptions { attempts } = decode("campaign", options)?;
+    Ok(Campaign { attempts: attempts.get(), ..Campaign::new(name.as_str(), &stages_of("campaign", &stages)?) })
 }

@@ -131,27 +131,19 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_get("levels", |s: &mut SnapshotView| s.snapshot.state.tree.level_count() as i64)
         .register_fn("densest", |s: &mut SnapshotView| densest(&s.snapshot))
         .register_fn("totals", |s: &mut SnapshotView| totals(&s.snapshot))
-        .register_fn("halos", |s: &mut SnapshotView| halos(&s.snapshot, Map::new()))
-        .register_fn("halos", |s: &mut SnapshotView, options: Map| halos(&s.snapshot, options))
-        .register_fn("profile", |s: &mut SnapshotView, halo: Map| profile(&s.snapshot, halo, Map::new()))
-        .register_fn("profile", |s: &mut SnapshotView, halo: Map, options: Map| profile(&s.snapshot, halo, options))
         .register_fn("field", |s: &mut SnapshotView, name: ImmutableString| field(&s.snapshot, &name, 0))
         .register_fn("field", |s: &mut SnapshotView, name: ImmutableString, level: i64| {
             field(&s.snapshot, &name, level)
         })
-        .register_fn("value", value)
-        .register_fn("statistics", |s: &mut SnapshotView, name: ImmutableString| over(s, &name, Map::new()))
-        .register_fn("statistics", |s: &mut SnapshotView, name: ImmutableString, region: Map| over(s, &name, region))
-        .register_fn("histogram", |s: &mut SnapshotView, name: ImmutableString| distribution(s, &name, Map::new()))
-        .register_fn("histogram", |s: &mut SnapshotView, name: ImmutableString, options: Map| {
-            distribution(s, &name, options)
-        })
-        .register_fn("power_spectrum", |s: &mut SnapshotView| power(&s.snapshot, Map::new()))
-        .register_fn("power_spectrum", |s: &mut SnapshotView, options: Map| power(&s.snapshot, options));
+        .register_fn("value", value);
+    register_with_options!(engine, "halos", halos, s: &mut SnapshotView);
+    register_with_options!(engine, "profile", profile, s: &mut SnapshotView, halo: Map);
+    register_with_options!(engine, "statistics", over, s: &mut SnapshotView, name: ImmutableString);
+    register_with_options!(engine, "histogram", distribution, s: &mut SnapshotView, name: ImmutableString);
+    register_with_options!(engine, "power_spectrum", power, s: &mut SnapshotView);
     for (name, make) in [("slice", map::slice as MapFunction), ("projection", map::projection)] {
-        engine
-            .register_fn(name, move |s: &mut SnapshotView| pixels(name, make, &s.snapshot, Map::new()))
-            .register_fn(name, move |s: &mut SnapshotView, options: Map| pixels(name, make, &s.snapshot, options));
+        let of = move |s: &mut SnapshotView, options| pixels(name, make, &s.snapshot, options);
+        register_with_options!(engine, name, of, s: &mut SnapshotView);
     }
 }
 
@@ -187,16 +179,16 @@ fn totals(snapshot: &Snapshot) -> Map {
     ])
 }
 
-fn halos(snapshot: &Snapshot, options: Map) -> Bound<Array> {
+fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {
     let options: HaloOptions = decode("halos", options)?;
-    let catalogue = find_halos(snapshot, &options).map_err(|e| Refusal::error("halos", e, None))?;
+    let catalogue = find_halos(&view.snapshot, &options).map_err(|e| Refusal::error("halos", e, None))?;
     Ok(catalogue.halos.iter().map(dynamic).collect())
 }
 
-fn profile(snapshot: &Snapshot, halo: Map, options: Map) -> Bound<Array> {
+fn profile(view: &mut SnapshotView, halo: Map, options: Map) -> Bound<Array> {
     let halo: Halo = decode("profile", halo)?;
     let options: ProfileOptions = decode("profile", options)?;
-    let profile = halo_profile(snapshot, &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
+    let profile = halo_profile(&view.snapshot, &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
     Ok(profile.shells.iter().map(dynamic).collect())
 }
 
@@ -227,25 +219,25 @@ fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bou
     Ok(field.value(&Gas::new(&view.snapshot), &cells::leaf_at(&view.snapshot, position)))
 }
 
-fn over(view: &SnapshotView, name: &str, region: Map) -> Bound<Dynamic> {
+fn over(view: &mut SnapshotView, name: ImmutableString, region: Map) -> Bound<Dynamic> {
     let region: RegionOptions = decode("statistics", region)?;
-    let found = statistics(&view.snapshot, name, &region).map_err(|e| Refusal::error("statistics", e, None))?;
+    let found = statistics(&view.snapshot, &name, &region).map_err(|e| Refusal::error("statistics", e, None))?;
     Ok(dynamic(&found))
 }
 
-fn distribution(view: &SnapshotView, name: &str, mut options: Map) -> Bound<Array> {
+fn distribution(view: &mut SnapshotView, name: ImmutableString, mut options: Map) -> Bound<Array> {
     let region: RegionOptions = decode("histogram", take(&mut options, &REGION))?;
     let options: HistogramOptions = decode_with("histogram", options, &REGION)?;
-    let bins = histogram(&view.snapshot, name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
+    let bins = histogram(&view.snapshot, &name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
     Ok(bins.iter().map(dynamic).collect())
 }
 
-fn power(snapshot: &Snapshot, options: Map) -> Bound<Dynamic> {
+fn power(view: &mut SnapshotView, options: Map) -> Bound<Dynamic> {
     let options: PowerOptions = decode("power_spectrum", options)?;
     // the transform takes as much again as the grid
     let limit_mib = grid_limit_mib(memory::available()) / 2;
-    let spectrum =
-        power_spectrum_within(snapshot, &options, limit_mib).map_err(|e| Refusal::error("power_spectrum", e, None))?;
+    let spectrum = power_spectrum_within(&view.snapshot, &options, limit_mib)
+        .map_err(|e| Refusal::error("power_spectrum", e, None))?;
     Ok(dynamic(&spectrum))
 }
 

@@ -43,28 +43,24 @@ pub(crate) fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<
         let (file, reason) = (candidate.file.clone(), error.to_string());
         work.record(Event::FileRefused { fingerprint: work.fingerprint.into(), file, reason })?;
     }
-    match &run.origin {
+    let snapshot = match &run.origin {
         Origin::Initial(facts) => {
-            let input = work.inputs[0][0].clone();
-            let (snapshot, audit) = ic::place(&input, facts, &run.parameters, work)?;
+            let (snapshot, audit) = ic::place(&work.inputs[0][0], facts, &run.parameters, work)?;
             work.write_json(AUDIT, &audit)?;
-            let simulation = work.simulation(&snapshot, &run.parameters)?;
-            Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
+            snapshot
         }
-        Origin::Formula(formula) => {
-            let snapshot = formula.snapshot(&run.parameters, work)?;
-            let simulation = work.simulation(&snapshot, &run.parameters)?;
-            Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
-        }
+        Origin::Formula(formula) => formula.snapshot(&run.parameters, work)?,
         Origin::Saved { branch } => {
             let input = work.inputs[0][0].clone();
             let mut snapshot = saved(&input, *branch, first, run.parameters.max_level, work.progress)?;
             if (*branch || run.hooks.steer.is_none()) && snapshot.header.unsteer() {
                 tracing::warn!("{}: the run was steered; this one goes on unsteered", input.path.display());
             }
-            begin(run, work, &snapshot, &input, &input.path.display().to_string())
+            return begin(run, work, &snapshot, &input, &input.path.display().to_string());
         }
-    }
+    };
+    let simulation = work.simulation(&snapshot, &run.parameters)?;
+    Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
 }
 
 /// A snapshot from elsewhere, if it can be started from, without the levels above `max_level`.
