@@ -54,14 +54,6 @@ pub enum AnalysisError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A result that JSON cannot hold.
-    #[error("{path}: {source}")]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// What the serializer said.
-        source: serde_json::Error,
-    },
     /// A figure that cannot be drawn.
     #[error("figure {title:?}: {reason}")]
     Figure {

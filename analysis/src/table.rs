@@ -145,18 +145,6 @@ fn quote(text: String) -> String {
 pub trait Record: Serialize {
     /// The rows of the result, units in the column names.
     fn table(&self) -> Table;
-
-    /// Writes [`Record::table`] as CSV.
-    fn write_csv(&self, path: &Path) -> Result<(), AnalysisError> {
-        write_file(path, self.table().to_csv().as_bytes())
-    }
-
-    /// Writes every member as JSON; what is not finite becomes `null`.
-    fn write_json(&self, path: &Path) -> Result<(), AnalysisError> {
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|source| AnalysisError::Json { path: path.to_path_buf(), source })?;
-        write_file(path, text.as_bytes())
-    }
 }
 
 /// Writes a file that is complete or absent; a full disk leaves the previous one in place.

@@ -14,13 +14,13 @@
 //! does, is left in the middle: all files are complete or absent, and that stage is done again.
 
 use crate::error::PipelineError;
+use crate::files::remove_if_there;
 use crate::ledger::{Event, History, Ledger};
 use crate::stage::evolve::steps;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -150,9 +150,6 @@ impl Attention {
     }
 
     /// The checkpoint that was asked for is on disk; the last run that says so removes the request.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`] if it cannot be removed.
     pub(crate) fn dumped(&self) -> Result<(), PipelineError> {
         let mut shared = self.control.shared();
         let Some(left) = &mut shared.dump else { return Ok(()) };
@@ -179,9 +176,6 @@ impl Control {
     }
 
     /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`] if the system refuses handlers.
     pub(crate) fn listen(folder: &Path, walltime: Option<Walltime>) -> Result<Self, PipelineError> {
         let control = Self::new(folder, walltime);
         for request in ["stop", "dump"] {
@@ -203,9 +197,6 @@ impl Control {
 
     /// Has the process leave, whatever it is doing then, where a request finds no attention or the time is over. `last`:
     /// what it does before that, if it ends in time; `abort`: ends the other processes with an exit code.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`] if the system refuses a thread.
     pub(crate) fn enforce(
         &self,
         ledger: &Arc<Ledger>,
@@ -340,11 +331,7 @@ impl Control {
     }
 
     fn answer(&self, request: &str) -> Result<(), PipelineError> {
-        let file = self.file(request);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(PipelineError::io(&file)(error)),
-            _ => Ok(()),
-        }
+        remove_if_there(&self.file(request))
     }
 }
 

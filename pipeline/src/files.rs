@@ -1,4 +1,4 @@
-//! Reading whole files of a campaign: only regular ones, as a device or a pipe might never end.
+//! Whole files of a campaign: only regular ones are read, as a device or a pipe might never end.
 
 use crate::error::PipelineError;
 use std::fs::Metadata;
@@ -6,9 +6,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// The metadata of a regular file.
-///
-/// # Errors
-/// [`PipelineError::Input`] if it is no regular file, [`PipelineError::Io`] if it is not there.
 pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
     let found = path.metadata().map_err(PipelineError::io(path))?;
     if found.is_file() {
@@ -24,14 +21,19 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PipelineError> {
 }
 
 /// The content of a file; `None` if it is not there.
-///
-/// # Errors
-/// [`PipelineError::Input`] if it is no regular file, [`PipelineError::Io`] if it cannot be read.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, PipelineError> {
     match read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(PipelineError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Deletes a file that may be gone.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), PipelineError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(PipelineError::io(path)(error)),
+        _ => Ok(()),
     }
 }
 

@@ -34,9 +34,6 @@ pub(crate) struct CampaignFolder {
 
 impl CampaignFolder {
     /// Creates the folder, or takes one that holds a campaign.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] for a folder that holds something else, [`PipelineError::Io`].
     pub(crate) fn create(path: &Path) -> Result<Self, PipelineError> {
         std::fs::create_dir_all(path).map_err(PipelineError::io(path))?;
         let folder = Self { path: path.into() };
@@ -51,9 +48,6 @@ impl CampaignFolder {
     }
 
     /// An existing campaign's folder.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] if it holds no campaign.
     pub(crate) fn open(path: &Path) -> Result<Self, PipelineError> {
         let folder = Self { path: path.into() };
         if folder.manifest_path().exists() {

@@ -26,9 +26,6 @@ const RATE: f64 = 2e7;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Has a child process read all of a snapshot and check its digests.
-///
-/// # Errors
-/// [`PipelineError::Input`] with what the child says, or how it ended, if it could not; [`PipelineError::Io`].
 pub(crate) fn snapshot(file: &Path) -> Result<(), PipelineError> {
     of(file, "snapshot", file.as_os_str())
 }

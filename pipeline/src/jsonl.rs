@@ -9,9 +9,6 @@ use std::path::Path;
 
 /// The lines of a file in their order, none if it is not there; a torn last one, as a killed process leaves it or another
 /// one is writing it, is left out.
-///
-/// # Errors
-/// [`PipelineError::Input`] for a line that is damaged; [`PipelineError::Io`].
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineError> {
     let bytes = bytes(path)?;
     let line = |(n, line): (usize, &[u8])| {

@@ -16,9 +16,6 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes the lock of `folder`.
-    ///
-    /// # Errors
-    /// [`PipelineError::Busy`] naming the holder, [`PipelineError::Io`].
     pub(crate) fn take(folder: &Path) -> Result<Self, PipelineError> {
         let path = folder.join("lock");
         let mut file = OpenOptions::new()

@@ -14,14 +14,6 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
-    /// The moment that a number stands for in these coordinates.
-    pub(crate) fn new(coordinates: Coordinates, value: f64) -> Self {
-        match coordinates {
-            Coordinates::Comoving => Self::Redshift(value),
-            Coordinates::Plain => Self::Time(value),
-        }
-    }
-
     /// The moment of a snapshot.
     pub(crate) fn of(header: &SnapshotHeader) -> Self {
         match header.coordinates {

@@ -65,9 +65,6 @@ impl Snapshots {
     }
 
     /// The same of a file that nobody has compared with its digest yet: that comes before HDF5 opens it.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] if it is not what was written, [`PipelineError::Io`]; as [`Snapshot::read`].
     pub(crate) fn read_checked(&self, input: &Input) -> Result<Arc<Snapshot>, PipelineError> {
         if let Some(snapshot) = self.whole(&input.digest) {
             return Ok(snapshot);

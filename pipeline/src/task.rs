@@ -90,30 +90,6 @@ pub(crate) enum AnalysisRequest {
     Halos(HalosAndProfiles),
 }
 
-impl From<PowerOptions> for AnalysisRequest {
-    fn from(analysis: PowerOptions) -> Self {
-        Self::PowerSpectrum(analysis)
-    }
-}
-
-impl From<PdfOptions> for AnalysisRequest {
-    fn from(analysis: PdfOptions) -> Self {
-        Self::DensityPdf(analysis)
-    }
-}
-
-impl From<MapWithTable> for AnalysisRequest {
-    fn from(analysis: MapWithTable) -> Self {
-        Self::Map(analysis)
-    }
-}
-
-impl From<HalosAndProfiles> for AnalysisRequest {
-    fn from(analysis: HalosAndProfiles) -> Self {
-        Self::Halos(analysis)
-    }
-}
-
 /// An analysis of a snapshot in a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct AnalysisTask {
@@ -140,13 +116,15 @@ impl AnalysisTask {
 }
 
 impl Work<'_> {
-    /// What an analysis finds in a snapshot, by all processes together.
-    pub(crate) fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>
-    where
-        A: Analysis + Clone + Into<AnalysisRequest>,
-    {
+    /// What an analysis finds in a snapshot, by all processes together; `request` sends it to the others.
+    pub(crate) fn find<A: Analysis + Clone>(
+        &self,
+        input: &Input,
+        analysis: &A,
+        request: fn(A) -> AnalysisRequest,
+    ) -> Result<A::Found, PipelineError> {
         let path = std::path::absolute(&input.path).map_err(PipelineError::io(&input.path))?;
-        let task = AnalysisTask { path, digest: input.digest.clone(), analysis: analysis.clone().into() };
+        let task = AnalysisTask { path, digest: input.digest.clone(), analysis: request(analysis.clone()) };
         let found = self.crew.run_collective(&Task::Analysis(task), |communicator| -> Result<_, SimError> {
             if communicator.size() == 1 {
                 return Ok(analysis.find(communicator, &(&*self.snapshots.read(input)?).into()));

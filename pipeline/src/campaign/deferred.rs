@@ -32,9 +32,6 @@ impl Measured {
     }
 
     /// The value in what the measurement has left; of several moments' results that of the last.
-    ///
-    /// # Errors
-    /// [`PipelineError::Io`], [`PipelineError::Input`] of the file; what is wrong if it holds no such value.
     fn read(&self, result: &StageResult) -> Result<Result<Value, String>, PipelineError> {
         let mut value = result_of(self.node.stage(), result)?;
         for name in &self.path {
@@ -143,9 +140,6 @@ impl Stage for Undecided {
 
 impl Undecided {
     /// The stage that it becomes now that the results of `inputs` are there.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`] at its call; [`PipelineError::Io`] and [`PipelineError::Input`] of the results.
     pub(crate) fn stage(
         &self,
         (needs, make): (&[Measured], &Make),
@@ -166,10 +160,6 @@ impl Undecided {
     }
 
     /// The stages that `then` decides on, now that the result of its input is there.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`] at the place in the closure; [`PipelineError::Io`] and [`PipelineError::Input`] of the
-    /// result.
     pub(crate) fn further(
         &self,
         (closure, nodes_of): (&FnPtr, NodesOf),

@@ -39,9 +39,6 @@ impl Choice {
     }
 
     /// Those that `only` names and what they need, or all if it names none; again those that `force` names.
-    ///
-    /// # Errors
-    /// [`PipelineError::Usage`] for a name that no stage has, or for one that is forced and not wanted.
     pub(crate) fn of(
         campaign: &Campaign,
         folder: &FilePath,
@@ -120,9 +117,6 @@ pub(crate) fn names(walk: &CampaignResolver<'_>, n: usize) -> impl Iterator<Item
 }
 
 /// The positions of the stages that `text` names, as [`names`] lists them.
-///
-/// # Errors
-/// [`PipelineError::Usage`] if there is none, with the nearest name.
 pub(crate) fn find(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     let names = |n: usize| names(walk, n);
     let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();

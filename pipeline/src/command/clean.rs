@@ -4,6 +4,7 @@ use super::{print, stored};
 use crate::campaign::deferred::THEN;
 use crate::campaign::{Campaign, CampaignResolver, StageStatus};
 use crate::error::PipelineError;
+use crate::files::remove_if_there;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, Identity, Ledger, StageHistory};
 use crate::lock::Lock;
@@ -64,9 +65,10 @@ impl Item {
         if let Some(event) = self.event {
             ledger.append(event)?;
         }
-        let is_folder = self.path.is_dir();
-        let deleted = if is_folder { std::fs::remove_dir_all(&self.path) } else { std::fs::remove_file(&self.path) };
-        match deleted {
+        if !self.path.is_dir() {
+            return remove_if_there(&self.path);
+        }
+        match std::fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(PipelineError::io(&self.path)(error)),
             _ => Ok(()),
         }

@@ -21,6 +21,7 @@ use crate::error::PipelineError;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::isolated_read;
 use crate::ledger::{History, StageHistory, history};
+use crate::recipe::interpreter::print;
 use crate::recipe::{self, Recipe, Source};
 use crate::stage::Stage;
 use std::collections::BTreeMap;
@@ -71,9 +72,6 @@ fn read_as(what: &str, path: &Path) -> Result<Source, PipelineError> {
 }
 
 /// `-p` values by name.
-///
-/// # Errors
-/// [`PipelineError::Usage`] if a name is given twice.
 fn given(parameters: Vec<(String, String)>) -> Result<BTreeMap<String, String>, PipelineError> {
     let mut given = BTreeMap::new();
     for (name, value) in parameters {
@@ -128,10 +126,4 @@ fn directory(dir: Option<PathBuf>, recipe: &Path) -> PathBuf {
 fn done(stage: &dyn Stage, known: Option<&StageHistory>) -> String {
     let stop = stage.as_run().zip(known).and_then(|(run, known)| run.stop(known));
     stop.map_or("done".into(), |stop| format!("done, ended by its stop rule {stop}"))
-}
-
-/// Prints a line to the standard output; a reader that has gone away (`| head`) is no error.
-fn print(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{line}");
 }

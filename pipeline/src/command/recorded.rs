@@ -61,9 +61,6 @@ impl TryFrom<Value> for Recorded {
 
 impl RecordedRun {
     /// The run in this folder of a campaign.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] if no run has this folder, or for a record that is damaged; [`PipelineError::Io`].
     pub(super) fn open(folder: &Path) -> Result<Self, PipelineError> {
         let real = folder.canonicalize().map_err(PipelineError::io(folder))?;
         let not = |reason: &str| PipelineError::input(folder, reason);
@@ -85,9 +82,6 @@ impl RecordedRun {
     }
 
     /// The numbers that decide its results, from the ledger.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] where a ledger of another version does not have them.
     pub(super) fn parameters(&self) -> Result<RunParameters, PipelineError> {
         let unknown = |why: String| {
             PipelineError::input(&self.folder, format!("the ledger does not say what the run's parameters are: {why}"))
@@ -105,9 +99,6 @@ impl RecordedRun {
 
     /// The path of a snapshot in its folder, if the whole file is what was written; one that the ledger does not know is
     /// validated in a child process.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] for one that is damaged; [`PipelineError::Io`].
     pub(super) fn whole(&self, file: &str) -> Result<PathBuf, PipelineError> {
         let path = self.folder.join(file);
         let digest = digest_of(&path, &Progress::on_terminal())?;

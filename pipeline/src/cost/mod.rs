@@ -152,9 +152,6 @@ impl Left {
 impl<'a> Predictor<'a> {
     /// One for the campaign in `folder`, with this history: from its records, from those of the campaigns beside it, and of
     /// the one in `like`.
-    ///
-    /// # Errors
-    /// [`PipelineError`] if `like` is no campaign folder or its ledger cannot be read.
     pub(crate) fn new(
         folder: &Path,
         history: &History,

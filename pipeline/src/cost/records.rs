@@ -55,9 +55,6 @@ pub(crate) struct Records {
 impl Records {
     /// Those of a campaign, of another one, and of the campaigns in folders beside the first, where what cannot be read
     /// tells nothing.
-    ///
-    /// # Errors
-    /// [`PipelineError`] if the other one is no campaign folder or its ledger cannot be read.
     pub(crate) fn around(folder: &Path, history: &History, like: Option<&Path>) -> Result<Self, PipelineError> {
         let read = |folder: &Path| Ok::<_, PipelineError>(history::read(&CampaignFolder::open(folder)?.ledger())?.0);
         let mut records = Self::default();

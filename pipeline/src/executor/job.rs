@@ -3,13 +3,13 @@
 use super::Executor;
 use crate::campaign::{Node, Resolved};
 use crate::error::PipelineError;
+use crate::files::remove_if_there;
 use crate::ledger::{Artefact, Event};
 use crate::stage::evolve::{observed, section, steps};
 use crate::stage::result::digest_of;
 use crate::stage::{Stage, Work};
 use comove_kernels::Device;
 use comove_sim::complete_file;
-use std::io::ErrorKind;
 
 /// A stage that is about to be done.
 pub(super) struct Job {
@@ -82,9 +82,6 @@ impl Job {
 
 /// Checks the results of a stage against the ledger; what does not match is refused by name, and the stage that made it is
 /// then no longer done. Checkpoints are checked when they are used.
-///
-/// # Errors
-/// [`PipelineError::Io`] of the ledger.
 pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor<'_>) -> Result<(), PipelineError> {
     let (fingerprint, folder) = (&resolved.fingerprint, executor.folder.path().join(&resolved.folder));
     let history = executor.ledger.history().stage(fingerprint).cloned().unwrap_or_default();
@@ -112,11 +109,7 @@ pub(super) fn forget(resolved: &Resolved, executor: &Executor<'_>) -> Result<(),
     }
     executor.ledger.append(Event::StageForced { fingerprint: resolved.fingerprint.clone() })?;
     for file in [steps::FILE, section::SUMMARY, observed::FILE] {
-        let path = executor.folder.path().join(&resolved.folder).join(file);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),
-            _ => {}
-        }
+        remove_if_there(&executor.folder.path().join(&resolved.folder).join(file))?;
     }
     Ok(())
 }

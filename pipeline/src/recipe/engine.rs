@@ -27,10 +27,6 @@ pub(crate) struct Recipe {
 }
 
 /// Evaluates a recipe with the values that the command line gives its parameters.
-///
-/// # Errors
-/// [`PipelineError::Recipe`], also if the recipe's value is not a campaign; [`PipelineError::Usage`] if a given
-/// parameter is not declared.
 pub(crate) fn evaluate(source: Source, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
     let (session, result, printed) = attempt(source, given);
     let campaign = result?;

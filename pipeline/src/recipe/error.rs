@@ -105,6 +105,14 @@ pub(crate) fn plain(type_name: &str) -> String {
     format!("{} {word}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
 }
 
+/// Which of the known names was meant by one that there is not, else, after `there`, all of them.
+pub(crate) fn hint(name: &str, known: &[&str], there: &str) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("{there} {}", known.join(", ")),
+    }
+}
+
 /// The candidate nearest to `name`, if one is near enough to be what was meant.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates

@@ -70,9 +70,6 @@ impl Program {
 
     /// Calls a closure, which stands at `place`, within limits and reads its value, both on the script's own thread. Where
     /// somebody asked to stop, that is the inner error.
-    ///
-    /// # Errors
-    /// [`RecipeError`], at the place in the recipe.
     pub(crate) fn call<T: Send>(
         &self,
         limits: Limits<'_>,
@@ -173,6 +170,6 @@ fn sleep() -> Result<(), Box<EvalAltResult>> {
 }
 
 /// Prints a line. A reader that has gone away, as `head` does, wants no more of it.
-pub(super) fn print(line: &str) {
+pub(crate) fn print(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

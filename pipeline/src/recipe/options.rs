@@ -1,14 +1,11 @@
 //! The one way from a `#{…}` of a recipe to a Rust structure, and from a refused option to a message.
 
-use super::error::{Refusal, nearest, plain};
+use super::error::{Refusal, hint, plain};
 use rhai::{Dynamic, EvalAltResult, Map};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Decodes the options of `function`. Whole numbers are accepted where reals are wanted.
-///
-/// # Errors
-/// A [`Refusal`] that names the function, the option, and the nearest known name or what kind of value is expected.
 pub(crate) fn decode<T: DeserializeOwned>(function: &str, options: Map) -> Result<T, Box<EvalAltResult>> {
     decode_with(function, options, &[])
 }
@@ -129,10 +126,7 @@ fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String
         // an option inside a nested map has no others
         let others = if path == name { others } else { &[] };
         let known: Vec<&str> = quoted[1..].iter().chain(others).copied().collect();
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("known are {}", known.join(", ")),
-        };
+        let hint = hint(name, &known, "known are");
         return (format!("unknown option \"{name}\", {hint}"), Some(name.into()));
     }
     if message.starts_with("missing field") {

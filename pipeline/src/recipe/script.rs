@@ -21,9 +21,6 @@ use std::sync::Arc;
 
 /// Evaluates a script of a campaign with the values that the command line gives its parameters. What it writes goes to
 /// `folder`, which is made with the first file.
-///
-/// # Errors
-/// [`PipelineError::Recipe`], at the place in the script; [`PipelineError::Usage`] if a given parameter is not declared.
 pub(crate) fn run(
     source: Source,
     given: BTreeMap<String, String>,

@@ -53,9 +53,6 @@ impl Closure {
     }
 
     /// What the closure gives for an argument, and what is to be drawn of it.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`] where it fails or gives what cannot be written; [`PipelineError::Interrupted`].
     pub(crate) fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
         let value = self.written(work.call(self, argument.into(), |value| to_json(&value))?, work)?;
         let drawn = Drawn::of(&value).map_err(|message| self.refused(message, work))?;
@@ -63,9 +60,6 @@ impl Closure {
     }
 
     /// What the closure gives for an argument when a run asks it after a step.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`] where it fails or gives what cannot be written.
     pub(crate) fn ask(&self, argument: Dynamic, work: &Work<'_>) -> Result<Value, PipelineError> {
         let _phase = tracing::trace_span!(target: comove_sim::PHASE, "hook").entered();
         self.written(work.ask(self, argument, |value| to_json(&value))?, work)
@@ -110,9 +104,6 @@ impl Closure {
 
 impl Work<'_> {
     /// Calls a closure, which may take the seconds that it has and half of the memory that is free, and reads its value.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`], at the place in the recipe; [`PipelineError::Interrupted`].
     pub(crate) fn call<T: Send>(
         &self,
         closure: &Closure,
@@ -126,9 +117,6 @@ impl Work<'_> {
 
     /// The same of a closure that is asked between two steps of a run: requests from outside wait for it, so that it is asked
     /// after every step, wherever the run is stopped.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`], at the place in the recipe.
     pub(crate) fn ask<T: Send>(
         &self,
         closure: &Closure,

@@ -86,9 +86,6 @@ impl Formula {
     }
 
     /// The state from which a run with these parameters starts.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`] where a closure fails or gives no gas, naming the cell; [`PipelineError::Ic`].
     pub(crate) fn snapshot(&self, parameters: &RunParameters, work: &Work<'_>) -> Result<Snapshot, PipelineError> {
         let setup = Setup { parameters: parameters.clone(), ..self.setup.clone() };
         let line = work.progress.stage();

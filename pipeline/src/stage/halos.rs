@@ -4,6 +4,7 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use crate::task::AnalysisRequest;
 use comove_analysis::figure::results::profile_figure;
 use comove_analysis::halo_finder::{Halo, HaloCatalogue, HaloOptions, find_halos_by};
 use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profiles_by};
@@ -17,12 +18,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub(crate) struct Halos {
     pub outputs: Selection,
-    /// What a halo is.
-    pub finder: HaloOptions,
-    /// How many of the heaviest halos get a profile.
-    pub profiles: usize,
-    /// The bins of a profile.
-    pub profile: ProfileOptions,
+    pub options: HalosAndProfiles,
 }
 
 /// What a recipe says in `halos(RUN, #{ … })` besides the finder's options.
@@ -50,9 +46,12 @@ impl Default for ProfileChoice {
 /// The halos of a snapshot, and profiles of the heaviest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HalosAndProfiles {
-    finder: HaloOptions,
-    profiles: usize,
-    profile: ProfileOptions,
+    /// What a halo is.
+    pub finder: HaloOptions,
+    /// How many of the heaviest halos get a profile.
+    pub profiles: usize,
+    /// The bins of a profile.
+    pub profile: ProfileOptions,
 }
 
 impl Analysis for HalosAndProfiles {
@@ -73,12 +72,13 @@ impl Stage for Halos {
     }
 
     fn describe(&self) -> String {
-        let reference = format!("{:?}", self.finder.reference).to_lowercase();
-        format!("{} times the {reference} density, profiles of the heaviest {}", self.finder.delta, self.profiles)
+        let HalosAndProfiles { finder, profiles, .. } = &self.options;
+        let reference = format!("{:?}", finder.reference).to_lowercase();
+        format!("{} times the {reference} density, profiles of the heaviest {profiles}", finder.delta)
     }
 
     fn parameters(&self) -> Value {
-        json!({ "finder": self.finder, "profiles": self.profiles, "profile": self.profile })
+        json!(self.options)
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
@@ -89,8 +89,7 @@ impl Stage for Halos {
         let mut section = Section::new(format!("Spheres around density peaks: {}.", self.describe()));
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let Self { finder, profiles, profile, .. } = self.clone();
-            let (catalogue, found) = work.find(input, &HalosAndProfiles { finder, profiles, profile })?;
+            let (catalogue, found) = work.find(input, &self.options, AnalysisRequest::Halos)?;
             let now = input.shown();
             files.extend(work.write_record(&format!("halos_{}", now.tag()), &catalogue)?);
             let mut table = catalogue.table();

@@ -4,6 +4,7 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use crate::task::AnalysisRequest;
 use comove_analysis::figure::map::{MapStyle, map_figure};
 use comove_analysis::map::projection::resolving_pixels;
 use comove_analysis::map::{Map, MapOptions, projection_by, slice_by};
@@ -16,10 +17,9 @@ use serde_json::{Value, json};
 /// Pictures of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Maps {
-    pub view: View,
     pub outputs: Selection,
     /// What is shown.
-    pub options: MapOptions,
+    pub map: MapWithTable,
     /// How it is coloured.
     pub style: MapStyle,
 }
@@ -39,8 +39,8 @@ pub(crate) enum View {
 /// A map, and the one that its table holds if that needs fewer pixels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MapWithTable {
-    view: View,
-    options: MapOptions,
+    pub view: View,
+    pub options: MapOptions,
 }
 
 impl Analysis for MapWithTable {
@@ -63,28 +63,28 @@ impl Analysis for MapWithTable {
 
 impl Stage for Maps {
     fn kind(&self) -> &'static str {
-        match self.view {
+        match self.map.view {
             View::Slice => "slice",
             View::Projection => "projection",
         }
     }
 
     fn title(&self) -> String {
-        let view = match self.view {
+        let view = match self.map.view {
             View::Slice => "Slice",
             View::Projection => "Projection",
         };
-        format!("{view}: {}", self.options.field)
+        format!("{view}: {}", self.map.options.field)
     }
 
     fn describe(&self) -> String {
-        let axis = format!("{:?}", self.options.axis).to_lowercase();
-        let patches = if self.options.patches { ", with the patches" } else { "" };
-        format!("{} along {axis}{patches}", self.options.field)
+        let axis = format!("{:?}", self.map.options.axis).to_lowercase();
+        let patches = if self.map.options.patches { ", with the patches" } else { "" };
+        format!("{} along {axis}{patches}", self.map.options.field)
     }
 
     fn parameters(&self) -> Value {
-        json!({ "map": self.options, "style": self.style })
+        json!({ "map": self.map.options, "style": self.style })
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
@@ -95,8 +95,8 @@ impl Stage for Maps {
         let mut section = Section::default();
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.looking_at(&work.inputs[0]) {
-            let (map, of_table) = work.find(input, &MapWithTable { view: self.view, options: self.options.clone() })?;
-            let name = format!("{}_{}_{}", self.kind(), self.options.field, input.shown().tag());
+            let (map, of_table) = work.find(input, &self.map, AnalysisRequest::Map)?;
+            let name = format!("{}_{}_{}", self.kind(), self.map.options.field, input.shown().tag());
             let table = of_table.as_ref().unwrap_or(&map).table();
             files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);
             figures.push((name, map_figure(&map, &self.style)?));

@@ -96,9 +96,6 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
     }
 
     /// What it reads of the stage at position `input` among its inputs.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] if that stage has not made it.
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         Selection::All.of(input)
     }

@@ -4,6 +4,7 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use crate::task::AnalysisRequest;
 use comove_analysis::covering_grid::GRID_LIMIT_MIB;
 use comove_analysis::figure::results::power_figure;
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum_by};
@@ -57,7 +58,7 @@ impl Stage for PowerSpectra {
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
-            let spectrum = work.find(input, &self.options)?;
+            let spectrum = work.find(input, &self.options, AnalysisRequest::PowerSpectrum)?;
             files.extend(work.write_record(&format!("power_spectrum_{}", input.shown().tag()), &spectrum)?);
             section.record(format!("{}", input.shown()), &spectrum.table());
             spectra.push((format!("{}", input.shown()), spectrum));

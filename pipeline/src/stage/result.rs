@@ -11,9 +11,6 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// What a stage has left as JSON in `file`.
-///
-/// # Errors
-/// [`PipelineError::Io`]; [`PipelineError::Input`] if the file holds something else.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, PipelineError> {
     let text = files::read(file)?;
     serde_json::from_slice(&text).map_err(|e| PipelineError::input(file, format!("not a result: {e}")))
@@ -60,9 +57,6 @@ impl Input {
     }
 
     /// Checks that it is.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] if it is not, [`PipelineError::Io`].
     pub(crate) fn check(&self, progress: &Progress) -> Result<(), PipelineError> {
         let reason = "the file is not the one that was written: it is damaged or was changed; `comove run` and `comove \
                       resume` make it again";
@@ -101,9 +95,6 @@ pub(crate) enum Selection {
 
 impl Selection {
     /// The selected files, in the order of time.
-    ///
-    /// # Errors
-    /// [`PipelineError::Input`] if one is not there.
     pub(crate) fn of(&self, result: &StageResult) -> Result<Vec<Input>, PipelineError> {
         let outputs: Vec<&SnapshotFile> = result.snapshots.iter().filter(|s| s.role == Role::Output).collect();
         let outputs = if outputs.is_empty() { result.snapshots.iter().collect() } else { outputs };
@@ -142,9 +133,6 @@ impl Selection {
 }
 
 /// The digest of a whole file, BLAKE3, hexadecimal.
-///
-/// # Errors
-/// [`PipelineError::Input`] if it is no regular file, which might never end; [`PipelineError::Io`].
 pub(crate) fn digest_of(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
     regular_file(path)?;
     let line = progress.file("checking", path);
@@ -155,9 +143,6 @@ pub(crate) fn digest_of(path: &Path, progress: &Progress) -> Result<String, Pipe
 }
 
 /// The digest of a file that the recipe names.
-///
-/// # Errors
-/// [`PipelineError::Input`] if it is not there or no regular file, which might never end; [`PipelineError::Io`].
 pub(crate) fn digest_of_input(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
     digest_of(path, progress).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {

@@ -13,7 +13,7 @@ use crate::folder::CampaignFolder;
 use crate::ledger::history;
 use crate::moment::Moment;
 use crate::stage::evolve::hooks::HIDDEN;
-use comove_sim::{Coordinates, Snapshot};
+use comove_sim::Snapshot;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -50,10 +50,6 @@ struct StepDifference {
 }
 
 /// Compares them.
-///
-/// # Errors
-/// [`PipelineError::Usage`] if a campaign has several runs and none is chosen, [`PipelineError::Input`] for folders without
-/// runs or runs without common steps, [`PipelineError::Io`].
 pub(super) fn compare(arguments: &cli::Diff) -> Result<RunComparison, PipelineError> {
     let folders = [&arguments.a, &arguments.b].map(|path| (path, CampaignFolder::open(path).ok()));
     if let Some(stage) = arguments.stage.as_ref().filter(|_| folders.iter().all(|(_, campaign)| campaign.is_none())) {
@@ -137,8 +133,8 @@ fn class_of_newest(run: &RecordedRun) -> Option<String> {
 /// When a recorded step ends.
 fn moment(record: &Value) -> Moment {
     match record["z"].as_f64() {
-        Some(z) => Moment::new(Coordinates::Comoving, z),
-        None => Moment::new(Coordinates::Plain, record["time"].as_f64().unwrap_or(f64::NAN)),
+        Some(z) => Moment::Redshift(z),
+        None => Moment::Time(record["time"].as_f64().unwrap_or(f64::NAN)),
     }
 }
 

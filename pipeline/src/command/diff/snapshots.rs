@@ -41,10 +41,6 @@ struct PowerPair {
 }
 
 /// Compares them.
-///
-/// # Errors
-/// [`PipelineError::Input`] for a file that is no snapshot or damaged, [`PipelineError::Analysis`] for what cannot be
-/// compared, [`PipelineError::Io`].
 pub(super) fn compare(arguments: &cli::Diff) -> Result<SnapshotComparison, PipelineError> {
     let paths = [arguments.a.as_path(), arguments.b.as_path()];
     paths.into_iter().try_for_each(isolated_read::snapshot)?;

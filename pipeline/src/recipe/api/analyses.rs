@@ -11,8 +11,8 @@ use crate::recipe::reference::Function;
 use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
-use crate::stage::halos::{Halos, PROFILE_CHOICE, ProfileChoice};
-use crate::stage::maps::{Maps, STYLE, View};
+use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice};
+use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
@@ -104,14 +104,15 @@ pub(crate) fn register(engine: &mut Engine) {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
         let finder: HaloOptions = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
         finder.check().map_err(|error| refused(name, &error))?;
-        Ok(Halos { outputs, finder, profiles: choice.profiles, profile: choice.profile })
+        let ProfileChoice { profiles, profile } = choice;
+        Ok(Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } })
     });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         with_options(engine, name, move |name, mut options, outputs| {
             let style = decode(name, take(&mut options, &STYLE))?;
             let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
             options.check().map_err(|error| refused(name, &error))?;
-            Ok(Maps { view, outputs, options, style })
+            Ok(Maps { outputs, map: MapWithTable { view, options }, style })
         });
     }
     with_options(engine, "power_spectrum", |name, options, outputs| {

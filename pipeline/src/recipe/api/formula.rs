@@ -3,7 +3,7 @@
 use super::handles::{Initial, captured};
 use super::later::{needs_of_any, substituted};
 use crate::campaign::deferred::Known;
-use crate::recipe::error::{Bound, Refusal, nearest};
+use crate::recipe::error::{Bound, Refusal, hint};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, refusal, to_json};
 use crate::recipe::reference::Function;
@@ -100,10 +100,7 @@ fn refuse(error: IcError) -> Box<EvalAltResult> {
     match error {
         IcError::ProblemOption { path, message, .. } => refusal("problem", &path, &message, &[]),
         IcError::UnknownProblem { name, .. } => {
-            let hint = match nearest(&name, problems::NAMES) {
-                Some(near) => format!("did you mean \"{near}\"?"),
-                None => format!("there are {}", problems::NAMES.join(", ")),
-            };
+            let hint = hint(&name, &problems::NAMES, "there are");
             Refusal::error("problem", format!("unknown problem \"{name}\", {hint}"), None)
         }
         IcError::Sim(SimError::Parameter { name, value, reason }) => {

@@ -219,9 +219,6 @@ pub(super) fn stages_of(function: &str, stages: &Array) -> Bound<Vec<Node>> {
 }
 
 /// The stages that a closure returns: one, a list, also of lists, or nothing.
-///
-/// # Errors
-/// A [`Refusal`] for anything else.
 pub(crate) fn nodes_of(function: &str, value: &Dynamic) -> Bound<Vec<Node>> {
     let mut nodes = Vec::new();
     if let Some(list) = value.read_lock::<Array>() {

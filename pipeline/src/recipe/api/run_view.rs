@@ -5,7 +5,7 @@ use super::snapshot_view::SnapshotView;
 use crate::campaign::names::leaves;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
-use crate::recipe::error::{Bound, Refusal, nearest};
+use crate::recipe::error::{Bound, Refusal, hint};
 use crate::recipe::options::from_json;
 use crate::recipe::reference::{Function, Type};
 use crate::snapshots::Snapshots;
@@ -227,11 +227,8 @@ fn column(run: &mut RunView, name: ImmutableString) -> Bound<Array> {
     if values.iter().all(Option::is_none)
         && let Some(first) = records.first()
     {
-        let known: Vec<String> = leaves(first).into_keys().collect();
-        let hint = match nearest(&name, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("there are {}", known.join(", ")),
-        };
+        let leaves = leaves(first);
+        let hint = hint(&name, &leaves.keys().map(String::as_str).collect::<Vec<_>>(), "there are");
         return Err(Refusal::error("steps", format!("no record of a step has \"{name}\", {hint}"), None));
     }
     Ok(values.iter().map(|value| value.as_ref().map_or(Dynamic::UNIT, from_json)).collect())

@@ -47,9 +47,6 @@ impl Wrong {
 }
 
 /// Compiles `closure`, an argument of `function`: its one parameter is the cell, and its value is whether to refine.
-///
-/// # Errors
-/// A [`Refusal`] at the token that no program has.
 pub(crate) fn compile(
     context: &NativeCallContext<'_>,
     function: &str,

@@ -2,7 +2,7 @@
 
 use super::walk::Walk;
 use super::{Kind, Typed, Wrong};
-use crate::recipe::error::nearest;
+use crate::recipe::error::hint;
 use comove_sim::kernels::flag::program::{Op, Value};
 use rhai::Position;
 
@@ -139,9 +139,6 @@ impl Walk {
 /// No program has this function.
 fn unknown_function(name: &str, position: Position) -> Wrong {
     let known: Vec<&str> = FUNCTIONS.iter().map(|(known, _, _)| *known).chain(["log", "to_float"]).collect();
-    let hint = match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("a criterion has {}", known.join(", ")),
-    };
+    let hint = hint(name, &known, "a criterion has");
     Wrong::at(position, format!("unknown function \"{name}\", {hint}"))
 }

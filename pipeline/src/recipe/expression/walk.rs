@@ -1,7 +1,7 @@
 //! The statements and expressions of a closure, from its syntax tree.
 
 use super::{Kind, Typed, Wrong, fields};
-use crate::recipe::error::nearest;
+use crate::recipe::error::hint;
 use comove_sim::kernels::flag::program::{Op, ProgramBuilder};
 use rhai::{ASTFlags, Expr, FnCallExpr, ImmutableString, Position, Stmt};
 
@@ -190,10 +190,7 @@ impl Walk {
             }
             None => {
                 let known: Vec<&str> = fields().map(Op::name).collect();
-                let hint = match nearest(name, known.iter().copied()) {
-                    Some(near) => format!("did you mean \"{near}\"?"),
-                    None => format!("a cell has {}", known.join(", ")),
-                };
+                let hint = hint(name, &known, "a cell has");
                 Err(Wrong::at(position, format!("unknown field \"{name}\", {hint}")))
             }
         }

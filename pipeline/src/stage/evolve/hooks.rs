@@ -79,9 +79,6 @@ impl Hooks {
     }
 
     /// Steers a run after a step.
-    ///
-    /// # Errors
-    /// [`PipelineError::Recipe`], also for more than the run's parameters allow.
     pub(crate) fn steer(
         &self,
         simulation: &mut Simulation,

@@ -146,9 +146,6 @@ pub(crate) fn noted(hooks: Option<&Hooks>, folder: &Path) -> Result<Vec<Value>, 
 }
 
 /// Shows what the observers of a run have noted up to its end: numbers as a table and as curves.
-///
-/// # Errors
-/// [`PipelineError::Io`], [`PipelineError::Analysis`]; [`PipelineError::Input`] for a line that is damaged.
 pub(crate) fn show(run: &Evolve, work: &Work<'_>, section: &mut Section) -> Result<Vec<String>, PipelineError> {
     let Hooks { on_step, on_output, .. } = &run.hooks;
     // the run may have been further before

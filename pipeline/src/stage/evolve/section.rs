@@ -18,9 +18,6 @@ use std::path::Path;
 pub(crate) const SUMMARY: &str = "summary.json";
 
 /// The section of `run` in `work`, from the files that it has left.
-///
-/// # Errors
-/// [`PipelineError::Io`]; [`PipelineError::Input`] for a file that is damaged.
 pub(crate) fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, PipelineError> {
     let mut section = Section::new(run.describe());
     if let Some(stop) = run.stop(&work.history()) {

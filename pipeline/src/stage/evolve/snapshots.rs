@@ -1,6 +1,7 @@
 //! Writing checkpoints and outputs beside the next steps, and deleting checkpoints that newer ones replace.
 
 use crate::error::PipelineError;
+use crate::files::remove_if_there;
 use crate::ledger::{Event, SnapshotFile};
 use crate::lock;
 use crate::moment::Moment;
@@ -8,7 +9,6 @@ use crate::stage::work::Work;
 use comove_sim::snapshot::Unverified;
 use comove_sim::{Role, SimError, Simulation, Snapshot};
 use serde_json::{Value, json};
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -169,10 +169,7 @@ impl SnapshotWriter {
         for file in superseded(&work.history().snapshots, self.keep, step) {
             let path = work.path(&file);
             work.record(Event::SnapshotRemoved { fingerprint: work.fingerprint.into(), file })?;
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),
-                _ => {}
-            }
+            remove_if_there(&path)?;
         }
         Ok(())
     }

@@ -55,9 +55,6 @@ impl Steps {
 }
 
 /// All records in `folder`, in the present layout; none if there are none yet.
-///
-/// # Errors
-/// [`PipelineError::Input`] for a record that is damaged; [`PipelineError::Io`].
 pub(crate) fn all(folder: &Path) -> Result<Vec<Value>, PipelineError> {
     let mut records = jsonl::read(&folder.join(FILE))?;
     records.iter_mut().for_each(upgrade);
@@ -124,9 +121,6 @@ impl Tally {
 }
 
 /// Adds up the records in `folder`.
-///
-/// # Errors
-/// [`PipelineError::Io`]; [`PipelineError::Input`] for a record that is damaged.
 pub(crate) fn tally(folder: &Path) -> Result<Tally, PipelineError> {
     #[derive(Deserialize)]
     struct Record {
