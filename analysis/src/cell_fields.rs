@@ -187,9 +187,6 @@ pub fn field_of(snapshot: &Snapshot, name: &str) -> Result<&'static CellField, A
 }
 
 /// The same of a snapshot in parts: collective.
-///
-/// # Errors
-/// As [`field_of`], on all ranks.
 pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<&'static CellField, AnalysisError> {
     let field = field_by_name(name)?;
     // a rank may have no cells

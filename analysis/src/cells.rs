@@ -58,11 +58,6 @@ pub fn patch_values(snapshot: &Snapshot, patch: LeafPatch, field: usize) -> impl
     lines.flat_map(move |first| &values[first..first + PATCH]).copied()
 }
 
-/// Every leaf cell, patch by patch in key order.
-pub fn leaf_cells(snapshot: &Snapshot) -> impl Iterator<Item = LeafCell> + '_ {
-    snapshot.state.tree.leaf_patches().flat_map(|patch| patch_cells(snapshot, patch))
-}
-
 /// The leaf cell that contains a position in code length; the box is taken as periodic.
 pub fn leaf_at(snapshot: &Snapshot, position: [f64; 3]) -> LeafCell {
     leaf_of(&snapshot.into(), position).expect("a rank without others has every cell")
@@ -124,12 +119,8 @@ pub fn densest(snapshot: &Snapshot) -> LeafCell {
     of_patches.into_iter().reduce(denser).expect("level 0 covers the box")
 }
 
-/// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift.
-pub fn mean_density(snapshot: &Snapshot) -> f64 {
-    mean_density_by(&Communicator::alone(), &snapshot.into())
-}
-
-/// The same of a snapshot in parts, on all ranks: collective. Masses of patches are added in key order.
+/// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift. Of a snapshot
+/// in parts, on all ranks: collective. Masses of patches are added in key order.
 pub fn mean_density_by(communicator: &Communicator, part: &Part) -> f64 {
     let volume = |level: usize| {
         let width = part.snapshot.cell_width(level);
@@ -212,7 +203,7 @@ pub(crate) fn read_cell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, grid, leaf_cells, mean_density};
 
     /// Leaves tile the box once, and a look-up by position finds each of them.
     #[test]
@@ -241,8 +232,8 @@ mod tests {
     /// One and three threads give the same bits in everything that is computed in parallel.
     #[test]
     fn bits_do_not_depend_on_threads() {
-        use crate::covering_grid::grid;
         use crate::density_pdf::density_pdf;
+
         use crate::halo_finder::{HaloOptions, find_halos};
         use crate::map::{MapOptions, projection};
         use crate::power_spectrum::{PowerOptions, power_spectrum};

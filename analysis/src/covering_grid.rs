@@ -23,21 +23,12 @@ const AT_ONCE: usize = 1 << 21;
 /// Blocks that it computes at once however large they are, for its threads.
 const BLOCKS: usize = 16;
 
-/// A field on a grid of level `level`, `[k, j, i]`, in the field's unit.
+/// A field on a grid of level `level`, `[k, j, i]`, in the field's unit, if it takes no more than so much memory.
 ///
 /// Finer cells are averaged by volume or by mass, as the field's entry in the table says.
 ///
 /// # Errors
-/// [`AnalysisError::UnknownField`], [`AnalysisError::MissingField`]; [`AnalysisError::GridTooLarge`] beyond
-/// [`GRID_LIMIT_MIB`].
-pub fn grid(snapshot: &Snapshot, field: &str, level: usize) -> Result<Array3<f64>, AnalysisError> {
-    grid_within(snapshot, field, level, GRID_LIMIT_MIB)
-}
-
-/// [`grid`] with a memory limit of its own.
-///
-/// # Errors
-/// As [`grid`].
+/// [`AnalysisError::UnknownField`], [`AnalysisError::MissingField`]; [`AnalysisError::GridTooLarge`].
 pub fn grid_within(
     snapshot: &Snapshot,
     field: &str,
@@ -48,9 +39,6 @@ pub fn grid_within(
 }
 
 /// This rank's [`planes`] of the grid of a snapshot in parts, `[planes, j, i]`; the limit is that of a rank. Collective.
-///
-/// # Errors
-/// As [`grid`], on all ranks.
 pub(crate) fn slab_by(
     communicator: &Communicator,
     part: &Part,
@@ -204,8 +192,9 @@ impl<'a> Blocks<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells::{leaf_at, mean_density};
+    use crate::cells::leaf_at;
     use crate::fixture::Fixture;
+    use crate::fixture::{grid, mean_density};
 
     /// At every level the grid keeps the mean density; at the finest it is the leaf cell at each place.
     #[test]

@@ -50,9 +50,6 @@ pub fn density_pdf(snapshot: &Snapshot, bins_per_decade: usize) -> Result<Densit
 }
 
 /// The same of a snapshot in parts, on the first rank: collective.
-///
-/// # Errors
-/// As [`density_pdf`], on all ranks.
 pub fn density_pdf_by(
     communicator: &Communicator,
     part: &Part,
@@ -245,11 +242,15 @@ fn extremes(communicator: &Communicator, snapshot: &Snapshot, patches: &[LeafPat
 
 impl Record for DensityPdf {
     fn table(&self) -> Table {
-        let mut table = Table::new(["log10_density_mean", "volume_pdf_per_dex", "mass_pdf_per_dex", "cells"]);
-        for bin in &self.bins {
-            table.push(vec![bin.log10_density.into(), bin.volume_pdf.into(), bin.mass_pdf.into(), bin.cells.into()]);
-        }
-        table
+        Table::of(
+            &self.bins,
+            &[
+                ("log10_density_mean", |bin| bin.log10_density.into()),
+                ("volume_pdf_per_dex", |bin| bin.volume_pdf.into()),
+                ("mass_pdf_per_dex", |bin| bin.mass_pdf.into()),
+                ("cells", |bin| bin.cells.into()),
+            ],
+        )
     }
 }
 

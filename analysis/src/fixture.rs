@@ -1,10 +1,15 @@
 //! Synthetic snapshots for tests: a tree refined where a rule says so, filled from a function of position.
 
+use crate::cells::{LeafCell, mean_density_by, patch_cells};
+use crate::covering_grid::{GRID_LIMIT_MIB, grid_within};
+use crate::error::AnalysisError;
 use comove_sim::kernels::layout::{
     DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin,
 };
 use comove_sim::mesh::PERIODIC;
+use comove_sim::parallel::Communicator;
 use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use ndarray::Array3;
 
 type Fluid = [f64; FIELDS];
 
@@ -182,4 +187,19 @@ fn average_down(state: &HostState, child: usize, first: [usize; 3]) -> Fluid {
         let values = state.field(child, field);
         (0..8).map(|o| values[[first[2] + (o >> 2), first[1] + (o >> 1 & 1), first[0] + (o & 1)]]).sum::<f64>() / 8.0
     })
+}
+
+/// Every leaf cell, patch by patch in key order.
+pub(crate) fn leaf_cells(snapshot: &Snapshot) -> impl Iterator<Item = LeafCell> + '_ {
+    snapshot.state.tree.leaf_patches().flat_map(|patch| patch_cells(snapshot, patch))
+}
+
+/// The mean density of the box.
+pub(crate) fn mean_density(snapshot: &Snapshot) -> f64 {
+    mean_density_by(&Communicator::alone(), &snapshot.into())
+}
+
+/// A field on the grid of a level.
+pub(crate) fn grid(snapshot: &Snapshot, field: &str, level: usize) -> Result<Array3<f64>, AnalysisError> {
+    grid_within(snapshot, field, level, GRID_LIMIT_MIB)
 }

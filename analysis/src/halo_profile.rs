@@ -11,7 +11,7 @@ use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, joined, look_at, split};
-use crate::table::{Entry, Record, Table};
+use crate::table::{Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, FIELDS};
 use comove_sim::parallel::Communicator;
@@ -94,9 +94,6 @@ pub fn halo_profile(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) 
 /// The profiles of halos of a snapshot in parts, on the first rank: collective.
 ///
 /// * `halos`: what the others give does not matter
-///
-/// # Errors
-/// As [`halo_profile`], on the first rank; the others then have nothing more to do either.
 pub fn halo_profiles_by(
     communicator: &Communicator,
     part: &Part,
@@ -312,34 +309,20 @@ fn deposit(edges: &[f64], sums: &mut [Sums], state: &CellState, offset: [f64; 3]
 
 impl Record for HaloProfile {
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            "r_inner_mpc_h",
-            "r_outer_mpc_h",
-            "r_mpc_h",
-            "density_mean",
-            "temperature_k",
-            "radial_velocity_km_s",
-            "radial_velocity_with_hubble_km_s",
-            "enclosed_mass_msun_h",
-            "cells",
-        ]);
-        for s in &self.shells {
-            let mut row: Vec<Entry> = [
-                s.r_inner_mpc_h,
-                s.r_outer_mpc_h,
-                s.r_mpc_h,
-                s.density,
-                s.temperature_k,
-                s.radial_velocity_km_s,
-                s.radial_velocity_with_hubble_km_s,
-                s.enclosed_mass_msun_h,
-            ]
-            .map(Entry::from)
-            .into();
-            row.push(s.cells.into());
-            table.push(row);
-        }
-        table
+        Table::of(
+            &self.shells,
+            &[
+                ("r_inner_mpc_h", |s| s.r_inner_mpc_h.into()),
+                ("r_outer_mpc_h", |s| s.r_outer_mpc_h.into()),
+                ("r_mpc_h", |s| s.r_mpc_h.into()),
+                ("density_mean", |s| s.density.into()),
+                ("temperature_k", |s| s.temperature_k.into()),
+                ("radial_velocity_km_s", |s| s.radial_velocity_km_s.into()),
+                ("radial_velocity_with_hubble_km_s", |s| s.radial_velocity_with_hubble_km_s.into()),
+                ("enclosed_mass_msun_h", |s| s.enclosed_mass_msun_h.into()),
+                ("cells", |s| s.cells.into()),
+            ],
+        )
     }
 }
 

@@ -39,9 +39,6 @@ impl<'a> From<&'a SnapshotPart> for Part<'a> {
 }
 
 /// What a rank without others finds.
-///
-/// # Errors
-/// Those of `find`.
 pub(crate) fn alone<R>(
     snapshot: &Snapshot,
     find: impl FnOnce(&Communicator, &Part) -> Result<Option<R>, AnalysisError>,

@@ -80,9 +80,6 @@ pub fn power_spectrum(snapshot: &Snapshot, options: &PowerOptions) -> Result<Pow
 }
 
 /// [`power_spectrum`] with a memory limit of its own for the grid; its transform takes as much again.
-///
-/// # Errors
-/// As [`power_spectrum`].
 pub fn power_spectrum_within(
     snapshot: &Snapshot,
     options: &PowerOptions,
@@ -92,9 +89,6 @@ pub fn power_spectrum_within(
 }
 
 /// The same of a snapshot in parts, on the first rank; the memory limit is that of each rank. Collective.
-///
-/// # Errors
-/// As [`power_spectrum`], on all ranks.
 pub fn power_spectrum_by(
     communicator: &Communicator,
     part: &Part,

@@ -65,11 +65,6 @@ impl RefinementRow {
 }
 
 impl RefinementRatio {
-    /// The refinement of a list of snapshots. A caller that reads one snapshot at a time collects [`RefinementRow`]s.
-    pub fn new<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
-        Self::from_rows(snapshots.into_iter().map(RefinementRow::new).collect())
-    }
-
     /// Sorts rows by time.
     pub fn from_rows(mut rows: Vec<RefinementRow>) -> Self {
         rows.sort_by(|x, y| x.a.total_cmp(&y.a).then(x.time.total_cmp(&y.time)).then(x.step.cmp(&y.step)));
@@ -79,33 +74,21 @@ impl RefinementRatio {
 
 impl Record for RefinementRatio {
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            "redshift",
-            "a",
-            "time",
-            "step",
-            "level",
-            "volume_fraction",
-            "leaf_volume_fraction",
-            "cells",
-            "leaf_cells",
-        ]);
-        for row in &self.rows {
-            for level in &row.levels {
-                table.push(vec![
-                    row.redshift.unwrap_or(f64::NAN).into(),
-                    row.a.into(),
-                    row.time.into(),
-                    row.step.into(),
-                    level.level.into(),
-                    level.volume_fraction.into(),
-                    level.leaf_volume_fraction.into(),
-                    level.cells.into(),
-                    level.leaf_cells.into(),
-                ]);
-            }
-        }
-        table
+        let rows: Vec<_> = self.rows.iter().flat_map(|row| row.levels.iter().map(move |level| (row, level))).collect();
+        Table::of(
+            &rows,
+            &[
+                ("redshift", |(row, _)| row.redshift.unwrap_or(f64::NAN).into()),
+                ("a", |(row, _)| row.a.into()),
+                ("time", |(row, _)| row.time.into()),
+                ("step", |(row, _)| row.step.into()),
+                ("level", |(_, level)| level.level.into()),
+                ("volume_fraction", |(_, level)| level.volume_fraction.into()),
+                ("leaf_volume_fraction", |(_, level)| level.leaf_volume_fraction.into()),
+                ("cells", |(_, level)| level.cells.into()),
+                ("leaf_cells", |(_, level)| level.leaf_cells.into()),
+            ],
+        )
     }
 }
 
@@ -118,7 +101,7 @@ mod tests {
     fn fractions_add_up_to_the_box() {
         let mut early = Fixture::blob();
         (early.a, early.max_level) = (0.1, 1);
-        let ratio = RefinementRatio::new([&Fixture::blob().build(), &early.build()]);
+        let ratio = RefinementRatio::from_rows([Fixture::blob(), early].map(|f| RefinementRow::new(&f.build())).into());
         assert!(
             (ratio.rows[0].redshift.unwrap() - 9.0).abs() < 1e-12
                 && (ratio.rows[1].redshift.unwrap() - 1.0).abs() < 1e-12

@@ -216,9 +216,6 @@ pub fn statistics(snapshot: &Snapshot, field: &str, region: &RegionOptions) -> R
 
 /// How cells, volume and mass of a region are distributed over the values of a field; what lies outside the range is not
 /// counted.
-///
-/// # Errors
-/// As [`statistics`]; [`AnalysisError::Option`] for bins or a range that are none.
 pub fn histogram(
     snapshot: &Snapshot,
     field: &str,
@@ -283,8 +280,9 @@ fn widened(value: f64, logarithmic: bool) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells::{densest, leaf_cells, mean_density};
+    use crate::cells::densest;
     use crate::fixture::Fixture;
+    use crate::fixture::{leaf_cells, mean_density};
 
     fn ball(center: [f64; 3], radius: f64) -> RegionOptions {
         RegionOptions { center: Some(center), radius: Some(radius), ..RegionOptions::default() }

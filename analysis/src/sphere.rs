@@ -158,8 +158,8 @@ impl Descent<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells::leaf_cells;
     use crate::fixture::Fixture;
+    use crate::fixture::leaf_cells;
 
     /// The cells found are those of a search over all leaves.
     #[test]

@@ -84,6 +84,13 @@ impl Table {
         Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
+    /// A row of each of these, by what its columns are called and hold.
+    pub fn of<R>(rows: &[R], columns: &[(&str, fn(&R) -> Entry)]) -> Self {
+        let row = |of: &R| columns.iter().map(|(_, entry)| entry(of)).collect();
+        let rows = rows.iter().map(row).collect();
+        Self { columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(), rows }
+    }
+
     /// Adds a row.
     ///
     /// # Panics

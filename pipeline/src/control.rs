@@ -133,7 +133,6 @@ struct Shared {
 }
 
 /// While it lives, a run looks at requests itself and saves what it has.
-#[derive(Debug)]
 pub(crate) struct Attention {
     control: Control,
     run: u64,

@@ -5,7 +5,8 @@ use crate::files;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// The lines of a file in their order, none if it is not there; a torn last one, as a killed process leaves it or another
 /// one is writing it, is left out.
@@ -25,22 +26,40 @@ pub(crate) fn sound(path: &Path) -> Result<Vec<Value>, PipelineError> {
     Ok(whole(&bytes(path)?).map_while(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// Opens or creates a file to append to it, with the lines that it has; it is cut off, with a warning, before the first one
-/// that is damaged or torn.
-pub(crate) fn open(path: &Path) -> Result<(Vec<Value>, File), PipelineError> {
-    let bytes = bytes(path)?;
-    let (mut lines, mut length) = (Vec::new(), 0);
-    for line in whole(&bytes) {
-        let Ok(value) = serde_json::from_slice(line) else { break };
-        length += line.len();
-        lines.push(value);
+/// A file that lines are appended to.
+pub(crate) struct Lines {
+    path: PathBuf,
+    file: File,
+}
+
+impl Lines {
+    /// Opens or creates a file, with the lines that it has; it is cut off, with a warning, before the first one that is
+    /// damaged or torn.
+    pub(crate) fn open(path: PathBuf) -> Result<(Self, Vec<Value>), PipelineError> {
+        let bytes = bytes(&path)?;
+        let (mut lines, mut length) = (Vec::new(), 0);
+        for line in whole(&bytes) {
+            let Ok(value) = serde_json::from_slice(line) else { break };
+            length += line.len();
+            lines.push(value);
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(PipelineError::io(&path))?;
+        if length < bytes.len() {
+            tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
+            file.set_len(length as u64).map_err(PipelineError::io(&path))?;
+        }
+        Ok((Self { path, file }, lines))
     }
-    let file = OpenOptions::new().create(true).append(true).open(path).map_err(PipelineError::io(path))?;
-    if length < bytes.len() {
-        tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
-        file.set_len(length as u64).map_err(PipelineError::io(path))?;
+
+    /// Appends a line.
+    pub(crate) fn append(&mut self, line: &Value) -> Result<(), PipelineError> {
+        self.file.write_all(format!("{line}\n").as_bytes()).map_err(PipelineError::io(&self.path))
     }
-    Ok((lines, file))
+
+    /// Brings the lines to disk.
+    pub(crate) fn sync(&self) -> Result<(), PipelineError> {
+        self.file.sync_data().map_err(PipelineError::io(&self.path))
+    }
 }
 
 /// What a file holds; nothing if it is not there.
@@ -56,7 +75,6 @@ fn whole(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::io::Write;
 
     #[test]
     fn a_torn_line_is_left_out_and_a_damaged_one_named() {
@@ -76,9 +94,9 @@ mod tests {
         let path = folder.path().join("steps.jsonl");
         for damaged in ["", "{\"n\":", "{\"n\n{\"n\":3}\n"] {
             std::fs::write(&path, format!("{{\"n\":1}}\n{damaged}")).unwrap();
-            let (lines, mut file) = open(&path).unwrap();
+            let (mut file, lines) = Lines::open(path.clone()).unwrap();
             assert_eq!(lines, [json!({ "n": 1 })]);
-            file.write_all(b"{\"n\":2}\n").unwrap();
+            file.append(&json!({ "n": 2 })).unwrap();
             assert_eq!(read::<Value>(&path).unwrap(), [json!({ "n": 1 }), json!({ "n": 2 })]);
         }
     }

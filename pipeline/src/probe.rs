@@ -28,9 +28,6 @@ struct Probe {
 }
 
 /// A layer that does so, if the environment asks for it.
-///
-/// # Panics
-/// If what the environment asks for cannot be done: a test is wrong.
 pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> Option<impl Layer<S>> {
     let file = File::create(std::env::var_os("COMOVE_PHASES")?).expect("a file for phases");
     let delay = std::env::var("COMOVE_PHASE_DELAY").ok().map(|text| {

@@ -100,7 +100,6 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// The progress of all stages.
-#[derive(Debug)]
 pub(crate) struct Total {
     line: Arc<Line>,
 }
@@ -123,7 +122,6 @@ impl Total {
 }
 
 /// The progress of one stage.
-#[derive(Debug)]
 pub(crate) struct StageProgress {
     line: Arc<Line>,
 }
@@ -170,7 +168,6 @@ impl StageProgress {
 }
 
 /// The progress of reading a file.
-#[derive(Debug)]
 pub(crate) struct FileProgress {
     line: Option<Arc<Line>>,
     bytes: u64,

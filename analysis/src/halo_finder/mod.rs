@@ -140,9 +140,6 @@ pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCata
 
 /// The same of a snapshot in parts, on the first rank, which alone knows the peaks and halos and says which are grown:
 /// collective.
-///
-/// # Errors
-/// As [`find_halos`], on all ranks.
 pub fn find_halos_by(
     communicator: &Communicator,
     part: &Part,
@@ -255,34 +252,26 @@ impl HaloOptions {
 
 impl Record for HaloCatalogue {
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            "id",
-            "x_mpc_h",
-            "y_mpc_h",
-            "z_mpc_h",
-            "radius_mpc_h",
-            "mass_msun_h",
-            "peak_density_mean",
-            "vx_km_s",
-            "vy_km_s",
-            "vz_km_s",
-            "temperature_k",
-            "cells",
-            "sub_peaks",
-            "overlaps",
-            "parent",
-        ]);
-        for halo in &self.halos {
-            let mut row: Vec<Entry> = vec![halo.id.into()];
-            row.extend(halo.position_mpc_h.map(Entry::from));
-            row.extend([halo.radius_mpc_h, halo.mass_msun_h, halo.peak_density].map(Entry::from));
-            row.extend(halo.velocity_km_s.map(Entry::from));
-            row.push(halo.temperature_k.into());
-            row.extend([halo.cells, halo.sub_peaks, halo.overlaps].map(Entry::from));
-            row.push(halo.parent.map_or("".into(), Entry::from));
-            table.push(row);
-        }
-        table
+        Table::of(
+            &self.halos,
+            &[
+                ("id", |h| h.id.into()),
+                ("x_mpc_h", |h| h.position_mpc_h[0].into()),
+                ("y_mpc_h", |h| h.position_mpc_h[1].into()),
+                ("z_mpc_h", |h| h.position_mpc_h[2].into()),
+                ("radius_mpc_h", |h| h.radius_mpc_h.into()),
+                ("mass_msun_h", |h| h.mass_msun_h.into()),
+                ("peak_density_mean", |h| h.peak_density.into()),
+                ("vx_km_s", |h| h.velocity_km_s[0].into()),
+                ("vy_km_s", |h| h.velocity_km_s[1].into()),
+                ("vz_km_s", |h| h.velocity_km_s[2].into()),
+                ("temperature_k", |h| h.temperature_k.into()),
+                ("cells", |h| h.cells.into()),
+                ("sub_peaks", |h| h.sub_peaks.into()),
+                ("overlaps", |h| h.overlaps.into()),
+                ("parent", |h| h.parent.map_or("".into(), Entry::from)),
+            ],
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! The finder against an analytic profile on a refined tree, and against a search over the whole leaf list.
 
 use super::*;
-use crate::cells::{LeafCell, leaf_cells};
+use crate::cells::LeafCell;
+use crate::fixture::leaf_cells;
 use crate::fixture::{self, Fixture, gas};
 use std::f64::consts::PI;
 

@@ -18,18 +18,12 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// The mean of a field along lines of sight of length `options.depth_mpc_h` around `options.center`.
-///
-/// # Errors
-/// As [`super::slice()`].
 pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisError> {
     alone(snapshot, |communicator, part| projection_by(communicator, part, options))
 }
 
 /// The same of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what the others
 /// see of their patches there.
-///
-/// # Errors
-/// As [`projection()`], on all ranks.
 pub fn projection_by(
     communicator: &Communicator,
     part: &Part,
@@ -68,9 +62,6 @@ pub fn projection_by(
 
 /// The pixels along the width that a projection needs to resolve every cell, at most those asked for: its table need not
 /// hold more.
-///
-/// # Errors
-/// As [`super::slice()`].
 pub fn resolving_pixels(part: &Part, options: &MapOptions) -> Result<usize, AnalysisError> {
     let window = Window::new(part, options)?;
     let finest = part.snapshot.cell_width(part.tree.level_count() - 1);

@@ -22,9 +22,6 @@ pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisE
 }
 
 /// The same of a snapshot in parts, on the first rank: collective. Every rank gives the pixels whose cells it has.
-///
-/// # Errors
-/// As [`slice()`], on all ranks.
 pub fn slice_by(communicator: &Communicator, part: &Part, options: &MapOptions) -> Result<Option<Map>, AnalysisError> {
     let field = field_by(communicator, part, &options.field)?;
     let window = Window::new(part, &MapOptions { depth_mpc_h: None, ..options.clone() })?;

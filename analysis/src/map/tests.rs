@@ -3,8 +3,9 @@
 use super::projection::resolving_pixels;
 use super::*;
 use crate::cell_fields::{Gas, field_by_name};
-use crate::cells::{leaf_at, leaf_cells, mean_density};
+use crate::cells::leaf_at;
 use crate::fixture::Fixture;
+use crate::fixture::{leaf_cells, mean_density};
 
 #[test]
 fn a_slice_shows_the_leaf_at_each_pixel() {

@@ -1,7 +1,6 @@
 //! A campaign as one HTML page that needs nothing beside it: images are embedded, no script, no network.
 
 use crate::error::AnalysisError;
-use crate::figure::Figure;
 use crate::table::{Table, write_file};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -89,14 +88,6 @@ pub struct Image {
     pub caption: String,
     /// A PNG file.
     pub png: Vec<u8>,
-}
-
-impl Image {
-    /// The picture of a figure, its title as the caption.
-    pub fn new(figure: &Figure) -> Result<Self, AnalysisError> {
-        let caption = figure.title.clone();
-        Ok(Self { caption, png: figure.png()? })
-    }
 }
 
 /// Rows of a table that a page shows; the rest is in the CSV file.
@@ -214,7 +205,7 @@ mod tests {
                 heading: "Halos".into(),
                 text: "One.\n\nTwo.".into(),
                 tables: vec![("The heaviest".into(), table)],
-                images: vec![Image::new(&figure).unwrap()],
+                images: vec![Image { caption: figure.title.clone(), png: figure.png().unwrap() }],
             }],
             state: State {
                 kind: StateKind::Failed,

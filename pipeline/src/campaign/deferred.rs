@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A value in the result of a `measure` or `combine`: known once that is done.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Measured {
     pub node: Node,
     /// Where the value is in its result, name by name.
@@ -50,14 +50,11 @@ impl Measured {
 }
 
 /// Values that were not known when the recipe was evaluated.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Known(Vec<(Measured, Value)>);
 
 impl Known {
     /// What a value has turned out to be.
-    ///
-    /// # Panics
-    /// If it is none of those that the stage waits for: a bug.
     pub(crate) fn of(&self, measured: &Measured) -> &Value {
         let is_it = |(other, _): &&(Measured, Value)| other.node.is(&measured.node) && other.path == measured.path;
         &self.0.iter().find(is_it).expect("a stage waits for all values that it uses").1
@@ -84,15 +81,6 @@ pub(crate) enum Deferred {
     },
     /// Further stages, which a closure makes of the result of the node's input; and how its value is read.
     Then(FnPtr, NodesOf),
-}
-
-impl std::fmt::Debug for Deferred {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Stage { needs, .. } => f.debug_tuple("Stage").field(needs).finish(),
-            Self::Then(closure, _) => f.debug_tuple("Then").field(closure).finish(),
-        }
-    }
 }
 
 /// What stands for a stage until it is decided.

@@ -14,10 +14,9 @@ pub(crate) use resolver::{CampaignResolver, Resolved, StageStatus};
 use std::sync::Arc;
 
 /// A stage in the graph: shared, so that two analyses of one run name the same node.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Node(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     stage: Box<dyn Stage>,
     inputs: Vec<Node>,
@@ -38,9 +37,6 @@ impl Node {
     }
 
     /// The same with the name that the recipe gives it, if it does. A name decides nothing.
-    ///
-    /// # Panics
-    /// If somebody has the stage already, who would know it without its name.
     #[must_use]
     pub(crate) fn named(self, name: Option<String>) -> Self {
         let inner = Arc::into_inner(self.0).expect("a stage is named when it is made");
@@ -73,7 +69,7 @@ impl Node {
 }
 
 /// A campaign: its name and its stages, each after everything it needs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Campaign {
     pub name: String,
     /// Its stages in the order in which they run.

@@ -3,6 +3,7 @@
 
 use super::Node;
 use super::deferred::Deferred;
+use crate::canonical_json::leaves;
 use crate::stage::ic::shown as cells;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,23 +161,6 @@ fn shown(value: &Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// The values of a tree of maps, by their names joined with dots.
-pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
-    fn visit(name: &str, value: &Value, leaves: &mut BTreeMap<String, Value>) {
-        match value {
-            Value::Object(map) => {
-                let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-                map.iter().for_each(|(inner, value)| visit(&below(inner), value, leaves));
-            }
-            Value::Null if name.is_empty() => {}
-            value => _ = leaves.insert(name.to_owned(), value.clone()),
-        }
-    }
-    let mut found = BTreeMap::new();
-    visit("", value, &mut found);
-    found
 }
 
 #[cfg(test)]

@@ -88,7 +88,6 @@ impl Resolved {
 }
 
 /// A stage of a campaign, and what is known of it.
-#[derive(Debug)]
 struct ResolvedStage {
     /// As the recipe has it, or what it has become if it had to wait for a value.
     node: Node,
@@ -101,7 +100,6 @@ struct ResolvedStage {
 }
 
 /// How far a stage is, with what is known then: one state at a time.
-#[derive(Debug)]
 enum StageProgress {
     /// Something that it reads is not there yet, or nobody has looked.
     Waiting,
@@ -145,7 +143,6 @@ impl ResolvedStage {
 /// history and its result.
 ///
 /// Stages that are decided on the way follow after those that were there before.
-#[derive(Debug)]
 pub(crate) struct CampaignResolver<'a> {
     campaign: &'a Campaign,
     folder: PathBuf,

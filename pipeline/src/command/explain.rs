@@ -1,9 +1,9 @@
 //! `comove explain`: why a stage would be done, or done again.
 
 use super::{plan, print, standing};
-use crate::campaign::names::leaves;
 use crate::campaign::select::find;
 use crate::campaign::{CampaignResolver, Resolved, StageStatus};
+use crate::canonical_json::leaves;
 use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};

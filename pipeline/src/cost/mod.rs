@@ -107,7 +107,6 @@ pub(crate) fn bytes(bytes: f64) -> String {
 }
 
 /// Predicts the stages of a campaign, each after those that it reads.
-#[derive(Debug)]
 pub(crate) struct Predictor<'a> {
     device: &'a Device,
     records: Records,

@@ -20,7 +20,6 @@ const HELD_UP: f64 = 3.0;
 const TRIAL: (usize, usize) = (32, 4);
 
 /// This machine's speed.
-#[derive(Debug)]
 pub(crate) struct Speed {
     device: Device,
     /// The processor of its host.

@@ -153,7 +153,6 @@ fn within(factor: f64) -> f64 {
 }
 
 /// Ways that a run may go, the likest first, each as far as it goes; the last one is the reference.
-#[derive(Debug)]
 pub(crate) struct Ways<'a> {
     /// The mesh of the run.
     pub mesh: &'a Mesh,

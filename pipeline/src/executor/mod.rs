@@ -67,9 +67,6 @@ impl Executor<'_> {
     /// # Errors
     /// [`PipelineError::Interrupted`] if somebody asked to stop, [`PipelineError::OutOfTime`], and why stages failed, after it
     /// entered the ledger.
-    ///
-    /// # Panics
-    /// If a stage does, after the others have ended: a bug.
     pub(crate) fn run(&self, slots: Slots) -> Result<Vec<StageResult>, PipelineError> {
         let mut schedule = Schedule::new(self, slots);
         let (ended, news) = mpsc::channel();

@@ -35,7 +35,6 @@ struct Shared {
 }
 
 /// Shares of a device that a run has taken.
-#[derive(Debug)]
 pub(crate) struct Place {
     device: usize,
     handles: Vec<Device>,

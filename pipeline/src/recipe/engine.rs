@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-#[derive(Debug)]
 pub(crate) struct Recipe {
     /// Its text and file.
     pub source: Source,

@@ -103,14 +103,7 @@ impl Program {
     }
 }
 
-impl std::fmt::Debug for Program {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Program")
-    }
-}
-
 /// What bindings share while a recipe is evaluated.
-#[derive(Debug)]
 pub(crate) struct Session {
     pub source: Source,
     pub parameters: Mutex<Parameters>,

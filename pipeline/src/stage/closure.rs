@@ -3,7 +3,7 @@
 use super::drawn::Drawn;
 use super::section::Section;
 use super::work::Work;
-use crate::canonical_json::canonical;
+use crate::canonical_json::{canonical, visit_leaves};
 use crate::error::PipelineError;
 use crate::recipe::options::to_json;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
@@ -147,18 +147,13 @@ const SHOWN: usize = 60;
 
 /// A result as rows of names and values: maps name by name, lists of numbers on one line.
 fn shown(name: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
-    let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-    match value {
-        Value::Object(map) => map.iter().for_each(|(inner, value)| shown(&below(inner), value, rows)),
-        Value::Array(list) if list.iter().any(|v| v.is_object() || v.is_array()) => {
-            list.iter().enumerate().for_each(|(n, value)| shown(&below(&n.to_string()), value, rows));
-        }
-        Value::Array(list) => {
-            let values: Vec<String> = list.iter().map(plain).collect();
-            rows.push(vec![name.to_owned(), values.join(", ")]);
-        }
-        single => rows.push(vec![if name.is_empty() { "value" } else { name }.to_owned(), plain(single)]),
-    }
+    let enters = |list: &[Value]| list.iter().any(|v| v.is_object() || v.is_array());
+    visit_leaves(name, value, &enters, &mut |name, value| {
+        rows.push(match value {
+            Value::Array(list) => vec![name.to_owned(), list.iter().map(plain).collect::<Vec<_>>().join(", ")],
+            single => vec![if name.is_empty() { "value" } else { name }.to_owned(), plain(single)],
+        });
+    });
 }
 
 /// A number, a text or a truth value for a reader.

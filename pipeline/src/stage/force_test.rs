@@ -68,26 +68,17 @@ struct Measured<'a> {
 
 impl Record for Measured<'_> {
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            "separation_finest_cells",
-            "forces",
-            "pull_over_root_mean",
-            "pull_over_root_rms",
-            "felt_over_root_mean",
-            "felt_over_root_rms",
-        ]);
-        for bin in self.bins {
-            let (pull, felt) = (bin.to_root, bin.felt_to_root);
-            table.push(vec![
-                bin.separation.into(),
-                bin.count.into(),
-                pull.mean.into(),
-                pull.rms.into(),
-                felt.mean.into(),
-                felt.rms.into(),
-            ]);
-        }
-        table
+        Table::of(
+            self.bins,
+            &[
+                ("separation_finest_cells", |bin| bin.separation.into()),
+                ("forces", |bin| bin.count.into()),
+                ("pull_over_root_mean", |bin| bin.to_root.mean.into()),
+                ("pull_over_root_rms", |bin| bin.to_root.rms.into()),
+                ("felt_over_root_mean", |bin| bin.felt_to_root.mean.into()),
+                ("felt_over_root_rms", |bin| bin.felt_to_root.rms.into()),
+            ],
+        )
     }
 }
 

@@ -64,9 +64,6 @@ impl Input {
     }
 
     /// The moment of a snapshot, rounded, for names and captions.
-    ///
-    /// # Panics
-    /// If the file is no snapshot: the caller's bug.
     pub(crate) fn shown(&self) -> Moment {
         self.moment.expect("analyses look at snapshots").rounded()
     }

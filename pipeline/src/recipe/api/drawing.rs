@@ -29,7 +29,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Where a script writes.
-#[derive(Debug)]
 struct Drawing {
     session: Arc<Session>,
     folder: PathBuf,

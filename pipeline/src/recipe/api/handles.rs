@@ -46,7 +46,7 @@ pub(crate) enum Initial {
 pub(crate) type MakeInitial = dyn Fn(&Known) -> Bound<Initial> + Send + Sync;
 
 /// The handle of a run, or of a snapshot from elsewhere.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Run {
     pub node: Node,
     /// When its outputs are taken; `None` for a snapshot, whose moment is known when it is read.
@@ -56,7 +56,7 @@ pub(crate) struct Run {
 }
 
 /// The handle of an analysis.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Analysis(pub Node);
 
 /// The stage behind a handle, if the value is one.
@@ -72,7 +72,7 @@ pub(crate) fn node_of(value: &Dynamic) -> Option<Node> {
 }
 
 /// The handle of what `then` decides on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Further(pub Node);
 
 /// A closure that `function` was called with, wherever it is written, and that will be called with so many arguments.

@@ -2,7 +2,7 @@
 //! records.
 
 use super::snapshot_view::SnapshotView;
-use crate::campaign::names::leaves;
+use crate::canonical_json::leaves;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
 use crate::recipe::error::{Bound, Refusal, hint};

@@ -22,32 +22,26 @@ use super::api::{
 
 /// The reference.
 pub const PARTS: &[Part] = &[
-    Part { heading: "Parameters", callers: Callers::All, functions: api::PARAMETERS, types: &[] },
-    Part { heading: "The recipe", callers: Callers::Recipes, functions: api::FUNCTIONS, types: &[] },
-    Part {
-        heading: "Cosmology",
-        callers: Callers::All,
-        functions: background::FUNCTIONS,
-        types: &[background::COSMOLOGY],
-    },
-    Part { heading: "Initial conditions", callers: Callers::Recipes, functions: initial::FUNCTIONS, types: &[] },
-    Part { heading: "Starts from a formula", callers: Callers::Recipes, functions: formula::FUNCTIONS, types: &[] },
-    Part { heading: "Runs", callers: Callers::Recipes, functions: runs::FUNCTIONS, types: &[hooks::STEP] },
-    Part { heading: "Refinement criteria", callers: Callers::Recipes, functions: criteria::FUNCTIONS, types: &[] },
-    Part { heading: "Analyses", callers: Callers::Recipes, functions: analyses::FUNCTIONS, types: &[] },
-    Part {
-        heading: "Closures",
-        callers: Callers::Recipes,
-        functions: closures::FUNCTIONS,
-        types: &[snapshot_view::SNAPSHOT, field_view::FIELD, run_view::RUN_OUTPUTS, closures::RESULT],
-    },
-    Part {
-        heading: "Scripts",
-        callers: Callers::Scripts,
-        functions: drawing::FUNCTIONS,
-        types: &[campaign_view::CAMPAIGN, run_view::CAMPAIGN_RUN],
-    },
+    part("Parameters", Callers::All, api::PARAMETERS, &[]),
+    part("The recipe", Callers::Recipes, api::FUNCTIONS, &[]),
+    part("Cosmology", Callers::All, background::FUNCTIONS, &[background::COSMOLOGY]),
+    part("Initial conditions", Callers::Recipes, initial::FUNCTIONS, &[]),
+    part("Starts from a formula", Callers::Recipes, formula::FUNCTIONS, &[]),
+    part("Runs", Callers::Recipes, runs::FUNCTIONS, &[hooks::STEP]),
+    part("Refinement criteria", Callers::Recipes, criteria::FUNCTIONS, &[]),
+    part("Analyses", Callers::Recipes, analyses::FUNCTIONS, &[]),
+    part(
+        "Closures",
+        Callers::Recipes,
+        closures::FUNCTIONS,
+        &[snapshot_view::SNAPSHOT, field_view::FIELD, run_view::RUN_OUTPUTS, closures::RESULT],
+    ),
+    part("Scripts", Callers::Scripts, drawing::FUNCTIONS, &[campaign_view::CAMPAIGN, run_view::CAMPAIGN_RUN]),
 ];
+
+const fn part(heading: &'static str, callers: Callers, functions: &'static [Function], types: &'static [Type]) -> Part {
+    Part { heading, callers, functions, types }
+}
 
 /// Every function that recipes, or scripts, may call and that is no method.
 pub(crate) fn functions(callers: Callers) -> impl Iterator<Item = &'static Function> {

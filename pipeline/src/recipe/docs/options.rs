@@ -162,7 +162,6 @@ const WRITTEN: &[(&str, &str)] = &[
 ];
 
 /// One row of a table of options.
-#[derive(Debug)]
 pub(crate) struct Row {
     /// Its name; inside a map or a list of maps with what is around it: `outputs.at_z`, `curves[].points`.
     pub name: String,
@@ -175,9 +174,6 @@ pub(crate) struct Row {
 }
 
 /// What a structure is, and its options as rows.
-///
-/// # Panics
-/// If the structure is not listed here, or its source has a type that is not: a test sees to it.
 pub(crate) fn table(name: &str) -> (String, Vec<Row>) {
     let structure = structure(name).unwrap_or_else(|| panic!("{name} is not among STRUCTURES"));
     let mut table = Vec::new();

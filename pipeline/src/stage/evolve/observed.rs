@@ -6,8 +6,9 @@
 
 use super::hooks::{Hooks, step};
 use super::run::Evolve;
+use crate::canonical_json::visit_leaves;
 use crate::error::PipelineError;
-use crate::jsonl;
+use crate::jsonl::{self, Lines};
 use crate::moment::Moment;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::stage::closure::Closure;
@@ -20,9 +21,7 @@ use comove_sim::records::StepRecord;
 use rhai::Dynamic;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const FILE: &str = "observed.jsonl";
@@ -37,10 +36,8 @@ const DECADES: f64 = 100.0;
 const DIGITS: usize = 16;
 
 /// The open file, and what is in it.
-#[derive(Debug)]
 pub(crate) struct Observed {
-    path: PathBuf,
-    file: File,
+    lines: Lines,
     there: BTreeSet<String>,
     /// Closures that have failed in this process, by their option, and whether they are still asked.
     failed: BTreeMap<&'static str, bool>,
@@ -52,10 +49,8 @@ impl Observed {
         if hooks.on_step.is_none() && hooks.on_output.is_none() {
             return Ok(None);
         }
-        let path = work.path(FILE);
-        let (lines, file) = jsonl::open(&path)?;
-        let there = lines.iter().map(key).collect();
-        Ok(Some(Self { path, file, there, failed: BTreeMap::new() }))
+        let (lines, noted) = Lines::open(work.path(FILE))?;
+        Ok(Some(Self { lines, there: noted.iter().map(key).collect(), failed: BTreeMap::new() }))
     }
 
     /// Asks the observer of steps, if this step is one of its.
@@ -94,7 +89,7 @@ impl Observed {
 
     /// Brings the lines to disk.
     pub(crate) fn sync(&self) -> Result<(), PipelineError> {
-        self.file.sync_data().map_err(PipelineError::io(&self.path))
+        self.lines.sync()
     }
 
     fn note(
@@ -116,8 +111,7 @@ impl Observed {
             Ok(value) => {
                 line["value"] = value;
                 self.there.insert(key(&line));
-                let text = format!("{line}\n");
-                self.file.write_all(text.as_bytes()).map_err(PipelineError::io(&self.path))
+                self.lines.append(&line)
             }
             Err(PipelineError::Recipe(error)) => {
                 let late = error.is_late;
@@ -203,7 +197,10 @@ fn numbers(lines: &[Value]) -> Vec<(String, Vec<Option<f64>>)> {
     let mut rows = Vec::new();
     for line in lines {
         let mut row = Vec::new();
-        leaves("", &line["value"], &mut row);
+        visit_leaves("", &line["value"], &|_| true, &mut |name, value| {
+            let name = if name.is_empty() { "value" } else { name };
+            row.extend(value.as_f64().map(|number| (name.to_owned(), number)));
+        });
         for (name, _) in &row {
             if !names.contains(name) {
                 names.push(name.clone());
@@ -217,22 +214,6 @@ fn numbers(lines: &[Value]) -> Vec<(String, Vec<Option<f64>>)> {
         (name, values)
     };
     names.into_iter().map(column).collect()
-}
-
-/// The numbers in a value, by their names joined with dots.
-fn leaves(name: &str, value: &Value, found: &mut Vec<(String, f64)>) {
-    let below = |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-    match value {
-        Value::Object(map) => map.iter().for_each(|(inner, value)| leaves(&below(inner), value, found)),
-        Value::Array(list) => {
-            list.iter().enumerate().for_each(|(n, value)| leaves(&below(&n.to_string()), value, found));
-        }
-        Value::Number(number) => {
-            let name = if name.is_empty() { "value" } else { name };
-            found.extend(number.as_f64().map(|number| (name.to_owned(), number)));
-        }
-        _ => {}
-    }
 }
 
 fn table(lines: &[Value]) -> Option<Table> {

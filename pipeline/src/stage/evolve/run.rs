@@ -104,9 +104,6 @@ impl Evolve {
     }
 
     /// The run that does what all of these do, which differ in where they end and what they write.
-    ///
-    /// # Panics
-    /// If there is none.
     pub(crate) fn joined(runs: &[&Self]) -> Self {
         let last = runs.iter().max_by(|x, y| x.end.now().total_cmp(&y.end.now())).expect("at least one");
         let mut outputs: Vec<Moment> = runs.iter().flat_map(|run| run.outputs.iter().copied()).collect();

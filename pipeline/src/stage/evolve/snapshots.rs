@@ -16,7 +16,6 @@ use std::thread::JoinHandle;
 /// have of it is sent and written before the next step, and brought to disk and verified in the background.
 ///
 /// Outputs of a process that is alone stay in memory for the analyses that follow, where there is room.
-#[derive(Debug)]
 pub(crate) struct SnapshotWriter {
     /// How many checkpoints stay besides lasting ones, of those behind the run and of all.
     keep: usize,
@@ -24,7 +23,6 @@ pub(crate) struct SnapshotWriter {
 }
 
 /// A file on its way.
-#[derive(Debug)]
 enum Writing {
     Begun(JoinHandle<Result<Written, SimError>>),
     /// What there is to be entered into the ledger.
@@ -57,7 +55,6 @@ enum Rest {
 }
 
 /// A file that is verified on disk.
-#[derive(Debug)]
 struct Written {
     /// Digest of the whole file.
     digest: String,

@@ -4,20 +4,18 @@
 //! recorded again.
 
 use crate::error::PipelineError;
-use crate::jsonl;
+use crate::jsonl::{self, Lines};
 use comove_sim::records::{CellBudgetAdjustment, Ladder, StepRecord, Timing, upgrade};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 pub(crate) const FILE: &str = "steps.jsonl";
 
-#[derive(Debug)]
 pub(crate) struct Steps {
-    path: PathBuf,
-    file: File,
+    lines: Lines,
     last: u64,
     /// Marks the records of a run that was continued on another class of device.
     mark: Option<String>,
@@ -27,10 +25,9 @@ impl Steps {
     /// Opens or creates the records in `folder`; what is torn or damaged is cut off. `mark` is the device class that the run
     /// was continued from, if that is another one.
     pub(crate) fn open(folder: &Path, mark: Option<String>) -> Result<Self, PipelineError> {
-        let path = folder.join(FILE);
-        let (records, file) = jsonl::open(&path)?;
+        let (lines, records) = Lines::open(folder.join(FILE))?;
         let last = records.iter().rev().find_map(|record| record["step"].as_u64()).unwrap_or(0);
-        Ok(Self { path, file, last, mark })
+        Ok(Self { lines, last, mark })
     }
 
     /// Appends a record, unless it is there already.
@@ -42,15 +39,14 @@ impl Steps {
         if let Some(class) = &self.mark {
             value["continued_from_device_class"] = class.as_str().into();
         }
-        let line = format!("{value}\n");
-        self.file.write_all(line.as_bytes()).map_err(PipelineError::io(&self.path))?;
+        self.lines.append(&value)?;
         self.last = record.step;
         Ok(())
     }
 
     /// Brings the records to disk.
     pub(crate) fn sync(&self) -> Result<(), PipelineError> {
-        self.file.sync_data().map_err(PipelineError::io(&self.path))
+        self.lines.sync()
     }
 }
 
