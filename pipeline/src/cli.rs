@@ -265,13 +265,11 @@ pub struct Script {
 /// `comove explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The recipe (a .rhai file)
-    pub recipe: PathBuf,
+    /// What to look at
+    #[command(flatten)]
+    pub recipe: Recipe,
     /// The stage: its number, folder, name or kind, as `plan` shows them
     pub stage: String,
-    /// Set a parameter of the recipe
-    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
-    pub parameters: Vec<(String, String)>,
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long)]
     pub dir: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 use super::axis::{Scale, Tick};
 use super::{Align, CURVES, Colour, FAINT, Figure, GRID, INK, Shape};
+use serde::{Deserialize, Serialize};
 
 /// Size of a panel's frame in logical pixels, and the space around it.
 const FRAME: [f64; 2] = [440.0, 320.0];
@@ -27,7 +28,8 @@ pub struct Curve {
 }
 
 /// How a curve is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Style {
     /// A line.
     #[default]
@@ -39,11 +41,13 @@ pub enum Style {
 }
 
 /// A vertical mark at a value of the lower axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Mark {
-    /// Where.
+    /// Where on the lower axis.
     pub x: f64,
     /// What it says.
+    #[serde(default)]
     pub label: String,
 }
 

@@ -30,9 +30,8 @@ pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
         x_logarithmic: comoving,
         y_logarithmic: true,
         x_reversed: comoving,
-        y_whole: false,
         curves: curves(value),
-        marks: Vec::new(),
+        ..Panel::default()
     };
     let panels = [panel("volume fraction", |l| l.volume_fraction), panel("cells", |l| l.cells as f64)];
     line_figure(&format!("Refinement against {}", if comoving { "redshift" } else { "time" }), &panels, 2)
@@ -54,10 +53,9 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         y_label: "P(k) [(Mpc/h)³]".into(),
         x_logarithmic: true,
         y_logarithmic: true,
-        x_reversed: false,
-        y_whole: false,
         curves: curves.collect(),
         marks,
+        ..Panel::default()
     };
     line_figure("Power spectrum of the density", &[panel], 1)
 }
@@ -69,8 +67,6 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
         y_label: y_label.into(),
         x_logarithmic: true,
         y_logarithmic,
-        x_reversed: false,
-        y_whole: false,
         curves: profiles
             .iter()
             .map(|(name, profile)| Curve {
@@ -84,6 +80,7 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
             [(_, profile)] => vec![Mark { x: profile.radius_mpc_h, label: "R".into() }],
             _ => Vec::new(),
         },
+        ..Panel::default()
     };
     let panels = [
         panel("ρ / mean density", true, |s| [s.r_mpc_h, s.density]),
@@ -186,10 +183,8 @@ pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
         y_label: "fraction per factor of ten".into(),
         x_logarithmic: true,
         y_logarithmic: true,
-        x_reversed: false,
-        y_whole: false,
         curves: vec![curve("volume", |b| b.volume_pdf), curve("mass", |b| b.mass_pdf)],
-        marks: Vec::new(),
+        ..Panel::default()
     };
     let redshift = pdf.redshift.map_or(String::new(), |z| format!(" at z = {}", readable(z)));
     line_figure(&format!("Density distribution{redshift}"), &[panel], 1)

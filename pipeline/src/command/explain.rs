@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {
-    let (recipe, dir, history) = standing(&arguments.recipe, arguments.parameters, arguments.dir)?;
+    let (recipe, dir, history) = standing(&arguments.recipe.recipe, arguments.recipe.parameters, arguments.dir)?;
     let resolver = CampaignResolver::where_possible(&recipe.campaign, &dir, &history);
     let stages = find(&resolver, &arguments.stage)?;
     let mut explanation = Explanation { resolver, history: &history, dir: &dir };

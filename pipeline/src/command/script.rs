@@ -9,7 +9,7 @@ use crate::folder::CampaignFolder;
 use crate::ledger::{History, SnapshotFile, StageHistory, history};
 use crate::progress::Progress;
 use crate::recipe::api::campaign_view::{CampaignView, KeptAnalysis, KeptCampaign};
-use crate::recipe::api::run_view::{KeptRun, RunView};
+use crate::recipe::api::run_view::{Called, KeptRun, RunView};
 use crate::recipe::{self, Recipe};
 use crate::snapshots::Snapshots;
 use crate::stage::{Input, Selection, StageResult, evolve, saved};
@@ -17,6 +17,7 @@ use comove_sim::Role;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Evaluates it. Nothing is locked: what a process that works on the campaign writes meanwhile is there whole or not at all.
 pub(super) fn script(arguments: cli::Script) -> Result<(), PipelineError> {
@@ -26,7 +27,7 @@ pub(super) fn script(arguments: cli::Script) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(&dir)?;
     let (history, _) = history::read(&folder.ledger())?;
     let (recipe, _) = stored(&folder)?;
-    let campaign = CampaignView::new(kept(&recipe, &dir, &history)?);
+    let campaign = CampaignView(Arc::new(kept(&recipe, &dir, &history)?));
     let output = output.unwrap_or_else(|| dir.join("scripts").join(path.file_stem().unwrap_or_default()));
     recipe::script::run(source, given, &campaign, &output)
 }
@@ -113,8 +114,7 @@ fn run(
     };
     let of_result = resolver.result(n).map(|result| result.folder.clone());
     let kept = KeptRun {
-        name: resolver.name(n).into(),
-        names: select::names(resolver, n).collect(),
+        called: Called { name: resolver.name(n).into(), names: select::names(resolver, n).collect() },
         folder: known.map(|known| resolver.folder().join(&known.folder)).or(of_result),
         has_records: known.is_some(),
         is_done: resolver.is_done(n),
@@ -128,8 +128,7 @@ fn run(
 fn analysis(resolver: &CampaignResolver<'_>, n: usize, hindrance: Option<String>) -> KeptAnalysis {
     let missing = || hindrance.map_or_else(String::new, |error| format!(": {error}"));
     KeptAnalysis {
-        name: resolver.name(n).into(),
-        names: select::names(resolver, n).collect(),
+        called: Called { name: resolver.name(n).into(), names: select::names(resolver, n).collect() },
         label: resolver.stage(n).label(),
         left: resolver.result(n).cloned().ok_or_else(missing),
     }
@@ -139,8 +138,7 @@ fn analysis(resolver: &CampaignResolver<'_>, n: usize, hindrance: Option<String>
 fn other_run(dir: &Path, known: &StageHistory, snapshots: &Snapshots) -> RunView {
     let folder = dir.join(&known.folder);
     let kept = KeptRun {
-        name: known.folder.clone(),
-        names: vec![known.folder.clone()],
+        called: Called { name: known.folder.clone(), names: vec![known.folder.clone()] },
         has_records: true,
         is_done: known.artefacts.is_some(),
         parameters: known.identity.as_ref().map_or(Value::Null, |identity| identity.parameters.clone()),
@@ -155,8 +153,7 @@ fn other_analysis(dir: &Path, known: &StageHistory) -> KeptAnalysis {
     let folder = dir.join(&known.folder);
     let result = |artefacts| StageResult { folder, artefacts, snapshots: Vec::new() };
     KeptAnalysis {
-        name: known.folder.clone(),
-        names: vec![known.folder.clone()],
+        called: Called { name: known.folder.clone(), names: vec![known.folder.clone()] },
         label: known.identity.as_ref().map_or_else(|| known.kind.clone(), |identity| identity.label.clone()),
         left: known.artefacts.clone().map(result).ok_or_else(String::new),
     }

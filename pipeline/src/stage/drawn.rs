@@ -59,7 +59,7 @@ pub(crate) struct Plot {
     pub curves: Vec<PlotCurve>,
     /// Vertical marks, `#{ x, label }`.
     #[serde(default)]
-    pub marks: Vec<PlotMark>,
+    pub marks: Vec<Mark>,
 }
 
 /// A curve of a plot.
@@ -73,21 +73,10 @@ pub(crate) struct PlotCurve {
     pub points: Vec<[Option<f64>; 2]>,
     /// How it is drawn: `"line"`, `"marked"` or `"points"`.
     #[serde(default)]
-    pub style: PlotStyle,
+    pub style: Style,
     /// Half heights of error bars, one a point.
     #[serde(default)]
     pub bars: Vec<f64>,
-}
-
-/// A vertical mark of a plot.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PlotMark {
-    /// Where on the lower axis.
-    pub x: f64,
-    /// What it says.
-    #[serde(default)]
-    pub label: String,
 }
 
 /// Logarithmic axes.
@@ -103,19 +92,6 @@ pub(crate) enum Logarithmic {
     Y,
     /// Both.
     Xy,
-}
-
-/// How a curve is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum PlotStyle {
-    /// A line.
-    #[default]
-    Line,
-    /// A line with its points marked.
-    Marked,
-    /// The points alone.
-    Points,
 }
 
 /// The names of a result that hold what is drawn.
@@ -262,11 +238,7 @@ impl Plot {
         let curve = |curve: &PlotCurve| Curve {
             name: curve.name.clone(),
             points: curve.points.iter().map(|point| point.map(|v| v.unwrap_or(f64::NAN))).collect(),
-            style: match curve.style {
-                PlotStyle::Line => Style::Line,
-                PlotStyle::Marked => Style::Marked,
-                PlotStyle::Points => Style::Points,
-            },
+            style: curve.style,
             bars: curve.bars.clone(),
         };
         Panel {
@@ -276,7 +248,7 @@ impl Plot {
             y_logarithmic,
             x_reversed: self.x_reversed,
             curves: self.curves.iter().map(curve).collect(),
-            marks: self.marks.iter().map(|m| Mark { x: m.x, label: m.label.clone() }).collect(),
+            marks: self.marks.clone(),
             ..Panel::default()
         }
     }

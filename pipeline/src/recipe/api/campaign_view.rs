@@ -1,6 +1,6 @@
 //! What a script sees of its campaign: the constant `CAMPAIGN`.
 
-use super::run_view::RunView;
+use super::run_view::{Called, RunView};
 use crate::progress::Progress;
 use crate::recipe::error::{Bound, Refusal, nearest};
 use crate::recipe::reference::{Function, Type};
@@ -43,7 +43,7 @@ pub(crate) const CAMPAIGN: Type = Type {
 
 /// A campaign in a script; copies share it.
 #[derive(Clone, Debug)]
-pub(crate) struct CampaignView(Arc<KeptCampaign>);
+pub(crate) struct CampaignView(pub Arc<KeptCampaign>);
 
 /// What there is of a campaign.
 #[derive(Debug)]
@@ -65,47 +65,11 @@ pub(crate) struct KeptCampaign {
 /// A measurement or an analysis.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptAnalysis {
-    /// What `plan` calls it.
-    pub name: String,
-    /// All that it goes by.
-    pub names: Vec<String>,
+    pub called: Called,
     /// What its folder is called, before the digits.
     pub label: String,
     /// What it has left, or why there is nothing.
     pub left: Result<StageResult, String>,
-}
-
-/// What goes by names.
-trait Named {
-    fn name(&self) -> &str;
-    fn names(&self) -> &[String];
-}
-
-impl Named for RunView {
-    fn name(&self) -> &str {
-        self.name()
-    }
-
-    fn names(&self) -> &[String] {
-        self.names()
-    }
-}
-
-impl Named for KeptAnalysis {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-}
-
-impl CampaignView {
-    /// Of what there is.
-    pub(crate) fn new(kept: KeptCampaign) -> Self {
-        Self(Arc::new(kept))
-    }
 }
 
 pub(crate) fn register(engine: &mut Engine) {
@@ -118,7 +82,7 @@ pub(crate) fn register(engine: &mut Engine) {
             campaign.0.runs.iter().cloned().map(Dynamic::from).collect::<Array>()
         })
         .register_get("analyses", |campaign: &mut CampaignView| {
-            campaign.0.analyses.iter().map(|analysis| Dynamic::from(analysis.name.clone())).collect::<Array>()
+            campaign.0.analyses.iter().map(|analysis| Dynamic::from(analysis.called.name.clone())).collect::<Array>()
         })
         .register_fn("run", run)
         .register_fn("result", result);
@@ -127,8 +91,8 @@ pub(crate) fn register(engine: &mut Engine) {
 fn run(campaign: &mut CampaignView, name: ImmutableString) -> Bound<RunView> {
     let campaign = &campaign.0;
     let refuse = |message| Refusal::error("run", message, None);
-    find("run", &campaign.runs, &campaign.others.0, &name).cloned().map_err(|message| {
-        let is_analysis = campaign.analyses.iter().any(|analysis| analysis.names.iter().any(|other| *other == *name));
+    find("run", &campaign.runs, &campaign.others.0, RunView::called, &name).cloned().map_err(|message| {
+        let is_analysis = campaign.analyses.iter().any(|analysis| analysis.called.is(&name));
         refuse(if is_analysis {
             format!("\"{name}\" is no run: CAMPAIGN.result(\"{name}\") has its result")
         } else {
@@ -141,18 +105,19 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
     let campaign = &campaign.0;
     let refuse = |message| Refusal::error("result", message, None);
     let (analyses, others) = (&campaign.analyses, &campaign.others.1);
-    let found = find("measurement or analysis", analyses, others, &name).map_err(|message| {
-        let is_run = campaign.runs.iter().any(|run| run.names().iter().any(|other| *other == *name));
+    let found = find("measurement or analysis", analyses, others, |one| &one.called, &name).map_err(|message| {
+        let is_run = campaign.runs.iter().any(|run| run.called().is(&name));
         refuse(if is_run { format!("\"{name}\" is a run: CAMPAIGN.run(\"{name}\")") } else { message })
     })?;
     let left = found.left.as_ref().map_err(|hindrance| {
-        let others: Vec<&str> = others.iter().filter(|o| o.label == found.label).map(|o| o.name.as_str()).collect();
+        let others: Vec<&str> =
+            others.iter().filter(|o| o.label == found.label).map(|o| o.called.name.as_str()).collect();
         let others = if others.is_empty() {
             String::new()
         } else {
             format!("; another recipe or version has left {}: ask for it by that name", others.join(", "))
         };
-        refuse(format!("\"{}\" is not done{hindrance}{others}", found.name))
+        refuse(format!("\"{}\" is not done{hindrance}{others}", found.called.name))
     })?;
     let files = data_of(left);
     let read = || {
@@ -163,24 +128,26 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
 }
 
 /// The one that a name names: of the recipe's, or else one of the others by its folder.
-fn find<'a, T: Named>(what: &str, all: &'a [T], others: &'a [T], name: &str) -> Result<&'a T, String> {
-    let is_called = |one: &&T| one.names().iter().any(|other| other == name);
-    let found: Vec<&T> = all.iter().filter(is_called).collect();
-    match (found.as_slice(), others.iter().find(is_called)) {
+fn find<'a, T>(
+    what: &str,
+    all: &'a [T],
+    others: &'a [T],
+    called: impl Fn(&T) -> &Called,
+    name: &str,
+) -> Result<&'a T, String> {
+    let found: Vec<&T> = all.iter().filter(|one| called(one).is(name)).collect();
+    let quoted = |all: &[&T]| all.iter().map(|one| format!("\"{}\"", called(one).name)).collect::<Vec<_>>().join(", ");
+    match (found.as_slice(), others.iter().find(|one| called(one).is(name))) {
         (&[one], _) | (&[], Some(one)) => Ok(one),
         (&[], None) => {
-            let known = all.iter().chain(others).flat_map(Named::names).map(String::as_str);
+            let known = all.iter().chain(others).flat_map(|one| &called(one).names).map(String::as_str);
             let hint = match nearest(name, known) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None if all.is_empty() => "the campaign has none".into(),
-                None => format!("there are {}", quoted(all.iter())),
+                None => format!("there are {}", quoted(&all.iter().collect::<Vec<_>>())),
             };
             Err(format!("no {what} is called \"{name}\", {hint}"))
         }
-        (several, _) => Err(format!("\"{name}\" names {} of them: {}", several.len(), quoted(several.iter().copied()))),
+        (several, _) => Err(format!("\"{name}\" names {} of them: {}", several.len(), quoted(several))),
     }
-}
-
-fn quoted<'a, T: Named + 'a>(all: impl Iterator<Item = &'a T>) -> String {
-    all.map(|one| format!("\"{}\"", one.name())).collect::<Vec<_>>().join(", ")
 }

@@ -24,32 +24,23 @@ pub(crate) const FIELD: Type = Type {
 
 /// A field on a uniform grid in a closure, `[k, j, i]`; copies share the data.
 #[derive(Clone, Debug)]
-pub(crate) struct FieldView {
-    values: Arc<Array3<f64>>,
-}
-
-impl FieldView {
-    /// A view of values `[k, j, i]`.
-    pub(crate) fn new(values: Array3<f64>) -> Self {
-        Self { values: Arc::new(values) }
-    }
-}
+pub(crate) struct FieldView(pub Arc<Array3<f64>>);
 
 /// Registers the type with its properties and methods.
 pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_type_with_name::<FieldView>("field")
         .register_get("shape", |f: &mut FieldView| {
-            let (k, j, i) = f.values.dim();
+            let (k, j, i) = f.0.dim();
             [i, j, k].map(|n| Dynamic::from(n as i64)).to_vec()
         })
-        .register_fn("min", |f: &mut FieldView| f.values.iter().copied().fold(f64::INFINITY, f64::min))
-        .register_fn("max", |f: &mut FieldView| f.values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-        .register_fn("sum", |f: &mut FieldView| f.values.sum())
-        .register_fn("mean", |f: &mut FieldView| f.values.sum() / f.values.len() as f64)
+        .register_fn("min", |f: &mut FieldView| f.0.iter().copied().fold(f64::INFINITY, f64::min))
+        .register_fn("max", |f: &mut FieldView| f.0.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+        .register_fn("sum", |f: &mut FieldView| f.0.sum())
+        .register_fn("mean", |f: &mut FieldView| f.0.sum() / f.0.len() as f64)
         .register_fn("variance", |f: &mut FieldView| {
-            let mean = f.values.sum() / f.values.len() as f64;
-            f.values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / f.values.len() as f64
+            let mean = f.0.sum() / f.0.len() as f64;
+            f.0.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / f.0.len() as f64
         })
         .register_fn("at", at);
 }
@@ -57,8 +48,8 @@ pub(crate) fn register(engine: &mut Engine) {
 /// The value of cell (i, j, k).
 fn at(field: &mut FieldView, i: i64, j: i64, k: i64) -> Bound<f64> {
     let index = [k, j, i].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    field.values.get(index).copied().ok_or_else(|| {
-        let (nz, ny, nx) = field.values.dim();
+    field.0.get(index).copied().ok_or_else(|| {
+        let (nz, ny, nx) = field.0.dim();
         Refusal::error("at", format!("cell ({i}, {j}, {k}) is outside the {nx}×{ny}×{nz} cells"), None)
     })
 }

@@ -73,13 +73,25 @@ pub(crate) struct RunView {
     kept: Option<Arc<KeptRun>>,
 }
 
-/// What a campaign folder has of a run besides its outputs.
+/// What a run or an analysis of a campaign goes by.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeptRun {
+pub(crate) struct Called {
     /// What `plan` calls it.
     pub name: String,
     /// All that it goes by.
     pub names: Vec<String>,
+}
+
+impl Called {
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+}
+
+/// What a campaign folder has of a run besides its outputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptRun {
+    pub called: Called,
     /// Its folder, if it has one.
     pub folder: Option<PathBuf>,
     /// Whether it lies in the campaign folder with records of its steps.
@@ -106,14 +118,8 @@ impl RunView {
         Self { kept: Some(Arc::new(kept)), ..self }
     }
 
-    /// What `plan` calls it, if a script sees it.
-    pub(crate) fn name(&self) -> &str {
-        self.kept.as_ref().map_or("", |kept| &kept.name)
-    }
-
-    /// All that it goes by.
-    pub(crate) fn names(&self) -> &[String] {
-        self.kept.as_ref().map_or(&[], |kept| &kept.names)
+    pub(super) fn called(&self) -> &Called {
+        &kept(self).called
     }
 
     fn moments(&self) -> Vec<Moment> {
@@ -125,7 +131,7 @@ impl RunView {
             Some(_) => self.snapshots.read_checked(output)?,
             None => self.snapshots.read(output)?,
         };
-        Ok(SnapshotView::new(snapshot))
+        Ok(SnapshotView(snapshot))
     }
 }
 
@@ -146,7 +152,7 @@ pub(crate) fn register(engine: &mut Engine) {
 pub(crate) fn register_kept(engine: &mut Engine) {
     engine
         .register_type_with_name::<RunView>("run")
-        .register_get("name", |run: &mut RunView| run.name().to_owned())
+        .register_get("name", |run: &mut RunView| run.called().name.clone())
         .register_get("folder", |run: &mut RunView| {
             kept(run).folder.as_ref().map_or_else(String::new, |folder| folder.display().to_string())
         })

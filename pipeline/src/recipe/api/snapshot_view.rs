@@ -107,16 +107,7 @@ const REGION: [&str; 4] = ["min", "max", "center", "radius"];
 
 /// A snapshot in a closure; copies share the data.
 #[derive(Clone, Debug)]
-pub(crate) struct SnapshotView {
-    snapshot: Arc<Snapshot>,
-}
-
-impl SnapshotView {
-    /// A view of a snapshot.
-    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
-        Self { snapshot }
-    }
-}
+pub(crate) struct SnapshotView(pub Arc<Snapshot>);
 
 /// Registers the type with its properties and methods.
 pub(crate) fn register(engine: &mut Engine) {
@@ -124,17 +115,15 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_type_with_name::<SnapshotView>("snapshot")
         .register_get("redshift", |s: &mut SnapshotView| comoving(s, "redshift").map(|header| header.redshift()))
         .register_get("a", |s: &mut SnapshotView| comoving(s, "a").map(|header| header.a))
-        .register_get("t", |s: &mut SnapshotView| s.snapshot.header.time)
-        .register_get("step", |s: &mut SnapshotView| s.snapshot.header.step as i64)
+        .register_get("t", |s: &mut SnapshotView| s.0.header.time)
+        .register_get("step", |s: &mut SnapshotView| s.0.header.step as i64)
         .register_get("box_mpc_h", |s: &mut SnapshotView| comoving(s, "box_mpc_h").map(|header| header.box_length))
-        .register_get("box", |s: &mut SnapshotView| s.snapshot.header.box_length)
-        .register_get("levels", |s: &mut SnapshotView| s.snapshot.state.tree.level_count() as i64)
-        .register_fn("densest", |s: &mut SnapshotView| densest(&s.snapshot))
-        .register_fn("totals", |s: &mut SnapshotView| totals(&s.snapshot))
-        .register_fn("field", |s: &mut SnapshotView, name: ImmutableString| field(&s.snapshot, &name, 0))
-        .register_fn("field", |s: &mut SnapshotView, name: ImmutableString, level: i64| {
-            field(&s.snapshot, &name, level)
-        })
+        .register_get("box", |s: &mut SnapshotView| s.0.header.box_length)
+        .register_get("levels", |s: &mut SnapshotView| s.0.state.tree.level_count() as i64)
+        .register_fn("densest", |s: &mut SnapshotView| densest(&s.0))
+        .register_fn("totals", |s: &mut SnapshotView| totals(&s.0))
+        .register_fn("field", |s: &mut SnapshotView, name: ImmutableString| field(&s.0, &name, 0))
+        .register_fn("field", |s: &mut SnapshotView, name: ImmutableString, level: i64| field(&s.0, &name, level))
         .register_fn("value", value);
     register_with_options!(engine, "halos", halos, s: &mut SnapshotView);
     register_with_options!(engine, "profile", profile, s: &mut SnapshotView, halo: Map);
@@ -142,14 +131,14 @@ pub(crate) fn register(engine: &mut Engine) {
     register_with_options!(engine, "histogram", distribution, s: &mut SnapshotView, name: ImmutableString);
     register_with_options!(engine, "power_spectrum", power, s: &mut SnapshotView);
     for (name, make) in [("slice", map::slice as MapFunction), ("projection", map::projection)] {
-        let of = move |s: &mut SnapshotView, options| pixels(name, make, &s.snapshot, options);
+        let of = move |s: &mut SnapshotView, options| pixels(name, make, &s.0, options);
         register_with_options!(engine, name, of, s: &mut SnapshotView);
     }
 }
 
 /// The header of a comoving snapshot, which alone has the property `name`.
 fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader> {
-    let header = &view.snapshot.header;
+    let header = &view.0.header;
     match header.coordinates {
         Coordinates::Comoving => Ok(header),
         Coordinates::Plain => {
@@ -181,14 +170,14 @@ fn totals(snapshot: &Snapshot) -> Map {
 
 fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {
     let options: HaloOptions = decode("halos", options)?;
-    let catalogue = find_halos(&view.snapshot, &options).map_err(|e| Refusal::error("halos", e, None))?;
+    let catalogue = find_halos(&view.0, &options).map_err(|e| Refusal::error("halos", e, None))?;
     Ok(catalogue.halos.iter().map(dynamic).collect())
 }
 
 fn profile(view: &mut SnapshotView, halo: Map, options: Map) -> Bound<Array> {
     let halo: Halo = decode("profile", halo)?;
     let options: ProfileOptions = decode("profile", options)?;
-    let profile = halo_profile(&view.snapshot, &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
+    let profile = halo_profile(&view.0, &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
     Ok(profile.shells.iter().map(dynamic).collect())
 }
 
@@ -197,38 +186,38 @@ fn field(snapshot: &Snapshot, name: &str, level: i64) -> Bound<FieldView> {
         .map_err(|_| Refusal::error("field", format!("level {level}: must not be negative"), None))?;
     let values = grid_within(snapshot, name, level, grid_limit_mib(memory::available()))
         .map_err(|e| Refusal::error("field", e, None))?;
-    Ok(FieldView::new(values))
+    Ok(FieldView(Arc::new(values)))
 }
 
 /// The value of a field in the leaf cell at a position.
 fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bound<f64> {
     let refuse = |error: &dyn std::fmt::Display| Refusal::error("value", error, None);
-    let field = field_of(&view.snapshot, &name).map_err(|e| refuse(&e))?;
+    let field = field_of(&view.0, &name).map_err(|e| refuse(&e))?;
     let number = |value: &Dynamic| value.as_float().or_else(|_| value.as_int().map(|n| n as f64)).ok();
     let position: Option<Vec<f64>> = position.iter().map(|entry| number(entry).filter(|n| n.is_finite())).collect();
     let position = position.and_then(|p| <[f64; 3]>::try_from(p).ok());
     let position = position.ok_or_else(|| refuse(&"the position is not a list of three finite numbers"))?;
-    let length = view.snapshot.header.box_length;
-    let (root, periodic) = (view.snapshot.state.tree.cells(0), view.snapshot.state.tree.periodic());
+    let length = view.0.header.box_length;
+    let (root, periodic) = (view.0.state.tree.cells(0), view.0.state.tree.periodic());
     // a box that does not repeat itself ends at its faces
     let inside = |a: usize| (0.0..length * root[a] as f64 / root[0] as f64).contains(&position[a]);
     let outside = (0..3).find(|&a| !periodic[a] && !inside(a));
     if let Some(axis) = outside {
         return Err(refuse(&format!("{} lies outside the box along {}", position[axis], ["x", "y", "z"][axis])));
     }
-    Ok(field.value(&Gas::new(&view.snapshot), &cells::leaf_at(&view.snapshot, position)))
+    Ok(field.value(&Gas::new(&view.0), &cells::leaf_at(&view.0, position)))
 }
 
 fn over(view: &mut SnapshotView, name: ImmutableString, region: Map) -> Bound<Dynamic> {
     let region: RegionOptions = decode("statistics", region)?;
-    let found = statistics(&view.snapshot, &name, &region).map_err(|e| Refusal::error("statistics", e, None))?;
+    let found = statistics(&view.0, &name, &region).map_err(|e| Refusal::error("statistics", e, None))?;
     Ok(dynamic(&found))
 }
 
 fn distribution(view: &mut SnapshotView, name: ImmutableString, mut options: Map) -> Bound<Array> {
     let region: RegionOptions = decode("histogram", take(&mut options, &REGION))?;
     let options: HistogramOptions = decode_with("histogram", options, &REGION)?;
-    let bins = histogram(&view.snapshot, &name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
+    let bins = histogram(&view.0, &name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
     Ok(bins.iter().map(dynamic).collect())
 }
 
@@ -236,8 +225,8 @@ fn power(view: &mut SnapshotView, options: Map) -> Bound<Dynamic> {
     let options: PowerOptions = decode("power_spectrum", options)?;
     // the transform takes as much again as the grid
     let limit_mib = grid_limit_mib(memory::available()) / 2;
-    let spectrum = power_spectrum_within(&view.snapshot, &options, limit_mib)
-        .map_err(|e| Refusal::error("power_spectrum", e, None))?;
+    let spectrum =
+        power_spectrum_within(&view.0, &options, limit_mib).map_err(|e| Refusal::error("power_spectrum", e, None))?;
     Ok(dynamic(&spectrum))
 }
 
@@ -250,7 +239,7 @@ fn pixels(name: &str, make: MapFunction, snapshot: &Snapshot, options: Map) -> B
     let map = make(snapshot, &options).map_err(|e| Refusal::error(name, e, None))?;
     let [nx, ny] = map.pixels();
     let values = map.values.into_iter().flatten().collect();
-    Ok(FieldView::new(Array3::from_shape_vec([1, ny, nx], values).expect("as many values as pixels")))
+    Ok(FieldView(Arc::new(Array3::from_shape_vec([1, ny, nx], values).expect("as many values as pixels"))))
 }
 
 fn dynamic(value: &impl Serialize) -> Dynamic {

@@ -46,6 +46,7 @@ fn with<T: Serialize + DeserializeOwned>(required: Value) -> Value {
 }
 
 const INSIDE: fn() -> Value = || Value::Null;
+const LINES: &str = include_str!("../../../../analysis/src/figure/lines.rs");
 const DRAWN: &str = include_str!("../../stage/drawn.rs");
 const EVOLVE: &str = include_str!("../../stage/evolve/options.rs");
 const HOOKS: &str = include_str!("../api/hooks.rs");
@@ -110,7 +111,7 @@ const STRUCTURES: &[Structure] = &[
     }),
     Structure::new("Plot", DRAWN, || with::<crate::stage::drawn::Plot>(json!({ "curves": [] }))),
     Structure::new("PlotCurve", DRAWN, INSIDE),
-    Structure::new("PlotMark", DRAWN, INSIDE),
+    Structure::new("Mark", LINES, INSIDE),
     Structure::new("Side", include_str!("../../../../ic/src/problems/riemann.rs"), INSIDE),
     Structure::new(
         "PointMasses",
@@ -142,7 +143,7 @@ const ENUMERATIONS: &[(&str, &str)] = &[
     ("Bins", POWER),
     ("Axis", MAP),
     ("Logarithmic", DRAWN),
-    ("PlotStyle", DRAWN),
+    ("Style", LINES),
 ];
 
 /// What a recipe writes for types that are decoded in a way of their own.
