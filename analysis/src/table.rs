@@ -69,6 +69,9 @@ impl From<String> for Entry {
     }
 }
 
+/// What a column is called, and what it holds of a record.
+pub type Column<'a, R> = (&'a str, fn(&R) -> Entry);
+
 /// Named columns, units in the names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
@@ -84,8 +87,8 @@ impl Table {
         Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// A row of each of these, by what its columns are called and hold.
-    pub fn of<R>(rows: &[R], columns: &[(&str, fn(&R) -> Entry)]) -> Self {
+    /// One row a record.
+    pub fn of<R>(rows: &[R], columns: &[Column<'_, R>]) -> Self {
         let row = |of: &R| columns.iter().map(|(_, entry)| entry(of)).collect();
         let rows = rows.iter().map(row).collect();
         Self { columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(), rows }

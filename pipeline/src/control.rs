@@ -56,7 +56,6 @@ pub(crate) struct Walltime {
     source: Source,
 }
 
-/// Where a limit comes from.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Option(Duration),
@@ -85,7 +84,6 @@ impl Walltime {
         }
     }
 
-    /// What is left of it.
     fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
@@ -304,7 +302,6 @@ impl Control {
         self.walltime.is_some()
     }
 
-    /// Whether a pause is asked for.
     pub(crate) fn pause(&self) -> bool {
         self.is_there("pause")
     }

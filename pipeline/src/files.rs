@@ -5,7 +5,6 @@ use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The metadata of a regular file.
 pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
     let found = path.metadata().map_err(PipelineError::io(path))?;
     if found.is_file() {
@@ -14,7 +13,6 @@ pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
     Err(PipelineError::input(path, "not a regular file: give a file, not a folder, a device or a pipe"))
 }
 
-/// The content of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PipelineError> {
     regular_file(path)?;
     std::fs::read(path).map_err(PipelineError::io(path))

@@ -47,7 +47,6 @@ impl CampaignFolder {
         Ok(folder)
     }
 
-    /// An existing campaign's folder.
     pub(crate) fn open(path: &Path) -> Result<Self, PipelineError> {
         let folder = Self { path: path.into() };
         if folder.manifest_path().exists() {

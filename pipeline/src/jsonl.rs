@@ -51,7 +51,6 @@ impl Lines {
         Ok((Self { path, file }, lines))
     }
 
-    /// Appends a line.
     pub(crate) fn append(&mut self, line: &Value) -> Result<(), PipelineError> {
         self.file.write_all(format!("{line}\n").as_bytes()).map_err(PipelineError::io(&self.path))
     }

@@ -15,7 +15,6 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `folder`.
     pub(crate) fn take(folder: &Path) -> Result<Self, PipelineError> {
         let path = folder.join("lock");
         let mut file = OpenOptions::new()

@@ -14,7 +14,6 @@ pub(crate) struct Host {
     pub memory: Option<f64>,
     /// The instruction set that kernels on the CPU take.
     pub instructions: String,
-    /// Operating system and its version.
     pub system: String,
     pub hdf5: String,
     /// The compiler's version, and what it compiled for.

@@ -14,7 +14,6 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
-    /// The moment of a snapshot.
     pub(crate) fn of(header: &SnapshotHeader) -> Self {
         match header.coordinates {
             Coordinates::Comoving => Self::Redshift(header.redshift()),

@@ -37,7 +37,6 @@ const LARGE: u64 = 64 << 20;
 const WAY: &str = "  {prefix} {bar:16} {percent:>3}%  {eta} left  {wide_msg}";
 /// The line of a stage of which only is known what it does.
 const WORK: &str = "  {prefix} {spinner} {elapsed}  {wide_msg}";
-/// The line of a file.
 const FILE: &str = "  {prefix} {bar:16} {bytes}/{total_bytes}";
 
 impl Default for Progress {
@@ -89,7 +88,6 @@ impl Progress {
         Arc::new(Line(bar))
     }
 
-    /// Writes text above the progress lines.
     pub(crate) fn print(&self, text: &[u8]) -> std::io::Result<()> {
         self.lines.suspend(|| std::io::stderr().write_all(text))
     }
@@ -99,7 +97,6 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well-formed").progress_chars("━╸─")
 }
 
-/// The progress of all stages.
 pub(crate) struct Total {
     line: Arc<Line>,
 }
@@ -121,7 +118,6 @@ impl Total {
     }
 }
 
-/// The progress of one stage.
 pub(crate) struct StageProgress {
     line: Arc<Line>,
 }
@@ -167,7 +163,6 @@ impl StageProgress {
     }
 }
 
-/// The progress of reading a file.
 pub(crate) struct FileProgress {
     line: Option<Arc<Line>>,
     bytes: u64,
@@ -185,7 +180,6 @@ impl FileProgress {
     }
 }
 
-/// The speed of a step.
 pub(crate) fn rate(record: &StepRecord) -> String {
     format!("{:.2} M cell updates/s", record.cell_updates_per_second / 1e6)
 }

@@ -22,7 +22,6 @@ const UNKNOWN: f64 = 4.0 * memory::GIB;
 /// What is in memory, by the digests of the files, the one used last at the end.
 type Held = Vec<(String, Content)>;
 
-/// A snapshot in memory.
 #[derive(Clone, Debug)]
 enum Content {
     Whole(Arc<Snapshot>),

@@ -23,9 +23,7 @@ use std::path::{Path, PathBuf};
 /// What the first process sends the others.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
-    /// Of an initial condition.
     Ic(IcTask),
-    /// Of an analysis.
     Analysis(AnalysisTask),
 }
 
@@ -51,7 +49,6 @@ pub(crate) enum IcTask {
     Make(InitialCondition),
     /// [`place`].
     Place {
-        /// The mesh's file.
         mesh: PathBuf,
         /// What it is.
         facts: InitialFacts,
@@ -84,7 +81,6 @@ pub(crate) enum AnalysisRequest {
     PowerSpectrum(PowerOptions),
     /// Volume and mass by density.
     DensityPdf(PdfOptions),
-    /// A slice or a projection.
     Map(MapWithTable),
     /// Halos, and profiles of the heaviest.
     Halos(HalosAndProfiles),

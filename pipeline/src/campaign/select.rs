@@ -12,7 +12,6 @@ use std::path::Path as FilePath;
 /// Which stages of a campaign are to be done, by where they come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
-    /// Whether all are.
     all: bool,
     /// Those that are to be done if they are not.
     wanted: BTreeSet<Path>,

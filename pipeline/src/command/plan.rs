@@ -38,7 +38,6 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     Ok(())
 }
 
-/// A stage in a plan.
 #[derive(Serialize)]
 pub(super) struct Line {
     /// Its number, from 1.

@@ -28,13 +28,11 @@ pub(super) struct RecordedRun {
     pub history: History,
 }
 
-/// The record of a step.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]
 pub(super) struct Recorded {
     /// What counts here.
     pub step: Counted,
-    /// All of it.
     pub value: Value,
 }
 

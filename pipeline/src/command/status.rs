@@ -17,7 +17,6 @@ use std::time::Duration;
 /// How often `--watch` looks.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {

@@ -5,13 +5,11 @@ use comove_sim::{Coordinates, RunParameters, TimeSteps};
 /// What a run's way depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Mesh {
-    /// Cells of the root.
     pub root_cells: f64,
     /// Width of a root cell, in Mpc/h where space expands; unknown of a run from a snapshot.
     pub width: Option<f64>,
     /// Whether it starts from an initial condition, as the runs of the reference do.
     pub is_cosmic: bool,
-    /// The run's numbers.
     pub parameters: RunParameters,
 }
 

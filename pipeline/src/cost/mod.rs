@@ -34,7 +34,6 @@ use speed::Speed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a stage will take.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Cost {
     /// Root steps of a run.

@@ -23,7 +23,6 @@ const MOST: usize = 20;
 #[derive(Debug)]
 pub(crate) struct RecordedRun {
     pub folder: PathBuf,
-    /// What its device was called.
     pub device: String,
     /// The machine, if the ledger says.
     pub machine: Option<Host>,
@@ -39,7 +38,6 @@ pub(crate) struct RecordedRun {
 #[derive(Debug)]
 pub(crate) struct RecordedStage {
     pub kind: String,
-    /// Files that it read.
     pub files: usize,
     /// Bytes of these, and of the mesh that it made.
     pub bytes: f64,

@@ -19,7 +19,6 @@ const HELD_UP: f64 = 3.0;
 /// Cells of the root per axis, and steps, of the trial.
 const TRIAL: (usize, usize) = (32, 4);
 
-/// This machine's speed.
 pub(crate) struct Speed {
     device: Device,
     /// The processor of its host.

@@ -15,11 +15,9 @@ const END: usize = 8;
 /// What is read of the record of a step.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Record {
-    /// Scale factor at its end.
     pub a: f64,
     /// Code time at its end.
     pub time: f64,
-    /// Δt of a sweep.
     pub dt: f64,
     /// Δt that the gas would have allowed.
     #[serde(default)]
@@ -33,7 +31,6 @@ pub(crate) struct Record {
     /// How often it was taken again.
     #[serde(default)]
     pub ladder: Ladder,
-    /// Seconds by part.
     pub timing: Timing,
     pub device_bytes: u64,
 }
@@ -66,7 +63,6 @@ impl Record {
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub mesh: Mesh,
-    /// Where it began.
     pub start: f64,
     /// Places at the ends of its steps, in order.
     places: Vec<f64>,
@@ -154,7 +150,6 @@ fn within(factor: f64) -> f64 {
 
 /// Ways that a run may go, the likest first, each as far as it goes; the last one is the reference.
 pub(crate) struct Ways<'a> {
-    /// The mesh of the run.
     pub mesh: &'a Mesh,
     /// Ways of runs like it.
     pub recorded: Vec<&'a Recorded>,

@@ -35,12 +35,10 @@ use std::time::Duration;
 /// How often is looked whether something may begin that nothing that ended has made way for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What running a campaign needs.
 pub(crate) struct Executor<'a> {
     pub campaign: &'a Campaign,
     /// Its folder, which this process has locked.
     pub folder: &'a CampaignFolder,
-    /// The ledger of that folder.
     pub ledger: &'a Ledger,
     /// The processes that compute runs together.
     pub crew: &'a RankGroup,

@@ -2,7 +2,6 @@
 
 use crate::error::PipelineError;
 
-/// What is held back.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// Bytes that were free when nothing was being done; `None` where the system does not say.

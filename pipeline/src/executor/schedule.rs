@@ -46,7 +46,6 @@ struct ScheduledStage {
     forced: bool,
     /// Whether its files were compared with the ledger.
     verified: bool,
-    /// How often it has failed.
     failures: u32,
     /// When it may begin again after it has failed.
     from: Option<Instant>,

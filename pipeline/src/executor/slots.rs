@@ -22,7 +22,6 @@ pub(crate) struct Slots {
     any: Device,
 }
 
-/// A device and its shares.
 #[derive(Debug)]
 struct Shared {
     /// A handle for each share: on a GPU each has a stream of its own.

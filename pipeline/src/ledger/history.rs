@@ -10,7 +10,6 @@ use std::path::Path;
 /// Digits of a fingerprint in the name of a folder.
 const DIGITS: usize = 6;
 
-/// What is known of one stage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageHistory {
     pub folder: String,
@@ -23,7 +22,6 @@ pub(crate) struct StageHistory {
     pub snapshots: Vec<SnapshotFile>,
     /// What was found by the stop rules that a run has had, by their texts.
     pub rulings: BTreeMap<String, Ruling>,
-    /// Why it failed last time.
     pub failure: Option<String>,
     /// Files that were refused since it was done, and why.
     pub refused: Vec<(String, String)>,
@@ -75,7 +73,6 @@ pub(crate) struct History {
     pub has_saved: bool,
     /// Folders that were to be deleted, in case they are still there.
     pub removed: BTreeSet<String>,
-    /// The folders of all stages.
     folders: BTreeSet<String>,
     begun: usize,
     /// Digests of all files that were made here, or validated in a child process.

@@ -48,7 +48,6 @@ impl Ledger {
         Self { events, ..self }
     }
 
-    /// What has happened so far.
     pub(crate) fn history(&self) -> Arc<History> {
         Arc::clone(&self.lock().history)
     }

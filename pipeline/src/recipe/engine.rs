@@ -17,7 +17,6 @@ use std::sync::Arc;
 pub(crate) struct Recipe {
     /// Its text and file.
     pub source: Source,
-    /// What it evaluates to.
     pub campaign: Campaign,
     /// Its parameters, as declared and given.
     pub parameters: Parameters,

@@ -28,7 +28,6 @@ pub(crate) const TEXT: usize = 1 << 20;
 
 /// What a closure of the recipe needs to be called later.
 pub(crate) struct Program {
-    /// What its bindings share.
     pub session: Arc<Session>,
     pub ast: AST,
     /// What it is written in.
@@ -38,7 +37,6 @@ pub(crate) struct Program {
 /// What recipes are written in: the bindings, which this part does not know, and how their errors are explained.
 #[derive(Clone, Copy)]
 pub(crate) struct Language {
-    /// Registers the bindings.
     pub register: fn(&mut Engine, &Arc<Session>),
     /// What an error says, at the innermost position, or if there is none at the given place.
     pub explain: fn(&Source, &EvalAltResult, Place) -> Box<RecipeError>,

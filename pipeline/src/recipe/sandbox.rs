@@ -27,7 +27,6 @@ const LINES: usize = 1000;
 /// Characters of a line.
 const LINE: usize = 1000;
 
-/// Limits of a script.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
     /// Seconds that it may compute.

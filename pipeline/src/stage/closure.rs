@@ -23,13 +23,11 @@ pub(crate) struct Captured {
     pub closure: FnPtr,
     /// Its text and that of the script functions it calls.
     pub text: String,
-    /// The values it has captured.
     pub values: Value,
     /// Where it stands in the recipe.
     pub place: Place,
 }
 
-/// A closure that a stage calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Closure {
     /// The function of the recipe that it was given to.

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The comparison of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Compare {
     pub outputs: Selection,

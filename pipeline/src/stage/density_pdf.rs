@@ -13,7 +13,6 @@ use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The distribution in the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct DensityPdfs {
     pub outputs: Selection,

@@ -15,7 +15,7 @@ use crate::task::{IcTask, Task};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
 use comove_kernels::Device;
-use comove_sim::{Coordinates, Cosmology, Octree, Role, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, Octree, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -76,20 +76,11 @@ impl Stage for InitialCondition {
     }
 
     fn describe(&self) -> String {
-        match self {
-            Self::Gaussian(ic) => {
-                format!("{} cells in {} Mpc/h at z = {}, seed {}", shown(ic.cells), ic.box_mpc_h, ic.z, ic.seed)
-            }
-            Self::Load(ic) => {
-                format!(
-                    "{} cells in {} Mpc/h at z = {} from {}",
-                    shown(ic.cells),
-                    ic.box_mpc_h,
-                    ic.z,
-                    ic.path.display()
-                )
-            }
-        }
+        let (cells, box_mpc_h, z, source) = match self {
+            Self::Gaussian(ic) => (ic.cells, ic.box_mpc_h, ic.z, format!(", seed {}", ic.seed)),
+            Self::Load(ic) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
+        };
+        format!("{} cells in {box_mpc_h} Mpc/h at z = {z}{source}", shown(cells))
     }
 
     fn mesh_bytes(&self) -> f64 {
@@ -128,11 +119,8 @@ impl Stage for InitialCondition {
     }
 
     fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
-        let cells = match self {
-            Self::Gaussian(ic) => ic.cells,
-            Self::Load(ic) => ic.cells,
-        };
-        Memory { host: BYTES_PER_CELL * volume(cells), device: 0.0 }
+        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
+        Memory { host: BYTES_PER_CELL * volume(*cells), device: 0.0 }
     }
 
     fn is_shared(&self) -> bool {
@@ -173,20 +161,15 @@ pub(crate) fn place(
     let place = |communicator: &_| ic_task::place(communicator, &input.path, facts, parameters, &report);
     let (state, audit) = work.crew.run_collective(&Task::Ic(task), place)?;
     let header = SnapshotHeader {
-        role: Role::Initial,
         a: 1.0 / (1.0 + facts.z),
-        time: 0.0,
-        step: 0,
         box_length: facts.box_mpc_h,
-        coordinates: Coordinates::Comoving,
         cosmology: Some(facts.cosmology),
         gamma: facts.gamma,
         mean_molecular_weight: facts.mean_molecular_weight,
         eta: parameters.eta,
         precision: parameters.precision,
-        restart: Value::Null,
-        recipe: String::new(),
         provenance: json!({}),
+        ..SnapshotHeader::initial(Coordinates::Comoving)
     };
     Ok((Snapshot { header, state }, audit))
 }

@@ -14,7 +14,6 @@ use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Pictures of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Maps {
     pub outputs: Selection,

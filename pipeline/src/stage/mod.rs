@@ -54,7 +54,6 @@ pub(crate) use work::Work;
 pub(crate) struct Memory {
     /// On the host, besides those on a device that is the host.
     pub host: f64,
-    /// On the device.
     pub device: f64,
 }
 

@@ -13,7 +13,6 @@ use comove_analysis::{AnalysisError, Part};
 use comove_sim::parallel::Communicator;
 use serde_json::{Value, json};
 
-/// P(k) of the selected outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct PowerSpectra {
     pub outputs: Selection,

@@ -16,14 +16,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, PipelineE
     serde_json::from_slice(&text).map_err(|e| PipelineError::input(file, format!("not a result: {e}")))
 }
 
-/// What a finished stage has left.
 #[derive(Clone, Debug)]
 pub(crate) struct StageResult {
     /// Its folder; file names are below it.
     pub folder: PathBuf,
     /// Files of any kind.
     pub artefacts: Vec<Artefact>,
-    /// The snapshots of a run.
     pub snapshots: Vec<SnapshotFile>,
 }
 
@@ -70,7 +68,6 @@ impl Input {
 }
 
 impl StageResult {
-    /// The artefact of that name.
     pub(crate) fn artefact(&self, file: &str) -> Option<Input> {
         let found = self.artefacts.iter().find(|a| a.file == file)?;
         let (digest, content) = (found.digest.clone(), found.digest.clone());

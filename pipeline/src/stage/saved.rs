@@ -23,7 +23,6 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// The snapshot in this file.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, trial: Mutex::default() }
     }

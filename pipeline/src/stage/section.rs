@@ -3,7 +3,6 @@
 use comove_analysis::table::Table;
 use serde::{Deserialize, Serialize};
 
-/// The name of the file.
 pub(crate) const FILE: &str = "section.json";
 
 /// A part of the report.
@@ -15,7 +14,6 @@ pub(crate) struct Section {
     pub images: Vec<SectionImage>,
 }
 
-/// A table of a section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SectionTable {
     pub caption: String,
@@ -24,7 +22,6 @@ pub(crate) struct SectionTable {
     pub rows: Vec<Vec<String>>,
 }
 
-/// An image of a section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SectionImage {
     /// Its file below the stage's folder.
@@ -33,7 +30,6 @@ pub(crate) struct SectionImage {
 }
 
 impl Section {
-    /// A section with a text.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }

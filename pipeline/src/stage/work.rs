@@ -57,7 +57,6 @@ impl Work<'_> {
         self.crew.communicator().size() == 1
     }
 
-    /// Appends an event to the ledger.
     pub(crate) fn record(&self, event: Event) -> Result<(), PipelineError> {
         self.ledger.append(event)
     }
@@ -92,7 +91,6 @@ impl Work<'_> {
         Ok(file.to_owned())
     }
 
-    /// Writes a value as JSON.
     pub(crate) fn write_json(&self, file: &str, value: &impl Serialize) -> Result<String, PipelineError> {
         let text = serde_json::to_vec_pretty(value).expect("results are plain data");
         self.write(file, &text)

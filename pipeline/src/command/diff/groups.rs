@@ -15,7 +15,6 @@ const LISTED: usize = 4;
 #[derive(Serialize)]
 pub(super) struct GroupDifferences {
     step: u64,
-    /// The checkpoint that was replayed from.
     from: String,
     levels: Vec<LevelDifferences>,
     /// The first ones of each level.

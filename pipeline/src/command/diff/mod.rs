@@ -16,7 +16,6 @@ use crate::error::PipelineError;
 use serde::Serialize;
 use std::path::Path;
 
-/// What a comparison has found.
 trait Findings: Serialize {
     /// For a reader, line by line.
     fn lines(&self) -> Vec<String>;

@@ -27,7 +27,6 @@ pub(super) struct RunComparison {
     /// Recorded steps that both have and that agree, before the first that differs.
     steps_agree: usize,
     first_difference: Option<StepDifference>,
-    /// The last recorded step of each.
     last_steps: [u64; 2],
     /// When these end.
     last_moments: [Moment; 2],

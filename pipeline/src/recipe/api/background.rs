@@ -138,7 +138,6 @@ pub(crate) fn register(engine: &mut Engine) {
     }
 }
 
-/// A function of the scale factor.
 type AtRedshift = fn(&Cosmology, f64) -> f64;
 
 /// The largest redshift at which the functions are known: growth is integrated from a = 10⁻⁶.

@@ -10,10 +10,8 @@ use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The name of the constant.
 pub(crate) const NAME: &str = "CAMPAIGN";
 
-/// A campaign in a script.
 pub(crate) const CAMPAIGN: Type = Type {
     name: "CampaignFolder",
     text: "The constant `CAMPAIGN` of a script (`comove script`): what the campaign has left so far. Besides what is listed \
@@ -50,7 +48,6 @@ pub(crate) struct CampaignView(pub Arc<KeptCampaign>);
 pub(crate) struct KeptCampaign {
     pub name: String,
     pub folder: PathBuf,
-    /// The recipe's parameters by name.
     pub parameters: Map,
     /// Its runs, in the order of `plan`.
     pub runs: Vec<RunView>,
@@ -62,7 +59,6 @@ pub(crate) struct KeptCampaign {
     pub progress: Progress,
 }
 
-/// A measurement or an analysis.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptAnalysis {
     pub called: Called,

@@ -21,32 +21,46 @@ use serde_json::Value;
 use std::sync::Arc;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function::new(&[
+    Function::new(
+        &[
             "measure(name: String, run: Run, closure: Fn) -> Analysis",
             "measure(name: String, run: Run, options: Map, closure: Fn) -> Analysis",
-        ], "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
-               output that is looked at.").used_as("measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)").with_options(&["Common", "ClosureOptions", "Naming"]),
-    Function::new(&[
+        ],
+        "What a closure returns of a [Snapshot](#snapshot): see [Results](#results). It is called for every \
+         output that is looked at.",
+    )
+    .used_as("measure(\"name\", RUN, |snapshot| …) or measure(\"name\", RUN, #{ at_z: … }, |snapshot| …)")
+    .with_options(&["Common", "ClosureOptions", "Naming"]),
+    Function::new(
+        &[
             "combine(name: String, stages: Array, closure: Fn) -> Analysis",
             "combine(name: String, stages: Array, options: Map, closure: Fn) -> Analysis",
-        ], "What a closure returns of several stages: see [Results](#results). Its argument is a list with one \
-               entry a stage, lists in the list of stages flattened. Of a run it is its [outputs](#runoutputs). Of a \
-               measurement or an analysis it is a map with the last output's `result` and its `z` (or `t`), and with \
-               `all`, the list of such maps of every output that was looked at. The result of a measurement is what \
-               its closure gave; of `halos` the catalogue with `profiles`, of `slice` and `projection` their table as \
-               `#{ columns, rows }`, of the others what their JSON file holds: `one.result.bins` of a power spectrum. \
-               `refinement_ratio` has one entry a run, without `z`.").used_as("combine(\"name\", [RUNS and MEASUREMENTS], |results| …)").with_options(&["ClosureOptions", "Naming"]),
-    Function::new(&[
+        ],
+        "What a closure returns of several stages: see [Results](#results). Its argument is a list with one \
+         entry a stage, lists in the list of stages flattened. Of a run it is its [outputs](#runoutputs). Of a \
+         measurement or an analysis it is a map with the last output's `result` and its `z` (or `t`), and with \
+         `all`, the list of such maps of every output that was looked at. The result of a measurement is what \
+         its closure gave; of `halos` the catalogue with `profiles`, of `slice` and `projection` their table as \
+         `#{ columns, rows }`, of the others what their JSON file holds: `one.result.bins` of a power spectrum. \
+         `refinement_ratio` has one entry a run, without `z`.",
+    )
+    .used_as("combine(\"name\", [RUNS and MEASUREMENTS], |results| …)")
+    .with_options(&["ClosureOptions", "Naming"]),
+    Function::new(
+        &[
             "then(stage: Analysis, closure: Fn) -> Decision",
             "then(stage: Analysis, options: Map, closure: Fn) -> Decision",
-        ], "Further stages of the campaign, which a closure returns once the stage is done: a list of them, one, or \
-               `()`. Of a measurement its argument is the result (the last output's, if there are several), of another \
-               analysis a map of what it has left as JSON, by the files' names. It is called whenever the campaign is \
-               looked at, by `plan` too, and stores nothing, so it should not compute for long: 20 seconds at most. The \
-               stages that it returns may be decided on further, and are stages as all others.").used_as("then(MEASUREMENT, |result| [STAGES])").with_options(&["Naming"]),
+        ],
+        "Further stages of the campaign, which a closure returns once the stage is done: a list of them, one, or \
+         `()`. Of a measurement its argument is the result (the last output's, if there are several), of another \
+         analysis a map of what it has left as JSON, by the files' names. It is called whenever the campaign is \
+         looked at, by `plan` too, and stores nothing, so it should not compute for long: 20 seconds at most. The \
+         stages that it returns may be decided on further, and are stages as all others.",
+    )
+    .used_as("then(MEASUREMENT, |result| [STAGES])")
+    .with_options(&["Naming"]),
 ];
 
-/// What their closures return.
 pub(crate) const RESULT: Type = Type {
     name: "Results",
     text: "A closure returns a map of finite numbers, texts, lists and maps, which becomes `result.json` and a table \
@@ -92,29 +106,24 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             inner
         });
     let shared = session.clone();
-    let measure_some =
-        move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {
-            let closure = closure_of("measure", &shared, &context, &name, closure)?;
-            let call = Call::new("measure", vec![run.node.clone()], options)?;
-            let title = format!("Measured: {name}");
-            let call = Call { label: format!("measure-{name}"), title, ..call };
-            let node = call.stage(&context, move |mut options, _| {
-                let outputs = selection("measure", &run, &mut options)?;
-                let closure = within_limits("measure", &closure, options)?;
-                Ok(Node::new(Measure { closure, outputs }, vec![run.node.clone()]))
-            })?;
-            Ok::<_, Box<EvalAltResult>>(Analysis(node))
-        };
-    let measure = measure_some.clone();
-    engine.register_fn(
-        "measure",
-        move |context: NativeCallContext, name: ImmutableString, run: Run, closure: FnPtr| {
-            measure(context, name, run, Map::new(), closure)
-        },
+    let measure = move |context: NativeCallContext, name: ImmutableString, run: Run, options: Map, closure: FnPtr| {
+        let closure = closure_of("measure", &shared, &context, &name, closure)?;
+        let call = Call::new("measure", vec![run.node.clone()], options)?;
+        let title = format!("Measured: {name}");
+        let call = Call { label: format!("measure-{name}"), title, ..call };
+        let node = call.stage(&context, move |mut options, _| {
+            let outputs = selection("measure", &run, &mut options)?;
+            let closure = within_limits("measure", &closure, options)?;
+            Ok(Node::new(Measure { closure, outputs }, vec![run.node.clone()]))
+        })?;
+        Ok::<_, Box<EvalAltResult>>(Analysis(node))
+    };
+    register_with_options!(
+        engine, "measure", measure,
+        context: NativeCallContext, name: ImmutableString, run: Run; closure: FnPtr
     );
-    engine.register_fn("measure", measure_some);
     let shared = session.clone();
-    let combine_some =
+    let combine =
         move |context: NativeCallContext, name: ImmutableString, stages: Array, options: Map, closure: FnPtr| {
             let inputs = stages_of("combine", &stages)?;
             let closure = closure_of("combine", &shared, &context, &name, closure)?;
@@ -127,18 +136,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             })?;
             Ok::<_, Box<EvalAltResult>>(Analysis(node))
         };
-    let combine = combine_some.clone();
-    engine.register_fn(
-        "combine",
-        move |context: NativeCallContext, name: ImmutableString, stages: Array, closure: FnPtr| {
-            combine(context, name, stages, Map::new(), closure)
-        },
+    register_with_options!(
+        engine, "combine", combine,
+        context: NativeCallContext, name: ImmutableString, stages: Array; closure: FnPtr
     );
-    engine.register_fn("combine", combine_some);
-    engine.register_fn("then", |context: NativeCallContext, analysis: Analysis, closure: FnPtr| {
-        then(context, analysis, Map::new(), closure)
-    });
-    engine.register_fn("then", then);
+    register_with_options!(engine, "then", then, context: NativeCallContext, analysis: Analysis; closure: FnPtr);
     let refuse = || -> Bound<Further> {
         let message = "a run has snapshots and no result to decide on: measure it, and decide on the measurement";
         Err(Refusal::error("then", message, None))

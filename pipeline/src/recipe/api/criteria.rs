@@ -78,7 +78,10 @@ pub(crate) fn register(engine: &mut Engine) {
     let lohner = |context: NativeCallContext, of: ImmutableString, threshold, options| {
         lohner_above(&context, &of, threshold, options)
     };
-    register_with_options!(engine, "lohner_above", lohner, context: NativeCallContext, of: ImmutableString, threshold: Dynamic);
+    register_with_options!(
+        engine, "lohner_above", lohner,
+        context: NativeCallContext, of: ImmutableString, threshold: Dynamic
+    );
     engine.register_fn("region", |options: Map| Later::or_now(options.into(), |options| region(options.cast())));
     engine.register_fn("refine_where", |context: NativeCallContext, closure: FnPtr| {
         let program = Program(compile(&context, context.fn_name(), &closure)?);

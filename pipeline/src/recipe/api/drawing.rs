@@ -28,11 +28,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .used_as("plot(\"name\", #{ curves: [#{ points: [[x, y], …] }] })"),
 ];
 
-/// Where a script writes.
 struct Drawing {
     session: Arc<Session>,
     folder: PathBuf,
-    /// The files that it has written.
     written: Mutex<BTreeSet<String>>,
 }
 

@@ -7,7 +7,6 @@ use ndarray::Array3;
 use rhai::{Dynamic, Engine};
 use std::sync::Arc;
 
-/// A field on a uniform grid.
 pub(crate) const FIELD: Type = Type {
     name: "Field",
     text: "A field on a uniform grid.",

@@ -35,7 +35,6 @@ pub(crate) enum Initial {
     Later {
         /// The stage that makes it, if it is a mesh.
         node: Option<Node>,
-        /// The values that it waits for.
         needs: Vec<Measured>,
         /// Makes it of them.
         make: Arc<MakeInitial>,
@@ -55,7 +54,6 @@ pub(crate) struct Run {
     pub problem: Option<Arc<dyn Problem>>,
 }
 
-/// The handle of an analysis.
 #[derive(Clone)]
 pub(crate) struct Analysis(pub Node);
 
@@ -132,7 +130,6 @@ fn identity_of(function: &str, session: &Session, closure: &FnPtr) -> Bound<(Str
     Ok((text, values))
 }
 
-/// Where a function was called.
 pub(super) fn place_of(context: &NativeCallContext<'_>) -> Place {
     let position = context.call_position();
     Place { line: position.line().unwrap_or(1), column: position.position().unwrap_or(1) }
@@ -186,7 +183,6 @@ pub(crate) struct Naming {
 /// The name of [`Naming`]'s option.
 pub(super) const NAME: &str = "name";
 
-/// Characters that a name may have.
 const NAME_LENGTH: usize = 80;
 
 /// Takes the name of a stage out of its options, if there is one.

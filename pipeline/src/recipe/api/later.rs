@@ -37,7 +37,6 @@ pub(super) fn needs_of(value: &Dynamic) -> Vec<Measured> {
     needs
 }
 
-/// The values of results among options.
 pub(super) fn needs_of_any(options: &Map) -> Vec<Measured> {
     options.values().flat_map(needs_of).collect()
 }

@@ -19,13 +19,20 @@
 //!
 //! All take their arguments by value: a binding never changes a constant of the recipe.
 
-/// Registers a function that takes options last, and the same without any.
+/// Registers a function that takes options, last or before a closure, and the same without any.
 macro_rules! register_with_options {
-    ($engine:expr, $name:expr, $function:expr, $($argument:ident: $kind:ty),+) => {{
+    (
+        $engine:expr, $name:expr, $function:expr,
+        $($argument:ident: $kind:ty),+ $(; $last:ident: $last_kind:ty)?
+    ) => {{
         let with = $function;
         let without = with.clone();
-        $engine.register_fn($name, move |$($argument: $kind),+| without($($argument),+, Map::new()));
-        $engine.register_fn($name, move |$($argument: $kind,)+ options: Map| with($($argument),+, options));
+        $engine.register_fn($name, move |$($argument: $kind,)+ $($last: $last_kind)?| {
+            without($($argument,)+ Map::new(), $($last)?)
+        });
+        $engine.register_fn($name, move |$($argument: $kind,)+ options: Map, $($last: $last_kind)?| {
+            with($($argument,)+ options, $($last)?)
+        });
     }};
 }
 
@@ -78,7 +85,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[Function::new(
 .used_as("campaign(\"name\", [STAGES]) or campaign(\"name\", [STAGES], #{ attempts: 2 })")
 .with_options(&["CampaignOptions"])];
 
-/// Registers everything that recipes have.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine
         .register_type_with_name::<Initial>("initial condition")

@@ -17,7 +17,6 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The outputs of a run.
 pub(crate) const RUN_OUTPUTS: Type = Type {
     name: "RunOutputs",
     text: "What a `combine` closure sees of a run. A snapshot is read when it is asked for.",
@@ -148,7 +147,6 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_fn("map", map);
 }
 
-/// Registers what scripts see besides.
 pub(crate) fn register_kept(engine: &mut Engine) {
     engine
         .register_type_with_name::<RunView>("run")
@@ -215,7 +213,6 @@ fn snapshot(function: &str, run: &RunView, output: Option<&Input>) -> Bound<Snap
     run.read(output.ok_or_else(none)?).map_err(|error| Refusal::caused_by(function, &error))
 }
 
-/// The records of a run's steps.
 fn records(run: &RunView) -> Bound<Vec<Value>> {
     match kept(run) {
         KeptRun { folder: Some(folder), has_records: true, .. } => {
@@ -225,7 +222,6 @@ fn records(run: &RunView) -> Bound<Vec<Value>> {
     }
 }
 
-/// One value of every record.
 fn column(run: &mut RunView, name: ImmutableString) -> Bound<Array> {
     let records = records(run)?;
     let of = |record: &Value| name.split('.').try_fold(record, |value, key| value.get(key)).cloned();

@@ -18,7 +18,6 @@ pub(super) enum Binding {
     Other(String),
 }
 
-/// The walk through a closure.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) builder: ProgramBuilder,

@@ -12,7 +12,6 @@ use comove_sim::{Simulation, Steering};
 use rhai::Dynamic;
 use serde_json::{Value, json};
 
-/// The closures of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hooks {
     /// Whether the run is to end after a step.

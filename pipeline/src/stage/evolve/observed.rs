@@ -28,7 +28,6 @@ pub(crate) const FILE: &str = "observed.jsonl";
 
 /// Rows of a table that the report shows.
 const SHOWN: usize = 40;
-/// Panels of a figure.
 const PANELS: usize = 6;
 /// Positive numbers that span more than this factor are shown on a logarithmic axis.
 const DECADES: f64 = 100.0;

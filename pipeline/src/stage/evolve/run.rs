@@ -11,14 +11,12 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Evolve {
-    /// What it starts from.
     pub origin: Origin,
     /// The numbers that decide its results.
     pub parameters: RunParameters,
     pub end: Moment,
     /// When outputs are taken, the end among them, in the order of time.
     pub outputs: Vec<Moment>,
-    /// When checkpoints are written.
     pub checkpoints: Checkpoints,
     /// What is asked of the recipe after its steps.
     pub hooks: Hooks,
@@ -39,7 +37,6 @@ impl Segment {
     }
 }
 
-/// What a run starts from.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// A mesh, its only input, which the run puts on its own octree.

@@ -56,7 +56,6 @@ enum Rest {
 
 /// A file that is verified on disk.
 struct Written {
-    /// Digest of the whole file.
     digest: String,
     /// Digest of what it shows.
     content: String,
@@ -65,7 +64,6 @@ struct Written {
 }
 
 impl SnapshotWriter {
-    /// A writer that keeps `keep` checkpoints.
     pub(crate) fn new(keep: usize) -> Self {
         Self { keep, pending: None }
     }

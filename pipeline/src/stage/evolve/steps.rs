@@ -100,7 +100,6 @@ pub(crate) struct Tally {
     pub floored_cells: u64,
     /// Steps with a tree that `max_cells` has kept small.
     pub raised: u64,
-    /// Seconds by part.
     pub timing: Timing,
 }
 
