@@ -17,8 +17,8 @@ class Kernel(NamedTuple):
     # as `rates kernels` calls it
     operation: str
     mesh: str
-    # operations (those in double precision count twice) and bytes of device memory, from docs/notes-gpu.md; a sweep's
-    # bytes are its cells read and written, with ghost cells from the cache
+    # operations (those in double precision count twice) and bytes of device memory; a sweep's bytes are its
+    # cells read and written, with ghost cells from the cache
     operations: float
     bytes: float
     # its names in a profile
@@ -42,9 +42,9 @@ KERNELS = [
     Kernel("group solve, ghosts from siblings", "group solve, ghosts from siblings", UNIFORM, 2.6e5, 6.6e4, "",
            "barriers between six transforms; two launches"),
     Kernel("root solve of 128³ (a group's share)", "root solve", UNIFORM, 8.6e5, 5.9e5, r"root_\w+",
-           "passes over a cached mesh, five launches; cuFFT's kernels are not timed"),
+           "passes over a cached mesh, five launches; timed from the host"),
     Kernel("kick", "kick", UNIFORM, 1.02e6, 2.3e5, "gravity_kick", "two divisions and a power per cell, 60 registers"),
-    Kernel("signal speed", "signal speed", UNIFORM, 4.1e5, 9.8e4, "signal_speed", "memory; the host then reads 16 B a group"),
+    Kernel("signal speed", "signal speed", UNIFORM, 4.1e5, 9.8e4, "signal_speed", "memory"),
     Kernel("slots copied", "slots copied", UNIFORM, 0, 2.0e5, "copy_slots", "memory"),
     Kernel("flux planes summed (a plane)", "flux planes summed", LONE, 1.5e3, 1.8e4, "add_slots", "memory"),
     Kernel("flux planes cleared (a plane)", "flux planes cleared", LONE, 0, 6.1e3, "clear_slots", "memory"),
@@ -68,12 +68,10 @@ SOLVERS = (r"hydro_\w+|reflux|add_slots|clear_slots|restrict|signal_speed|"
 # step is one sweep.
 GAMER_2 = {"seconds": 493, "steps": 470, "sweep_updates": 1.85e10}
 
-# The paper's tables 1 and 2 on its CQSE system: kernel, all with four streams, one core; µs a group.
-PAPER_GROUPS = [("hydro", 150, 177, 2701), ("Poisson", 42, 51, 1230)]
-# Its table 3: seconds a step.
+# The paper's tables 1 and 2 on its CQSE system: all with four streams, one core; µs a group.
+PAPER_GROUPS = [("hydro", 177, 2701), ("Poisson", 51, 1230)]
+# Its table 3, the same system: seconds a step.
 PAPER_COMPONENTS = [
-    ["paper, GraCCA, GPU", "11.14", "12.82", "1.95", "0.01", "", "0.36", "", "26.88"],
-    ["paper, GraCCA, one core", "131.51", "191.01", "2.81", "2.26", "", "0.40", "", "328.60"],
     ["paper, CQSE, GPU", "10.70", "9.74", "1.86", "0.00", "", "0.35", "", "23.19"],
     ["paper, CQSE, one core", "96.88", "131.49", "1.52", "1.34", "", "0.34", "", "232.10"],
 ]
@@ -93,8 +91,8 @@ def page(records):
     text = ["# Performance", "",
             f"Measured by `scripts/performance`, from [performance.json](performance.json): {gpu}; host with {m['cores']} cores "
             f"of {m['processor'] or 'an unknown processor'}; {m['program']}. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, "
-            "457, sections 3 and 5. What was tried: notes on the [GPU](notes-gpu.md), [hydrodynamics](notes-kernels.md), "
-            "[gravity](notes-gravity.md).", ""]
+            "457, sections 3 and 5. Attempts and their outcomes: notes on the [GPU](notes-gpu.md), "
+            "[hydrodynamics](notes-kernels.md), [gravity](notes-gravity.md).", ""]
     if m["quick"]:
         text += ["**The smallest sizes, to see that everything runs: no measurement.**", ""]
     for title, section in SECTIONS:
@@ -115,17 +113,17 @@ def campaign(records):
         kernels = profile.get(kind, {}).get("kernels") or {}
         outside = f"{percent(1 - seconds_in(kernels, SOLVERS) / run['seconds'])}" if kernels else "not measured"
         updates, seconds = run["cell_updates"], run["seconds"]
-        rows.append([f"{kind} steps", run["steps"], power(updates), power(2 * updates), f"{seconds:.1f}",
-                     power(updates / seconds), f"{run['wall_seconds']:.1f}", outside])
+        rows.append([f"{kind} steps", run["steps"], power(updates), f"{seconds:.1f}", power(updates / seconds),
+                     f"{run['wall_seconds']:.1f}", outside])
     updates, seconds = GAMER_2["sweep_updates"] / 2, GAMER_2["seconds"]
-    rows.append(["GAMER-2, individual steps (given)", GAMER_2["steps"], power(updates), power(2 * updates), seconds,
-                 power(updates / seconds), "", ""])
-    rows.append(["paper, one GeForce 8800 GTX", 2608, "", "", "16 hours", "", "", ""])
+    rows.append(["GAMER-2, individual steps (given)", GAMER_2["steps"], power(updates), seconds, power(updates / seconds),
+                 "", ""])
+    rows.append(["paper, one GeForce 8800 GTX", 2608, "", "16 hours", "", "", ""])
     text = ["`recipes/lcdm_100mpc.rhai` from z = 99 to 0.", ""]
-    text += table(["", "root steps", "cell updates", "sweep updates", "seconds of steps", "cell updates/s",
+    text += table(["", "root steps", "cell updates", "seconds of steps", "cell updates/s",
                    "seconds from start to report", "outside the solvers' kernels"], rows)
-    text += ["A cell update is a cell through a step of its level: two sweeps and a Poisson solve. GAMER's step is one sweep, so "
-             "its counts are sweep updates. Solver kernels (hydro, Poisson without cuFFT, kick) are timed in a run of its own that "
+    text += ["A cell update is one cell through one step of its level: two sweeps and a Poisson solve. A step of GAMER-2 is one "
+             "sweep, half an update here. Solver kernels (hydro, Poisson without cuFFT, kick) are timed in a separate run that "
              "waits for every kernel; the rest is regrids, copies, sums, hashes, cuFFT and the host.", ""]
     ratio = GAMER_2["seconds"] / found[kinds[0]]["wall_seconds"]
     text += [f"GAMER-2 takes {ratio:.1f} times as long as the whole campaign with {kinds[0]} steps, analyses included.", ""]
@@ -134,7 +132,7 @@ def campaign(records):
     text += table(["groups at z = 0 on level", *range(levels), "most at a time"],
                   [[f"{kind} steps", *padded(found[kind]["groups"]), found[kind]["most_groups"]] for kind in kinds])
     stages = found[kinds[0]]["stages"]
-    text += [f"Seconds of the stages ({kinds[0]} steps; some are concurrent):", ""]
+    text += [f"Seconds by stage ({kinds[0]} steps; some stages are concurrent):", ""]
     return text + table(stages, [[f"{seconds:.1f}" for seconds in stages.values()]])
 
 
@@ -143,30 +141,29 @@ def launches(records):
     if not rates:
         return MISSING
     groups = sorted({r["items"] for r in rates if r["part"] == "launches"})
-    text = ["Hydro: both sweeps of a step, reports, time-step reduction. µs for all groups, ns per group and sweep.", ""]
-    text += by_groups(rates, groups, HYDRO, 2, "hydro")
+    text = ["Hydro: both sweeps of a step, reports, time-step reduction; µs for all groups.", ""]
+    text += by_groups(rates, groups, HYDRO, "hydro")
     text += ["Poisson: a refined level's potential in an individual step, from the coarser level and with four relaxation steps: "
-             "five solves per group in nine launches. µs for all groups, ns per group and solve.", ""]
-    text += by_groups(rates, groups, POISSON, 5, "poisson")
+             "five solves per group in nine launches; µs for all groups.", ""]
+    text += by_groups(rates, groups, POISSON, "poisson")
     # enough to fill the GPU, and no more: as the paper's 240 filled its
     many = max(n for n in groups if n <= 512)
     rows = []
-    for (name, kernel, total, core), operation, parts in zip(PAPER_GROUPS, (HYDRO, POISSON), (2, 5)):
+    for (name, total, core), operation, parts in zip(PAPER_GROUPS, (HYDRO, POISSON), (2, 5)):
         on = lambda **where: [r["seconds"] / r["items"] / parts for r in rates
                               if r.get("operation") == operation and r["precision"] == "single"
                               and all(r.get(key) == value for key, value in where.items())]
         [gpu], cores = on(part="launches", items=many), on(part="processor")
         shown = [short(1e6 * cores[0]), *(f"{seconds / gpu:.0f}" for seconds in (cores[0], cores[-1]))] if cores else [""] * 3
-        rows.append([f"{name}, {many} groups", "", short(1e6 * gpu), *shown])
-        rows.append([f"{name}, the paper (CQSE, Tesla T10)", kernel, total, core, f"{core / total:.1f}", ""])
-    text += ["µs per group and sweep or solve. The paper's totals include copies to the GPU and back, and its solve is SOR; here "
-             "fields stay on the GPU and the solve is exact.", ""]
-    return text + table(["", "kernel", "all", "one core", "speed-up over one core",
+        rows.append([f"{name}, {many} groups", short(1e6 * gpu), *shown])
+        rows.append([f"{name}, the paper (CQSE, Tesla T10)", total, core, f"{core / total:.1f}", ""])
+    text += ["µs per group and sweep or solve. The paper's totals include copies to and from the GPU, and it solves by SOR.", ""]
+    return text + table(["", "GPU", "one core", "speed-up over one core",
                          f"over all {records['machine']['cores']}"], rows)
 
 
-def by_groups(rates, groups, operation, parts, name):
-    """A table and a picture of an operation that does something for a group in so many `parts`."""
+def by_groups(rates, groups, operation, name):
+    """A table and a picture of an operation by the number of groups in a launch."""
     rows, lines = [], {"single": [], "double": []}
     for n in groups:
         row = [n]
@@ -174,9 +171,9 @@ def by_groups(rates, groups, operation, parts, name):
             r = record(rates, part="launches", operation=operation, precision=precision, items=n)
             rate = n * GROUP_CELLS / r["seconds"]
             line.append((math.log2(n), rate))
-            row += [short(1e6 * r["seconds"]), short(1e9 * r["seconds"] / n / parts), power(rate)]
+            row += [short(1e6 * r["seconds"]), power(rate)]
         rows.append(row)
-    head = ["groups", *(f"{precision}, {what}" for precision in lines for what in ("µs", "ns", "cells/s"))]
+    head = ["groups", *(f"{precision}, {what}" for precision in lines for what in ("µs", "cells/s"))]
     # some are too near to others to be told apart
     ticks = [(math.log2(n), n) for n in groups if n not in (128, 4096)]
     series = [(f"{precision} precision", line) for precision, line in lines.items()]
@@ -190,6 +187,10 @@ def meshes(records):
     if not found:
         return MISSING
     shares = {r["mesh"]: r for r in found if "interpolating" in r}
+    # of the campaign's outputs the last one
+    for earlier in [name for name in shares if name.startswith("campaign")][:-1]:
+        del shares[earlier]
+        found = [r for r in found if r["mesh"].split(", ")[0] != earlier]
     uniform = [r for r in rates if r["part"] == "launches" and r["operation"] == HYDRO and r["precision"] == "single"]
     rows = []
     for r in [*uniform[-1:], *found]:
@@ -201,9 +202,9 @@ def meshes(records):
             groups, parts = shares[name]["groups"], shares[name]["interpolating"]
             share = parts[int(level.group(1))] if level else sum(n * part for n, part in zip(groups, parts)) / sum(groups)
         rows.append([r["mesh"], r["items"], percent(share), power(r["items"] * GROUP_CELLS / r["seconds"])])
-    text = ["Both sweeps with coarse–fine fluxes and reports, and the time-step reduction; single precision. *Clumps*: four "
-            "refined levels in 400 spheres. *Campaign*: octree and gas of its outputs. *Between times*: ghost cells from two "
-            "states of the coarser level, as in individual steps.", ""]
+    text = ["Both sweeps with coarse–fine fluxes, reports and the time-step reduction; single precision. *Clumps*: four refined "
+            "levels in 400 spheres. *Campaign*: octree and gas of its last output. *Between times*: ghost cells from two states of "
+            "the coarser level, as in individual steps.", ""]
     text += table(["mesh", "groups", "that interpolate ghost cells", "cell updates/s"], rows)
     rows = [[name, *(f"{n} ({percent(part)})" for n, part in zip(r["groups"], r["interpolating"]))] for name, r in shares.items()]
     levels = max(len(row) for row in rows) - 1
@@ -226,8 +227,8 @@ def components(records):
         name = r["case"].replace("gpu", "one GPU")
         rows.append([name, *("" if r["case"] == "gpu" else short(part) for part in parts), short(r["seconds"] / r["steps"])])
     text = ["Seconds per root step with individual steps "
-            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each). Components need a run that waits for every "
-            "kernel; the first row does not. The paper's steps are uniform.", ""]
+            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each). The second row is from a run that "
+            "waits for every kernel. The paper's steps are uniform.", ""]
     return text + table(["", *(name for name, _ in COMPONENTS), "all"], rows + PAPER_COMPONENTS)
 
 
@@ -251,8 +252,8 @@ def redshifts(records):
              *(cell(case, z, lambda other: f"{rate('gpu', z) / other:.1f}") for case in others)]
             for z in ordered]
     steps = ", ".join(f"{next(iter(by_case[case].values()))['steps']} ({name})" for case, name in names.items())
-    text = ["Whole root steps with individual steps, from the campaign's outputs, regrids and records included. The first step is "
-            f"left out; steps measured: {steps}.", ""]
+    text = ["Whole root steps (individual) from the campaign's outputs, with regrids and records, without the first step; steps "
+            f"measured: {steps}.", ""]
     text += table(["z", "groups", "cell updates a step", *(f"{name}, updates/s" for name in names.values()),
                    *(f"GPU over {names[case]}" for case in others)], rows)
     series = [(f"over {names[case]}", [(n, rate("gpu", z) / rate(case, z)) for n, z in enumerate(ordered) if z in by_case[case]])
@@ -294,96 +295,73 @@ def kernels(records):
         row = [kernel.name, power(kernel.operations), power(kernel.bytes), f"{short(floor, 2)} ({limit})"]
         r = record(rates, operation=kernel.operation, mesh=kernel.mesh)
         if r is None:
-            rows.append([*row, "not measured", "", "", share, kernel.gap])
+            rows.append([*row, "not measured", "", share, kernel.gap])
             continue
         whole = 1e9 * r["seconds"] / r["items"]
-        timed = 0.0 if kernel.operation == "root solve" else 1e9 * sum(r["kernels"].values()) / r["items"]
-        ratio = f"{(timed or whole) / floor:.1f}"
-        rows.append([*row, short(timed) if timed else "", short(whole), ratio, share, kernel.gap])
+        # cuFFT's kernels are not timed
+        timed = whole if kernel.operation == "root solve" else 1e9 * sum(r["kernels"].values()) / r["items"]
+        rows.append([*row, short(timed), f"{timed / floor:.1f}", share, kernel.gap])
     text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns per group or per item in "
-            f"brackets. Floor: the larger of operations at {power(PEAK)}/s and bytes at {power(BANDWIDTH)}/s. The host sees "
-            "launch and readback too. Shares: of the campaign's kernels (individual steps), without cuFFT's.", ""]
-    return text + table(["kernel", "operations", "bytes", "floor", "kernel time", "with host",
-                         "over floor", "share", "cause of the gap"], rows)
-
-
-def profiles(records):
-    found = {kind: p for kind, p in (records.get("profile") or {}).items() if p["kernels"]}
-    if not found:
-        return MISSING
-    all_of = lambda kind, name: found[kind]["kernels"].get(name, {"launches": 0, "milliseconds": 0.0})
-    names = {name for p in found.values() for name in p["kernels"]}
-    rows = []
-    most = lambda name: max(1e-3 * all_of(kind, name)["milliseconds"] for kind in found)
-    shown = sorted((name for name in names if most(name) >= 0.1),
-                   key=lambda name: -sum(all_of(kind, name)["milliseconds"] for kind in found))
-    cells = lambda of: [cell for kind in found for cell in of(kind)]
-    for name in shown:
-        rows.append([f"`{name}`", *cells(lambda kind: [all_of(kind, name)["launches"], f"{1e-3 * all_of(kind, name)['milliseconds']:.2f}"])])
-    rest = [name for name in names if name not in shown]
-    total = lambda kind, what: sum(all_of(kind, name)[what] for name in rest)
-    rows.append([f"{len(rest)} others", *cells(lambda kind: [total(kind, "launches"), f"{1e-3 * total(kind, 'milliseconds'):.2f}"])])
-    sums = {kind: seconds_in(p["kernels"]) for kind, p in found.items()}
-    rows.append(["all", *(cell for kind, p in found.items()
-                          for cell in (sum(k["launches"] for k in p["kernels"].values()), f"{sums[kind]:.2f}"))])
-    text = table(["kernel", *(f"{kind} steps, {what}" for kind in found for what in ("launches", "s"))], rows)
-    for kind, total in sums.items():
-        run = (records.get("campaign") or {}).get(kind)
-        if run:
-            text += [f"{kind.capitalize()} steps: {percent(total / run['seconds'])} of the {run['seconds']:.1f} s of a run without waits.", ""]
-    return text
+            f"brackets. Floor: the larger of operations at {power(PEAK)}/s and bytes at {power(BANDWIDTH)}/s. Shares: of the "
+            "campaign's kernels (individual steps), without cuFFT's.", ""]
+    return text + table(["kernel", "operations", "bytes", "floor", "time", "over floor", "share", "cause of the gap"], rows)
 
 
 def scaling(records):
     found, weak = records.get("scaling"), records.get("weak_scaling", {})
     if not found:
         return MISSING
-    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: the campaign without outputs and analyses, one "
-            "process per GPU, equal state hashes. Seconds of root steps. *Exchanging*: in ghost exchanges, of which *waiting* for "
-            "the peer; *imbalance*: excess over evenly spread levels, by groups and their costs; *in sweeps*: excess of the slower "
-            "GPU's sweeps over the mean.", ""]
+    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: root steps of the campaign without outputs and "
+            "analyses, one process per GPU, equal state hashes. *Exchanging*: time in ghost exchanges; *imbalance*: excess over "
+            "evenly spread levels, by groups and their costs; *in sweeps*: excess of the slower GPU's sweeps over the mean.", ""]
     by_root = lambda item: int(item[0])
+    largest = max(found.items(), key=by_root)[0]
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))
-        text += [f"**Root of {root}³**, {measured['device']}; groups by level at the end: {groups}.", ""]
-        text += scaling_table(measured["runs"])
+        text += [f"**Strong scaling, root of {root}³**, {measured['device']}; groups by level at the end: {groups}; "
+                 f"{root_steps(measured['runs'])}.", ""]
+        text += scaling_table(measured["runs"], by_redshift=root == largest)
     for root, measured in sorted(weak.items(), key=by_root):
         runs = "; ".join(f"{run['root']}³ in {100 * run['root'] / int(root):g} Mpc/h on {run['processes']} ("
                          f"{', '.join(map(str, run['groups']))} groups)" for run in measured["runs"])
         text += [f"**Weak scaling** (`scripts/scaling --root {root} --processes 1 2 --weak`), {measured['device']}: "
-                 f"roots of {runs}. Speed-up of updates/s.", ""]
+                 f"roots of {runs}; {root_steps(measured['runs'])}. Speed-up of updates/s.", ""]
         text += scaling_table(measured["runs"])
     text += ["Paper, 1 to 32 GPUs: speed-up over as many processor cores 12.19 with one and 10.47 with 16, communication 8–11% with "
              "16 over Gigabit Ethernet.", ""]
     return text
 
 
-def scaling_table(runs):
-    """Runs on several numbers of GPUs, by redshift."""
+def root_steps(runs):
+    """Seconds of all root steps."""
+    return "root steps " + ", ".join(f"{run['all']['seconds']:.1f} s on {run['processes']}" for run in runs)
+
+
+def scaling_table(runs, by_redshift=True):
+    """Runs on several numbers of GPUs, as a whole and by redshift."""
     first = runs[0]
     rate = lambda part: part["updates"] / part["seconds"]
-    shared = {"exchanging": "exchange", "waiting": "wait", "imbalance": "imbalance", "in sweeps": "sweep_imbalance"}
+    shared = {"exchanging": "exchange", "imbalance": "imbalance", "in sweeps": "sweep_imbalance"}
     shared = {head: name for head, name in shared.items() if any(run["all"].get(name) is not None for run in runs)}
     rows = []
     for n, part in enumerate([*first["bins"], first["all"]]):
-        name = ("all" if n == len(first["bins"]) else f"z < {part['from']:g}" if part["from"] else f"z ≥ {part['to']:g}")
+        if not by_redshift and n < len(first["bins"]):
+            continue
+        name = "all" if n == len(first["bins"]) else f"{part['to']:g}–{part['from']:g}" if part["from"] else f"≥ {part['to']:g}"
         for run in runs[1:]:
             here = [*run["bins"], run["all"]][n]
             speed_up = rate(here) / rate(part)
             efficiency = speed_up * first["processes"] / run["processes"]
             known = [here.get(name) for name in shared.values()]
-            rows.append([name, run["processes"], f"{part['seconds']:.2f}", power(rate(part)), f"{here['seconds']:.2f}",
-                         power(rate(here)), f"{speed_up:.2f}", percent(efficiency),
+            rows.append([name, run["processes"], power(rate(part)), power(rate(here)), f"{speed_up:.2f}", percent(efficiency),
                          *("" if value is None else percent(value) for value in known)])
-    one = f"on {first['processes']}"
-    head = ["redshift", "GPUs", f"s {one}", f"updates/s {one}", "s", "updates/s", "speed-up", "efficiency", *shared]
+    head = ["redshift", "GPUs", f"updates/s on {first['processes']}", "updates/s", "speed-up", "efficiency", *shared]
     return table(head, rows)
 
 
 SECTIONS = [("The campaign", campaign), ("Several GPUs", scaling), ("Solvers by the number of groups", launches), ("Refined meshes", meshes),
             ("Time by component at z = 0.88", components), ("Speed-up against redshift", redshifts),
-            ("Refinement ratio", refinement), ("Kernels: counts, floors, times", kernels),
-            ("The campaign's time by kernel", profiles)]
+            ("Refinement ratio", refinement), ("Kernels: counts, floors, times", kernels)]
 
 
 # ---------------------------------------------------------------- pieces

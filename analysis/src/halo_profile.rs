@@ -41,7 +41,7 @@ impl Default for ProfileOptions {
     }
 }
 
-/// A shell of a profile. In plain coordinates all values are in code units.
+/// A shell of a profile. In non-comoving coordinates all values are in code units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shell {
     /// Inner edge in comoving Mpc/h.

@@ -21,7 +21,7 @@
 //! their names; their bits depend on the snapshot and the options, never on the number of threads or ranks. Nothing here
 //! prints or reads a recipe.
 //!
-//! In plain coordinates, where code units have no fixed size, the names' units stand for code units.
+//! In non-comoving coordinates, where code units have no fixed size, the names' units stand for code units.
 
 pub mod cell_fields;
 pub mod cells;

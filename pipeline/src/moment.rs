@@ -1,4 +1,4 @@
-//! A moment of a run, in what its coordinates count time: redshift when comoving, code time when plain.
+//! A moment of a run, in what its coordinates count time: redshift when comoving, code time otherwise.
 
 use comove_sim::records::StepRecord;
 use comove_sim::{Coordinates, SnapshotHeader};
@@ -35,6 +35,14 @@ impl Moment {
     /// The end of a recorded step.
     pub(crate) fn after(record: &StepRecord) -> Self {
         record.z.map_or(Self::Time(record.time), Self::Redshift)
+    }
+
+    /// Its coordinates, in the words of a message.
+    pub(crate) fn coordinates_name(self) -> &'static str {
+        match self {
+            Self::Redshift(_) => "comoving",
+            Self::Time(_) => "non-comoving",
+        }
     }
 
     /// The coordinates that count so.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `cosmological.h5` | z = 3, double precision, three levels on a root of 32 × 48 × 32 cells |
 //! | `cold.h5` | z = 49, single precision, gas so cold that its thermal energy is lost in the total energy |
-//! | `plain.h5` | plain coordinates, outflow boundaries, no potential |
+//! | `plain.h5` | non-comoving coordinates, outflow boundaries, no potential |
 //!
 //! `scripts/tests/test_snapshot_yt.py` states the same functions of position once more, on its own.
 

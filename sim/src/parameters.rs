@@ -127,8 +127,8 @@ pub struct RunParameters {
     pub scheme: Scheme,
     /// Whether the gas attracts itself.
     pub gravity: bool,
-    /// What the potential does far away. Isolated there is no mass outside the box and no mean subtracted: in plain
-    /// coordinates only, with no periodic face.
+    /// What the potential does far away. Isolated there is no mass outside the box and no mean subtracted: in
+    /// non-comoving coordinates only, with no periodic face.
     pub gravity_boundary: GravityBoundary,
     /// 4πG in code units for non-comoving coordinates (comoving: 3/2 Ω_m a).
     pub four_pi_g: f64,

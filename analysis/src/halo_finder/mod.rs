@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reference {
-    /// The mean matter density (plain coordinates: the mean density of the box).
+    /// The mean matter density (non-comoving coordinates: the mean density of the box).
     #[default]
     Mean,
     /// The critical density at the snapshot's redshift.
@@ -80,7 +80,7 @@ impl Default for HaloOptions {
     }
 }
 
-/// A halo. In plain coordinates lengths, masses and velocities are in code units.
+/// A halo. In non-comoving coordinates lengths, masses and velocities are in code units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Halo {
     /// Rank by mass, from 0.
@@ -222,7 +222,7 @@ fn reference_density(snapshot: &Snapshot, options: &HaloOptions, gas: &Gas) -> R
         (Reference::Critical, None) => Err(AnalysisError::option(
             "reference",
             "critical",
-            "plain coordinates have no critical density; use \"mean\"",
+            "non-comoving coordinates have no critical density; use \"mean\"",
         )),
     }
 }

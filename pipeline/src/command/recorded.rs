@@ -5,12 +5,13 @@ use crate::cli::OneDevice;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::isolated_read;
+use crate::jsonl;
 use crate::ledger::{History, StageHistory, history};
 use crate::progress::Progress;
 use crate::stage::evolve::steps;
 use crate::stage::result::digest_of;
 use comove_kernels::Device;
-use comove_sim::records::StepRecord;
+use comove_sim::records::{StepRecord, upgrade};
 use comove_sim::{RunParameters, Simulation, Snapshot, SnapshotHeader, Steering};
 use serde::Deserialize;
 use serde_json::Value;
@@ -55,7 +56,8 @@ pub(super) struct Counted {
 impl TryFrom<Value> for Recorded {
     type Error = serde_json::Error;
 
-    fn try_from(value: Value) -> Result<Self, Self::Error> {
+    fn try_from(mut value: Value) -> Result<Self, Self::Error> {
+        upgrade(&mut value);
         Ok(Self { step: Counted::deserialize(&value)?, value })
     }
 }
@@ -80,10 +82,8 @@ impl RecordedRun {
         if known.kind != "evolve" {
             return Err(not(&format!("the folder of a stage of the kind {}, not of a run (evolve)", known.kind)));
         }
-        let damaged = |e| PipelineError::input(&folder.join(steps::FILE), format!("a record is damaged: {e}"));
-        let records = steps::all(folder)?.into_iter().map(|value| Recorded::try_from(value).map_err(damaged));
-        let records =
-            records.map(|record| record.map(|record| (record.step.step, record))).collect::<Result<_, _>>()?;
+        let records = jsonl::read::<Recorded>(&folder.join(steps::FILE))?;
+        let records = records.into_iter().map(|record| (record.step.step, record)).collect();
         Ok(Self { records, folder: folder.into(), known, history })
     }
 

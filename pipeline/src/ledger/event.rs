@@ -64,7 +64,7 @@ pub(crate) struct SnapshotFile {
     pub a: f64,
     /// For an output the redshift that the recipe asked for, exactly.
     pub z: f64,
-    /// In plain coordinates the time, for an output as the recipe asked for it.
+    /// In non-comoving coordinates the time, for an output as the recipe asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
     /// Root steps taken.

@@ -1,7 +1,8 @@
 //! Recipes with pieces dropped, swapped, doubled, taken from others, numbers that are too large and brackets that do not
 //! close: each is refused or planned, in its time, and nothing is written outside its campaign folder.
-//! `COMOVE_FUZZ=10000 cargo test --release --locked -p comove --test fuzz_recipes -- --nocapture` tries ten thousand; by
-//! default it is a few hundred. Of ten thousand 1669 are planned and 688 run; that takes a quarter of an hour on two busy cores.
+//! `COMOVE_FUZZ=10000 cargo test --release --locked -p comove --test integration fuzz_recipes -- --nocapture` tries ten
+//! thousand; by default it is a few hundred. Of ten thousand 1669 are planned and 688 run; that takes a quarter of an hour on
+//! two busy cores.
 
 use crate::common;
 
@@ -114,7 +115,7 @@ campaign("small", [compare(PANCAKE, #{ at_z: "all" }), compare(SPHERE), slice(PA
 
 /// Texts between `r#"` and `"#` of the tests' own sources that have a campaign, or what belongs before one.
 fn texts_of_tests() -> Vec<String> {
-    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")).unwrap();
+    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration")).unwrap();
     let mut texts = Vec::new();
     for path in sources.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "rs")) {
         let source = fs::read_to_string(path).unwrap();

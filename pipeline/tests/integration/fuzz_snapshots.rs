@@ -1,8 +1,8 @@
 //! Snapshot files that are damaged in every way, half of them with digests that are right again, so that what is read is
 //! what was changed: each is refused by name or read, whatever HDF5 makes of it.
-//! `COMOVE_FUZZ=10000 cargo test --release --locked -p comove --test fuzz_snapshots -- --nocapture` tries ten thousand; by
-//! default it is a few hundred. Of ten thousand 2055 can be read, and 426 campaigns work with what these hold; that takes a
-//! quarter of an hour on two busy cores.
+//! `COMOVE_FUZZ=10000 cargo test --release --locked -p comove --test integration fuzz_snapshots -- --nocapture` tries ten
+//! thousand; by default it is a few hundred. Of ten thousand 2055 can be read, and 426 campaigns work with what these hold;
+//! that takes a quarter of an hour on two busy cores.
 
 use crate::common;
 

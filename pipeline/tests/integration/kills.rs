@@ -1,7 +1,7 @@
 //! `kill -9` inside every phase of a campaign's work and at any moment: the same command goes on, to the same results, and
 //! loses no more than what came after the last checkpoint. By default it is sixteen kills;
-//! `COMOVE_KILLS=200 cargo test --release --locked -p comove --test kills -- --nocapture` kills two hundred times. The same
-//! where the disk is full.
+//! `COMOVE_KILLS=200 cargo test --release --locked -p comove --test integration kills -- --nocapture` kills two hundred
+//! times. The same where the disk is full.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;

@@ -337,7 +337,11 @@ fn an_unfinished_campaign_is_looked_at() {
 #[test]
 fn a_signal_ends_a_script() {
     let place = Place::with_campaign();
-    let mut child = place.script("print(\"begun\"); loop {}").stdout(Stdio::piped()).spawn().unwrap();
+    let script = place.script("print(\"begun\"); loop {}");
+    // a shell has its background jobs ignore SIGINT, and so do their children
+    let mut child = Command::new("env");
+    child.arg("--default-signal=INT").arg(script.get_program()).args(script.get_args()).current_dir(place.0.path());
+    let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "begun\n");

@@ -142,7 +142,7 @@ fn setup(mut options: Map) -> Bound<(Setup, f64)> {
         Some(_) => (("box_mpc_h", o.box_mpc_h), ("z", o.z), [("box", o.box_length), ("t", o.t)]),
         None => (("box", o.box_length), ("t", o.t.or(Some(0.0))), [("box_mpc_h", o.box_mpc_h), ("z", o.z)]),
     };
-    let (is, other) = if cosmology.is_some() { ("with", "plain") } else { ("without", "comoving") };
+    let (is, other) = if cosmology.is_some() { ("with", "non-comoving") } else { ("without", "comoving") };
     if let Some((key, _)) = others.iter().find(|(_, value)| value.is_some()) {
         let what = format!("{key} belongs to {other} coordinates; {is} a cosmology say {} and {}", length.0, start.0);
         return Err(refuse(key, what));

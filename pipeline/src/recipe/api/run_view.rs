@@ -67,7 +67,7 @@ pub(crate) const CAMPAIGN_RUN: Type = Type {
             "observed",
             "Array",
             "what its observers have noted, the lines of `observed.jsonl`: `#{ hook, step, z, value, … }`, `t` for `z` in \
-             plain coordinates",
+             non-comoving coordinates",
         ),
     ],
     methods: &[Function {

@@ -136,7 +136,7 @@ impl Extent {
     ) -> Result<(), (&'static str, String)> {
         if let Some(other) = counts.filter(|other| other.coordinates() != moment.coordinates()) {
             let of = if start.is_some() { "the start is" } else { "other options are" };
-            let coordinates = format!("{:?}", other.coordinates()).to_lowercase();
+            let coordinates = other.coordinates_name();
             let (is, not) = (other.symbol(), moment.symbol());
             let what = format!(
                 "{moment}, but {of} in {coordinates} coordinates: say {is}_end and at_{is} instead of {not}_end and \

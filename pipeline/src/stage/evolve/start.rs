@@ -82,7 +82,7 @@ fn saved(
     let mut snapshot = open_verified(input, progress)?;
     let now = Moment::of(&snapshot.header);
     if now.coordinates() != first.coordinates() {
-        let coordinates = format!("{:?}", now.coordinates()).to_lowercase();
+        let coordinates = now.coordinates_name();
         let (is, not) = (now.symbol(), first.symbol());
         let reason = format!(
             "the snapshot is in {coordinates} coordinates: say {is}_end and at_{is} instead of {not}_end and at_{not}"

@@ -134,12 +134,12 @@ impl SnapshotHeader {
             (Coordinates::Comoving, None) => Err(SimError::Parameter {
                 name: "cosmology",
                 value: "none".into(),
-                reason: "comoving coordinates need one; or use plain coordinates".into(),
+                reason: "comoving coordinates need one; or use non-comoving coordinates".into(),
             }),
             (Coordinates::Plain, Some(_)) => Err(SimError::Parameter {
                 name: "cosmology",
                 value: "given".into(),
-                reason: "plain coordinates have none; or use comoving coordinates".into(),
+                reason: "non-comoving coordinates have none; or use comoving coordinates".into(),
             }),
         }
     }
