@@ -54,3 +54,47 @@ pub fn hllc_flux<T: Real>(left: &Primitive<T>, right: &Primitive<T>, eos: &Eos<T
         flow * entropy,
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EOS: fn() -> Eos<f64> = || Eos::new(1.4);
+
+    fn physical(w: &Primitive<f64>) -> Cell<f64> {
+        let [density, v, across, third, pressure, entropy] = *w;
+        let energy = pressure / 0.4 + 0.5 * density * (v * v + across * across + third * third);
+        let flow = density * v;
+        [flow, flow * v + pressure, flow * across, flow * third, (energy + pressure) * v, flow * entropy]
+    }
+
+    fn assert_close(found: Cell<f64>, twice: Cell<f64>) {
+        for (found, expected) in found.into_iter().zip(twice.map(|x| 2.0 * x)) {
+            assert!((found - expected).abs() < 1e-13 * (1.0 + expected.abs()), "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn equal_states_have_the_physical_flux_and_fast_ones_the_upwind_one() {
+        let w = [2.0, 0.5, -0.25, 0.125, 3.0, 1.5];
+        assert_close(hllc_flux(&w, &w, &EOS()), physical(&w));
+        let (fast, faster) = ([1.0, 4.0, 0.5, 0.0, 0.7, 1.0], [1.0, 5.0, 0.0, 0.0, 0.7, 2.0]);
+        assert_close(hllc_flux(&fast, &faster, &EOS()), physical(&fast));
+    }
+
+    #[test]
+    fn a_contact_at_rest_stays() {
+        let (dense, thin) = ([10.0, 0.0, 1.0, 0.0, 2.0, 0.1], [0.1, 0.0, -1.0, 0.0, 2.0, 7.0]);
+        assert_close(hllc_flux(&dense, &thin, &EOS()), [0.0, 2.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn mirrored_states_have_mirrored_bits() {
+        let mirror = |w: Primitive<f64>| [w[0], -w[1], w[2], w[3], w[4], w[5]];
+        let (u, v) = ([2.0, 0.3, -0.5, 0.25, 1.0, 3.0], [0.5, -0.4, 0.125, 0.5, 2.0, 1.0]);
+        for (u, v) in [(u, v), (v, u)] {
+            let (one, other) = (hllc_flux(&u, &v, &EOS()), hllc_flux(&mirror(v), &mirror(u), &EOS()));
+            assert_eq!([-one[0], one[1], -one[2], -one[3], -one[4], -one[5]], other);
+        }
+    }
+}

@@ -1,4 +1,4 @@
-// The one-dimensional scheme along a pencil of cells, by one thread: what sheet.rs does for many pencils at once.
+// The one-dimensional scheme along a pencil of cells, by one thread: what the files of sheet/ do for many pencils at once.
 #pragma once
 #include "point/hancock.cuh"
 #include "point/hll.cuh"
@@ -162,7 +162,7 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
         T u[FIELDS], w[FIELDS];
         const T so_far = load(n, u);
         primitive<A>(u, so_far, eos, w);
-        if (REDO && first_order >> n & 1) {
+        if (REDO && n >= HYDRO_GHOSTS && first_order >> n & 1) {
             CellFlux<T> low, high;
             const T low_so_far = load(n - 1, low.u);
             cell_flux<A>(low_so_far, eos, low);
