@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
+    /// Parabolic reconstruction (PPM), Hancock's predictor and HLLC fluxes: [`mod@crate::point::ppm`],
+    /// [`mod@crate::point::hancock`], [`mod@crate::point::hllc`].
+    Ppm,
+    /// The same with piecewise linear reconstruction.
+    Plm,
     /// Relaxing TVD with the van Leer limiter, second order (paper, section 2.2): [`mod@crate::point::relaxing_tvd`].
     #[default]
     RelaxingTvd,
@@ -22,7 +27,8 @@ impl Scheme {
     /// Ghost zones that a sweep reads on each side.
     pub const fn ghost_zones(self) -> usize {
         match self {
-            Self::RelaxingTvd => 3,
+            Self::Ppm | Self::RelaxingTvd => 3,
+            Self::Plm => 2,
             Self::Hll => 1,
         }
     }
@@ -31,7 +37,7 @@ impl Scheme {
     pub const fn max_courant(self) -> f64 {
         match self {
             Self::RelaxingTvd => 0.8,
-            Self::Hll => 1.0,
+            Self::Ppm | Self::Plm | Self::Hll => 1.0,
         }
     }
 }

@@ -112,8 +112,10 @@ fn schemes_converge_to_the_shock_tube() {
         let end = tube.setup().end;
         l1_error(&tube, &run_with(&tube, scheme, end), end).unwrap()
     };
-    let errors = [Scheme::RelaxingTvd, Scheme::Hll].map(|scheme| [32, 64].map(|root| error(scheme, root)));
+    let schemes = [Scheme::Ppm, Scheme::Plm, Scheme::RelaxingTvd, Scheme::Hll];
+    let errors = schemes.map(|scheme| [32, 64].map(|root| error(scheme, root)));
     println!("{errors:?}");
-    let [[tvd_coarse, tvd], [hll_coarse, hll]] = errors;
+    let [[ppm_coarse, ppm], [plm_coarse, plm], [tvd_coarse, tvd], [hll_coarse, hll]] = errors;
     assert!(tvd < 0.75 * tvd_coarse && hll < 0.8 * hll_coarse && tvd < 0.8 * hll, "{errors:?}");
+    assert!(ppm < 0.75 * ppm_coarse && plm < 0.75 * plm_coarse && ppm < plm && plm < 0.8 * tvd, "{errors:?}");
 }

@@ -19,6 +19,21 @@ template <typename A, typename T> INLINE void cell_flux(T shock_indicator, const
     for (int f = 0; f < 6; f++) cell.flux[f] = flux[f];
 }
 
+/// The same of a state given by primitive values.
+template <typename A, typename T> INLINE void state_flux(const T (&w)[6], const Eos<T> &eos, CellFlux<T> &cell) {
+    const T momentum = w[0] * w[1], pressure = w[4];
+    const T squared = A::multiply_add(w[1], w[1], w[2] * w[2] + w[3] * w[3]);
+    const T energy = A::multiply_add(T(0.5) * w[0], squared, A::divide(pressure, eos.gamma - T(1.0)));
+    cell.velocity = w[1];
+    cell.sound_speed = A::root(A::divide(eos.gamma * pressure, w[0]));
+    cell.pressure = pressure;
+    const T u[6] = {w[0], momentum, w[0] * w[2], w[0] * w[3], energy, w[0] * w[5]};
+    const T flux[6] = {momentum,        A::multiply_add(momentum, w[1], pressure), momentum * w[2],
+                       momentum * w[3], (energy + pressure) * w[1],                momentum * w[5]};
+#pragma unroll
+    for (int f = 0; f < 6; f++) cell.u[f] = u[f], cell.flux[f] = flux[f];
+}
+
 /// Twice the flux through the face between two cells.
 template <typename A, typename T> INLINE void hll_flux(const CellFlux<T> &left, const CellFlux<T> &right, T (&flux)[6]) {
     const auto larger = [](T a, T b) { return a > b ? a : b; };

@@ -4,6 +4,7 @@
 
 use crate::point::dual_energy::Cell;
 use crate::point::eos::Eos;
+use crate::point::primitive::Primitive;
 use crate::point::relaxing_tvd::thermodynamics;
 use crate::real::Real;
 
@@ -55,6 +56,50 @@ pub fn hll_flux<T: Real>(value: [T; 2], flux: [T; 2], [rightward, leftward]: [T;
     let upwind = rightward * flux[0] + leftward * flux[1];
     let twice = T::from_f64(2.0);
     twice * (upwind + rightward * leftward * (value[0] - value[1])) / (rightward + leftward)
+}
+
+/// Twice the flux between the states on either side of a face, given by primitive values.
+#[inline(always)]
+pub fn face_flux<T: Real>(left: &Primitive<T>, right: &Primitive<T>, eos: &Eos<T>) -> Cell<T> {
+    let (u, a) = state_flux(left, eos);
+    let (v, b) = state_flux(right, eos);
+    between(&u, &v, &a, &b)
+}
+
+/// The conserved values of a state, and what [`cell_flux`] says of it.
+#[inline(always)]
+fn state_flux<T: Real>(w: &Primitive<T>, eos: &Eos<T>) -> (Cell<T>, CellFlux<T>) {
+    let [density, velocity, across, third, pressure, entropy] = *w;
+    let momentum = density * velocity;
+    let squared = velocity * velocity + (across * across + third * third);
+    let energy = T::from_f64(0.5) * density * squared + pressure / (eos.gamma - T::one());
+    let u = [density, momentum, density * across, density * third, energy, density * entropy];
+    let flux = [
+        momentum,
+        momentum * velocity + pressure,
+        momentum * across,
+        momentum * third,
+        (energy + pressure) * velocity,
+        momentum * entropy,
+    ];
+    (u, CellFlux { flux, velocity, sound_speed: (eos.gamma * pressure / density).sqrt(), pressure })
+}
+
+#[inline(always)]
+fn between<T: Real>(u: &Cell<T>, v: &Cell<T>, a: &CellFlux<T>, b: &CellFlux<T>) -> Cell<T> {
+    let speeds = wave_speeds([a.velocity, a.sound_speed], [b.velocity, b.sound_speed]);
+    let mut flux = [T::zero(); 6];
+    for f in 0..6 {
+        flux[f] = hll_flux([u[f], v[f]], [a.flux[f], b.flux[f]], speeds);
+    }
+    flux
+}
+
+/// Twice the first-order flux through the face between two cells.
+#[inline(always)]
+pub fn first_order_flux<T: Real>(left: &Cell<T>, right: &Cell<T>, shock_indicators: [T; 2], eos: &Eos<T>) -> Cell<T> {
+    let (a, b) = (cell_flux(left, shock_indicators[0], eos), cell_flux(right, shock_indicators[1], eos));
+    between(left, right, &a, &b)
 }
 
 #[cfg(test)]

@@ -3,8 +3,12 @@
 pub mod dual_energy;
 pub mod elementary;
 pub mod eos;
+pub mod hancock;
 pub mod hll;
+pub mod hllc;
 pub mod minmod;
 pub mod power;
+pub mod ppm;
+pub mod primitive;
 pub mod relaxing_tvd;
 pub mod symmetric_sum;

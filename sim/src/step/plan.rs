@@ -46,7 +46,7 @@ impl StepPlan {
     /// The plan of a scheme.
     pub fn of(scheme: Scheme) -> Self {
         match scheme {
-            Scheme::RelaxingTvd | Scheme::Hll => STRANG,
+            Scheme::Ppm | Scheme::Plm | Scheme::RelaxingTvd | Scheme::Hll => STRANG,
         }
     }
 

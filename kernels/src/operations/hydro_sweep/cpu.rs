@@ -4,7 +4,7 @@
 //! still to be swept and only the group's own cells on the others. A redo does the same with some faces at first order
 //! ([`crate::level::troubled_cells`]).
 
-use super::sheet::{REACH, Sheet};
+use super::sheet::{Advance, REACH, Sheet};
 use super::{SweepParameters, SweepTargets};
 use crate::device::buffer::SlotWriter;
 use crate::device::isa::{Isa, Kernel};
@@ -58,7 +58,7 @@ pub(super) fn hydro_sweep<T: Real>(
         let found = unsafe { found.slot(tables.slots[g]) };
         let known = matches!(which, SweepTargets::Redo(_)).then_some(known);
         scratch.with(|scratch| {
-            isa.run(GroupSweep { tables, g, fluid, earlier, scratch, out, planes, known, found, parameters })
+            isa.run(GroupSweep { isa, tables, g, fluid, earlier, scratch, out, planes, known, found, parameters })
         })
     };
     tables.places(which.list()).map(sweep).collect()
@@ -95,6 +95,7 @@ impl<T: Real> Scratch<T> {
 
 /// The sweep of one group.
 struct GroupSweep<'a, T> {
+    isa: Isa,
     tables: &'a LevelTopology,
     g: usize,
     /// The pool, `[slot, 6, 16, 16, 16]`.
@@ -116,16 +117,22 @@ impl<T: Real> Kernel for GroupSweep<'_, T> {
 
     #[inline(always)]
     fn run(mut self) -> GroupReport {
+        self.gather();
+        self.sweep();
         let eos = self.parameters.eos;
         let monatomic = T::from_f64(5.0 / 3.0);
         // the compiler sees a constant exponent in the one copy and leaves out the general power
-        if eos.gamma == monatomic { self.sweep(&Eos { gamma: monatomic, ..eos }) } else { self.sweep(&eos) }
+        let mut report =
+            if eos.gamma == monatomic { self.finish(&Eos { gamma: monatomic, ..eos }) } else { self.finish(&eos) };
+        self.report_marks(&mut report);
+        report
     }
 }
 
 impl<T: Real> GroupSweep<'_, T> {
+    /// The block of cells, and which faces a redo sweeps at first order.
     #[inline(always)]
-    fn sweep(&mut self, eos: &Eos<T>) -> GroupReport {
+    fn gather(&mut self) {
         let Scratch { coarse, block, .. } = &mut *self.scratch;
         ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
         self.scratch.shock_indicator.fill(T::from_f64(UNSEEN));
@@ -133,28 +140,30 @@ impl<T: Real> GroupSweep<'_, T> {
         if let Some(known) = self.known {
             self.scratch.first_order.gather(self.tables, self.g, known, self.parameters.axes);
         }
+    }
+
+    /// The three passes.
+    #[inline(always)]
+    fn sweep(&mut self) {
         // axes that are still to be swept need their ghost cells along the others
         let mut ranges = [0..HYDRO_BLOCK, 0..HYDRO_BLOCK, 0..HYDRO_BLOCK];
         for (pass, axis) in self.parameters.axes.into_iter().enumerate() {
             ranges[axis] = INTERIOR;
             let [x, y, z] = ranges.clone();
             match (axis, if axis == 0 { y.len() } else { x.len() }) {
-                (0, GROUP) => self.sweep_rows::<8>(pass, y, z, eos),
-                (0, _) => self.sweep_rows::<11>(pass, y, z, eos),
-                (1, GROUP) => self.sweep_columns::<8>(pass, 1, x, z, eos),
-                (1, _) => self.sweep_columns::<11>(pass, 1, x, z, eos),
-                (_, GROUP) => self.sweep_columns::<8>(pass, 2, x, y, eos),
-                _ => self.sweep_columns::<11>(pass, 2, x, y, eos),
+                (0, GROUP) => self.sweep_rows::<8>(pass, y, z),
+                (0, _) => self.sweep_rows::<11>(pass, y, z),
+                (1, GROUP) => self.sweep_columns::<8>(pass, 1, x, z),
+                (1, _) => self.sweep_columns::<11>(pass, 1, x, z),
+                (_, GROUP) => self.sweep_columns::<8>(pass, 2, x, y),
+                _ => self.sweep_columns::<11>(pass, 2, x, y),
             }
         }
-        let mut report = self.finish(eos);
-        self.report_marks(&mut report);
-        report
     }
 
     /// Sweeps along x, as the given `pass`: `R` rows at a time, which lie one behind the other in the block.
     #[inline(always)]
-    fn sweep_rows<const R: usize>(&mut self, pass: usize, along_y: Range<usize>, along_z: Range<usize>, eos: &Eos<T>) {
+    fn sweep_rows<const R: usize>(&mut self, pass: usize, along_y: Range<usize>, along_z: Range<usize>) {
         let fields = momentum_first(0);
         for k in along_z {
             for j in along_y.clone().step_by(R) {
@@ -168,7 +177,12 @@ impl<T: Real> GroupSweep<'_, T> {
                 if self.known.is_some() {
                     first_order.faces_of_rows::<R>(pass, j, k, faces);
                 }
-                sheet.advance::<1>(self.parameters.scheme, R * HYDRO_BLOCK, self.parameters.dt_over_dx, eos, faces);
+                self.isa.run(Advance::<T, 1> {
+                    sheet,
+                    cells: R * HYDRO_BLOCK,
+                    parameters: self.parameters,
+                    first_order: faces,
+                });
                 for f in 0..FIELDS {
                     for r in 0..R {
                         let new = &sheet.state[f][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
@@ -195,7 +209,6 @@ impl<T: Real> GroupSweep<'_, T> {
         axis: usize,
         along_x: Range<usize>,
         along_other: Range<usize>,
-        eos: &Eos<T>,
     ) {
         let fields = momentum_first(axis);
         for other in along_other {
@@ -216,7 +229,12 @@ impl<T: Real> GroupSweep<'_, T> {
                 if self.known.is_some() {
                     first_order.faces_of_columns::<W>(pass, i, other, faces);
                 }
-                sheet.advance::<W>(self.parameters.scheme, HYDRO_BLOCK * W, self.parameters.dt_over_dx, eos, faces);
+                self.isa.run(Advance::<T, W> {
+                    sheet,
+                    cells: HYDRO_BLOCK * W,
+                    parameters: self.parameters,
+                    first_order: faces,
+                });
                 for f in 0..FIELDS {
                     for n in INTERIOR {
                         block[at(fields[f], n)..][..W].copy_from_slice(&sheet.state[f][n * W..][..W]);

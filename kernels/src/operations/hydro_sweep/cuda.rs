@@ -100,12 +100,18 @@ pub(super) fn hydro_sweep<T: Real>(
     let (what, enough) = if is_redo { ("redo", multiprocessors / 2) } else { ("sweep", multiprocessors) };
     // where the groups do not fill the GPU, more and smaller blocks finish earlier
     let whole = T::BYTES == 4 && fits && swept >= enough && !order.is_empty();
+    let scheme = match parameters.scheme {
+        Scheme::Ppm => "ppm",
+        Scheme::Plm => "plm",
+        Scheme::RelaxingTvd => "tvd",
+        Scheme::Hll => "hll",
+    };
     let (tile, kernel) = match (parameters.scheme, device.exact(), whole) {
-        (Scheme::RelaxingTvd, true, _) => (QUARTER, format!("hydro_{what}_exact")),
-        (Scheme::RelaxingTvd, false, true) => (WHOLE, format!("hydro_{what}_group{order}")),
-        (Scheme::RelaxingTvd, false, false) if is_redo => (QUARTER, "hydro_redo_quarter".into()),
-        (Scheme::RelaxingTvd, false, false) => (QUARTER, format!("hydro_sweep_quarter{order}")),
-        (Scheme::Hll, ..) => (QUARTER, format!("hydro_{what}_hll")),
+        (Scheme::Hll, ..) => (QUARTER, format!("hydro_{what}_hll_exact")),
+        (_, true, _) => (QUARTER, format!("hydro_{what}_{scheme}_exact")),
+        (_, false, true) => (WHOLE, format!("hydro_{what}_{scheme}_group{order}")),
+        (_, false, false) if is_redo => (QUARTER, format!("hydro_redo_{scheme}_quarter")),
+        (_, false, false) => (QUARTER, format!("hydro_sweep_{scheme}_quarter{order}")),
     };
     let tiles = swept * tile.per_group();
     // as many blocks as run at once, each with room for the cells around a tile; they take one tile after another
@@ -252,7 +258,7 @@ mod tests {
                     .collect();
                 let axes = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]][(case + level) % 6];
                 let parameters = SweepParameters {
-                    scheme: if case < 6 { Scheme::RelaxingTvd } else { Scheme::Hll },
+                    scheme: [Scheme::Ppm, Scheme::Plm, Scheme::RelaxingTvd, Scheme::Hll][case % 4],
                     dt_over_dx: T::from_f64(0.2),
                     axes,
                     eos: Eos::new(gamma),

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `mod.rs` | the operation: shapes, dispatch |
 //! | `cpu.rs` | a group on the processor: gather, three directions, synchronisation |
-//! | `sheet.rs` | the one-dimensional scheme on many pencils at once |
-//! | `cuda.rs`, `sweep.cu` | a tile of a group on a GPU |
+//! | `sheet/` | the one-dimensional schemes on many pencils at once |
+//! | `cuda.rs`, `sweep.cuh` | a tile of a group on a GPU; each `sweep_*.cu` makes the kernels of one scheme |
 //! | `pencil.cuh` | the scheme along one pencil |
 
 mod cpu;

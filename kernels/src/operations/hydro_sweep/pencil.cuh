@@ -1,10 +1,13 @@
-// The one-dimensional scheme along a pencil of cells, by one thread: what sheet.rs does for many pencils at once.
+// The one-dimensional scheme along a pencil of cells, by one thread: what the files of sheet/ do for many pencils at once.
 #pragma once
+#include "point/hancock.cuh"
 #include "point/hll.cuh"
+#include "point/hllc.cuh"
+#include "point/ppm.cuh"
 #include "point/relaxing_tvd.cuh"
 
 /// The schemes of scheme.rs.
-enum class Scheme { RelaxingTvd, Hll };
+enum class Scheme { Ppm, Plm, RelaxingTvd, Hll };
 
 /// Walks a pencil once. Cell n is loaded one step before it is reached, together with what the scheme still needs of the cells behind
 /// it: each cell's fluxes are computed once, and nothing but the new values is written.
@@ -130,6 +133,112 @@ __device__ __forceinline__ void hll_pencil(int cells, T dt_over_dx, const Eos<T>
     }
 }
 
+/// PLM or PPM: primitive values, their profiles in the cells, Hancock's predictor, HLLC fluxes. Cell n is loaded as the fluxes
+/// through the low face of cell n - 2 are made.
+template <bool PARABOLIC, typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store,
+          typename Survey>
+__device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,
+                                               Again again, Face face, Store store, Survey survey) {
+    const T step = dt_over_dx * T(0.5);
+    // primitive values of the cells before the present one; of the third and fourth what flattening reads
+    T w1[FIELDS], w2[FIELDS], velocity3 = T(0.0), pressure3 = T(1.0), pressure4 = T(1.0);
+    // of the second cell before: its slopes, and the values at its low face
+    T slope2[FIELDS], low_face[FIELDS];
+    // half a step later at the high face of the third cell before; the flux through its low face
+    T high_before[FIELDS], flux_before[FIELDS];
+    // first-order fluxes that faces will take, by the last two bits of the face's number
+    T first_order_of_face[REDO ? 4 : 1][FIELDS];
+#pragma unroll
+    for (int f = 0; f < FIELDS; f++) {
+        w1[f] = w2[f] = f == DENSITY || f == ENERGY ? T(1.0) : T(0.0);
+        slope2[f] = low_face[f] = high_before[f] = flux_before[f] = T(0.0);
+    }
+    // energies of the two cells before, shock indicator of the first
+    T energy1 = T(0.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
+    // whether the second and the third cell before are at a shock
+    bool shock2 = false, shock3 = false;
+#pragma unroll 1
+    for (int n = 0; n < cells; n++) {
+        T u[FIELDS], w[FIELDS];
+        const T so_far = load(n, u);
+        primitive<A>(u, so_far, eos, w);
+        if (REDO && n >= HYDRO_GHOSTS && first_order >> n & 1) {
+            CellFlux<T> low, high;
+            const T low_so_far = load(n - 1, low.u);
+            cell_flux<A>(low_so_far, eos, low);
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) high.u[f] = u[f];
+            cell_flux<A>(so_far, eos, high);
+            hll_flux<A>(low, high, first_order_of_face[n & 3]);
+        }
+        const T seen = shock_indicator(shock_indicator1, energy2, energy1, u[ENERGY], w2[ENERGY], w1[ENERGY], w[ENERGY], eos);
+        if (n >= 2) survey(n - 1, seen);
+        energy2 = energy1;
+        energy1 = u[ENERGY];
+        shock_indicator1 = so_far;
+        const T flat = PARABOLIC ? flattening<A>(velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]) : T(0.0);
+        // of the second cell before
+        T low[FIELDS], high[FIELDS];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) {
+            const T slope = central_slope(w1[f] - w2[f], w[f] - w1[f]);
+            if constexpr (PARABOLIC) {
+                const T high_face = face_value<A>(w2[f], w1[f], slope2[f], slope);
+                low[f] = w2[f] - low_face[f];
+                high[f] = high_face - w2[f];
+                monotonise(low[f], high[f]);
+                low[f] = (T(1.0) - flat) * low[f];
+                high[f] = (T(1.0) - flat) * high[f];
+                low_face[f] = high_face;
+            } else {
+                low[f] = high[f] = T(0.5) * slope2[f];
+            }
+            slope2[f] = slope;
+        }
+        if (n >= 4) {
+            face_values<A>(w2, low, high, dt_over_dx, eos);
+            if (n >= 5) {
+                T flux[FIELDS];
+                if (shock2 || shock3) {
+                    // HLLC would let odd and even rows along a shock come apart (Quirk 1994)
+                    CellFlux<T> left, right;
+                    state_flux<A>(high_before, eos, left);
+                    state_flux<A>(low, eos, right);
+                    hll_flux<A>(left, right, flux);
+                } else {
+                    hllc_flux<A>(high_before, low, eos, flux);
+                }
+                if (REDO && first_order >> (n - 2) & 1) {
+#pragma unroll
+                    for (int f = 0; f < FIELDS; f++) flux[f] = first_order_of_face[(n - 2) & 3][f];
+                }
+                face(n - 2, flux);
+                if (n >= 6) {
+                    T cell[FIELDS];
+                    again(n - 3, cell);
+#pragma unroll
+                    for (int f = 0; f < FIELDS; f++) cell[f] = updated<A>(cell[f], step, flux_before[f], flux[f]);
+                    store(n - 3, cell);
+                }
+#pragma unroll
+                for (int f = 0; f < FIELDS; f++) flux_before[f] = flux[f];
+            }
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) high_before[f] = high[f];
+        }
+        shock3 = shock2;
+        shock2 = seen < T(0.0);
+        pressure4 = pressure3;
+        pressure3 = w2[ENERGY];
+        velocity3 = w2[MOMENTUM];
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) {
+            w2[f] = w1[f];
+            w1[f] = w[f];
+        }
+    }
+}
+
 /// Sweeps a pencil by a scheme.
 ///
 /// cells: of the pencil, ghosts included; those from 3 to cells - 4 are advanced
@@ -145,6 +254,8 @@ __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<
                                              Again again, Face face, Store store, Survey survey) {
     if constexpr (SCHEME == Scheme::RelaxingTvd)
         relaxing_tvd_pencil<A, REDO>(cells, dt_over_dx, eos, first_order, load, again, face, store, survey);
+    else if constexpr (SCHEME == Scheme::Ppm || SCHEME == Scheme::Plm)
+        hancock_pencil<SCHEME == Scheme::Ppm, A, REDO>(cells, dt_over_dx, eos, first_order, load, again, face, store, survey);
     else
         hll_pencil<A>(cells, dt_over_dx, eos, load, again, face, store, survey);
 }

@@ -1,0 +1,170 @@
+//! A sheet of parallel pencils, swept at once.
+//!
+//! Cells lie flat in memory, `S` apart along the sweep. With S = 1 whole rows follow each other and the few values
+//! that mix two rows are never used, so that a sweep along x needs no transposition; with S = 8 or 11 that many
+//! pencils lie side by side. Either way each stage is one loop over consecutive values, which vectorizes.
+//!
+//! A scheme is a file of stages, from the cells' values to the flux through the low face of each.
+
+mod hancock;
+mod hll;
+mod relaxing_tvd;
+
+use super::SweepParameters;
+use crate::device::isa::Kernel;
+use crate::layout::{ENERGY, FIELDS};
+use crate::point::dual_energy::{Cell, shock_indicator};
+use crate::point::eos::Eos;
+use crate::point::relaxing_tvd::updated;
+use crate::real::Real;
+use crate::scheme::Scheme;
+
+/// Room for the cells of a sheet: all its arrays together stay in a core's first-level cache in single precision.
+pub(super) const SHEET: usize = 272;
+/// Loops run over multiples of this: no remainder on any instruction set.
+const LANES: usize = 16;
+/// Ghost cells that the scheme reads on each side of a cell.
+pub(super) const REACH: usize = 3;
+
+type Fields<T> = [[T; SHEET]; FIELDS];
+
+/// The cells of a sheet, momentum along the sweep first, and what the scheme computes from them.
+pub(super) struct Sheet<T> {
+    /// Conserved values, updated in place.
+    pub(super) state: Fields<T>,
+    /// Twice the flux through the low face of each cell.
+    pub(super) flux: Fields<T>,
+    /// [`shock_indicator`] of each cell: of earlier passes, then with this one.
+    pub(super) shock_indicator: [T; SHEET],
+    /// Before the pass.
+    pressure: [T; SHEET],
+    /// [`crate::point::ppm::flattening`] of each cell.
+    flattening: [T; SHEET],
+    /// What a scheme keeps of each cell between its stages.
+    work: [Fields<T>; 4],
+    /// The first-order fluxes of a redo, face by face.
+    first_order: Vec<Cell<T>>,
+}
+
+impl<T: Real> Sheet<T> {
+    /// A sheet of gas at rest, so that the cells that round a loop up are harmless.
+    pub(super) fn new() -> Box<Self> {
+        let (zero, one) = ([T::zero(); SHEET], [T::one(); SHEET]);
+        let fields = [zero; FIELDS];
+        let state = [one, zero, zero, zero, one, one];
+        Box::new(Self {
+            state,
+            flux: fields,
+            shock_indicator: zero,
+            pressure: one,
+            flattening: zero,
+            work: [fields; 4],
+            first_order: Vec::new(),
+        })
+    }
+
+    /// What the neighbours of every cell but the outermost say about its energy.
+    #[inline(always)]
+    fn survey<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
+        let end = S + round_up(cells - 2 * S);
+        assert!(end + S <= SHEET);
+        let (energy, pressure) = (&self.state[ENERGY], &self.pressure);
+        for e in S..end {
+            let energies = [energy[e - S], energy[e], energy[e + S]];
+            let pressures = [pressure[e - S], pressure[e], pressure[e + S]];
+            self.shock_indicator[e] = shock_indicator(self.shock_indicator[e], energies, pressures, eos);
+        }
+    }
+
+    #[inline(always)]
+    fn update<const S: usize>(&mut self, cells: usize, dt_over_dx: T) {
+        let step = dt_over_dx * T::from_f64(0.5);
+        let end = 3 * S + round_up(cells - 6 * S);
+        assert!(end + S <= SHEET);
+        for f in 0..FIELDS {
+            let (state, flux) = (&mut self.state[f], &self.flux[f]);
+            for e in 3 * S..end {
+                state[e] = updated(state[e], step, flux[e], flux[e + S]);
+            }
+        }
+    }
+}
+
+/// The pass of a scheme over a sheet whose cells are `S` apart along the sweep.
+pub(super) struct Advance<'a, T, const S: usize> {
+    /// Its cells `3S..cells − 3S` are advanced; its `flux` then holds the fluxes through their low faces and the high face
+    /// of the last.
+    pub(super) sheet: &'a mut Sheet<T>,
+    /// How many cells it holds.
+    pub(super) cells: usize,
+    /// Of the sweep.
+    pub(super) parameters: &'a SweepParameters<T>,
+    /// The cells whose low face takes the first-order flux.
+    pub(super) first_order: &'a [usize],
+}
+
+impl<T: Real, const S: usize> Kernel for Advance<'_, T, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let eos = self.parameters.eos;
+        let monatomic = T::from_f64(5.0 / 3.0);
+        // the compiler sees a constant exponent in the one copy and leaves out the general power
+        if eos.gamma == monatomic { self.run_with(&Eos { gamma: monatomic, ..eos }) } else { self.run_with(&eos) }
+    }
+}
+
+impl<T: Real, const S: usize> Advance<'_, T, S> {
+    #[inline(always)]
+    fn run_with(self, eos: &Eos<T>) {
+        let Self { sheet, cells, parameters: &SweepParameters { scheme, dt_over_dx, .. }, first_order } = self;
+        match scheme {
+            Scheme::RelaxingTvd => {
+                sheet.split(cells, eos);
+                sheet.survey::<S>(cells, eos);
+                sheet.split_at_half_time::<S>(cells, dt_over_dx, eos);
+                sheet.limit::<S>(cells);
+                sheet.lower_order::<S>(first_order);
+            }
+            Scheme::Hll => {
+                sheet.cell_fluxes(cells, eos);
+                sheet.survey::<S>(cells, eos);
+                sheet.hll::<S>(cells);
+            }
+            Scheme::Ppm | Scheme::Plm => {
+                sheet.primitives(cells, eos);
+                sheet.first_order_fluxes::<S>(first_order, eos);
+                sheet.survey::<S>(cells, eos);
+                sheet.slopes::<S>(cells);
+                match scheme {
+                    Scheme::Ppm => sheet.parabolas::<S>(cells),
+                    _ => sheet.lines::<S>(cells),
+                }
+                sheet.predict::<S>(cells, dt_over_dx, eos);
+                sheet.hllc::<S>(cells, eos);
+                sheet.hll_at_shocks::<S>(cells, eos);
+                sheet.take_first_order(first_order);
+            }
+        }
+        sheet.update::<S>(cells, dt_over_dx);
+    }
+}
+
+/// The cells from the `inner`-th to the `inner`-th before the last, `S` apart, and whole vectors of them.
+#[inline(always)]
+fn inner<const S: usize>(cells: usize, inner: usize) -> std::ops::Range<usize> {
+    let end = inner * S + round_up(cells - 2 * inner * S);
+    assert!(end + inner * S <= SHEET);
+    inner * S..end
+}
+
+#[inline(always)]
+fn cell<T: Real>(fields: &Fields<T>, e: usize) -> Cell<T> {
+    [fields[0][e], fields[1][e], fields[2][e], fields[3][e], fields[4][e], fields[5][e]]
+}
+
+#[inline(always)]
+const fn round_up(cells: usize) -> usize {
+    cells.div_ceil(LANES) * LANES
+}
