@@ -2,7 +2,7 @@
 
 use crate::cells::{PATCH_CELLS, patch_values};
 use crate::error::AnalysisError;
-use comove_sim::fields::FIELDS;
+use comove_sim::fields::FieldSet;
 use comove_sim::kernels::layout::{GROUP, PATCH};
 use comove_sim::mesh::CellPlace;
 use comove_sim::mesh::LeafPatch;
@@ -58,8 +58,7 @@ pub fn field_differences(a: &Snapshot, b: &Snapshot) -> Result<FieldDifferences,
     let pairs: Vec<(LeafPatch, LeafPatch)> =
         a.state.tree.leaf_patches().filter_map(|patch| Some((patch, same_leaf(patch, &b.state.tree)?))).collect();
     let common = (pairs.len() * PATCH_CELLS) as u64;
-    let fields = FIELDS.iter().filter_map(|field| Some((field.name, field.index?)));
-    let fields = fields.map(|(name, index)| {
+    let fields = FieldSet::default().fluid().enumerate().map(|(index, field)| {
         // patches in key order, so that sums do not depend on threads
         let sums: Vec<Sums> = pairs.par_iter().map(|pair| sums([a, b], *pair, index)).collect();
         let total = sums.into_iter().reduce(Sums::and).unwrap_or(Sums::NONE);
@@ -67,7 +66,7 @@ pub fn field_differences(a: &Snapshot, b: &Snapshot) -> Result<FieldDifferences,
         // without values there are no differences either
         let relative = |value: f64| if value == 0.0 { 0.0 } else { value / rms };
         FieldDifference {
-            name: name.into(),
+            name: field.name.into_owned(),
             rms,
             largest: if total.largest.is_finite() { relative(total.largest) } else { f64::INFINITY },
             largest_at: total.at,

@@ -68,6 +68,7 @@ fn header(a: f64, precision: Precision) -> SnapshotHeader {
         mean_molecular_weight: 1.22,
         eta: 1e-2,
         precision,
+        fields: comove_sim::fields::FieldSet::default(),
         restart: serde_json::Value::Null,
         recipe: "// a sample\n".into(),
         provenance: serde_json::json!({ "program": "snapshot_samples" }),

@@ -191,6 +191,7 @@ pub(crate) fn place(
         mean_molecular_weight: facts.mean_molecular_weight,
         eta: parameters.eta,
         precision: parameters.precision,
+        fields: comove_sim::fields::FieldSet::default(),
         restart: Value::Null,
         recipe: String::new(),
         provenance: json!({}),

@@ -105,7 +105,7 @@ impl<T: Real> Gas<T> {
     /// The hash of each group of a level.
     pub(crate) fn hashes(&self, device: &Device, level: &LevelTopology) -> Vec<u64> {
         let mut hashes = vec![0; level.len()];
-        state_hash::state_hash(device, level, &self.fluid, &mut hashes);
+        state_hash::state_hash(device, level, GROUP_VALUES, &self.fluid, &mut hashes);
         hashes
     }
 
