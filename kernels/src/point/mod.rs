@@ -5,6 +5,7 @@ pub mod elementary;
 pub mod eos;
 pub mod hll;
 pub mod minmod;
+pub mod passive_scalar;
 pub mod power;
 pub mod relaxing_tvd;
 pub mod symmetric_sum;

@@ -1,6 +1,7 @@
 //! The gas of a run on its device.
 
 pub mod fields;
+pub(crate) mod scalars;
 
 use crate::device_arrays::device_arrays;
 use crate::mesh::Mesh;
