@@ -66,7 +66,7 @@ pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> 
 
 fn title(map: &Map, field: &CellField) -> String {
     let across = ["x", "y", "z"][map.axis.frame()[2]];
-    let meaning = field.meaning;
+    let meaning = &field.meaning;
     let outside = if map.values.iter().flatten().any(|v| v.is_nan()) { "; grey: outside the box" } else { "" };
     if map.is_slice() {
         format!("{meaning}, slice at {across} = {} Mpc/h{outside}", length(map.depth_mpc_h[0]))

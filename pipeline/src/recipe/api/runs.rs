@@ -1,6 +1,6 @@
 //! `evolve` and `from_snapshot`.
 
-use super::handles::{Initial, NAME, Run, input_path, name_of};
+use super::handles::{Captured, Initial, NAME, Run, input_path, name_of};
 use super::hooks::{HOOKS, hooks};
 use super::later::{Call, needs_of_any};
 use crate::campaign::Node;
@@ -13,10 +13,10 @@ use crate::recipe::options::{decode_with, from_json, take};
 use crate::recipe::reference::Function;
 use crate::stage::evolve::options::{EXTENT, Extent, check};
 use crate::stage::evolve::{Evolve, Hooks, Origin, TITLE};
-use crate::stage::formula::Formula;
+use crate::stage::formula::{Formula, GasClosure};
 use crate::stage::saved::{KIND as SAVED, Saved};
 use comove_sim::RunParameters;
-use rhai::{Array, Engine, ImmutableString, Map, NativeCallContext};
+use rhai::{Array, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 /// Both.
@@ -46,12 +46,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 /// Registers both.
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("evolve", |context: NativeCallContext, start: Initial| {
-        from_initial(&context, start, Hooks::default(), Map::new())
+        from_initial(&context, start, Hooks::default(), Vec::new(), Map::new())
     });
     let shared = session.clone();
     engine.register_fn("evolve", move |context: NativeCallContext, start: Initial, mut options: Map| {
         let hooks = hooks(&shared, &context, &mut options)?;
-        from_initial(&context, start, hooks, options)
+        let scalars = scalar_closures(&shared, &context, &mut options)?;
+        from_initial(&context, start, hooks, scalars, options)
     });
     let shared = session.clone();
     let evolve_saved = move |context: NativeCallContext, saved: Run, mut options: Map| -> Bound<Run> {
@@ -73,7 +74,32 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
 }
 
-fn from_initial(context: &NativeCallContext<'_>, start: Initial, hooks: Hooks, options: Map) -> Bound<Run> {
+/// Takes the closures out of `scalars: #{ … }`: the mass fractions of passive scalars at the start.
+fn scalar_closures(
+    session: &Session,
+    context: &NativeCallContext<'_>,
+    options: &mut Map,
+) -> Bound<Vec<(String, GasClosure)>> {
+    let mut closures = Vec::new();
+    let Some(mut scalars) = options.get_mut("scalars").and_then(|value| value.write_lock::<Map>()) else {
+        return Ok(closures);
+    };
+    for (name, value) in scalars.iter_mut().filter(|(_, value)| value.is::<FnPtr>()) {
+        let closure = std::mem::take(value).cast();
+        let Captured { closure, text, values: captured, place } =
+            Captured::new("evolve", session, context, closure, 3)?;
+        closures.push((name.to_string(), GasClosure { closure, text, captured, place }));
+    }
+    Ok(closures)
+}
+
+fn from_initial(
+    context: &NativeCallContext<'_>,
+    start: Initial,
+    hooks: Hooks,
+    scalars: Vec<(String, GasClosure)>,
+    options: Map,
+) -> Bound<Run> {
     let (node, needs) = match &start {
         Initial::Mesh { node, .. } => (Some(node.clone()), Vec::new()),
         Initial::Formula(_) => (None, Vec::new()),
@@ -85,8 +111,19 @@ fn from_initial(context: &NativeCallContext<'_>, start: Initial, hooks: Hooks, o
             start => start.clone(),
         };
         let origin = match start {
-            Initial::Mesh { facts, .. } => Origin::Initial(facts),
-            Initial::Formula(formula) => Origin::Formula(formula),
+            Initial::Mesh { facts, .. } => match scalars.first() {
+                None => Origin::Initial(facts),
+                Some((name, _)) => {
+                    let message = format!(
+                        "scalars: a closure gives {name} where gas comes from ic_function or problem; give a number here"
+                    );
+                    return Err(Refusal::error("evolve", message, Some("scalars")));
+                }
+            },
+            Initial::Formula(formula) if scalars.is_empty() => Origin::Formula(formula),
+            Initial::Formula(formula) => {
+                Origin::Formula(Arc::new(Formula { scalars: scalars.clone(), ..Formula::clone(&formula) }))
+            }
             Initial::Later { .. } => unreachable!("it has just been made"),
         };
         run(inputs, origin, hooks.clone(), options)
@@ -132,6 +169,17 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     check(&parameters).map_err(refuse)?;
+    let given = formula.as_ref().map_or(&[][..], |formula| &formula.scalars);
+    let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
+    let mut lacking = parameters.scalars.names().zip(parameters.scalars.initial());
+    if let Some((name, _)) = lacking.find(|(name, fraction)| fraction.is_none() && !is_given(name))
+        && !matches!(origin, Origin::Saved { .. })
+    {
+        let message = format!(
+            "scalars: {name} has no mass fraction to start with: say scalars: #{{ {name}: 0.02 }}, or a closure |x, y, z|"
+        );
+        return Err(refuse(("scalars", message)));
+    }
     if lacks_levels && parameters.max_level == 0 {
         let message = "there are criteria, but no max_level, and without levels nothing is refined: add max_level: 3";
         return Err(refuse(("refine", message.into())));
