@@ -169,12 +169,11 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     check(&parameters).map_err(refuse)?;
-    let given = formula.as_ref().map_or(&[][..], |formula| &formula.scalars);
-    let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
-    let mut lacking = parameters.scalars.names().zip(parameters.scalars.initial());
-    if let Some((name, _)) = lacking.find(|(name, fraction)| fraction.is_none() && !is_given(name))
-        && !matches!(origin, Origin::Saved { .. })
-    {
+    let lacking = match (&origin, &formula) {
+        (Origin::Saved { .. }, _) => None,
+        (_, formula) => lacking_scalar(&parameters, formula.as_deref()),
+    };
+    if let Some(name) = lacking {
         let message = format!(
             "scalars: {name} has no mass fraction to start with: say scalars: #{{ {name}: 0.02 }}, or a closure |x, y, z|"
         );
@@ -203,6 +202,14 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     let problem = formula.and_then(|formula| formula.problem().cloned());
     let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints, hooks };
     Ok(Run { node: Node::new(stage, inputs), outputs: Some(outputs), problem })
+}
+
+/// A scalar without a mass fraction to start with.
+fn lacking_scalar(parameters: &RunParameters, formula: Option<&Formula>) -> Option<String> {
+    let given = formula.map_or(&[][..], |formula| &formula.scalars);
+    let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
+    let mut scalars = parameters.scalars.names().zip(parameters.scalars.initial());
+    scalars.find(|(name, fraction)| fraction.is_none() && !is_given(name)).map(|(name, _)| name.to_owned())
 }
 
 /// The options of a run on top of those of the standard run that its start belongs to.
