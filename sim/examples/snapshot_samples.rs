@@ -97,7 +97,8 @@ fn cosmological() -> Snapshot {
     let mut state = state(tree, header.gamma, gas);
     // a mass fraction of x/100, by the velocity
     let groups = state.fluid.chunks_exact(GROUP_VALUES);
-    let metals = |group: &[f64]| (0..GROUP_CELLS).map(|c| 0.01 * (group[GROUP_CELLS + c] - 3.0 * group[c])).collect::<Vec<_>>();
+    let metals =
+        |group: &[f64]| (0..GROUP_CELLS).map(|c| 0.01 * (group[GROUP_CELLS + c] - 3.0 * group[c])).collect::<Vec<_>>();
     state.scalars = vec![groups.flat_map(metals).collect()];
     Snapshot { state, header }
 }
