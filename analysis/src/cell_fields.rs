@@ -3,15 +3,19 @@
 //! Stored fields keep the names of `comove_sim::fields`; derived ones are computed here, cell by cell. Where cells are
 //! averaged (uniform grids, projections) a field says how: by volume, or by mass so that the mean of a velocity is the
 //! velocity of the mean.
+//!
+//! Each passive scalar of a run gives two: its mass fraction by its name, and its density as `<name>_density`.
 
 use crate::cells::{LeafCell, mean_density_by};
 use crate::error::AnalysisError;
 use crate::part::Part;
 use comove_sim::Snapshot;
+use comove_sim::fields::{DENSITY_SUFFIX, FieldSet};
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
 use comove_sim::kernels::point::dual_energy;
 use comove_sim::kernels::point::eos::Eos;
 use comove_sim::parallel::Communicator;
+use std::borrow::Cow;
 
 /// How a field is averaged over cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,22 +26,32 @@ pub enum Average {
     Mass,
 }
 
-/// A field that every snapshot can give.
-#[derive(Clone, Copy, Debug)]
+/// A field of a snapshot.
+#[derive(Clone, Debug)]
 pub struct CellField {
     /// Name in recipes and file names.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Symbol in plot labels.
-    pub symbol: &'static str,
+    pub symbol: Cow<'static, str>,
     /// Unit in plot labels; empty for pure numbers.
     pub unit: &'static str,
     /// What it is.
-    pub meaning: &'static str,
+    pub meaning: Cow<'static, str>,
     /// How it is averaged.
     pub average: Average,
     /// Whether it is positive and spans decades, so that pictures use a logarithmic scale.
     pub logarithmic: bool,
-    value: fn(&Gas, &LeafCell) -> f64,
+    value: Value,
+}
+
+/// Where a field's value comes from.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Of(fn(&Gas, &LeafCell) -> f64),
+    /// The density of a scalar.
+    Scalar(usize),
+    /// Its mass fraction.
+    Fraction(usize),
 }
 
 /// What turns a snapshot's code values into other quantities: the gas law and the factors of its epoch.
@@ -107,8 +121,8 @@ impl Gas {
 
 const KM_S: &str = "km/s";
 
-/// Every field.
-pub const CELL_FIELDS: [CellField; 16] = [
+/// Every field that all snapshots have.
+pub static CELL_FIELDS: [CellField; 16] = [
     field("density", "ρ", "mean density", "comoving mass density", Average::Volume, true, |_, c| c.fluid[DENSITY]),
     field("overdensity", "δ", "", "density over the box mean, minus 1", Average::Volume, false, Gas::overdensity),
     field("temperature", "T", "K", "gas temperature", Average::Mass, true, Gas::temperature_k),
@@ -152,48 +166,90 @@ const fn field(
     logarithmic: bool,
     value: fn(&Gas, &LeafCell) -> f64,
 ) -> CellField {
-    CellField { name, symbol, unit, meaning, average, logarithmic, value }
+    CellField {
+        name: Cow::Borrowed(name),
+        symbol: Cow::Borrowed(symbol),
+        unit,
+        meaning: Cow::Borrowed(meaning),
+        average,
+        logarithmic,
+        value: Value::Of(value),
+    }
 }
 
 impl CellField {
     /// Its value in a cell.
     pub fn value(&self, gas: &Gas, cell: &LeafCell) -> f64 {
-        (self.value)(gas, cell)
+        match self.value {
+            Value::Of(value) => value(gas, cell),
+            Value::Scalar(n) => cell.scalars[n],
+            Value::Fraction(n) => cell.scalars[n] / cell.fluid[DENSITY],
+        }
     }
 
     /// Symbol and unit for an axis: `T [K]`.
     pub fn label(&self) -> String {
-        if self.unit.is_empty() { self.symbol.into() } else { format!("{} [{}]", self.symbol, self.unit) }
+        if self.unit.is_empty() { self.symbol.to_string() } else { format!("{} [{}]", self.symbol, self.unit) }
     }
 }
 
-/// The field of that name.
+/// The mass fraction of a scalar and its density.
+fn of_scalar(n: usize, name: &str) -> [CellField; 2] {
+    let field = |name: String, symbol: String, unit, meaning: String, average, value| CellField {
+        name: name.into(),
+        symbol: symbol.into(),
+        unit,
+        meaning: meaning.into(),
+        average,
+        logarithmic: false,
+        value,
+    };
+    let of_mass = format!("mass fraction of {name}");
+    let fraction = field(name.into(), name.into(), "", of_mass, Average::Mass, Value::Fraction(n));
+    let (density, symbol) = (format!("{name}{DENSITY_SUFFIX}"), format!("ρ({name})"));
+    let meaning = format!("comoving density of {name}");
+    [fraction, field(density, symbol, "mean density", meaning, Average::Volume, Value::Scalar(n))]
+}
+
+/// The field of that name in snapshots with these fields.
 ///
 /// # Errors
 /// [`AnalysisError::UnknownField`], listing every name.
-pub fn field_by_name(name: &str) -> Result<&'static CellField, AnalysisError> {
-    CELL_FIELDS.iter().find(|field| field.name == name).ok_or_else(|| AnalysisError::UnknownField {
+pub fn field_by_name(name: &str, fields: &FieldSet) -> Result<CellField, AnalysisError> {
+    let scalars: Vec<CellField> =
+        fields.scalars().iter().enumerate().flat_map(|(n, name)| of_scalar(n, name)).collect();
+    let all = || CELL_FIELDS.iter().chain(&scalars);
+    all().find(|field| field.name == name).cloned().ok_or_else(|| AnalysisError::UnknownField {
         name: name.into(),
-        known: CELL_FIELDS.map(|field| field.name).join(", "),
+        known: all().map(|field| &*field.name).collect::<Vec<_>>().join(", "),
     })
+}
+
+/// The field of that name for labels, of a snapshot that is not at hand: what no snapshot has but by a scalar is one's.
+pub(crate) fn labelled(name: &str) -> CellField {
+    let scalar = || match name.strip_suffix(DENSITY_SUFFIX) {
+        Some(scalar) => of_scalar(0, scalar)[1].clone(),
+        None => of_scalar(0, name)[0].clone(),
+    };
+    CELL_FIELDS.iter().find(|field| field.name == name).cloned().unwrap_or_else(scalar)
 }
 
 /// The field of that name, if the snapshot holds what it needs.
 ///
 /// # Errors
 /// [`AnalysisError::UnknownField`]; [`AnalysisError::MissingField`] for a potential that was not solved.
-pub fn field_of(snapshot: &Snapshot, name: &str) -> Result<&'static CellField, AnalysisError> {
+pub fn field_of(snapshot: &Snapshot, name: &str) -> Result<CellField, AnalysisError> {
     field_by(&Communicator::alone(), &snapshot.into(), name)
 }
 
 /// The same of a snapshot in parts: collective.
-pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<&'static CellField, AnalysisError> {
-    let field = field_by_name(name)?;
+pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<CellField, AnalysisError> {
+    let field = field_by_name(name, &part.header().fields)?;
     // a rank may have no cells
     if field.name == "potential" && !communicator.any(!part.snapshot.state.potential.is_empty()) {
         let reason = "it holds no potential; run with gravity, or use a checkpoint or output instead of the initial \
                       condition";
-        return Err(AnalysisError::MissingField { name: field.name, reason });
+        return Err(AnalysisError::MissingField { name: "potential", reason });
     }
     Ok(field)
 }
@@ -205,8 +261,13 @@ mod tests {
 
     #[test]
     fn a_misspelt_field_lists_the_names() {
-        let message = field_by_name("temprature").unwrap_err().to_string();
-        assert!(message.contains("temprature") && message.contains("temperature") && message.contains("mach"));
+        let message =
+            field_by_name("temprature", &FieldSet::with_scalars(["metals"]).unwrap()).unwrap_err().to_string();
+        assert!(
+            message.contains("temprature")
+                && message.contains("temperature")
+                && message.contains("potential, metals, metals_density")
+        );
     }
 
     /// Closed forms at a = 0.5: v = 100 km/s·2, T = μ m_H (200 km/s)² P/(k_B ρ), and the entropy decides in cold flow.
@@ -216,7 +277,7 @@ mod tests {
         let gas = Gas::new(&snapshot);
         let mut cell = crate::cells::leaf_at(&snapshot, [0.1, 0.1, 0.1]);
         cell.fluid = [4.0, 12.0, 0.0, 0.0, 18.0 + 1.5, 7.0];
-        let value = |name| field_by_name(name).unwrap().value(&gas, &cell);
+        let value = |name| field_by_name(name, &FieldSet::default()).unwrap().value(&gas, &cell);
         assert!((value("overdensity") - 1.0).abs() < 1e-13);
         assert!((value("velocity_x") - 600.0).abs() < 1e-12);
         assert!((value("pressure") - 1.0).abs() < 1e-14, "γ − 1 = 2/3 of 1.5");
@@ -224,7 +285,7 @@ mod tests {
         assert!((value("temperature") / kelvin - 1.0).abs() < 1e-12);
         assert!((value("mach") - 600.0 / (200.0 * (5.0f64 / 3.0 / 4.0).sqrt())).abs() < 1e-12);
         cell.fluid[4] = 18.0;
-        let cold = field_by_name("pressure").unwrap().value(&gas, &cell);
+        let cold = field_by_name("pressure", &FieldSet::default()).unwrap().value(&gas, &cell);
         assert!((cold - 7.0 * 4f64.powf(2.0 / 3.0)).abs() < 1e-12);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::messages;
 use crate::part::Part;
+use comove_sim::fields::MAX_SCALARS;
 use comove_sim::kernels::layout::{DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
@@ -24,6 +25,8 @@ pub struct LeafCell {
     pub fluid: [f64; FIELDS],
     /// Potential in code units; NaN where none was solved.
     pub potential: f64,
+    /// Densities of the passive scalars; NaN behind the last.
+    pub scalars: [f64; MAX_SCALARS],
 }
 
 impl LeafCell {
@@ -197,7 +200,11 @@ pub(crate) fn read_cell(
     let start = group * GROUP_VALUES + cell;
     let fluid = std::array::from_fn(|field| snapshot.state.fluid[start + field * GROUP_CELLS]);
     let potential = snapshot.state.potential.get(group * GROUP_CELLS + cell).copied().unwrap_or(f64::NAN);
-    LeafCell { position, width, level, fluid, potential }
+    let mut scalars = [f64::NAN; MAX_SCALARS];
+    for (value, scalar) in scalars.iter_mut().zip(&snapshot.state.scalars) {
+        *value = scalar[group * GROUP_CELLS + cell];
+    }
+    LeafCell { position, width, level, fluid, potential, scalars }
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn slab_by(
     }
     let [nx, ny, nz] = cells;
     let own = planes(nz, communicator.rank(), ranks);
-    let blocks = Blocks::new(communicator, part, field, level);
+    let blocks = Blocks::new(communicator, part, &field, level);
     let side = blocks.side;
     let at_once = (AT_ONCE / side.pow(3)).max(BLOCKS);
     let most_blocks = (0..ranks).map(|rank| blocks.range(rank).len()).max().unwrap_or(0);

@@ -1,8 +1,8 @@
 //! How far the fields of two snapshots are apart, in the leaf cells that both have.
 
-use crate::cells::{PATCH_CELLS, patch_values};
+use crate::cells::{PATCH_CELLS, patch_cells, patch_values};
 use crate::error::AnalysisError;
-use comove_sim::fields::FIELDS;
+use comove_sim::fields::{Field, FieldSet, Storage};
 use comove_sim::kernels::layout::{GROUP, PATCH};
 use comove_sim::mesh::{CellPlace, LeafPatch};
 use comove_sim::{Key, Octree, Snapshot};
@@ -57,16 +57,18 @@ pub fn field_differences(a: &Snapshot, b: &Snapshot) -> Result<FieldDifferences,
     let pairs: Vec<(LeafPatch, LeafPatch)> =
         a.state.tree.leaf_patches().filter_map(|patch| Some((patch, same_leaf(patch, &b.state.tree)?))).collect();
     let common = (pairs.len() * PATCH_CELLS) as u64;
-    let fields = FIELDS.iter().filter_map(|field| Some((field.name, field.index?)));
-    let fields = fields.map(|(name, index)| {
+    // scalars that both have
+    let common_scalars = a.header.fields.scalars().iter().filter(|name| b.header.fields.scalar(name).is_some());
+    let set = FieldSet::with_scalars(common_scalars).expect("names of a snapshot");
+    let fields = set.stored(false).map(|field| {
         // patches in key order, so that sums do not depend on threads
-        let sums: Vec<Sums> = pairs.par_iter().map(|pair| sums([a, b], *pair, index)).collect();
+        let sums: Vec<Sums> = pairs.par_iter().map(|pair| sums([a, b], *pair, &field)).collect();
         let total = sums.into_iter().reduce(Sums::and).unwrap_or(Sums::NONE);
         let rms = (total.squares / (2 * common).max(1) as f64).sqrt();
         // without values there are no differences either
         let relative = |value: f64| if value == 0.0 { 0.0 } else { value / rms };
         FieldDifference {
-            name: name.into(),
+            name: field.name.into_owned(),
             rms,
             largest: if total.largest.is_finite() { relative(total.largest) } else { f64::INFINITY },
             largest_at: total.at,
@@ -84,8 +86,18 @@ fn same_leaf(patch: LeafPatch, tree: &Octree) -> Option<LeafPatch> {
     (tree.leaves(key) >> patch.octant & 1 == 1).then_some(LeafPatch { group, ..patch })
 }
 
-fn sums([a, b]: [&Snapshot; 2], (patch, other): (LeafPatch, LeafPatch), field: usize) -> Sums {
-    let pairs = patch_values(a, patch, field).zip(patch_values(b, other, field));
+/// A field in the cells of a leaf patch.
+fn values<'a>(snapshot: &'a Snapshot, patch: LeafPatch, field: &Field) -> Box<dyn Iterator<Item = f64> + 'a> {
+    match (field.storage, snapshot.header.fields.scalar(&field.dataset)) {
+        (Storage::Scalar(_), Some(n)) => Box::new(patch_cells(snapshot, patch).map(move |cell| cell.scalars[n])),
+        (Storage::Fluid(index), _) => Box::new(patch_values(snapshot, patch, index)),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+fn sums([a, b]: [&Snapshot; 2], (patch, other): (LeafPatch, LeafPatch), field: &Field) -> Sums {
+    let pairs = values(a, patch, field).zip(values(b, other, field));
+
     let cells = pairs.enumerate().map(|(n, (a, b))| {
         let difference = match (b - a).abs() {
             _ if a.to_bits() == b.to_bits() => 0.0,

@@ -152,6 +152,7 @@ impl Fixture {
             mean_molecular_weight: 0.6,
             eta: 1e-2,
             precision: Precision::Double,
+            fields: comove_sim::fields::FieldSet::default(),
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,

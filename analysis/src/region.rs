@@ -124,7 +124,7 @@ impl Region {
 /// What is read of a snapshot: a field in the cells of a region.
 struct Reader<'a> {
     snapshot: &'a Snapshot,
-    field: &'static CellField,
+    field: CellField,
     gas: Gas,
     region: Region,
 }

@@ -2,6 +2,7 @@
 
 use crate::cells::{LeafCell, read_cell};
 use crate::part::Part;
+use comove_sim::fields::MAX_SCALARS;
 use comove_sim::kernels::layout::{FIELDS, GROUP, OCTANTS, PATCH, cell, octant_origin};
 use comove_sim::{Key, Snapshot};
 
@@ -72,7 +73,7 @@ impl Place {
         let mut fluid = [f64::NAN; FIELDS];
         fluid[..fields.len()].copy_from_slice(fields);
         let Self { position, level, width, .. } = *self;
-        LeafCell { position, width, level, fluid, potential: f64::NAN }
+        LeafCell { position, width, level, fluid, potential: f64::NAN, scalars: [f64::NAN; MAX_SCALARS] }
     }
 }
 

@@ -11,7 +11,7 @@ use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordin
 use comove_sim::kernels::{Device, Eos, Real, restrict};
 use comove_sim::refinement::{RefinementContext, wanted};
 use comove_sim::step::leaf_sums;
-use comove_sim::{HostState, Key, Octree, Precision, RunParameters};
+use comove_sim::{HostState, Key, Octree, Precision, RunParameters, ScalarParameters};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,8 +46,9 @@ fn refined<T: Real, E: From<IcError> + Send>(
     progress: &dyn Fn(&str, f64),
 ) -> Result<HostState, E> {
     let root = setup.root.map(|n| (n / GROUP) as u32);
-    // no potential is needed here
-    let parameters = RunParameters { gravity: false, ..setup.parameters.clone() };
+    // neither potential nor scalars are needed here
+    let scalars = ScalarParameters::default();
+    let parameters = RunParameters { gravity: false, scalars, ..setup.parameters.clone() };
     let clock = Clock::new(if setup.cosmology.is_some() { setup.start } else { 1.0 }, 0.0, setup.cosmology);
     let passes = usize::from(parameters.max_level) + 1;
     progress("level 0", 0.0);

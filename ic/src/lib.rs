@@ -11,6 +11,7 @@
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5 |
 //! | [`problems`] | problems given by a formula, with their solutions |
 //! | [`function_state()`] | from a formula to the octree, level by level |
+//! | [`scalar_state()`] | a passive scalar of such a state |
 //!
 //! Ranks may share a mesh ([`comove_sim::parallel`]), each with some planes of it: what takes a communicator is an operation
 //! of all of them, with the bits of one that is alone.
@@ -29,6 +30,7 @@ mod ode;
 mod ordered_sum;
 pub mod problems;
 pub mod restrict;
+mod scalar_state;
 mod slab;
 pub mod temperature;
 pub mod uniform_mesh;
@@ -39,6 +41,7 @@ pub use gaussian_ic::GaussianIc;
 pub use linear_power::{LinearPower, PowerSource};
 pub use load_ic::{LoadFormat, LoadIc};
 pub use restrict::{Audit, restrict};
+pub use scalar_state::scalar_state;
 pub use uniform_mesh::UniformMesh;
 
 /// A progress callback that says nothing.

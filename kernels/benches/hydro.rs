@@ -159,5 +159,5 @@ fn state_hash_single(bencher: Bencher, threads: usize) {
     let mut hashes = vec![0; tables.len()];
     bencher
         .counter(ItemsCount::new(tables.len() * GROUP_CELLS))
-        .bench_local(|| state_hash(&device, &tables, &fluid, &mut hashes));
+        .bench_local(|| state_hash(&device, &tables, GROUP_VALUES, &fluid, &mut hashes));
 }

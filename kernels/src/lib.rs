@@ -14,6 +14,7 @@
 //! |---|---|
 //! | the gas of a level | [`mod@hydro_sweep`], [`mod@gravity_kick`] |
 //! | two levels | [`mod@restrict`], [`mod@prolong`], [`mod@reflux`] |
+//! | passive scalars | [`scalars`] |
 //! | the potential | [`root_poisson`], [`mod@group_poisson`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
 //! | nothing: they read | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@state_hash`] |
 //!
@@ -51,7 +52,7 @@ pub use level::{
 };
 pub use operations::{
     flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet, poisson_source, potential_ghosts, prolong, reflux,
-    restrict, root_poisson, slots, state_hash, timestep, totals,
+    restrict, root_poisson, scalars, slots, state_hash, timestep, totals,
 };
 pub use operations::{
     gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration},

@@ -125,7 +125,7 @@ fn operations_on_levels_agree<T: Real>(device: &Device) {
             say(&mut said, &tables, &sums);
             say(&mut said, &tables, &signal_speed(device, &tables, &gas, &eos).wait());
             let mut hashes = vec![0; tables.len()];
-            state_hash(device, &tables, &gas, &mut hashes);
+            state_hash(device, &tables, GROUP_VALUES, &gas, &mut hashes);
             say(&mut said, &tables, &hashes);
             let mut peaks = vec![Peak::default(); tables.len()];
             max_acceleration(device, &tables, &pool(&potential), H, &mut peaks);

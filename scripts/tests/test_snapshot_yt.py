@@ -58,6 +58,7 @@ def cosmological(x, y, z, width):
         "MomZ": density * velocity[2],
         "Engy": 1.5 * pressure + 0.5 * density * sum(v**2 for v in velocity),
         "Entropy": pressure / density ** (2 / 3),
+        "metals": 0.01 * density * x,  # a passive scalar
         "Pote": x - 2 * y + 3 * z,
         "Pres": pressure,
     }

@@ -83,8 +83,12 @@ fn shares(snapshot: &Snapshot, ranks: usize) -> Vec<Snapshot> {
             places.iter().flat_map(|place| values[place * length..][..length].iter().copied()).collect()
         };
         let tree = Octree::share(state.tree.root_groups(), PERIODIC, vec![keys]);
-        let state =
-            HostState { tree, fluid: of(&state.fluid, GROUP_VALUES), potential: of(&state.potential, GROUP_CELLS) };
+        let state = HostState {
+            tree,
+            fluid: of(&state.fluid, GROUP_VALUES),
+            potential: of(&state.potential, GROUP_CELLS),
+            scalars: Vec::new(),
+        };
         Snapshot { header: header.clone(), state }
     };
     (0..ranks).map(share).collect()

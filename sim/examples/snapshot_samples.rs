@@ -10,7 +10,8 @@
 //!
 //! `scripts/tests/test_snapshot_yt.py` states the same functions of position once more, on its own.
 
-use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, MOMENTUM, cell};
+use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
+use comove_sim::fields::FieldSet;
 use comove_sim::mesh::{CLOSED, PERIODIC};
 use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
 use std::f64::consts::TAU;
@@ -68,6 +69,7 @@ fn header(a: f64, precision: Precision) -> SnapshotHeader {
         mean_molecular_weight: 1.22,
         eta: 1e-2,
         precision,
+        fields: FieldSet::default(),
         restart: serde_json::Value::Null,
         recipe: "// a sample\n".into(),
         provenance: serde_json::json!({ "program": "snapshot_samples" }),
@@ -78,7 +80,8 @@ fn cosmological() -> Snapshot {
     let level_1 = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [2, 3, 1], [3, 5, 3], [0, 2, 3]].map(|c| Key::new(1, c));
     let level_2 = [[0, 0, 0], [3, 2, 1], [5, 7, 2], [6, 10, 7]].map(|c| Key::new(2, c));
     let tree = Octree::with_groups([2, 3, 2], PERIODIC, level_1.into_iter().chain(level_2));
-    let header = header(0.25, Precision::Double);
+    let mut header = header(0.25, Precision::Double);
+    header.fields = FieldSet::with_scalars(["metals"]).expect("a name");
     let gas = |[x, y, z]: [f64; 3], width| {
         let density = 1.0
             + 0.4 * mean_sine(1.0, x, width)
@@ -91,7 +94,13 @@ fn cosmological() -> Snapshot {
             potential: x - 2.0 * y + 3.0 * z,
         }
     };
-    Snapshot { state: state(tree, header.gamma, gas), header }
+    let mut state = state(tree, header.gamma, gas);
+    // a mass fraction of x/100, by the velocity
+    let groups = state.fluid.chunks_exact(GROUP_VALUES);
+    let metals =
+        |group: &[f64]| (0..GROUP_CELLS).map(|c| 0.01 * (group[GROUP_CELLS + c] - 3.0 * group[c])).collect::<Vec<_>>();
+    state.scalars = vec![groups.flat_map(metals).collect()];
+    Snapshot { state, header }
 }
 
 fn cold() -> Snapshot {

@@ -20,6 +20,8 @@ pub(crate) struct Extent {
     pub(crate) summed_planes: usize,
     /// Groups whose earlier states finer ones interpolate from; none with uniform steps.
     pub(crate) earlier_groups: usize,
+    /// Passive scalars.
+    pub(crate) scalars: usize,
 }
 
 impl Extent {

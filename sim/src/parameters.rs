@@ -2,11 +2,13 @@
 
 use crate::boundary::{Boundaries, GravityBoundary};
 use crate::error::SimError;
+use crate::gas::fields::FieldSet;
 use crate::refinement::criterion::Criterion;
 use crate::step::plan::StepPlan;
 use comove_kernels::layout::PATCH;
 use comove_kernels::{Eos, Real, Scheme};
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Most often that a step may be retried.
 pub(crate) const MAX_RETRIES: u32 = 8;
@@ -109,6 +111,95 @@ impl SweepOrder {
     }
 }
 
+/// The passive scalars of a run, by name, and the mass fractions that they start with where the starting state has none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScalarParameters(Vec<(String, Option<f64>)>);
+
+impl ScalarParameters {
+    /// Of these names, to be found in the starting state.
+    pub fn of_start<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self(names.into_iter().map(|name| (name.into(), None)).collect())
+    }
+
+    /// Of these names, uniform at the start.
+    pub fn uniform<S: Into<String>>(fractions: impl IntoIterator<Item = (S, f64)>) -> Self {
+        Self(fractions.into_iter().map(|(name, fraction)| (name.into(), Some(fraction))).collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The mass fractions that they start with, as far as they are given.
+    pub fn initial(&self) -> impl Iterator<Item = Option<f64>> {
+        self.0.iter().map(|(_, fraction)| *fraction)
+    }
+
+    /// The fields of a run with these scalars.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] for names or fractions that cannot be.
+    pub fn fields(&self) -> Result<FieldSet, SimError> {
+        for (name, fraction) in &self.0 {
+            let value = format!("{name}: {}", fraction.unwrap_or_default());
+            let fits = fraction.is_none_or(|fraction| (0.0..=1.0).contains(&fraction));
+            SimError::require("scalars", &value, fits, "a mass fraction lies in [0, 1]")?;
+        }
+        FieldSet::with_scalars(self.names())
+    }
+}
+
+/// A list of names, or a map to fractions where some are given.
+impl Serialize for ScalarParameters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.initial().any(|fraction| fraction.is_some()) {
+            true => serializer.collect_map(self.0.iter().map(|(name, fraction)| (name, fraction))),
+            false => serializer.collect_seq(self.names()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ScalarParameters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = ScalarParameters;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("names, or a map from names to mass fractions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Self::Value, A::Error> {
+                let mut scalars = Vec::new();
+                while let Some(name) = names.next_element()? {
+                    scalars.push((name, None));
+                }
+                Ok(ScalarParameters(scalars))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fractions: A) -> Result<Self::Value, A::Error> {
+                let mut scalars = Vec::new();
+                while let Some(scalar) = fractions.next_entry()? {
+                    scalars.push(scalar);
+                }
+                Ok(ScalarParameters(scalars))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
 /// The numbers that decide a run's results. Part of its fingerprint; what only decides how long it runs or what it
 /// writes (`z_end`, outputs, checkpoints) is not here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,6 +213,10 @@ pub struct RunParameters {
     pub gamma: f64,
     /// The boundary conditions at the faces of the box.
     pub boundary: Boundaries,
+    /// Passive scalars that move with the gas: names of those that the start has, or a map from names to the mass fractions
+    /// that they start with, each a number or a closure `|x, y, z|` of the cell's centre in code length.
+    #[serde(skip_serializing_if = "ScalarParameters::is_empty")]
+    pub scalars: ScalarParameters,
     /// Hydrodynamic scheme; `relaxing_tvd` where none is named.
     #[serde(skip_serializing_if = "Scheme::is_default")]
     pub scheme: Scheme,
@@ -190,6 +285,7 @@ impl Default for RunParameters {
             coordinates: Coordinates::Comoving,
             gamma: 5.0 / 3.0,
             boundary: Boundaries::default(),
+            scalars: ScalarParameters::default(),
             scheme: Scheme::default(),
             gravity: true,
             gravity_boundary: GravityBoundary::Periodic,
@@ -253,6 +349,7 @@ impl RunParameters {
         let fits = !comoving || (self.gamma - 5.0 / 3.0).abs() < 1e-12;
         check("gamma", &self.gamma, fits, say("comoving coordinates keep the Euler equations' form for 5.0/3.0 only"))?;
         self.boundary.check()?;
+        self.scalars.fields()?;
         if self.gravity {
             self.gravity_boundary.check(&self.boundary)?;
             let reason = "comoving coordinates measure the density against a mean that fills all space: use \

@@ -2,7 +2,7 @@
 
 use super::axis::{Scale, Tick};
 use super::{Align, Colour, FAINT, Figure, INK, Shape};
-use crate::cell_fields::{CellField, field_by_name};
+use crate::cell_fields::{CellField, labelled};
 use crate::error::AnalysisError;
 use crate::map::Map;
 use crate::table::readable;
@@ -34,13 +34,13 @@ pub struct MapStyle {
 /// value.
 ///
 /// # Errors
-/// [`AnalysisError::UnknownField`]; [`AnalysisError::Option`] for a range that is empty or not positive on a
+/// [`AnalysisError::Option`] for a range that is empty or not positive on a
 /// logarithmic scale; [`AnalysisError::Figure`] for a map without pixels.
 pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> {
-    let field = field_by_name(&map.field)?;
-    let colours = Colours::new(map, field, style)?;
+    let field = labelled(&map.field);
+    let colours = Colours::new(map, &field, style)?;
     let [columns, rows] = map.pixels();
-    let title = title(map, field);
+    let title = title(map, &field);
     if columns * rows == 0 {
         return Err(AnalysisError::Figure { title, reason: "the map has no pixels".into() });
     }
@@ -66,7 +66,7 @@ pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> 
 
 fn title(map: &Map, field: &CellField) -> String {
     let across = ["x", "y", "z"][map.axis.frame()[2]];
-    let meaning = field.meaning;
+    let meaning = &field.meaning;
     let outside = if map.values.iter().flatten().any(|v| v.is_nan()) { "; grey: outside the box" } else { "" };
     if map.is_slice() {
         format!("{meaning}, slice at {across} = {} Mpc/h{outside}", length(map.depth_mpc_h[0]))

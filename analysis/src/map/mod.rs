@@ -10,6 +10,7 @@ use crate::cell_fields::field_by_name;
 use crate::error::AnalysisError;
 use crate::part::Part;
 use crate::table::{Entry, Record, Table};
+use comove_sim::fields::FieldSet;
 use serde::{Deserialize, Serialize};
 
 pub use patches::PatchOutline;
@@ -63,10 +64,14 @@ pub struct MapOptions {
 impl MapOptions {
     /// What can be refused without a snapshot.
     ///
+    /// * `fields`: of the snapshots, if they are known
+    ///
     /// # Errors
     /// [`AnalysisError`] for a field that there is not, or an option out of its range.
-    pub fn check(&self) -> Result<(), AnalysisError> {
-        field_by_name(&self.field)?;
+    pub fn check(&self, fields: Option<&FieldSet>) -> Result<(), AnalysisError> {
+        if let Some(fields) = fields {
+            field_by_name(&self.field, fields)?;
+        }
         for (name, length) in [("width_mpc_h", self.width_mpc_h), ("depth_mpc_h", self.depth_mpc_h)] {
             if let Some(length) = length.filter(|length| !(*length > 0.0 && length.is_finite())) {
                 return Err(AnalysisError::option(name, length, "must be positive and fit into the box"));

@@ -36,7 +36,7 @@ pub fn projection_by(
     let images = window.images(part);
     let cuts = cuts(part, &window, &images, communicator.size());
     let own = BAND * cuts[communicator.rank()]..rows.min(BAND * cuts[communicator.rank() + 1]);
-    let footprints = footprints_in(communicator, part, &window, &images, (field, &gas), &cuts);
+    let footprints = footprints_in(communicator, part, &window, &images, (&field, &gas), &cuts);
     let mut sums = vec![[0.0; 2]; columns * own.len()];
     // every pixel takes the patches in key order, however rows are shared among threads and ranks
     sums.par_chunks_mut(BAND * columns).enumerate().for_each(|(n, sums)| {

@@ -48,7 +48,7 @@ pub fn slice_by(communicator: &Communicator, part: &Part, options: &MapOptions) 
     let pixels = gather(communicator, pixels.concat());
     let flat =
         Window { low: [window.low[0], window.low[1], plane], high: [window.high[0], window.high[1], plane], ..window };
-    let cells = cut_cells(communicator, part, &flat, field, &gas);
+    let cells = cut_cells(communicator, part, &flat, &field, &gas);
     let Some((pixels, cells)) = pixels.zip(cells) else { return Ok(None) };
     let mut values = vec![vec![f64::NAN; columns]; rows];
     for [place, value] in pixels.into_iter().flatten() {

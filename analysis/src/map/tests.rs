@@ -27,7 +27,10 @@ fn a_slice_shows_the_leaf_at_each_pixel() {
             x[frame[0]] += 0.01 * (i as f64 + 0.5) - 0.2;
             x[frame[1]] += 0.01 * (j as f64 + 0.5) - 0.2;
             let leaf = leaf_at(&snapshot, x);
-            assert_eq!(map.values[j][i], field_by_name("temperature").unwrap().value(&gas, &leaf));
+            assert_eq!(
+                map.values[j][i],
+                field_by_name("temperature", &snapshot.header.fields).unwrap().value(&gas, &leaf)
+            );
         }
     }
 }

@@ -173,7 +173,7 @@ fn kept_groups(
 fn fill(tree: Octree, levels: &[UniformMesh], eos: &Eos<f64>) -> HostState {
     let keys: Vec<Key> = tree.keys().collect();
     let fluid = gas_of(&keys, |key| &levels[usize::from(key.level)], eos);
-    HostState { tree, fluid, potential: Vec::new() }
+    HostState { tree, fluid, potential: Vec::new(), scalars: Vec::new() }
 }
 
 /// The gas of groups, `[groups, 6, 16, 16, 16]`, from the meshes that they lie on; energy and entropy scalar rebuilt from

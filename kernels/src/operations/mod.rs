@@ -12,6 +12,7 @@ pub mod prolong;
 pub mod reflux;
 pub mod restrict;
 pub mod root_poisson;
+pub mod scalars;
 pub mod slots;
 pub mod state_hash;
 mod synchronised_row;

@@ -7,6 +7,7 @@ pub mod hancock;
 pub mod hll;
 pub mod hllc;
 pub mod minmod;
+pub mod passive_scalar;
 pub mod power;
 pub mod ppm;
 pub mod primitive;

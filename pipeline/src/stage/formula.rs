@@ -9,8 +9,9 @@ use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::error::plain;
 use crate::recipe::{Program, RecipeError};
-use comove_ic::function_state;
 use comove_ic::problems::{Gas, Problem, Setup};
+use comove_ic::{function_state, scalar_state};
+use comove_sim::fields::FieldSet;
 use comove_sim::{RunParameters, Snapshot, SnapshotHeader};
 use rhai::{Dynamic, Engine, Map};
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub(crate) struct Formula {
     pub setup: Setup,
     /// Mean molecular weight, for temperatures.
     pub mean_molecular_weight: f64,
+    /// Passive scalars whose mass fraction is given by a closure `|x, y, z|` of the recipe.
+    pub scalars: Vec<(String, Captured)>,
 }
 
 /// Where the gas comes from.
@@ -71,6 +74,18 @@ impl Formula {
 
     /// What decides the starting state.
     pub(crate) fn parameters(&self) -> Value {
+        let mut parameters = self.gas_parameters();
+        if !self.scalars.is_empty() {
+            let of = |(name, closure): &(String, Captured)| {
+                (name.clone(), json!({ "closure": closure.text, "captured": closure.values }))
+            };
+            parameters["scalars"] = self.scalars.iter().map(of).collect::<serde_json::Map<_, _>>().into();
+        }
+        parameters
+    }
+
+    /// What decides its gas.
+    fn gas_parameters(&self) -> Value {
         match &self.source {
             FormulaSource::Problem(problem) => json!({ "problem": problem.name(), "options": problem.options() }),
             FormulaSource::Closure(closure) => json!({
@@ -90,7 +105,7 @@ impl Formula {
         let setup = Setup { parameters: parameters.clone(), ..self.setup.clone() };
         let line = work.progress.stage();
         let report = |activity: &str, fraction: f64| line.at(activity, fraction);
-        let state = match &self.source {
+        let mut state = match &self.source {
             FormulaSource::Problem(problem) => {
                 function_state(&|x, h| Ok::<_, PipelineError>(problem.initial(x, h)), &setup, work.device, &report)
             }
@@ -109,8 +124,19 @@ impl Formula {
             mean_molecular_weight: self.mean_molecular_weight,
             eta: parameters.eta,
             precision: parameters.precision,
+            fields: FieldSet::with_scalars(self.scalars.iter().map(|(name, _)| name))?,
             ..SnapshotHeader::initial(parameters.coordinates)
         };
+        if !self.scalars.is_empty() {
+            let program = work.program.expect("a campaign from a recipe has its program");
+            let (engine, width) = (program.engine_for_cells(), header.cell_width(&state.tree, 0));
+            for (name, closure) in &self.scalars {
+                line.at(name, 0.0);
+                let fraction = |x: [f64; 3]| fraction(name, closure, program, &engine, x);
+                let scalar = scalar_state::<PipelineError>(&state, width, &fraction)?;
+                state.scalars.push(scalar);
+            }
+        }
         Ok(Snapshot { header, state })
     }
 
@@ -172,6 +198,29 @@ impl Formula {
         };
         Ok(Gas { density, velocity: velocity.unwrap_or_default(), pressure })
     }
+}
+
+/// The mass fraction that a closure gives for the cell at `x`.
+fn fraction(
+    name: &str,
+    closure: &Captured,
+    program: &Program,
+    engine: &Engine,
+    x: [f64; 3],
+) -> Result<f64, PipelineError> {
+    let cell = || format!("for the cell at ({}, {}, {})", x[0], x[1], x[2]);
+    let value: Dynamic = closure.closure.call(engine, &program.ast, (x[0], x[1], x[2])).map_err(|e| {
+        let mut error = program.explain(&e, closure.place);
+        error.message = format!("{} ({})", error.message, cell());
+        error
+    })?;
+    let value = number(name, &value).and_then(|value| match (0.0..=1.0).contains(&value) {
+        true => Ok(value),
+        false => Err(format!("{name} = {value}, but a mass fraction lies in [0, 1]")),
+    });
+    Ok(value.map_err(|what| {
+        RecipeError::at(program.source(), closure.place, format!("evolve: the closure gave {what}, {}", cell()))
+    })?)
 }
 
 fn known(comoving: bool) -> &'static str {

@@ -33,13 +33,13 @@ const P = power_spectrum(RUN, #{ level: 1 });
 campaign("r", [M, P])
 "#;
 
-fn run(folder: &Path, recipe: &str) -> Output {
+pub(crate) fn run(folder: &Path, recipe: &str) -> Output {
     std::fs::write(folder.join("r.rhai"), recipe).unwrap();
     Command::new(cargo_bin("comove")).current_dir(folder).args(["run", "r.rhai"]).output().unwrap()
 }
 
 /// The one JSON file of that name below the campaign.
-fn json(folder: &Path, file: &str) -> Value {
+pub(crate) fn json(folder: &Path, file: &str) -> Value {
     let stages = std::fs::read_dir(folder.join("r")).unwrap().map(|entry| entry.unwrap().path().join(file));
     let found = stages.into_iter().find(|path| path.exists()).unwrap_or_else(|| panic!("no {file}"));
     serde_json::from_slice(&std::fs::read(found).unwrap()).unwrap()

@@ -45,6 +45,7 @@ fn initial(parameters: &RunParameters) -> Snapshot {
             mean_molecular_weight: 1.22,
             eta: parameters.eta,
             precision: parameters.precision,
+            fields: comove_sim::fields::FieldSet::default(),
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,

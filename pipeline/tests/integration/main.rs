@@ -27,6 +27,7 @@ mod predictions;
 mod recipes;
 mod report;
 mod sandbox;
+mod scalars;
 mod script;
 mod starts;
 mod terminal;

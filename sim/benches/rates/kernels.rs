@@ -99,7 +99,9 @@ fn complete(bench: &mut Bench, groups: usize) {
     let mut sums = vec![GroupTotals::default(); groups];
     bench.measure(of("totals"), || totals(&device, &state.mesh.tables[1], &state.gas.fluid, &mut sums));
     let mut hashes = vec![0; groups];
-    bench.measure(of("hash"), || state_hash(&device, &state.mesh.tables[1], &state.gas.fluid, &mut hashes));
+    bench.measure(of("hash"), || {
+        state_hash(&device, &state.mesh.tables[1], GROUP_VALUES, &state.gas.fluid, &mut hashes)
+    });
     let slots = &state.mesh.tables[1].slots;
     bench.measure(of("slots copied"), || {
         copy_slots(&device, GROUP_VALUES, &state.gas.fluid, slots, &mut state.gas.next, slots);

@@ -1,6 +1,7 @@
 //! The gas of a run on its device.
 
 pub mod fields;
+pub(crate) mod scalars;
 
 use crate::device_arrays::device_arrays;
 use crate::mesh::Mesh;
@@ -105,7 +106,7 @@ impl<T: Real> Gas<T> {
     /// The hash of each group of a level.
     pub(crate) fn hashes(&self, device: &Device, level: &LevelTopology) -> Vec<u64> {
         let mut hashes = vec![0; level.len()];
-        state_hash::state_hash(device, level, &self.fluid, &mut hashes);
+        state_hash::state_hash(device, level, GROUP_VALUES, &self.fluid, &mut hashes);
         hashes
     }
 

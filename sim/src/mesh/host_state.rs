@@ -1,5 +1,6 @@
 //! Octree and fields on the host: what an initial condition ends as and what a snapshot holds.
 
+use crate::gas::fields::Storage;
 use crate::mesh::Octree;
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use ndarray::{ArrayView3, ArrayView4};
@@ -14,13 +15,22 @@ pub struct HostState {
     pub fluid: Vec<f64>,
     /// Potential φ̃ in (100 km/s)², `[groups, 16, 16, 16]`; empty where none was solved.
     pub potential: Vec<f64>,
+    /// Densities of the passive scalars ρ̃X, each `[groups, 16, 16, 16]`, in the order of the
+    /// [`FieldSet`](crate::fields::FieldSet).
+    pub scalars: Vec<Vec<f64>>,
 }
 
 impl HostState {
-    /// A state of zeros on `tree`, without potential.
+    /// A state of zeros on `tree`, without potential and scalars.
     pub fn zeros(tree: Octree) -> Self {
+        Self::zeros_with(tree, 0)
+    }
+
+    /// The same with so many scalars.
+    pub fn zeros_with(tree: Octree, scalars: usize) -> Self {
         let fluid = vec![0.0; tree.group_count() * GROUP_VALUES];
-        Self { tree, fluid, potential: Vec::new() }
+        let scalars = vec![vec![0.0; tree.group_count() * GROUP_CELLS]; scalars];
+        Self { tree, fluid, potential: Vec::new(), scalars }
     }
 
     /// Drops the groups of levels above `finest`; the patches they refined hold their means. Returns how many went.
@@ -29,7 +39,9 @@ impl HostState {
         self.tree = self.tree.without_finer(finest);
         // key order goes level by level
         self.fluid.truncate(self.tree.group_count() * GROUP_VALUES);
-        self.potential.truncate(self.tree.group_count() * GROUP_CELLS);
+        let cells = self.tree.group_count() * GROUP_CELLS;
+        self.potential.truncate(cells);
+        self.scalars.iter_mut().for_each(|scalar| scalar.truncate(cells));
         groups - self.tree.group_count()
     }
 
@@ -51,5 +63,23 @@ impl HostState {
         let start = group * GROUP_CELLS;
         let values = self.potential.get(start..start + GROUP_CELLS)?;
         Some(ArrayView3::from_shape((GROUP, GROUP, GROUP), values).expect("16³ values"))
+    }
+
+    /// The array that holds a field, the values of a group in it, and where among these the field's begin.
+    pub(crate) fn values_mut(&mut self, storage: Storage) -> (&mut [f64], usize, usize) {
+        match storage {
+            Storage::Fluid(index) => (&mut self.fluid, GROUP_VALUES, index * GROUP_CELLS),
+            Storage::Scalar(index) => (&mut self.scalars[index], GROUP_CELLS, 0),
+            Storage::Potential => (&mut self.potential, GROUP_CELLS, 0),
+        }
+    }
+
+    /// The same to read.
+    pub(crate) fn values(&self, storage: Storage) -> (&[f64], usize, usize) {
+        match storage {
+            Storage::Fluid(index) => (&self.fluid, GROUP_VALUES, index * GROUP_CELLS),
+            Storage::Scalar(index) => (&self.scalars[index], GROUP_CELLS, 0),
+            Storage::Potential => (&self.potential, GROUP_CELLS, 0),
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::mesh::stencil::{CellBox, coarse_stencil, face_entry, patches_beside, 
 use crate::mesh::{Key, Octree};
 use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
-use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, FIELDS, OCTANTS};
+use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::messages::{MessageSizes, Peer, Piece, Pieces, Rows};
 use comove_kernels::{DeviceTable, LevelTopology, Parity};
@@ -126,9 +126,10 @@ impl LevelLinks {
     /// Raises what is needed for messages by those about the level, with values of so many bytes.
     ///
     /// * `needs`: by rank
-    pub fn need(&self, needs: &mut [MessageSizes], value: usize) {
+    /// * `fields`: of a cell, at most
+    pub fn need(&self, needs: &mut [MessageSizes], fields: usize, value: usize) {
         for links in [&self.cells, &self.sweep, &self.patches] {
-            need(needs, &links.peers, FIELDS * value);
+            need(needs, &links.peers, fields * value);
         }
         self.faces.iter().for_each(|links| need(needs, &links.peers, value));
         need(needs, &self.gradients.peers, FACE_GRADIENTS * value);

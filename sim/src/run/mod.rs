@@ -6,4 +6,5 @@ pub(crate) mod rank_group;
 mod restart;
 mod scatter;
 pub(crate) mod simulation;
+mod start_scalars;
 mod trajectory;

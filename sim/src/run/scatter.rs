@@ -15,7 +15,7 @@ use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;
 use crate::state::layout::Layout;
 use comove_kernels::FaceBoundary;
-use comove_kernels::layout::{FACES, GROUP_VALUES};
+use comove_kernels::layout::{FACES, GROUP_CELLS, GROUP_VALUES};
 
 /// Of messages of whole groups.
 const TAG: u32 = 3;
@@ -48,7 +48,7 @@ pub(crate) fn scatter(
     here.keys().for_each(|key| to[owners.of(key)].push(key));
     let come = exchange_keys(communicator, &to);
     let tree = share(here, levels, come.concat());
-    let mut host = HostState::zeros(tree.clone());
+    let mut host = HostState::zeros_with(tree.clone(), from.header().fields.scalars().len());
     let is_file = matches!(from, StartFrom::File(..));
     match (communicator.any(communicator.rank() == FIRST && is_file), from) {
         (false, StartFrom::Memory(snapshot)) => send(communicator, &snapshot.state, &to, &come, &mut host),
@@ -87,21 +87,28 @@ fn share(like: &Octree, levels: usize, keys: Vec<Key>) -> Octree {
     Octree::share(like.root_groups(), like.periodic(), of_levels)
 }
 
-/// Sends the fluid of groups to their owners, so many at a time. Collective.
+/// Sends fluid and scalars of groups to their owners, so many at a time. Collective.
 ///
 /// * `state`: the groups that this rank has; `to`: which of them go to each rank; `come`: those that each sends
 /// * `own`: where those that come are put
 fn send(communicator: &Communicator, state: &HostState, to: &[Vec<Key>], come: &[Vec<Key>], own: &mut HostState) {
     let rank = communicator.rank();
+    let of_group = GROUP_VALUES + own.scalars.len() * GROUP_CELLS;
     let mut put = |key: Key, values: &[f64]| {
-        let place = own.tree.index(key).expect("an own group") * GROUP_VALUES;
-        own.fluid[place..place + GROUP_VALUES].copy_from_slice(values);
+        let place = own.tree.index(key).expect("an own group");
+        let (fluid, scalars) = values.split_at(GROUP_VALUES);
+        own.fluid[place * GROUP_VALUES..][..GROUP_VALUES].copy_from_slice(fluid);
+        for (own, values) in own.scalars.iter_mut().zip(scalars.chunks_exact(GROUP_CELLS)) {
+            own[place * GROUP_CELLS..][..GROUP_CELLS].copy_from_slice(values);
+        }
     };
     let values = |key: Key| {
-        let place = state.tree.index(key).expect("a group that this rank has") * GROUP_VALUES;
-        &state.fluid[place..place + GROUP_VALUES]
+        let place = state.tree.index(key).expect("a group that this rank has");
+        let fluid = &state.fluid[place * GROUP_VALUES..][..GROUP_VALUES];
+        let scalars = state.scalars.iter().flat_map(move |scalar| &scalar[place * GROUP_CELLS..][..GROUP_CELLS]);
+        fluid.iter().chain(scalars).copied()
     };
-    to[rank].iter().for_each(|&key| put(key, values(key)));
+    to[rank].iter().for_each(|&key| put(key, &values(key).collect::<Vec<f64>>()));
     let at_a_time = (AT_A_TIME / communicator.size()).max(1);
     let most = (0..to.len()).filter(|&peer| peer != rank).map(|peer| to[peer].len()).max().unwrap_or(0);
     let rounds = (communicator.max(most as f64) as usize).div_ceil(at_a_time);
@@ -111,14 +118,14 @@ fn send(communicator: &Communicator, state: &HostState, to: &[Vec<Key>], come: &
             parts.filter(|(peer, part)| *peer != rank && !part.is_empty()).collect::<Vec<_>>()
         });
         let sent: Vec<Vec<f64>> =
-            leaving.iter().map(|(_, keys)| keys.iter().flat_map(|&key| values(key)).copied().collect()).collect();
-        let mut received: Vec<Vec<f64>> = coming.iter().map(|(_, keys)| vec![0.0; keys.len() * GROUP_VALUES]).collect();
+            leaving.iter().map(|(_, keys)| keys.iter().flat_map(|&key| values(key)).collect()).collect();
+        let mut received: Vec<Vec<f64>> = coming.iter().map(|(_, keys)| vec![0.0; keys.len() * of_group]).collect();
         let sends = leaving.iter().zip(&sent).map(|((peer, _), values)| (*peer, bytemuck::cast_slice(values)));
         let receives =
             coming.iter().zip(&mut received).map(|((peer, _), values)| (*peer, bytemuck::cast_slice_mut(values)));
         communicator.communicate(TAG, &sends.collect::<Vec<_>>(), &mut receives.collect::<Vec<_>>(), || ());
         for ((_, keys), groups) in coming.iter().zip(&received) {
-            keys.iter().zip(groups.chunks_exact(GROUP_VALUES)).for_each(|(&key, values)| put(key, values));
+            keys.iter().zip(groups.chunks_exact(of_group)).for_each(|(&key, values)| put(key, values));
         }
     }
 }

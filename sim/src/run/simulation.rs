@@ -7,6 +7,7 @@ use crate::parallel::{CommandLock, Ranks};
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::command::{PANICKED, broadcast};
+use crate::run::start_scalars::StartScalars;
 use crate::run::trajectory::Run;
 use crate::steering::Steering;
 use crate::step::physics::Physics;
@@ -278,6 +279,7 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
 /// Refuses numbers that no run can use or that contradict the snapshot.
 fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<(), SimError> {
     p.check()?;
+    StartScalars::new(&header.fields, &p.scalars)?;
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
     let comoving = p.coordinates == Coordinates::Comoving;
     if comoving != header.cosmology.is_some() || p.coordinates != header.coordinates {

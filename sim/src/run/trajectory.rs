@@ -12,6 +12,7 @@ use crate::refinement::{self, RefinementContext};
 use crate::run::attempts::{Advance, RootStep};
 use crate::run::restart::Restart;
 use crate::run::scatter::scatter;
+use crate::run::start_scalars::StartScalars;
 use crate::state::State;
 use crate::steering::Steering;
 use crate::step::diagnostics::StepDiagnostics;
@@ -20,6 +21,7 @@ use crate::step::physics::Physics;
 use crate::step::time_step::{self, Choice};
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::{Device, Real};
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// Least Δt that a comoving run may be steered to, in what expansion allows: a then still grows by more than its round-off.
@@ -52,17 +54,28 @@ impl<T: Real> Run<T> {
         from: StartFrom<'_>,
         physics: Physics<T>,
     ) -> Result<Self, SimError> {
-        let header = from.header().clone();
+        let mut header = from.header().clone();
         let (width, parameters) = (header.cell_width(from.tree(), 0), &physics.parameters);
+        let given = std::mem::replace(&mut header.fields, parameters.scalars.fields()?);
+        let scalars = StartScalars::new(&given, &parameters.scalars)?;
         let mut state = match (ranks.communicator.size(), &from) {
-            (1, StartFrom::Memory(snapshot)) => State::from_host(device, &snapshot.state, width, parameters)?,
+            (1, StartFrom::Memory(snapshot)) => {
+                State::from_host(device, &scalars.of(Cow::Borrowed(&snapshot.state)), width, parameters)?
+            }
             (1, StartFrom::File(stored, report)) => {
-                State::from_host(device, &stored.read(report)?.state, width, parameters)?
+                State::from_host(device, &scalars.of(Cow::Owned(stored.read(report)?.state)), width, parameters)?
             }
             _ => {
                 let faces = parameters.boundary.for_kernels(parameters.gamma);
                 let (own, layout) = scatter(&ranks.communicator, &from, ranks.scattered, faces)?;
-                let mut state = State::on_layout(device, ranks.communicator, &own, layout, width, parameters)?;
+                let mut state = State::on_layout(
+                    device,
+                    ranks.communicator,
+                    &scalars.of(Cow::Owned(own)),
+                    layout,
+                    width,
+                    parameters,
+                )?;
                 state.exchange.share.load_balancer = ranks.load_balancer;
                 state
             }

@@ -13,7 +13,7 @@ use crate::parallel::share::Share;
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::memory::Footprint;
-use comove_kernels::layout::GROUP_VALUES;
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{DeviceTable, Eos, Real, prolong};
@@ -40,8 +40,10 @@ impl Moves {
     }
 
     /// Raises what is needed for messages by theirs, with values of so many bytes.
-    fn need(&self, needs: &mut [MessageSizes], value: usize) {
-        let bytes = |keys: &Vec<Key>| keys.len().min(AT_A_TIME) * GROUP_VALUES * value;
+    ///
+    /// * `of_group`: of a group, at most
+    fn need(&self, needs: &mut [MessageSizes], of_group: usize, value: usize) {
+        let bytes = |keys: &Vec<Key>| keys.len().min(AT_A_TIME) * of_group * value;
         for (need, (to, from)) in needs.iter_mut().zip(self.to.iter().zip(&self.from)) {
             *need = need.or(MessageSizes { send: bytes(to), receive: bytes(from) });
         }
@@ -153,7 +155,7 @@ impl<T: Real> State<T> {
         let fitted = self.fit(&layout, room);
         collective_result(&self.exchange.communicator, fitted)?;
         let mut needs = self.needs(&layout);
-        moves.need(&mut needs, T::BYTES);
+        moves.need(&mut needs, GROUP_VALUES.max(self.kind.scalars * GROUP_CELLS), T::BYTES);
         self.exchange.ghosts.fit(&needs)?;
 
         let leaving = self.leaving(&moves);
@@ -162,7 +164,11 @@ impl<T: Real> State<T> {
         self.change_hands(&moves, &leaving);
         self.refresh(kept);
         for level in kept + 1..self.level_count() {
-            prolong::prolong(&self.device, &self.mesh.tables[level], &new[level], &mut self.gas.fluid, eos);
+            let (tables, new) = (&self.mesh.tables[level], &new[level]);
+            prolong::prolong(&self.device, tables, new, &mut self.gas.fluid, eos);
+            if let Some(scalars) = &mut self.scalars {
+                scalars.prolong(&self.device, tables, new, &self.gas.fluid);
+            }
             self.refresh(level);
         }
         Ok(())
@@ -302,7 +308,7 @@ impl<T: Real> State<T> {
         moves.to.iter().map(|keys| keys.iter().map(slot).collect()).collect()
     }
 
-    /// Sends the fluid of groups that leave, and puts that of those that come into their slots. Some of these are still
+    /// Sends fluid and scalars of groups that leave, and puts that of those that come into their slots. Some of these are still
     /// those of groups that leave, so it comes to the other pool first, where nobody has these slots.
     ///
     /// * `leaving`: slots by rank, before the tree changed
@@ -319,9 +325,15 @@ impl<T: Real> State<T> {
             };
             let links = links_of_slots(&of_part(leaving), &of_part(&coming));
             self.exchange.ghosts.send_slots(&links, GROUP_VALUES, &self.gas.fluid, &mut self.gas.next);
+            if let Some(scalars) = &mut self.scalars {
+                scalars.send_groups(&self.exchange, &links);
+            }
         }
         let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
         copy_slots(&self.device, GROUP_VALUES, &self.gas.next, &came, &mut self.gas.fluid, &came);
+        if let Some(scalars) = &mut self.scalars {
+            scalars.copy_from_next(&self.device, &came);
+        }
     }
 }
 

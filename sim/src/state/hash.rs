@@ -9,13 +9,18 @@ impl<T: Real> State<T> {
     fn own_hashes(&self) -> Vec<(Key, u64)> {
         let mut groups = Vec::with_capacity(self.mesh.tree.group_count());
         for level in 0..self.level_count() {
-            let hashes = self.gas.hashes(&self.device, &self.mesh.tables[level]);
+            let tables = &self.mesh.tables[level];
+            let mut hashes = self.gas.hashes(&self.device, tables);
+            if let Some(scalars) = &self.scalars {
+                let others = scalars.hashes(&self.device, tables);
+                hashes.iter_mut().zip(others).for_each(|(hash, other)| *hash ^= other.rotate_left(29));
+            }
             groups.extend(self.mesh.tree.level(level).iter().copied().zip(hashes));
         }
         groups
     }
 
-    /// The hash of each group's fluid on all ranks, in key order: collective.
+    /// The hash of each group's gas, scalars included, on all ranks, in key order: collective.
     pub(crate) fn group_hashes(&self) -> Vec<(Key, u64)> {
         let own = self.own_hashes();
         if self.exchange.communicator.size() == 1 {

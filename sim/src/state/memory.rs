@@ -8,6 +8,7 @@ use crate::device_arrays::{ArrayBytes, Extent};
 use crate::error::SimError;
 use crate::error::shortage::{Bound, Shortage};
 use crate::gas::Gas;
+use crate::gas::scalars::Scalars;
 use crate::gravity::{Gravity, root_bytes};
 use crate::io::blocks;
 use crate::mesh::Octree;
@@ -24,6 +25,8 @@ const BLOCKS: usize = 3;
 /// Which arrays a state has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
+    /// How many passive scalars.
+    pub(crate) scalars: usize,
     pub(crate) gravity: bool,
     mass_sheet: bool,
     pub(crate) subcycled: bool,
@@ -32,6 +35,7 @@ pub(crate) struct Kind {
 impl Kind {
     pub(crate) fn of(parameters: &RunParameters) -> Self {
         Self {
+            scalars: parameters.scalars.len(),
             gravity: parameters.gravity,
             mass_sheet: parameters.mass_sheet,
             subcycled: parameters.time_steps == TimeSteps::Individual,
@@ -46,6 +50,7 @@ impl Kind {
             flux_planes: planes,
             summed_planes: if self.subcycled { planes } else { 0 },
             earlier_groups: if self.subcycled { groups() } else { 0 },
+            scalars: self.scalars,
             ..Extent::of_levels(&layout.mesh.groups(), capacity, self.mass_sheet)
         }
     }
@@ -71,13 +76,16 @@ impl Footprint {
     pub(crate) fn of<T: Real>(layout: &Layout, capacity: usize, kind: Kind, root: usize) -> Self {
         let extent = kind.extent(layout, capacity);
         let mut arrays = Gas::<T>::footprint_for(&extent);
+        if kind.scalars > 0 {
+            arrays.extend(Scalars::<T>::footprint_for(&extent));
+        }
         if kind.gravity {
             arrays.extend(Gravity::<T>::footprint_for(&extent));
         }
         let earlier = if kind.subcycled { EarlierGroups::bytes_for(extent.earlier_groups, capacity) } else { 0 };
         Self {
             arrays,
-            saved: capacity * GROUP_VALUES * T::BYTES,
+            saved: capacity * (GROUP_VALUES + kind.scalars * GROUP_CELLS) * T::BYTES,
             root: if kind.gravity { root } else { 0 },
             messages: 0,
             tables: layout.mesh.table_bytes() + earlier,
@@ -147,9 +155,10 @@ fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprin
 /// Bytes that a snapshot of so many groups takes on the host while it is made and written: fields and potential in double
 /// precision, and beside them what comes from a GPU, and blocks of a field of the file.
 ///
+/// * `scalars`: how many passive scalars
 /// * `value`: bytes of a value on the device.
-pub fn snapshot_bytes(device: &Device, groups: usize, value: usize) -> usize {
-    let values = GROUP_VALUES + GROUP_CELLS;
+pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, value: usize) -> usize {
+    let values = GROUP_VALUES + (1 + scalars) * GROUP_CELLS;
     let from_device = if on_host(device) { 0 } else { values * value };
     let blocks = BLOCKS * groups.min(blocks::GROUPS) * GROUP_CELLS * value;
     groups.saturating_mul(values * size_of::<f64>() + from_device).saturating_add(blocks)

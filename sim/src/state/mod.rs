@@ -12,6 +12,7 @@ mod subcycling;
 use crate::boundary::GravityBoundary;
 use crate::error::SimError;
 use crate::gas::Gas;
+use crate::gas::scalars::Scalars;
 use crate::gravity::{Gravity, Hierarchy, PoissonSolver, Sharing, Solve, root_bytes};
 use crate::mesh::earlier_groups::EarlierGroups;
 use crate::mesh::host_state::HostState;
@@ -22,7 +23,7 @@ use crate::parallel::exchange::Exchange;
 use crate::parallel::links::need;
 use crate::parameters::RunParameters;
 use crate::records::CellBudgetAdjustment;
-use comove_kernels::layout::{FIELDS, FLUX_PLANE_VALUES};
+use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::{DensitySource, Device, Real};
 use layout::Layout;
@@ -38,6 +39,8 @@ pub struct State<T> {
     pub mesh: Mesh,
     /// Its gas.
     pub gas: Gas<T>,
+    /// Its passive scalars, if it has some.
+    pub scalars: Option<Scalars<T>>,
     /// Its potential; none without gravity.
     pub gravity: Option<Gravity<T>>,
     /// The ranks that share the tree.
@@ -102,8 +105,9 @@ impl<T: Real> State<T> {
         let root = root_bytes(&device, root_groups.map(|n| n as usize), parameters, ranks);
         let peak = Footprint::of::<T>(&layout, slots, kind, root).total() + device.working_bytes(slots);
         // the host state makes room for the first snapshot
-        let held = (host.fluid.len() + host.potential.len()) * size_of::<f64>();
-        let snapshot = snapshot_bytes(&device, slots, T::BYTES).saturating_sub(held);
+        let scalars = host.scalars.iter().map(Vec::len).sum::<usize>();
+        let held = (host.fluid.len() + host.potential.len() + scalars) * size_of::<f64>();
+        let snapshot = snapshot_bytes(&device, slots, kind.scalars, T::BYTES).saturating_sub(held);
         let room = check_room(&device, [0, peak, snapshot], Vec::new(), &layout);
         collective_result(&communicator, room)?;
 
@@ -114,9 +118,11 @@ impl<T: Real> State<T> {
         let none = || vec![MessageSizes::default(); ranks.1];
         let least = solver.as_ref().map_or_else(none, |solver| solver.needs(ranks.1));
         let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
+        let has_scalars = kind.scalars > 0;
         let mut state = Self {
             mesh: Mesh::of_tree(layout.mesh.tree.clone(), layout.mesh.faces),
             gas: Gas::from_host(&device, &host.fluid)?,
+            scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
             regrid: RegridMemory { steps_since: vec![0; usize::from(parameters.max_level) + 1], raised: None },
@@ -154,9 +160,18 @@ impl<T: Real> State<T> {
         self.mesh.slot_of(key).or_else(|| self.exchange.ghost_slot(key))
     }
 
-    /// Brings the ghosts of a level up to date after its fluid has changed; nothing to do for a rank that is alone.
+    /// Brings the ghosts of a level up to date after its gas has changed; nothing to do for a rank that is alone.
     pub fn refresh(&mut self, level: usize) {
         self.exchange.refresh(level, |links| &links.cells, FIELDS, &mut self.gas.fluid);
+        if let Some(scalars) = &mut self.scalars {
+            scalars.refresh(&self.exchange, level, |links| &links.cells);
+        }
+    }
+
+    /// Makes what sweeps have written the present state.
+    pub(crate) fn swap(&mut self) {
+        self.gas.swap();
+        self.scalars.iter_mut().for_each(Scalars::swap);
     }
 
     /// [`State::refresh`] of all levels.
@@ -201,8 +216,9 @@ impl<T: Real> State<T> {
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
     fn needs(&self, layout: &Layout) -> Vec<MessageSizes> {
         let mut needs = vec![MessageSizes::default(); self.exchange.communicator.size()];
-        layout.share.links.iter().for_each(|links| links.need(&mut needs, T::BYTES));
-        layout.mesh.flux.links.iter().for_each(|links| need(&mut needs, &links.peers, FLUX_PLANE_VALUES * T::BYTES));
+        layout.share.links.iter().for_each(|links| links.need(&mut needs, FIELDS.max(self.kind.scalars), T::BYTES));
+        let of_plane = FLUX_PLANE_VALUES.max(self.kind.scalars * FACE_CELLS) * T::BYTES;
+        layout.mesh.flux.links.iter().for_each(|links| need(&mut needs, &links.peers, of_plane));
         needs
     }
 
@@ -214,6 +230,7 @@ impl<T: Real> State<T> {
     /// Bytes of each of the device arrays.
     pub fn footprint(&self) -> Footprint {
         let mut arrays = self.gas.footprint();
+        arrays.extend(self.scalars.iter().flat_map(Scalars::footprint));
         arrays.extend(self.gravity.iter().flat_map(Gravity::footprint));
         Footprint {
             arrays,
@@ -246,7 +263,7 @@ impl<T: Real> State<T> {
     /// [`SimError::OutOfMemory`].
     fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
         let now = self.footprint();
-        let snapshot = snapshot_bytes(&self.device, layout.mesh.tree.group_count(), T::BYTES);
+        let snapshot = snapshot_bytes(&self.device, layout.mesh.tree.group_count(), self.kind.scalars, T::BYTES);
         let check = |capacity: usize| {
             let peak = self.wanted(layout, capacity).peak_from(&now) + self.working_bytes(layout);
             check_room(&self.device, [now.total(), peak, snapshot], self.mesh.groups(), layout).map(|()| capacity)
@@ -265,6 +282,9 @@ impl<T: Real> State<T> {
     fn fit(&mut self, layout: &Layout, capacity: usize) -> Result<(), SimError> {
         let extent = self.kind.extent(layout, capacity);
         self.gas.fit(&self.device, &extent)?;
+        if let Some(scalars) = &mut self.scalars {
+            scalars.fit(&self.device, &extent)?;
+        }
         if let Some(gravity) = &mut self.gravity {
             gravity.fit(&self.device, &extent)?;
         }

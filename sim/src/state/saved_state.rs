@@ -15,12 +15,14 @@ pub(super) struct SavedState<T> {
     regrid: RegridMemory,
     /// The pool, `[slots, 6, 16, 16, 16]`.
     fluid: Buffer<T>,
+    /// The pool of passive scalars, if there are some.
+    scalars: Option<Buffer<T>>,
 }
 
 impl<T: Real> SavedState<T> {
     /// Bytes on the device.
     pub(super) fn bytes(&self) -> usize {
-        self.fluid.len() * T::BYTES
+        (self.fluid.len() + self.scalars.as_ref().map_or(0, Buffer::len)) * T::BYTES
     }
 }
 
@@ -30,10 +32,13 @@ impl<T: Real> State<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`]; the state is as it was, and nothing is kept.
     pub fn save(&mut self) -> Result<(), KernelError> {
-        let fluid = self.gas.save(&self.device, self.saved.take().map(|saved| saved.fluid))?;
+        let room = self.saved.take().map(|saved| (saved.fluid, saved.scalars));
+        let (fluid, scalars) = room.map_or((None, None), |(fluid, scalars)| (Some(fluid), scalars));
+        let fluid = self.gas.save(&self.device, fluid)?;
+        let scalars = self.scalars.as_ref().map(|now| now.save(&self.device, scalars)).transpose()?;
         let (tree, slots) = (self.mesh.tree.clone(), self.mesh.slots.clone());
         let (share, regrid) = (self.exchange.share.clone(), self.regrid.clone());
-        self.saved = Some(SavedState { tree, slots, share, regrid, fluid });
+        self.saved = Some(SavedState { tree, slots, share, regrid, fluid, scalars });
         Ok(())
     }
 
@@ -55,6 +60,9 @@ impl<T: Real> State<T> {
         };
         self.regrid = saved.regrid.clone();
         self.gas.restore(&saved.fluid);
+        if let (Some(now), Some(saved)) = (&mut self.scalars, &saved.scalars) {
+            now.restore(saved);
+        }
         self.saved = Some(saved);
         placed
     }

@@ -15,6 +15,9 @@ impl<T: Real> State<T> {
     pub fn keep_start(&mut self, level: usize) {
         if self.kind.subcycled {
             self.gas.keep_start(&self.device, &self.mesh, level);
+            if let Some(scalars) = &mut self.scalars {
+                scalars.keep_start(&self.device, &self.mesh, level);
+            }
             self.keep_potential(level, StepPhase::Start);
         }
     }
@@ -30,6 +33,9 @@ impl<T: Real> State<T> {
     pub(crate) fn sum_fluxes(&mut self, level: usize) {
         if self.kind.subcycled {
             self.gas.sum_fluxes(&self.device, &self.mesh, level);
+            if let Some(scalars) = &mut self.scalars {
+                scalars.sum_fluxes(&self.device, &self.mesh, level);
+            }
         }
     }
 
@@ -37,12 +43,19 @@ impl<T: Real> State<T> {
     pub(crate) fn copy_to_next(&mut self, level: usize) {
         let slots = self.exchange.slots(level, &self.mesh.tables[level]);
         self.gas.copy_to_next(&self.device, slots);
+        if let Some(scalars) = &mut self.scalars {
+            scalars.copy_to_next(&self.device, slots);
+        }
     }
 
     /// Sends the fluxes (of the last sweep, or summed over a step) through faces of the next finer level to the ranks that own
     /// the coarse groups.
     pub(crate) fn send_fluxes(&mut self, level: usize) {
         let fluxes = self.gas.correcting_fluxes(self.kind.subcycled);
-        self.exchange.ghosts.exchange_slots(&self.mesh.flux.links[level], FLUX_PLANE_VALUES, fluxes);
+        let links = &self.mesh.flux.links[level];
+        self.exchange.ghosts.exchange_slots(links, FLUX_PLANE_VALUES, fluxes);
+        if let Some(scalars) = &mut self.scalars {
+            scalars.send_fluxes(&self.exchange, links, self.kind.subcycled);
+        }
     }
 }

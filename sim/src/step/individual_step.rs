@@ -93,7 +93,7 @@ impl<T: Real> RootStep<'_, T> {
         }
         if self.physics.parameters.step_plan().sweeps() % 2 == 1 {
             self.state.copy_to_next(step.level);
-            self.state.gas.swap();
+            self.state.swap();
         }
         self.state.refresh(step.level);
         self.state.regrid.steps_since[step.level] += 1;
@@ -134,7 +134,7 @@ impl<T: Real> RootStep<'_, T> {
         let ghosts = if passed == 0.0 { Ghosts::Fresh } else { Ghosts::Stale };
         let dt = self.sweep_dt(step);
         sweep_level(self.state, self.physics, step.level, dt, direction, coarse, ghosts, self.diagnostics);
-        self.state.gas.swap();
+        self.state.swap();
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many
         let speeds = signal_speeds(self.state, self.physics, step.level);

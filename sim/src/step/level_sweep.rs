@@ -1,5 +1,6 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
+use crate::gas::scalars::Scalars;
 use crate::gas::{Gas, earlier_fluid};
 use crate::mesh::Key;
 use crate::parallel::ghost_exchange::{GhostExchange, from_peers};
@@ -11,9 +12,10 @@ use crate::step::physics::Physics;
 use crate::step::plan::Direction;
 use comove_kernels::Deferred;
 use comove_kernels::ghosts::EarlierFluid;
-use comove_kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets, hydro_sweep};
+use comove_kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets, hydro_sweep_with};
 use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
 use comove_kernels::messages::Peer;
+use comove_kernels::scalars::ScalarSweep;
 use comove_kernels::troubled_cells::{MARK_ROWS, groups_to_redo};
 use comove_kernels::{Buffer, Device, DeviceTable, GroupReport, LevelTopology, Real, TroubledCells};
 use std::ops::Range;
@@ -152,7 +154,7 @@ impl<T: Real> State<T> {
         links.beside_keys.iter().zip(theirs).flat_map(seen).collect()
     }
 
-    /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
+    /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep_with`] on the state's arrays.
     ///
     /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead
     pub fn sweep(
@@ -177,6 +179,9 @@ impl<T: Real> State<T> {
     ) -> SweepOutput {
         // two launches leave the device with little to do at the end of each
         let fills_devices = fills_devices(&self.device, &self.exchange.share, level, 2);
+        if let Some(scalars) = &mut self.scalars {
+            scalars.refresh(&self.exchange, level, |links| &links.sweep);
+        }
         let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, diagnostics);
         let Some((ghost_exchange, links)) =
             ranks.filter(|(ghost_exchange, links)| ghost_exchange.is_carried(&links.sweep))
@@ -201,7 +206,7 @@ impl<T: Real> State<T> {
         coarse: Option<f64>,
         diagnostics: &'a mut StepDiagnostics,
     ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a GhostExchange, &'a LevelLinks)>) {
-        let Self { device, mesh, gas, exchange, .. } = self;
+        let Self { device, mesh, gas, scalars, exchange, .. } = self;
         let Gas { fluid, next, fluxes, troubled, earlier, .. } = gas;
         let sweeping = Sweeping {
             device,
@@ -211,6 +216,7 @@ impl<T: Real> State<T> {
             next,
             fluxes,
             troubled,
+            scalars: scalars.as_mut().map(Scalars::sweep),
             measured: fills_devices(device, &exchange.share, level, 1).then_some((diagnostics, level)),
         };
         (fluid, sweeping, exchange.links(level).map(|links| (&exchange.ghosts, links)))
@@ -226,13 +232,14 @@ struct Sweeping<'a, T> {
     next: &'a mut Buffer<T>,
     fluxes: &'a mut Buffer<T>,
     troubled: &'a mut TroubledCells,
+    scalars: Option<ScalarSweep<'a, T>>,
     /// Where the time goes down that sweeps of the level take, if its groups fill the device.
     measured: Option<(&'a mut StepDiagnostics, usize)>,
 }
 
 impl<T: Real> Sweeping<'_, T> {
     fn sweep(&mut self, fluid: &Buffer<T>, which: SweepTargets, parameters: &SweepParameters<T>) -> SweepOutput {
-        let Self { device, tables, flux_slots, earlier, next, fluxes, troubled, measured } = self;
+        let Self { device, tables, flux_slots, earlier, next, fluxes, troubled, scalars, measured } = self;
         let groups = match which {
             SweepTargets::All => tables.len(),
             SweepTargets::Subset(list) => list.len(),
@@ -240,8 +247,10 @@ impl<T: Real> Sweeping<'_, T> {
             SweepTargets::Redo(_) => 0,
         };
         let started = measured.is_some().then(|| device.now());
-        let earlier = earlier.as_ref();
-        let swept = hydro_sweep(device, tables, flux_slots, fluid, earlier, next, fluxes, troubled, which, parameters);
+        let (earlier, scalars) = (earlier.as_ref(), scalars.as_mut());
+        let swept = hydro_sweep_with(
+            device, tables, flux_slots, fluid, earlier, next, fluxes, troubled, scalars, which, parameters,
+        );
         if let (Some((diagnostics, level)), Some(started)) = (measured, started) {
             diagnostics.measure(*level, groups, started, device.now());
         }

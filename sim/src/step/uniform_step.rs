@@ -63,7 +63,7 @@ fn sweep<T: Real>(
     for level in 0..levels {
         sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, diagnostics);
     }
-    state.gas.swap();
+    state.swap();
     diagnostics.record_time(DevicePart::Hydro, started, state.device.now());
 
     let started = state.device.now();
@@ -86,19 +86,30 @@ pub(crate) fn correct_level<T: Real>(
     let dt_over_dx = T::from_f64(dt / state.cell_width(level));
     state.send_fluxes(level);
     let subcycled = state.is_subcycled();
-    let State { device, mesh, gas, .. } = state;
-    let reports = gas.correct(device, &mesh.flux.reflux[level], subcycled, dt_over_dx, &physics.eos);
+    let State { device, mesh, gas, scalars, .. } = state;
+    let faces = &mesh.flux.reflux[level];
+    let reports = gas.correct(device, faces, subcycled, dt_over_dx, &physics.eos);
+    if let Some(scalars) = scalars {
+        scalars.correct(device, faces, subcycled, dt_over_dx);
+    }
     diagnostics.defer(level, Pending::Correction(reports));
     restrict_level(state, level, &physics.eos);
 }
 
 /// Restriction to one level; patches that other ranks have refined come from them.
 fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
-    let State { device, exchange, mesh, gas, .. } = state;
+    let State { device, exchange, mesh, gas, scalars, .. } = state;
     restrict::restrict(device, &mesh.tables[level], &mut gas.fluid, eos);
+    if let Some(scalars) = scalars {
+        scalars.restrict(device, &mesh.tables[level]);
+    }
     if let Some(links) = exchange.links(level) {
         restrict::restrict(device, &links.parents, &mut gas.fluid, eos);
         exchange.ghosts.exchange_cells(&links.patches, FIELDS, &mut gas.fluid);
+        if let Some(scalars) = scalars {
+            scalars.restrict(device, &links.parents);
+            scalars.send_patches(exchange, links);
+        }
     }
 }
 

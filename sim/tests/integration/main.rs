@@ -15,6 +15,7 @@ mod ladder;
 mod memory;
 mod potentials;
 mod ranks;
+mod scalars;
 mod snapshot;
 mod steering;
 mod strong_shocks;

@@ -36,6 +36,7 @@ fn header(precision: Precision) -> SnapshotHeader {
         mean_molecular_weight: 1.22,
         eta: 1e-2,
         precision,
+        fields: comove_sim::fields::FieldSet::default(),
         restart: serde_json::json!({ "dt": 0.1 + 0.2, "ledger": [1e-310, -0.0, 12345678901234567u64] }),
         recipe: "const A = \"Ω\";\n".into(),
         provenance: serde_json::json!({ "version": "0.1.0" }),

@@ -112,6 +112,7 @@ fn start(flow: &ConvergingFlow) -> Snapshot {
         mean_molecular_weight: 1.22,
         eta: 1e-2,
         precision: Precision::Double,
+        fields: comove_sim::fields::FieldSet::default(),
         restart: serde_json::Value::Null,
         recipe: String::new(),
         provenance: serde_json::Value::Null,

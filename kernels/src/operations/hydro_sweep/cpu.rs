@@ -17,6 +17,8 @@ use crate::level::ghosts::{self, BLOCK_CELLS, BLOCK_VALUES, CoarseCells, Earlier
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::level::report::GroupReport;
 use crate::level::troubled_cells::{FirstOrderCells, MARK_ROWS, reach};
+use crate::operations::scalars::ScalarSweep;
+use crate::operations::scalars::sweep::{GroupScalars, ScalarScratch};
 use crate::operations::synchronised_row::{SynchronisedRow, leaf_offsets};
 use crate::point::dual_energy::{UNSEEN, keeps_adiabat, on_adiabat};
 use crate::point::eos::Eos;
@@ -38,9 +40,16 @@ pub(super) fn hydro_sweep<T: Real>(
     out: &mut [T],
     fluxes: &mut [T],
     (known, found): (&[u16], &mut [u16]),
+    scalars: Option<&mut ScalarSweep<'_, T>>,
     which: SweepTargets,
     parameters: &SweepParameters<T>,
 ) -> Vec<GroupReport> {
+    let scalars = scalars.map(|scalars| {
+        let ScalarSweep { count, before, earlier, after, fluxes } = scalars;
+        let after = SlotWriter::new(after.host_mut(), *count * GROUP_CELLS);
+        let fluxes = SlotWriter::new(fluxes.host_mut(), *count * FACE_CELLS);
+        (*count, before.host(), earlier.host(), after, fluxes)
+    });
     let out = SlotWriter::new(out, GROUP_VALUES);
     let fluxes = SlotWriter::new(fluxes, FLUX_PLANE_VALUES);
     let found = SlotWriter::new(found, MARK_ROWS);
@@ -56,9 +65,34 @@ pub(super) fn hydro_sweep<T: Real>(
         });
         // SAFETY: as above.
         let found = unsafe { found.slot(tables.slots[g]) };
+        let scalars = scalars.as_ref().map(|(count, before, earlier, after, fluxes)| GroupScalars {
+            count: *count,
+            before,
+            earlier,
+            // SAFETY: as above.
+            out: unsafe { after.slot(tables.slots[g]) },
+            planes: std::array::from_fn(|p| match flux_slots[g * FLUX_PLANES + p] {
+                NONE => None,
+                // SAFETY: as above.
+                plane => Some(unsafe { fluxes.slot(plane) }),
+            }),
+        });
         let known = matches!(which, SweepTargets::Redo(_)).then_some(known);
         scratch.with(|scratch| {
-            isa.run(GroupSweep { isa, tables, g, fluid, earlier, scratch, out, planes, known, found, parameters })
+            isa.run(GroupSweep {
+                isa,
+                tables,
+                g,
+                fluid,
+                earlier,
+                scratch,
+                out,
+                planes,
+                scalars,
+                known,
+                found,
+                parameters,
+            })
         })
     };
     tables.places(which.list()).map(sweep).collect()
@@ -74,6 +108,7 @@ struct Scratch<T> {
     first_order: Box<FirstOrderCells>,
     /// Faces of the present sheet that are swept at first order.
     faces: Vec<usize>,
+    scalars: ScalarScratch<T>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -89,6 +124,7 @@ impl<T: Real> Scratch<T> {
             sheet: Sheet::new(),
             first_order: FirstOrderCells::new(),
             faces: Vec::new(),
+            scalars: ScalarScratch::default(),
         }
     }
 }
@@ -105,6 +141,7 @@ struct GroupSweep<'a, T> {
     /// The group's values afterwards, `[6, 16, 16, 16]`.
     out: &'a mut [T],
     planes: [Option<&'a mut [T]>; FLUX_PLANES],
+    scalars: Option<GroupScalars<'a, T>>,
     /// For a redo: the marks of the pool, `[slot, 16, 16]`.
     known: Option<&'a [u16]>,
     /// The group's marks afterwards, `[16, 16]`.
@@ -137,6 +174,10 @@ impl<T: Real> GroupSweep<'_, T> {
         ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
         self.scratch.shock_indicator.fill(T::from_f64(UNSEEN));
         self.scratch.faces.clear();
+        if self.scalars.is_some() {
+            let density = &self.scratch.block[block_cell(DENSITY, 0, 0, 0)..][..BLOCK_CELLS];
+            self.scratch.scalars.begin(density);
+        }
         if let Some(known) = self.known {
             self.scratch.first_order.gather(self.tables, self.g, known, self.parameters.axes);
         }
@@ -159,6 +200,10 @@ impl<T: Real> GroupSweep<'_, T> {
                 _ => self.sweep_columns::<11>(pass, 2, x, y),
             }
         }
+        if let Some(scalars) = &mut self.scalars {
+            let SweepParameters { dt_over_dx, axes, .. } = *self.parameters;
+            self.scratch.scalars.sweep(self.tables, self.g, self.fluid, self.earlier, dt_over_dx, axes, scalars);
+        }
     }
 
     /// Sweeps along x, as the given `pass`: `R` rows at a time, which lie one behind the other in the block.
@@ -167,7 +212,7 @@ impl<T: Real> GroupSweep<'_, T> {
         let fields = momentum_first(0);
         for k in along_z {
             for j in along_y.clone().step_by(R) {
-                let Scratch { block, shock_indicator, sheet, first_order, faces, .. } = &mut *self.scratch;
+                let Scratch { block, shock_indicator, sheet, first_order, faces, scalars, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     let rows = &block[block_cell(fields[f], 0, j, k)..][..R * HYDRO_BLOCK];
                     sheet.state[f][..R * HYDRO_BLOCK].copy_from_slice(rows);
@@ -193,6 +238,12 @@ impl<T: Real> GroupSweep<'_, T> {
                     let new = &sheet.shock_indicator[r * HYDRO_BLOCK + HYDRO_GHOSTS..][..GROUP];
                     shock_indicator[block_cell(0, HYDRO_GHOSTS, j + r, k)..][..GROUP].copy_from_slice(new);
                 }
+                if self.scalars.is_some() {
+                    for r in 0..R {
+                        let flux = &sheet.flux[DENSITY][r * HYDRO_BLOCK + HYDRO_GHOSTS..][..=GROUP];
+                        scalars.keep_mass_flux(pass, block_cell(0, HYDRO_GHOSTS, j + r, k), flux);
+                    }
+                }
                 for r in (0..R).filter(|r| INTERIOR.contains(&(j + r))) {
                     let pencil = |face| r * HYDRO_BLOCK + face;
                     self.record(0, pencil, j + r, k);
@@ -217,7 +268,7 @@ impl<T: Real> GroupSweep<'_, T> {
                     1 => block_cell(field, i, n, other),
                     _ => block_cell(field, i, other, n),
                 };
-                let Scratch { block, shock_indicator, sheet, first_order, faces, .. } = &mut *self.scratch;
+                let Scratch { block, shock_indicator, sheet, first_order, faces, scalars, .. } = &mut *self.scratch;
                 for f in 0..FIELDS {
                     for n in 0..HYDRO_BLOCK {
                         sheet.state[f][n * W..][..W].copy_from_slice(&block[at(fields[f], n)..][..W]);
@@ -242,6 +293,11 @@ impl<T: Real> GroupSweep<'_, T> {
                 }
                 for n in INTERIOR {
                     shock_indicator[at(0, n)..][..W].copy_from_slice(&sheet.shock_indicator[n * W..][..W]);
+                }
+                if self.scalars.is_some() {
+                    for n in HYDRO_GHOSTS..=HYDRO_GHOSTS + GROUP {
+                        scalars.keep_mass_flux(pass, at(0, n), &sheet.flux[DENSITY][n * W..][..W]);
+                    }
                 }
                 for lane in (0..W).filter(|lane| INTERIOR.contains(&(i + lane))) {
                     self.record(axis, |face| face * W + lane, i + lane, other);

@@ -11,6 +11,8 @@ use crate::level::ghosts::{EarlierFluid, cuda::EarlierFluidPointers};
 use crate::level::level_topology::LevelTopology;
 use crate::level::report::GroupReport;
 use crate::level::troubled_cells::Bits;
+use crate::operations::scalars::ScalarSweep;
+use crate::operations::scalars::cuda::ScalarPools;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::scheme::Scheme;
@@ -60,6 +62,12 @@ impl Tile {
         FIELDS * (GROUP + 2 * HYDRO_GHOSTS + 2) * y * z
     }
 
+    /// Values of the `MassFluxes` of a pass.
+    fn mass_flux_values(&self) -> usize {
+        let [y, z] = self.cells.map(|n| n + 2 * HYDRO_GHOSTS);
+        (GROUP + 1) * y * z
+    }
+
     /// Bytes of shared memory: the cells and ghost cells after the first pass, whichever axis it was along; behind the
     /// fields of each what its neighbours say about its energy.
     fn shared_bytes<T: Real>(&self) -> u32 {
@@ -84,6 +92,7 @@ pub(super) fn hydro_sweep<T: Real>(
     out: &Buffer<T>,
     fluxes: &Buffer<T>,
     (known, found): (Pointer<u16>, Pointer<u16>),
+    scalars: Option<&mut ScalarSweep<'_, T>>,
     which: SweepTargets,
     parameters: &SweepParameters<T>,
 ) -> SweepOutput {
@@ -99,18 +108,18 @@ pub(super) fn hydro_sweep<T: Real>(
     // half as many groups as multiprocessors: their quarters would be two to a multiprocessor and no faster
     let (what, enough) = if is_redo { ("redo", multiprocessors / 2) } else { ("sweep", multiprocessors) };
     // where the groups do not fill the GPU, more and smaller blocks finish earlier
-    let whole = T::BYTES == 4 && fits && swept >= enough && !order.is_empty();
+    let whole = T::BYTES == 4 && fits && swept >= enough && !order.is_empty() && !(is_redo && scalars.is_some());
     let scheme = match parameters.scheme {
         Scheme::Ppm => "ppm",
         Scheme::Plm => "plm",
         Scheme::RelaxingTvd => "tvd",
         Scheme::Hll => "hll",
     };
+    let with = if scalars.is_some() { "_scalars" } else { "" };
     let (tile, kernel) = match (parameters.scheme, device.exact(), whole) {
-        (Scheme::Hll, ..) => (QUARTER, format!("hydro_{what}_hll_exact")),
-        (_, true, _) => (QUARTER, format!("hydro_{what}_{scheme}_exact")),
-        (_, false, true) => (WHOLE, format!("hydro_{what}_{scheme}_group{order}")),
-        (_, false, false) if is_redo => (QUARTER, format!("hydro_redo_{scheme}_quarter")),
+        (Scheme::Hll, ..) | (_, true, _) => (QUARTER, format!("hydro_{what}_{scheme}{with}_exact")),
+        (_, false, true) => (WHOLE, format!("hydro_{what}_{scheme}{with}_group{order}")),
+        (_, false, false) if is_redo || scalars.is_some() => (QUARTER, format!("hydro_{what}_{scheme}{with}_quarter")),
         (_, false, false) => (QUARTER, format!("hydro_sweep_{scheme}_quarter{order}")),
     };
     let tiles = swept * tile.per_group();
@@ -148,8 +157,17 @@ pub(super) fn hydro_sweep<T: Real>(
         axes: parameters.axes.map(|axis| axis as i32),
         eos: parameters.eos,
     };
-    // SAFETY: the kernel's one parameter; its arrays are those of the caller's checks.
-    unsafe { launch!(device, T, &kernel, blocks, tile.threads, tile.shared_bytes::<T>(); sweep) };
+    // SAFETY: the kernel's parameters; their arrays are those of the caller's checks.
+    unsafe {
+        match scalars {
+            Some(scalars) => {
+                let mass_fluxes = Array::<T>::work_space(device, blocks * 3 * tile.mass_flux_values());
+                let scalars = ScalarPools::of(scalars, &mass_fluxes);
+                launch!(device, T, &kernel, blocks, tile.threads, tile.shared_bytes::<T>(); sweep, scalars);
+            }
+            None => launch!(device, T, &kernel, blocks, tile.threads, tile.shared_bytes::<T>(); sweep),
+        }
+    };
     let of_group = |tiles: &[GroupReport]| {
         let mut report = tiles[0];
         tiles[1..].iter().for_each(|other| report.add(other));

@@ -26,6 +26,7 @@ use crate::level::ghosts::EarlierFluid;
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::level::report::GroupReport;
 use crate::level::troubled_cells::TroubledCells;
+use crate::operations::scalars::ScalarSweep;
 use crate::point::eos::Eos;
 use crate::real::Real;
 use crate::scheme::Scheme;
@@ -131,12 +132,36 @@ pub fn hydro_sweep<T: Real>(
     which: SweepTargets,
     parameters: &SweepParameters<T>,
 ) -> SweepOutput {
+    hydro_sweep_with(device, tables, flux_slots, fluid, earlier, out, fluxes, marks, None, which, parameters)
+}
+
+/// The same with passive scalars that move with the gas, if there are any: by the fluxes of mass that the sweep ends
+/// with, those of a redo included. The gas has the bits that it has without them.
+///
+/// # Panics
+/// As [`hydro_sweep`].
+pub fn hydro_sweep_with<T: Real>(
+    device: &Device,
+    tables: &LevelTopology,
+    flux_slots: &DeviceTable<u32>,
+    fluid: &Buffer<T>,
+    earlier: Option<&EarlierFluid<T>>,
+    out: &mut Buffer<T>,
+    fluxes: &mut Buffer<T>,
+    marks: &mut TroubledCells,
+    scalars: Option<&mut ScalarSweep<'_, T>>,
+    which: SweepTargets,
+    parameters: &SweepParameters<T>,
+) -> SweepOutput {
     assert_eq!(fluid.len(), out.len(), "state before and after differ in length");
     assert_eq!(fluid.len() % GROUP_VALUES, 0, "the pool is not a whole number of groups");
     assert_eq!(fluxes.len() % FLUX_PLANE_VALUES, 0, "not a whole number of flux planes");
     assert_eq!(flux_slots.len(), tables.len() * FLUX_PLANES, "flux slots for another number of groups");
     assert!(marks.slots() >= fluid.len() / GROUP_VALUES, "marks for fewer slots");
     tables.check_list(which.list());
+    if let Some(scalars) = &scalars {
+        scalars.check(fluid, fluxes);
+    }
     match device {
         Device::Cpu(cpu) => {
             let reports = cpu.install(|| {
@@ -150,6 +175,7 @@ pub fn hydro_sweep<T: Real>(
                     out.host_mut(),
                     fluxes.host_mut(),
                     marks.host(),
+                    scalars,
                     which,
                     parameters,
                 )
@@ -160,7 +186,9 @@ pub fn hydro_sweep<T: Real>(
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
             let marks = marks.pointers();
-            cuda::hydro_sweep(device, tables, flux_slots, fluid, earlier, out, fluxes, marks, which, parameters)
+            cuda::hydro_sweep(
+                device, tables, flux_slots, fluid, earlier, out, fluxes, marks, scalars, which, parameters,
+            )
         }
     }
 }

@@ -49,8 +49,19 @@ impl<T: Real> Sweep<T> {
     fn run(&mut self, which: SweepTargets) {
         let marks = (&self.known[..], &mut self.found[..]);
         let Self { tables, before, after, fluxes, flux_slots, reports, parameters, .. } = self;
-        let found =
-            cpu::hydro_sweep(Isa::best(), tables, flux_slots, before, None, after, fluxes, marks, which, parameters);
+        let found = cpu::hydro_sweep(
+            Isa::best(),
+            tables,
+            flux_slots,
+            before,
+            None,
+            after,
+            fluxes,
+            marks,
+            None,
+            which,
+            parameters,
+        );
         let every: Vec<u32> = (0..tables.len() as u32).collect();
         let swept = if let SweepTargets::Redo(groups) = which { groups } else { &every };
         for (&g, report) in swept.iter().zip(found) {

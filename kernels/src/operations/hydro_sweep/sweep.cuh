@@ -329,10 +329,12 @@ __device__ __forceinline__ void gather_cells(const Sweep<T> &sweep, const SweptT
 }
 
 /// One pencil of a pass along `axis`, at (a, b) on the other axes, counted from the tile's first cell.
-template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES>
+/// mass_flux: if SCALARS, where twice the mass flux through the pencil's first face goes, and `faces_apart` further that of
+/// the next.
+template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES, bool SCALARS>
 __device__ __forceinline__ void sweep_one_pencil(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
                                                  SharedState<Y, Z> &shared, const Redo &redo, int pass, int axis, int a,
-                                                 int b) {
+                                                 int b, T *mass_flux, int faces_apart) {
     const int outer = first_other(axis), other = second_other(axis);
     const Axes<int> &origin = tile.origin, &size = tile.size;
     // the block keeps ghost cells along all axes but the first
@@ -345,6 +347,7 @@ __device__ __forceinline__ void sweep_one_pencil(const Sweep<T> &sweep, const Sw
               (kept(axis) - HYDRO_GHOSTS) * stride;
     const bool own = a >= 0 && a < size[outer] && b >= 0 && b < size[other];
     const auto face = [&](int n, const T(&flux)[FIELDS]) {
+        if constexpr (SCALARS) mass_flux[(n - HYDRO_GHOSTS) * faces_apart] = flux[DENSITY];
         const int at = origin[axis] + n - HYDRO_GHOSTS;
         // the tile above writes the flux between the two
         if (at % PATCH != 0 || !own || (n == cells - HYDRO_GHOSTS && at != GROUP)) return;
@@ -397,9 +400,10 @@ __device__ __forceinline__ void sweep_one_pencil(const Sweep<T> &sweep, const Sw
 }
 
 /// One directional pass over a tile, one thread a pencil, in place.
-template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES>
+/// mass_flux: if SCALARS, twice the mass fluxes of this pass, [face, pencil]
+template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES, bool SCALARS>
 __device__ __forceinline__ void sweep_pass(const Sweep<T> &sweep, const SweptTile<T, Y, Z, AXES> &tile,
-                                           SharedState<Y, Z> &shared, const Redo &redo, int pass) {
+                                           SharedState<Y, Z> &shared, const Redo &redo, int pass, T *mass_flux) {
     const int axis = axis_of<AXES>(sweep, pass), outer = first_other(axis), other = second_other(axis);
     // ghost cells along the others are needed where these are still to be swept
     const auto swept = [&](int axis) { return (pass > 0 && axis == tile.first) || (pass > 1 && axis == tile.second); };
@@ -407,7 +411,8 @@ __device__ __forceinline__ void sweep_pass(const Sweep<T> &sweep, const SweptTil
     const int width_a = tile.size[outer] - 2 * low_a, width_b = tile.size[other] - 2 * low_b;
     for (int pencil = threadIdx.x; pencil < width_a * width_b; pencil += blockDim.x) {
         const int a = pencil % width_a + low_a, b = pencil / width_a + low_b;
-        sweep_one_pencil<SCHEME, A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass, axis, a, b);
+        sweep_one_pencil<SCHEME, A, T, Y, Z, REDO, AXES, SCALARS>(sweep, tile, shared, redo, pass, axis, a, b, mass_flux + pencil,
+                                                                  width_a * width_b);
     }
     __syncthreads();
 }
@@ -486,15 +491,29 @@ __device__ __forceinline__ void write_report(const Sweep<T> &sweep, uint32_t uni
     sweep.reports[unit] = report;
 }
 
+/// What a sweep without scalars is given of them.
+struct NoScalars {};
+
+/// Room for twice the mass fluxes of a pass over a tile, ghost cells included.
+template <int Y, int Z> struct MassFluxes {
+    static constexpr int OF_PASS = (GROUP + 1) * (Y + 2 * HYDRO_GHOSTS) * (Z + 2 * HYDRO_GHOSTS);
+    static_assert(Y == Z && Y <= GROUP, "the first pass along x has the most faces");
+};
+
 /// Sweeps tiles, one block a tile at a time.
-template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES>
-__device__ void hydro_sweep(const Sweep<T> &sweep) {
+///
+/// scalars: if SCALARS, what is swept after the gas of each tile
+template <Scheme SCHEME, typename A, typename T, int Y, int Z, bool REDO, int AXES, bool SCALARS = false,
+          typename Scalars = NoScalars>
+__device__ void hydro_sweep(const Sweep<T> &sweep, const Scalars &scalars = Scalars()) {
     static_assert(FIELDS * CoarseBlock<Y, Z>::CELLS <= (FIELDS + 1) * GROUP * (Y + 2 * HYDRO_GHOSTS) * Z,
                   "coarse cells take the room of the cells that are swept afterwards");
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ SharedState<Y, Z> shared;
     Redo &redo = sweep.redos[REDO ? blockIdx.x : 0];
     T *shell = sweep.shells + size_t(blockIdx.x) * FIELDS * Shell<Y, Z>::CELLS;
+    T *mass_fluxes = nullptr;
+    if constexpr (SCALARS) mass_fluxes = scalars.mass_fluxes + size_t(blockIdx.x) * 3 * MassFluxes<Y, Z>::OF_PASS;
     for (uint32_t unit = blockIdx.x; unit < sweep.groups * Tile<Y, Z>::TILES; unit += gridDim.x) {
         __syncthreads();
         const SweptTile<T, Y, Z, AXES> tile(sweep, unit, reinterpret_cast<T *>(memory), shell);
@@ -514,11 +533,17 @@ __device__ void hydro_sweep(const Sweep<T> &sweep) {
         // known axes make every distance in memory a constant
         constexpr int UNROLL = AXES < 0 ? 1 : 3;
 #pragma unroll UNROLL
-        for (int pass = 0; pass < 3; pass++) sweep_pass<SCHEME, A, T, Y, Z, REDO, AXES>(sweep, tile, shared, redo, pass);
+        for (int pass = 0; pass < 3; pass++)
+            sweep_pass<SCHEME, A, T, Y, Z, REDO, AXES, SCALARS>(sweep, tile, shared, redo, pass,
+                                                                mass_fluxes + (SCALARS ? pass * MassFluxes<Y, Z>::OF_PASS : 0));
         Booking booking;
         write_cells(sweep, tile, shared, booking);
         write_marks<REDO>(sweep, tile, shared);
         write_report(sweep, unit, shared, booking, *reinterpret_cast<BlockRoom *>(memory));
+        if constexpr (SCALARS) {
+            __syncthreads();
+            scalars.template sweep<A>(sweep, tile, shared.around, mass_fluxes, reinterpret_cast<T *>(memory));
+        }
     }
 }
 

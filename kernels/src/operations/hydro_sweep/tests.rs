@@ -63,6 +63,7 @@ impl<T: Real> Level<T> {
             &mut out,
             fluxes,
             marks,
+            None,
             SweepTargets::All,
             &parameters,
         );

@@ -1,23 +1,16 @@
 //! Flux correction on the host: parallel over coarse groups.
 
+use super::faces::{CELLS, Changes, FaceCells, add_changes, take_changes};
 use super::{CoarseFineFace, RefluxTables};
 use crate::device::buffer::SlotWriter;
 use crate::device::isa::{Isa, Kernel};
-use crate::layout::{
-    DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell,
-    octant_origin,
-};
+use crate::layout::{DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES, PATCH};
 use crate::level::report::GroupReport;
-use crate::operations::potential_ghosts::{face_axes, strides};
 use crate::operations::synchronised_row::SynchronisedRow;
 use crate::point::dual_energy::{UNSEEN, on_adiabat};
 use crate::point::eos::Eos;
-use crate::point::symmetric_sum;
 use crate::real::Real;
 use rayon::prelude::*;
-
-/// Coarse cells beside a face.
-const CELLS: usize = PATCH * PATCH;
 
 pub(super) fn reflux<T: Real>(
     isa: Isa,
@@ -41,9 +34,6 @@ pub(super) fn reflux<T: Real>(
         })
         .collect()
 }
-
-/// What the faces across each axis add to the cells of a group, one field at a time.
-type Changes<T> = [[T; GROUP_CELLS]; 3];
 
 /// The correction of one coarse group.
 struct GroupCorrection<'a, T> {
@@ -76,45 +66,21 @@ impl<T: Real> Kernel for GroupCorrection<'_, T> {
 }
 
 impl<T: Real> GroupCorrection<'_, T> {
-    /// u ∓= Δt/h (share ⟨F_fine⟩ − F_coarse) for one field, minus where the face is the cell's high one. A cell at an edge is
-    /// corrected along two or three axes: their sum does not depend on the axes' order.
-    ///
-    /// A cell to which that would leave no entropy keeps its adiabat, for the density that it has by then and the one
+    /// Corrects one field. A cell to which that would leave no entropy keeps its adiabat, for the density that it has by then and the one
     /// that it had before: the scalar is no conserved quantity, and its energy gain is booked with the cold cells'.
     #[inline(always)]
     fn correct(&mut self, f: usize, changes: &mut Changes<T>, density_before: &[T; GROUP_CELLS]) {
-        for face in self.faces {
-            let place = FaceCells::of(face);
-            let factor = if face.high { -self.dt_over_dx } else { self.dt_over_dx };
-            let quarter = T::from_f64(0.25) * self.fine_share;
-            let plane = |n: u32| &self.fluxes[n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS..][..FACE_CELLS];
-            let (coarse, fine) = (plane(face.coarse_plane), plane(face.fine_plane));
-            for b in 0..PATCH {
-                let low = &fine[2 * b * GROUP..][..GROUP];
-                let high = &fine[(2 * b + 1) * GROUP..][..GROUP];
-                let coarse = &coarse[(place.origin[1] + b) * GROUP + place.origin[0]..][..PATCH];
-                for a in 0..PATCH {
-                    // along the diagonals: the same bits when the face is mirrored or its axes are exchanged
-                    let four = (low[2 * a] + high[2 * a + 1]) + (low[2 * a + 1] + high[2 * a]);
-                    changes[usize::from(face.axis)][place.cell(a, b)] += factor * (quarter * four - coarse[a]);
-                }
-            }
-        }
-        for face in self.faces {
-            let place = FaceCells::of(face);
-            for n in 0..CELLS {
-                let c = place.cell(n % PATCH, n / PATCH);
-                // what a face has added must not be added by the next one that meets the cell
-                let [x, y, z] = changes.each_mut().map(|axis| std::mem::replace(&mut axis[c], T::zero()));
-                let before = self.fluid[f * GROUP_CELLS + c];
-                let after = before + symmetric_sum::of_three(x, y, z);
-                self.fluid[f * GROUP_CELLS + c] = if f == ENTROPY && after <= T::zero() {
-                    on_adiabat(before, density_before[c], self.fluid[DENSITY * GROUP_CELLS + c])
-                } else {
-                    after
-                };
-            }
-        }
+        let plane = |n: u32| &self.fluxes[n as usize * FLUX_PLANE_VALUES + f * FACE_CELLS..][..FACE_CELLS];
+        add_changes(self.faces, plane, self.dt_over_dx, self.fine_share, changes);
+        take_changes(self.faces, changes, |c, change| {
+            let before = self.fluid[f * GROUP_CELLS + c];
+            let after = before + change;
+            self.fluid[f * GROUP_CELLS + c] = if f == ENTROPY && after <= T::zero() {
+                on_adiabat(before, density_before[c], self.fluid[DENSITY * GROUP_CELLS + c])
+            } else {
+                after
+            };
+        });
     }
 
     /// Makes energy and entropy scalar agree beside every face, in order: a cell at an edge is met once a face.
@@ -142,33 +108,5 @@ impl<T: Real> GroupCorrection<'_, T> {
             row.book(&offsets, &mut report);
         }
         report
-    }
-}
-
-/// The 8×8 coarse cells beside a face, in their group.
-struct FaceCells {
-    /// Offset of the first.
-    first: usize,
-    /// Its coordinates along the face's axes a and b.
-    origin: [usize; 2],
-    /// Distance in memory along a and b.
-    strides: [usize; 2],
-}
-
-impl FaceCells {
-    #[inline(always)]
-    fn of(face: &CoarseFineFace) -> Self {
-        let axis = usize::from(face.axis);
-        let mut corner = octant_origin(usize::from(face.octant));
-        let [a, b] = face_axes(axis);
-        let origin = [corner[a], corner[b]];
-        corner[axis] += if face.high { PATCH - 1 } else { 0 };
-        Self { first: cell(corner[0], corner[1], corner[2]), origin, strides: [strides(GROUP)[a], strides(GROUP)[b]] }
-    }
-
-    /// Offset of the cell at (a, b) of the patch's face.
-    #[inline(always)]
-    fn cell(&self, a: usize, b: usize) -> usize {
-        self.first + a * self.strides[0] + b * self.strides[1]
     }
 }

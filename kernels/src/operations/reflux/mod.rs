@@ -4,6 +4,7 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub(crate) mod faces;
 #[cfg(test)]
 mod tests;
 

@@ -1,48 +1,7 @@
 // Flux correction: the twin of reflux/cpu.rs. One block a coarse group, one thread for all faces of a cell.
 #include "level/report.cuh"
+#include "operations/reflux/faces.cuh"
 #include "point/dual_energy.cuh"
-
-struct CoarseFineFace {
-    uint8_t axis;
-    bool high;
-    uint8_t octant;
-    uint32_t coarse_plane;
-    uint32_t fine_plane;
-};
-
-struct RefluxGroup {
-    uint32_t index;
-    uint32_t slot;
-    uint32_t end;
-};
-
-constexpr int PATCH_FACE = PATCH * PATCH;
-
-/// Offset in the group of cell n of the coarse cells beside a face.
-__device__ int cell_of(const CoarseFineFace &face, int n) {
-    const int a = n % PATCH, b = n / PATCH, layer = face.high ? PATCH - 1 : 0, o = face.octant;
-    const int i = face.axis == 0 ? layer : a;
-    const int j = face.axis == 0 ? a : face.axis == 1 ? layer : b;
-    const int k = face.axis == 2 ? layer : b;
-    return cell((o & 1) * PATCH + i, (o >> 1 & 1) * PATCH + j, (o >> 2) * PATCH + k);
-}
-
-/// What corrects a cell through its face across one axis.
-template <typename T> struct Correction {
-    /// AxisPosition of the cell in the faces' order, 64 a face; NONE where no face is corrected.
-    uint32_t place;
-    const T *coarse;
-    const T *fine;
-    T factor;
-
-    __device__ T change(int f, T quarter) const {
-        if (place == NONE) return T(0);
-        const T *low = fine + f * FACE_CELLS, *high = low + GROUP;
-        // along the diagonals, as the twin
-        const T four = (low[0] + high[1]) + (low[1] + high[0]);
-        return T(0) + factor * (quarter * four - coarse[f * FACE_CELLS]);
-    }
-};
 
 template <typename T>
 __device__ void correct_group(const CoarseFineFace *faces, const RefluxGroup *groups, T *fluid, const T *fluxes,
@@ -51,49 +10,21 @@ __device__ void correct_group(const CoarseFineFace *faces, const RefluxGroup *gr
     const int count = groups[blockIdx.x].end - start;
     T *group = fluid + size_t(groups[blockIdx.x].slot) * GROUP_VALUES;
     faces += start;
-    // the place in the list of each patch's six faces
     __shared__ uint32_t listed[OCTANTS * FACES];
-    for (int n = threadIdx.x; n < OCTANTS * FACES; n += blockDim.x) listed[n] = NONE;
-    __syncthreads();
-    for (int n = threadIdx.x; n < count; n += blockDim.x) {
-        listed[faces[n].octant * FACES + 2 * faces[n].axis + faces[n].high] = n;
-    }
-    __syncthreads();
+    list_faces(faces, count, listed);
 
     const T quarter = T(0.25) * fine_share;
     Booking booking;
     for (int n = threadIdx.x; n < count * PATCH_FACE; n += blockDim.x) {
-        const uint32_t own = n / PATCH_FACE;
-        const int octant = faces[own].octant, c = cell_of(faces[own], n % PATCH_FACE);
-        const int at[3] = {c % GROUP, c / GROUP % GROUP, c / FACE_CELLS};
-        Correction<T> corrections[3];
-        uint32_t first = NONE;
-        int visits = 0;
-#pragma unroll
-        for (int axis = 0; axis < 3; axis++) {
-            const int layer = at[axis] % PATCH;
-            const bool edge = layer == 0 || layer == PATCH - 1, high = layer != 0;
-            const uint32_t face = edge ? listed[octant * FACES + 2 * axis + high] : NONE;
-            Correction<T> &correction = corrections[axis];
-            correction.place = NONE;
-            if (face == NONE) continue;
-            const int a = axis == 0 ? at[1] : at[0], b = axis == 2 ? at[1] : at[2];
-            correction.place = face * PATCH_FACE + b % PATCH * PATCH + a % PATCH;
-            correction.coarse = fluxes + size_t(faces[face].coarse_plane) * FLUX_PLANE_VALUES + b * GROUP + a;
-            correction.fine = fluxes + size_t(faces[face].fine_plane) * FLUX_PLANE_VALUES +
-                              2 * (b % PATCH) * GROUP + 2 * (a % PATCH);
-            correction.factor = high ? -dt_over_dx : dt_over_dx;
-            first = min(first, face);
-            visits++;
-        }
-        // a cell at an edge belongs to the first of its faces
-        if (first != own) continue;
+        const CorrectedCell<T> corrected(faces, n, listed, fluxes, FLUX_PLANE_VALUES, dt_over_dx);
+        if (!corrected.is_first) continue;
+        const Correction<T>(&corrections)[3] = corrected.corrections;
+        const int c = corrected.cell, visits = corrected.visits;
         T u[FIELDS];
         const T density_before = group[c];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
-            T change = sum_of_three(corrections[0].change(f, quarter), corrections[1].change(f, quarter),
-                                    corrections[2].change(f, quarter));
+            T change = corrected.change(f, quarter);
             u[f] = group[f * GROUP_CELLS + c];
             // the twin meets the cell once a face, and adds nothing from the second time on
             for (int visit = 0; visit < visits; visit++) {

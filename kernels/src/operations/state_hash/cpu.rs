@@ -1,7 +1,6 @@
 //! Hashes on the processor.
 
 use crate::device::isa::{Isa, Kernel};
-use crate::layout::GROUP_VALUES;
 use crate::level::level_topology::LevelTopology;
 use crate::real::Real;
 use rayon::prelude::*;
@@ -9,9 +8,9 @@ use rayon::prelude::*;
 /// 2⁶⁴ over the golden ratio, odd.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-pub(super) fn state_hash<T: Real>(isa: Isa, tables: &LevelTopology, fluid: &[T], hashes: &mut [u64]) {
+pub(super) fn state_hash<T: Real>(isa: Isa, tables: &LevelTopology, values: usize, pool: &[T], hashes: &mut [u64]) {
     hashes.par_iter_mut().zip(&tables.slots[..]).for_each(|(hash, &slot)| {
-        *hash = isa.run(Hash { values: &fluid[slot as usize * GROUP_VALUES..][..GROUP_VALUES] });
+        *hash = isa.run(Hash { values: &pool[slot as usize * values..][..values] });
     });
 }
 
@@ -37,6 +36,7 @@ impl<T: Real> Kernel for Hash<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::GROUP_VALUES;
 
     #[test]
     fn follows_its_formula_and_sees_one_bit() {
@@ -50,7 +50,7 @@ mod tests {
         };
         for isa in Isa::available() {
             let mut hashes = [0; 2];
-            state_hash(isa, &tables, &fluid, &mut hashes);
+            state_hash(isa, &tables, GROUP_VALUES, &fluid, &mut hashes);
             assert_eq!(hashes, [expected(&fluid, 1), expected(&fluid, 0)]);
         }
         let before = expected(&fluid, 0);

@@ -2,12 +2,12 @@
 #include "device/cuda/real.cuh"
 #include "level/report.cuh"
 
-template <typename T> __device__ void hash_group(const uint32_t *slots, const T *fluid, uint64_t *hashes) {
-    const T *group = fluid + size_t(slots[blockIdx.x]) * GROUP_VALUES;
+template <typename T> __device__ void hash_group(const uint32_t *slots, int values, const T *pool, uint64_t *hashes) {
+    const T *group = pool + size_t(slots[blockIdx.x]) * values;
     const uint64_t factor = 0x9E3779B97F4A7C15ull;
     uint64_t sum = 0;
 #pragma unroll 8
-    for (int n = threadIdx.x; n < GROUP_VALUES; n += blockDim.x) {
+    for (int n = threadIdx.x; n < values; n += blockDim.x) {
         sum += uint64_t(bits_of(group[n])) * (uint64_t(2 * n + 1) * factor);
     }
     __shared__ uint64_t room[32];
@@ -16,8 +16,9 @@ template <typename T> __device__ void hash_group(const uint32_t *slots, const T 
 }
 
 #define BOTH(T, suffix)                                                                                                \
-    extern "C" __global__ void state_hash_##suffix(const uint32_t *slots, const T *fluid, uint64_t *hashes) {          \
-        hash_group<T>(slots, fluid, hashes);                                                                           \
+    extern "C" __global__ void state_hash_##suffix(const uint32_t *slots, int values, const T *pool,                   \
+                                                   uint64_t *hashes) {                                                 \
+        hash_group<T>(slots, values, pool, hashes);                                                                    \
     }
 BOTH(float, f32)
 BOTH(double, f64)

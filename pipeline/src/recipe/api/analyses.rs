@@ -100,7 +100,7 @@ pub(crate) fn register(engine: &mut Engine) {
         |context: NativeCallContext, run: Run, options| refinement_ratio(context, vec![Dynamic::from(run)], options);
     register_with_options!(engine, "refinement_ratio", of_one, context: NativeCallContext, run: Run);
     register_with_options!(engine, "refinement_ratio", refinement_ratio, context: NativeCallContext, runs: Array);
-    with_options(engine, "halos", |name, mut options, outputs| {
+    with_options(engine, "halos", |name, mut options, outputs, _| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
         let finder: HaloOptions = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
         finder.check().map_err(|error| refused(name, &error))?;
@@ -108,17 +108,18 @@ pub(crate) fn register(engine: &mut Engine) {
         Ok(Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } })
     });
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
-        with_options(engine, name, move |name, mut options, outputs| {
+        with_options(engine, name, move |name, mut options, outputs, run| {
             let style = decode(name, take(&mut options, &STYLE))?;
             let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
-            options.check().map_err(|error| refused(name, &error))?;
+            let fields = run.node.stage().as_run().and_then(|run| run.parameters.scalars.fields().ok());
+            options.check(fields.as_ref()).map_err(|error| refused(name, &error))?;
             Ok(Maps { outputs, map: MapWithTable { view, options }, style })
         });
     }
-    with_options(engine, "power_spectrum", |name, options, outputs| {
+    with_options(engine, "power_spectrum", |name, options, outputs, _| {
         Ok(PowerSpectra { outputs, options: decode_with(name, options, &COMMON)? })
     });
-    with_options(engine, "density_pdf", |name, options, outputs| {
+    with_options(engine, "density_pdf", |name, options, outputs, _| {
         Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
     });
     register_with_options!(engine, "compare", compare, context: NativeCallContext, run: Run);
@@ -185,14 +186,14 @@ fn compared(run: &Run, mut options: Map) -> Bound<Node> {
 fn with_options<S: Stage + 'static>(
     engine: &mut Engine,
     name: &'static str,
-    build: impl Fn(&str, Map, Selection) -> Bound<S> + Clone + Send + Sync + 'static,
+    build: impl Fn(&str, Map, Selection, &Run) -> Bound<S> + Clone + Send + Sync + 'static,
 ) {
     let make = move |context: NativeCallContext, run: Run, options: Map| -> Bound<Analysis> {
         let call = Call::new(name, vec![run.node.clone()], options)?;
         let build = build.clone();
         let node = call.stage(&context, move |mut options, _| {
             let outputs = selection(name, &run, &mut options)?;
-            Ok(Node::new(build(name, options, outputs)?, vec![run.node.clone()]))
+            Ok(Node::new(build(name, options, outputs, &run)?, vec![run.node.clone()]))
         })?;
         Ok(Analysis(node))
     };

@@ -68,7 +68,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         later_or_now(options, move |options| {
             let (setup, mean_molecular_weight) = setup(options)?;
             let source = FormulaSource::Closure(gas.clone());
-            Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight })))
+            Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight, scalars: Vec::new() })))
         })
     };
     engine.register_fn("ic_function", function);
@@ -93,7 +93,7 @@ fn problem(name: &str, options: Map) -> Bound<Initial> {
     let problem = problems::build(name, &value).map_err(refuse)?;
     let setup = problem.setup();
     let source = FormulaSource::Problem(problem.into());
-    Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight: NEUTRAL })))
+    Ok(Initial::Formula(Arc::new(Formula { source, setup, mean_molecular_weight: NEUTRAL, scalars: Vec::new() })))
 }
 
 fn refuse(error: IcError) -> Box<EvalAltResult> {

@@ -1,7 +1,7 @@
 //! `evolve` and `from_snapshot`.
 
 use super::call::Call;
-use super::handles::{Initial, NAME, Run, input_path, name_of};
+use super::handles::{Initial, NAME, Run, captured, input_path, name_of};
 use super::hooks::{HOOKS, hooks};
 use super::later::needs_of_any;
 use crate::campaign::Node;
@@ -11,12 +11,13 @@ use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, from_json, take};
 use crate::recipe::reference::Function;
+use crate::stage::closure::Captured;
 use crate::stage::evolve::options::{EXTENT, Extent, check};
 use crate::stage::evolve::{Evolve, Hooks, Origin, TITLE};
 use crate::stage::formula::Formula;
 use crate::stage::saved::{KIND as SAVED, Saved};
 use comove_sim::RunParameters;
-use rhai::{Array, Engine, ImmutableString, Map, NativeCallContext};
+use rhai::{Array, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
@@ -41,12 +42,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("evolve", |context: NativeCallContext, start: Initial| {
-        from_initial(&context, start, Hooks::default(), Map::new())
+        from_initial(&context, start, Hooks::default(), Vec::new(), Map::new())
     });
     let shared = session.clone();
     engine.register_fn("evolve", move |context: NativeCallContext, start: Initial, mut options: Map| {
         let hooks = hooks(&shared, &context, &mut options)?;
-        from_initial(&context, start, hooks, options)
+        let scalars = scalar_closures(&shared, &context, &mut options)?;
+        from_initial(&context, start, hooks, scalars, options)
     });
     let shared = session.clone();
     let evolve_saved = move |context: NativeCallContext, saved: Run, mut options: Map| -> Bound<Run> {
@@ -68,7 +70,30 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
 }
 
-fn from_initial(context: &NativeCallContext<'_>, start: Initial, hooks: Hooks, options: Map) -> Bound<Run> {
+/// Takes the closures out of `scalars: #{ … }`: the mass fractions of passive scalars at the start.
+fn scalar_closures(
+    session: &Session,
+    context: &NativeCallContext<'_>,
+    options: &mut Map,
+) -> Bound<Vec<(String, Captured)>> {
+    let mut closures = Vec::new();
+    let Some(mut scalars) = options.get_mut("scalars").and_then(|value| value.write_lock::<Map>()) else {
+        return Ok(closures);
+    };
+    for (name, value) in scalars.iter_mut().filter(|(_, value)| value.is::<FnPtr>()) {
+        let closure = std::mem::take(value).cast();
+        closures.push((name.to_string(), captured("evolve", session, context, closure, 3)?));
+    }
+    Ok(closures)
+}
+
+fn from_initial(
+    context: &NativeCallContext<'_>,
+    start: Initial,
+    hooks: Hooks,
+    scalars: Vec<(String, Captured)>,
+    options: Map,
+) -> Bound<Run> {
     let (node, needs) = match &start {
         Initial::Mesh { node, .. } => (Some(node.clone()), Vec::new()),
         Initial::Formula(_) => (None, Vec::new()),
@@ -80,8 +105,19 @@ fn from_initial(context: &NativeCallContext<'_>, start: Initial, hooks: Hooks, o
             start => start.clone(),
         };
         let origin = match start {
-            Initial::Mesh { facts, .. } => Origin::Initial(facts),
-            Initial::Formula(formula) => Origin::Formula(formula),
+            Initial::Mesh { facts, .. } => match scalars.first() {
+                None => Origin::Initial(facts),
+                Some((name, _)) => {
+                    let message = format!(
+                        "scalars: a closure gives {name} where gas comes from ic_function or problem; give a number here"
+                    );
+                    return Err(Refusal::error("evolve", message, Some("scalars")));
+                }
+            },
+            Initial::Formula(formula) if scalars.is_empty() => Origin::Formula(formula),
+            Initial::Formula(formula) => {
+                Origin::Formula(Arc::new(Formula { scalars: scalars.clone(), ..Formula::clone(&formula) }))
+            }
             Initial::Later { .. } => unreachable!("it has just been made"),
         };
         run(inputs, origin, hooks.clone(), options)
@@ -127,6 +163,16 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     check(&parameters).map_err(refuse)?;
+    let lacking = match (&origin, &formula) {
+        (Origin::Saved { .. }, _) => None,
+        (_, formula) => lacking_scalar(&parameters, formula.as_deref()),
+    };
+    if let Some(name) = lacking {
+        let message = format!(
+            "scalars: {name} has no mass fraction to start with: say scalars: #{{ {name}: 0.02 }}, or a closure |x, y, z|"
+        );
+        return Err(refuse(("scalars", message)));
+    }
     if lacks_levels && parameters.max_level == 0 {
         let message = "there are criteria, but no max_level, and without levels nothing is refined: add max_level: 3";
         return Err(refuse(("refine", message.into())));
@@ -150,6 +196,14 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     let problem = formula.and_then(|formula| formula.problem().cloned());
     let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints, hooks };
     Ok(Run { node: Node::new(stage, inputs), outputs: Some(outputs), problem })
+}
+
+/// A scalar without a mass fraction to start with.
+fn lacking_scalar(parameters: &RunParameters, formula: Option<&Formula>) -> Option<String> {
+    let given = formula.map_or(&[][..], |formula| &formula.scalars);
+    let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
+    let mut scalars = parameters.scalars.names().zip(parameters.scalars.initial());
+    scalars.find(|(name, fraction)| fraction.is_none() && !is_given(name)).map(|(name, _)| name.to_owned())
 }
 
 /// The options of a run on top of those of the standard run that its start belongs to.

@@ -157,6 +157,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("LoadFormat", "`\"comove_ic\"` or `#{ um_ic: #{ order: \"vzyx\", precision: \"single\" } }`"),
     ("Boundaries", "a boundary for all faces, or `#{ x: …, y: […, …] }` by axis"),
     ("Vec<Criterion>", "a criterion, or a list of criteria"),
+    ("ScalarParameters", "list of names, or a map from names to mass fractions"),
     ("Vec<Vec<Value>>", "list of lists of numbers and texts"),
     ("Vec<[Option<f64>; 2]>", "list of `[x, y]`"),
     ("Option<Value>", "number, list of numbers, or `\"all\"`"),

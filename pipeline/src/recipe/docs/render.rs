@@ -90,7 +90,8 @@ fn field_table() -> String {
     let rows: String = CELL_FIELDS.iter().map(line).collect();
     format!(
         "\n### Fields\n\nWhat `field` of a slice or a projection, and `field(\"name\")` of a snapshot, may be.\n\n\
-         | field | unit | |\n|---|---|---|\n{rows}"
+         | field | unit | |\n|---|---|---|\n{rows}\nOf a run with passive scalars also each scalar's name, its \
+         mass fraction, and `NAME_density`.\n"
     )
 }
 

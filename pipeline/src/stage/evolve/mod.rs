@@ -116,7 +116,8 @@ impl Stage for Evolve {
     fn memory(&self, device: &Device, tree: Option<&Octree>) -> Memory {
         let snapshot = |cells: f64| {
             let groups = (cells / GROUP_CELLS as f64) as usize;
-            memory::snapshot_bytes(device, groups, self.parameters.precision.bytes()) as f64
+            let scalars = self.parameters.scalars.len();
+            memory::snapshot_bytes(device, groups, scalars, self.parameters.precision.bytes()) as f64
         };
         let of_root = |root: [usize; 3], mesh: f64| Memory {
             host: mesh + snapshot(ic::volume(root)),

@@ -2,7 +2,7 @@
 
 use super::gamer::TreeShape;
 use super::header::SnapshotHeader;
-use crate::gas::fields::{self, FIELDS};
+use crate::gas::fields::Field;
 use serde::{Deserialize, Serialize};
 
 /// Version of the `/Comove` group; a reader refuses a higher one. Format 1 names one boundary for all faces of the box,
@@ -63,18 +63,18 @@ impl Document {
         [HEADER, RECIPE, RESTART, PROVENANCE, KEY_INFO, MAKEFILE, INPUT_PARA, CORNER, SON]
             .into_iter()
             .map(String::from)
-            .chain(stored_fields(self.potential).map(dataset))
+            .chain(self.stored_fields().iter().map(dataset))
             .chain([PRESSURE.into()])
             .collect()
     }
-}
 
-/// The fields of a file, in file order.
-pub(super) fn stored_fields(potential: bool) -> impl Iterator<Item = &'static fields::Field> {
-    FIELDS.iter().filter(move |field| potential || field.index.is_some())
+    /// The fields of the file, in file order.
+    pub(super) fn stored_fields(&self) -> Vec<Field> {
+        self.snapshot.fields.stored(self.potential).collect()
+    }
 }
 
 /// The dataset of a field.
-pub(super) fn dataset(field: &fields::Field) -> String {
+pub(super) fn dataset(field: &Field) -> String {
     format!("GridData/{}", field.dataset)
 }

@@ -1,6 +1,5 @@
 //! What a run starts from, and how the fields of a file come from the ranks that read them to the owners of their groups.
 
-use super::contents;
 use super::digest::{BlockDigests, Stored};
 use super::read::{StoredSnapshot, content_digest};
 use super::{Snapshot, SnapshotHeader, gamer};
@@ -15,7 +14,7 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::communicator::FIRST;
 use crate::parameters::Precision;
 use comove_kernels::Real;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use std::io;
 use std::path::Path;
 
@@ -66,17 +65,17 @@ impl StartFrom<'_> {
         blocks: &Blocks,
         own: &mut HostState,
     ) -> Result<(), SimError> {
-        let fields: Vec<&Field> = contents::stored_fields(false).collect();
+        let fields = |stored: &StoredSnapshot| stored.header.fields.stored(false).collect::<Vec<_>>();
         match self {
             Self::File(stored, report) => {
                 told_path(communicator, stored.path());
                 collective_result::<_, SimError>(communicator, Ok(()))?;
-                stored.distribute(communicator, blocks, &fields, report, own)
+                stored.distribute(communicator, blocks, &fields(stored), report, own)
             }
             Self::Memory(_) => {
                 let path = told_path(communicator, Path::new(""));
                 let stored = collective_result(communicator, StoredSnapshot::open_without_tree(&path))?;
-                stored.distribute(communicator, blocks, &fields, &|_| (), own)
+                stored.distribute(communicator, blocks, &fields(&stored), &|_| (), own)
             }
         }
     }
@@ -94,7 +93,7 @@ impl StoredSnapshot {
         &self,
         communicator: &Communicator,
         blocks: &Blocks,
-        fields: &[&Field],
+        fields: &[Field],
         report: &dyn Fn(f64),
         own: &mut HostState,
     ) -> Result<(), SimError> {
@@ -125,7 +124,7 @@ impl StoredSnapshot {
         &self,
         communicator: &Communicator,
         blocks: &Blocks,
-        fields: &[&Field],
+        fields: &[Field],
         report: &dyn Fn(f64),
         own: &mut HostState,
     ) -> Result<(), SimError> {
@@ -143,16 +142,9 @@ impl StoredSnapshot {
             Ok(values)
         };
         blocks.distribute(communicator, fields.len(), &mut read, |field, groups, values| {
-            match fields[field].index {
-                Some(index) => {
-                    let fluid = &mut own.fluid[groups.start * GROUP_VALUES..groups.end * GROUP_VALUES];
-                    gamer::from_patches(values, fluid, GROUP_VALUES, index * GROUP_CELLS);
-                }
-                None => {
-                    let potential = &mut own.potential[groups.start * GROUP_CELLS..groups.end * GROUP_CELLS];
-                    gamer::from_patches(values, potential, GROUP_CELLS, 0);
-                }
-            }
+            let (array, of_group, offset) = own.values_mut(fields[field].storage);
+            let array = &mut array[groups.start * of_group..groups.end * of_group];
+            gamer::from_patches(values, array, of_group, offset);
         })?;
         let mut others = (fields.len()..rows.len()).flat_map(|field| blocks.here().map(move |block| (field, block)));
         collective_result(communicator, others.try_for_each(|(field, block)| read(field, block).map(drop)))?;

@@ -2,6 +2,7 @@
 
 use crate::cosmology::Cosmology;
 use crate::error::SimError;
+use crate::gas::fields::FieldSet;
 use crate::mesh::Octree;
 use crate::parameters::{Coordinates, Precision};
 use crate::units::Units;
@@ -55,6 +56,9 @@ pub struct SnapshotHeader {
     pub eta: f64,
     /// Precision of the run and of the file's fields.
     pub precision: Precision,
+    /// The fields of the run; left out where there are no scalars.
+    #[serde(default, skip_serializing_if = "FieldSet::is_hydro_alone")]
+    pub fields: FieldSet,
     /// What else a bitwise restart needs: the run's own counters and ledgers, opaque to readers. Numbers in it must be
     /// finite: JSON has no others.
     pub restart: serde_json::Value,
@@ -90,6 +94,7 @@ impl SnapshotHeader {
             mean_molecular_weight: 1.22,
             eta: 1e-2,
             precision: Precision::Single,
+            fields: FieldSet::default(),
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,

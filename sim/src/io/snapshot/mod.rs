@@ -138,7 +138,8 @@ impl Snapshot {
 
     /// Bytes of its fields in memory.
     pub fn bytes(&self) -> usize {
-        size_of::<f64>() * (self.state.fluid.len() + self.state.potential.len())
+        let scalars = self.state.scalars.iter().map(Vec::len).sum::<usize>();
+        size_of::<f64>() * (self.state.fluid.len() + self.state.potential.len() + scalars)
     }
 
     /// The stored digests (hex) of a file's datasets by name, in file order; the datasets are not read. Two files with

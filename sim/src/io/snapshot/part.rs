@@ -15,7 +15,7 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::communicator::FIRST;
 use crate::parameters::Precision;
 use comove_kernels::Real;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl StoredSnapshot {
         let keys = ranges.iter().enumerate().map(|(level, range)| self.tree.level(level)[range.clone()].to_vec());
         let own = Octree::share(self.tree.root_groups(), self.tree.periodic(), keys.collect());
         let potential = vec![0.0; if self.has_potential() { own.group_count() * GROUP_CELLS } else { 0 }];
-        let mut state = HostState { potential, ..HostState::zeros(own) };
+        let mut state = HostState { potential, ..HostState::zeros_with(own, self.scalars()) };
         match self.precision() {
             Precision::Single => self.read_groups_as::<f32>(ranges, report, &mut state)?,
             Precision::Double => self.read_groups_as::<f64>(ranges, report, &mut state)?,
@@ -156,27 +156,20 @@ impl StoredSnapshot {
         report: &dyn Fn(f64),
         state: &mut HostState,
     ) -> Result<(), SimError> {
-        let fields: Vec<_> = contents::stored_fields(self.has_potential()).collect();
+        let fields = self.stored_fields();
         let all = fields.len() * state.tree.group_count();
         let mut read = 0;
         for field in fields {
-            let rows = self.rows::<T>(&contents::dataset(field))?;
+            let rows = self.rows::<T>(&contents::dataset(&field))?;
             let mut own = 0;
             for (level, range) in ranges.iter().enumerate() {
                 let first = self.tree.first_of_level(level);
                 for start in range.clone().step_by(GROUPS) {
                     let groups = range.end.min(start + GROUPS) - start;
                     let values = rows.at((first + start) * OCTANTS..(first + start + groups) * OCTANTS)?;
-                    match field.index {
-                        Some(index) => {
-                            let fluid = &mut state.fluid[own * GROUP_VALUES..(own + groups) * GROUP_VALUES];
-                            gamer::from_patches(&values, fluid, GROUP_VALUES, index * GROUP_CELLS);
-                        }
-                        None => {
-                            let potential = &mut state.potential[own * GROUP_CELLS..(own + groups) * GROUP_CELLS];
-                            gamer::from_patches(&values, potential, GROUP_CELLS, 0);
-                        }
-                    }
+                    let (array, of_group, offset) = state.values_mut(field.storage);
+                    let array = &mut array[own * of_group..(own + groups) * of_group];
+                    gamer::from_patches(&values, array, of_group, offset);
                     own += groups;
                     read += groups;
                     report(read as f64 / all as f64);
@@ -190,6 +183,7 @@ impl StoredSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gas::fields::FieldSet;
     use crate::mesh::PERIODIC;
     use crate::parallel::on_ranks;
     use crate::parameters::Coordinates;
@@ -234,7 +228,11 @@ mod tests {
             state.fluid.iter_mut().enumerate().for_each(|(n, value)| *value = n as f64);
             let cells = if with_potential { state.tree.group_count() * GROUP_CELLS } else { 0 };
             state.potential = (0..cells).map(|n| -(n as f64)).collect();
-            let header = SnapshotHeader { precision, ..SnapshotHeader::initial(Coordinates::Plain) };
+            let mut header = SnapshotHeader { precision, ..SnapshotHeader::initial(Coordinates::Plain) };
+            if with_potential {
+                header.fields = FieldSet::with_scalars(["metals"]).unwrap();
+                state.scalars = vec![(0..cells).map(|n| 0.5 * n as f64).collect()];
+            }
             let whole = Snapshot { header, state };
             whole.write(&path).unwrap();
             for ranks in [1, 2, 3, 5, 17] {
@@ -245,6 +243,14 @@ mod tests {
                         let group = whole.state.tree.index(key).unwrap();
                         assert_eq!(part.snapshot.state.group(own), whole.state.group(group));
                         assert_eq!(part.snapshot.state.potential(own), whole.state.potential(group));
+                        let scalar = |state: &HostState, group: usize| {
+                            state
+                                .scalars
+                                .iter()
+                                .map(|s| s[group * GROUP_CELLS..][..GROUP_CELLS].to_vec())
+                                .collect::<Vec<_>>()
+                        };
+                        assert_eq!(scalar(&part.snapshot.state, own), scalar(&whole.state, group));
                     }
                 }
                 let groups: usize = parts.iter().map(|part| part.snapshot.state.tree.group_count()).sum();

@@ -72,12 +72,11 @@ impl StoredSnapshot {
     /// As [`Snapshot::read`].
     pub fn read(&self, report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
         let potential = vec![0.0; if self.document.potential { self.tree.group_count() * GROUP_CELLS } else { 0 }];
-        let mut state = HostState { potential, ..HostState::zeros(self.tree.clone()) };
+        let mut state = HostState { potential, ..HostState::zeros_with(self.tree.clone(), self.scalars()) };
         let alone = Communicator::alone();
         let whole = Some((&self.tree, self.groups_of_file()));
         let blocks = Blocks::of_whole(&alone, &self.tree, whole, &Owners::alone(), GROUPS);
-        let fields: Vec<&Field> = contents::stored_fields(self.document.potential).collect();
-        self.distribute(&alone, &blocks, &fields, report, &mut state)?;
+        self.distribute(&alone, &blocks, &self.document.stored_fields(), report, &mut state)?;
         Ok(Snapshot { header: self.header.clone(), state })
     }
 
@@ -96,17 +95,28 @@ impl StoredSnapshot {
         self.document.snapshot.precision
     }
 
+    /// The fields that it holds, in file order.
+    pub(super) fn stored_fields(&self) -> Vec<Field> {
+        self.document.stored_fields()
+    }
+
+    /// How many scalars it holds.
+    pub(super) fn scalars(&self) -> usize {
+        self.header.fields.scalars().len()
+    }
+
     /// Whether it holds a potential.
     pub(super) fn has_potential(&self) -> bool {
         self.document.potential
     }
 
     /// The datasets of these fields, and then those of the others.
-    pub(super) fn datasets(&self, fields: &[&Field]) -> Vec<String> {
+    pub(super) fn datasets(&self, fields: &[Field]) -> Vec<String> {
         let is_one = |other: &Field| fields.iter().any(|field| field.dataset == other.dataset);
-        let others = contents::stored_fields(self.document.potential).filter(|other| !is_one(other));
+        let stored = self.document.stored_fields();
+        let others = stored.iter().filter(|other| !is_one(other));
         let others = others.map(contents::dataset).chain([contents::PRESSURE.into()]);
-        fields.iter().map(|field| contents::dataset(field)).chain(others).collect()
+        fields.iter().map(contents::dataset).chain(others).collect()
     }
 
     /// Verifies all fields.
@@ -148,7 +158,8 @@ pub(super) fn content_digest(path: &Path) -> Result<String, SimError> {
     let document = document(&source)?;
     let header = serde_json::to_vec(&(&document.tree, &document.snapshot)).expect("numbers and names");
     let mut parts = vec![("header".to_owned(), digest(&header))];
-    let fields = contents::stored_fields(document.potential).map(contents::dataset);
+    let stored = document.stored_fields();
+    let fields = stored.iter().map(contents::dataset);
     for name in [contents::RESTART, contents::CORNER].into_iter().map(String::from).chain(fields) {
         let digest = source.digest(&name)?;
         parts.push((name, digest));

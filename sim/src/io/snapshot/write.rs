@@ -5,7 +5,7 @@ use super::digest::{BlockDigests, Digest, Stored, digest, file_digest};
 use super::gamer::{self, LEVELS, TreeShape};
 use super::{Snapshot, SnapshotHeader, info, read};
 use crate::error::SimError;
-use crate::gas::fields::Field;
+use crate::gas::fields::{Field, Storage};
 use crate::io::blocks::{self, Blocks};
 use crate::io::complete_file::Temporary;
 use crate::io::shared_file::{self, SharedFile, allocate, failure};
@@ -65,9 +65,11 @@ pub(super) fn write(
     block: usize,
 ) -> Result<Option<Unverified>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
-    let HostState { tree, fluid, potential } = &snapshot.state;
+    let HostState { tree, fluid, potential, scalars } = &snapshot.state;
     let groups = tree.group_count();
     assert_eq!(fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
+    assert_eq!(scalars.len(), snapshot.header.fields.scalars().len(), "as many scalars as the header has");
+    assert!(scalars.iter().all(|scalar| scalar.len() == groups * GROUP_CELLS), "scalars of {groups} groups");
     assert!(potential.is_empty() || potential.len() == groups * GROUP_CELLS, "potential of {groups} groups");
     match snapshot.header.precision {
         Precision::Single => write_as::<f32>(snapshot, communicator, path, block),
@@ -84,7 +86,8 @@ fn write_as<T: Real + Stored>(
     let Snapshot { header, state } = snapshot;
     // a rank may have no groups
     let potential = communicator.any(!state.potential.is_empty());
-    let fields: Vec<Option<&Field>> = contents::stored_fields(potential).map(Some).chain([None]).collect();
+    let stored: Vec<Field> = header.fields.stored(potential).collect();
+    let fields: Vec<Option<&Field>> = stored.iter().map(Some).chain([None]).collect();
     let (blocks, tree) = Blocks::of_shares(communicator, &state.tree, block);
     let file = SharedFile::create(communicator, path, |file| {
         let tree = tree.expect("the first rank has the whole tree");
@@ -93,13 +96,10 @@ fn write_as<T: Real + Stored>(
 
     let eos = Eos { eta: T::from_f64(header.eta), ..Eos::new(header.gamma) };
     let pack = |field: usize, groups: Range<usize>, rows: &mut [T]| match fields[field] {
-        Some(Field { index: Some(index), .. }) => {
-            let first = groups.start * GROUP_VALUES + index * GROUP_CELLS;
-            gamer::to_patches(rows, |group, cell| T::from_f64(state.fluid[first + group * GROUP_VALUES + cell]));
-        }
-        Some(_) => {
-            let first = groups.start * GROUP_CELLS;
-            gamer::to_patches(rows, |group, cell| T::from_f64(state.potential[first + group * GROUP_CELLS + cell]));
+        Some(field) => {
+            let (array, values, offset) = state.values(field.storage);
+            let first = groups.start * values + offset;
+            gamer::to_patches(rows, |group, cell| T::from_f64(array[first + group * values + cell]));
         }
         None => pressure(rows, &state.fluid[groups.start * GROUP_VALUES..], &eos),
     };
@@ -143,7 +143,7 @@ fn begin<T: Stored>(
     header.check()?;
     let tree_shape = TreeShape::of(tree);
     tree_shape.check()?;
-    let has_potential = fields.iter().flatten().any(|field| field.index.is_none());
+    let has_potential = fields.iter().flatten().any(|field| field.storage == Storage::Potential);
     let document = Document::new(header, tree_shape, has_potential);
     let shape = [tree.group_count() * OCTANTS, PATCH, PATCH, PATCH];
     let places = || fields.iter().map(|&field| allocate::<T>(file, &dataset(field), &shape)).collect();
@@ -269,6 +269,7 @@ fn label(dataset: &hdf5::Dataset, digest: &str) -> hdf5::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gas::fields::FieldSet;
     use crate::mesh::PERIODIC;
     use crate::parallel::communicator::FIRST;
     use crate::parallel::on_ranks;
@@ -277,14 +278,16 @@ mod tests {
 
     /// What a rank owns of a state.
     fn share(whole: &Snapshot, owners: &Owners, rank: usize) -> Snapshot {
-        let HostState { tree, fluid, potential } = &whole.state;
+        let HostState { tree, fluid, potential, scalars } = &whole.state;
         let own = |level: usize| tree.level(level).iter().copied().filter(|&key| owners.of(key) == rank).collect();
         let own = Octree::share(tree.root_groups(), tree.periodic(), (0..tree.level_count()).map(own).collect());
         let places: Vec<usize> = own.keys().map(|key| tree.index(key).unwrap()).collect();
         let of = |values: &[f64], length: usize| {
             places.iter().flat_map(|g| values[g * length..][..length].iter().copied()).collect()
         };
-        let state = HostState { fluid: of(fluid, GROUP_VALUES), potential: of(potential, GROUP_CELLS), tree: own };
+        let scalars = scalars.iter().map(|scalar| of(scalar, GROUP_CELLS)).collect();
+        let (fluid, potential) = (of(fluid, GROUP_VALUES), of(potential, GROUP_CELLS));
+        let state = HostState { fluid, potential, scalars, tree: own };
         Snapshot { state, header: whole.header.clone() }
     }
 
@@ -296,7 +299,12 @@ mod tests {
         state.potential = vec![0.0; state.tree.group_count() * GROUP_CELLS];
         state.fluid.iter_mut().enumerate().for_each(|(n, value)| *value = 1.0 + (n % 8_388_593) as f64 / 8_388_608.0);
         state.potential.iter_mut().enumerate().for_each(|(n, value)| *value = -1.0 - n as f64 / 8_388_608.0);
-        Snapshot { header: SnapshotHeader { precision, ..SnapshotHeader::initial(Coordinates::Plain) }, state }
+        let mut header = SnapshotHeader { precision, ..SnapshotHeader::initial(Coordinates::Plain) };
+        if precision == Precision::Double {
+            header.fields = FieldSet::with_scalars(["metals", "dye"]).unwrap();
+            state.scalars = [3.0, 5.0].map(|first| state.potential.iter().map(|value| first - value).collect()).into();
+        }
+        Snapshot { header, state }
     }
 
     /// One file, whoever has the groups and however many are sent at a time.

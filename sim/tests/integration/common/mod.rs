@@ -4,6 +4,7 @@
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::RunParameters;
+use comove_sim::fields::FieldSet;
 use comove_sim::mesh::PERIODIC;
 use comove_sim::{Coordinates, Cosmology, Criterion, HostState, Octree, Precision, Role, Snapshot, SnapshotHeader};
 
@@ -73,6 +74,7 @@ pub(crate) fn initial_on(
             mean_molecular_weight: 1.22,
             eta: 1e-2,
             precision: Precision::Single,
+            fields: FieldSet::default(),
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,
