@@ -186,7 +186,6 @@ fn tube(choice: Choice) -> Result<(), SimError> {
     let problem = ShockTube { root: 64, levels: 0, ..ShockTube::default() };
     let mut setup = problem.setup();
     setup.root = [256, 16, 16];
-    setup.box_length *= 1.0;
     setup.parameters.scheme = choice.scheme;
     setup.parameters.courant = choice.courant;
     let end = setup.end;
@@ -394,8 +393,7 @@ fn odd_even(choice: Choice) -> Result<(), SimError> {
             gas(1.4 * (1.0 + noise), [0.0; 3], 1.0)
         }
     };
-    let mut setup = choice.setup([nx, ny, 16], 1.0, g, boundary);
-    setup.end = 0.8 / m;
+    let setup = choice.setup([nx, ny, 16], 1.0, g, boundary);
     let (cells, effort) = Run { setup, initial: &|x, _| initial(x) }.cells_at(0.8 / m)?;
     // behind the shock and ahead of the start-up contact
     let worst = cells

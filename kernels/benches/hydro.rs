@@ -95,8 +95,10 @@ fn step<T: Real>(bencher: Bencher, threads: usize, tables: &LevelTopology, fluid
     let backward = SweepParameters { axes: [2, 1, 0], ..forward };
     let all = SweepTargets::All;
     bencher.counter(ItemsCount::new(tables.len() * GROUP_CELLS)).bench_local(|| {
-        let _ = hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &mut marks, all, &forward);
-        let _ = hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &mut marks, all, &backward);
+        let _ =
+            hydro_sweep(&device, tables, &flux_slots, &a, None, &mut b, &mut fluxes, &mut marks, None, all, &forward);
+        let _ =
+            hydro_sweep(&device, tables, &flux_slots, &b, None, &mut a, &mut fluxes, &mut marks, None, all, &backward);
     });
 }
 

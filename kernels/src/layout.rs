@@ -35,6 +35,8 @@ pub const GROUP_VALUES: usize = FIELDS * GROUP_CELLS;
 pub const HYDRO_GHOSTS: usize = 3;
 /// A group with its hydro ghost cells, along one axis.
 pub const HYDRO_BLOCK: usize = GROUP + 2 * HYDRO_GHOSTS;
+/// The group's own cells along an axis of that block.
+pub const INTERIOR: std::ops::Range<usize> = HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP;
 
 /// Entries of a neighbour table row: direction (dx, dy, dz) at `13 + dx + 3 dy + 9 dz`.
 pub const DIRECTIONS: usize = 27;

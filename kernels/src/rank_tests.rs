@@ -224,7 +224,9 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
         let sweep = |tables: &LevelTopology, out: &mut Buffer<T>, marks: &mut TroubledCells, targets: SweepTargets| {
             let planes: DeviceTable<u32> = vec![NONE; tables.len() * FLUX_PLANES].into();
             let none = &mut Buffer::zeros(device, 0).unwrap();
-            hydro_sweep(device, tables, &planes, &before, None, out, none, marks, targets, &parameters).reports.wait()
+            hydro_sweep(device, tables, &planes, &before, None, out, none, marks, None, targets, &parameters)
+                .reports
+                .wait()
         };
         // every rank sweeps, and tells what it has found
         let mut found = vec![0; slots * MARK_ROWS];

@@ -12,7 +12,7 @@ use crate::step::physics::Physics;
 use crate::step::plan::Direction;
 use comove_kernels::Deferred;
 use comove_kernels::ghosts::EarlierFluid;
-use comove_kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets, hydro_sweep_with};
+use comove_kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets, hydro_sweep};
 use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
 use comove_kernels::messages::Peer;
 use comove_kernels::scalars::ScalarSweep;
@@ -154,7 +154,7 @@ impl<T: Real> State<T> {
         links.beside_keys.iter().zip(theirs).flat_map(seen).collect()
     }
 
-    /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep_with`] on the state's arrays.
+    /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
     ///
     /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead
     pub fn sweep(
@@ -248,9 +248,8 @@ impl<T: Real> Sweeping<'_, T> {
         };
         let started = measured.is_some().then(|| device.now());
         let (earlier, scalars) = (earlier.as_ref(), scalars.as_mut());
-        let swept = hydro_sweep_with(
-            device, tables, flux_slots, fluid, earlier, next, fluxes, troubled, scalars, which, parameters,
-        );
+        let swept =
+            hydro_sweep(device, tables, flux_slots, fluid, earlier, next, fluxes, troubled, scalars, which, parameters);
         if let (Some((diagnostics, level)), Some(started)) = (measured, started) {
             diagnostics.measure(*level, groups, started, device.now());
         }

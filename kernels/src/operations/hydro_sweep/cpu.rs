@@ -11,7 +11,7 @@ use crate::device::isa::{Isa, Kernel};
 use crate::device::scratch::PerThread;
 use crate::layout::{
     DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS,
-    GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, PATCH, cell,
+    GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, INTERIOR, MOMENTUM, PATCH, cell,
 };
 use crate::level::ghosts::{self, BLOCK_CELLS, BLOCK_VALUES, CoarseCells, EarlierFluid, block_cell};
 use crate::level::level_topology::{LevelTopology, NONE};
@@ -23,13 +23,13 @@ use crate::operations::synchronised_row::{SynchronisedRow, leaf_offsets};
 use crate::point::dual_energy::{UNSEEN, keeps_adiabat, on_adiabat};
 use crate::point::eos::Eos;
 use crate::real::Real;
+use crate::scheme::Scheme;
 use rayon::prelude::*;
 use std::ops::Range;
 
-const _: () = assert!(REACH == HYDRO_GHOSTS, "the block must be as deep as the scheme reaches");
-
-/// The group's own cells along an axis of the block.
-const INTERIOR: Range<usize> = HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP;
+const _: () = assert!(REACH == HYDRO_GHOSTS, "the block must be as deep as the schemes reach");
+const _: () = assert!(Scheme::Ppm.ghost_zones() <= REACH && Scheme::Plm.ghost_zones() <= REACH);
+const _: () = assert!(Scheme::RelaxingTvd.ghost_zones() <= REACH && Scheme::Hll.ghost_zones() <= REACH);
 
 pub(super) fn hydro_sweep<T: Real>(
     isa: Isa,

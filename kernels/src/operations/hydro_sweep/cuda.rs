@@ -223,7 +223,8 @@ mod tests {
         let mut sweep = |which: SweepTargets, marks: &mut TroubledCells| {
             let (fluid, earlier) = (pool(fluid), earlier.as_ref());
             let (out, fluxes) = (&mut out, &mut fluxes);
-            let swept = hydro_sweep(device, tables, flux_slots, &fluid, earlier, out, fluxes, marks, which, parameters);
+            let swept =
+                hydro_sweep(device, tables, flux_slots, &fluid, earlier, out, fluxes, marks, None, which, parameters);
             let (marked, reports) = (swept.marked.wait(), swept.reports.wait());
             assert_eq!(marked, [reports.iter().map(|report| report.marked).sum::<u32>()]);
             reports

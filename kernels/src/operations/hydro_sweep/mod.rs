@@ -100,8 +100,8 @@ impl SweepOutput {
     }
 }
 
-/// Advances groups of a level by one sweep of a scheme, directions split and each fed
-/// with what the one before gave, in the group and in its ghost cells; then makes energy and entropy scalar of every
+/// Advances groups of a level by one sweep of a scheme, directions split and each fed with what the one before gave, in
+/// the group and in its ghost cells; then makes energy and entropy scalar of every
 /// cell agree, as the cells beside it along the three axes decide ([`mod@crate::point::dual_energy`]).
 ///
 /// * `flux_slots`: which plane of `fluxes` takes the flux through each of a group's nine planes, or [`NONE`];
@@ -114,6 +114,8 @@ impl SweepOutput {
 ///   ([`crate::layout::FLUX_PLANE_VALUES`]); the planes that `flux_slots` names are overwritten
 /// * `marks`: room for the pool's slots. The slots of the groups take the cells that had to be floored or are
 ///   not finite
+/// * `scalars`: passive scalars that move with the gas, by the mass fluxes that the sweep ends with, those of a redo
+///   included. The gas has the same bits without them
 /// * `which`: groups to sweep. Those of a level may be swept one part after another
 ///
 /// The bits depend on neither threads nor instruction set, and mirrored input gives mirrored bits.
@@ -121,26 +123,6 @@ impl SweepOutput {
 /// # Panics
 /// If shapes disagree, two entries of `flux_slots` name one plane, or the level is not properly nested.
 pub fn hydro_sweep<T: Real>(
-    device: &Device,
-    tables: &LevelTopology,
-    flux_slots: &DeviceTable<u32>,
-    fluid: &Buffer<T>,
-    earlier: Option<&EarlierFluid<T>>,
-    out: &mut Buffer<T>,
-    fluxes: &mut Buffer<T>,
-    marks: &mut TroubledCells,
-    which: SweepTargets,
-    parameters: &SweepParameters<T>,
-) -> SweepOutput {
-    hydro_sweep_with(device, tables, flux_slots, fluid, earlier, out, fluxes, marks, None, which, parameters)
-}
-
-/// The same with passive scalars that move with the gas, if there are any: by the fluxes of mass that the sweep ends
-/// with, those of a redo included. The gas has the bits that it has without them.
-///
-/// # Panics
-/// As [`hydro_sweep`].
-pub fn hydro_sweep_with<T: Real>(
     device: &Device,
     tables: &LevelTopology,
     flux_slots: &DeviceTable<u32>,

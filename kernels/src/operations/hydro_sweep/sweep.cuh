@@ -547,9 +547,31 @@ __device__ void hydro_sweep(const Sweep<T> &sweep, const Scalars &scalars = Scal
     }
 }
 
-/// Declares the kernel `name` of a scheme in the precision T: tiles of 16 x Y x Z cells, so many threads a block and blocks at once on
-/// a multiprocessor.
+/// Declares the kernel `name` of a scheme in the precision T: tiles of 16 x Y x Z cells, so many threads a block and blocks
+/// at once on a multiprocessor.
 #define SWEEP(name, SCHEME, A, T, Y, Z, REDO, AXES, threads, blocks)                                                   \
     extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Sweep<T> sweep) {       \
         hydro_sweep<Scheme::SCHEME, A, T, Y, Z, REDO, AXES>(sweep);                                                                    \
     }
+
+/// The sweeps and redos of a scheme as the CPU computes them, to the last bit.
+#define EXACT_SWEEPS(name, SCHEME)                                                                                     \
+    SWEEP(hydro_sweep_##name##_exact_f32, SCHEME, Exact, float, 8, 8, false, -1, 256, 2)                               \
+    SWEEP(hydro_sweep_##name##_exact_f64, SCHEME, Exact, double, 8, 8, false, -1, 256, 1)                              \
+    SWEEP(hydro_redo_##name##_exact_f32, SCHEME, Exact, float, 8, 8, true, -1, 256, 1)                                 \
+    SWEEP(hydro_redo_##name##_exact_f64, SCHEME, Exact, double, 8, 8, true, -1, 256, 1)
+
+/// Its fast ones: along x, y, z and z, y, x, which steps take by default, and along the axes in any order.
+#define FAST_SWEEPS(name, SCHEME)                                                                                      \
+    SWEEP(hydro_sweep_##name##_group_xyz_f32, SCHEME, Fast, float, 16, 16, false, 12, 512, 1)                          \
+    SWEEP(hydro_sweep_##name##_group_zyx_f32, SCHEME, Fast, float, 16, 16, false, 210, 512, 1)                         \
+    SWEEP(hydro_sweep_##name##_quarter_xyz_f32, SCHEME, Fast, float, 8, 8, false, 12, 256, 2)                          \
+    SWEEP(hydro_sweep_##name##_quarter_zyx_f32, SCHEME, Fast, float, 8, 8, false, 210, 256, 2)                         \
+    SWEEP(hydro_sweep_##name##_quarter_xyz_f64, SCHEME, Fast, double, 8, 8, false, 12, 256, 1)                         \
+    SWEEP(hydro_sweep_##name##_quarter_zyx_f64, SCHEME, Fast, double, 8, 8, false, 210, 256, 1)                        \
+    SWEEP(hydro_sweep_##name##_quarter_f32, SCHEME, Fast, float, 8, 8, false, -1, 256, 2)                              \
+    SWEEP(hydro_sweep_##name##_quarter_f64, SCHEME, Fast, double, 8, 8, false, -1, 256, 1)                             \
+    SWEEP(hydro_redo_##name##_group_xyz_f32, SCHEME, Fast, float, 16, 16, true, 12, 512, 1)                            \
+    SWEEP(hydro_redo_##name##_group_zyx_f32, SCHEME, Fast, float, 16, 16, true, 210, 512, 1)                           \
+    SWEEP(hydro_redo_##name##_quarter_f32, SCHEME, Fast, float, 8, 8, true, -1, 256, 2)                                \
+    SWEEP(hydro_redo_##name##_quarter_f64, SCHEME, Fast, double, 8, 8, true, -1, 256, 1)

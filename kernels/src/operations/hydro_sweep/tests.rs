@@ -349,6 +349,7 @@ fn the_operation_writes_only_the_slots_of_its_level() {
         &mut out,
         &mut fluxes,
         &mut marks,
+        None,
         SweepTargets::All,
         &parameters,
     );

@@ -4,7 +4,9 @@
 //! interpolated from the coarser level, there in the mass fraction. Beyond a face of the domain the gas has the mass
 //! fraction of the cell inside that is copied or mirrored, also where its own state is fixed.
 
-use crate::layout::{DENSITY, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, cell, direction};
+use crate::layout::{
+    DENSITY, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, INTERIOR, PATCH, cell, direction,
+};
 use crate::level::face_boundary::{AxisPosition, FaceBoundary, places};
 use crate::level::ghosts::{EarlierFluid, block_cell};
 use crate::level::level_topology::{LevelTopology, NONE};
@@ -33,7 +35,6 @@ impl<'a, T: Real, S: Fn(u32) -> &'a [T]> ScalarCells<'a, T, S> {
         let first = -(HYDRO_GHOSTS as i32);
         let [x, y, z] = [0, 1, 2].map(|axis| places::<HYDRO_BLOCK>(first, self.tables.ends(self.g, axis)));
         let row = self.tables.row(self.g);
-        const WITHIN: std::ops::Range<usize> = HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP;
         for k in 0..HYDRO_BLOCK {
             for j in 0..HYDRO_BLOCK {
                 let middle = row[direction(0, y[j].step, z[k].step)];
@@ -43,7 +44,7 @@ impl<'a, T: Real, S: Fn(u32) -> &'a [T]> ScalarCells<'a, T, S> {
                     let from = &(self.scalar)(middle)[cell(0, y[j].cell, z[k].cell)..][..GROUP];
                     block[block_cell(0, HYDRO_GHOSTS, j, k)..][..GROUP].copy_from_slice(from);
                 }
-                for i in (0..HYDRO_BLOCK).filter(|i| !whole || !WITHIN.contains(i)) {
+                for i in (0..HYDRO_BLOCK).filter(|i| !whole || !INTERIOR.contains(i)) {
                     let at = block_cell(0, i, j, k);
                     block[at] = self.value([x[i], y[j], z[k]], density[at]);
                 }

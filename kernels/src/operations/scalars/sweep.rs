@@ -2,7 +2,7 @@
 
 use super::cells::ScalarCells;
 use crate::layout::{
-    FACE_CELLS, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, cell,
+    FACE_CELLS, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS, HYDRO_BLOCK, HYDRO_GHOSTS, INTERIOR, PATCH, cell,
 };
 use crate::level::ghosts::{BLOCK_CELLS, EarlierFluid, block_cell};
 use crate::level::level_topology::LevelTopology;
@@ -11,8 +11,6 @@ use crate::point::relaxing_tvd::updated;
 use crate::real::Real;
 use std::ops::Range;
 
-/// The group's own cells along an axis of the block.
-const INTERIOR: Range<usize> = HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP;
 /// Distances of neighbouring cells of a block.
 const STRIDES: [usize; 3] = [1, HYDRO_BLOCK, HYDRO_BLOCK * HYDRO_BLOCK];
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::device::device_table::DeviceTable;
-use crate::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep_with};
+use crate::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
 use crate::layout::{DENSITY, FLUX_PLANES, GROUP, MOMENTUM, cell_coordinate};
 use crate::level::ghosts::EarlierFluid;
 use crate::level::level_topology::NONE;
@@ -81,7 +81,7 @@ fn swept<T: Real>(
         let timed = earlier.map(|_| &timed);
         let (out, fluxes) = (&mut after, &mut fluxes);
         let scalars = Some(&mut scalars);
-        hydro_sweep_with(device, tables, &flux_slots, &before, timed, out, fluxes, marks, scalars, which, &parameters)
+        hydro_sweep(device, tables, &flux_slots, &before, timed, out, fluxes, marks, scalars, which, &parameters)
             .reports
             .wait()
     };

@@ -1,6 +1,6 @@
 //! The stages of PLM and PPM: primitive values, their profiles in the cells, Hancock's predictor, HLLC fluxes.
 
-use super::{SHEET, Sheet, cell, inner, round_up};
+use super::{SHEET, Sheet, cell, inner, low_faces, round_up};
 use crate::layout::{ENERGY, FIELDS, MOMENTUM};
 use crate::point::eos::Eos;
 use crate::point::hancock::face_values;
@@ -98,10 +98,8 @@ impl<T: Real> Sheet<T> {
     /// The HLLC flux through the low face of every cell three from the ends, and one face more.
     #[inline(always)]
     pub(super) fn hllc<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
-        let end = 3 * S + round_up(cells - 5 * S);
-        assert!(end <= SHEET);
         let [_, _, low, high] = &self.work;
-        for e in 3 * S..end {
+        for e in low_faces::<S>(cells) {
             let flux = hllc_flux(&cell(high, e - S), &cell(low, e), eos);
             for f in 0..FIELDS {
                 self.flux[f][e] = flux[f];
@@ -113,13 +111,13 @@ impl<T: Real> Sheet<T> {
     /// an axis, HLLC lets odd and even rows come apart (Quirk 1994).
     #[inline(always)]
     pub(super) fn hll_at_shocks<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
-        let end = 3 * S + round_up(cells - 5 * S);
+        let faces = low_faces::<S>(cells);
         let at_shock = |e: usize| self.shock_indicator[e] < T::zero();
-        if !(2 * S..end).fold(false, |any, e| any | at_shock(e)) {
+        if !(2 * S..faces.end).fold(false, |any, e| any | at_shock(e)) {
             return;
         }
         let [_, _, low, high] = &self.work;
-        for e in (3 * S..end).filter(|&e| at_shock(e - S) || at_shock(e)) {
+        for e in faces.filter(|&e| at_shock(e - S) || at_shock(e)) {
             let flux = face_flux(&cell(high, e - S), &cell(low, e), eos);
             for f in 0..FIELDS {
                 self.flux[f][e] = flux[f];

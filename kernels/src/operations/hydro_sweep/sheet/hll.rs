@@ -1,6 +1,6 @@
 //! The stages of the first-order HLL scheme.
 
-use super::{SHEET, Sheet, cell, round_up};
+use super::{SHEET, Sheet, cell, low_faces, round_up};
 use crate::layout::FIELDS;
 use crate::point::eos::Eos;
 use crate::point::hll::{cell_flux, hll_flux, wave_speeds};
@@ -27,10 +27,8 @@ impl<T: Real> Sheet<T> {
     /// The HLL flux through the low face of every cell three from the ends, and one face more.
     #[inline(always)]
     pub(super) fn hll<const S: usize>(&mut self, cells: usize) {
-        let end = 3 * S + round_up(cells - 5 * S);
-        assert!(end <= SHEET);
         let [of_cell, [velocity, sound_speed, ..], ..] = &self.work;
-        for e in 3 * S..end {
+        for e in low_faces::<S>(cells) {
             let speeds = wave_speeds([velocity[e - S], sound_speed[e - S]], [velocity[e], sound_speed[e]]);
             for f in 0..FIELDS {
                 let (value, flux) = (&self.state[f], &of_cell[f]);

@@ -66,10 +66,8 @@ impl<T: Real> Sheet<T> {
     /// What the neighbours of every cell but the outermost say about its energy.
     #[inline(always)]
     fn survey<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
-        let end = S + round_up(cells - 2 * S);
-        assert!(end + S <= SHEET);
         let (energy, pressure) = (&self.state[ENERGY], &self.pressure);
-        for e in S..end {
+        for e in inner::<S>(cells, 1) {
             let energies = [energy[e - S], energy[e], energy[e + S]];
             let pressures = [pressure[e - S], pressure[e], pressure[e + S]];
             self.shock_indicator[e] = shock_indicator(self.shock_indicator[e], energies, pressures, eos);
@@ -79,11 +77,9 @@ impl<T: Real> Sheet<T> {
     #[inline(always)]
     fn update<const S: usize>(&mut self, cells: usize, dt_over_dx: T) {
         let step = dt_over_dx * T::from_f64(0.5);
-        let end = 3 * S + round_up(cells - 6 * S);
-        assert!(end + S <= SHEET);
         for f in 0..FIELDS {
             let (state, flux) = (&mut self.state[f], &self.flux[f]);
-            for e in 3 * S..end {
+            for e in inner::<S>(cells, 3) {
                 state[e] = updated(state[e], step, flux[e], flux[e + S]);
             }
         }
@@ -157,6 +153,14 @@ fn inner<const S: usize>(cells: usize, inner: usize) -> std::ops::Range<usize> {
     let end = inner * S + round_up(cells - 2 * inner * S);
     assert!(end + inner * S <= SHEET);
     inner * S..end
+}
+
+/// The cells whose low faces a pass needs: those three from the ends, and one more.
+#[inline(always)]
+fn low_faces<const S: usize>(cells: usize) -> std::ops::Range<usize> {
+    let end = 3 * S + round_up(cells - 5 * S);
+    assert!(end + S <= SHEET);
+    3 * S..end
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! The stages of relaxing TVD: F^R and F^L of every cell, at half time once more, limited.
 
-use super::{SHEET, Sheet, cell, round_up};
+use super::{SHEET, Sheet, cell, inner, low_faces, round_up};
 use crate::layout::FIELDS;
 use crate::point::eos::Eos;
 use crate::point::relaxing_tvd::{limited_flux, split_flux, updated, upwind_flux};
@@ -28,10 +28,8 @@ impl<T: Real> Sheet<T> {
     pub(super) fn split_at_half_time<const S: usize>(&mut self, cells: usize, dt_over_dx: T, eos: &Eos<T>) {
         // a half for the half step, a half because the fluxes are doubled
         let step = dt_over_dx * T::from_f64(0.25);
-        let end = S + round_up(cells - 2 * S);
-        assert!(end + S <= SHEET);
         let [right, left, mid_right, mid_left] = &mut self.work;
-        for e in S..end {
+        for e in inner::<S>(cells, 1) {
             let mut half = cell(&self.state, e);
             for f in 0..FIELDS {
                 let low = upwind_flux(right[f][e - S], left[f][e]);
@@ -49,12 +47,10 @@ impl<T: Real> Sheet<T> {
     /// The second-order flux through the low face of every cell three from the ends, and one face more.
     #[inline(always)]
     pub(super) fn limit<const S: usize>(&mut self, cells: usize) {
-        let end = 3 * S + round_up(cells - 5 * S);
-        assert!(end + S <= SHEET);
         for f in 0..FIELDS {
             let ([_, _, right, left], flux) = (&self.work, &mut self.flux[f]);
             let (right, left) = (&right[f], &left[f]);
-            for e in 3 * S..end {
+            for e in low_faces::<S>(cells) {
                 flux[e] = limited_flux([right[e - 2 * S], right[e - S], right[e]], [left[e - S], left[e], left[e + S]]);
             }
         }
