@@ -73,7 +73,7 @@ impl Isa {
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Set::Baseline => kernel.run(),
+            Set::Baseline => run_baseline(kernel),
             // SAFETY: such a value exists only where the processor has these instructions.
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { run_avx2(kernel) },
@@ -84,6 +84,21 @@ impl Isa {
     }
 }
 
+/// Makes this crate compile kernels, given as their types in single and in double precision, so that the crates that use
+/// it link these copies: they are built several times over, for tests, with MPI, with CUDA.
+macro_rules! compiled_here {
+    ($($kernel:ty),+) => {
+        $(const _: () = {
+            #[used]
+            static COMPILED: fn(
+                $crate::device::isa::Isa,
+                $kernel,
+            ) -> <$kernel as $crate::device::isa::Kernel>::Output = |isa, kernel| isa.run(kernel);
+        };)+
+    };
+}
+pub(crate) use compiled_here;
+
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
@@ -92,14 +107,22 @@ fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512bw")
 }
 
+// `inline(never)` also lets the crates that use this one link the copies that it has compiled (`compiled_here`).
+#[inline(never)]
+fn run_baseline<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
+#[inline(never)]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
+#[inline(never)]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }

@@ -3,7 +3,7 @@
 use super::program::{Cells, evaluate};
 use super::stencil::{BlockFields, LANES, Lanes, rough, steep};
 use super::{FlagCriteria, FlagCriterion};
-use crate::device::isa::{Isa, Kernel};
+use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::device::scratch::PerThread;
 use crate::layout::{
     DENSITY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH, cell, direction, octant_origin,
@@ -80,6 +80,8 @@ struct GroupFlags<'a, T> {
     /// For criteria that read neighbours.
     block: Option<Gathered<'a, T>>,
 }
+
+compiled_here!(GroupFlags<'static, f32>, GroupFlags<'static, f64>);
 
 impl<T: Real> Kernel for GroupFlags<'_, T> {
     type Output = FlaggedRows;

@@ -3,7 +3,7 @@
 use super::acceleration::{Row, acceleration};
 use super::{KickReport, Peak};
 use crate::device::buffer::SlotWriter;
-use crate::device::isa::{Isa, Kernel};
+use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::level::report::GroupReport;
@@ -86,6 +86,8 @@ struct GroupKick<'a, T> {
     dt: f64,
     eos: &'a Eos<T>,
 }
+
+compiled_here!(GroupKick<'static, f32>, GroupKick<'static, f64>);
 
 impl<T: Real> Kernel for GroupKick<'_, T> {
     type Output = KickReport;

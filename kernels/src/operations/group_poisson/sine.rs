@@ -7,7 +7,7 @@
 
 use super::problem::{Problem, boundary_mean, face_gradients, subtract_boundary};
 use crate::device::device_table::DeviceTable;
-use crate::device::isa::Kernel;
+use crate::device::isa::{Kernel, compiled_here};
 use crate::layout::{FACE_CELLS, GROUP, GROUP_CELLS};
 use crate::real::Real;
 use std::f64::consts::PI;
@@ -63,6 +63,8 @@ pub(super) struct Solve<'a, T> {
     pub(super) tables: &'a SineTables<T>,
     pub(super) problem: Problem<'a, T>,
 }
+
+compiled_here!(Solve<'static, f32>, Solve<'static, f64>);
 
 impl<T: Real> Kernel for Solve<'_, T> {
     type Output = ();

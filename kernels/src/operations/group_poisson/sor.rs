@@ -5,7 +5,7 @@
 
 use super::Guess;
 use super::problem::{Problem, boundary_mean, face_gradients};
-use crate::device::isa::Kernel;
+use crate::device::isa::{Kernel, compiled_here};
 use crate::layout::{FACE_CELLS, FACES, GROUP, GROUP_CELLS, cell};
 use crate::operations::potential_ghosts::face_axes;
 use crate::real::Real;
@@ -33,6 +33,8 @@ pub(super) struct Solve<'a, T> {
     pub(super) guess: Guess,
     pub(super) problem: Problem<'a, T>,
 }
+
+compiled_here!(Solve<'static, f32>, Solve<'static, f64>);
 
 impl<T: Real> Kernel for Solve<'_, T> {
     type Output = u32;

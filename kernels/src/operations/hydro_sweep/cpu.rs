@@ -7,7 +7,7 @@
 use super::sheet::{Advance, REACH, Sheet};
 use super::{SweepParameters, SweepTargets};
 use crate::device::buffer::SlotWriter;
-use crate::device::isa::{Isa, Kernel};
+use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::device::scratch::PerThread;
 use crate::layout::{
     DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, FLUX_PLANES, FLUX_PLANES_PER_AXIS, GROUP, GROUP_CELLS,
@@ -148,6 +148,8 @@ struct GroupSweep<'a, T> {
     found: &'a mut [u16],
     parameters: &'a SweepParameters<T>,
 }
+
+compiled_here!(GroupSweep<'static, f32>, GroupSweep<'static, f64>);
 
 impl<T: Real> Kernel for GroupSweep<'_, T> {
     type Output = GroupReport;

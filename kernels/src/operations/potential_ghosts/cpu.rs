@@ -4,7 +4,7 @@ use super::coarse::{CoarseBlock, beyond};
 use super::{GHOST_CELLS, GhostOrigin, TimedPotential, face_axes, strides};
 use crate::device::buffer::SlotWriter;
 use crate::device::device_table::DeviceTable;
-use crate::device::isa::{Isa, Kernel};
+use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::real::Real;
@@ -36,6 +36,8 @@ struct Gather<'a, T> {
     coarse: Option<&'a TimedPotential<'a, T>>,
     ghosts: &'a mut [T],
 }
+
+compiled_here!(Gather<'static, f32>, Gather<'static, f64>);
 
 impl<T: Real> Kernel for Gather<'_, T> {
     type Output = ();

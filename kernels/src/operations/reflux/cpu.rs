@@ -3,7 +3,7 @@
 use super::faces::{CELLS, Changes, FaceCells, add_changes, take_changes};
 use super::{CoarseFineFace, RefluxTables};
 use crate::device::buffer::SlotWriter;
-use crate::device::isa::{Isa, Kernel};
+use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{DENSITY, ENTROPY, FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES, PATCH};
 use crate::level::report::GroupReport;
 use crate::operations::synchronised_row::SynchronisedRow;
@@ -46,6 +46,8 @@ struct GroupCorrection<'a, T> {
     fine_share: T,
     eos: &'a Eos<T>,
 }
+
+compiled_here!(GroupCorrection<'static, f32>, GroupCorrection<'static, f64>);
 
 impl<T: Real> Kernel for GroupCorrection<'_, T> {
     type Output = GroupReport;

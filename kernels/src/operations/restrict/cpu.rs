@@ -1,7 +1,7 @@
 //! Restriction on the host: parallel over coarse groups, each pulls from its children.
 
 use crate::device::buffer::SlotWriter;
-use crate::device::isa::{Isa, Kernel};
+use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::operations::synchronised_row::{Rows, SynchronisedRow};
@@ -37,6 +37,8 @@ struct PatchRestriction<'a, T> {
     origin: [usize; 3],
     eos: &'a Eos<T>,
 }
+
+compiled_here!(PatchRestriction<'static, f32>, PatchRestriction<'static, f64>);
 
 impl<T: Real> Kernel for PatchRestriction<'_, T> {
     type Output = ();
