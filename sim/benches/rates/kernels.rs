@@ -30,16 +30,20 @@ fn work<'a>(operation: &'a str, mesh: &'a str, unit: &'a str, items: usize) -> W
 /// On a complete refined level.
 fn complete(bench: &mut Bench, groups: usize) {
     let mut state = state::<f32>(&bench.device, &refined(groups), true, true);
-    let device = bench.device.clone();
+    let (device, scheme) = (bench.device.clone(), bench.scheme);
     let eos = Eos::new(5.0 / 3.0);
     let h = state.cell_width(1);
     let of = |operation| work(operation, "uniform", "group", groups);
 
-    bench.measure(of("sweep x y z"), || sweep(&mut state, 1, [0, 1, 2], None, SweepTargets::All, 0.05).reports.wait());
-    bench.measure(of("sweep z y x"), || sweep(&mut state, 1, [2, 1, 0], None, SweepTargets::All, 0.05).reports.wait());
+    bench.measure(of("sweep x y z"), || {
+        sweep((&mut state, scheme), 1, [0, 1, 2], None, SweepTargets::All, 0.05).reports.wait()
+    });
+    bench.measure(of("sweep z y x"), || {
+        sweep((&mut state, scheme), 1, [2, 1, 0], None, SweepTargets::All, 0.05).reports.wait()
+    });
     let every: Vec<u32> = (0..groups as u32).collect();
     bench.measure(of("redo of a sweep"), || {
-        sweep(&mut state, 1, [0, 1, 2], None, SweepTargets::Redo(&every), 0.05).reports.wait()
+        sweep((&mut state, scheme), 1, [0, 1, 2], None, SweepTargets::Redo(&every), 0.05).reports.wait()
     });
     bench.measure(of("signal speed"), || speeds(&state, 1).wait());
     let potential = &mut state.gravity.as_mut().expect("gravity").potential.current;
@@ -111,13 +115,13 @@ fn complete(bench: &mut Bench, groups: usize) {
 /// On groups whose faces all lie between coarse and fine.
 fn lone(bench: &mut Bench, groups: usize) {
     let mut state = state::<f32>(&bench.device, &lone_children(groups), true, false);
-    let device = bench.device.clone();
+    let (device, scheme) = (bench.device.clone(), bench.scheme);
     let all = "all ghost cells interpolated";
     bench.measure(work("sweep x y z", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], None, SweepTargets::All, 0.05).reports.wait()
+        sweep((&mut state, scheme), 1, [0, 1, 2], None, SweepTargets::All, 0.05).reports.wait()
     });
     bench.measure(work("sweep x y z, between times", all, "group", groups), || {
-        sweep(&mut state, 1, [0, 1, 2], Some(0.25), SweepTargets::All, 0.05).reports.wait();
+        sweep((&mut state, scheme), 1, [0, 1, 2], Some(0.25), SweepTargets::All, 0.05).reports.wait();
     });
     let (faces, eos) = (state.mesh.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
     bench.measure(work("flux correction", all, "face", faces), || {

@@ -1,7 +1,7 @@
 //! Rates of a device, a GPU above all: `cargo bench -p comove-sim --features cuda --bench rates`, or the program that this
 //! builds carried to a machine with a GPU.
 //!
-//!     rates [--device NAME] [--threads N] [--json FILE] [--smoke] [PART …]
+//!     rates [--device NAME] [--threads N] [--scheme NAME] [--json FILE] [--smoke] [PART …]
 //!
 //! | part | what is measured |
 //! |---|---|
@@ -21,8 +21,8 @@ mod launches;
 mod meshes;
 mod steps;
 
-use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::GROUP_CELLS;
+use comove_sim::kernels::{Device, Scheme};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,6 +33,8 @@ use std::time::Instant;
 pub(crate) struct Bench {
     pub(crate) device: Device,
     pub(crate) smoke: bool,
+    /// Of the sweeps.
+    pub(crate) scheme: Scheme,
     json: Option<File>,
 }
 
@@ -105,12 +107,14 @@ impl Bench {
 
 fn main() {
     let (mut name, mut threads, mut json, mut smoke, mut parts) = ("cuda:0".to_owned(), 0, None, false, Vec::new());
+    let mut scheme = Scheme::default();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().unwrap_or_else(|| panic!("{argument} wants a value"));
         match argument.as_str() {
             "--device" => name = value(),
             "--threads" => threads = value().parse().expect("a number of threads"),
+            "--scheme" => scheme = serde_json::from_value(value().into()).expect("the name of a scheme"),
             "--json" => json = Some(value()),
             "--smoke" => smoke = true,
             // cargo says so
@@ -125,7 +129,7 @@ fn main() {
     let open =
         |name: String| File::options().create(true).append(true).open(&name).unwrap_or_else(|e| panic!("{name}: {e}"));
     println!("{}", device.name());
-    let mut bench = Bench { device, smoke, json: json.map(open) };
+    let mut bench = Bench { device, smoke, scheme, json: json.map(open) };
     if parts.is_empty() {
         parts = ["launches", "meshes", "kernels"].map(str::to_owned).to_vec();
     }

@@ -8,7 +8,7 @@ use comove_sim::kernels::Deferred;
 use comove_sim::kernels::hydro_sweep::{SweepOutput, SweepParameters, SweepTargets};
 use comove_sim::kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::timestep::{SignalSpeed, signal_speed};
-use comove_sim::kernels::{Device, Eos, Real};
+use comove_sim::kernels::{Device, Eos, Real, Scheme};
 use comove_sim::mesh::{PERIODIC, nest};
 use comove_sim::step::StepDiagnostics;
 use comove_sim::{HostState, Key, Octree, RunParameters, Snapshot};
@@ -71,12 +71,14 @@ pub(crate) fn hydro<T: Real>(
     let items = levels.clone().map(|level| state.mesh.tables[level].len()).sum();
     let part = if mesh == "uniform" { "launches" } else { "meshes" };
     let work = Work { part, operation: "hydro of a step", mesh, precision: T::NAME, unit: "group", items };
+    let scheme = bench.scheme;
     bench.measure(work, || {
         // as a run does: what an operation reports is read while the next one works
         let mut open = None;
         for (axes, level) in [[0, 1, 2], [2, 1, 0]].into_iter().flat_map(|axes| levels.clone().map(move |l| (axes, l)))
         {
-            let SweepOutput { marked, reports } = sweep(state, level, axes, passed, SweepTargets::All, dt_over_dx);
+            let SweepOutput { marked, reports } =
+                sweep((state, scheme), level, axes, passed, SweepTargets::All, dt_over_dx);
             open.replace(reports).map(Deferred::wait);
             marked.wait();
         }
@@ -88,19 +90,14 @@ pub(crate) fn hydro<T: Real>(
 
 /// A sweep of a level from `fluid` to `next`, always of the same gas.
 pub(crate) fn sweep<T: Real>(
-    state: &mut State<T>,
+    (state, scheme): (&mut State<T>, Scheme),
     level: usize,
     axes: [usize; 3],
     passed: Option<f64>,
     which: SweepTargets,
     dt_over_dx: f64,
 ) -> SweepOutput {
-    let parameters = SweepParameters {
-        scheme: comove_kernels::Scheme::default(),
-        dt_over_dx: T::from_f64(dt_over_dx),
-        axes,
-        eos: Eos::new(5.0 / 3.0),
-    };
+    let parameters = SweepParameters { scheme, dt_over_dx: T::from_f64(dt_over_dx), axes, eos: Eos::new(5.0 / 3.0) };
     state.sweep(level, passed.filter(|_| level > 0), which, &parameters, &mut StepDiagnostics::default())
 }
 
