@@ -8,20 +8,31 @@ use serde::{Deserialize, Serialize};
 pub enum Scheme {
     /// Parabolic reconstruction (PPM), Hancock's predictor and HLLC fluxes: [`mod@crate::point::ppm`],
     /// [`mod@crate::point::hancock`], [`mod@crate::point::hllc`].
+    #[default]
     Ppm,
     /// The same with piecewise linear reconstruction.
     Plm,
     /// Relaxing TVD with the van Leer limiter, second order (paper, section 2.2): [`mod@crate::point::relaxing_tvd`].
-    #[default]
     RelaxingTvd,
     /// First order, with HLL fluxes: [`mod@crate::point::hll`]. For tests.
     Hll,
 }
 
 impl Scheme {
-    /// Whether it is the scheme of runs that name none.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
+    /// The scheme of records that name none: they are older than the others.
+    pub const UNNAMED: Self = Self::RelaxingTvd;
+
+    /// Whether records leave it out.
+    pub fn is_unnamed(&self) -> bool {
+        *self == Self::UNNAMED
+    }
+
+    /// The Courant number of runs that name none.
+    pub const fn courant(self) -> f64 {
+        match self {
+            Self::RelaxingTvd => 0.5,
+            Self::Ppm | Self::Plm | Self::Hll => 0.8,
+        }
     }
 
     /// Ghost zones that a sweep reads on each side.

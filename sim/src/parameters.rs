@@ -217,8 +217,9 @@ pub struct RunParameters {
     /// that they start with, each a number or a closure `|x, y, z|` of the cell's centre in code length.
     #[serde(skip_serializing_if = "ScalarParameters::is_empty")]
     pub scalars: ScalarParameters,
-    /// Hydrodynamic scheme; `relaxing_tvd` where none is named.
-    #[serde(skip_serializing_if = "Scheme::is_default")]
+    /// Hydrodynamic scheme: parabolic or piecewise linear reconstruction with HLLC fluxes, the method paper's, or first order
+    /// for tests.
+    #[serde(default = "unnamed_scheme", skip_serializing_if = "Scheme::is_unnamed")]
     pub scheme: Scheme,
     /// Whether the gas attracts itself.
     pub gravity: bool,
@@ -241,9 +242,10 @@ pub struct RunParameters {
     /// gas (`courant`, `gravity_courant`) limits the step; where expansion does (`max_delta_a`), the finer levels would only
     /// take more steps.
     pub time_steps: TimeSteps,
-    /// A level's steps between two decisions on what refines it.
+    /// A level's steps between two decisions on what refines it; where none is named, as many up to 4 as `flag_buffer` allows.
     pub regrid_every: u32,
-    /// Courant number of one sweep, of which a step has two, each over Δt/2; with individual steps of each level's own.
+    /// Courant number of one sweep, of which a step has two, each over Δt/2; with individual steps of each level's own. 0.5
+    /// where `scheme` is `"relaxing_tvd"` and none is named.
     pub courant: f64,
     /// Order of the axes in a step's first sweep.
     pub sweep_order: SweepOrder,
@@ -278,15 +280,20 @@ pub struct RunParameters {
     pub pressure_floor: f64,
 }
 
+fn unnamed_scheme() -> Scheme {
+    Scheme::UNNAMED
+}
+
 impl Default for RunParameters {
     fn default() -> Self {
+        let scheme = Scheme::default();
         Self {
             precision: Precision::Single,
             coordinates: Coordinates::Comoving,
             gamma: 5.0 / 3.0,
             boundary: Boundaries::default(),
             scalars: ScalarParameters::default(),
-            scheme: Scheme::default(),
+            scheme,
             gravity: true,
             gravity_boundary: GravityBoundary::Periodic,
             four_pi_g: 1.0,
@@ -295,8 +302,8 @@ impl Default for RunParameters {
             max_cells: None,
             flag_buffer: 4,
             time_steps: TimeSteps::Uniform,
-            regrid_every: 4,
-            courant: 0.5,
+            regrid_every: steps_between_regrids(4, scheme, scheme.courant()),
+            courant: scheme.courant(),
             sweep_order: SweepOrder::Xyz,
             max_delta_a: 0.01,
             gravity_courant: 0.5,
@@ -315,7 +322,21 @@ impl Default for RunParameters {
     }
 }
 
+/// How many steps a feature takes at most to travel through `flag_buffer` cells, at most 4 and at least one.
+fn steps_between_regrids(flag_buffer: u32, scheme: Scheme, courant: f64) -> u32 {
+    let steps = f64::from(flag_buffer) / (f64::from(StepPlan::of(scheme).sweeps()) * courant);
+    (steps as u32).clamp(1, 4)
+}
+
 impl RunParameters {
+    /// With this scheme, and what follows from the Courant number and the buffer, as far as they are given.
+    pub fn with_scheme(self, scheme: Scheme, courant: Option<f64>, flag_buffer: Option<u32>) -> Self {
+        let courant = courant.unwrap_or(scheme.courant());
+        let flag_buffer = flag_buffer.unwrap_or(self.flag_buffer);
+        let regrid_every = steps_between_regrids(flag_buffer, scheme, courant);
+        Self { scheme, courant, flag_buffer, regrid_every, ..self }
+    }
+
     /// The gas law, with floors.
     pub fn eos<T: Real>(&self) -> Eos<T> {
         Eos {

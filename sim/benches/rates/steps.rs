@@ -2,7 +2,7 @@
 
 use crate::Bench;
 use comove_sim::TimeSteps;
-use comove_sim::kernels::Device;
+use comove_sim::kernels::{Device, Scheme};
 use comove_sim::{Criterion, RunParameters, Simulation, Snapshot};
 use serde_json::json;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(crate) fn all(bench: &mut Bench, from: &str) {
     let snapshot = Snapshot::read(Path::new(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
     let redshift = snapshot.header.redshift();
     let mut simulation =
-        Simulation::start(bench.device.clone(), &snapshot, campaign()).unwrap_or_else(|e| panic!("{file}: {e}"));
+        Simulation::start(bench.device.clone(), &snapshot, campaign(bench.scheme)).unwrap_or_else(|e| panic!("{file}: {e}"));
     for _ in 0..steps {
         let record = simulation.step().unwrap_or_else(|e| panic!("{file}: {e}"));
         let seconds = record.cell_updates as f64 / record.cell_updates_per_second;
@@ -37,14 +37,12 @@ pub(crate) fn all(bench: &mut Bench, from: &str) {
 }
 
 /// As in `recipes/lcdm_100mpc.rhai`.
-fn campaign() -> RunParameters {
+fn campaign(scheme: Scheme) -> RunParameters {
     RunParameters {
         max_level: 5,
         time_steps: TimeSteps::Individual,
         refine: vec![Criterion::DensityAbove { thresholds: (1..=5).map(|power| 8f64.powi(power)).collect() }],
-        regrid_every: 4,
-        flag_buffer: 4,
-        courant: 0.5,
         ..RunParameters::default()
     }
+    .with_scheme(scheme, None, None)
 }
