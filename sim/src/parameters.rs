@@ -242,7 +242,7 @@ pub struct RunParameters {
     /// gas (`courant`, `gravity_courant`) limits the step; where expansion does (`max_delta_a`), the finer levels would only
     /// take more steps.
     pub time_steps: TimeSteps,
-    /// A level's steps between two decisions on what refines it; where none is named, as many up to 4 as `flag_buffer` allows.
+    /// Most steps of a level between two decisions on what refines it; fewer where the gas could travel beyond `flag_buffer`.
     pub regrid_every: u32,
     /// Courant number of one sweep, of which a step has two, each over Δt/2; with individual steps of each level's own. 0.5
     /// where `scheme` is `"relaxing_tvd"` and none is named.
@@ -302,7 +302,7 @@ impl Default for RunParameters {
             max_cells: None,
             flag_buffer: 4,
             time_steps: TimeSteps::Uniform,
-            regrid_every: steps_between_regrids(4, scheme, scheme.courant()),
+            regrid_every: 4,
             courant: scheme.courant(),
             sweep_order: SweepOrder::Xyz,
             max_delta_a: 0.01,
@@ -322,19 +322,10 @@ impl Default for RunParameters {
     }
 }
 
-/// How many steps a feature takes at most to travel through `flag_buffer` cells, at most 4 and at least one.
-fn steps_between_regrids(flag_buffer: u32, scheme: Scheme, courant: f64) -> u32 {
-    let steps = f64::from(flag_buffer) / (f64::from(StepPlan::of(scheme).sweeps()) * courant);
-    (steps as u32).clamp(1, 4)
-}
-
 impl RunParameters {
-    /// With this scheme, and what follows from the Courant number and the buffer, as far as they are given.
-    pub fn with_scheme(self, scheme: Scheme, courant: Option<f64>, flag_buffer: Option<u32>) -> Self {
-        let courant = courant.unwrap_or(scheme.courant());
-        let flag_buffer = flag_buffer.unwrap_or(self.flag_buffer);
-        let regrid_every = steps_between_regrids(flag_buffer, scheme, courant);
-        Self { scheme, courant, flag_buffer, regrid_every, ..self }
+    /// With this scheme and its Courant number.
+    pub fn with_scheme(self, scheme: Scheme) -> Self {
+        Self { scheme, courant: scheme.courant(), ..self }
     }
 
     /// The gas law, with floors.
@@ -401,11 +392,10 @@ impl RunParameters {
         let buffer = self.flag_buffer as usize <= PATCH;
         check("flag_buffer", &self.flag_buffer, buffer, format!("must be at most a patch: {PATCH} cells"))?;
         let sweeps = self.step_plan().sweeps();
-        let travel = f64::from(self.regrid_every) * f64::from(sweeps) * self.courant;
+        let travel = f64::from(sweeps) * self.courant;
         let held = self.max_level == 0 || travel <= f64::from(self.flag_buffer);
         let reason = format!(
-            "between two regrids a feature can travel regrid_every · {sweeps} · courant = {travel} cells and leave its \
-             refinement; raise flag_buffer or lower regrid_every"
+            "in a step a feature can travel {sweeps} · courant = {travel} cells and leave its refinement; raise flag_buffer"
         );
         check("flag_buffer", &self.flag_buffer, held, reason)?;
         self.refine.iter().try_for_each(|criterion| criterion.check(self.gravity))?;

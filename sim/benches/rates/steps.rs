@@ -13,8 +13,8 @@ pub(crate) fn all(bench: &mut Bench, from: &str) {
     let steps: usize = steps.parse().expect("a number of steps");
     let snapshot = Snapshot::read(Path::new(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
     let redshift = snapshot.header.redshift();
-    let mut simulation =
-        Simulation::start(bench.device.clone(), &snapshot, campaign(bench.scheme)).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let mut simulation = Simulation::start(bench.device.clone(), &snapshot, campaign(bench.scheme))
+        .unwrap_or_else(|e| panic!("{file}: {e}"));
     for _ in 0..steps {
         let record = simulation.step().unwrap_or_else(|e| panic!("{file}: {e}"));
         let seconds = record.cell_updates as f64 / record.cell_updates_per_second;
@@ -44,5 +44,5 @@ fn campaign(scheme: Scheme) -> RunParameters {
         refine: vec![Criterion::DensityAbove { thresholds: (1..=5).map(|power| 8f64.powi(power)).collect() }],
         ..RunParameters::default()
     }
-    .with_scheme(scheme, None, None)
+    .with_scheme(scheme)
 }

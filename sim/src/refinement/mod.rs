@@ -30,11 +30,17 @@ const RUNGS_PER_OCTAVE: f64 = 16.0;
 const RUNGS: u32 = 512;
 
 /// The coarsest level from `from` on, of those that may be refined or are, that has taken `regrid_every` steps since the
-/// levels finer than it were decided.
+/// levels finer than it were decided, or whose gas might leave its `flag_buffer` in the next one.
 pub fn due<T: Real>(state: &State<T>, parameters: &RunParameters, from: usize) -> Option<usize> {
     // a run that is steered to fewer levels than it has loses the others
     let refined = usize::from(parameters.max_level).max(state.level_count() - 1).min(state.level_count());
-    (from..refined).find(|&level| state.regrid.steps_since[level] >= parameters.regrid_every)
+    let memory = &state.regrid;
+    let next = f64::from(parameters.step_plan().sweeps()) * memory.courant_number;
+    // a step that fits exactly fits
+    let room = (1.0 + 1e-9) * f64::from(parameters.flag_buffer);
+    let is_due =
+        |&level: &usize| memory.steps_since[level] >= parameters.regrid_every || memory.travelled[level] + next > room;
+    (from..refined).find(is_due)
 }
 
 /// Decides anew on the levels finer than `level`, which must be at the time of all of them, and on who owns their groups. The
@@ -56,6 +62,7 @@ pub fn regrid<T: Real>(
     let _phase = tracing::trace_span!(target: crate::PHASE, "regrid").entered();
     let started = Instant::now();
     state.regrid.steps_since[level..].fill(0);
+    state.regrid.travelled[level..].fill(0.0);
     let wanted = wanted(state, &RefinementContext::of(state, &physics.parameters, clock, mean_density), level);
     let mut after = None;
     if state.exchange.communicator.any(wanted.tree != state.mesh.tree) {

@@ -17,6 +17,9 @@ pub(super) struct Restart {
     pub(super) acceleration: Option<Acceleration>,
     /// One a level.
     pub(super) steps_since_regrid: Vec<u32>,
+    /// One a level; none from an older program, which went by the steps alone.
+    #[serde(default)]
+    pub(super) travelled_since_regrid: Vec<f64>,
     #[serde(default, rename = "patience")]
     pub(super) retry_policy: RetryPolicy,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -85,6 +85,9 @@ impl<T: Real> Run<T> {
         for (now, &then) in state.regrid.steps_since.iter_mut().zip(&restart.steps_since_regrid) {
             *now = then;
         }
+        for (now, &then) in state.regrid.travelled.iter_mut().zip(&restart.travelled_since_regrid) {
+            *now = then;
+        }
         state.regrid.raised = restart.raised;
         let mut run = Self {
             clock: Clock::new(header.a, header.time, header.cosmology),
@@ -241,6 +244,7 @@ impl<T: Real> Run<T> {
     /// Takes the chosen step, the state being saved.
     fn take_step(&mut self, choice: Choice, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
         let interval = self.clock.interval(choice.dt);
+        self.state.regrid.courant_number = self.physics.parameters.courant * (choice.dt / choice.gas_dt).min(1.0);
         let Advance { mut diagnostics, dt, retries, retry_policy, sums } = self.root_step().advance(&interval)?;
         self.sums = sums;
         let ladder = diagnostics.ladder(self.leaf_cells(), retries);
@@ -386,6 +390,7 @@ impl<T: Real> Run<T> {
         header.precision = self.physics.parameters.precision;
         header.eta = self.physics.parameters.switch().max(0.0);
         self.restart.steps_since_regrid.clone_from(&self.state.regrid.steps_since);
+        self.restart.travelled_since_regrid.clone_from(&self.state.regrid.travelled);
         self.restart.raised = self.state.regrid.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         Ok(Snapshot { header, state: self.state.to_host() })

@@ -61,8 +61,24 @@ pub struct RegridMemory {
     /// Steps that each level has taken since the levels finer than it were decided; with uniform steps the root counts
     /// for all.
     pub steps_since: Vec<u32>,
+    /// How many of its cells the gas may have travelled in them.
+    pub travelled: Vec<f64>,
+    /// The Courant number of the present root step's sweeps, as far as it was known at the start.
+    pub courant_number: f64,
     /// What `max_cells` did at the last regrid.
     pub raised: Option<CellBudgetAdjustment>,
+}
+
+impl RegridMemory {
+    fn new(levels: usize) -> Self {
+        Self { steps_since: vec![0; levels], travelled: vec![0.0; levels], courant_number: 0.0, raised: None }
+    }
+
+    /// Counts a step of a level, of so many sweeps.
+    pub(crate) fn count_step(&mut self, level: usize, sweeps: u32) {
+        self.steps_since[level] += 1;
+        self.travelled[level] += f64::from(sweeps) * self.courant_number;
+    }
 }
 
 /// The slots of the pools.
@@ -125,7 +141,7 @@ impl<T: Real> State<T> {
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
-            regrid: RegridMemory { steps_since: vec![0; usize::from(parameters.max_level) + 1], raised: None },
+            regrid: RegridMemory::new(usize::from(parameters.max_level) + 1),
             root_cell_width,
             pool: SlotPool::default(),
             kind,

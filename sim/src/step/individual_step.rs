@@ -91,12 +91,13 @@ impl<T: Real> RootStep<'_, T> {
                 Operation::Kick => self.kick(step, passed)?,
             }
         }
-        if self.physics.parameters.step_plan().sweeps() % 2 == 1 {
+        let sweeps = self.physics.parameters.step_plan().sweeps();
+        if sweeps % 2 == 1 {
             self.state.copy_to_next(step.level);
             self.state.swap();
         }
         self.state.refresh(step.level);
-        self.state.regrid.steps_since[step.level] += 1;
+        self.state.regrid.count_step(step.level, sweeps);
         if self.has_finer(step.level) {
             self.arrive(step)?;
             for half in step.halves() {

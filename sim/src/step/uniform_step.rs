@@ -45,7 +45,7 @@ pub(crate) fn step<T: Real>(
             Operation::Kick => {}
         }
     }
-    state.regrid.steps_since[0] += 1;
+    state.regrid.count_step(0, plan.sweeps());
     Ok(())
 }
 

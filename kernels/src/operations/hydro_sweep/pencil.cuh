@@ -155,8 +155,8 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
     }
     // energies of the two cells before, shock indicator of the first
     T energy1 = T(0.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
-    // whether the second and the third cell before are at a shock
-    bool shock2 = false, shock3 = false;
+    // whether an earlier pass has seen a shock at the three cells before
+    bool shock1 = false, shock2 = false, shock3 = false;
 #pragma unroll 1
     for (int n = 0; n < cells; n++) {
         T u[FIELDS], w[FIELDS];
@@ -200,7 +200,7 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
             if (n >= 5) {
                 T flux[FIELDS];
                 if (shock2 || shock3) {
-                    // HLLC would let odd and even rows along a shock come apart (Quirk 1994)
+                    // along a shock HLLC would let odd and even rows come apart (Quirk 1994)
                     CellFlux<T> left, right;
                     state_flux<A>(high_before, eos, left);
                     state_flux<A>(low, eos, right);
@@ -227,7 +227,8 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
             for (int f = 0; f < FIELDS; f++) high_before[f] = high[f];
         }
         shock3 = shock2;
-        shock2 = seen < T(0.0);
+        shock2 = shock1;
+        shock1 = so_far < T(0.0);
         pressure4 = pressure3;
         pressure3 = w2[ENERGY];
         velocity3 = w2[MOMENTUM];

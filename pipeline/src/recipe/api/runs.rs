@@ -212,12 +212,12 @@ fn standard(formula: Option<&Formula>, end: Moment, options: Map) -> Map {
         Some(formula) => formula.setup.parameters.clone(),
         None => RunParameters { coordinates: end.coordinates(), ..RunParameters::default() },
     };
-    // a scheme brings its Courant number, and that the time between regrids; what cannot be decoded is refused later
+    // a scheme brings its Courant number; one that cannot be decoded is refused later
     let scheme = options.get("scheme").and_then(|name| serde_json::from_value(name.to_string().into()).ok());
-    let courant = options.get("courant").and_then(|courant| courant.as_float().or(courant.as_int().map(|whole| whole as f64)).ok());
-    let flag_buffer = options.get("flag_buffer").and_then(|cells| cells.as_int().ok()?.try_into().ok());
-    let scheme = scheme.unwrap_or(standard.scheme);
-    let standard = standard.with_scheme(scheme, courant, flag_buffer);
+    let standard = match scheme {
+        Some(scheme) => standard.with_scheme(scheme),
+        None => standard,
+    };
     let standard = serde_json::to_value(standard).expect("numbers and names");
     let mut all: Map = from_json(&standard).cast();
     all.extend(options);

@@ -107,10 +107,11 @@ impl<T: Real> Sheet<T> {
         }
     }
 
-    /// HLL fluxes in the place of HLLC's through faces beside a cell at a shock, along whichever axis: where a shock runs along
-    /// an axis, HLLC lets odd and even rows come apart (Quirk 1994).
+    /// HLL fluxes in the place of HLLC's through faces beside a cell that an earlier pass has seen at a shock: along a shock
+    /// that lies with an axis, HLLC lets odd and even rows come apart (Quirk 1994). Across the shock HLLC stays: HLL would smear
+    /// what the shock leaves behind.
     #[inline(always)]
-    pub(super) fn hll_at_shocks<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
+    pub(super) fn hll_along_shocks<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
         let faces = low_faces::<S>(cells);
         let at_shock = |e: usize| self.shock_indicator[e] < T::zero();
         if !(2 * S..faces.end).fold(false, |any, e| any | at_shock(e)) {

@@ -131,7 +131,6 @@ impl<T: Real, const S: usize> Advance<'_, T, S> {
             Scheme::Ppm | Scheme::Plm => {
                 sheet.primitives(cells, eos);
                 sheet.first_order_fluxes::<S>(first_order, eos);
-                sheet.survey::<S>(cells, eos);
                 sheet.slopes::<S>(cells);
                 match scheme {
                     Scheme::Ppm => sheet.parabolas::<S>(cells),
@@ -139,7 +138,8 @@ impl<T: Real, const S: usize> Advance<'_, T, S> {
                 }
                 sheet.predict::<S>(cells, dt_over_dx, eos);
                 sheet.hllc::<S>(cells, eos);
-                sheet.hll_at_shocks::<S>(cells, eos);
+                sheet.hll_along_shocks::<S>(cells, eos);
+                sheet.survey::<S>(cells, eos);
                 sheet.take_first_order(first_order);
             }
         }
