@@ -1,15 +1,19 @@
 //! What converging flows at Mach 10, 50 and 100 need of the robustness ladder, with the entropy scalar and without, as a
 //! table: `cargo run --release -p comove-ic --example converging_flow -- 64 1 2` for 64³ root cells, one refined level and
-//! two retries.
+//! two retries; `relaxing_tvd` behind them for that scheme.
 
 #[path = "../tests/integration/converging/mod.rs"]
 mod converging;
 
+use comove_sim::kernels::Scheme;
 use comove_sim::{Precision, SimError};
 use converging::{Case, run};
 
 fn main() -> Result<(), SimError> {
-    let mut arguments = std::env::args().skip(1).map(|n| n.parse::<usize>().expect("root cells, levels, retries"));
+    let is_old = std::env::args().any(|argument| argument == "relaxing_tvd");
+    let scheme = if is_old { Scheme::RelaxingTvd } else { Scheme::default() };
+    let numbers = std::env::args().skip(1).filter(|argument| argument != "relaxing_tvd");
+    let mut arguments = numbers.map(|n| n.parse::<usize>().expect("root cells, levels, retries"));
     let cells = arguments.next().unwrap_or(64);
     let max_level = arguments.next().unwrap_or(1) as u8;
     let retries = Some(arguments.next().unwrap_or(2) as u32);
@@ -21,7 +25,7 @@ fn main() -> Result<(), SimError> {
     for mach in [10.0, 50.0, 100.0] {
         for precision in [Precision::Single, Precision::Double] {
             for (scalar, ladder) in [(false, None), (true, None), (true, retries)] {
-                let outcome = run(Case { mach, cells, max_level, precision, scalar, ladder })?;
+                let outcome = run(Case { scheme, mach, cells, max_level, precision, scalar, ladder })?;
                 let updates = outcome.cell_updates as f64;
                 println!(
                     "| {mach} | {} | {} | {} | {:.3}% | {:.3}% | {:.2e} | {} | {:.2e} | {:.2e} | {:.2e} | {:.2}% |",

@@ -4,17 +4,24 @@
 use crate::converging;
 
 use comove_sim::Precision;
+use comove_sim::kernels::Scheme;
 use converging::{Case, run};
 
 #[test]
 fn mach_100_needs_neither_floors_nor_retries_and_conserves() {
-    for (precision, round_off) in [(Precision::Single, 1e-6), (Precision::Double, 1e-13)] {
-        let case = Case { mach: 100.0, cells: 32, max_level: 0, precision, scalar: true, ladder: Some(2) };
+    use Scheme::{Ppm, RelaxingTvd};
+    let cases = [
+        (RelaxingTvd, Precision::Single, 1e-6, 1e-3),
+        (RelaxingTvd, Precision::Double, 1e-13, 1e-3),
+        (Ppm, Precision::Single, 1e-6, 1e-2),
+    ];
+    for (scheme, precision, round_off, off_adiabat) in cases {
+        let case = Case { scheme, mach: 100.0, cells: 32, max_level: 0, precision, scalar: true, ladder: Some(2) };
         let outcome = run(case).expect("the run ends");
-        println!("{precision:?}: {outcome:?}");
+        println!("{scheme:?}, {precision:?}: {outcome:?}");
         assert_eq!((outcome.floored, outcome.retries), (0, 0), "{precision:?}");
-        // none measured; 29% where a cell's own energies decide
-        assert!(outcome.off_adiabat < 1e-3, "{precision:?}: {}", outcome.off_adiabat);
+        // relaxing TVD: none measured; 29% where a cell's own energies decide. PPM: 0.85% here, none on 64³ cells
+        assert!(outcome.off_adiabat < off_adiabat, "{precision:?}: {}", outcome.off_adiabat);
         // a few roundings of each of some tens of steps
         assert!(outcome.drift.iter().all(|drift| *drift < round_off), "{precision:?}: {:?}", outcome.drift);
     }

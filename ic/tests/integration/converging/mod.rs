@@ -1,8 +1,8 @@
 //! Runs of the converging flow and what they needed of the robustness ladder.
 
 use comove_ic::problems::{ConvergingFlow, Problem};
-use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::{ENERGY, FIELDS, GROUP, GROUP_CELLS, cell_coordinate, octant_origin};
+use comove_sim::kernels::{Device, Scheme};
 use comove_sim::mesh::PERIODIC;
 use comove_sim::{Coordinates, HostState, Octree, Precision, Role, RunParameters, SimError, Simulation};
 use comove_sim::{Snapshot, SnapshotHeader};
@@ -10,6 +10,7 @@ use comove_sim::{Snapshot, SnapshotHeader};
 /// A run on a root of `cells`³, refined once or more where gas is denser than twice and four times the mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
+    pub(crate) scheme: Scheme,
     pub(crate) mach: f64,
     pub(crate) cells: usize,
     pub(crate) max_level: u8,
@@ -53,7 +54,7 @@ pub(crate) fn run(case: Case) -> Result<Outcome, SimError> {
         first_order_redo: case.ladder.is_some(),
         retries: case.ladder.unwrap_or(0),
         floor_budget: if case.ladder.is_some() { RunParameters::default().floor_budget } else { 1.0 },
-        ..flow.setup().parameters
+        ..flow.setup().parameters.with_scheme(case.scheme)
     };
     let mut simulation = Simulation::start(Device::cpu(2)?, &start(&flow), parameters)?;
     let half_way = flow.setup().end;
