@@ -216,7 +216,8 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
     let mut redone = 0;
     for level in 0..mesh.levels.len() {
         let parameters = SweepParameters {
-            scheme: crate::Scheme::default(),
+            // of which the other schemes would redo less
+            scheme: crate::Scheme::RelaxingTvd,
             dt_over_dx: T::from_f64(0.1),
             axes: [0, 1, 2],
             eos: Eos::new(5.0 / 3.0),

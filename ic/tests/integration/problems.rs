@@ -68,9 +68,9 @@ fn jeans_instability_converges() {
     };
     let (tvd, ppm) = (errors(Scheme::RelaxingTvd), errors(Scheme::Ppm));
     let order = |[coarse, fine, _]: [f64; 3]| (coarse / fine).log2();
-    assert!(order(tvd) > 1.9 && order(ppm) > 1.6 && ppm[1] < tvd[1], "{tvd:e?} {ppm:e?}");
+    assert!(order(tvd) > 1.9 && order(ppm) > 1.6 && ppm[1] < tvd[1], "{tvd:?} {ppm:?}");
     for [_, fine, refined] in [tvd, ppm] {
-        assert!((refined / fine - 1.0).abs() < 0.1, "{tvd:e?} {ppm:e?}");
+        assert!((refined / fine - 1.0).abs() < 0.1, "{tvd:?} {ppm:?}");
     }
 }
 

@@ -324,7 +324,7 @@ fn the_ledger_tells_what_a_stage_was() {
     let starts = common::events(&place.folder.path().join("small"), "stage_started");
     let of = |kind: &str| &starts.iter().find(|event| event["kind"] == kind).unwrap()["identity"];
     let (run, peak) = (of("evolve"), of("measure"));
-    assert_eq!((&run["parameters"]["run"]["courant"], &run["extent"]["end"]), (&0.5.into(), &"z = 45".into()));
+    assert_eq!((&run["parameters"]["run"]["courant"], &run["extent"]["end"]), (&0.8.into(), &"z = 45".into()));
     assert_eq!((&peak["label"], &peak["extent"]), (&"measure-peak".into(), &serde_json::Value::Null));
     let mesh = Path::new(run["inputs"][0]["file"].as_str().unwrap());
     assert_eq!(mesh.file_name().unwrap(), "initial_condition.h5");

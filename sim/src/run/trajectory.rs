@@ -182,7 +182,10 @@ impl<T: Real> Run<T> {
             });
             self.choosing = started.elapsed().as_secs_f64();
         }
-        self.chosen.clone().expect("just chosen")
+        let choice = self.chosen.clone().expect("just chosen");
+        // before the state is saved: a retry starts from it
+        self.state.regrid.courant_number = self.physics.parameters.courant * (choice.dt / choice.gas_dt).min(1.0);
+        choice
     }
 
     /// See [`crate::Simulation::steer`].
@@ -244,7 +247,6 @@ impl<T: Real> Run<T> {
     /// Takes the chosen step, the state being saved.
     fn take_step(&mut self, choice: Choice, started: Instant, saving: f64) -> Result<StepRecord, SimError> {
         let interval = self.clock.interval(choice.dt);
-        self.state.regrid.courant_number = self.physics.parameters.courant * (choice.dt / choice.gas_dt).min(1.0);
         let Advance { mut diagnostics, dt, retries, retry_policy, sums } = self.root_step().advance(&interval)?;
         self.sums = sums;
         let ladder = diagnostics.ladder(self.leaf_cells(), retries);

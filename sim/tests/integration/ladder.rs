@@ -16,7 +16,9 @@ fn parting() -> Snapshot {
 }
 
 fn parameters(retries: u32, floor_budget: f64) -> RunParameters {
-    RunParameters { retries, floor_budget, pressure_floor: 0.55, ..plain_parameters(Precision::Single, 0, Vec::new()) }
+    // how many steps are floored depends on the scheme
+    let plain = plain_parameters(Precision::Single, 0, Vec::new()).with_scheme(Scheme::RelaxingTvd);
+    RunParameters { retries, floor_budget, pressure_floor: 0.55, ..plain }
 }
 
 fn start(snapshot: &Snapshot, parameters: RunParameters) -> Simulation {
@@ -104,10 +106,15 @@ fn individual_steps_in_which_signals_get_too_fast_are_taken_again() {
         let (density, pressure) = if ball(x) { (1.0, 1.0) } else { (0.05, 0.05) };
         (density, [0.0; 3], pressure)
     });
-    let max_courant = Scheme::default().max_courant();
+    // with which the unwatched run goes wrong, but is finite
+    let scheme = Scheme::RelaxingTvd;
+    let max_courant = scheme.max_courant();
     let courant_numbers = |time_steps: TimeSteps, retries: u32| -> Vec<(u32, f64)> {
-        let parameters =
-            RunParameters { time_steps, retries, ..plain_parameters(Precision::Single, 2, vec![0.5, 0.5]) };
+        let parameters = RunParameters {
+            time_steps,
+            retries,
+            ..plain_parameters(Precision::Single, 2, vec![0.5, 0.5]).with_scheme(scheme)
+        };
         let mut simulation = start(&snapshot, parameters);
         (0..3)
             .map(|_| simulation.step().expect("step").ladder)
