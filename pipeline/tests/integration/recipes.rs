@@ -97,6 +97,11 @@ const ALL: [Shrunk; 11] = [
         files: &["evolve/steps.jsonl", "refinement_ratio/refinement_ratio.png"],
     },
     Shrunk {
+        recipe: "accuracy/linear_growth.rhai",
+        parameters: &["cells=16"],
+        files: &["evolve/output_z49.h5", "power_spectrum/power_spectrum_z98.json"],
+    },
+    Shrunk {
         recipe: "accuracy/pancake.rhai",
         parameters: &["root=16", "levels=1"],
         files: &["evolve/output_z0.h5", "compare/compare_z2.json", "compare/compare_z2.png"],
