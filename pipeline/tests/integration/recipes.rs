@@ -13,7 +13,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 11] = [
+const ALL: [Shrunk; 12] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
