@@ -90,9 +90,9 @@ def page(records):
     gpu = f"One {m['gpu']}{driver}" if m["gpu"] else f"No GPU (device {m['device']})"
     text = ["# Performance", "",
             f"Measured by `scripts/performance`, from [performance.json](performance.json): {gpu}; host with {m['cores']} cores "
-            f"of {m['processor'] or 'an unknown processor'}; {m['program']}; scheme `{m.get('scheme', 'relaxing_tvd')}`. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, "
-            "457, sections 3 and 5. Attempts and their outcomes: notes on the [GPU](notes-gpu.md), "
-            "[hydrodynamics](notes-kernels.md), [gravity](notes-gravity.md).", ""]
+            f"of {m['processor'] or 'an unknown processor'}; {m['program']}; scheme "
+            f"`{m.get('scheme', 'relaxing_tvd')}`. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, 457, "
+            "sections 3 and 5. Attempts and their outcomes: notes on the [GPU](notes-gpu.md), [hydrodynamics](notes-kernels.md), [gravity](notes-gravity.md).", ""]
     if m["quick"]:
         text += ["**The smallest sizes, to see that everything runs: no measurement.**", ""]
     for title, section in SECTIONS:

@@ -1,6 +1,6 @@
 //! What converging flows at Mach 10, 50 and 100 need of the robustness ladder, with the entropy scalar and without, as a
 //! table: `cargo run --release -p comove-ic --example converging_flow -- 64 1 2` for 64³ root cells, one refined level and
-//! two retries; `relaxing_tvd` behind them for that scheme.
+//! two retries, with the default scheme, or with relaxing TVD if `relaxing_tvd` stands behind them.
 
 #[path = "../tests/integration/converging/mod.rs"]
 mod converging;
@@ -10,10 +10,9 @@ use comove_sim::{Precision, SimError};
 use converging::{Case, run};
 
 fn main() -> Result<(), SimError> {
-    let is_old = std::env::args().any(|argument| argument == "relaxing_tvd");
-    let scheme = if is_old { Scheme::RelaxingTvd } else { Scheme::default() };
-    let numbers = std::env::args().skip(1).filter(|argument| argument != "relaxing_tvd");
-    let mut arguments = numbers.map(|n| n.parse::<usize>().expect("root cells, levels, retries"));
+    let (names, numbers): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument == "relaxing_tvd");
+    let scheme = if names.is_empty() { Scheme::default() } else { Scheme::RelaxingTvd };
+    let mut arguments = numbers.iter().map(|n| n.parse::<usize>().expect("root cells, levels, retries"));
     let cells = arguments.next().unwrap_or(64);
     let max_level = arguments.next().unwrap_or(1) as u8;
     let retries = Some(arguments.next().unwrap_or(2) as u32);

@@ -19,12 +19,14 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme of records that name none: they are older than the others.
-    pub const UNNAMED: Self = Self::RelaxingTvd;
+    /// The scheme of records that name none: once there was no other.
+    pub const fn unnamed() -> Self {
+        Self::RelaxingTvd
+    }
 
     /// Whether records leave it out.
     pub fn is_unnamed(&self) -> bool {
-        *self == Self::UNNAMED
+        *self == Self::unnamed()
     }
 
     /// The Courant number of runs that name none.

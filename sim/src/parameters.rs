@@ -219,7 +219,7 @@ pub struct RunParameters {
     pub scalars: ScalarParameters,
     /// Hydrodynamic scheme: parabolic or piecewise linear reconstruction with HLLC fluxes, the method paper's, or first order
     /// for tests.
-    #[serde(default = "unnamed_scheme", skip_serializing_if = "Scheme::is_unnamed")]
+    #[serde(default = "Scheme::unnamed", skip_serializing_if = "Scheme::is_unnamed")]
     pub scheme: Scheme,
     /// Whether the gas attracts itself.
     pub gravity: bool,
@@ -278,10 +278,6 @@ pub struct RunParameters {
     pub density_floor: f64,
     /// Pressure floor in code units.
     pub pressure_floor: f64,
-}
-
-fn unnamed_scheme() -> Scheme {
-    Scheme::UNNAMED
 }
 
 impl Default for RunParameters {

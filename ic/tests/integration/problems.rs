@@ -31,7 +31,7 @@ fn start_with(problem: &dyn Problem, scheme: Scheme) -> (HostState, Simulation) 
     (state, Simulation::start(device, &snapshot, setup.parameters).unwrap())
 }
 
-/// The same with a scheme.
+/// The state of a problem's run with a scheme at time or scale factor `end`.
 fn run_with(problem: &dyn Problem, scheme: Scheme, end: f64) -> HostState {
     let (_, mut simulation) = start_with(problem, scheme);
     while simulation.next_stop() < end {
@@ -56,7 +56,8 @@ fn potential_error(jeans: &Jeans, state: &HostState, t: f64) -> f64 {
 }
 
 /// The density of the growing mode converges as N^−1.9 at least with relaxing TVD (paper, section 4.5; 1.95 measured); PPM
-/// takes longer steps, whose error is the larger part (order 1.68, 5.8e-6 on 32 cells). A level that covers the box does as well as a root mesh of its width.
+/// takes longer steps, whose error is the larger part (order 1.68, 5.8e-6 on 32 cells). A level that covers the box does as
+/// well as a root mesh of its width.
 #[test]
 fn jeans_instability_converges() {
     let errors = |scheme| {

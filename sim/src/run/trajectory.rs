@@ -82,12 +82,7 @@ impl<T: Real> Run<T> {
         };
         let continues = header.role != Role::Initial;
         let restart = if continues { Restart::read(&header)? } else { Restart::default() };
-        for (now, &then) in state.regrid.steps_since.iter_mut().zip(&restart.steps_since_regrid) {
-            *now = then;
-        }
-        for (now, &then) in state.regrid.travelled.iter_mut().zip(&restart.travelled_since_regrid) {
-            *now = then;
-        }
+        state.regrid.go_on(&restart.steps_since_regrid, &restart.travelled_since_regrid);
         state.regrid.raised = restart.raised;
         let mut run = Self {
             clock: Clock::new(header.a, header.time, header.cosmology),

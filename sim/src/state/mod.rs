@@ -61,7 +61,7 @@ pub struct RegridMemory {
     /// Steps that each level has taken since the levels finer than it were decided; with uniform steps the root counts
     /// for all.
     pub steps_since: Vec<u32>,
-    /// How many of its cells the gas may have travelled in them.
+    /// How many of its cells the gas may have travelled in them; a step taken in parts counts as often.
     pub travelled: Vec<f64>,
     /// The Courant number of the present root step's sweeps, as far as it was known at the start.
     pub courant_number: f64,
@@ -72,6 +72,12 @@ pub struct RegridMemory {
 impl RegridMemory {
     fn new(levels: usize) -> Self {
         Self { steps_since: vec![0; levels], travelled: vec![0.0; levels], courant_number: 0.0, raised: None }
+    }
+
+    /// Goes on with what a checkpoint has kept of its levels, which may be fewer or more.
+    pub(crate) fn go_on(&mut self, steps_since: &[u32], travelled: &[f64]) {
+        self.steps_since.iter_mut().zip(steps_since).for_each(|(now, then)| *now = *then);
+        self.travelled.iter_mut().zip(travelled).for_each(|(now, then)| *now = *then);
     }
 
     /// Counts a step of a level, of so many sweeps.
