@@ -29,20 +29,20 @@ class Kernel(NamedTuple):
 UNIFORM, LONE = "uniform", "all ghost cells interpolated"
 KERNELS = [
     Kernel("sweep x y z", "sweep x y z", UNIFORM, 9.6e6, 2.0e5, r"hydro_sweep_\w+_xyz",
-           "sixteen warps per SM reach 60% of the issue slots"),
+           "sixteen warps per SM: 60% of the issue slots"),
     Kernel("sweep z y x", "sweep z y x", UNIFORM, 9.6e6, 2.0e5, r"hydro_sweep_\w+_zyx", "the same"),
     Kernel("sweep x y z, all ghost cells interpolated", "sweep x y z", LONE, 1.02e7, 2.5e5, "",
-           "interpolated cells pass through the L2 cache, unaligned; no other block hides that"),
+           "unaligned ghost cells through the L2 cache"),
     Kernel("… between two times", "sweep x y z, between times", LONE, 1.04e7, 3.0e5, "",
            "the same, two coarse states"),
     Kernel("redo of a sweep", "redo of a sweep", UNIFORM, 9.6e6, 2.0e5, r"hydro_redo\w+",
-           "as the sweeps; spreading troubled cells"),
+           "the same; spread of troubled cells"),
     Kernel("group solve, ghosts from the coarser level", "group solve, ghosts from the coarser level", UNIFORM, 2.8e5, 7.0e4,
            "group_poisson_sine", "barriers between six transforms, four for the faces' parabolas"),
     Kernel("group solve, ghosts from siblings", "group solve, ghosts from siblings", UNIFORM, 2.6e5, 6.6e4, "",
            "barriers between six transforms; two launches"),
     Kernel("root solve of 128³ (a group's share)", "root solve", UNIFORM, 8.6e5, 5.9e5, r"root_\w+",
-           "passes over a cached mesh, five launches; timed from the host"),
+           "five launches; timed from the host"),
     Kernel("kick", "kick", UNIFORM, 1.02e6, 2.3e5, "gravity_kick", "two divisions and a power per cell, 60 registers"),
     Kernel("signal speed", "signal speed", UNIFORM, 4.1e5, 9.8e4, "signal_speed", "memory"),
     Kernel("slots copied", "slots copied", UNIFORM, 0, 2.0e5, "copy_slots", "memory"),
@@ -89,10 +89,10 @@ def page(records):
     driver = f" (driver {m['driver']})" if m["driver"] else ""
     gpu = f"One {m['gpu']}{driver}" if m["gpu"] else f"No GPU (device {m['device']})"
     text = ["# Performance", "",
-            f"Measured by `scripts/performance`, from [performance.json](performance.json): {gpu}; host with {m['cores']} cores "
-            f"of {m['processor'] or 'an unknown processor'}; {m['program']}; scheme "
-            f"`{m.get('scheme', 'relaxing_tvd')}`. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, 457, "
-            "sections 3 and 5. Attempts and their outcomes: notes on the [GPU](notes-gpu.md), [hydrodynamics](notes-kernels.md), [gravity](notes-gravity.md).", ""]
+            f"`scripts/performance` measured this ([performance.json](performance.json)): {gpu}, {m['cores']} cores "
+            f"of {m['processor'] or 'an unknown processor'}, {m['program']}, scheme "
+            f"`{m.get('scheme', 'relaxing_tvd')}`. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, 457, sections 3 and 5. "
+            "Attempts: notes on the [GPU](notes-gpu.md), [hydrodynamics](notes-kernels.md), [gravity](notes-gravity.md).", ""]
     if m["quick"]:
         text += ["**The smallest sizes, to see that everything runs: no measurement.**", ""]
     for title, section in SECTIONS:
@@ -122,17 +122,17 @@ def campaign(records):
     text = ["`recipes/lcdm_100mpc.rhai` from z = 99 to 0.", ""]
     text += table(["", "root steps", "cell updates", "seconds of steps", "cell updates/s",
                    "seconds from start to report", "outside the solvers' kernels"], rows)
-    text += ["A cell update is one cell through one step of its level: two sweeps and a Poisson solve. A step of GAMER-2 is one "
-             "sweep, half an update here. Solver kernels (hydro, Poisson without cuFFT, kick) are timed in a separate run that "
-             "waits for every kernel; the rest is regrids, copies, sums, hashes, cuFFT and the host.", ""]
+    text += ["A cell update is one cell through one step of its level: two sweeps and a Poisson solve; a step of GAMER-2 is one "
+             "sweep, half an update. Solver kernels (hydro, Poisson without cuFFT, kick) are timed in a run that waits for every "
+             "kernel.", ""]
     ratio = GAMER_2["seconds"] / found[kinds[0]]["wall_seconds"]
-    text += [f"GAMER-2 takes {ratio:.1f} times as long as the whole campaign with {kinds[0]} steps, analyses included.", ""]
+    text += [f"GAMER-2 takes {ratio:.1f} times as long as the whole campaign, analyses included.", ""]
     levels = max(len(found[kind]["groups"]) for kind in kinds)
     padded = lambda cells: [*cells, *[""] * (levels - len(cells))]
     text += table(["groups at z = 0 on level", *range(levels), "most at a time"],
                   [[f"{kind} steps", *padded(found[kind]["groups"]), found[kind]["most_groups"]] for kind in kinds])
     stages = found[kinds[0]]["stages"]
-    text += [f"Seconds by stage ({kinds[0]} steps; some stages are concurrent):", ""]
+    text += [f"Seconds by stage ({kinds[0]} steps; some concurrent):", ""]
     return text + table(stages, [[f"{seconds:.1f}" for seconds in stages.values()]])
 
 
@@ -143,8 +143,8 @@ def launches(records):
     groups = sorted({r["items"] for r in rates if r["part"] == "launches"})
     text = ["Hydro: both sweeps of a step, reports, time-step reduction; µs for all groups.", ""]
     text += by_groups(rates, groups, HYDRO, "hydro")
-    text += ["Poisson: a refined level's potential in an individual step, from the coarser level and with four relaxation steps: "
-             "five solves per group in nine launches; µs for all groups.", ""]
+    text += ["Poisson: a refined level's potential in an individual step, with four relaxation steps: five solves per group in "
+             "nine launches; µs for all groups.", ""]
     text += by_groups(rates, groups, POISSON, "poisson")
     # enough to fill the GPU, and no more: as the paper's 240 filled its
     many = max(n for n in groups if n <= 512)
@@ -157,7 +157,7 @@ def launches(records):
         shown = [short(1e6 * cores[0]), *(f"{seconds / gpu:.0f}" for seconds in (cores[0], cores[-1]))] if cores else [""] * 3
         rows.append([f"{name}, {many} groups", short(1e6 * gpu), *shown])
         rows.append([f"{name}, the paper (CQSE, Tesla T10)", total, core, f"{core / total:.1f}", ""])
-    text += ["µs per group and sweep or solve. The paper's totals include copies to and from the GPU, and it solves by SOR.", ""]
+    text += ["µs per group and sweep or solve; the paper's include copies to and from the GPU, and its solver is SOR.", ""]
     return text + table(["", "GPU", "one core", "speed-up over one core",
                          f"over all {records['machine']['cores']}"], rows)
 
@@ -178,7 +178,7 @@ def by_groups(rates, groups, operation, name):
     ticks = [(math.log2(n), n) for n in groups if n not in (128, 4096)]
     series = [(f"{precision} precision", line) for precision, line in lines.items()]
     picture = chart(f"performance-{name}.svg", "groups in a launch", "cells a second", ticks, series)
-    return [*table(head, rows), f"![Cells a second by the number of groups: {operation}]({picture})", ""]
+    return [*table(head, rows), f"![Cells a second by groups: {operation}]({picture})", ""]
 
 
 def meshes(records):
@@ -202,13 +202,12 @@ def meshes(records):
             groups, parts = shares[name]["groups"], shares[name]["interpolating"]
             share = parts[int(level.group(1))] if level else sum(n * part for n, part in zip(groups, parts)) / sum(groups)
         rows.append([r["mesh"], r["items"], percent(share), power(r["items"] * GROUP_CELLS / r["seconds"])])
-    text = ["Both sweeps with coarse–fine fluxes, reports and the time-step reduction; single precision. *Clumps*: four refined "
-            "levels in 400 spheres. *Campaign*: octree and gas of its last output. *Between times*: ghost cells from two states of "
-            "the coarser level, as in individual steps.", ""]
-    text += table(["mesh", "groups", "that interpolate ghost cells", "cell updates/s"], rows)
+    text = ["Hydro as above with coarse–fine fluxes; single precision. *Clumps*: four refined levels in 400 spheres. *Campaign*: its "
+            "last output. *Between times*: ghost cells from two coarse states. *Interpolating*: groups with interpolated ghost cells.", ""]
+    text += table(["mesh", "groups", "interpolating", "cell updates/s"], rows)
     rows = [[name, *(f"{n} ({percent(part)})" for n, part in zip(r["groups"], r["interpolating"]))] for name, r in shares.items()]
     levels = max(len(row) for row in rows) - 1
-    return text + table(["groups (that interpolate) on level", *range(levels)],
+    return text + table(["groups (interpolating) on level", *range(levels)],
                         [[*row, *[""] * (levels + 1 - len(row))] for row in rows])
 
 
@@ -227,8 +226,7 @@ def components(records):
         name = r["case"].replace("gpu", "one GPU")
         rows.append([name, *("" if r["case"] == "gpu" else short(part) for part in parts), short(r["seconds"] / r["steps"])])
     text = ["Seconds per root step with individual steps "
-            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each). The second row is from a run that "
-            "waits for every kernel. The paper's steps are uniform.", ""]
+            f"({power(runs[0]['cell_updates'] / runs[0]['steps'])} cell updates each); the paper's are uniform.", ""]
     return text + table(["", *(name for name, _ in COMPONENTS), "all"], rows + PAPER_COMPONENTS)
 
 
@@ -252,8 +250,7 @@ def redshifts(records):
              *(cell(case, z, lambda other: f"{rate('gpu', z) / other:.1f}") for case in others)]
             for z in ordered]
     steps = ", ".join(f"{next(iter(by_case[case].values()))['steps']} ({name})" for case, name in names.items())
-    text = ["Whole root steps (individual) from the campaign's outputs, with regrids and records, without the first step; steps "
-            f"measured: {steps}.", ""]
+    text = [f"Root steps (individual) from the campaign's outputs, with regrids and records, after the first: {steps}.", ""]
     text += table(["z", "groups", "cell updates a step", *(f"{name}, updates/s" for name in names.values()),
                    *(f"GPU over {names[case]}" for case in others)], rows)
     series = [(f"over {names[case]}", [(n, rate("gpu", z) / rate(case, z)) for n, z in enumerate(ordered) if z in by_case[case]])
@@ -301,9 +298,9 @@ def kernels(records):
         # cuFFT's kernels are not timed
         timed = whole if kernel.operation == "root solve" else 1e9 * sum(r["kernels"].values()) / r["items"]
         rows.append([*row, short(timed), f"{timed / floor:.1f}", share, kernel.gap])
-    text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns per group or per item in "
-            f"brackets. Floor: the larger of operations at {power(PEAK)}/s and bytes at {power(BANDWIDTH)}/s. Shares: of the "
-            "campaign's kernels (individual steps), without cuFFT's.", ""]
+    text = [f"Single precision, {max(r['items'] for r in rates if r['unit'] == 'group')} groups, ns per group or bracketed item. "
+            f"Floor: the larger of operations at {power(PEAK)}/s and bytes at {power(BANDWIDTH)}/s. Share: of the campaign's kernels "
+            "(individual steps) without cuFFT's.", ""]
     return text + table(["kernel", "operations", "bytes", "floor", "time", "over floor", "share", "cause of the gap"], rows)
 
 
@@ -311,24 +308,27 @@ def scaling(records):
     found, weak = records.get("scaling"), records.get("weak_scaling", {})
     if not found:
         return MISSING
-    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json`: root steps of the campaign without outputs and "
-            "analyses, one process per GPU, equal state hashes. *Exchanging*: time in ghost exchanges; *imbalance*: excess over "
-            "evenly spread levels, by groups and their costs; *in sweeps*: excess of the slower GPU's sweeps over the mean.", ""]
+    devices = {measured["device"] for measured in [*found.values(), *weak.values()]}
+    common = devices.pop() if len(devices) == 1 else ""
+    text = ["`scripts/scaling --root N --processes 1 2 --into docs/performance.json` (`--weak` for weak scaling): root steps of the "
+            "campaign without outputs and analyses, one process per GPU. *Imbalance*: excess over evenly spread levels, by groups and "
+            "their costs; *in sweeps*: excess of the slower GPU's sweeps over the mean."
+            + (f" Measured on {common}." if common else ""), ""]
+    on = lambda measured: "" if common else f" on {measured['device']}"
     by_root = lambda item: int(item[0])
     largest = max(found.items(), key=by_root)[0]
     for root, measured in sorted(found.items(), key=by_root):
         groups = ", ".join(map(str, measured["runs"][0]["groups"]))
-        text += [f"**Strong scaling, root of {root}³**, {measured['device']}; groups by level at the end: {groups}; "
+        text += [f"**Strong scaling, root of {root}³**{on(measured)}: groups by level at the end {groups}; "
                  f"{root_steps(measured['runs'])}.", ""]
         text += scaling_table(measured["runs"], by_redshift=root == largest)
     for root, measured in sorted(weak.items(), key=by_root):
         runs = "; ".join(f"{run['root']}³ in {100 * run['root'] / int(root):g} Mpc/h on {run['processes']} ("
                          f"{', '.join(map(str, run['groups']))} groups)" for run in measured["runs"])
-        text += [f"**Weak scaling** (`scripts/scaling --root {root} --processes 1 2 --weak`), {measured['device']}: "
-                 f"roots of {runs}; {root_steps(measured['runs'])}. Speed-up of updates/s.", ""]
+        text += [f"**Weak scaling**{on(measured)}: roots of {runs}; {root_steps(measured['runs'])}.", ""]
         text += scaling_table(measured["runs"])
-    text += ["Paper, 1 to 32 GPUs: speed-up over as many processor cores 12.19 with one and 10.47 with 16, communication 8–11% with "
-             "16 over Gigabit Ethernet.", ""]
+    text += ["Paper: speed-up over as many processor cores 12.19 with one GPU and 10.47 with 16, communication 8–11% with 16 over "
+             "Gigabit Ethernet.", ""]
     return text
 
 
@@ -343,6 +343,7 @@ def scaling_table(runs, by_redshift=True):
     rate = lambda part: part["updates"] / part["seconds"]
     shared = {"exchanging": "exchange", "imbalance": "imbalance", "in sweeps": "sweep_imbalance"}
     shared = {head: name for head, name in shared.items() if any(run["all"].get(name) is not None for run in runs)}
+    several = len(runs) > 2
     rows = []
     for n, part in enumerate([*first["bins"], first["all"]]):
         if not by_redshift and n < len(first["bins"]):
@@ -353,9 +354,11 @@ def scaling_table(runs, by_redshift=True):
             speed_up = rate(here) / rate(part)
             efficiency = speed_up * first["processes"] / run["processes"]
             known = [here.get(name) for name in shared.values()]
-            rows.append([name, run["processes"], power(rate(part)), power(rate(here)), f"{speed_up:.2f}", percent(efficiency),
+            count = [run["processes"]] if several else []
+            rows.append([name, *count, power(rate(part)), power(rate(here)), f"{speed_up:.2f}", percent(efficiency),
                          *("" if value is None else percent(value) for value in known)])
-    head = ["redshift", "GPUs", f"updates/s on {first['processes']}", "updates/s", "speed-up", "efficiency", *shared]
+    there = ["GPUs", "updates/s"] if several else [f"updates/s on {runs[-1]['processes']}"]
+    head = ["redshift", *there[:-1], f"updates/s on {first['processes']}", there[-1], "speed-up", "efficiency", *shared]
     return table(head, rows)
 
 
