@@ -218,7 +218,7 @@ fn sweeps_and_redos_agree<T: Real>(device: &Device) {
         let parameters = SweepParameters {
             // of which the other schemes would redo less
             scheme: crate::Scheme::RelaxingTvd,
-            dt_over_dx: T::from_f64(0.1),
+            dt_over_dx: T::from_f64(0.06),
             axes: [0, 1, 2],
             eos: Eos::new(5.0 / 3.0),
         };

@@ -263,8 +263,8 @@ pub struct RunParameters {
     pub mass_sheet: bool,
     /// Whether cold gas has its pressure from the entropy scalar; else from the energy alone, for comparison.
     pub dual_energy: bool,
-    /// Gas is cold where its internal energy is less than this fraction of the cell's own total energy, and than ten times
-    /// this fraction of the largest beside it.
+    /// Gas is cold where its internal energy is less than this fraction of the cell's total energy, or than ⅛ρ|Δv|² with
+    /// the difference of the velocities before and behind the cell.
     pub eta: f64,
     /// Whether a sweep is redone with first-order fluxes around cells that would need a floor.
     pub first_order_redo: bool,

@@ -16,29 +16,83 @@ template <typename T> INLINE T kinetic(const T (&u)[6]) { return T(0.5) * moment
 template <typename T> INLINE T larger(T a, T b) { return a > b ? a : b; }
 template <typename T> INLINE T smaller(T a, T b) { return a < b ? a : b; }
 
-/// The indicator of a cell at a shock, and before the first pass.
+/// The least indicator of a cell at a shock, negated, and the one before the first pass.
 template <typename T> struct ShockIndicator {
-    static constexpr T SHOCK = T(-1.0);
+    static constexpr T LEAST = T(1e-30);
     static constexpr T UNSEEN = std::numeric_limits<T>::infinity();
 };
 
-/// The shock indicator of a cell after a pass: see dual_energy.rs.
-template <typename T>
-INLINE T shock_indicator(T so_far, T energy_0, T energy_1, T energy_2, T pressure_0, T pressure_1, T pressure_2, const Eos<T> &eos) {
-    constexpr T BESIDE = T(10.0), SHOCK_JUMP = T(3.0);
+/// Whether three pressures in a row are a shock's.
+template <typename T> INLINE bool is_jump(T pressure_0, T pressure_1, T pressure_2, T warm) {
+    constexpr T SHOCK_JUMP = T(3.0);
     const T highest = larger(pressure_1, larger(pressure_0, pressure_2));
     const T lowest = smaller(pressure_1, smaller(pressure_0, pressure_2));
-    const T energy = larger(energy_1, larger(energy_0, energy_2));
-    const bool warm = highest >= (eos.gamma - T(1.0)) * eos.eta * energy;
+    return highest > SHOCK_JUMP * lowest && highest >= warm;
+}
+
+/// Whether velocities fall in a front, by their falls from cell to cell: see dual_energy.rs.
+template <typename T> INLINE bool is_front(T a, T b, T c, T d, T density, T pressure) {
+    constexpr T FRONT = T(2.0), RIPPLE = T(0.1);
+    const T fall = larger(b, c), ripple = -RIPPLE * fall;
+    const bool falls = smaller(smaller(a, b), smaller(c, d)) >= ripple;
+    const bool front = (b >= c && b > FRONT * absolute(a)) || (c >= b && c > FRONT * absolute(d));
+    return fall > T(0.0) && falls && front && density * (fall * fall) > pressure;
+}
+
+/// The shock indicator of a cell after a pass, by one neighbour on either side: see dual_energy.rs.
+template <typename T>
+INLINE T shock_indicator(T so_far, T density, T change_0, T change_1, T change_2, T pressure_0, T pressure_1, T pressure_2,
+                         const Eos<T> &eos) {
+    const T motion = T(0.125) * density * (change_0 * change_0 + (change_1 * change_1 + change_2 * change_2));
     so_far = so_far == ShockIndicator<T>::UNSEEN ? T(0.0) : so_far;
-    const bool shock = so_far < T(0.0) || (highest > SHOCK_JUMP * lowest && warm);
-    return shock ? ShockIndicator<T>::SHOCK : larger(so_far, BESIDE * energy);
+    const T warm = T(0.1) * ((eos.gamma - T(1.0)) * motion);
+    const bool shock = so_far < T(0.0) || is_jump(pressure_0, pressure_1, pressure_2, warm);
+    const T most = larger(absolute(so_far), motion);
+    return shock ? -larger(most, ShockIndicator<T>::LEAST) : most;
+}
+
+/// The shock indicator of a cell at a front of the velocity.
+template <typename T> INLINE T at_front(T shock_indicator) {
+    return -larger(T(0.25) * absolute(shock_indicator), ShockIndicator<T>::LEAST);
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy.
 template <typename T> INLINE bool is_cold(T internal, T energy, T shock_indicator, const Eos<T> &eos) {
-    const T own = absolute(energy);
-    return internal < eos.eta * larger(own, shock_indicator);
+    return eos.eta > T(0.0) && internal < larger(eos.eta * absolute(energy), absolute(shock_indicator));
+}
+
+/// The total energy of a cell whose pressure is that of its entropy scalar.
+template <typename T> INLINE T energy_by_entropy(const T (&u)[6], const Eos<T> &eos) {
+    return kinetic(u) + eos.entropy_pressure(u[0], u[5]) / (eos.gamma - T(1.0));
+}
+
+/// A shock indicator from the mean of eight fine cells and of their kinetic energies: see dual_energy.rs.
+template <typename T> INLINE T motion_within(T moving, const T (&mean)[6]) {
+    const T motion = moving - kinetic(mean);
+    return motion > T(0.0) ? T(2.0) * motion : T(0.0);
+}
+
+/// The energy of a coarse cell, the mean of its eight fine cells: see dual_energy.rs.
+template <typename T> INLINE T energy_of_mean(T moving, const T (&mean)[6], const Eos<T> &eos) {
+    const T internal = mean[4] - kinetic(mean);
+    const bool cold = is_cold(internal, T(0.0), motion_within(moving, mean), eos);
+    return cold ? energy_by_entropy(mean, eos) : mean[4];
+}
+
+/// By what the entropy scalars of the eight new cells in a coarse cell are multiplied: see dual_energy.rs.
+template <typename T> INLINE T heat_factor(const T (&coarse)[6], const T (&fine)[8][6], const Eos<T> &eos) {
+    T values[8];
+#pragma unroll
+    for (int n = 0; n < 8; n++) values[n] = kinetic(fine[n]);
+    const T moving = T(0.125) * sum_of_cube(values);
+#pragma unroll
+    for (int n = 0; n < 8; n++) values[n] = eos.entropy_pressure(fine[n][0], fine[n][5]);
+    const T pressures = T(0.125) * sum_of_cube(values);
+    const T gamma_1 = eos.gamma - T(1.0);
+    const T by_scalar = eos.entropy_pressure(coarse[0], coarse[5]) / gamma_1;
+    const bool cold = is_cold(by_scalar, coarse[4], motion_within(moving, coarse), eos);
+    const T left = gamma_1 * (coarse[4] - moving);
+    return !cold && left > T(0.5) * pressures ? left / pressures : T(1.0);
 }
 
 template <typename T> INLINE T pressure(const T (&u)[6], const Eos<T> &eos) {

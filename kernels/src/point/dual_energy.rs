@@ -2,11 +2,13 @@
 //!
 //! Little of the total energy of fast gas is thermal, and truncation errors of the kinetic energy end up there, in the
 //! fast cell and in slow cells beside it. Such gas takes its pressure from the advected entropy scalar, and its energy is
-//! set to match. At a shock, where only the energy equation gives the heating, the cell's own energies decide, and the
-//! energy is not reset: a deficit at the foot of a shock is made up behind it.
+//! set to match. At a shock, where only the energy equation gives the heating, cold gas keeps both: heat adds up until it
+//! is the energy that decides, and a deficit at the foot of a shock is made up behind it.
 //!
-//! The neighbours along a sweep decide between the two ([`shock_indicator`]), so only a sweep synchronises energy and
-//! entropy scalar; other operations change both and leave the decision to the next sweep.
+//! The neighbours along a sweep decide between the two ([`shock_indicator`], [`is_front`]), so only a sweep synchronises energy and
+//! entropy scalar; other operations change both and leave the decision to the next sweep. Between levels the scalar gives the
+//! energy: interpolated and averaged energies hold the motion within a coarse cell as heat ([`heat_factor`],
+//! [`energy_of_mean`]).
 //!
 //! Written with selects instead of branches, so that a loop over cells vectorizes.
 
@@ -17,17 +19,22 @@ use crate::real::Real;
 /// A cell's six conserved values: density, three momenta, energy, entropy.
 pub type Cell<T> = [T; 6];
 
-/// Shock indicator of a cell at a shock.
-pub const SHOCK: f64 = -1.0;
 /// Shock indicator before the first pass. The entropy scalar then gives the pressure of any gas: it was set from the
 /// energy where that was right.
 pub const UNSEEN: f64 = f64::INFINITY;
-/// Weight of the total energy of cells beside a cell against its own: η for that is ten times as large.
-const BESIDE: f64 = 10.0;
 /// Pressures of three cells in a row that differ by a larger factor are a shock, if the gas that it has heated is warm:
 /// what differs in cold gas is mostly error, and there is much of it. A weaker one adds so little entropy (7% at a factor
 /// of three over the whole shock) that the scalar may ignore it.
 const SHOCK_JUMP: f64 = 3.0;
+
+/// Behind a shock the pressure is at least this part of that of ⅛ρ|Δv|².
+const WARM: f64 = 0.1;
+/// The least that a shock indicator is at a shock, where the velocities do not differ.
+const LEAST: f64 = 1e-30;
+/// The fall of the velocity at a front is more than so many times the one upstream of it.
+const FRONT: f64 = 2.0;
+/// What a rise beside a front is of its fall at most.
+const RIPPLE: f64 = 0.1;
 
 /// ½ρv².
 #[inline(always)]
@@ -35,29 +42,103 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
     T::from_f64(0.5) * symmetric_sum::of_three(u[1] * u[1], u[2] * u[2], u[3] * u[3]) / u[0]
 }
 
-/// From the neighbours of a cell along a sweep: [`SHOCK`], or a total energy of which a fraction η must be thermal. Over
-/// passes along several axes it is the largest such energy, and [`SHOCK`] if one of them is.
+/// From the neighbours of a cell along a sweep: the internal energy below which the entropy scalar decides, and that negative
+/// at a shock. It is what the differences of velocities beside the cell can make of errors, ⅛ρ|Δv|²; over passes along
+/// several axes the largest of these, and a shock if one of them is.
 ///
 /// * `so_far`: after earlier passes of the sweep, [`UNSEEN`] before the first
-/// * `energies`, `pressures`: of the cell before, the cell itself and the one after, as the pass begins
+/// * `density`: of the cell
+/// * `change`: of the velocity from the cell before to the one after
+/// * `pressures`: of the cell before, the cell itself and the one after, as the pass begins
 #[inline(always)]
-pub fn shock_indicator<T: Real>(so_far: T, energies: [T; 3], pressures: [T; 3], eos: &Eos<T>) -> T {
+pub fn shock_indicator<T: Real>(so_far: T, density: T, change: [T; 3], pressures: [T; 3], eos: &Eos<T>) -> T {
+    let squared = change[0] * change[0] + (change[1] * change[1] + change[2] * change[2]);
+    let motion = T::from_f64(0.125) * density * squared;
+    let so_far = if so_far == T::from_f64(UNSEEN) { T::zero() } else { so_far };
+    let shock = (so_far < T::zero()) | is_jump(pressures, T::from_f64(WARM) * ((eos.gamma - T::one()) * motion));
+    let most = larger(so_far.abs(), motion);
+    if shock { -larger(most, T::from_f64(LEAST)) } else { most }
+}
+
+/// The [`shock_indicator`] of a cell at a front of the velocity ([`is_front`]): a quarter as much heat decides there.
+#[inline(always)]
+pub fn at_front<T: Real>(shock_indicator: T) -> T {
+    -larger(T::from_f64(0.25) * shock_indicator.abs(), T::from_f64(LEAST))
+}
+
+/// Whether three pressures in a row are a shock's: they jump, and the gas behind is as warm as this pressure.
+#[inline(always)]
+fn is_jump<T: Real>(pressures: [T; 3], warm: T) -> bool {
     let highest = larger(pressures[1], larger(pressures[0], pressures[2]));
     let lowest = smaller(pressures[1], smaller(pressures[0], pressures[2]));
-    let energy = larger(energies[1], larger(energies[0], energies[2]));
-    let warm = highest >= (eos.gamma - T::one()) * eos.eta * energy;
-    let so_far = if so_far == T::from_f64(UNSEEN) { T::zero() } else { so_far };
-    let shock = (so_far < T::zero()) | ((highest > T::from_f64(SHOCK_JUMP) * lowest) & warm);
-    if shock { T::from_f64(SHOCK) } else { larger(so_far, T::from_f64(BESIDE) * energy) }
+    (highest > T::from_f64(SHOCK_JUMP) * lowest) & (highest >= warm)
+}
+
+/// Whether five velocities in a row fall in a supersonic front beside the middle one, and hardly upstream of it: gas that is
+/// compressed smoothly has no such side. Then the cell is at a shock, whatever the pressures are ([`at_front`]).
+///
+/// `velocities`: along the sweep; density and pressure are the middle cell's
+#[inline(always)]
+pub fn is_front<T: Real>(velocities: [T; 5], density: T, pressure: T) -> bool {
+    let [a, b, c, d]: [T; 4] = std::array::from_fn(|n| velocities[n] - velocities[n + 1]);
+    let fall = larger(b, c);
+    let ripple = T::from_f64(-RIPPLE) * fall;
+    let falls = smaller(smaller(a, b), smaller(c, d)) >= ripple;
+    let front = ((b >= c) & (b > T::from_f64(FRONT) * a.abs())) | ((c >= b) & (c > T::from_f64(FRONT) * d.abs()));
+    (fall > T::zero()) & falls & front & (density * (fall * fall) > pressure)
+}
+
+/// Twice the energy of the motion within a coarse cell: a shock indicator for the cell.
+///
+/// * `moving`: mean kinetic energy of its eight fine cells
+/// * `mean`: their mean, the coarse cell
+#[inline(always)]
+fn motion_within<T: Real>(moving: T, mean: &Cell<T>) -> T {
+    let motion = moving - kinetic(mean);
+    // round-off of fast gas is no motion
+    if motion > T::zero() { T::from_f64(2.0) * motion } else { T::zero() }
+}
+
+/// The energy of a coarse cell, the mean of its eight fine cells, whose energy holds the motion of these as heat. Where that
+/// is most of it the entropy scalar decides.
+///
+/// * `moving`: mean kinetic energy of the fine cells
+#[inline(always)]
+pub fn energy_of_mean<T: Real>(moving: T, mean: &Cell<T>, eos: &Eos<T>) -> T {
+    let internal = mean[4] - kinetic(mean);
+    let cold = is_cold(internal, T::zero(), motion_within(moving, mean), eos);
+    if cold { energy_by_entropy(mean, eos) } else { mean[4] }
+}
+
+/// By what the entropy scalars of the eight new cells in a coarse cell are multiplied. Where the coarse cell is warm, by its
+/// scalar, that gives their energies its mean; else 1, and energy is added that the motion within the cell takes.
+///
+/// * `coarse`: the coarse cell
+/// * `fine`: the new cells, whose energies do not count
+#[inline(always)]
+pub fn heat_factor<T: Real>(coarse: &Cell<T>, fine: &[Cell<T>; 8], eos: &Eos<T>) -> T {
+    let eighth = T::from_f64(0.125);
+    let moving = eighth * symmetric_sum::of_cube(fine.map(|u| kinetic(&u)));
+    let pressures = eighth * symmetric_sum::of_cube(fine.map(|u| eos.entropy_pressure(u[0], u[5])));
+    let gamma_1 = eos.gamma - T::one();
+    let by_scalar = eos.entropy_pressure(coarse[0], coarse[5]) / gamma_1;
+    let cold = is_cold(by_scalar, coarse[4], motion_within(moving, coarse), eos);
+    let left = gamma_1 * (coarse[4] - moving);
+    if !cold & (left > T::from_f64(0.5) * pressures) { left / pressures } else { T::one() }
 }
 
 /// Whether the entropy scalar decides in a cell with this internal energy: where it is less than η of the cell's total
-/// energy or of the shock indicator.
+/// energy or than the shock indicator, of whichever sign. Never with [`Eos::SCALAR_OFF`].
 #[inline(always)]
 pub fn is_cold<T: Real>(internal: T, energy: T, shock_indicator: T, eos: &Eos<T>) -> bool {
-    let own = energy.abs();
-    let share = larger(own, shock_indicator);
-    internal < eos.eta * share
+    (eos.eta > T::zero()) & (internal < larger(eos.eta * energy.abs(), shock_indicator.abs()))
+}
+
+/// The total energy of a cell whose pressure is that of its entropy scalar, which may lie behind a coarse–fine boundary or
+/// be new: energies that are interpolated or averaged hold motion as heat.
+#[inline(always)]
+pub fn energy_by_entropy<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
+    kinetic(u) + eos.entropy_pressure(u[0], u[5]) / (eos.gamma - T::one())
 }
 
 /// Thermal pressure of a cell by itself: from the entropy scalar where the internal energy is less
@@ -167,42 +248,112 @@ mod tests {
         assert!(!is_valid(&[f64::NAN, 0.0, 0.0, 0.0, 1.0, 1.0]) && is_valid(&cold.cell));
     }
 
-    /// Gas at rest beside gas whose kinetic energy is twenty times its own heat, and beside a pressure three times its own.
+    /// Gas at rest whose neighbours differ in velocity, and whose pressures do.
     #[test]
     fn neighbours_tell_slow_gas_beside_fast_gas_from_a_shock() {
         let eos = Eos::<f64>::new(5.0 / 3.0);
         let scalar = 0.5;
         let slow = [1.0, 0.0, 0.0, 0.0, 1.5, scalar];
-        let calm = shock_indicator(UNSEEN, [1.5, 1.5, 1.5], [1.0, 1.0, 2.9], &eos);
+        let calm = shock_indicator(UNSEEN, 1.0, [0.0; 3], [1.0, 1.0, 2.9], &eos);
+        assert_eq!(calm, 0.0);
         assert_eq!(synchronise(&slow, calm, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
-        for fast in [[30.0, 1.5, 1.5], [1.5, 1.5, 30.0]] {
-            let seen = shock_indicator(UNSEEN, fast, [1.0; 3], &eos);
+        for change in [[4.0, 0.0, 0.0], [0.0, -4.0, 0.0], [0.0, 0.0, 4.0]] {
+            let seen = shock_indicator(UNSEEN, 1.0, change, [1.0; 3], &eos);
+            assert_eq!(seen, 2.0);
             let done = synchronise(&slow, seen, &eos);
             assert!(done.cold && (done.cell[4] - 1.5 * scalar).abs() < 1e-15 && done.cell[5] == scalar);
             // a later pass along which all is calm does not change that, one that sees a shock does
-            assert_eq!(shock_indicator(seen, [1.5; 3], [1.0; 3], &eos), seen);
-            let shock = shock_indicator(seen, [1.5; 3], [1.0, 1.0, 3.1], &eos);
-            assert_eq!((shock, shock_indicator(shock, fast, [1.0; 3], &eos)), (SHOCK, SHOCK));
-            assert_eq!(synchronise(&slow, shock, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
+            assert_eq!(shock_indicator(seen, 1.0, [0.0; 3], [1.0; 3], &eos), seen);
+            let shock = shock_indicator(seen, 1.0, [0.0; 3], [1.0, 1.0, 3.1], &eos);
+            assert_eq!((shock, shock_indicator(shock, 1.0, change, [1.0; 3], &eos)), (-2.0, -2.0));
+            let kept = synchronise(&slow, shock, &eos);
+            assert!(kept.cold && kept.cell == slow);
+            // until there is more heat than the motion's, and at a front a quarter of it
+            let heated = [1.0, 0.0, 0.0, 0.0, 3.0, scalar];
+            assert_eq!(synchronise(&heated, shock, &eos).cell, [1.0, 0.0, 0.0, 0.0, 3.0, 2.0]);
+            assert_eq!(at_front(shock), -0.5);
+            assert_eq!(synchronise(&slow, at_front(seen), &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
         }
-        // pressures of cold gas differ for many reasons: 3.1 is heat of 4.65, η of an energy of 465
-        for (energy, warm) in [(464.0, true), (466.0, false)] {
-            let seen = shock_indicator(UNSEEN, [1.5, 1.5, energy], [1.0, 1.0, 3.1], &eos);
-            assert_eq!(seen, if warm { SHOCK } else { BESIDE * energy });
+        // pressures of cold gas differ for many reasons: 3.1 is heat of 4.65, a tenth of ⅛ρ|Δv|² at a change of 19.3
+        for (change, warm) in [(19.0, true), (19.6, false)] {
+            let seen = shock_indicator(UNSEEN, 1.0, [0.0, change, 0.0], [1.0, 1.0, 3.1], &eos);
+            assert_eq!(seen < 0.0, warm);
         }
-        // at a shock the energy decides down to η of the cell's own, and is not touched where it does not
-        let heated = synchronise(&[1.0, 20.0, 0.0, 0.0, 203.0, scalar], SHOCK, &eos);
+        let shock = shock_indicator(UNSEEN, 1.0, [0.0; 3], [1.0, 1.0, 3.1], &eos);
+        assert!(shock < 0.0);
+        // there the energy decides down to η of the cell's own, and is not touched where it does not
+        let heated = synchronise(&[1.0, 20.0, 0.0, 0.0, 203.0, scalar], shock, &eos);
         assert!(!heated.cold && (heated.cell[5] - 2.0).abs() < 1e-13);
         let foot = [1.0, 20.0, 0.0, 0.0, 199.0, scalar];
-        assert!(synchronise(&foot, SHOCK, &eos).cold && synchronise(&foot, SHOCK, &eos).cell == foot);
+        assert!(synchronise(&foot, shock, &eos).cold && synchronise(&foot, shock, &eos).cell == foot);
         // who sees no neighbours leaves both alone, whichever decides
         for u in [slow, foot] {
             assert_eq!(synchronise(&u, UNSEEN, &eos).cell, u);
         }
         // unless the energy is less than half of the motion's
         let exhausted = [1.0, 20.0, 0.0, 0.0, 99.0, scalar];
-        for shock_indicator in [SHOCK, UNSEEN] {
+        for shock_indicator in [shock, UNSEEN] {
             assert_eq!(synchronise(&exhausted, shock_indicator, &eos).cell, [1.0, 20.0, 0.0, 0.0, 200.75, scalar]);
+        }
+        // without the scalar nothing is cold
+        let off = Eos { eta: Eos::<f64>::SCALAR_OFF, ..eos };
+        assert!([UNSEEN, shock, 5.0].iter().all(|&indicator| !is_cold(-1.0, 3.0, indicator, &off)));
+    }
+
+    #[test]
+    fn a_front_of_the_velocity_is_a_shock_and_smooth_compression_is_none() {
+        for (velocities, front) in [
+            ([1.0, 1.0, 0.0, 0.0, 0.0], true),
+            ([1.0, 1.0, 1.0, 0.0, 0.0], true),
+            // not beside the middle
+            ([1.0, 0.0, 0.0, 0.0, 0.0], false),
+            // spread over two cells
+            ([1.0, 1.0, 0.5, 0.0, 0.0], true),
+            // gas that meets itself: flat enough upstream, or not
+            ([1.25, 1.125, 1.0, -1.0, -1.125], true),
+            ([1.5, 1.25, 0.5, -0.5, -1.25], false),
+            // gas that collapses evenly, expands, rests
+            ([1.0, 0.5, 0.0, -0.5, -1.0], false),
+            ([0.0, 0.0, 1.0, 1.0, 1.0], false),
+            ([0.0; 5], false),
+            // a peak, and a ripple behind a front
+            ([0.0, 0.0, 1.0, 0.0, 0.0], false),
+            ([1.0, 1.0, 0.0, 0.0625, 0.0], true),
+        ] {
+            let [a, b, c, d, e] = velocities;
+            // in any frame, and mirrored
+            for velocities in [velocities, velocities.map(|v| v + 1024.0), [-e, -d, -c, -b, -a]] {
+                assert_eq!(is_front(velocities, 2.0, 1e-3), front, "{velocities:?}");
+            }
+            // nothing slower than sound is
+            assert!(!is_front(velocities, 2.0, 10.0), "{velocities:?}");
+        }
+    }
+
+    /// The mean energy of eight new cells is the coarse cell's where that is warm; in cold gas they have the scalar's
+    /// pressure, and so has the mean of fine cells that move apart.
+    #[test]
+    fn motion_within_a_coarse_cell_is_no_heat() {
+        let eos = Eos::<f64>::new(5.0 / 3.0);
+        for (pressure, warm) in [(1.0, true), (1e-6, false)] {
+            let fine: [Cell<f64>; 8] = std::array::from_fn(|n| {
+                let [x, y] = [n & 1, n >> 1 & 1].map(|step| step as f64 - 0.5);
+                let density = 1.0 + 0.1 * x;
+                let mut u = [density, density * (1.0 + 0.4 * x), 0.2 * y, 0.0, 0.0, pressure / density.powf(2.0 / 3.0)];
+                u[4] = energy_by_entropy(&u, &eos);
+                u
+            });
+            let mean: Cell<f64> = std::array::from_fn(|f| fine.iter().map(|u| u[f]).sum::<f64>() / 8.0);
+            let moving = fine.iter().map(kinetic).sum::<f64>() / 8.0;
+            let by_scalar = energy_by_entropy(&mean, &eos);
+            assert_eq!(energy_of_mean(moving, &mean, &eos), if warm { mean[4] } else { by_scalar });
+            // a coarse cell whose own energy is right, refined
+            let coarse = [mean[0], mean[1], mean[2], mean[3], by_scalar, mean[5]];
+            let factor = heat_factor(&coarse, &fine, &eos);
+            let energy = fine.iter().map(|u| energy_by_entropy(&[u[0], u[1], u[2], u[3], 0.0, factor * u[5]], &eos));
+            let energy = energy.sum::<f64>() / 8.0;
+            assert_eq!(factor == 1.0, !warm);
+            assert!(!warm || (energy / by_scalar - 1.0).abs() < 1e-15, "{energy} {by_scalar}");
         }
     }
 

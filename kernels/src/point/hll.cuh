@@ -2,19 +2,19 @@
 #pragma once
 #include "point/relaxing_tvd.cuh"
 
-/// A cell as its faces see it: its values, physical flux, velocity along the sweep, sound speed and pressure.
+/// A cell as its faces see it: its values, physical flux, velocity along the sweep and sound speed.
 template <typename T> struct CellFlux {
-    T u[6], flux[6], velocity, sound_speed, pressure;
+    T u[6], flux[6], velocity, sound_speed;
 };
 
 template <typename A, typename T> INLINE void cell_flux(T shock_indicator, const Eos<T> &eos, CellFlux<T> &cell) {
     const T(&u)[6] = cell.u;
-    T inverse;
-    thermodynamics<A>(u, A::multiply_add(u[1], u[1], u[2] * u[2] + u[3] * u[3]), shock_indicator, eos, inverse, cell.pressure);
+    T inverse, pressure;
+    thermodynamics<A>(u, A::multiply_add(u[1], u[1], u[2] * u[2] + u[3] * u[3]), shock_indicator, eos, inverse, pressure);
     const T v = u[1] * inverse;
     cell.velocity = v;
-    cell.sound_speed = A::root(eos.gamma * cell.pressure * inverse);
-    const T flux[6] = {u[1], A::multiply_add(u[1], v, cell.pressure), u[2] * v, u[3] * v, (u[4] + cell.pressure) * v, u[5] * v};
+    cell.sound_speed = A::root(eos.gamma * pressure * inverse);
+    const T flux[6] = {u[1], A::multiply_add(u[1], v, pressure), u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v};
 #pragma unroll
     for (int f = 0; f < 6; f++) cell.flux[f] = flux[f];
 }
@@ -26,7 +26,6 @@ template <typename A, typename T> INLINE void state_flux(const T (&w)[6], const 
     const T energy = A::multiply_add(T(0.5) * w[0], squared, A::divide(pressure, eos.gamma - T(1.0)));
     cell.velocity = w[1];
     cell.sound_speed = A::root(A::divide(eos.gamma * pressure, w[0]));
-    cell.pressure = pressure;
     const T u[6] = {w[0], momentum, w[0] * w[2], w[0] * w[3], energy, w[0] * w[5]};
     const T flux[6] = {momentum,        A::multiply_add(momentum, w[1], pressure), momentum * w[2],
                        momentum * w[3], (energy + pressure) * w[1],                momentum * w[5]};

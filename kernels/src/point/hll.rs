@@ -17,8 +17,6 @@ pub struct CellFlux<T> {
     pub velocity: T,
     /// Sound speed.
     pub sound_speed: T,
-    /// Pressure.
-    pub pressure: T,
 }
 
 /// The physical flux of a cell, and its velocities. The entropy scalar is advected: its flux is S v.
@@ -36,7 +34,7 @@ pub fn cell_flux<T: Real>(u: &Cell<T>, shock_indicator: T, eos: &Eos<T>) -> Cell
         (u[4] + pressure) * velocity,
         u[5] * velocity,
     ];
-    CellFlux { flux, velocity, sound_speed: (eos.gamma * pressure * inverse).sqrt(), pressure }
+    CellFlux { flux, velocity, sound_speed: (eos.gamma * pressure * inverse).sqrt() }
 }
 
 /// How fast waves run to the right and to the left of a face, neither less than 0.
@@ -82,7 +80,7 @@ fn state_flux<T: Real>(w: &Primitive<T>, eos: &Eos<T>) -> (Cell<T>, CellFlux<T>)
         (energy + pressure) * velocity,
         momentum * entropy,
     ];
-    (u, CellFlux { flux, velocity, sound_speed: (eos.gamma * pressure / density).sqrt(), pressure })
+    (u, CellFlux { flux, velocity, sound_speed: (eos.gamma * pressure / density).sqrt() })
 }
 
 #[inline(always)]

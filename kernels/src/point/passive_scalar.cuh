@@ -1,6 +1,6 @@
 // A passive scalar, pointwise: the twin of passive_scalar.rs.
 #pragma once
-#include "point/minmod.cuh"
+#include "point/slopes.cuh"
 #include "point/relaxing_tvd.cuh"
 #include "point/symmetric_sum.cuh"
 
@@ -32,7 +32,7 @@ template <typename T> struct FractionSlopes {
     INLINE FractionSlopes(const Fraction<T> &centre, const Fraction<T> (&low)[3], const Fraction<T> (&high)[3]) {
 #pragma unroll
         for (int a = 0; a < 3; a++) {
-            density_slopes[a] = T(0.25) * minmod(centre.density - low[a].density, high[a].density - centre.density);
+            density_slopes[a] = T(0.25) * interpolation_slope(centre.density - low[a].density, high[a].density - centre.density);
             fraction_slopes[a] = T(0.25) * minmod(centre.fraction - low[a].fraction, high[a].fraction - centre.fraction);
         }
         const auto product = [&](int a) { return density_slopes[a] * fraction_slopes[a]; };

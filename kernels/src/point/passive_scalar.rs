@@ -4,8 +4,8 @@
 //! limited slope, so a uniform X stays uniform and no new extrema arise as long as no more leaves a cell in a pass than
 //! it holds. Interpolation between levels is that of X too, with the coarse value of ρX as mean.
 
-use crate::point::minmod::minmod;
 use crate::point::relaxing_tvd::van_leer;
+use crate::point::slopes::{interpolation_slope, minmod};
 use crate::point::symmetric_sum;
 use crate::real::Real;
 
@@ -47,10 +47,16 @@ impl<T: Real> FractionSlopes<T> {
     /// Of a cell and the cells below and above it along each axis, each density and mass fraction.
     #[inline(always)]
     pub fn new(centre: [T; 2], low: [[T; 2]; 3], high: [[T; 2]; 3]) -> Self {
-        let slopes = |f: usize| -> [T; 3] {
-            std::array::from_fn(|a| T::from_f64(0.25) * minmod(centre[f] - low[a][f], high[a][f] - centre[f]))
-        };
-        let [density_slopes, fraction_slopes] = [slopes(0), slopes(1)];
+        let quarter = T::from_f64(0.25);
+        let differences = |f: usize, a: usize| (centre[f] - low[a][f], high[a][f] - centre[f]);
+        let density_slopes: [T; 3] = std::array::from_fn(|a| {
+            let (before, after) = differences(0, a);
+            quarter * interpolation_slope(before, after)
+        });
+        let fraction_slopes: [T; 3] = std::array::from_fn(|a| {
+            let (before, after) = differences(1, a);
+            quarter * minmod(before, after)
+        });
         let product = |a: usize| density_slopes[a] * fraction_slopes[a];
         // where both rise there is more of the scalar than at the centre
         let excess = symmetric_sum::of_three(product(0), product(1), product(2));

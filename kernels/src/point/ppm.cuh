@@ -1,15 +1,7 @@
 // Piecewise linear and parabolic reconstruction in a cell, one value at a time: the twin of ppm.rs.
 #pragma once
 #include "point/dual_energy.cuh"
-
-/// Monotonised central slope.
-template <typename T> INLINE T central_slope(T before, T after) {
-    const T least = T(2.0) * smaller(absolute(before), absolute(after));
-    const T mean = T(0.5) * (before + after);
-    const T limited = smaller(absolute(mean), least);
-    const T with_sign = mean < T(0.0) ? -limited : limited;
-    return (before > T(0.0)) != (after > T(0.0)) ? T(0.0) : with_sign;
-}
+#include "point/slopes.cuh"
 
 /// Fourth-order value at the face between two cells with limited slopes.
 template <typename A, typename T> INLINE T face_value(T value_0, T value_1, T slope_0, T slope_1) {

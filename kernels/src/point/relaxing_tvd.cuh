@@ -22,10 +22,10 @@ template <typename T> INLINE T signal_speed(const T (&u)[6], const Eos<T> &eos) 
     return (x > yz ? x : yz) * inverse + square_root(eos.gamma * pressure * inverse);
 }
 
-/// Twice F^R and F^L of a cell, the momentum along the sweep first, and the pressure that they were computed with.
+/// Twice F^R and F^L of a cell, the momentum along the sweep first; 1/rho and pressure that they were computed with.
 template <typename A, typename T>
-INLINE void split_flux(const T (&u)[6], T shock_indicator, const Eos<T> &eos, T (&right)[6], T (&left)[6], T &pressure) {
-    T inverse;
+INLINE void split_flux(const T (&u)[6], T shock_indicator, const Eos<T> &eos, T (&right)[6], T (&left)[6], T &inverse,
+                       T &pressure) {
     thermodynamics<A>(u, A::multiply_add(u[1], u[1], u[2] * u[2] + u[3] * u[3]), shock_indicator, eos, inverse, pressure);
     const T v = u[1] * inverse;
     const T c = absolute(v) + A::root(eos.gamma * pressure * inverse);

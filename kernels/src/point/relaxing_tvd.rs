@@ -16,8 +16,6 @@ pub struct SplitFlux<T> {
     pub right: Cell<T>,
     /// 2F^L = c u − F(u).
     pub left: Cell<T>,
-    /// The pressure that they were computed with.
-    pub pressure: T,
 }
 
 /// 1/ρ and the pressure of a cell, density and pressure at least their floors. The pressure comes from the entropy
@@ -51,7 +49,7 @@ pub fn split_flux<T: Real>(u: &Cell<T>, shock_indicator: T, eos: &Eos<T>) -> Spl
     let v = u[1] * inverse;
     let c = v.abs() + (eos.gamma * pressure * inverse).sqrt();
     let flux = [u[1], u[1] * v + pressure, u[2] * v, u[3] * v, (u[4] + pressure) * v, u[5] * v];
-    let mut split = SplitFlux { right: [T::zero(); 6], left: [T::zero(); 6], pressure };
+    let mut split = SplitFlux { right: [T::zero(); 6], left: [T::zero(); 6] };
     for f in 0..6 {
         let frozen = c * u[f];
         split.right[f] = frozen + flux[f];

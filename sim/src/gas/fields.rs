@@ -50,10 +50,12 @@ pub enum Restriction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interpolation {
-    /// Min-Mod limited slopes of the value, with the coarse cell as mean.
+    /// Limited central slopes of the value, with the coarse cell as mean.
     Limited,
     /// Min-Mod limited slopes of the value over the density, with the coarse cell as mean.
     LimitedFraction,
+    /// Follows from the fields beside it: of the energy, from the entropy scalar.
+    Derived,
     /// A solution of its own.
     Solved,
 }
@@ -103,7 +105,7 @@ const fn fluid(
         h_exponent,
         parity,
         restriction: Restriction::Mean,
-        interpolation: Interpolation::Limited,
+        interpolation: if index == ENERGY { Interpolation::Derived } else { Interpolation::Limited },
         meaning: Cow::Borrowed(meaning),
     }
 }

@@ -5,12 +5,13 @@
 //
 //     const Ghosts<T> ghosts(level, g, fluid, earlier);
 //     const AxisPosition y = ghosts.place(1, j), z = ghosts.place(2, k);
-//     for (int i = -3; i < 19; i++) ghosts.load(ghosts.place(0, i), y, z, u);
+//     for (int i = -3; i < 19; i++) ghosts.load(ghosts.place(0, i), y, z, eos, u);
 //
 // A kernel that uses it declares its level `const __grid_constant__ Level level`: else threads keep copies of it.
 #pragma once
 #include "level/face_boundary.cuh"
-#include "point/minmod.cuh"
+#include "point/dual_energy.cuh"
+#include "point/slopes.cuh"
 #include "point/symmetric_sum.cuh"
 
 /// The coarser level at a time between an earlier state of it, kept apart, and the one in the pool.
@@ -68,7 +69,7 @@ template <typename T> struct Ghosts {
 
         /// The slope along an axis from the values of the coarse cells beside.
         INLINE void limit(int axis, T low, T high) {
-            quarter[axis] = T(0.25) * minmod(centre - low, high - centre);
+            quarter[axis] = T(0.25) * interpolation_slope(centre - low, high - centre);
         }
 
         /// What fine cell n, at (n & 1, n >> 1 & 1, n >> 2) of the eight, adds to the centre.
@@ -115,10 +116,12 @@ template <typename T> struct Ghosts {
     }
 
     /// The values of the cell at these places.
-    INLINE void load(AxisPosition x, AxisPosition y, AxisPosition z, T (&u)[FIELDS]) const { load(slot(x, y, z), x, y, z, u); }
+    INLINE void load(AxisPosition x, AxisPosition y, AxisPosition z, const Eos<T> &eos, T (&u)[FIELDS]) const {
+        load(slot(x, y, z), x, y, z, eos, u);
+    }
 
     /// The same with the slot at hand.
-    INLINE void load(uint32_t slot, AxisPosition x, AxisPosition y, AxisPosition z, T (&u)[FIELDS]) const {
+    INLINE void load(uint32_t slot, AxisPosition x, AxisPosition y, AxisPosition z, const Eos<T> &eos, T (&u)[FIELDS]) const {
         const Origin origin = origin_of(x, y, z);
         if (origin.face >= 0) {
 #pragma unroll
@@ -130,20 +133,24 @@ template <typename T> struct Ghosts {
 #pragma unroll
             for (int f = 0; f < FIELDS; f++) u[f] = values[f * GROUP_CELLS];
         } else {
-            interpolate(x.inside, y.inside, z.inside, u);
+            interpolate(x.inside, y.inside, z.inside, eos, u);
         }
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) u[f] = origin.of(f, u[f]);
     }
 
-    /// Min-Mod interpolation from the coarser level to the fine cell (i, j, k), from -3 to 18, inside the domain.
-    INLINE void interpolate(int i, int j, int k, T (&u)[FIELDS]) const {
+    /// Interpolation from the coarser level to the fine cell (i, j, k), from -3 to 18, inside the domain; the energy follows
+    /// from the entropy scalar.
+    INLINE void interpolate(int i, int j, int k, const Eos<T> &eos, T (&u)[FIELDS]) const {
         const Stencil around = stencil(i, j, k);
 #pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = slopes(around, f).at((i & 1) | (j & 1) << 1 | (k & 1) << 2);
+        for (int f = 0; f < FIELDS; f++) {
+            if (f != ENERGY) u[f] = slopes(around, f).at((i & 1) | (j & 1) << 1 | (k & 1) << 2);
+        }
+        u[ENERGY] = energy_by_entropy(u, eos);
     }
 
-    /// The six values of the coarse cell at (x, y, z), counted from the first one of the parent group, of which one at
+    /// The values, but for the energy, of the coarse cell at (x, y, z), counted from the first one of the parent group, of which one at
     /// most leads beyond a face of the domain: what a stencil has of it. Whether there is such a cell.
     INLINE bool load_coarse(int x, int y, int z, T (&u)[FIELDS]) const {
         const bool beyond[3] = {place_of(ends, 0, x).beyond != MORE_DOMAIN, place_of(ends, 1, y).beyond != MORE_DOMAIN,
@@ -152,7 +159,7 @@ template <typename T> struct Ghosts {
         const int axis = beyond[2] ? 2 : beyond[1] ? 1 : 0;
         const Coarse found = coarse(axis, axis == 0 ? x : axis == 1 ? y : z, x, y, z);
 #pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = found.value(*this, axis, f);
+        for (int f = 0; f < FIELDS; f++) u[f] = f == ENERGY ? T(0.0) : found.value(*this, axis, f);
         return true;
     }
 
@@ -175,13 +182,13 @@ template <typename T> struct Ghosts {
 
 #ifdef __CUDACC__
 /// Gathers the whole block of group g, [6, 22, 22, 22], with all threads of a block of threads.
-template <typename T> __device__ void gather_block(const Ghosts<T> &ghosts, T *block) {
+template <typename T> __device__ void gather_block(const Ghosts<T> &ghosts, const Eos<T> &eos, T *block) {
     constexpr int CELLS = HYDRO_BLOCK * HYDRO_BLOCK * HYDRO_BLOCK;
     for (int e = threadIdx.x; e < CELLS; e += blockDim.x) {
         const int i = e % HYDRO_BLOCK, j = e / HYDRO_BLOCK % HYDRO_BLOCK, k = e / (HYDRO_BLOCK * HYDRO_BLOCK);
         T u[FIELDS];
         ghosts.load(ghosts.place(0, i - HYDRO_GHOSTS), ghosts.place(1, j - HYDRO_GHOSTS),
-                    ghosts.place(2, k - HYDRO_GHOSTS), u);
+                    ghosts.place(2, k - HYDRO_GHOSTS), eos, u);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) block[f * CELLS + e] = u[f];
     }

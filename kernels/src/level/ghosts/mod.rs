@@ -1,9 +1,10 @@
 //! A group with the ghost cells around it, gathered from its neighbours.
 //!
 //! Each of the 26 regions around a group is filled in one way. Where a group of the same level lies there, its cells
-//! are copied. Else they are interpolated from the coarser level with Min-Mod slopes (paper, sections 2.1 and 2.2): a
+//! are copied. Else they are interpolated from the coarser level with limited central slopes: a
 //! fine cell centre lies a quarter of a coarse cell from the coarse centre on each axis, so its value is c ± s_x/4 ±
-//! s_y/4 ± s_z/4, and the eight fine cells of a coarse one have its value as their mean. Beyond a boundary that is
+//! s_y/4 ± s_z/4, and the eight fine cells of a coarse one have its value as their mean. The energy follows from the entropy
+//! scalar: an interpolated one would hold differences of the motion as heat. Beyond a boundary that is
 //! not periodic cells are made from those inside, whichever way these are filled themselves, as
 //! [`mod@crate::level::face_boundary`] says; the coarse cells of the slopes alike.
 //!
@@ -14,10 +15,14 @@ pub(crate) mod cuda;
 
 use crate::device::buffer::Buffer;
 use crate::device::device_table::DeviceTable;
-use crate::layout::{CENTRE, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction};
+use crate::layout::{
+    CENTRE, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, HYDRO_BLOCK, HYDRO_GHOSTS, PATCH, direction,
+};
 use crate::level::face_boundary::{Origin, fill_end, origin, places};
 use crate::level::level_topology::{LevelTopology, NONE};
-use crate::point::minmod::minmod;
+use crate::point::dual_energy::energy_by_entropy;
+use crate::point::eos::Eos;
+use crate::point::slopes::interpolation_slope;
 use crate::point::symmetric_sum;
 use crate::real::Real;
 
@@ -91,6 +96,7 @@ impl<T: Real> Default for CoarseCells<T> {
 /// Gathers group `g` of a level and three cells around it.
 ///
 /// * `fluid`: the pool, all levels, `[slot, 6, 16, 16, 16]`
+/// * `eos`: of interpolated cells the energy follows from the entropy scalar
 /// * `earlier`: given where the coarser level's values are wanted before those in the pool
 /// * `coarse`: work space
 /// * `block`: the result, `[6, 22, 22, 22]`
@@ -103,6 +109,7 @@ pub fn gather<T: Real>(
     g: usize,
     fluid: &[T],
     earlier: Option<&EarlierFluid<T>>,
+    eos: &Eos<T>,
     coarse: &mut CoarseCells<T>,
     block: &mut [T; BLOCK_VALUES],
 ) {
@@ -111,16 +118,16 @@ pub fn gather<T: Real>(
     let [y, z] = [1, 2].map(|axis| places::<HYDRO_BLOCK>(ghosts, tables.ends(g, axis)));
     let groups = tables.row(g);
     let interpolates = tables.has_coarse_neighbour(g);
-    for field in 0..FIELDS {
-        if interpolates {
+    // the energy last: it follows from the others
+    for field in [0, 1, 2, 3, ENTROPY, ENERGY] {
+        if interpolates && field != ENERGY {
             gather_coarse(tables, g, fluid, earlier, field, &mut coarse.cells);
         }
         for k in 0..HYDRO_BLOCK {
             for j in 0..HYDRO_BLOCK {
-                let to = &mut block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK];
                 let beyond = origin(&[(1, &y[j]), (2, &z[k])], field);
                 if let Origin::Fixed(value) = beyond {
-                    to.fill(value);
+                    block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK].fill(value);
                     continue;
                 }
                 // the three groups that this row runs through
@@ -128,8 +135,13 @@ pub fn gather<T: Real>(
                 let [west, middle, east] = [groups[west], groups[west + 1], groups[west + 2]];
                 let offset = field * GROUP_CELLS + (z[k].cell * GROUP + y[j].cell) * GROUP;
                 if west == NONE || middle == NONE || east == NONE {
-                    interpolate_row(&coarse.cells, y[j].inside, z[k].inside, to);
+                    let row = match field {
+                        ENERGY => energy_row(block, j, k, eos),
+                        _ => interpolated_row(&coarse.cells, y[j].inside, z[k].inside),
+                    };
+                    block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK].copy_from_slice(&row);
                 }
+                let to = &mut block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK];
                 if middle != NONE {
                     to[HYDRO_GHOSTS..HYDRO_GHOSTS + GROUP].copy_from_slice(cells::<GROUP, T>(fluid, middle, offset));
                 }
@@ -229,9 +241,23 @@ fn gather_coarse<T: Real>(
     }
 }
 
-/// Interpolates the fine row at block coordinates (j, k).
+/// The total energies of a row of the block whose other fields are there.
 #[inline(always)]
-fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
+fn energy_row<T: Real>(block: &[T; BLOCK_VALUES], j: usize, k: usize, eos: &Eos<T>) -> [T; HYDRO_BLOCK] {
+    let row = |field: usize| -> &[T; HYDRO_BLOCK] {
+        block[block_cell(field, 0, j, k)..][..HYDRO_BLOCK].try_into().expect("a row has 22 cells")
+    };
+    let [density, x, y, z, entropy] = [row(0), row(1), row(2), row(3), row(ENTROPY)];
+    let mut energies = [T::zero(); HYDRO_BLOCK];
+    for i in 0..HYDRO_BLOCK {
+        energies[i] = energy_by_entropy(&[density[i], x[i], y[i], z[i], T::zero(), entropy[i]], eos);
+    }
+    energies
+}
+
+/// The fine row at block coordinates (j, k).
+#[inline(always)]
+fn interpolated_row<T: Real>(coarse: &[T], j: usize, k: usize) -> [T; HYDRO_BLOCK] {
     let quarter = T::from_f64(0.25);
     let (j, k) = (j + SURPLUS, k + SURPLUS);
     let to_y = if j & 1 == 1 { quarter } else { -quarter };
@@ -244,14 +270,14 @@ fn interpolate_row<T: Real>(coarse: &[T], j: usize, k: usize, fine: &mut [T]) {
     for m in 0..LANES {
         let i = m + 1;
         let c = centre[i];
-        let slope_x = minmod(c - centre[i - 1], centre[i + 1] - c);
-        let slope_y = minmod(c - south[i], north[i] - c);
-        let slope_z = minmod(c - below[i], above[i] - c);
+        let slope_x = interpolation_slope(c - centre[i - 1], centre[i + 1] - c);
+        let slope_y = interpolation_slope(c - south[i], north[i] - c);
+        let slope_z = interpolation_slope(c - below[i], above[i] - c);
         let (x, y, z) = (quarter * slope_x, to_y * slope_y, to_z * slope_z);
         whole[2 * m] = c + symmetric_sum::of_three(-x, y, z);
         whole[2 * m + 1] = c + symmetric_sum::of_three(x, y, z);
     }
-    fine.copy_from_slice(&whole[SURPLUS..][..HYDRO_BLOCK]);
+    whole[SURPLUS..][..HYDRO_BLOCK].try_into().expect("a row has 22 cells")
 }
 
 #[cfg(test)]
@@ -263,7 +289,7 @@ mod tests {
 
     fn block_of<T: Real>(mesh: &Mesh, level: usize, g: usize, fluid: &[T]) -> Box<[T; BLOCK_VALUES]> {
         let mut block: Box<[T; BLOCK_VALUES]> = vec![T::nan(); BLOCK_VALUES].into_boxed_slice().try_into().unwrap();
-        gather(&mesh.tables(level), g, fluid, None, &mut CoarseCells::new(), &mut block);
+        gather(&mesh.tables(level), g, fluid, None, &Eos::new(5.0 / 3.0), &mut CoarseCells::new(), &mut block);
         block
     }
 
@@ -281,12 +307,19 @@ mod tests {
         // fine groups in the middle of the box, in every octant, some with neighbours and some alone
         let fine = vec![[2, 2, 2], [3, 2, 2], [3, 3, 2], [3, 3, 3], [2, 3, 3]];
         let mesh = Mesh::new([3, 3, 3], false).with_level(fine.clone());
+        let eos = Eos::new(5.0 / 3.0);
         let value = |x: [f64; 3], f: usize| 100.0 + f as f64 + (1.0 + f as f64) * x[0] - 2.0 * x[1] + 0.5 * x[2];
-        let fluid = mesh.fill::<f64>(|x| std::array::from_fn(|f| value(x, f)));
+        let fluid = mesh.fill::<f64>(|x| {
+            let mut u = std::array::from_fn(|f| value(x, f));
+            u[ENERGY] = energy_by_entropy(&u, &eos);
+            u
+        });
         for (g, &group) in fine.iter().enumerate() {
             let block = block_of(&mesh, 1, g, &fluid);
             for [i, j, k] in cells() {
-                for f in 0..FIELDS {
+                let u = std::array::from_fn(|f| block[block_cell(f, i, j, k)]);
+                assert_eq!(u[ENERGY], energy_by_entropy(&u, &eos), "{group:?} {i} {j} {k}");
+                for f in (0..FIELDS).filter(|f| *f != ENERGY) {
                     // every number here is a small multiple of 1/8: no rounding
                     assert_eq!(
                         block[block_cell(f, i, j, k)],
@@ -370,9 +403,9 @@ mod tests {
                 value_at(mesh, fluid, level - 1, at, field)
             };
             let towards = if cell[axis] & 1 == 1 { 0.25 } else { -0.25 };
-            towards * minmod(centre - neighbour(-1), neighbour(1) - centre)
+            towards * interpolation_slope(centre - neighbour(-1), neighbour(1) - centre)
         };
-        centre + ((step(1) + step(2)) + step(0))
+        centre + symmetric_sum::of_three(step(0), step(1), step(2))
     }
 
     /// Rough data on two refined levels that touch faces, edges and corners of the domain, under any mix of boundaries.
@@ -399,10 +432,10 @@ mod tests {
                 let mut block = expected.clone();
                 let earlier = EarlierFluid { fluid: &earlier, places: &places, weight };
                 let tables = mesh.tables(1);
-                gather(&tables, g, &later, Some(&earlier), &mut CoarseCells::new(), &mut block);
-                let worst = block.iter().zip(&*expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                // a few roundings of values below 32
-                assert!(worst < 64.0 * f64::EPSILON, "weight {weight}: {worst:e}");
+                gather(&tables, g, &later, Some(&earlier), &Eos::new(5.0 / 3.0), &mut CoarseCells::new(), &mut block);
+                let worst = block.iter().zip(&*expected).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+                // a few roundings
+                assert!(worst < 8.0 * f64::EPSILON, "weight {weight}: {worst:e}");
                 if weight == 0.0 {
                     let later = block_of(&mesh, 1, g, &later);
                     assert!(later.iter().zip(&*block).any(|(a, b)| (a - b).abs() > 0.1), "time matters");

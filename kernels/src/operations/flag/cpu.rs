@@ -101,7 +101,7 @@ impl<T: Real> GroupFlags<'_, T> {
         let mut flagged = [0; GROUP * GROUP];
         let level = &self.criteria.level;
         let mut block = self.block.map(|Gathered { tables, g, fluid, coarse, block }| {
-            gather(tables, g, fluid, None, coarse, &mut block.block);
+            gather(tables, g, fluid, None, eos, coarse, &mut block.block);
             block
         });
         for criterion in &self.criteria.any_of {

@@ -26,7 +26,7 @@ template <typename T> __device__ void fill(const Ghosts<T> &ghosts, int look, co
         const int i = e % STENCIL_BLOCK, j = e / STENCIL_BLOCK % STENCIL_BLOCK, k = e / (STENCIL_BLOCK * STENCIL_BLOCK);
         T u[FIELDS];
         ghosts.load(ghosts.place(0, i - STENCIL_GHOSTS), ghosts.place(1, j - STENCIL_GHOSTS),
-                    ghosts.place(2, k - STENCIL_GHOSTS), u);
+                    ghosts.place(2, k - STENCIL_GHOSTS), eos, u);
         block[e] = looked_at(look, u, eos);
     }
 }

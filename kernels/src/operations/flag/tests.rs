@@ -110,7 +110,7 @@ fn gradients_and_lohner_agree_with_their_definitions() {
     let (mesh, fluid) = rough_gas();
     for (l, g) in [(0, 0), (1, 0), (1, 1), (1, 2)] {
         let mut block: Box<[f64; BLOCK_VALUES]> = vec![0.0; BLOCK_VALUES].into_boxed_slice().try_into().unwrap();
-        gather(&mesh.tables(l), g, &fluid, None, &mut CoarseCells::new(), &mut block);
+        gather(&mesh.tables(l), g, &fluid, None, &Eos::new(5.0 / 3.0), &mut CoarseCells::new(), &mut block);
         for of in [Quantity::Density, Quantity::Pressure, Quantity::Velocity] {
             let components = components(of, &block);
             let any = |met: &Met<'_>| {

@@ -173,7 +173,15 @@ impl<T: Real> GroupSweep<'_, T> {
     #[inline(always)]
     fn gather(&mut self) {
         let Scratch { coarse, block, .. } = &mut *self.scratch;
-        ghosts::gather(self.tables, self.g, self.fluid, self.earlier, coarse, block);
+        let eos = self.parameters.eos;
+        let monatomic = T::from_f64(5.0 / 3.0);
+        // a constant exponent for the common gas, as in the passes
+        if eos.gamma == monatomic {
+            let eos = Eos { gamma: monatomic, ..eos };
+            ghosts::gather(self.tables, self.g, self.fluid, self.earlier, &eos, coarse, block);
+        } else {
+            ghosts::gather(self.tables, self.g, self.fluid, self.earlier, &eos, coarse, block);
+        }
         self.scratch.shock_indicator.fill(T::from_f64(UNSEEN));
         self.scratch.faces.clear();
         if self.scalars.is_some() {

@@ -9,6 +9,31 @@
 /// The schemes of scheme.rs.
 enum class Scheme { Ppm, Plm, RelaxingTvd, Hll };
 
+/// What a pass says about the energy of the cells behind the present one.
+template <typename T> struct Behind {
+    // shock indicators: of the cell before, after earlier passes; of the second, by one neighbour on either side
+    T so_far1 = T(0.0), beside2 = T(0.0);
+    // velocities along the pencil of the third and fourth cell before
+    T velocity3 = T(0.0), velocity4 = T(0.0);
+
+    /// Takes cell n. Surveys the second cell before; returns the shock indicator of the first by one neighbour on either side.
+    /// w, w1, w2: primitive values of cell n and of those before
+    template <typename Survey>
+    INLINE T take(int n, const T (&w)[FIELDS], const T (&w1)[FIELDS], const T (&w2)[FIELDS], T so_far, const Eos<T> &eos,
+                  Survey survey) {
+        const T beside = shock_indicator(so_far1, w1[DENSITY], w[MOMENTUM] - w2[MOMENTUM], w[MOMENTUM + 1] - w2[MOMENTUM + 1],
+                                         w[MOMENTUM + 2] - w2[MOMENTUM + 2], w2[ENERGY], w1[ENERGY], w[ENERGY], eos);
+        const bool front = is_front(velocity4 - velocity3, velocity3 - w2[MOMENTUM], w2[MOMENTUM] - w1[MOMENTUM],
+                                    w1[MOMENTUM] - w[MOMENTUM], w2[DENSITY], w2[ENERGY]);
+        if (n >= HYDRO_GHOSTS + 2) survey(n - 2, front ? at_front(beside2) : beside2);
+        so_far1 = so_far;
+        beside2 = beside;
+        velocity4 = velocity3;
+        velocity3 = w2[MOMENTUM];
+        return beside;
+    }
+};
+
 /// Walks a pencil once. Cell n is loaded one step before it is reached, together with what the scheme still needs of the cells behind
 /// it: each cell's fluxes are computed once, and nothing but the new values is written.
 /// The arguments are those of `sweep_pencil`.
@@ -30,26 +55,17 @@ __device__ __forceinline__ void relaxing_tvd_pencil(int cells, T dt_over_dx, con
         u1[f] = right1[f] = upwind1[f] = T(0.0);
         right_2[f] = right_change[f] = left_2[f] = left_change[f] = moving_right[f] = flux_before[f] = T(0.0);
     }
-    // fetched while the cell before it is worked on
-    T next[FIELDS];
-    T next_shock_indicator = load(0, next);
-    // pressures of the two cells before, energy of the second, shock indicator of the first
-    T pressure1 = T(1.0), pressure2 = T(1.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
+    // primitive values of the cells before
+    T w1[FIELDS] = {}, w2[FIELDS] = {};
+    Behind<T> behind;
 #pragma unroll 1
     for (int n = 0; n < cells; n++) {
         T u[FIELDS], right[FIELDS], left[FIELDS];
-#pragma unroll
-        for (int f = 0; f < FIELDS; f++) u[f] = next[f];
-        const T so_far = next_shock_indicator;
-        if (n + 1 < cells) next_shock_indicator = load(n + 1, next);
-        T pressure;
-        split_flux<A>(u, so_far, eos, right, left, pressure);
-        const T seen =
-            shock_indicator(shock_indicator1, energy2, u1[ENERGY], u[ENERGY], pressure2, pressure1, pressure, eos);
-        energy2 = u1[ENERGY];
-        pressure2 = pressure1;
-        pressure1 = pressure;
-        shock_indicator1 = so_far;
+        const T so_far = load(n, u);
+        T inverse, pressure, w[FIELDS];
+        split_flux<A>(u, so_far, eos, right, left, inverse, pressure);
+        primitive_with(u, inverse, pressure, eos, w);
+        const T beside = behind.take(n, w, w1, w2, so_far, eos, survey);
         T half[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
@@ -58,14 +74,15 @@ __device__ __forceinline__ void relaxing_tvd_pencil(int cells, T dt_over_dx, con
             upwind1[f] = upwind;
             right1[f] = right[f];
             u1[f] = u[f];
+            w2[f] = w1[f];
+            w1[f] = w[f];
         }
         if (REDO && first_order >> n & 1) {
 #pragma unroll
             for (int f = 0; f < FIELDS; f++) upwind_of_face[n & 3][f] = upwind1[f];
         }
         if (n < 2) continue;
-        survey(n - 1, seen);
-        split_flux<A>(half, seen, eos, right, left, pressure);
+        split_flux<A>(half, beside, eos, right, left, inverse, pressure);
         T flux[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
@@ -102,16 +119,17 @@ __device__ __forceinline__ void hll_pencil(int cells, T dt_over_dx, const Eos<T>
     const T step = dt_over_dx * T(0.5);
     CellFlux<T> before = {};
     T flux_before[FIELDS];
-    // pressure and energy of the second cell before, shock indicator of the first
-    T pressure2 = T(1.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
+    // primitive values of the cells before
+    T w1[FIELDS] = {}, w2[FIELDS] = {};
+    Behind<T> behind;
 #pragma unroll 1
     for (int n = 0; n < cells; n++) {
         CellFlux<T> cell;
         const T so_far = load(n, cell.u);
         cell_flux<A>(so_far, eos, cell);
-        if (n >= 2)
-            survey(n - 1, shock_indicator(shock_indicator1, energy2, before.u[ENERGY], cell.u[ENERGY], pressure2,
-                                          before.pressure, cell.pressure, eos));
+        T w[FIELDS];
+        primitive<A>(cell.u, so_far, eos, w);
+        behind.take(n, w, w1, w2, so_far, eos, survey);
         if (n >= 3 && n <= cells - 3) {
             T flux[FIELDS];
             hll_flux<A>(before, cell, flux);
@@ -126,9 +144,8 @@ __device__ __forceinline__ void hll_pencil(int cells, T dt_over_dx, const Eos<T>
 #pragma unroll
             for (int f = 0; f < FIELDS; f++) flux_before[f] = flux[f];
         }
-        energy2 = before.u[ENERGY];
-        pressure2 = before.pressure;
-        shock_indicator1 = so_far;
+#pragma unroll
+        for (int f = 0; f < FIELDS; f++) w2[f] = w1[f], w1[f] = w[f];
         before = cell;
     }
 }
@@ -141,7 +158,7 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
                                                Again again, Face face, Store store, Survey survey) {
     const T step = dt_over_dx * T(0.5);
     // primitive values of the cells before the present one; of the third and fourth what flattening reads
-    T w1[FIELDS], w2[FIELDS], velocity3 = T(0.0), pressure3 = T(1.0), pressure4 = T(1.0);
+    T w1[FIELDS], w2[FIELDS], pressure3 = T(1.0), pressure4 = T(1.0);
     // of the second cell before: its slopes, and the values at its low face
     T slope2[FIELDS], low_face[FIELDS];
     // half a step later at the high face of the third cell before; the flux through its low face
@@ -153,8 +170,7 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
         w1[f] = w2[f] = f == DENSITY || f == ENERGY ? T(1.0) : T(0.0);
         slope2[f] = low_face[f] = high_before[f] = flux_before[f] = T(0.0);
     }
-    // energies of the two cells before, shock indicator of the first
-    T energy1 = T(0.0), energy2 = T(0.0), shock_indicator1 = T(0.0);
+    Behind<T> behind;
     // whether an earlier pass has seen a shock at the three cells before
     bool shock1 = false, shock2 = false, shock3 = false;
 #pragma unroll 1
@@ -171,17 +187,14 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
             cell_flux<A>(so_far, eos, high);
             hll_flux<A>(low, high, first_order_of_face[n & 3]);
         }
-        const T seen = shock_indicator(shock_indicator1, energy2, energy1, u[ENERGY], w2[ENERGY], w1[ENERGY], w[ENERGY], eos);
-        if (n >= 2) survey(n - 1, seen);
-        energy2 = energy1;
-        energy1 = u[ENERGY];
-        shock_indicator1 = so_far;
-        const T flat = PARABOLIC ? flattening<A>(velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]) : T(0.0);
+        const T flat =
+            PARABOLIC ? flattening<A>(behind.velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]) : T(0.0);
+        behind.take(n, w, w1, w2, so_far, eos, survey);
         // of the second cell before
         T low[FIELDS], high[FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
-            const T slope = central_slope(w1[f] - w2[f], w[f] - w1[f]);
+            const T slope = central_slope(w1[f] - w2[f], w[f] - w1[f], T(2.0));
             if constexpr (PARABOLIC) {
                 const T high_face = face_value<A>(w2[f], w1[f], slope2[f], slope);
                 low[f] = w2[f] - low_face[f];
@@ -231,7 +244,6 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
         shock1 = so_far < T(0.0);
         pressure4 = pressure3;
         pressure3 = w2[ENERGY];
-        velocity3 = w2[MOMENTUM];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
             w2[f] = w1[f];
@@ -248,7 +260,7 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
 /// again(n, u): the same once more, for cells that are advanced
 /// face(n, flux): twice the flux through the low face of cell n, from 3 to cells - 3
 /// store(n, u): an advanced cell, after `again`
-/// survey(n, shock_indicator): a cell's shock indicator with this pass, after `load`; from 1 to cells - 2
+/// survey(n, shock_indicator): a cell's shock indicator with this pass, after `load`; from 3 to cells - 3
 template <Scheme SCHEME, typename A, bool REDO, typename T, typename Load, typename Again, typename Face, typename Store,
           typename Survey>
 __device__ __forceinline__ void sweep_pencil(int cells, T dt_over_dx, const Eos<T> &eos, uint32_t first_order, Load load,

@@ -127,7 +127,9 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
         const auto in_parent = [&](int axis, int n) { return int(ghosts.octant >> axis & 1) * PATCH + n; };
         if (!ghosts.load_coarse(in_parent(0, x), in_parent(1, y), in_parent(2, z), u)) continue;
 #pragma unroll
-        for (int f = 0; f < FIELDS; f++) coarse[f * Block::CELLS + e] = u[f];
+        for (int f = 0; f < FIELDS; f++) {
+            if (f != ENERGY) coarse[f * Block::CELLS + e] = u[f];
+        }
     }
     __syncthreads();
 
@@ -150,7 +152,8 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
             for (int n = 0; n < 8; n++) {
                 if (!inside(n >> 1)) continue;
                 T u[FIELDS];
-                ghosts.load(ghosts.place(0, i + (n & 1)), ghosts.place(1, j + (n >> 1 & 1)), ghosts.place(2, k + (n >> 2)), u);
+                ghosts.load(ghosts.place(0, i + (n & 1)), ghosts.place(1, j + (n >> 1 & 1)), ghosts.place(2, k + (n >> 2)),
+                            sweep.eos, u);
                 for (int f = 0; f < FIELDS; f++) first[f * Cells::CELLS + place(n >> 1) + (n & 1)] = u[f];
             }
             continue;
@@ -159,6 +162,7 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
         const T *centre = coarse + (z + 1) * PLANE + (y + 1) * ROW + x + 1;
 #pragma unroll 2
         for (int f = 0; f < FIELDS; f++) {
+            if (f == ENERGY) continue;
             const T *from = centre + f * Block::CELLS;
             typename Ghosts<T>::Slopes slopes;
             slopes.centre = *from;
@@ -172,6 +176,16 @@ __device__ void make_cells(const Sweep<T> &sweep, const Surrounded &around, uint
                 Pair<T> *to = reinterpret_cast<Pair<T> *>(first + f * Cells::CELLS + place(pair));
                 if (inside(pair)) *to = {cells[2 * pair], cells[2 * pair + 1]};
             }
+        }
+        // what this thread has just written
+#pragma unroll 1
+        for (int n = 0; n < 8; n++) {
+            if (!inside(n >> 1)) continue;
+            T *cell = first + place(n >> 1) + (n & 1);
+            T u[FIELDS];
+#pragma unroll
+            for (int f = 0; f < FIELDS; f++) u[f] = f == ENERGY ? T(0.0) : cell[f * Cells::CELLS];
+            cell[ENERGY * Cells::CELLS] = energy_by_entropy(u, sweep.eos);
         }
     }
 }

@@ -126,19 +126,22 @@ fn uniform_stays_uniform<T: Real>(scheme: Scheme) {
         state.sweep(false, 0.2);
         let rounded = std::array::from_fn(|f| state.value(0, f, 0));
         state.fluid = mesh.fill(|_| rounded);
-        let before = state.bits();
+        // interpolated cells have the energy that follows from the entropy scalar, which rounds
+        let round_off = if level == 0 {
+            0.0
+        } else {
+            4.0 * if T::from_f64(1.0 + 1e-12).as_f64() == 1.0 { f64::from(f32::EPSILON) } else { f64::EPSILON }
+        };
         for backward in [true, false, true] {
             state.sweep(backward, 0.2);
-            for g in 0..state.tables.len() {
-                let first: Vec<f64> = (0..FIELDS).map(|f| state.value(g, f, 0)).collect();
-                assert!((0..GROUP_CELLS).all(|e| (0..FIELDS).all(|f| state.value(g, f, e) == first[f])));
+            for (g, f) in (0..state.tables.len()).flat_map(|g| (0..crate::layout::ENTROPY).map(move |f| (g, f))) {
+                let expected = rounded[f].as_f64();
+                for e in 0..GROUP_CELLS {
+                    let found = state.value(g, f, e);
+                    let off = (found / expected - 1.0).abs();
+                    assert!(off <= round_off, "{scheme:?}, level {level}, field {f}: {found} for {expected}");
+                }
             }
-        }
-        let slots: Vec<usize> = state.tables.slots.iter().map(|&slot| slot as usize).collect();
-        let after = state.bits();
-        for slot in slots {
-            let group = slot * GROUP_VALUES..(slot + 1) * GROUP_VALUES - GROUP_CELLS;
-            assert!(before[group.clone()] == after[group], "level {level}");
         }
     }
 }

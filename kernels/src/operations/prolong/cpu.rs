@@ -1,18 +1,15 @@
 //! Prolongation on the host: parallel over new groups.
 
 use crate::device::buffer::SlotWriter;
-use crate::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, PATCH, cell, direction, octant_origin};
+use crate::layout::{ENERGY, ENTROPY, FIELDS, GROUP_CELLS, GROUP_VALUES, PATCH, cell, direction, octant_origin};
 use crate::level::face_boundary::{Origin, origin, places};
 use crate::level::level_topology::LevelTopology;
-use crate::point::dual_energy::{Cell, kinetic, synchronise};
+use crate::point::dual_energy::{Cell, energy_by_entropy, heat_factor};
 use crate::point::eos::Eos;
-use crate::point::minmod::minmod;
+use crate::point::slopes::interpolation_slope;
 use crate::point::symmetric_sum;
 use crate::real::Real;
 use rayon::prelude::*;
-
-/// Twice what interpolated energies can lack: four times the energy of the motion of fine cells about their mean.
-const MOTION: f64 = 8.0;
 
 /// A patch with one cell around it, along one axis.
 const BLOCK: usize = PATCH + 2;
@@ -24,35 +21,32 @@ pub(super) fn prolong<T: Real>(fine: &LevelTopology, new: &[usize], fluid: &mut 
         // level.
         let group = unsafe { pool.slot(fine.slots[g]) };
         let coarse = |slot| unsafe { pool.read(slot) };
-        for f in 0..FIELDS {
-            let block = gather(fine, g, f, coarse);
-            interpolate(&block, &mut group[f * GROUP_CELLS..][..GROUP_CELLS]);
+        let blocks: [_; FIELDS] = std::array::from_fn(|f| gather(fine, g, f, coarse));
+        for f in (0..FIELDS).filter(|f| *f != ENERGY) {
+            interpolate(&blocks[f], &mut group[f * GROUP_CELLS..][..GROUP_CELLS]);
         }
         for c in 0..PATCH * PATCH * PATCH {
-            synchronise_cube(group, [c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH)], eos);
+            let at = [c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH)];
+            let parent = std::array::from_fn(|f| blocks[f][((at[2] + 1) * BLOCK + at[1] + 1) * BLOCK + at[0] + 1]);
+            give_energy(group, at, &parent, eos);
         }
     });
 }
 
-/// Makes energy and entropy scalar of the 2³ cells in one coarse cell agree. Where the coarse cell moved as one they move
-/// apart, and what that takes is not there in interpolated energies: the scalar decides in cells whose heat is no more
-/// than [`MOTION`] times the energy of that motion.
-fn synchronise_cube<T: Real>(group: &mut [T], coarse: [usize; 3], eos: &Eos<T>) {
+/// The energies of the 2³ cells in one coarse cell. They have the entropy scalar's pressure. Where that is warm beside the
+/// motion within the coarse cell, all pressures are changed by one factor, so that the mean energy is the coarse cell's.
+fn give_energy<T: Real>(group: &mut [T], coarse: [usize; 3], parent: &Cell<T>, eos: &Eos<T>) {
     let at: [usize; 8] = std::array::from_fn(|o| {
         let [i, j, k] = std::array::from_fn(|a| 2 * coarse[a] + (o >> a & 1));
         cell(i, j, k)
     });
     let fine: [Cell<T>; 8] = at.map(|c| std::array::from_fn(|f| group[f * GROUP_CELLS + c]));
-    let eighth = T::from_f64(0.125);
-    let mean: Cell<T> = std::array::from_fn(|f| eighth * symmetric_sum::of_cube(fine.map(|u| u[f])));
-    let motion = eighth * symmetric_sum::of_cube(fine.map(|u| kinetic(&u))) - kinetic(&mean);
-    // what η of is the heat that this asks for; round-off of fast gas is no motion
-    let shock_indicator = if motion > T::zero() { T::from_f64(MOTION) * motion / eos.eta } else { T::zero() };
+    let factor = heat_factor(parent, &fine, eos);
     for (u, c) in fine.iter().zip(at) {
-        let done = synchronise(u, shock_indicator, eos);
-        for f in 0..FIELDS {
-            group[f * GROUP_CELLS + c] = done.cell[f];
-        }
+        let entropy = factor * u[ENTROPY];
+        let u = [u[0], u[1], u[2], u[3], u[4], entropy];
+        group[ENERGY * GROUP_CELLS + c] = energy_by_entropy(&u, eos);
+        group[ENTROPY * GROUP_CELLS + c] = entropy;
     }
 }
 
@@ -89,7 +83,8 @@ fn interpolate<T: Real>(block: &[T; BLOCK * BLOCK * BLOCK], group: &mut [T]) {
             for i in 0..PATCH {
                 let centre = ((k + 1) * BLOCK + j + 1) * BLOCK + i + 1;
                 let value = block[centre];
-                let slope = STRIDES.map(|s| quarter * minmod(value - block[centre - s], block[centre + s] - value));
+                let slope = STRIDES
+                    .map(|s| quarter * interpolation_slope(value - block[centre - s], block[centre + s] - value));
                 for o in 0..8 {
                     let sign = |axis: usize| if o >> axis & 1 == 1 { slope[axis] } else { -slope[axis] };
                     let at = cell(2 * i + (o & 1), 2 * j + (o >> 1 & 1), 2 * k + (o >> 2 & 1));

@@ -1,4 +1,4 @@
-//! Prolongation: conservative Min-Mod interpolation into new groups (paper, section 2.1).
+//! Prolongation: conservative interpolation into new groups with limited central slopes.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -14,8 +14,8 @@ use crate::point::eos::Eos;
 use crate::real::Real;
 
 /// Fills new groups of a refined level from the patches they refine; the mean of eight new cells is the coarse cell.
-/// Energy and entropy scalar then agree in every new cell: the scalar decides where the heat is no more than what
-/// interpolation makes of the motion within the coarse cell.
+/// Energy and entropy scalar agree in every new cell. The mean of energies is the coarse cell's where that is warm
+/// ([`crate::point::dual_energy::heat_factor`]).
 ///
 /// * `new`: indices of the new groups in `fine`.
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; the coarser level is read, the new groups are written.

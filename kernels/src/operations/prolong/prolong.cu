@@ -6,7 +6,6 @@
 template <typename T>
 __device__ void prolong(const Level &fine, int blocks_a_group, const uint32_t *groups, T *fluid, const Eos<T> &eos) {
     constexpr int COARSE_CELLS = PATCH * PATCH * PATCH;
-    constexpr T MOTION = T(8.0);
     const uint32_t g = groups[blockIdx.x / blocks_a_group];
     const Ghosts<T> ghosts(fine, g, fluid, EarlierFluid<T>{nullptr, nullptr, T(0)});
     T *group = fluid + size_t(fine.slots[g]) * GROUP_VALUES;
@@ -14,24 +13,21 @@ __device__ void prolong(const Level &fine, int blocks_a_group, const uint32_t *g
     for (int c = first + threadIdx.x; c < first + count; c += blockDim.x) {
         const int i = 2 * (c % PATCH), j = 2 * (c / PATCH % PATCH), k = 2 * (c / (PATCH * PATCH));
         const auto stencil = ghosts.stencil(i, j, k);
-        T cells[8][FIELDS], mean[FIELDS], energies[8];
+        T parent[FIELDS], cells[8][FIELDS];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
-            const auto slopes = ghosts.slopes(stencil, f);
+            parent[f] = stencil.centre.value(ghosts, 0, f);
+            if (f == ENERGY) continue;
             T values[8];
-            slopes.all(values);
+            ghosts.slopes(stencil, f).all(values);
 #pragma unroll
             for (int n = 0; n < 8; n++) cells[n][f] = values[n];
-            mean[f] = T(0.125) * sum_of_cube(values);
         }
-        // the cells move apart where the coarse cell moved as one, and interpolated energies lack what that takes
-#pragma unroll
-        for (int n = 0; n < 8; n++) energies[n] = kinetic(cells[n]);
-        const T motion = T(0.125) * sum_of_cube(energies) - kinetic(mean);
-        const T shock_indicator = motion > T(0.0) ? MOTION * motion / eos.eta : T(0.0);
+        const T factor = heat_factor(parent, cells, eos);
 #pragma unroll
         for (int n = 0; n < 8; n++) {
-            synchronise(cells[n], shock_indicator, eos);
+            cells[n][ENTROPY] = factor * cells[n][ENTROPY];
+            cells[n][ENERGY] = energy_by_entropy(cells[n], eos);
             T *to = group + cell(i + (n & 1), j + (n >> 1 & 1), k + (n >> 2));
 #pragma unroll
             for (int f = 0; f < FIELDS; f++) to[f * GROUP_CELLS] = cells[n][f];

@@ -2,10 +2,10 @@
 
 use crate::device::buffer::SlotWriter;
 use crate::device::isa::{Isa, Kernel, compiled_here};
-use crate::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
+use crate::layout::{ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::operations::synchronised_row::{Rows, SynchronisedRow};
-use crate::point::dual_energy::UNSEEN;
+use crate::point::dual_energy::{UNSEEN, energy_of_mean, kinetic};
 use crate::point::eos::Eos;
 use crate::point::symmetric_sum;
 use crate::real::Real;
@@ -61,7 +61,8 @@ impl<T: Real> PatchRestriction<'_, T> {
     fn restrict(&mut self, eos: &Eos<T>) {
         let [x, y, z] = self.origin;
         for k in 0..PATCH {
-            let means = self.means(k);
+            let mut means = self.means(k);
+            means[ENERGY] = self.energies(k, &means, eos);
             let plane = SynchronisedRow::new(means, &[T::from_f64(UNSEEN); PLANE], eos);
             for f in 0..FIELDS {
                 for j in 0..PATCH {
@@ -70,6 +71,34 @@ impl<T: Real> PatchRestriction<'_, T> {
                 }
             }
         }
+    }
+
+    /// The energies of the coarse cells of plane `k`, whose means these are.
+    #[inline(always)]
+    fn energies(&self, k: usize, means: &Rows<T, PLANE>, eos: &Eos<T>) -> [T; PLANE] {
+        let mut energies = [T::zero(); PLANE];
+        for j in 0..PATCH {
+            let mut moving = [[T::zero(); GROUP]; 4];
+            for n in 0..4 {
+                let row = |field: usize| -> &[T; GROUP] {
+                    let first = field * GROUP_CELLS + cell(0, 2 * j + n % 2, 2 * k + n / 2);
+                    self.child[first..first + GROUP].try_into().expect("a row has 16 cells")
+                };
+                let [density, x, y, z] = [row(0), row(1), row(2), row(3)];
+                for i in 0..GROUP {
+                    moving[n][i] = kinetic(&[density[i], x[i], y[i], z[i], T::zero(), T::zero()]);
+                }
+            }
+            let [a, b, c, d] = moving;
+            for i in 0..PATCH {
+                let (w, e, at) = (2 * i, 2 * i + 1, j * PATCH + i);
+                let sum = symmetric_sum::of_cube([a[w], a[e], b[w], b[e], c[w], c[e], d[w], d[e]]);
+                let mean =
+                    [means[0][at], means[1][at], means[2][at], means[3][at], means[ENERGY][at], means[ENTROPY][at]];
+                energies[at] = energy_of_mean(T::from_f64(0.125) * sum, &mean, eos);
+            }
+        }
+        energies
     }
 
     /// Means of the 2³ cells under each coarse cell of plane `k`, the same bits in mirrored and rotated flows.

@@ -15,8 +15,8 @@ use crate::point::eos::Eos;
 use crate::real::Real;
 
 /// Replaces the refined patches of the level of `coarse` by the means of their children, and raises what is below a
-/// floor. The motion that is lost in the mean stays in the energy and looks like heat; the next sweep tells. Patches that
-/// a group of another rank refines stay as they are.
+/// floor. The motion that is lost in the mean stays in the energy as heat, unless it is most of the heat there
+/// ([`crate::point::dual_energy::energy_of_mean`]). Patches that a group of another rank refines stay as they are.
 ///
 /// * `coarse`: only `slots` and `children` are read, and any others may be empty. The groups may be ghosts: a rank makes
 ///   the means of its groups for their parents' owners in this way.

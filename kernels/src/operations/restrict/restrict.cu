@@ -16,7 +16,7 @@ template <typename T> __device__ void restrict_patch(const Level &coarse, T *flu
     const int first = cell((octant & 1) * PATCH, (octant >> 1 & 1) * PATCH, (octant >> 2) * PATCH);
     for (int n = threadIdx.x; n < PATCH * PATCH * PATCH; n += blockDim.x) {
         const int i = n % PATCH, j = n / PATCH % PATCH, k = n / (PATCH * PATCH);
-        T u[FIELDS];
+        T u[FIELDS], moving[ENERGY][8];
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) {
             T cells[8];
@@ -27,8 +27,19 @@ template <typename T> __device__ void restrict_patch(const Level &coarse, T *flu
                 cells[2 * row] = two.low;
                 cells[2 * row + 1] = two.high;
             }
+#pragma unroll
+            for (int n = 0; n < 8; n++) {
+                if (f < ENERGY) moving[f][n] = cells[n];
+            }
             u[f] = T(0.125) * sum_of_cube(cells);
         }
+        T energies[8];
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+            const T cell[FIELDS] = {moving[0][n], moving[1][n], moving[2][n], moving[3][n], T(0.0), T(0.0)};
+            energies[n] = kinetic(cell);
+        }
+        u[ENERGY] = energy_of_mean(T(0.125) * sum_of_cube(energies), u, eos);
         synchronise(u, ShockIndicator<T>::UNSEEN, eos);
 #pragma unroll
         for (int f = 0; f < FIELDS; f++) group[f * GROUP_CELLS + first + cell(i, j, k)] = u[f];

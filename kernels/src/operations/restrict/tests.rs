@@ -45,7 +45,7 @@ fn refined_patches_hold_exact_means_and_nothing_else_changes() {
     }
 }
 
-/// Motion within a coarse cell is no heat, but only a sweep can tell.
+/// Where nothing moves within a coarse cell.
 #[test]
 fn energy_and_entropy_scalar_are_both_means_whichever_decides() {
     let mesh = mesh();

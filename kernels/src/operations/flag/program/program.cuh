@@ -117,7 +117,7 @@ template <typename T> struct CellFields {
                 const int step = 2 * side - 1;
                 T u[FIELDS];
                 ghosts.load(ghosts.place(0, i + (axis == 0 ? step : 0)), ghosts.place(1, j + (axis == 1 ? step : 0)),
-                            ghosts.place(2, k + (axis == 2 ? step : 0)), u);
+                            ghosts.place(2, k + (axis == 2 ? step : 0)), level.eos, u);
                 const double velocity = double(axis == 0 ? u[1] : axis == 1 ? u[2] : u[3]) / double(u[0]);
                 (side == 0 ? velocities[0] : velocities[1]) = velocity;
             }

@@ -158,7 +158,7 @@ fn fields_are_what_they_are_called() {
     };
     let tables = mesh.tables(1);
     let mut block = BlockFields::new();
-    gather(&tables, 0, &fluid, None, &mut CoarseCells::new(), &mut block.block);
+    gather(&tables, 0, &fluid, None, &Eos::new(5.0 / 3.0), &mut CoarseCells::new(), &mut block.block);
     let group = &fluid[tables.slots[0] as usize * GROUP_VALUES..][..GROUP_VALUES];
     let cells = Cells { group, block: Some(&block), coordinate: [1, 2, 1], level: &level };
     for op in Op::ALL.into_iter().filter(|op| op.is_field()) {

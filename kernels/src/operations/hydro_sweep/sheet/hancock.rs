@@ -6,8 +6,8 @@ use crate::point::eos::Eos;
 use crate::point::hancock::face_values;
 use crate::point::hll::{face_flux, first_order_flux};
 use crate::point::hllc::hllc_flux;
-use crate::point::ppm::{central_slope, face_value, flattening, monotonised};
-use crate::point::primitive::primitive;
+use crate::point::ppm::{face_value, flattening, monotonised};
+use crate::point::slopes::central_slope;
 use crate::real::Real;
 
 /// Where primitive values hold the velocity along the sweep and the pressure.
@@ -15,21 +15,6 @@ const VELOCITY: usize = MOMENTUM;
 const PRESSURE: usize = ENERGY;
 
 impl<T: Real> Sheet<T> {
-    /// The primitive values of every cell.
-    #[inline(always)]
-    pub(super) fn primitives(&mut self, cells: usize, eos: &Eos<T>) {
-        let end = round_up(cells);
-        assert!(end <= SHEET);
-        let [primitives, ..] = &mut self.work;
-        for e in 0..end {
-            let w = primitive(&cell(&self.state, e), self.shock_indicator[e], eos);
-            for f in 0..FIELDS {
-                primitives[f][e] = w[f];
-            }
-            self.pressure[e] = w[PRESSURE];
-        }
-    }
-
     /// The limited slopes of every cell but the outermost, which wait where the fluxes will be.
     #[inline(always)]
     pub(super) fn slopes<const S: usize>(&mut self, cells: usize) {
@@ -37,7 +22,7 @@ impl<T: Real> Sheet<T> {
         for f in 0..FIELDS {
             let (w, slope) = (&primitives[f], &mut self.flux[f]);
             for e in inner::<S>(cells, 1) {
-                slope[e] = central_slope(w[e] - w[e - S], w[e + S] - w[e]);
+                slope[e] = central_slope(w[e] - w[e - S], w[e + S] - w[e], T::from_f64(2.0));
             }
         }
     }
@@ -126,7 +111,7 @@ impl<T: Real> Sheet<T> {
         }
     }
 
-    /// The first-order fluxes through the low faces of these cells, before anything changes the shock indicators.
+    /// The first-order fluxes through the low faces of these cells.
     #[inline(always)]
     pub(super) fn first_order_fluxes<const S: usize>(&mut self, faces: &[usize], eos: &Eos<T>) {
         self.first_order.clear();

@@ -20,7 +20,6 @@ impl<T: Real> Sheet<T> {
             }
             speeds[0][e] = of_cell.velocity;
             speeds[1][e] = of_cell.sound_speed;
-            self.pressure[e] = of_cell.pressure;
         }
     }
 

@@ -12,9 +12,10 @@ mod relaxing_tvd;
 
 use super::SweepParameters;
 use crate::device::isa::Kernel;
-use crate::layout::{ENERGY, FIELDS};
-use crate::point::dual_energy::{Cell, shock_indicator};
+use crate::layout::FIELDS;
+use crate::point::dual_energy::{Cell, at_front, is_front, shock_indicator};
 use crate::point::eos::Eos;
+use crate::point::primitive::primitive;
 use crate::point::relaxing_tvd::updated;
 use crate::real::Real;
 use crate::scheme::Scheme;
@@ -36,11 +37,12 @@ pub(super) struct Sheet<T> {
     pub(super) flux: Fields<T>,
     /// [`shock_indicator`] of each cell: of earlier passes, then with this one.
     pub(super) shock_indicator: [T; SHEET],
-    /// Before the pass.
-    pressure: [T; SHEET],
+    /// The same with this pass, by one neighbour on either side, and by two.
+    beside: [T; SHEET],
+    seen: [T; SHEET],
     /// [`crate::point::ppm::flattening`] of each cell.
     flattening: [T; SHEET],
-    /// What a scheme keeps of each cell between its stages.
+    /// What a scheme keeps of each cell between its stages; first of all its primitive values.
     work: [Fields<T>; 4],
     /// The first-order fluxes of a redo, face by face.
     first_order: Vec<Cell<T>>,
@@ -56,21 +58,41 @@ impl<T: Real> Sheet<T> {
             state,
             flux: fields,
             shock_indicator: zero,
-            pressure: one,
+            beside: zero,
+            seen: zero,
             flattening: zero,
             work: [fields; 4],
             first_order: Vec::new(),
         })
     }
 
-    /// What the neighbours of every cell but the outermost say about its energy.
+    /// The primitive values of every cell.
+    #[inline(always)]
+    fn primitives(&mut self, cells: usize, eos: &Eos<T>) {
+        let end = round_up(cells);
+        assert!(end <= SHEET);
+        let [primitives, ..] = &mut self.work;
+        for e in 0..end {
+            let w = primitive(&cell(&self.state, e), self.shock_indicator[e], eos);
+            for f in 0..FIELDS {
+                primitives[f][e] = w[f];
+            }
+        }
+    }
+
+    /// What its neighbours say about the energy of every cell but the outermost.
     #[inline(always)]
     fn survey<const S: usize>(&mut self, cells: usize, eos: &Eos<T>) {
-        let (energy, pressure) = (&self.state[ENERGY], &self.pressure);
+        let [[density, along, across, other, pressure, _], ..] = &self.work;
         for e in inner::<S>(cells, 1) {
-            let energies = [energy[e - S], energy[e], energy[e + S]];
+            let change = [along, across, other].map(|v| v[e + S] - v[e - S]);
             let pressures = [pressure[e - S], pressure[e], pressure[e + S]];
-            self.shock_indicator[e] = shock_indicator(self.shock_indicator[e], energies, pressures, eos);
+            self.beside[e] = shock_indicator(self.shock_indicator[e], density[e], change, pressures, eos);
+        }
+        for e in inner::<S>(cells, REACH) {
+            let velocities = [along[e - 2 * S], along[e - S], along[e], along[e + S], along[e + 2 * S]];
+            let front = is_front(velocities, density[e], pressure[e]);
+            self.seen[e] = if front { at_front(self.beside[e]) } else { self.beside[e] };
         }
     }
 
@@ -79,9 +101,12 @@ impl<T: Real> Sheet<T> {
         let step = dt_over_dx * T::from_f64(0.5);
         for f in 0..FIELDS {
             let (state, flux) = (&mut self.state[f], &self.flux[f]);
-            for e in inner::<S>(cells, 3) {
+            for e in inner::<S>(cells, REACH) {
                 state[e] = updated(state[e], step, flux[e], flux[e + S]);
             }
+        }
+        for e in inner::<S>(cells, REACH) {
+            self.shock_indicator[e] = self.seen[e];
         }
     }
 }
@@ -115,21 +140,20 @@ impl<T: Real, const S: usize> Advance<'_, T, S> {
     #[inline(always)]
     fn run_with(self, eos: &Eos<T>) {
         let Self { sheet, cells, parameters: &SweepParameters { scheme, dt_over_dx, .. }, first_order } = self;
+        sheet.primitives(cells, eos);
+        sheet.survey::<S>(cells, eos);
         match scheme {
             Scheme::RelaxingTvd => {
                 sheet.split(cells, eos);
-                sheet.survey::<S>(cells, eos);
                 sheet.split_at_half_time::<S>(cells, dt_over_dx, eos);
                 sheet.limit::<S>(cells);
                 sheet.lower_order::<S>(first_order);
             }
             Scheme::Hll => {
                 sheet.cell_fluxes(cells, eos);
-                sheet.survey::<S>(cells, eos);
                 sheet.hll::<S>(cells);
             }
             Scheme::Ppm | Scheme::Plm => {
-                sheet.primitives(cells, eos);
                 sheet.first_order_fluxes::<S>(first_order, eos);
                 sheet.slopes::<S>(cells);
                 match scheme {
@@ -139,7 +163,6 @@ impl<T: Real, const S: usize> Advance<'_, T, S> {
                 sheet.predict::<S>(cells, dt_over_dx, eos);
                 sheet.hllc::<S>(cells, eos);
                 sheet.hll_along_shocks::<S>(cells, eos);
-                sheet.survey::<S>(cells, eos);
                 sheet.take_first_order(first_order);
             }
         }
