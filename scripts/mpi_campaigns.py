@@ -20,14 +20,14 @@ from pathlib import Path
 
 import h5py
 
-# Levels 1 to 3 appear one after the other at steps 20 to 31, and grow at every second step until the end.
+# Levels 1 to 3 appear one after the other at steps 20 to 30, and grow at every second step until the end.
 RECIPE = """
 const STEPS = param("steps", "uniform", "uniform or individual");
 const COSMO = cosmology(#{ h: 0.6774, omega_m: 0.3089, omega_b: 0.0486, sigma8: 0.816, n_s: 0.967 });
 const IC = ic_gaussian(COSMO, #{ box_mpc_h: 5, cells: 32, z: 30, seed: 42 });
 const RUN = evolve(IC, #{
     z_end: 7.9, max_delta_a: 0.04, time_steps: STEPS,
-    max_level: 3, refine: density_above(|level| 4.5 * 1.6 ** level), regrid_every: 2,
+    max_level: 3, refine: density_above(|level| 4.2 * 1.5 ** level), regrid_every: 2,
     outputs: #{ at_z: [15] }, checkpoints: #{ every_steps: 5, keep: 100 },
 });
 campaign("mpi", [
