@@ -225,7 +225,11 @@ fn of_uniform_steps() {
 
 #[test]
 fn of_individual_steps() {
-    let parameters = refined(TimeSteps::Individual, Precision::Double);
+    // as many groups as make three rebalances, and no more: a step of level 0 takes eight of level 3
+    let parameters = RunParameters {
+        refine: vec![Criterion::DensityAbove { thresholds: vec![1.7, 1.9, 2.15] }],
+        ..refined(TimeSteps::Individual, Precision::Double)
+    };
     ranks_leave_the_bits_alone(&parameters, 6, &[chance(4, 3), curve(2)]);
 }
 
