@@ -64,7 +64,7 @@ KERNELS = [
 SOLVERS = (r"hydro_\w+|reflux|add_slots|clear_slots|restrict|signal_speed|"
            r"group_poisson_\w+|root_\w+|potential_ghosts|mass_sheet|add_correction|gravity_kick|max_acceleration")
 
-# GAMER-2: relaxing TVD, single precision, individual steps, the same campaign on the same kind of card with 16 cores; its
+# GAMER-2: relaxing TVD, single precision, individual steps, the same campaign on an H200 with 16 cores; its
 # step is one sweep.
 GAMER_2 = {"seconds": 493, "steps": 470, "sweep_updates": 1.85e10}
 
@@ -126,7 +126,7 @@ def campaign(records):
              "sweep, half an update. Solver kernels (hydro, Poisson without cuFFT, kick) are timed in a run that waits for every "
              "kernel.", ""]
     ratio = GAMER_2["seconds"] / found[kinds[0]]["wall_seconds"]
-    text += [f"GAMER-2 takes {ratio:.1f} times as long as the whole campaign, analyses included (on an H200).", ""]
+    text += [f"GAMER-2 on an H200 takes {ratio:.1f} times as long as this whole campaign, analyses included.", ""]
     levels = max(len(found[kind]["groups"]) for kind in kinds)
     padded = lambda cells: [*cells, *[""] * (levels - len(cells))]
     text += table(["groups at z = 0 on level", *range(levels), "most at a time"],

@@ -59,9 +59,6 @@ mod tests {
     }
 
     #[test]
-    fn slopes_are_central_limited_and_zero_at_extrema() {}
-
-    #[test]
     fn parabolas_are_monotonic() {
         assert_eq!(monotonised(1.0, 1.5), [1.0, 1.5]);
         assert_eq!(monotonised(1.0, 5.0), [1.0, 2.0]);
