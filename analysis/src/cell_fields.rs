@@ -122,8 +122,10 @@ impl Gas {
 const KM_S: &str = "km/s";
 
 /// Every field that all snapshots have.
-pub static CELL_FIELDS: [CellField; 16] = [
-    field("density", "ρ", "mean density", "comoving mass density", Average::Volume, true, |_, c| c.fluid[DENSITY]),
+pub static CELL_FIELDS: [CellField; 18] = [
+    field("density", "ρ", "mean density", "comoving mass density of the gas", Average::Volume, true, |_, c| {
+        c.fluid[DENSITY]
+    }),
     field("overdensity", "δ", "", "density over the box mean, minus 1", Average::Volume, false, Gas::overdensity),
     field("temperature", "T", "K", "gas temperature", Average::Mass, true, Gas::temperature_k),
     field("pressure", "P", "code units", "supercomoving pressure", Average::Volume, true, Gas::pressure),
@@ -154,6 +156,24 @@ pub static CELL_FIELDS: [CellField; 16] = [
         c.fluid[ENERGY]
     }),
     field("entropy", "S", "code units", "entropy scalar P/ρ^(γ−1)", Average::Volume, true, |_, c| c.fluid[ENTROPY]),
+    field(
+        "dark_matter_density",
+        "ρ(dark matter)",
+        "mean density",
+        "comoving density of dark matter",
+        Average::Volume,
+        true,
+        |_, c| c.dark_matter,
+    ),
+    field(
+        "matter_density",
+        "ρ(matter)",
+        "mean density",
+        "comoving density of gas and dark matter",
+        Average::Volume,
+        true,
+        |_, c| c.fluid[DENSITY] + c.dark_matter,
+    ),
     field("potential", "φ", "(100 km/s)²", "peculiar potential a²φ", Average::Volume, false, |_, c| c.potential),
 ];
 
@@ -250,6 +270,15 @@ pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<
         let reason = "it holds no potential; run with gravity, or use a checkpoint or output instead of the initial \
                       condition";
         return Err(AnalysisError::MissingField { name: "potential", reason });
+    }
+    let of_particles = ["dark_matter_density", "matter_density"].contains(&&*field.name);
+    let has_particles = part.header().dark_matter.is_some();
+    if (of_particles && has_particles || field.name == "dark_matter_density")
+        && !communicator.any(!part.snapshot.state.dark_matter.is_empty())
+    {
+        let reason = "it holds no density of dark matter; use ic_gaussian with dark_matter: true, and a checkpoint or \
+                      output instead of the initial condition";
+        return Err(AnalysisError::MissingField { name: "dark_matter_density", reason });
     }
     Ok(field)
 }

@@ -25,6 +25,8 @@ pub struct LeafCell {
     pub fluid: [f64; FIELDS],
     /// Potential in code units; NaN where none was solved.
     pub potential: f64,
+    /// Density of dark matter in code units; 0 where there is none.
+    pub dark_matter: f64,
     /// Densities of the passive scalars; NaN behind the last.
     pub scalars: [f64; MAX_SCALARS],
 }
@@ -204,7 +206,8 @@ pub(crate) fn read_cell(
     for (value, scalar) in scalars.iter_mut().zip(&snapshot.state.scalars) {
         *value = scalar[group * GROUP_CELLS + cell];
     }
-    LeafCell { position, width, level, fluid, potential, scalars }
+    let dark_matter = snapshot.state.dark_matter.get(group * GROUP_CELLS + cell).copied().unwrap_or(0.0);
+    LeafCell { position, width, level, fluid, potential, dark_matter, scalars }
 }
 
 #[cfg(test)]

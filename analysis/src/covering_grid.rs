@@ -48,14 +48,7 @@ pub(crate) fn slab_by(
 ) -> Result<Array3<f64>, AnalysisError> {
     let field = field_by(communicator, part, field)?;
     let ranks = communicator.size();
-    let root = part.tree.cells(0);
-    let ratio = u32::try_from(level).ok().and_then(|level| 1usize.checked_shl(level)).unwrap_or(usize::MAX);
-    let cells = root.map(|n| n.saturating_mul(ratio));
-    let most = [cells[0], cells[1], cells[2].div_ceil(ranks)];
-    let bytes = most.into_iter().fold(8, usize::saturating_mul);
-    if bytes >> 20 > limit_mib {
-        return Err(AnalysisError::GridTooLarge { level, cells, needed_mib: bytes >> 20, limit_mib });
-    }
+    let cells = cells_within(part, level, limit_mib, ranks)?;
     let [nx, ny, nz] = cells;
     let own = planes(nz, communicator.rank(), ranks);
     let blocks = Blocks::new(communicator, part, &field, level);
@@ -98,6 +91,26 @@ pub(crate) fn slab_by(
         });
     }
     Ok(Array3::from_shape_vec([own.len(), ny, nx], values).expect("as many values as cells"))
+}
+
+/// The cells of the grid of a level along x, y, z, if so many ranks that share it have room.
+///
+/// # Errors
+/// [`AnalysisError::GridTooLarge`].
+pub(crate) fn cells_within(
+    part: &Part,
+    level: usize,
+    limit_mib: usize,
+    ranks: usize,
+) -> Result<[usize; 3], AnalysisError> {
+    let ratio = u32::try_from(level).ok().and_then(|level| 1usize.checked_shl(level)).unwrap_or(usize::MAX);
+    let cells = part.tree.cells(0).map(|n| n.saturating_mul(ratio));
+    let most = [cells[0], cells[1], cells[2].div_ceil(ranks)];
+    let bytes = most.into_iter().fold(8, usize::saturating_mul);
+    match bytes >> 20 > limit_mib {
+        true => Err(AnalysisError::GridTooLarge { level, cells, needed_mib: bytes >> 20, limit_mib }),
+        false => Ok(cells),
+    }
 }
 
 /// The planes of a grid, or other even parts of so many things, that a rank has.

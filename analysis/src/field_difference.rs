@@ -60,7 +60,8 @@ pub fn field_differences(a: &Snapshot, b: &Snapshot) -> Result<FieldDifferences,
     // scalars that both have
     let common_scalars = a.header.fields.scalars().iter().filter(|name| b.header.fields.scalar(name).is_some());
     let set = FieldSet::with_scalars(common_scalars).expect("names of a snapshot");
-    let fields = set.stored(false).map(|field| {
+    let dark_matter = [a, b].iter().all(|snapshot| !snapshot.state.dark_matter.is_empty());
+    let fields = set.stored(dark_matter, false).map(|field| {
         // patches in key order, so that sums do not depend on threads
         let sums: Vec<Sums> = pairs.par_iter().map(|pair| sums([a, b], *pair, &field)).collect();
         let total = sums.into_iter().reduce(Sums::and).unwrap_or(Sums::NONE);
@@ -90,6 +91,7 @@ fn same_leaf(patch: LeafPatch, tree: &Octree) -> Option<LeafPatch> {
 fn values<'a>(snapshot: &'a Snapshot, patch: LeafPatch, field: &Field) -> Box<dyn Iterator<Item = f64> + 'a> {
     match (field.storage, snapshot.header.fields.scalar(&field.dataset)) {
         (Storage::Scalar(_), Some(n)) => Box::new(patch_cells(snapshot, patch).map(move |cell| cell.scalars[n])),
+        (Storage::DarkMatter, _) => Box::new(patch_cells(snapshot, patch).map(|cell| cell.dark_matter)),
         (Storage::Fluid(index), _) => Box::new(patch_values(snapshot, patch, index)),
         _ => Box::new(std::iter::empty()),
     }

@@ -156,6 +156,7 @@ impl Fixture {
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,
+            dark_matter: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::cell_fields::Gas;
 use crate::cells::{LeafCell, leaf_width_at};
 use crate::error::AnalysisError;
 use crate::halo_finder::Halo;
+use crate::matter::as_one_fluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
 use crate::sphere::{Sphere, norm};
@@ -50,7 +51,7 @@ pub struct Shell {
     pub r_outer_mpc_h: f64,
     /// Mass-weighted mean radius in comoving Mpc/h.
     pub r_mpc_h: f64,
-    /// Density in the mean density.
+    /// Density of all matter in the mean density.
     pub density: f64,
     /// Mass-weighted temperature in K.
     pub temperature_k: f64,
@@ -100,6 +101,8 @@ pub fn halo_profiles_by(
     halos: &[Halo],
     options: &ProfileOptions,
 ) -> Result<Option<Vec<HaloProfile>>, AnalysisError> {
+    let matter = as_one_fluid(communicator, part)?;
+    let part = &matter.as_ref().map_or_else(|| part.clone(), |matter| part.of(matter));
     let gas = Gas::by(communicator, part);
     let leads = communicator.rank() == FIRST;
     let halos = if leads { halos } else { &[] };

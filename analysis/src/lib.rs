@@ -37,6 +37,7 @@ mod fourier;
 pub mod halo_finder;
 pub mod halo_profile;
 pub mod map;
+mod matter;
 mod messages;
 pub mod part;
 pub mod power_spectrum;

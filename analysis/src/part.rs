@@ -48,6 +48,11 @@ pub(crate) fn alone<R>(
 }
 
 impl<'a> Part<'a> {
+    /// The same of another snapshot on the same octree.
+    pub(crate) fn of(&self, snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, ..self.clone() }
+    }
+
     /// What the snapshot says of itself.
     pub fn header(&self) -> &'a SnapshotHeader {
         &self.snapshot.header

@@ -1,21 +1,27 @@
-//! P(k) of the density contrast on a uniform grid of a stated level.
+//! P(k) of the density contrast on a uniform grid of a stated level: of all matter, the gas, dark matter, or the latter two
+//! with each other.
 //!
-//! The grid holds cell averages ([`crate::covering_grid`]): δ on the grid is the true δ convolved with one cell, W(k) =
+//! Of gas the grid holds cell averages ([`crate::covering_grid`]): δ on the grid is the true δ convolved with one cell, W(k) =
 //! Π sinc(k_i h/2), where cells of that level or finer exist. `deconvolve` divides P by W²; coarser cells are smoother
-//! than that, and aliases from beyond the grid are not removed. A grid field has no shot noise.
+//! than that, and aliases from beyond the grid are not removed. A grid field has no shot noise. Particles are put on the grid
+//! by clouds in cells, whose window is W²; theirs is stated, V/N of N particles times the square of their share of the
+//! matter, and not taken away.
 
-use crate::covering_grid::{GRID_LIMIT_MIB, planes, slab_by};
+use crate::covering_grid::{GRID_LIMIT_MIB, cells_within, planes, slab_by};
 use crate::error::AnalysisError;
 use crate::fourier::forward_by;
 use crate::messages::{broadcast, gather};
 use crate::part::{Part, alone};
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
+use comove_sim::kernels::point::particle::{Cloud, WHOLE};
 use comove_sim::parallel::Communicator;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array3, Axis};
+use rustfft::num_complex::Complex;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How wave numbers are binned.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,10 +33,27 @@ pub enum Bins {
     PerDecade(usize),
 }
 
+/// Whose power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Species {
+    /// Gas and dark matter together.
+    #[default]
+    Matter,
+    /// Gas.
+    Gas,
+    /// Dark matter.
+    DarkMatter,
+    /// Gas with dark matter: Re ⟨δ δ*⟩.
+    Cross,
+}
+
 /// What a power spectrum is measured on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerOptions {
+    /// Whose power: `"matter"`, `"gas"`, `"dark_matter"`, or `"cross"` of the latter two.
+    pub species: Species,
     /// Level of the grid.
     pub level: usize,
     /// Binning of k.
@@ -41,7 +64,7 @@ pub struct PowerOptions {
 
 impl Default for PowerOptions {
     fn default() -> Self {
-        Self { level: 0, bins: Bins::Linear, deconvolve: true }
+        Self { species: Species::Matter, level: 0, bins: Bins::Linear, deconvolve: true }
     }
 }
 
@@ -67,6 +90,9 @@ pub struct PowerSpectrum {
     pub cells: [usize; 3],
     /// Nyquist wave number of the grid, π/h, in h/Mpc: bins end there.
     pub k_nyquist_h_mpc: f64,
+    /// Shot noise of the particles, contained in the power, in (Mpc/h)³; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shot_noise_mpc3_h3: Option<f64>,
     /// From small k to large.
     pub bins: Vec<PowerBin>,
 }
@@ -100,22 +126,88 @@ pub fn power_spectrum_by(
     {
         return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
     }
-    let mut density = slab_by(communicator, part, "density", options.level, limit_mib)?;
-    let cells = part.tree.cells(options.level);
-    let mean = sum(communicator, &density) / cells.iter().product::<usize>() as f64;
-    if !(mean > 0.0 && mean.is_finite()) {
-        return Err(AnalysisError::option("density", mean, "its mean must be positive and finite for a contrast"));
+    let has_particles = part.header().dark_matter.is_some();
+    if !has_particles && matches!(options.species, Species::DarkMatter | Species::Cross) {
+        return Err(AnalysisError::option("species", "dark matter", "the snapshot has none"));
     }
-    density.par_mapv_inplace(|value| value / mean - 1.0);
+    if has_particles && communicator.size() > 1 && options.species != Species::Gas {
+        return Err(AnalysisError::option(
+            "ranks",
+            communicator.size(),
+            "dark matter is analysed by one process as yet",
+        ));
+    }
+    let cells = cells_within(part, options.level, limit_mib, communicator.size())?;
     let width = part.snapshot.cell_width(options.level);
-    let bins = binned_power(communicator, density, cells, width, options);
+    let mut contrasts = Vec::new();
+    if options.species != Species::DarkMatter {
+        let (contrast, mean) =
+            contrast(communicator, slab_by(communicator, part, "density", options.level, limit_mib)?)?;
+        contrasts.push(Contrast { modes: forward_by(communicator, contrast, cells[2]), mean, cloud: false });
+    }
+    if has_particles && options.species != Species::Gas {
+        let (contrast, mean) = contrast(communicator, particle_density(part, cells, width)?)?;
+        contrasts.push(Contrast { modes: forward_by(communicator, contrast, cells[2]), mean, cloud: true });
+    }
+    let shot_noise =
+        part.header().dark_matter.filter(|_| matches!(options.species, Species::Matter | Species::DarkMatter));
+    let all: f64 = contrasts.iter().map(|contrast| contrast.mean).sum();
+    let share = contrasts.last().map_or(1.0, |dark_matter| dark_matter.mean / all);
+    let volume = cells.iter().product::<usize>() as f64 * width.powi(3);
+    let bins = binned_power(communicator, &contrasts, cells, width, options);
     Ok(bins.map(|bins| PowerSpectrum {
         redshift: part.header().redshift(),
         options: options.clone(),
         cells,
         k_nyquist_h_mpc: PI / width,
+        shot_noise_mpc3_h3: shot_noise.map(|stated| volume / stated.particles as f64 * share * share),
         bins,
     }))
+}
+
+/// The contrast of a species on the mesh.
+struct Contrast {
+    /// δ_k of this rank's planes of k_z.
+    modes: Array3<Complex<f64>>,
+    /// Mean density.
+    mean: f64,
+    /// Whether its window is that of clouds in cells.
+    cloud: bool,
+}
+
+/// δ from a density on this rank's planes, and the mean: collective.
+fn contrast(communicator: &Communicator, mut density: Array3<f64>) -> Result<(Array3<f64>, f64), AnalysisError> {
+    let mut cells = [density.len() as u64];
+    communicator.sum(&mut cells);
+    let mean = sum(communicator, &density) / cells[0] as f64;
+    if !(mean > 0.0 && mean.is_finite()) {
+        return Err(AnalysisError::option("density", mean, "its mean must be positive and finite for a contrast"));
+    }
+    density.par_mapv_inplace(|value| value / mean - 1.0);
+    Ok((density, mean))
+}
+
+/// The density of particles on a mesh of cells of this width, by clouds in cells, `[k, j, i]`.
+fn particle_density(part: &Part, cells: [usize; 3], width: f64) -> Result<Array3<f64>, AnalysisError> {
+    let Some(particles) = &part.snapshot.state.particles else {
+        return Err(AnalysisError::option("species", "dark matter", "the particles of the snapshot were not read"));
+    };
+    let weights: Vec<AtomicU64> = (0..cells.iter().product()).map(|_| AtomicU64::new(0)).collect();
+    (0..particles.len()).into_par_iter().for_each(|n| {
+        let cloud: [Cloud; 3] = std::array::from_fn(|a| Cloud::new(particles.position[a][n], cells[a] as u32));
+        for corner in 0..8 {
+            let at: [usize; 3] = std::array::from_fn(|a| {
+                let cell = i64::from(cloud[a].cell) + i64::from(cloud[a].lower) + (corner >> a & 1);
+                cell.rem_euclid(cells[a] as i64) as usize
+            });
+            let weight = (0..3).map(|a| u64::from(cloud[a].weights[(corner >> a & 1) as usize])).product();
+            // integers have no order
+            weights[(at[2] * cells[1] + at[1]) * cells[0] + at[0]].fetch_add(weight, Ordering::Relaxed);
+        }
+    });
+    let unit = particles.particle_mass / (WHOLE as f64 * width.powi(3));
+    let density = weights.into_par_iter().map(|weight| unit * weight.into_inner() as f64).collect();
+    Ok(Array3::from_shape_vec([cells[2], cells[1], cells[0]], density).expect("as many values as cells"))
 }
 
 /// The sum over the cells of a mesh, of which each rank has some planes, on all ranks: collective. Eight sums, each of every
@@ -135,13 +227,12 @@ fn sum(communicator: &Communicator, planes: &Array3<f64>) -> f64 {
     (0..4).map(|n| sums[n] + sums[n + 4]).fold(0.0, |all, sum| all + sum)
 }
 
-/// Power of a contrast on a mesh of cells of this width, up to the Nyquist wave number, on the first rank: collective.
+/// Power of contrasts, added by their means or, for [`Species::Cross`], one with the other, on a mesh of cells of this width, up to the Nyquist wave number, on the first rank: collective.
 ///
-/// * `contrast`: this rank's planes, `[planes, j, i]`
 /// * `cells`: of the mesh, along x, y, z
 fn binned_power(
     communicator: &Communicator,
-    contrast: Array3<f64>,
+    contrasts: &[Contrast],
     [nx, ny, nz]: [usize; 3],
     width: f64,
     options: &PowerOptions,
@@ -154,7 +245,6 @@ fn binned_power(
         Bins::PerDecade(n) => ((2.0 * k / fundamental).log10() * n as f64).floor() as usize,
     };
     let count = bin_of(nyquist) + 1;
-    let modes = forward_by(communicator, contrast, nz);
     let cells = (nx * ny * nz) as f64;
     let norm = width.powi(3) / cells; // V/N² with V = N h³
     let frequency = |n: usize, cells: usize| {
@@ -167,26 +257,35 @@ fn binned_power(
     };
     // one partial sum a plane of k_z, added in order
     let first = planes(nz, communicator.rank(), communicator.size()).start;
-    let of_planes: Vec<Vec<[f64; 3]>> = modes
-        .axis_iter(Axis(0))
+    let all: f64 = contrasts.iter().map(|contrast| contrast.mean).sum();
+    let of_planes: Vec<Vec<[f64; 3]>> = (0..contrasts[0].modes.len_of(Axis(0)))
         .into_par_iter()
-        .enumerate()
-        .map(|(plane, modes)| {
+        .map(|plane| {
             let mut sums = vec![[0.0; 3]; count];
             let kz = frequency(first + plane, nz);
-            for ((y, x), amplitude) in modes.indexed_iter() {
+            for ((y, x), first) in contrasts[0].modes.index_axis(Axis(0), plane).indexed_iter() {
                 let (ky, kx) = (frequency(y, ny), frequency(x, nx));
                 let k = (kx * kx + ky * ky + kz * kz).sqrt();
                 if k == 0.0 || k > nyquist {
                     continue;
                 }
-                let window = if options.deconvolve { sinc(kx) * sinc(ky) * sinc(kz) } else { 1.0 };
+                let cell = if options.deconvolve { sinc(kx) * sinc(ky) * sinc(kz) } else { 1.0 };
+                let window = |contrast: &Contrast| if contrast.cloud { cell * cell } else { cell };
+                let amplitude = |contrast: &Contrast| contrast.modes[[plane, y, x]] / window(contrast);
+                let power = match contrasts {
+                    [one] => first.norm_sqr() / window(one).powi(2),
+                    [gas, dark] if options.species == Species::Cross => (amplitude(gas) * amplitude(dark).conj()).re,
+                    all_of_them => {
+                        let parts = all_of_them.iter().map(|contrast| amplitude(contrast) * (contrast.mean / all));
+                        parts.sum::<Complex<f64>>().norm_sqr()
+                    }
+                };
                 // the half with k_x < 0 is the conjugate of the one with k_x > 0
                 let twice = if x == 0 || 2 * x == nx { 1.0 } else { 2.0 };
                 let sum = &mut sums[bin_of(k)];
                 sum[0] += twice;
                 sum[1] += twice * k;
-                sum[2] += twice * norm * amplitude.norm_sqr() / (window * window);
+                sum[2] += twice * norm * power;
             }
             sums
         })
@@ -220,6 +319,7 @@ impl Record for PowerSpectrum {
 mod tests {
     use super::*;
     use crate::fixture::{Fixture, gas};
+    use comove_sim::HostParticles;
 
     /// Mean of cos(k·x + phase) over a cell of width h at x is Π sinc(k_i h/2) times its value at the centre; the
     /// planted spectrum is P = V A²/4 for each of ±k.
@@ -304,6 +404,45 @@ mod tests {
         }
         let rest: f64 = spectrum.bins.iter().map(|bin| bin.power_mpc3_h3 * bin.modes as f64).sum();
         assert!((rest / (3.0 * one) - 1.0).abs() < 0.01);
+    }
+
+    /// A wave in gas, and the same with half the amplitude in particles: each has its power, and all matter that of the mean.
+    #[test]
+    fn species_have_their_power() {
+        let (amplitude, length, n) = (0.02, 50.0, 48usize);
+        let wave = 2.0 * PI * 2.0 / length;
+        let mut fixture = Fixture::new(move |x| gas(0.2 * (1.0 + amplitude * (wave * x[0]).cos()), [0.0; 3], 1.0));
+        (fixture.box_length, fixture.samples, fixture.root) = (length, 4, [1; 3]);
+        let mut snapshot = fixture.build();
+        let mass = 0.8 * length.powi(3) / n.pow(3) as f64;
+        let mut particles = HostParticles { particle_mass: mass, ..HostParticles::default() };
+        for m in 0..n.pow(3) {
+            let [i, j, k] = [m % n, m / n % n, m / (n * n)].map(|c| c as f64 / n as f64 * length);
+            let x = i - 0.5 * amplitude / wave * (wave * i).sin();
+            for (axis, x) in [x.rem_euclid(length), j, k].into_iter().enumerate() {
+                particles.position[axis].push(HostParticles::fraction(x, length).unwrap());
+                particles.velocity[axis].push(0.0);
+            }
+            particles.id.push(m as u64);
+        }
+        snapshot.header.dark_matter = Some(particles.header());
+        snapshot.state.particles = Some(particles);
+        let power = |species: Species| {
+            let spectrum = power_spectrum(&snapshot, &PowerOptions { species, ..PowerOptions::default() }).unwrap();
+            let bin = spectrum.bins[1];
+            (bin.power_mpc3_h3 * bin.modes as f64 / length.powi(3) * 2.0, spectrum.shot_noise_mpc3_h3)
+        };
+        let close = |found: f64, amplitude: f64| assert!((found / amplitude.powi(2) - 1.0).abs() < 0.02, "{found}");
+        close(power(Species::Gas).0, amplitude);
+        close(power(Species::DarkMatter).0, 0.5 * amplitude);
+        close(power(Species::Cross).0, 0.5f64.sqrt() * amplitude);
+        close(power(Species::Matter).0, (0.2 + 0.8 * 0.5) * amplitude);
+        let noise = length.powi(3) / n.pow(3) as f64;
+        assert_eq!((power(Species::DarkMatter).1, power(Species::Gas).1), (Some(noise), None));
+        assert!((power(Species::Matter).1.unwrap() / (0.64 * noise) - 1.0).abs() < 1e-6);
+        snapshot.header.dark_matter = None;
+        let options = PowerOptions { species: Species::DarkMatter, ..PowerOptions::default() };
+        assert!(power_spectrum(&snapshot, &options).unwrap_err().to_string().contains("the snapshot has none"));
     }
 
     /// The grid of a coarser level keeps large-scale power of a refined snapshot.

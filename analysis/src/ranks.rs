@@ -66,7 +66,7 @@ fn compare<R: Serialize>(work: impl Fn(&Communicator, &Part) -> Result<Option<R>
 #[test]
 fn power_spectra() {
     for (level, bins) in [(0, Bins::Linear), (1, Bins::PerDecade(7)), (2, Bins::Linear)] {
-        let options = PowerOptions { level, bins, deconvolve: level == 0 };
+        let options = PowerOptions { level, bins, deconvolve: level == 0, ..PowerOptions::default() };
         compare(|communicator, part| power_spectrum_by(communicator, part, &options, 1000));
     }
 }

@@ -73,7 +73,15 @@ impl Place {
         let mut fluid = [f64::NAN; FIELDS];
         fluid[..fields.len()].copy_from_slice(fields);
         let Self { position, level, width, .. } = *self;
-        LeafCell { position, width, level, fluid, potential: f64::NAN, scalars: [f64::NAN; MAX_SCALARS] }
+        LeafCell {
+            position,
+            width,
+            level,
+            fluid,
+            potential: f64::NAN,
+            dark_matter: 0.0,
+            scalars: [f64::NAN; MAX_SCALARS],
+        }
     }
 }
 

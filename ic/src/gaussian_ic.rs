@@ -5,7 +5,7 @@ use crate::gaussian_field::{LinearModes, WhiteNoise};
 use crate::linear_power::{LinearPower, PowerSource};
 use crate::slab;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
-use crate::uniform_mesh::UniformMesh;
+use crate::uniform_mesh::{Lattice, UniformMesh};
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 
 /// A Gaussian realisation of the linear density field at z with its growing-mode velocity and gas temperature.
 ///
-/// One fluid stands for all matter. The linear spectrum today is scaled back with the growth factor of the run's own
+/// One fluid stands for all matter, or gas and dark matter, which then move as one, have their shares Ω_b and Ω_m − Ω_b. Of
+/// dark matter there is a particle for each cell, displaced from its corner in second order of Lagrangian perturbation theory:
+/// there clouds in cells respond to a small displacement in proportion. The gas has the velocity
+/// of that order. The linear spectrum today is scaled back with the growth factor of the run's own
 /// background, so that the run grows it to the σ8 asked for.
 ///
 /// ```
@@ -30,6 +33,7 @@ use serde::{Deserialize, Serialize};
 ///     seed: 42,
 ///     power: PowerSource::EisensteinHu,
 ///     fixed_amplitude: false,
+///     dark_matter: false,
 ///     temperature_k: None,
 ///     mean_molecular_weight: 1.22,
 ///     gamma: 5.0 / 3.0,
@@ -56,6 +60,9 @@ pub struct GaussianIc {
     /// Give every mode exactly its mean amplitude and draw only the phase.
     #[serde(default)]
     pub fixed_amplitude: bool,
+    /// Whether there is dark matter beside the gas.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dark_matter: bool,
     /// Gas temperature in K; by default that of [`gas_temperature_k`].
     pub temperature_k: Option<f64>,
     /// Mean molecular weight μ in hydrogen masses.
@@ -77,6 +84,17 @@ impl GaussianIc {
             let reason = "every axis needs an even number of cells".into();
             return Err(IcError::Parameter { name: "cells", value: format!("{:?}", self.cells), reason });
         }
+        if self.dark_matter {
+            let refuse = |name, value: String, reason: &str| IcError::Parameter { name, value, reason: reason.into() };
+            if communicator.size() > 1 {
+                return Err(refuse("dark_matter", "true".into(), "is made by one process as yet: take one"));
+            }
+            let omega_b = self.cosmology.omega_b;
+            if !(omega_b > 0.0 && omega_b < self.cosmology.omega_m) {
+                let reason = "with dark matter it must lie above 0 and below omega_m: the gas has this share";
+                return Err(refuse("omega_b", omega_b.to_string(), reason));
+            }
+        }
         progress("linear power", 0.0);
         let power = collective_result(communicator, LinearPower::new(&self.power, &self.cosmology))?;
         let (from, to) = power.range();
@@ -93,24 +111,41 @@ impl GaussianIc {
         let modes = LinearModes::new(communicator, self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
         progress("density", 0.3);
         let mut density = modes.density_contrast();
-        density.par_iter_mut().for_each(|d| *d += 1.0);
+        // of the gas
+        let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
+        density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
         // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
         let rate = self.cosmology.hubble_flow(a) * slope;
+        // displacement, and velocity over the rate, in second order
+        let second_order = self.dark_matter.then(|| {
+            progress("second order", 0.4);
+            let (growth, second_slope) = self.cosmology.second_order_growth(a);
+            let second = modes.second_order(growth);
+            (modes.combined(1.0, &second, 1.0), modes.combined(1.0, &second, second_slope / slope))
+        });
+        let velocities = second_order.as_ref().map_or(&modes, |(_, velocities)| velocities);
         let momentum = std::array::from_fn(|axis| {
-            progress(["velocity x", "velocity y", "velocity z"][axis], 0.45 + 0.15 * axis as f64);
-            let mut momentum = modes.velocity(axis, rate);
+            progress(["velocity x", "velocity y", "velocity z"][axis], 0.45 + 0.1 * axis as f64);
+            let mut momentum = velocities.velocity(axis, rate);
             momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
             momentum
+        });
+        let lattice = second_order.as_ref().map(|(displacements, velocities)| {
+            progress("particles", 0.75);
+            Lattice {
+                displacement: [0, 1, 2].map(|axis| displacements.velocity_at_corners(axis, 1.0)),
+                velocity: [0, 1, 2].map(|axis| velocities.velocity_at_corners(axis, rate)),
+            }
         });
 
         progress("temperature", 0.9);
         let temperature_k = self.temperature_k.unwrap_or_else(|| gas_temperature_k(&self.cosmology, self.z));
         let specific =
             specific_internal_energy(&self.cosmology, a, temperature_k, self.mean_molecular_weight, self.gamma);
-        drop(modes);
+        drop((modes, second_order));
         let internal_energy = density.par_iter().map(|d| specific * d).collect();
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
-        let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy };
+        let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy, lattice };
         mesh.check(communicator)?;
         progress("initial condition", 1.0);
         Ok(mesh)
@@ -156,6 +191,7 @@ mod tests {
             seed: 11,
             power: PowerSource::EisensteinHu,
             fixed_amplitude: false,
+            dark_matter: false,
             temperature_k: None,
             mean_molecular_weight: 1.22,
             gamma: 5.0 / 3.0,

@@ -75,9 +75,14 @@ impl LoadIc {
         progress("checking", 0.8);
         mesh.check(communicator)?;
         let mean = mesh.mean(communicator, |i| mesh.density[i]);
-        if (mean - 1.0).abs() > MEAN_DENSITY_TOLERANCE {
+        // beside dark matter, which the restriction to the octree checks more closely
+        let expected = match communicator.any(mesh.lattice.is_some()) {
+            true => self.cosmology.omega_b / self.cosmology.omega_m,
+            false => 1.0,
+        };
+        if (mean - expected).abs() > MEAN_DENSITY_TOLERANCE {
             let reason = format!(
-                "mean density {mean:.6}, expected 1: densities must be in the mean matter density, one fluid standing \
+                "mean density {mean:.6}, expected {expected}: densities must be in the mean matter density, one fluid standing \
                  for all matter (divide density and momentum by the mean, or check the field order)"
             );
             return Err(IcError::Content { path: self.path.clone(), reason });

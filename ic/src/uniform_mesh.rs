@@ -2,6 +2,7 @@
 
 use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
+use comove_sim::HostParticles;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,6 +25,17 @@ pub struct UniformMesh {
     pub momentum: [Vec<f64>; 3],
     /// Internal energy density ρ̃ε̃.
     pub internal_energy: Vec<f64>,
+    /// Dark matter, if there is some.
+    pub lattice: Option<Lattice>,
+}
+
+/// Dark matter: a particle for each cell of the whole mesh, in the same order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lattice {
+    /// From the cell's lower corner along x, y, z, code length.
+    pub displacement: [Vec<f64>; 3],
+    /// ṽ along x, y, z.
+    pub velocity: [Vec<f64>; 3],
 }
 
 impl UniformMesh {
@@ -67,6 +79,27 @@ impl UniformMesh {
         ordered_sum_of_ranks(communicator, self.cell_count(), f) / (plane * self.cells[2]) as f64
     }
 
+    /// The particles of a lattice in a box of these lengths, with so much mass each.
+    ///
+    /// # Panics
+    /// If not all of the mesh is here.
+    pub fn particles(&self, box_lengths: [f64; 3], particle_mass: f64) -> Option<HostParticles> {
+        let lattice = self.lattice.as_ref()?;
+        assert_eq!(self.planes, 0..self.cells[2], "all of the mesh");
+        let position = |axis: usize| {
+            let fraction = |(n, displacement): (usize, &f64)| {
+                let width = box_lengths[axis] / self.cells[axis] as f64;
+                let x = self.cell(n)[axis] as f64 * width + displacement;
+                let x = x.rem_euclid(box_lengths[axis]);
+                HostParticles::fraction(x, box_lengths[axis]).expect("in the box")
+            };
+            lattice.displacement[axis].par_iter().enumerate().map(fraction).collect()
+        };
+        let velocity = lattice.velocity.each_ref().map(|v| v.par_iter().map(|&v| v as f32).collect());
+        let id = (0..self.cell_count() as u64).collect();
+        Some(HostParticles { particle_mass, position: [0, 1, 2].map(position), velocity, id })
+    }
+
     /// Checks that every value is finite and that density and internal energy are positive: collective.
     ///
     /// # Errors
@@ -80,12 +113,18 @@ impl UniformMesh {
         const ENERGY: &str = "must be positive and finite (where it is the small difference of a total and a kinetic \
                               energy, state a temperature instead)";
         const MOMENTUM: &str = "must be finite";
-        const NAMES: [(&str, &str); 5] = [
+        const NAMES: [(&str, &str); 11] = [
             ("density", DENSITY),
             ("momentum along x", MOMENTUM),
             ("momentum along y", MOMENTUM),
             ("momentum along z", MOMENTUM),
             ("internal energy", ENERGY),
+            ("displacement along x", MOMENTUM),
+            ("displacement along y", MOMENTUM),
+            ("displacement along z", MOMENTUM),
+            ("particles' velocity along x", MOMENTUM),
+            ("particles' velocity along y", MOMENTUM),
+            ("particles' velocity along z", MOMENTUM),
         ];
         let bad = |(n, values): (usize, &Vec<f64>)| {
             let (field, reason) = NAMES[n];
@@ -95,7 +134,9 @@ impl UniformMesh {
             let [i, j, k] = self.cell(index);
             Some((n, [k, j, i], values[index].to_bits()))
         };
-        let found = self.fields().into_iter().enumerate().find_map(bad);
+        let lattice = self.lattice.iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
+        let fields = self.fields().into_iter().chain(lattice);
+        let found = fields.enumerate().find_map(bad);
         match communicator.gather_all_of(&found).into_iter().flatten().min() {
             Some((n, [k, j, i], bits)) => {
                 let (field, reason) = NAMES[n];
@@ -121,6 +162,7 @@ mod tests {
             density: ones(),
             momentum: [ones(), ones(), ones()],
             internal_energy: ones(),
+            lattice: None,
         };
         let check = |mesh: &UniformMesh| mesh.check(&Communicator::alone());
         assert!(check(&mesh).is_ok());
@@ -145,6 +187,7 @@ mod tests {
                 density: ones(),
                 momentum: [ones(), ones(), ones()],
                 internal_energy: ones(),
+                lattice: None,
             };
             match communicator.rank() {
                 0 => mesh.internal_energy[0] = -1.0,

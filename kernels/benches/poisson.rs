@@ -76,7 +76,7 @@ impl Case {
     }
 
     fn root(&mut self) {
-        let source = PoissonSource::Density(DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: 1.0 });
+        let source = PoissonSource::Density(DensitySource::of_fluid(&self.fluid, 1.0, 1.0));
         let slots = self.tables.slots.clone();
         let mut root = RootPoisson::new(&self.device, [SIDE; 3]).expect("room");
         root.solve(&self.device, &slots, &source, 0.1, &mut self.potential);
@@ -87,7 +87,7 @@ impl Case {
     }
 
     fn solve(&mut self, solver: &GroupSolver<f32>, guess: Guess) {
-        let source = PoissonSource::Density(DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: 1.0 });
+        let source = PoissonSource::Density(DensitySource::of_fluid(&self.fluid, 1.0, 1.0));
         let Self { device, tables, potential, ghosts, gradients, .. } = self;
         group_poisson(device, tables, None, solver, guess, &source, ghosts, 0.1, potential, Some(gradients));
     }
@@ -144,7 +144,7 @@ fn transform(bencher: Bencher, threads: usize, mut root: RootPoisson) {
     let mut case = Case::new(threads);
     let slots = case.tables.slots.clone();
     bencher.counter(cells()).bench_local(|| {
-        let source = PoissonSource::Density(DensitySource { fluid: &case.fluid, four_pi_g: 1.0, mean: 1.0 });
+        let source = PoissonSource::Density(DensitySource::of_fluid(&case.fluid, 1.0, 1.0));
         root.solve(&case.device, &slots, &source, 0.1, &mut case.potential);
     });
 }

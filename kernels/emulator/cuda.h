@@ -126,6 +126,9 @@ template <typename V, typename Change> inline V replaced(V *at, Change change) {
 inline unsigned atomicAdd(unsigned *at, unsigned value) {
     return replaced(at, [=](unsigned old) { return old + value; });
 }
+inline unsigned long long atomicAdd(unsigned long long *at, unsigned long long value) {
+    return replaced(at, [=](unsigned long long old) { return old + value; });
+}
 inline unsigned atomicMin(unsigned *at, unsigned value) {
     return replaced(at, [=](unsigned old) { return old < value ? old : value; });
 }

@@ -15,6 +15,7 @@
 //! | the gas of a level | [`mod@hydro_sweep`], [`mod@gravity_kick`] |
 //! | two levels | [`mod@restrict`], [`mod@prolong`], [`mod@reflux`] |
 //! | passive scalars | [`scalars`] |
+//! | dark matter | [`particles`] |
 //! | the potential | [`root_poisson`], [`mod@group_poisson`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
 //! | nothing: they read | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@state_hash`] |
 //!
@@ -44,15 +45,17 @@ pub use device::{
 pub use level::{
     face_boundary,
     face_boundary::FaceBoundary,
-    ghosts, level_topology,
+    ghosts,
+    group_locator::GroupLocator,
+    level_topology,
     level_topology::{LevelTopology, Parity},
     report::GroupReport,
     troubled_cells,
     troubled_cells::TroubledCells,
 };
 pub use operations::{
-    flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet, poisson_source, potential_ghosts, prolong, reflux,
-    restrict, root_poisson, scalars, slots, state_hash, timestep, totals,
+    flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet, particles, poisson_source, potential_ghosts, prolong,
+    reflux, restrict, root_poisson, scalars, slots, state_hash, timestep, totals,
 };
 pub use operations::{
     gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration},

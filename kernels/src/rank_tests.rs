@@ -202,7 +202,7 @@ fn flags<T: Real>(
         },
     };
     let mut masks = vec![0; tables.len() * OCTANTS];
-    flag(device, tables, &coordinates, fluid, &criteria, 2, &mut masks);
+    flag(device, tables, &coordinates, fluid, None, &criteria, 2, &mut masks);
     masks
 }
 

@@ -2,6 +2,7 @@
 
 use crate::layout::{DIRECTIONS, FACES, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use crate::level::face_boundary::FaceBoundary;
+use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::real::Real;
 
@@ -99,6 +100,25 @@ impl Mesh {
         }
         let first: usize = self.levels[..level].iter().map(Vec::len).sum();
         self.levels[level].iter().position(|&c| c == wrapped).map_or(NONE, |i| (first + i) as u32)
+    }
+
+    /// What particles look up.
+    pub(crate) fn locator(&self) -> GroupLocator {
+        let group = |level: usize, c: [i32; 3]| self.slot(level, c, [0; 3]);
+        let groups =
+            || self.levels.iter().enumerate().flat_map(|(level, groups)| groups.iter().map(move |&c| (level, c)));
+        let children = groups().flat_map(|(level, c)| {
+            (0..OCTANTS as i32).map(move |o| (level + 1, std::array::from_fn(|a| 2 * c[a] + (o >> a & 1))))
+        });
+        let first =
+            (0..=self.levels.len()).map(|level| self.levels[..level].iter().map(Vec::len).sum::<usize>() as u32);
+        GroupLocator {
+            root: self.root.map(|n| n as u32),
+            root_slots: self.levels[0].iter().map(|&c| group(0, c)).collect(),
+            children: children.map(|(level, c)| group(level, c)).collect(),
+            numbers: (0..self.group_count() as u32).collect(),
+            first: first.collect(),
+        }
     }
 
     /// The tables of a level.

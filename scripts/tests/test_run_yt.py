@@ -42,11 +42,13 @@ def test_box_time_and_mean_density(campaign, name, redshift):
     assert data.current_redshift == pytest.approx(redshift, rel=1e-12)
     assert np.allclose(data.domain_width.to_value("Mpccm/h"), BOX_MPC_H, rtol=1e-12)
     everything = data.all_data()
-    mass = everything["gas", "cell_mass"].to_value("g").sum()
+    gas = everything["gas", "cell_mass"].to_value("g").sum()
+    dark = everything["io", "particle_mass"].to_value("g").sum()
+    assert gas / (gas + dark) == pytest.approx(OMEGA_B / OMEGA_M, rel=1e-5)
     volume = everything["gas", "cell_volume"].to_value("cm**3").sum()
     h0 = 1e7 * H / MPC_CM
     mean = OMEGA_M * 3 * h0**2 / (8 * np.pi * NEWTON) * (1 + redshift) ** 3
-    assert mass / volume == pytest.approx(mean, rel=1e-5)
+    assert (gas + dark) / volume == pytest.approx(mean, rel=1e-5)
 
 
 def test_covering_grids_hold_the_mass_at_every_level(campaign):
@@ -92,6 +94,8 @@ def test_halo_mass_agrees_with_yts_own_sum(campaign):
     data = output(campaign, "z1")
     centre = data.arr([halo["x_mpc_h"], halo["y_mpc_h"], halo["z_mpc_h"]], "Mpccm/h")
     sphere = data.sphere(centre, (halo["radius_mpc_h"], "Mpccm/h"))
-    mass = sphere["gas", "cell_mass"].to_value("Msun").sum() * H
+    gas = sphere["gas", "cell_mass"].to_value("Msun").sum() * H
+    mass = gas + sphere["io", "particle_mass"].to_value("Msun").sum() * H
+    assert gas / mass == pytest.approx(halo["gas_fraction"], rel=0.15)
     # yt counts whole cells whose centres lie inside, the catalogue cuts cells at the sphere
     assert mass == pytest.approx(halo["mass_msun_h"], rel=0.15)

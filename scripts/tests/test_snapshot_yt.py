@@ -59,6 +59,7 @@ def cosmological(x, y, z, width):
         "Engy": 1.5 * pressure + 0.5 * density * sum(v**2 for v in velocity),
         "Entropy": pressure / density ** (2 / 3),
         "metals": 0.01 * density * x,  # a passive scalar
+        "ParDens": 10 + x - 2 * y + 3 * z,
         "Pote": x - 2 * y + 3 * z,
         "Pres": pressure,
     }
@@ -181,3 +182,25 @@ def test_metadata_without_our_reader(samples):
         assert header["snapshot"]["cosmology"]["omega_m"] == OMEGA_M
         assert file["Info/InputPara"]["Unit_L_Comoving"] == pytest.approx(MPC_CM / H)
         assert file["GridData/Dens"].compression is None and file["GridData/Dens"].shape == (23 * 8, 8, 8, 8)
+
+
+def test_particles(dataset):
+    """11 x 11 x 11 particles at known places, each with a velocity that its place tells."""
+    data = dataset.all_data()
+    n = np.arange(11**3)
+    place = (np.stack([n % 11, n // 11 % 11, n // 121], axis=1) + 0.25) / 11
+    found = np.stack([data["io", f"particle_position_{axis}"].to("code_length").d for axis in "xyz"], axis=1)
+    assert len(found) == 11**3
+    order = np.lexsort((found[:, 0], found[:, 1], found[:, 2]))
+    np.testing.assert_allclose(found[order], place * [20, 30, 20], atol=1e-8)
+    velocity = np.stack([data["io", f"particle_velocity_{axis}"].to("km/s").d for axis in "xyz"], axis=1)
+    expected = [1, -2, 0] + place * [1, 1, 0.5]
+    np.testing.assert_allclose(velocity[order], expected * 100 / 0.25, rtol=1e-6, atol=1e-4)
+    critical = 3 * (H * 1e7 / MPC_CM) ** 2 / (8 * np.pi * NEWTON)
+    unit = OMEGA_M * critical * (MPC_CM / H) ** 3
+    np.testing.assert_allclose(data["io", "particle_mass"].to("g").d, 2.5 * unit, rtol=1e-5)
+    # every particle lies in the grid that yt gives it to
+    for grid in dataset.index.grids:
+        position = grid["io", "particle_position"].to("code_length")
+        inside = (position >= grid.LeftEdge) & (position < grid.RightEdge)
+        assert np.all(inside)

@@ -84,10 +84,9 @@ fn shares(snapshot: &Snapshot, ranks: usize) -> Vec<Snapshot> {
         };
         let tree = Octree::share(state.tree.root_groups(), PERIODIC, vec![keys]);
         let state = HostState {
-            tree,
             fluid: of(&state.fluid, GROUP_VALUES),
             potential: of(&state.potential, GROUP_CELLS),
-            scalars: Vec::new(),
+            ..HostState::without_fields(tree)
         };
         Snapshot { header: header.clone(), state }
     };

@@ -4,7 +4,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cosmological.h5` | z = 3, double precision, three levels on a root of 32 × 48 × 32 cells |
+//! | `cosmological.h5` | z = 3, double precision, three levels on a root of 32 × 48 × 32 cells, particles |
 //! | `cold.h5` | z = 49, single precision, gas so cold that its thermal energy is lost in the total energy |
 //! | `plain.h5` | non-comoving coordinates, outflow boundaries, no potential |
 //!
@@ -13,7 +13,8 @@
 use comove_kernels::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use comove_sim::fields::FieldSet;
 use comove_sim::mesh::{CLOSED, PERIODIC};
-use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, SimError, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, HostParticles, HostState, Key, Octree, Precision, Role};
+use comove_sim::{SimError, Snapshot, SnapshotHeader};
 use std::f64::consts::TAU;
 use std::path::Path;
 
@@ -73,6 +74,7 @@ fn header(a: f64, precision: Precision) -> SnapshotHeader {
         restart: serde_json::Value::Null,
         recipe: "// a sample\n".into(),
         provenance: serde_json::json!({ "program": "snapshot_samples" }),
+        dark_matter: None,
     }
 }
 
@@ -100,7 +102,26 @@ fn cosmological() -> Snapshot {
     let metals =
         |group: &[f64]| (0..GROUP_CELLS).map(|c| 0.01 * (group[GROUP_CELLS + c] - 3.0 * group[c])).collect::<Vec<_>>();
     state.scalars = vec![groups.flat_map(metals).collect()];
+    let particles = particles().in_file_order(&state.tree);
+    header.dark_matter = Some(particles.header());
+    state.dark_matter = state.potential.iter().map(|potential| 10.0 + potential).collect();
+    state.particles = Some(particles);
     Snapshot { state, header }
+}
+
+/// 11³ particles of mass 2.5 that fill the box of 20 × 30 × 20 evenly, each velocity a function of the position.
+fn particles() -> HostParticles {
+    let mut particles = HostParticles { particle_mass: 2.5, ..HostParticles::default() };
+    for n in 0..1331u32 {
+        let x = [n % 11, n / 11 % 11, n / 121].map(|i| (f64::from(i) + 0.25) / 11.0);
+        let velocity = [1.0 + x[0], -2.0 + x[1], 0.5 * x[2]];
+        for axis in 0..3 {
+            particles.position[axis].push(HostParticles::fraction(x[axis], 1.0).expect("in the box"));
+            particles.velocity[axis].push(velocity[axis] as f32);
+        }
+        particles.id.push(u64::from(n));
+    }
+    particles
 }
 
 fn cold() -> Snapshot {

@@ -25,6 +25,11 @@ pub struct Interval {
 }
 
 impl Clock {
+    /// The background; none in non-comoving coordinates.
+    pub fn cosmology(&self) -> Option<&Cosmology> {
+        self.cosmology.as_ref()
+    }
+
     /// A clock at scale factor `a` of a cosmology, or one that shows plain time.
     pub fn new(a: f64, time: f64, cosmology: Option<Cosmology>) -> Self {
         Self { a, time, cosmology }

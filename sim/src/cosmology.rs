@@ -229,27 +229,43 @@ impl Cosmology {
     ///
     /// Integrates D'' + (2 + dlnE/dlna) D' = (3/2) Ω_m D/(a³E²) in lna by Runge–Kutta from a = 10⁻⁶.
     pub fn growth(&self, a: f64) -> (f64, f64) {
+        let [d, v, ..] = self.growth_of_two_orders(a);
+        (d, v / d)
+    }
+
+    /// Growth of second order in Lagrangian perturbation theory: −7/3 D₂/D², 1 where matter is all, and dlnD₂/dlna.
+    ///
+    /// D₂'' + (2 + dlnE/dlna) D₂' = (3/2) Ω_m (D₂ − D²)/(a³E²) (Bouchet et al. 1995).
+    pub fn second_order_growth(&self, a: f64) -> (f64, f64) {
+        let [d, _, d2, v2] = self.growth_of_two_orders(a);
+        (-7.0 / 3.0 * d2 / (d * d), v2 / d2)
+    }
+
+    /// D, D', D₂, D₂'.
+    fn growth_of_two_orders(&self, a: f64) -> [f64; 4] {
         let start: f64 = 1e-6;
-        let mut state = [start + 2.0 / 3.0 * self.omega_r / self.omega_m, start];
-        let derivative = |x: f64, [d, v]: [f64; 2]| {
+        let first = start + 2.0 / 3.0 * self.omega_r / self.omega_m;
+        let mut state = [first, start, -3.0 / 7.0 * first * first, -6.0 / 7.0 * first * start];
+        let derivative = |x: f64, [d, v, d2, v2]: [f64; 4]| {
             let a = x.exp();
             let source = 1.5 * self.omega_m / (a.powi(3) * self.expansion_squared(a));
-            [v, source * d - (2.0 + self.expansion_slope(a)) * v]
+            let drag = 2.0 + self.expansion_slope(a);
+            [v, source * d - drag * v, v2, source * (d2 - d * d) - drag * v2]
         };
         let steps = 2000;
         let dx = (a / start).ln() / f64::from(steps);
         for i in 0..steps {
             let x = start.ln() + dx * f64::from(i);
-            let add = |s: [f64; 2], k: [f64; 2], f: f64| [s[0] + f * k[0], s[1] + f * k[1]];
+            let add = |s: [f64; 4], k: [f64; 4], f: f64| std::array::from_fn(|n| s[n] + f * k[n]);
             let k1 = derivative(x, state);
             let k2 = derivative(x + 0.5 * dx, add(state, k1, 0.5 * dx));
             let k3 = derivative(x + 0.5 * dx, add(state, k2, 0.5 * dx));
             let k4 = derivative(x + dx, add(state, k3, dx));
-            for n in 0..2 {
+            for n in 0..4 {
                 state[n] += dx / 6.0 * (k1[n] + 2.0 * k2[n] + 2.0 * k3[n] + k4[n]);
             }
         }
-        (state[0], state[1] / state[0])
+        state
     }
 
     /// 4πG in code units at scale factor a: ∇̃²φ̃ = (3/2) Ω_m a (ρ̃ − ⟨ρ̃⟩) (paper, eqs. 24–25).

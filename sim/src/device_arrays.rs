@@ -1,7 +1,7 @@
 //! Device arrays whose lengths follow from the mesh. A module of the state declares each of them once, with its length:
 //! what they take now, what they would take on another tree, and their growth follow from that one entry.
 
-use comove_kernels::{Buffer, Device, KernelError, Real, TroubledCells};
+use comove_kernels::{Buffer, Device, KernelError, TroubledCells};
 
 /// The numbers of a mesh that lengths of arrays follow from.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +22,8 @@ pub(crate) struct Extent {
     pub(crate) earlier_groups: usize,
     /// Passive scalars.
     pub(crate) scalars: usize,
+    /// Slots that hold the density of gas and dark matter; none without dark matter.
+    pub(crate) matter_slots: usize,
 }
 
 impl Extent {
@@ -56,7 +58,7 @@ pub(crate) trait DeviceArray: Sized {
     fn bytes(&self) -> usize;
 }
 
-impl<T: Real> DeviceArray for Buffer<T> {
+impl<T: Copy + Default + Send + Sync> DeviceArray for Buffer<T> {
     fn empty(device: &Device) -> Result<Self, KernelError> {
         Self::zeros(device, 0)
     }
@@ -66,11 +68,11 @@ impl<T: Real> DeviceArray for Buffer<T> {
     }
 
     fn bytes_for(length: usize) -> usize {
-        length * T::BYTES
+        length * size_of::<T>()
     }
 
     fn bytes(&self) -> usize {
-        self.len() * T::BYTES
+        self.len() * size_of::<T>()
     }
 }
 

@@ -3,7 +3,7 @@
 //! | folder | what it holds |
 //! |---|---|
 //! | `mesh` | keys, the sorted-key octree, the tables that kernels read; the octree with its fields on the host |
-//! | `gas`, `gravity` | the arrays of each and their operations; the multi-level Poisson solve |
+//! | `gas`, `dark_matter`, `gravity` | the arrays of each and their operations; the multi-level Poisson solve |
 //! | `parallel` | ranks that compute one run together: owners, ghost exchange, load balance |
 //! | `state` | mesh, gas, gravity and exchange together; memory, moves to another tree, copies to go back to |
 //! | `refinement` | criteria, and the tree that follows |
@@ -18,6 +18,7 @@ mod boundary;
 mod clock;
 mod constants;
 mod cosmology;
+pub mod dark_matter;
 mod device_arrays;
 pub mod error;
 mod gas;
@@ -41,6 +42,7 @@ pub use boundary::{Boundaries, Boundary, FixedGas, GravityBoundary};
 pub use clock::Clock;
 pub use comove_kernels as kernels;
 pub use cosmology::Cosmology;
+pub use dark_matter::{DarkMatterHeader, HostParticles};
 pub use error::SimError;
 pub use gas::{Gas, fields};
 pub use io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom, StoredSnapshot};

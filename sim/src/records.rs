@@ -35,6 +35,13 @@ pub enum StepLimit {
         /// |g|, code units.
         acceleration: f64,
     },
+    /// The fastest particle of a level.
+    Particle {
+        /// Level.
+        level: u8,
+        /// |v| along the worst axis, code velocity.
+        speed: f64,
+    },
     /// Expansion: Δa/a.
     Expansion,
     /// What the run is steered by.
@@ -97,6 +104,19 @@ pub struct Sums {
     pub energy: f64,
 }
 
+/// The dark matter after a step, code units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DarkMatterRecord {
+    /// Particles of each level.
+    pub particles: Vec<u64>,
+    /// Mass of all of them.
+    pub mass: f64,
+    /// Momentum along x, y, z.
+    pub momentum: [f64; 3],
+    /// Kinetic energy.
+    pub kinetic: f64,
+}
+
 /// What changed energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -131,6 +151,8 @@ pub struct Timing {
     pub poisson: f64,
     /// Gravity kicks.
     pub kick: f64,
+    /// Drifts, kicks and order of particles; their mass in cells counts as Poisson solves.
+    pub particles: f64,
     /// Flux correction and restriction.
     pub correction: f64,
     /// Choosing Δt.
@@ -150,6 +172,8 @@ pub enum DevicePart {
     Poisson,
     /// [`Timing::kick`].
     Kick,
+    /// [`Timing::particles`].
+    Particles,
     /// [`Timing::correction`].
     Correction,
 }
@@ -161,17 +185,19 @@ impl Timing {
             DevicePart::Hydro => &mut self.hydro,
             DevicePart::Poisson => &mut self.poisson,
             DevicePart::Kick => &mut self.kick,
+            DevicePart::Particles => &mut self.particles,
             DevicePart::Correction => &mut self.correction,
         } += seconds;
     }
 
     /// The parts by name.
-    pub fn parts(&self) -> [(&'static str, f64); 8] {
+    pub fn parts(&self) -> [(&'static str, f64); 9] {
         [
             ("saved state", self.save),
             ("hydro", self.hydro),
             ("Poisson", self.poisson),
             ("gravity kick", self.kick),
+            ("particles", self.particles),
             ("flux correction and restriction", self.correction),
             ("time step", self.time_step),
             ("regrid", self.regrid),
@@ -190,6 +216,7 @@ impl Timing {
         self.hydro += other.hydro;
         self.poisson += other.poisson;
         self.kick += other.kick;
+        self.particles += other.particles;
         self.correction += other.correction;
         self.time_step += other.time_step;
         self.regrid += other.regrid;
@@ -269,8 +296,11 @@ pub struct StepRecord {
     pub cell_updates: u64,
     /// Cell updates per second (a cell through a step of its level).
     pub cell_updates_per_second: f64,
-    /// Conserved sums at its end.
+    /// Conserved sums of the gas at its end.
     pub sums: Sums,
+    /// Dark matter at its end; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dark_matter: Option<DarkMatterRecord>,
     /// The energy and mass ledger so far.
     pub ledger: Ledger,
     /// (energy now − energy at start − everything booked)/largest kinetic energy so far.

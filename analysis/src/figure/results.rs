@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(catalogue.halos.len(), 3, "{:?}", catalogue.halos);
         let profile = halo_profile(&snapshot, &catalogue.halos[0], &ProfileOptions::default()).unwrap();
         let spectrum = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
-        let log = PowerOptions { level: 0, bins: Bins::PerDecade(12), deconvolve: false };
+        let log = PowerOptions { bins: Bins::PerDecade(12), deconvolve: false, ..PowerOptions::default() };
         let coarse = power_spectrum(&snapshot, &log).unwrap();
         let mut rows: Vec<RefinementRow> = Vec::new();
         for n in 1..=10 {

@@ -136,7 +136,7 @@ fn visit_samples(cell: &LeafCell, offset: [f64; 3], reach: f64, samples: usize, 
     }
 }
 
-/// The sums over a sphere's content: mass, mass × velocity and mass × temperature of the samples, leaf cells.
+/// The sums over a sphere's content: mass, mass × velocity and mass × temperature of the samples, leaf cells, mass of gas.
 struct Content<'a> {
     gas: &'a Gas,
     spheres: &'a [Sphere],
@@ -144,19 +144,20 @@ struct Content<'a> {
 }
 
 impl Look for Content<'_> {
-    type Sums = [f64; 6];
+    type Sums = [f64; 7];
     const FIELDS: usize = FIELDS;
 
     fn start(&self, _: usize) -> Self::Sums {
-        [0.0; 6]
+        [0.0; 7]
     }
 
     fn add(&self, n: usize, sums: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
         let radius = self.spheres[n].radius;
-        let [mass, vx, vy, vz, temperature, cells] = sums;
+        let [mass, vx, vy, vz, temperature, cells, gas] = sums;
         visit_samples(cell, offset, radius, self.samples, |_, volume| {
             let m = cell.fluid[DENSITY] * volume;
             *mass += m;
+            *gas += (cell.fluid[DENSITY] - cell.dark_matter) * volume;
             for (axis, velocity) in [&mut *vx, &mut *vy, &mut *vz].into_iter().enumerate() {
                 *velocity += m * self.gas.velocity_km_s(cell, axis);
             }
@@ -180,6 +181,7 @@ fn describe(part: &Part, peak: &Peak, sphere: &Sphere, density: f64, content: &[
         position_mpc_h: std::array::from_fn(|a| sphere.centre[a].rem_euclid(lengths[a])),
         radius_mpc_h: sphere.radius,
         mass_msun_h: density * 4.0 / 3.0 * PI * sphere.radius.powi(3) * units.mass_msun_h(),
+        gas_fraction: content[6] / mass,
         peak_density: peak.density,
         velocity_km_s: std::array::from_fn(|a| content[1 + a] / mass),
         temperature_k: content[4] / mass,

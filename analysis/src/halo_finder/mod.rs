@@ -6,7 +6,8 @@
 //!    the reference density ([`growth`]). Its mass is M = Δ ρ_ref 4π/3 R³.
 //! 3. A peak that lies inside a halo already accepted starts none; it is counted as that halo's sub-peak.
 //!
-//! The density is the gas density of the snapshot (in units of the mean matter density: the gas stands for all matter).
+//! The density is that of all matter: of the gas, and of dark matter where there is some, in units of the mean density of
+//! matter. Velocities and temperatures are the gas's.
 //! Spheres may overlap, and mass in an overlap counts in both halos: `overlaps` counts them. Because the densest peak
 //! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by a larger one; it
 //! is kept, and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
@@ -16,10 +17,11 @@ pub mod peaks;
 
 use crate::cell_fields::Gas;
 use crate::error::AnalysisError;
+use crate::matter::as_one_fluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
 use crate::sphere::{norm, separation};
-use crate::table::{Entry, Record, Table};
+use crate::table::{Column, Entry, Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::parallel::Communicator;
 use growth::Outcome;
@@ -89,8 +91,11 @@ pub struct Halo {
     pub position_mpc_h: [f64; 3],
     /// Comoving radius in Mpc/h.
     pub radius_mpc_h: f64,
-    /// Mass in Msun/h.
+    /// Mass of all matter in Msun/h.
     pub mass_msun_h: f64,
+    /// The gas's share of it; 1 where there is no dark matter.
+    #[serde(default = "all", skip_serializing_if = "is_all")]
+    pub gas_fraction: f64,
     /// Density of the peak cell in units of the mean density.
     pub peak_density: f64,
     /// Mass-weighted mean peculiar velocity in km/s.
@@ -105,6 +110,14 @@ pub struct Halo {
     pub overlaps: usize,
     /// The heaviest heavier halo whose sphere holds this centre.
     pub parent: Option<usize>,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+fn is_all(fraction: &f64) -> bool {
+    *fraction == all()
 }
 
 /// The halos of a snapshot.
@@ -145,6 +158,8 @@ pub fn find_halos_by(
     part: &Part,
     options: &HaloOptions,
 ) -> Result<Option<HaloCatalogue>, AnalysisError> {
+    let matter = as_one_fluid(communicator, part)?;
+    let part = &matter.as_ref().map_or_else(|| part.clone(), |matter| part.of(matter));
     let gas = Gas::by(communicator, part);
     let snapshot = part.snapshot;
     let reference_density = reference_density(snapshot, options, &gas)?;
@@ -252,26 +267,27 @@ impl HaloOptions {
 
 impl Record for HaloCatalogue {
     fn table(&self) -> Table {
-        Table::of(
-            &self.halos,
-            &[
-                ("id", |h| h.id.into()),
-                ("x_mpc_h", |h| h.position_mpc_h[0].into()),
-                ("y_mpc_h", |h| h.position_mpc_h[1].into()),
-                ("z_mpc_h", |h| h.position_mpc_h[2].into()),
-                ("radius_mpc_h", |h| h.radius_mpc_h.into()),
-                ("mass_msun_h", |h| h.mass_msun_h.into()),
-                ("peak_density_mean", |h| h.peak_density.into()),
-                ("vx_km_s", |h| h.velocity_km_s[0].into()),
-                ("vy_km_s", |h| h.velocity_km_s[1].into()),
-                ("vz_km_s", |h| h.velocity_km_s[2].into()),
-                ("temperature_k", |h| h.temperature_k.into()),
-                ("cells", |h| h.cells.into()),
-                ("sub_peaks", |h| h.sub_peaks.into()),
-                ("overlaps", |h| h.overlaps.into()),
-                ("parent", |h| h.parent.map_or("".into(), Entry::from)),
-            ],
-        )
+        let mut columns: Vec<Column<'_, Halo>> = vec![
+            ("id", |h| h.id.into()),
+            ("x_mpc_h", |h| h.position_mpc_h[0].into()),
+            ("y_mpc_h", |h| h.position_mpc_h[1].into()),
+            ("z_mpc_h", |h| h.position_mpc_h[2].into()),
+            ("radius_mpc_h", |h| h.radius_mpc_h.into()),
+            ("mass_msun_h", |h| h.mass_msun_h.into()),
+            ("peak_density_mean", |h| h.peak_density.into()),
+            ("vx_km_s", |h| h.velocity_km_s[0].into()),
+            ("vy_km_s", |h| h.velocity_km_s[1].into()),
+            ("vz_km_s", |h| h.velocity_km_s[2].into()),
+            ("temperature_k", |h| h.temperature_k.into()),
+            ("cells", |h| h.cells.into()),
+            ("sub_peaks", |h| h.sub_peaks.into()),
+            ("overlaps", |h| h.overlaps.into()),
+            ("parent", |h| h.parent.map_or("".into(), Entry::from)),
+        ];
+        if self.halos.iter().any(|halo| !is_all(&halo.gas_fraction)) {
+            columns.push(("gas_fraction", |h| h.gas_fraction.into()));
+        }
+        Table::of(&self.halos, &columns)
     }
 }
 

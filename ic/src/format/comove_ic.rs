@@ -7,12 +7,13 @@
 //! | attributes `omega_lambda`, `omega_b`, `mean_molecular_weight`, `gamma` | f64, optional |
 //! | `density` | ρ̃ in the mean matter density |
 //! | `momentum_x`, `momentum_y`, `momentum_z` | ρ̃ṽ, ṽ = a v_pec/(100 km/s) |
+//! | `displacement_x` …, `velocity_x` … | of dark matter particles, one for each cell: from its lower corner in comoving Mpc/h; ṽ. All six or none |
 //! | `internal_energy` | internal energy density, mean matter density · (100 km/s)² · a² |
 //!
 //! Any float type is read. A file whose attributes contradict the recipe is refused.
 
 use crate::error::IcError;
-use crate::uniform_mesh::UniformMesh;
+use crate::uniform_mesh::{Lattice, UniformMesh};
 use comove_sim::SimError;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
@@ -46,6 +47,9 @@ pub struct Header {
 
 const FORMAT: &str = "comove-ic";
 const DATASETS: [&str; 5] = ["density", "momentum_x", "momentum_y", "momentum_z", "internal_energy"];
+/// Of dark matter, where there is some.
+const LATTICE: [&str; 6] =
+    ["displacement_x", "displacement_y", "displacement_z", "velocity_x", "velocity_y", "velocity_z"];
 /// Relative difference at which two statements of a number contradict each other: what six printed digits allow.
 const SAME: f64 = 1e-6;
 
@@ -82,8 +86,9 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
     check_attributes(path, &file, recipe)?;
 
     let [nx, ny, nz] = cells;
-    let mut fields = Vec::with_capacity(DATASETS.len());
-    for name in DATASETS {
+    let lattice: &[&str] = if file.link_exists(LATTICE[0]) { &LATTICE } else { &[] };
+    let mut fields = Vec::with_capacity(DATASETS.len() + lattice.len());
+    for name in DATASETS.iter().chain(lattice) {
         let dataset = file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
         let shape = dataset.shape();
         if shape != [nz, ny, nx] {
@@ -95,8 +100,12 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
         let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]).map_err(failed)?;
         fields.push(values.into_raw_vec_and_offset().0);
     }
-    let [density, x, y, z, internal_energy] = fields.try_into().expect("five datasets");
-    Ok(UniformMesh { cells, planes, density, momentum: [x, y, z], internal_energy })
+    let mut fields = fields.into_iter();
+    let mut next = || fields.next().expect("as many as names");
+    let (density, momentum, internal_energy) = (next(), [(); 3].map(|()| next()), next());
+    let lattice = (!lattice.is_empty())
+        .then(|| Lattice { displacement: [(); 3].map(|()| next()), velocity: [(); 3].map(|()| next()) });
+    Ok(UniformMesh { cells, planes, density, momentum, internal_energy, lattice })
 }
 
 fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcError> {
@@ -127,10 +136,13 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
 /// # Errors
 /// [`SimError::Io`] and [`SimError::Hdf5`], on all ranks; a file of that name, if any, is then untouched.
 pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
-    let prepare = |file: &File| preface(file, mesh.cells, header).map_err(|source| failure(path, source));
+    let lattice = mesh.lattice.as_ref();
+    let prepare =
+        |file: &File| preface(file, mesh.cells, header, lattice.is_some()).map_err(|source| failure(path, source));
     let file = SharedFile::create(communicator, path, prepare)?;
     let before = mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
-    let mut fields = mesh.fields().into_iter().enumerate();
+    let lattice = lattice.into_iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
+    let mut fields = mesh.fields().into_iter().chain(lattice).enumerate();
     let put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
     let renamed = file.close(communicator, put)?.map(|temporary| temporary.rename(path));
     let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
@@ -138,13 +150,14 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
 }
 
 /// Writes the attributes, and returns the places of the fields.
-fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header) -> hdf5::Result<Vec<u64>> {
+fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header, lattice: bool) -> hdf5::Result<Vec<u64>> {
     let format: VarLenUnicode = FORMAT.parse().expect("a string without zero bytes");
     file.new_attr::<VarLenUnicode>().create("format")?.write_scalar(&format)?;
     for (name, value, _) in header.attributes() {
         file.new_attr::<f64>().create(name)?.write_scalar(&value)?;
     }
-    DATASETS.iter().map(|name| allocate::<f64>(file, name, &[nz, ny, nx])).collect()
+    let lattice: &[&str] = if lattice { &LATTICE } else { &[] };
+    DATASETS.iter().chain(lattice).map(|name| allocate::<f64>(file, name, &[nz, ny, nx])).collect()
 }
 
 #[cfg(test)]
@@ -171,6 +184,7 @@ mod tests {
             density: ramp(1.0),
             momentum: [ramp(-5.0), ramp(0.1), ramp(7.0)],
             internal_energy: ramp(1e-3),
+            lattice: None,
         }
     }
 
@@ -197,6 +211,7 @@ mod tests {
             density: ramp(0).collect(),
             momentum: [1, 2, 3].map(|field| ramp(field).collect()),
             internal_energy: ramp(4).collect(),
+            lattice: None,
         }
     }
 

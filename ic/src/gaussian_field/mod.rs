@@ -82,15 +82,61 @@ impl<'c> LinearModes<'c> {
     /// Code velocity along `axis` at the same places: ṽ_n = `rate` (i k/k²) δ_n. Collective.
     ///
     /// Continuity asks for ∂δ/∂t̃ = −∇·ṽ; of a growing mode the left side is f dlna/dt̃ δ = a²E(a)f(a) δ, which is
-    /// `rate`.
+    /// `rate`. With a rate of 1 it is the displacement of Zel'dovich's approximation.
     pub fn velocity(&self, axis: usize, rate: f64) -> Vec<f64> {
-        let mut modes = Self { density: self.density.clone(), ..*self };
+        self.derived(|k| Complex::new(0.0, rate * k[axis] / square(k)))
+    }
+
+    /// The same at the cells' lower corners.
+    pub fn velocity_at_corners(&self, axis: usize, rate: f64) -> Vec<f64> {
+        let half = 0.5 * 2.0 * PI / self.spacing[0] / self.cells[0] as f64;
+        self.derived(|k| Complex::from_polar(rate * k[axis] / square(k), 0.5 * PI - half * k.iter().sum::<f64>()))
+    }
+
+    /// These modes times one factor and others times another.
+    #[must_use]
+    pub fn combined(&self, factor: f64, other: &Self, other_factor: f64) -> Self {
+        let modes = self.density.par_iter().zip(&other.density);
+        Self { density: modes.map(|(one, other)| one * factor + other * other_factor).collect(), ..*self }
+    }
+
+    /// The modes whose [displacement](Self::velocity) is that of second order in Lagrangian perturbation theory, for a rank
+    /// that is alone: 3/7 `growth` Σ (φ_,ii φ_,jj − φ_,ij²) over pairs of axes, with ∇²φ = δ (Bouchet et al. 1995; Scoccimarro
+    /// 1998).
+    ///
+    /// * `growth`: −7/3 D₂/D², 1 in an Einstein–de Sitter universe
+    #[must_use]
+    pub fn second_order(&self, growth: f64) -> Self {
+        let second = |i: usize, j: usize| self.derived(|k| Complex::new(k[i] * k[j] / square(k), 0.0));
+        let [xx, yy, zz] = [0, 1, 2].map(|axis| second(axis, axis));
+        let factor = 3.0 / 7.0 * growth;
+        let mut source: Vec<f64> =
+            (xx.par_iter().zip(&yy).zip(&zz)).map(|((xx, yy), zz)| factor * (xx * yy + xx * zz + yy * zz)).collect();
+        drop((xx, yy, zz));
+        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+            source.par_iter_mut().zip(second(i, j)).for_each(|(sum, mixed)| *sum -= factor * mixed * mixed);
+        }
+        let mut modes = Self { density: transform::to_modes(self.cells, &source), ..*self };
+        let cells = self.cells;
         modes.for_each_row(|ny, nz, row| {
             for (nx, mode) in row.iter_mut().enumerate() {
-                let k = wave_vector([nx as i64, ny, nz], self.spacing);
-                let k_squared = k.iter().map(|k| k * k).sum::<f64>();
-                let factor = if k_squared > 0.0 { rate * k[axis] / k_squared } else { 0.0 };
-                *mode = Complex::new(-factor * mode.im, factor * mode.re);
+                let n = [nx as i64, ny, nz];
+                if n == [0; 3] || on_nyquist_plane(n, cells) {
+                    *mode = Complex::ZERO;
+                }
+            }
+        });
+        modes
+    }
+
+    /// The field whose modes are those of δ times a factor of the wave vector. Collective.
+    fn derived(&self, factor: impl Fn([f64; 3]) -> Complex<f64> + Sync) -> Vec<f64> {
+        let mut modes = Self { density: self.density.clone(), ..*self };
+        let spacing = self.spacing;
+        modes.for_each_row(|ny, nz, row| {
+            for (nx, mode) in row.iter_mut().enumerate() {
+                let k = wave_vector([nx as i64, ny, nz], spacing);
+                *mode *= if square(k) > 0.0 { factor(k) } else { Complex::ZERO };
             }
         });
         transform::to_cells(self.communicator, self.cells, modes.density)
@@ -120,7 +166,11 @@ fn wave_vector(n: [i64; 3], spacing: [f64; 3]) -> [f64; 3] {
 }
 
 fn norm(k: [f64; 3]) -> f64 {
-    k.iter().map(|k| k * k).sum::<f64>().sqrt()
+    square(k).sqrt()
+}
+
+fn square(k: [f64; 3]) -> f64 {
+    k.iter().map(|k| k * k).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -94,6 +94,42 @@ pub(super) fn to_cells(communicator: &Communicator, cells: [usize; 3], mut modes
     field
 }
 
+/// The modes of a field: the inverse of [`to_cells`], for a rank that is alone.
+///
+/// * `field`: `[z, y, x]`, x fastest
+/// * returns `[ny, nz, nx]`
+pub(super) fn to_modes([nx, ny, nz]: [usize; 3], field: &[f64]) -> Vec<Complex<f64>> {
+    let row = row_length([nx, ny, nz]);
+    let mut planner = FftPlanner::new();
+    let (along_y, along_z) = (planner.plan_fft_forward(ny), planner.plan_fft_forward(nz));
+    let along_x = RealFftPlanner::new().plan_fft_forward(nx);
+    // by plane of fixed z: `[x, ny]`
+    let of_plane = |plane: &[f64]| {
+        let mut columns = vec![Complex::ZERO; ny * row];
+        let mut line = vec![Complex::ZERO; row];
+        for (y, cells) in plane.chunks(nx).enumerate() {
+            along_x.process(&mut cells.to_vec(), &mut line).expect("lengths of the plan");
+            line.iter().enumerate().for_each(|(x, mode)| columns[x * ny + y] = *mode);
+        }
+        along_y.process(&mut columns);
+        columns
+    };
+    let planes: Vec<Vec<Complex<f64>>> = field.par_chunks(nx * ny).map(of_plane).collect();
+    let scale = 1.0 / (nx * ny * nz) as f64;
+    let mut modes = vec![Complex::ZERO; ny * nz * row];
+    modes.par_chunks_mut(nz * row).enumerate().for_each(|(y, modes)| {
+        let mut columns = vec![Complex::ZERO; nz * row];
+        for (z, plane) in planes.iter().enumerate() {
+            (0..row).for_each(|x| columns[x * nz + z] = plane[x * ny + y] * scale);
+        }
+        along_z.process(&mut columns);
+        for (z, line) in modes.chunks_mut(row).enumerate() {
+            line.iter_mut().enumerate().for_each(|(x, mode)| *mode = columns[x * nz + z]);
+        }
+    });
+    modes
+}
+
 /// The planes of cells that ranks take at a time, each of its own: `[part][rank]`.
 fn parts(cells: [usize; 3], ranks: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
     let most = slab::planes(cells, 0, ranks).len();

@@ -6,7 +6,7 @@ use super::gas_of;
 use super::layers::Layers;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
-use comove_sim::kernels::layout::GROUP;
+use comove_sim::kernels::layout::{DENSITY, GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::kernels::{Buffer, Device};
 use comove_sim::mesh::LevelGroups;
 use comove_sim::mesh::rebuilt_tables;
@@ -72,8 +72,14 @@ fn flagged(
     let faces = context.parameters.boundary.for_kernels(context.parameters.gamma);
     let tables = rebuilt_tables(&tree, (&[], &[]), &[groups], &[groups.sites()], 0, faces).remove(0);
     let device = Device::cpu(rayon::current_num_threads()).map_err(SimError::from)?;
+    // dark matter lies as the gas does
+    let groups = fluid.chunks_exact(GROUP_VALUES).filter(|_| context.gas_share < 1.0);
+    let matter = groups.flat_map(|group| &group[DENSITY * GROUP_CELLS..][..GROUP_CELLS]);
+    let matter: Vec<f64> = matter.map(|density| density / context.gas_share).collect();
+    let matter =
+        (!matter.is_empty()).then(|| Buffer::from_host(&device, matter)).transpose().map_err(SimError::from)?;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
-    let masks = context.masks(&device, &tree, (level.into(), 0), &tables, &fluid, 1.0);
+    let masks = context.masks(&device, &tree, (level.into(), 0), &tables, &fluid, matter.as_ref(), 1.0);
     Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
@@ -96,6 +102,7 @@ mod tests {
             density: vec![1.0; n],
             momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
             internal_energy: vec![1.0; n],
+            lattice: None,
         };
         let index = mesh.index(peak);
         mesh.density[index] = 10.0;
@@ -114,6 +121,7 @@ mod tests {
                 parameters: &parameters,
                 clock: &Clock::new(1.0, 0.0, None),
                 mean_density: 1.0,
+                gas_share: 1.0,
                 root_cell_width: 1.0,
                 eos: Eos::new(parameters.gamma),
             };

@@ -21,10 +21,13 @@ use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::mesh::nest;
 use comove_sim::parallel::Communicator;
 use comove_sim::refinement::RefinementContext;
-use comove_sim::{HostState, Key, Octree, RunParameters};
+use comove_sim::{HostParticles, HostState, Key, Octree, RunParameters};
 use layers::Layers;
 use rayon::prelude::*;
 use std::ops::Range;
+
+/// By how much the mean density of gas may differ from its share of all matter.
+const MEAN_DENSITY: f64 = 1e-3;
 
 /// Finest level at which a mesh can be placed.
 const FINEST_LEVEL: u8 = 12;
@@ -72,6 +75,8 @@ pub fn restrict(
     assert_eq!(mesh.planes, planes(mesh.cells, level, rank, ranks)?, "the planes of rank {rank}");
     let layers = Layers::new(root[2] as usize, ranks);
     mesh.check(communicator)?;
+    let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
+    let particles = particles(communicator, &mesh, root_cell_width * (1.0 / f64::from(1u32 << level)), clock)?;
     progress("averaging", 0.0);
     let before = Totals::of_mesh(communicator, &mesh);
     let momentum_scale = audit::momentum_scale(communicator, &mesh);
@@ -88,13 +93,16 @@ pub fn restrict(
 
     progress("refinement", 0.4);
     let eos = parameters.eos();
-    let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
-    let context = RefinementContext { parameters, clock, mean_density: before.mass, root_cell_width, eos };
+    // beside dark matter the mean of all matter is 1
+    let gas_share = if particles.is_some() { before.mass } else { 1.0 };
+    let mean_density = before.mass / gas_share;
+    let context = RefinementContext { parameters, clock, mean_density, gas_share, root_cell_width, eos };
     let kept = kept_groups((communicator, layers), &levels, root, &context)?;
     let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept);
     progress("octree", 0.5);
     let own = (0..tree.level_count()).map(|level| layers.share(rank, tree.level(level))).collect();
-    let state = fill(Octree::share(root, tree.periodic(), own), &levels, &eos);
+    let mut state = fill(Octree::share(root, tree.periodic(), own), &levels, &eos);
+    state.particles = particles.map(|particles| particles.in_file_order(&state.tree));
     progress("audit", 0.8);
     let after = Totals::of_state(communicator, &tree, layers, &state, &eos);
     let audit = Audit {
@@ -108,6 +116,34 @@ pub fn restrict(
     };
     progress("restriction", 1.0);
     Ok((state, audit))
+}
+
+/// The dark matter of a mesh, whose cells are so wide: what the gas lacks to the mean density of all matter.
+///
+/// # Errors
+/// [`IcError::Parameter`] where that is nothing, or not what the cosmology says, or where ranks share the mesh.
+fn particles(
+    communicator: &Communicator,
+    mesh: &UniformMesh,
+    width: f64,
+    clock: &Clock,
+) -> Result<Option<HostParticles>, IcError> {
+    if !communicator.any(mesh.lattice.is_some()) {
+        return Ok(None);
+    }
+    let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
+    if communicator.size() > 1 {
+        return refuse("ranks", communicator.size().to_string(), "dark matter runs in one process as yet".into());
+    }
+    let gas = mesh.mean(communicator, |n| mesh.density[n]);
+    let expected = clock.cosmology().map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
+    if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {
+        let reason =
+            format!("beside dark matter the gas has omega_b/omega_m = {expected}, in the mean density of matter");
+        return refuse("mean density of the gas", gas.to_string(), reason);
+    }
+    let lengths = mesh.cells.map(|n| n as f64 * width);
+    Ok(mesh.particles(lengths, (1.0 - gas) * width.powi(3)))
 }
 
 /// Groups along each axis of the root below a mesh at `level`.
@@ -147,6 +183,7 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
     };
     UniformMesh {
         cells,
+        lattice: None,
         planes: planes.clone(),
         density: mean(&fine.density),
         momentum: std::array::from_fn(|axis| mean(&fine.momentum[axis])),
@@ -173,7 +210,7 @@ fn kept_groups(
 fn fill(tree: Octree, levels: &[UniformMesh], eos: &Eos<f64>) -> HostState {
     let keys: Vec<Key> = tree.keys().collect();
     let fluid = gas_of(&keys, |key| &levels[usize::from(key.level)], eos);
-    HostState { tree, fluid, potential: Vec::new(), scalars: Vec::new() }
+    HostState { fluid, ..HostState::without_fields(tree) }
 }
 
 /// The gas of groups, `[groups, 6, 16, 16, 16]`, from the meshes that they lie on; energy and entropy scalar rebuilt from

@@ -23,6 +23,7 @@ fn gaussian() -> GaussianIc {
         seed: 5,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: true,
+        dark_matter: false,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

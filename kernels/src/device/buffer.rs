@@ -174,6 +174,18 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
             Self::Cuda(array) => array.pointer(),
         }
     }
+
+    /// The same of the values from `first` on.
+    ///
+    /// # Panics
+    /// If it is in host memory or shorter.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn pointer_to(&self, first: usize) -> Pointer<T> {
+        match self {
+            Self::Cpu(_) => panic!("an array of the host used as one of a GPU"),
+            Self::Cuda(array) => array.pointer_to(first),
+        }
+    }
 }
 
 /// Write access to the slots of a pool from many threads, each slot from one thread only.

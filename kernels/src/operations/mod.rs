@@ -6,6 +6,7 @@ pub mod gravity_kick;
 pub mod group_poisson;
 pub mod hydro_sweep;
 pub mod mass_sheet;
+pub mod particles;
 pub mod poisson_source;
 pub mod potential_ghosts;
 pub mod prolong;

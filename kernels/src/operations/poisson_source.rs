@@ -6,11 +6,13 @@ use crate::device::cuda::array::Pointer;
 use crate::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES};
 use crate::real::Real;
 
-/// 4πG (ρ − ⟨ρ⟩), from the fluid pool.
+/// 4πG (ρ − ⟨ρ⟩).
 #[derive(Clone, Copy, Debug)]
 pub struct DensitySource<'a, T> {
-    /// Conserved fluid, `[slots, 6, 16, 16, 16]`, in code units.
-    pub fluid: &'a Buffer<T>,
+    /// A pool whose slots begin with the density in code units, `[16, 16, 16]`.
+    pool: &'a Buffer<T>,
+    /// Values of a slot.
+    stride: usize,
     /// 4πG in code units; comoving: 3/2 Ω_m a.
     pub four_pi_g: f64,
     /// ⟨ρ⟩ over the box; zero where the box is not periodic.
@@ -20,7 +22,7 @@ pub struct DensitySource<'a, T> {
 /// The source of ∇²φ = source. Arrays share their slots with the potential.
 #[derive(Clone, Copy, Debug)]
 pub enum PoissonSource<'a, T> {
-    /// The gas attracts itself.
+    /// The matter attracts itself.
     Density(DensitySource<'a, T>),
     /// Any field, `[slots, 16, 16, 16]`: the pseudo mass sheets.
     Field(&'a Buffer<T>),
@@ -32,9 +34,9 @@ impl<T: Real> PoissonSource<'_, T> {
     /// Slots that every array of this source has.
     pub(crate) fn slots(&self) -> usize {
         match self {
-            Self::Density(d) => d.fluid.len() / GROUP_VALUES,
+            Self::Density(d) => d.slots(),
             Self::Field(f) => f.len() / GROUP_CELLS,
-            Self::DensityAndField(d, f) => (d.fluid.len() / GROUP_VALUES).min(f.len() / GROUP_CELLS),
+            Self::DensityAndField(d, f) => d.slots().min(f.len() / GROUP_CELLS),
         }
     }
 
@@ -60,11 +62,30 @@ impl<T: Real> PoissonSource<'_, T> {
     }
 }
 
-impl<T: Real> DensitySource<'_, T> {
+impl<'a, T: Real> DensitySource<'a, T> {
+    /// Of the gas.
+    ///
+    /// * `fluid`: conserved, `[slots, 6, 16, 16, 16]`
+    pub fn of_fluid(fluid: &'a Buffer<T>, four_pi_g: f64, mean: f64) -> Self {
+        const { assert!(DENSITY == 0, "the density comes first") };
+        Self { pool: fluid, stride: GROUP_VALUES, four_pi_g, mean }
+    }
+
+    /// Of all matter.
+    ///
+    /// * `density`: `[slots, 16, 16, 16]`
+    pub fn of_matter(density: &'a Buffer<T>, four_pi_g: f64, mean: f64) -> Self {
+        Self { pool: density, stride: GROUP_CELLS, four_pi_g, mean }
+    }
+
+    /// Slots of the pool.
+    fn slots(&self) -> usize {
+        self.pool.len() / self.stride
+    }
+
     #[inline(always)]
     fn fill<U: Real>(&self, slot: u32, first: usize, factor: f64, out: &mut [U]) {
-        let start = slot as usize * GROUP_VALUES + DENSITY * GROUP_CELLS + first;
-        let density = &self.fluid.host()[start..][..out.len()];
+        let density = &self.pool.host()[slot as usize * self.stride + first..][..out.len()];
         let (factor, mean) = (U::from_f64(factor * self.four_pi_g), U::from_f64(self.mean));
         for (out, &density) in out.iter_mut().zip(density) {
             *out = factor * (U::from_f64(density.as_f64()) - mean);
@@ -77,8 +98,9 @@ impl<T: Real> DensitySource<'_, T> {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct DeviceSource<T> {
-    fluid: Pointer<T>,
+    density: Pointer<T>,
     field: Pointer<T>,
+    stride: u64,
     four_pi_g: f64,
     mean: f64,
 }
@@ -92,8 +114,9 @@ impl<T: Real> DeviceSource<T> {
             PoissonSource::DensityAndField(density, field) => (Some(density), Some(field)),
         };
         Self {
-            fluid: density.map_or(Pointer::NULL, |density| density.fluid.pointer()),
+            density: density.map_or(Pointer::NULL, |density| density.pool.pointer()),
             field: field.map_or(Pointer::NULL, |field| field.pointer()),
+            stride: density.map_or(0, |density| density.stride as u64),
             four_pi_g: density.map_or(0.0, |density| density.four_pi_g),
             mean: density.map_or(0.0, |density| density.mean),
         }

@@ -6,6 +6,7 @@ pub mod eos;
 pub mod hancock;
 pub mod hll;
 pub mod hllc;
+pub mod particle;
 pub mod passive_scalar;
 pub mod power;
 pub mod ppm;

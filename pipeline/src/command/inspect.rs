@@ -31,6 +31,11 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
         ));
         print(&format!("  age {:.4} Gyr", c.age_gyr(header.a)));
     }
+    if let Some(dark_matter) = header.dark_matter {
+        let mass = dark_matter.particle_mass * header.units().mass_msun_h();
+        let unit = if header.cosmology.is_some() { format!(" of {mass:.4e} Msun/h") } else { String::new() };
+        print(&format!("  dark matter: {} particles{unit}", dark_matter.particles));
+    }
     let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
     for (level, (fraction, leaves)) in shares {
         let width = header.cell_width(&tree, level);

@@ -84,7 +84,7 @@ impl Recorded {
             let gas = match (record.gas_dt, &record.limit) {
                 (Some(gas), _) => length * gas / chosen,
                 // older records say it where the gas has set the step
-                (None, StepLimit::Expansion | StepLimit::Steered) => f64::INFINITY,
+                (None, StepLimit::Expansion | StepLimit::Steered | StepLimit::Particle { .. }) => f64::INFINITY,
                 (None, _) => length,
             };
             State { fractions: record.volume_fractions.clone(), gas }

@@ -15,7 +15,7 @@ use crate::task::{IcTask, Task};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
 use comove_kernels::Device;
-use comove_sim::{Coordinates, Cosmology, Octree, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, HostParticles, Octree, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -32,6 +32,12 @@ pub(crate) const BYTES_PER_CELL: f64 = 60.0;
 
 /// Bytes of a cell in the mesh's file: five fields in double precision.
 const FILE_BYTES_PER_CELL: f64 = 40.0;
+
+/// The same of a particle beside it: displacement and velocity.
+const PARTICLE_BYTES: f64 = 48.0;
+
+/// Bytes that making particles takes for each of them beyond [`BYTES_PER_CELL`]: modes of second order and six fields.
+const PARTICLE_MEMORY: f64 = 96.0;
 
 /// Cells of a mesh; as a real number, which no product of three counts overflows.
 pub(crate) fn volume(cells: [usize; 3]) -> f64 {
@@ -51,7 +57,13 @@ impl InitialCondition {
         let level = (0..=12u8).find(|level| root.map(|n| n << level) == cells).ok_or_else(|| {
             format!("root = {root:?}: the mesh of {cells:?} cells must be the root's times one power of two")
         })?;
-        Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma })
+        let particles = if self.has_particles() { cells.iter().map(|&n| n as u64).product() } else { 0 };
+        Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma, particles })
+    }
+
+    /// Whether dark matter is made.
+    fn has_particles(&self) -> bool {
+        matches!(self, Self::Gaussian(ic) if ic.dark_matter)
     }
 
     /// What the mesh's file states of it.
@@ -77,7 +89,10 @@ impl Stage for InitialCondition {
 
     fn describe(&self) -> String {
         let (cells, box_mpc_h, z, source) = match self {
-            Self::Gaussian(ic) => (ic.cells, ic.box_mpc_h, ic.z, format!(", seed {}", ic.seed)),
+            Self::Gaussian(ic) => {
+                let dark_matter = if ic.dark_matter { " with dark matter" } else { "" };
+                (ic.cells, ic.box_mpc_h, ic.z, format!("{dark_matter}, seed {}", ic.seed))
+            }
             Self::Load(ic) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
         format!("{} cells in {box_mpc_h} Mpc/h at z = {z}{source}", shown(cells))
@@ -85,7 +100,8 @@ impl Stage for InitialCondition {
 
     fn mesh_bytes(&self) -> f64 {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
-        FILE_BYTES_PER_CELL * volume(*cells)
+        let fields = if self.has_particles() { FILE_BYTES_PER_CELL + PARTICLE_BYTES } else { FILE_BYTES_PER_CELL };
+        fields * volume(*cells)
     }
 
     fn parameters(&self) -> Value {
@@ -120,7 +136,8 @@ impl Stage for InitialCondition {
 
     fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
-        Memory { host: BYTES_PER_CELL * volume(*cells), device: 0.0 }
+        let fields = if self.has_particles() { BYTES_PER_CELL + PARTICLE_MEMORY } else { BYTES_PER_CELL };
+        Memory { host: fields * volume(*cells), device: 0.0 }
     }
 
     fn is_shared(&self) -> bool {
@@ -168,6 +185,7 @@ pub(crate) fn place(
         mean_molecular_weight: facts.mean_molecular_weight,
         eta: parameters.eta,
         precision: parameters.precision,
+        dark_matter: state.particles.as_ref().map(HostParticles::header),
         provenance: json!({}),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };
@@ -194,6 +212,9 @@ pub(crate) struct GaussianOptions {
     /// Give every mode its mean amplitude.
     #[serde(default)]
     pub fixed_amplitude: bool,
+    /// Whether there is dark matter, omega_m − omega_b: a particle for each cell of the mesh. The gas then has omega_b.
+    #[serde(default)]
+    pub dark_matter: bool,
     /// Gas temperature in K; by default from decoupling.
     pub temperature_k: Option<f64>,
     /// Mean molecular weight.
@@ -239,6 +260,7 @@ impl GaussianOptions {
             seed: self.seed,
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
+            dark_matter: self.dark_matter,
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,

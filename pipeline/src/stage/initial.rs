@@ -25,6 +25,9 @@ pub(crate) struct InitialFacts {
     pub z: f64,
     pub mean_molecular_weight: f64,
     pub gamma: f64,
+    /// Particles of dark matter, as far as they are known before the mesh is made.
+    #[serde(default)]
+    pub particles: u64,
 }
 
 /// Where the mesh comes from.

@@ -7,7 +7,7 @@ use crate::error::PipelineError;
 use crate::task::AnalysisRequest;
 use comove_analysis::covering_grid::GRID_LIMIT_MIB;
 use comove_analysis::figure::results::power_figure;
-use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum_by};
+use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, Species, power_spectrum_by};
 use comove_analysis::table::Record;
 use comove_analysis::{AnalysisError, Part};
 use comove_sim::parallel::Communicator;
@@ -18,6 +18,15 @@ pub(crate) struct PowerSpectra {
     pub outputs: Selection,
     /// Grid and binning.
     pub options: PowerOptions,
+}
+
+fn species(species: Species) -> &'static str {
+    match species {
+        Species::Matter => "all matter",
+        Species::Gas => "gas",
+        Species::DarkMatter => "dark matter",
+        Species::Cross => "gas with dark matter",
+    }
 }
 
 impl Analysis for PowerOptions {
@@ -34,11 +43,16 @@ impl Stage for PowerSpectra {
     }
 
     fn describe(&self) -> String {
-        format!("density on the grid of level {}", self.options.level)
+        format!("{} on the grid of level {}", species(self.options.species), self.options.level)
     }
 
     fn parameters(&self) -> Value {
-        json!(self.options)
+        let mut options = json!(self.options);
+        if self.options.species == Species::Matter {
+            // what a spectrum was before there were species
+            options.as_object_mut().expect("a map of options").remove("species");
+        }
+        options
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
@@ -51,8 +65,11 @@ impl Stage for PowerSpectra {
         } else {
             "not corrected for the cell's window"
         };
-        let text =
-            format!("P(k) of the density contrast on the uniform grid of level {}, {window}.", self.options.level);
+        let text = format!(
+            "P(k) of the density contrast ({}) on the uniform grid of level {}, {window}.",
+            species(self.options.species),
+            self.options.level
+        );
         let mut section = Section::new(text);
         let mut files = Vec::new();
         let mut spectra = Vec::new();

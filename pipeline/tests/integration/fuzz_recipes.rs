@@ -40,7 +40,8 @@ const PEAK = measure("peak", RUN, #{ at_z: "all" }, |s| #{
     place: s.densest().position, mean: s.field("density", 0).mean(), at: s.value("density", [1, 2, 3]),
     box: s.box_mpc_h, levels: s.levels, z: s.redshift, a: s.a, step: s.step,
 });
-campaign("small", [slice(RUN, #{ center: PEAK.place, pixels: 16 }), projection(RUN, #{ pixels: 16 }), density_pdf(RUN),
+const MORE = PEAK.then(|peak| [slice(RUN, #{ center: peak.place, axis: "x", pixels: 8 })]);
+campaign("small", [MORE, slice(RUN, #{ center: PEAK.place, pixels: 16 }), projection(RUN, #{ pixels: 16 }), density_pdf(RUN),
     refinement_ratio(RUN), power_spectrum(RUN, #{ at_z: "all", bins: #{ per_decade: 8 } }),
     halos(RUN, #{ delta: 1.2, min_cells: 2 })], #{ attempts: 2 })
 "#,
@@ -64,7 +65,7 @@ const M = measure("m", RUN, |s| {
 campaign("small", [M])
 "#,
     r#"const SEEDS = [1, 2];
-const RUNS = SEEDS.map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed }), #{ z_end: 48 }));
+const RUNS = SEEDS.map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true }), #{ z_end: 48 }));
 fn spread(s) { s.statistics("density").variance }
 const ALL = combine("all", RUNS.map(|run| measure("spread", run, |s| spread(s))) + [RUNS[0]], |results| {
     let run = results.pop();

@@ -4,28 +4,32 @@
 //! σ8 = 0.09, a tenth of the real sky's, keeps mode coupling below the test. The refined run has levels 0 and 1; with
 //! COMOVE_SLOW_TESTS set it goes to level 2 (20 million cells, several minutes).
 
-use comove_analysis::power_spectrum::{PowerOptions, power_spectrum};
+use comove_analysis::power_spectrum::{PowerOptions, Species, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
 use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::{DENSITY, ENTROPY, PATCH, octant_origin};
 use comove_sim::parallel::Communicator;
-use comove_sim::{Clock, Cosmology, Criterion, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader};
+use comove_sim::{
+    Clock, Cosmology, Criterion, HostParticles, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader,
+};
+use std::f64::consts::PI;
 
 const CELLS: usize = 64;
 const BOX_MPC_H: f64 = 100.0;
 const Z_START: f64 = 99.0;
 const Z_END: f64 = 9.0;
 
-fn initial(parameters: &RunParameters) -> Snapshot {
+fn initial(cells: usize, parameters: &RunParameters, dark_matter: bool) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.09, 1.0);
     let ic = GaussianIc {
         cosmology,
         box_mpc_h: BOX_MPC_H,
-        cells: [CELLS; 3],
+        cells: [cells; 3],
         z: Z_START,
         seed: 7,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: false,
+        dark_matter,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: parameters.gamma,
@@ -51,6 +55,7 @@ fn initial(parameters: &RunParameters) -> Snapshot {
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,
+            dark_matter: state.particles.as_ref().map(HostParticles::header),
         },
         state,
     }
@@ -58,7 +63,7 @@ fn initial(parameters: &RunParameters) -> Snapshot {
 
 /// P(k) of the bins whose modes all have at least 32 cells a wavelength, before and after; the ratio over D².
 fn growth_over_linear(parameters: RunParameters, least_refined: f64) -> Vec<f64> {
-    let initial = initial(&parameters);
+    let initial = initial(CELLS, &parameters, false);
     let cosmology = initial.header.cosmology.expect("comoving");
     let spectrum = |snapshot: &Snapshot| power_spectrum(snapshot, &PowerOptions::default()).expect("P(k)").bins;
     let before = spectrum(&initial);
@@ -122,4 +127,46 @@ fn refined_grid() {
         println!("levels 0-{levels}, bin {}: P/P_linear = {ratio:.5}", bin + 1);
         assert!((ratio - 1.0).abs() < 0.01, "bin {}: {ratio}", bin + 1);
     }
+}
+
+/// Dark matter and gas, 84% and 16%: P/P_linear of each bin up to a quarter of the root's Nyquist wave number.
+fn growth_of_two_species(cells: usize, parameters: RunParameters, species: &[(Species, f64)]) {
+    let name = format!("{} levels", parameters.max_level);
+    let initial = initial(cells, &parameters, true);
+    let cosmology = initial.header.cosmology.expect("comoving");
+    let mut simulation = Simulation::start(Device::cpu(0).expect("threads"), &initial, parameters).expect("start");
+    let a_end = 1.0 / (1.0 + Z_END);
+    while simulation.next_stop() < a_end {
+        simulation.step().expect("step");
+    }
+    let output = simulation.output_at(a_end).expect("output");
+    let linear = (cosmology.growth(a_end).0 / cosmology.growth(1.0 / (1.0 + Z_START)).0).powi(2);
+    let quarter = 0.25 * PI * cells as f64 / BOX_MPC_H;
+    for &(species, most) in species {
+        let options = PowerOptions { species, ..PowerOptions::default() };
+        let [before, after] = [&initial, &output].map(|snapshot| power_spectrum(snapshot, &options).expect("P(k)"));
+        let ratios = before.bins.iter().zip(&after.bins).take_while(|(before, _)| before.k_h_mpc < quarter);
+        let ratios: Vec<f64> = ratios.map(|(b, a)| a.power_mpc3_h3 / b.power_mpc3_h3 / linear).collect();
+        println!("{name}, {species:?}: P/P_linear = {ratios:.4?}");
+        let worst = ratios.iter().map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
+        assert!(worst < most, "{name}, {species:?}: {ratios:?}");
+    }
+}
+
+#[test]
+fn two_species() {
+    growth_of_two_species(
+        CELLS,
+        parameters(),
+        &[(Species::Matter, 0.01), (Species::DarkMatter, 0.03), (Species::Gas, 0.1)],
+    );
+}
+
+/// All of the box refined once.
+#[test]
+fn two_species_on_a_refined_grid() {
+    let refine = vec![Criterion::DensityAbove { thresholds: vec![0.0] }];
+    let parameters = RunParameters { max_level: 1, refine, ..parameters() };
+    // long waves as they must; short ones as on a uniform grid of the finer cells
+    growth_of_two_species(32, parameters, &[(Species::Matter, 0.06)]);
 }

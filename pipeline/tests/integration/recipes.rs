@@ -13,7 +13,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 12] = [
+const ALL: [Shrunk; 13] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -22,7 +22,7 @@ const ALL: [Shrunk; 12] = [
             "evolve/steps.jsonl",
             "slice/slice_density_z9.csv",
             "slice/slice_density_z9.png",
-            "projection/projection_density_z9.png",
+            "projection/projection_matter_density_z9.png",
             "halos/halos_z9.csv",
             "power_spectrum/power_spectrum_z9.json",
             "refinement_ratio/refinement_ratio.csv",
@@ -40,6 +40,16 @@ const ALL: [Shrunk; 12] = [
             "projection/projection_density_z20.csv",
             "power_spectrum/power_spectrum.png",
             "halos/halos_z20.json",
+        ],
+    },
+    Shrunk {
+        recipe: "lcdm_two_species.rhai",
+        parameters: &["root=16", "levels=1", "z_end=20"],
+        files: &[
+            "evolve/output_z20.h5",
+            "projection/projection_dark_matter_density_z20.png",
+            "halos/halos_z20.csv",
+            "power_spectrum/power_spectrum_z20.csv",
         ],
     },
     Shrunk {

@@ -54,7 +54,7 @@ fn complete(bench: &mut Bench, groups: usize) {
     let [mut gradients, mut sheet, correction] = [FACE_GRADIENTS, GROUP_CELLS, GROUP_CELLS].map(|n| room(slots * n));
     let solver = GroupSolver::sine();
     let mut solve = |parity: Option<Parity>, origin| {
-        let density = DensitySource { fluid: &state.gas.fluid, four_pi_g: 1.0, mean: 1.0 };
+        let density = DensitySource::of_fluid(&state.gas.fluid, 1.0, 1.0);
         let (source, gradients) = (PoissonSource::Density(density), Some(&mut gradients));
         let tables = &state.mesh.tables[1];
         let guess = Guess::Held;
@@ -160,7 +160,7 @@ fn root(bench: &mut Bench, side: usize, isolated: bool) {
     let mut potential = Buffer::zeros(&device, state.gas.fluid.len() / GROUP_VALUES * GROUP_CELLS).expect("room");
     let name = if isolated { "isolated root solve" } else { "root solve" };
     bench.measure(work(name, "uniform", "group", side * side * side), || {
-        let source = PoissonSource::Density(DensitySource { fluid: &state.gas.fluid, four_pi_g: 1.0, mean: 1.0 });
+        let source = PoissonSource::Density(DensitySource::of_fluid(&state.gas.fluid, 1.0, 1.0));
         solver.solve::<f32>(&device, &slots, &source, 0.1, &mut potential);
     });
 }

@@ -84,6 +84,16 @@ pub enum SimError {
         /// The first of these cells, as it is now, and its neighbours.
         cell: Box<Diagnosis>,
     },
+    /// Particles that have lost their velocity.
+    #[error(
+        "step {step}: {particles} particles are faster than 2000 code units along an axis, or have no finite velocity"
+    )]
+    UnphysicalParticles {
+        /// Root step.
+        step: u64,
+        /// How many.
+        particles: u64,
+    },
 }
 
 /// What kind of thing went wrong, on which rank ever.
@@ -137,7 +147,7 @@ impl SimError {
             Self::Io { .. } | Self::Hdf5 { .. } => ErrorKind::File,
             Self::OutOfMemory(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }) => ErrorKind::Room,
             Self::Kernel(_) | Self::Mpi(_) => ErrorKind::Device,
-            Self::Unphysical { .. } => ErrorKind::Unphysical,
+            Self::Unphysical { .. } | Self::UnphysicalParticles { .. } => ErrorKind::Unphysical,
             Self::OnRank { kind, .. } => *kind,
         }
     }

@@ -23,6 +23,8 @@ pub enum Storage {
     /// In the array of passive scalars, at this index.
     Scalar(usize),
     /// In an array of its own.
+    DarkMatter,
+    /// In an array of its own.
     Potential,
 }
 
@@ -167,8 +169,22 @@ const POTENTIAL: Field = Field {
     meaning: Cow::Borrowed("peculiar potential a²φ"),
 };
 
+/// The density of dark matter, as the run's cells have it (cloud in cell); `ParDens` is GAMER's name.
+const DARK_MATTER: Field = Field {
+    name: Cow::Borrowed("dark_matter_density"),
+    dataset: Cow::Borrowed("ParDens"),
+    storage: Storage::DarkMatter,
+    unit: Cow::Borrowed("mean density"),
+    a_exponent: -3.0,
+    h_exponent: 2.0,
+    parity: Parity::Even,
+    restriction: Restriction::Solved,
+    interpolation: Interpolation::Solved,
+    meaning: Cow::Borrowed("comoving mass density of dark matter"),
+};
+
 /// Names that a scalar cannot have: they mean something else in files or to yt.
-const TAKEN: [&str; 8] = ["Dens", "MomX", "MomY", "MomZ", "Engy", "Entropy", "Pote", "Pres"];
+const TAKEN: [&str; 9] = ["ParDens", "Dens", "MomX", "MomY", "MomZ", "Engy", "Entropy", "Pote", "Pres"];
 
 /// The fields of a run or a snapshot. Without scalars it is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,7 +213,10 @@ impl FieldSet {
             if name.ends_with(DENSITY_SUFFIX) {
                 return refuse(name, format!("a name that ends in {DENSITY_SUFFIX} is that of a scalar's density"));
             }
-            let known = FLUID.iter().chain([&POTENTIAL]).any(|field| field.name == name);
+            if ["matter", "dark_matter"].contains(&name) {
+                return refuse(name, "dark matter has a field of that name".into());
+            }
+            let known = FLUID.iter().chain([&DARK_MATTER, &POTENTIAL]).any(|field| field.name == name);
             if known || TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
                 return refuse(name, "the gas has a field of that name".into());
             }
@@ -232,7 +251,7 @@ impl FieldSet {
         FLUID.into_iter()
     }
 
-    /// Every field in file order, the potential last.
+    /// Every field in file order, dark matter and the potential last.
     pub fn fields(&self) -> impl Iterator<Item = Field> + use<'_> {
         let scalar = |(index, name): (usize, &String)| Field {
             name: format!("{name}{DENSITY_SUFFIX}").into(),
@@ -242,19 +261,24 @@ impl FieldSet {
             interpolation: Interpolation::LimitedFraction,
             ..FLUID[DENSITY].clone()
         };
-        self.fluid().chain(self.scalars.iter().enumerate().map(scalar)).chain([POTENTIAL])
+        self.fluid().chain(self.scalars.iter().enumerate().map(scalar)).chain([DARK_MATTER, POTENTIAL])
     }
 
-    /// The same, without the potential where none was solved.
-    pub fn stored(&self, potential: bool) -> impl Iterator<Item = Field> + use<'_> {
-        self.fields().filter(move |field| potential || field.storage != Storage::Potential)
+    /// The same, without dark matter and the potential where there is none.
+    pub fn stored(&self, dark_matter: bool, potential: bool) -> impl Iterator<Item = Field> + use<'_> {
+        self.fields().filter(move |field| match field.storage {
+            Storage::DarkMatter => dark_matter,
+            Storage::Potential => potential,
+            Storage::Fluid(_) | Storage::Scalar(_) => true,
+        })
     }
 }
 
 /// In a header: every field with its rules, for readers that know other sets.
 impl Serialize for FieldSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.fields())
+        // dark matter has an entry of its own in a header
+        serializer.collect_seq(self.fields().filter(|field| field.storage != Storage::DarkMatter))
     }
 }
 
@@ -265,7 +289,9 @@ impl<'de> Deserialize<'de> for FieldSet {
             dataset: String,
         }
         let datasets: Vec<Described> = Vec::deserialize(deserializer)?;
-        let others = |field: &Described| !FLUID.iter().chain([&POTENTIAL]).any(|known| known.dataset == field.dataset);
+        let others = |field: &Described| {
+            !FLUID.iter().chain([&DARK_MATTER, &POTENTIAL]).any(|known| known.dataset == field.dataset)
+        };
         let scalars = datasets.into_iter().filter(others).map(|field| field.dataset);
         Self::with_scalars(scalars).map_err(serde::de::Error::custom)
     }
@@ -286,9 +312,9 @@ mod tests {
         assert_eq!(json[2]["parity"]["odd"], 1);
         let back: FieldSet = serde_json::from_value(json).unwrap();
         assert_eq!(back, set);
-        let storage: Vec<Storage> = back.stored(false).map(|field| field.storage).skip(5).collect();
+        let storage: Vec<Storage> = back.stored(false, false).map(|field| field.storage).skip(5).collect();
         assert_eq!(storage, [Storage::Fluid(5), Storage::Scalar(0), Storage::Scalar(1)]);
-        assert!(FieldSet::default().is_hydro_alone() && FieldSet::default().fields().count() == 7);
+        assert!(FieldSet::default().is_hydro_alone() && FieldSet::default().fields().count() == 8);
     }
 
     #[test]
@@ -299,6 +325,7 @@ mod tests {
             (&["a b"], "a–z"),
             (&["density"], "the gas has"),
             (&["pres"], "the gas has"),
+            (&["matter"], "dark matter has"),
             (&["metals_density"], "ends in"),
             (&["dye", "dye"], "twice"),
             (&["a", "b", "c", "d", "e", "f", "g", "h", "i"], "at most 8"),

@@ -99,11 +99,13 @@ impl<T: Real> Gravity<T> {
         earlier: &EarlierGroups,
         levels: Solve,
         coarse: Option<f64>,
-        density: DensitySource<T>,
+        mut density: DensitySource<T>,
     ) -> Result<(), KernelError> {
         let Self { potential: Potential { earlier: phases, current }, solver, isolated } = self;
         let coarse = coarse.map(|passed| between(phases, earlier, passed));
-        let density = DensitySource { mean: if *isolated { 0.0 } else { density.mean }, ..density };
+        if *isolated {
+            density.mean = 0.0;
+        }
         match levels {
             Solve::From(base) => solver.solve_from(device, hierarchy, base, coarse.as_ref(), density, current)?,
             Solve::Level(level) => solver.solve_level(device, hierarchy, level, coarse.as_ref(), density, current)?,

@@ -81,6 +81,14 @@ impl<T: Real> PoissonSolver<T> {
         })
     }
 
+    /// From now on for a periodic box with particles, which have this share of all matter.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
+        self.solver.root.serve_particles(share)
+    }
+
     /// Bytes of the longest messages of a root solve to each of so many ranks and from it.
     pub(crate) fn needs(&self, ranks: usize) -> Vec<MessageSizes> {
         self.solver.root.needs(ranks)

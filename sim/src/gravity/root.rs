@@ -46,6 +46,14 @@ impl<T: Real> Root<T> {
         }
     }
 
+    /// See [`RootPoisson::serve_particles`].
+    pub(super) fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
+        match self {
+            Self::Alone(root) => root.serve_particles(share),
+            Self::Shared(_) => unreachable!("particles are refused where ranks share a root"),
+        }
+    }
+
     pub(super) fn solve(
         &mut self,
         device: &Device,

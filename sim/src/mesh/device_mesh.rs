@@ -3,8 +3,9 @@
 use crate::mesh::earlier_groups::EarlierGroups;
 use crate::mesh::flux_planes::FluxTables;
 use crate::mesh::{Key, Octree};
-use comove_kernels::layout::{FACES, GROUP, cell_coordinate};
-use comove_kernels::{DeviceTable, FaceBoundary, LevelTopology};
+use comove_kernels::layout::{FACES, GROUP, OCTANTS, cell_coordinate};
+use comove_kernels::level_topology::NONE;
+use comove_kernels::{DeviceTable, FaceBoundary, GroupLocator, LevelTopology};
 
 /// An octree, the slots of its groups, and the tables that follow from both. Groups sit in slots of the pools; a group keeps
 /// its slot as long as it exists.
@@ -55,6 +56,28 @@ impl Mesh {
         let key = self.tree.level(level)[group];
         let at = cell_coordinate(cell);
         std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis])
+    }
+
+    /// What particles look up, in pools of `capacity` slots.
+    pub(crate) fn locator(&self, capacity: usize) -> GroupLocator {
+        let mut children = vec![NONE; capacity * OCTANTS];
+        let mut numbers = vec![NONE; capacity];
+        let mut first = vec![0];
+        for tables in &self.tables {
+            let before = first[first.len() - 1];
+            for (g, &slot) in tables.slots.iter().enumerate() {
+                children[slot as usize * OCTANTS..][..OCTANTS].copy_from_slice(tables.children_of(g));
+                numbers[slot as usize] = before + g as u32;
+            }
+            first.push(before + tables.len() as u32);
+        }
+        GroupLocator {
+            root: self.tree.root_groups(),
+            root_slots: self.root_slots.clone(),
+            children: children.into(),
+            numbers: numbers.into(),
+            first: first.into(),
+        }
     }
 
     /// The slot of an own group.

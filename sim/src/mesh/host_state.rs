@@ -1,5 +1,6 @@
 //! Octree and fields on the host: what an initial condition ends as and what a snapshot holds.
 
+use crate::dark_matter::HostParticles;
 use crate::gas::fields::Storage;
 use crate::mesh::Octree;
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
@@ -18,6 +19,10 @@ pub struct HostState {
     /// Densities of the passive scalars ρ̃X, each `[groups, 16, 16, 16]`, in the order of the
     /// [`FieldSet`](crate::fields::FieldSet).
     pub scalars: Vec<Vec<f64>>,
+    /// Density of dark matter ρ̃, `[groups, 16, 16, 16]`; empty where there is none, or none was found yet.
+    pub dark_matter: Vec<f64>,
+    /// Dark matter, if there is some.
+    pub particles: Option<HostParticles>,
 }
 
 impl HostState {
@@ -30,7 +35,13 @@ impl HostState {
     pub fn zeros_with(tree: Octree, scalars: usize) -> Self {
         let fluid = vec![0.0; tree.group_count() * GROUP_VALUES];
         let scalars = vec![vec![0.0; tree.group_count() * GROUP_CELLS]; scalars];
-        Self { tree, fluid, potential: Vec::new(), scalars }
+        Self { fluid, scalars, ..Self::without_fields(tree) }
+    }
+
+    /// A state on `tree` whose arrays are empty.
+    pub fn without_fields(tree: Octree) -> Self {
+        let none = Vec::new;
+        Self { tree, fluid: none(), potential: none(), scalars: Vec::new(), dark_matter: none(), particles: None }
     }
 
     /// Drops the groups of levels above `finest`; the patches they refined hold their means. Returns how many went.
@@ -41,7 +52,9 @@ impl HostState {
         self.fluid.truncate(self.tree.group_count() * GROUP_VALUES);
         let cells = self.tree.group_count() * GROUP_CELLS;
         self.potential.truncate(cells);
+        self.dark_matter.truncate(cells);
         self.scalars.iter_mut().for_each(|scalar| scalar.truncate(cells));
+        self.particles = self.particles.take().map(|particles| particles.in_file_order(&self.tree));
         groups - self.tree.group_count()
     }
 
@@ -70,6 +83,7 @@ impl HostState {
         match storage {
             Storage::Fluid(index) => (&mut self.fluid, GROUP_VALUES, index * GROUP_CELLS),
             Storage::Scalar(index) => (&mut self.scalars[index], GROUP_CELLS, 0),
+            Storage::DarkMatter => (&mut self.dark_matter, GROUP_CELLS, 0),
             Storage::Potential => (&mut self.potential, GROUP_CELLS, 0),
         }
     }
@@ -79,6 +93,7 @@ impl HostState {
         match storage {
             Storage::Fluid(index) => (&self.fluid, GROUP_VALUES, index * GROUP_CELLS),
             Storage::Scalar(index) => (&self.scalars[index], GROUP_CELLS, 0),
+            Storage::DarkMatter => (&self.dark_matter, GROUP_CELLS, 0),
             Storage::Potential => (&self.potential, GROUP_CELLS, 0),
         }
     }

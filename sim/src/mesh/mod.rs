@@ -19,4 +19,5 @@ pub use key::{CellPlace, Key};
 pub use neighbours::{build_tables, rebuilt_tables, root_slots};
 pub use nesting::{clip, nest, nest_above};
 pub use sites::{LevelGroups, Site, Sites};
+pub(crate) use tree::OCTANT_OF_ROW;
 pub use tree::{CLOSED, LeafPatch, Octree, PERIODIC};

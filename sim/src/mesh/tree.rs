@@ -10,6 +10,10 @@ pub const PERIODIC: [bool; 3] = [true; 3];
 /// A box that is periodic along none.
 pub const CLOSED: [bool; 3] = [false; 3];
 
+/// The octant (bit 0 x, bit 1 y, bit 2 z) of each patch of a group in the order of files, GAMER's; the table is its own
+/// inverse.
+pub(crate) const OCTANT_OF_ROW: [usize; OCTANTS] = [0, 1, 2, 4, 3, 6, 5, 7];
+
 /// The groups of every level, sorted by key. Level 0 covers the box; a finer group exists if and only if the patch it
 /// refines is not a leaf.
 #[derive(Clone, Debug, PartialEq, Eq)]

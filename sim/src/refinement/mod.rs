@@ -10,6 +10,7 @@ pub mod criterion;
 mod wanted;
 
 use crate::clock::Clock;
+use crate::dark_matter::DarkMatter;
 use crate::error::SimError;
 use crate::mesh::{Octree, clip, nest_above};
 use crate::parameters::RunParameters;
@@ -63,6 +64,7 @@ pub fn regrid<T: Real>(
     let started = Instant::now();
     state.regrid.steps_since[level..].fill(0);
     state.regrid.travelled[level..].fill(0.0);
+    state.find_matter_density(level..state.level_count());
     let wanted = wanted(state, &RefinementContext::of(state, &physics.parameters, clock, mean_density), level);
     let mut after = None;
     if state.exchange.communicator.any(wanted.tree != state.mesh.tree) {
@@ -88,7 +90,7 @@ pub struct Wanted {
     pub raised: Option<CellBudgetAdjustment>,
 }
 
-/// Flags `from` and all finer levels and derives the tree they ask for, within `max_cells`.
+/// Flags `from` and all finer levels, on which the density of all matter has been found, and derives the tree they ask for, within `max_cells`.
 pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, from: usize) -> Wanted {
     // what is coarser stays as it is, also where a run is steered to fewer levels
     let max_level = usize::from(context.parameters.max_level).max(from);
@@ -100,6 +102,7 @@ pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, fro
             (level, level),
             &state.mesh.tables[level],
             &state.gas.fluid,
+            state.dark_matter.as_ref().map(DarkMatter::density),
             factor,
         ),
     };
@@ -157,6 +160,8 @@ pub struct RefinementContext<'a, T> {
     pub clock: &'a Clock,
     /// Box mean of the density, code units.
     pub mean_density: f64,
+    /// The gas's share of it; the rest is dark matter.
+    pub gas_share: f64,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     /// The gas.
@@ -166,7 +171,11 @@ pub struct RefinementContext<'a, T> {
 impl<'a, T: Real> RefinementContext<'a, T> {
     /// Of a state at the time of `clock` with this mean density.
     pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
-        Self { parameters, clock, mean_density, root_cell_width: state.root_cell_width, eos: parameters.eos() }
+        let volume: f64 = state.mesh.tree.cells(0).iter().map(|&n| n as f64 * state.root_cell_width).product();
+        let dark_matter = state.dark_matter.as_ref().map_or(0.0, DarkMatter::mass);
+        let gas_share = 1.0 - dark_matter / (volume * mean_density);
+        let root_cell_width = state.root_cell_width;
+        Self { parameters, clock, mean_density, gas_share, root_cell_width, eos: parameters.eos() }
     }
 
     /// What flags cells of level `level` of a tree; `None` where nothing can.
@@ -187,6 +196,8 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         };
         let on_level = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level));
         let any_of: Vec<_> = on_level.map(|criterion| criterion.raised(factor)).collect();
+        // programs see the gas
+        let level = FlagLevel { mean_density: level.mean_density * self.gas_share, ..level };
         (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
     }
 
@@ -194,6 +205,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
     /// all zero where nothing can flag.
     ///
     /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`
+    /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, where there is any
     /// * `factor`: by how much thresholds are raised
     pub fn masks(
         &self,
@@ -202,13 +214,14 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         (level, place): (usize, usize),
         tables: &LevelTopology,
         fluid: &Buffer<T>,
+        matter: Option<&Buffer<T>>,
         factor: f64,
     ) -> Vec<u32> {
         let mut masks = vec![0; tables.len() * OCTANTS];
         if let Some(criteria) = self.criteria(tree, level, place, factor) {
             let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
             let buffer = self.parameters.flag_buffer as usize;
-            flag(device, tables, &coordinates, fluid, &criteria, buffer, &mut masks);
+            flag(device, tables, &coordinates, fluid, matter, &criteria, buffer, &mut masks);
         }
         masks
     }

@@ -2,7 +2,7 @@
 
 use crate::error::SimError;
 use crate::io::snapshot::{Snapshot, SnapshotHeader, StartFrom, Unverified};
-use crate::mesh::{Key, Octree};
+use crate::mesh::{HostState, Key, Octree};
 use crate::parallel::{CommandLock, Ranks};
 use crate::parameters::{Coordinates, Precision, RunParameters};
 use crate::records::{RunSummary, StepRecord};
@@ -162,7 +162,10 @@ impl Simulation {
         parameters: RunParameters,
     ) -> Result<Self, SimError> {
         let (leads, from) = (ranks.leads.clone(), from.into());
-        check(from.header(), from.tree(), &parameters)?;
+        check(from.header(), from.tree(), &parameters, ranks.communicator.size())?;
+        if let StartFrom::Memory(Snapshot { state: HostState { particles: Some(particles), .. }, .. }) = &from {
+            particles.check()?;
+        }
         let _held = leads.as_ref().map(|lock| {
             let (header, tree) = (Box::new(from.header().clone()), from.tree());
             let (root, periodic, parameters) = (tree.root_groups(), tree.periodic(), Box::new(parameters.clone()));
@@ -276,8 +279,26 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
     Physics { eos: parameters.eos(), parameters }
 }
 
+/// # Errors
+/// [`SimError::Parameter`] for dark matter in a run that cannot have any.
+fn refuse_dark_matter(
+    header: &SnapshotHeader,
+    tree: &Octree,
+    parameters: &RunParameters,
+    ranks: usize,
+) -> Result<(), SimError> {
+    let Some(dark_matter) = header.dark_matter else { return Ok(()) };
+    // a root cell can hold the mass of four million
+    let most = 8 * tree.cells(0).iter().map(|&n| n as u64).product::<u64>();
+    let reason = format!("at most eight for each root cell, {most}: take a finer root");
+    SimError::require("particles", &dark_matter.particles, dark_matter.particles <= most, reason)?;
+    SimError::require("ranks", &ranks, ranks == 1, "dark matter runs in one process as yet: take one")?;
+    let reason = "dark matter needs a box that is periodic along all axes as yet";
+    SimError::require("boundary", &parameters.boundary, parameters.boundary.periodic() == [true; 3], reason)
+}
+
 /// Refuses numbers that no run can use or that contradict the snapshot.
-fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<(), SimError> {
+fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters, ranks: usize) -> Result<(), SimError> {
     p.check()?;
     StartScalars::new(&header.fields, &p.scalars)?;
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
@@ -292,6 +313,7 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
     if let Some(cosmology) = header.cosmology {
         cosmology.check()?;
     }
+    refuse_dark_matter(header, tree, p, ranks)?;
     if (p.gamma - header.gamma).abs() > 1e-12 {
         return refuse("gamma", p.gamma.to_string(), format!("the initial state was made with {}", header.gamma));
     }

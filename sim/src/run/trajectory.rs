@@ -1,6 +1,7 @@
 //! A run in one precision: what [`crate::Simulation`] does, generic over the type of the state.
 
 use crate::clock::Clock;
+use crate::dark_matter::{DarkMatter, HostParticles};
 use crate::error::SimError;
 use crate::io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
 use crate::mesh::tree::{leaf_cells, volume_fractions};
@@ -18,7 +19,7 @@ use crate::steering::Steering;
 use crate::step::diagnostics::StepDiagnostics;
 use crate::step::leaf_sums::{LeafSums, leaf_sums};
 use crate::step::physics::Physics;
-use crate::step::time_step::{self, Choice};
+use crate::step::time_step::{self, CELLS_CROSSED, Choice};
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::{Device, Real};
 use std::borrow::Cow;
@@ -109,6 +110,7 @@ impl<T: Real> Run<T> {
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
     fn begin(&mut self) -> Result<(), SimError> {
         for _ in 0..self.physics.parameters.max_level {
+            self.state.find_matter_density(0..self.state.level_count());
             let context =
                 RefinementContext::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
             let wanted = refinement::wanted(&self.state, &context, 0);
@@ -179,7 +181,10 @@ impl<T: Real> Run<T> {
         }
         let choice = self.chosen.clone().expect("just chosen");
         // before the state is saved: a retry starts from it
-        self.state.regrid.courant_number = self.physics.parameters.courant * (choice.dt / choice.gas_dt).min(1.0);
+        let parameters = &self.physics.parameters;
+        let gas = parameters.courant * (choice.dt / choice.gas_dt).min(1.0);
+        let particles = CELLS_CROSSED * (choice.dt / choice.particle_dt).min(1.0);
+        self.state.regrid.courant_number = gas.max(particles / f64::from(parameters.step_plan().sweeps()));
         choice
     }
 
@@ -258,6 +263,10 @@ impl<T: Real> Run<T> {
         let recording = Instant::now();
         diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
+        let dark_matter = self.state.dark_matter.as_ref().map(|dark_matter| dark_matter.record(&self.state.device));
+        let dark_matter = dark_matter
+            .transpose()
+            .map_err(|particles| SimError::UnphysicalParticles { step: self.step, particles })?;
         let state_hash = format!("{:016x}", self.state.hash());
         diagnostics.timing.records += recording.elapsed().as_secs_f64();
         self.timing.add(&diagnostics.timing);
@@ -280,6 +289,7 @@ impl<T: Real> Run<T> {
             cell_updates: diagnostics.cell_updates,
             cell_updates_per_second: diagnostics.cell_updates as f64 / started.elapsed().as_secs_f64(),
             sums: self.sums.sums,
+            dark_matter,
             ledger: self.restart.ledger,
             energy_residual: self.energy_residual(),
             mass_drift: self.mass_drift(),
@@ -312,7 +322,8 @@ impl<T: Real> Run<T> {
 
     fn mean_density(&self) -> f64 {
         let [x, y, z] = self.state.mesh.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
-        self.sums.sums.mass / (x * y * z)
+        let dark_matter = self.state.dark_matter.as_ref().map_or(0.0, DarkMatter::mass);
+        (self.sums.sums.mass + dark_matter) / (x * y * z)
     }
 
     /// The potential of the state as it is now, for files and the first acceleration; a step solves its own.
@@ -378,8 +389,9 @@ impl<T: Real> Run<T> {
     }
 
     fn snapshot(&mut self, role: Role) -> Result<Snapshot, SimError> {
-        if self.physics.parameters.gravity {
-            self.solve_gravity_now()?;
+        match self.physics.parameters.gravity {
+            true => self.solve_gravity_now()?,
+            false => drop(self.state.find_matter_density(0..self.state.level_count())),
         }
         let mut header = self.header.clone();
         header.role = role;
@@ -390,7 +402,9 @@ impl<T: Real> Run<T> {
         self.restart.travelled_since_regrid.clone_from(&self.state.regrid.travelled);
         self.restart.raised = self.state.regrid.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
-        Ok(Snapshot { header, state: self.state.to_host() })
+        let state = self.state.to_host();
+        header.dark_matter = state.particles.as_ref().map(HostParticles::header);
+        Ok(Snapshot { header, state })
     }
 
     /// See [`crate::Simulation::summary`].

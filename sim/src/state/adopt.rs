@@ -171,6 +171,7 @@ impl<T: Real> State<T> {
             }
             self.refresh(level);
         }
+        self.dark_matter.iter_mut().for_each(|dark_matter| dark_matter.sort(&self.device, kept));
         Ok(())
     }
 

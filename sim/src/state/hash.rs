@@ -34,12 +34,16 @@ impl<T: Real> State<T> {
         groups
     }
 
-    /// The hash of all groups: their hashes mixed with their keys and added, in any order. Collective.
+    /// The hash of all groups and particles: their hashes, those of groups mixed with their keys, added in any order.
+    /// Collective.
     pub(crate) fn hash(&self) -> u64 {
         let mut total = [self.own_hashes().into_iter().fold(0, |total: u64, (key, hash)| {
             let key = key.morton() << 5 | u64::from(key.level);
             total.wrapping_add((hash ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(hash | 1))
         })];
+        if let Some(dark_matter) = &self.dark_matter {
+            total[0] = total[0].wrapping_add(dark_matter.hash(&self.device));
+        }
         self.exchange.communicator.sum(&mut total);
         total[0]
     }

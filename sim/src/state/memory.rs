@@ -4,6 +4,7 @@
 //! keeps room for what operations take for themselves ([`comove_kernels::Device::working_bytes`]), and the host for the
 //! snapshot that a run must be able to write when it has to stop.
 
+use crate::dark_matter::DarkMatter;
 use crate::device_arrays::{ArrayBytes, Extent};
 use crate::error::SimError;
 use crate::error::shortage::{Bound, Shortage};
@@ -17,7 +18,8 @@ use crate::parameters::{Precision, RunParameters, TimeSteps};
 use crate::state::layout::Layout;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::available;
-use comove_kernels::{Device, Real};
+use comove_kernels::particles::{COLUMNS, Particles};
+use comove_kernels::{Device, GroupLocator, Real};
 
 /// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
 const BLOCKS: usize = 3;
@@ -27,6 +29,8 @@ const BLOCKS: usize = 3;
 pub(crate) struct Kind {
     /// How many passive scalars.
     pub(crate) scalars: usize,
+    /// How many particles.
+    pub(crate) particles: usize,
     pub(crate) gravity: bool,
     mass_sheet: bool,
     pub(crate) subcycled: bool,
@@ -36,10 +40,16 @@ impl Kind {
     pub(crate) fn of(parameters: &RunParameters) -> Self {
         Self {
             scalars: parameters.scalars.len(),
+            particles: 0,
             gravity: parameters.gravity,
             mass_sheet: parameters.mass_sheet,
             subcycled: parameters.time_steps == TimeSteps::Individual,
         }
+    }
+
+    /// With so many particles.
+    pub(crate) fn with_particles(self, particles: usize) -> Self {
+        Self { particles, ..self }
     }
 
     /// The lengths of the arrays for a layout in pools of `capacity` slots.
@@ -51,6 +61,7 @@ impl Kind {
             summed_planes: if self.subcycled { planes } else { 0 },
             earlier_groups: if self.subcycled { groups() } else { 0 },
             scalars: self.scalars,
+            matter_slots: if self.particles > 0 { capacity } else { 0 },
             ..Extent::of_levels(&layout.mesh.groups(), capacity, self.mass_sheet)
         }
     }
@@ -61,8 +72,10 @@ impl Kind {
 pub struct Footprint {
     /// The arrays that are copied where they grow, in the order in which they do.
     pub(crate) arrays: Vec<ArrayBytes>,
-    /// The fluid at the start of the root step.
+    /// The fluid and the particles at the start of the root step.
     pub(crate) saved: usize,
+    /// The particles, with room to sort them.
+    pub(crate) particles: usize,
     /// The root's transforms.
     pub(crate) root: usize,
     /// Messages to other ranks and from them.
@@ -79,23 +92,30 @@ impl Footprint {
         if kind.scalars > 0 {
             arrays.extend(Scalars::<T>::footprint_for(&extent));
         }
+        if kind.particles > 0 {
+            arrays.extend(DarkMatter::<T>::footprint_for(&extent));
+        }
         if kind.gravity {
             arrays.extend(Gravity::<T>::footprint_for(&extent));
         }
         let earlier = if kind.subcycled { EarlierGroups::bytes_for(extent.earlier_groups, capacity) } else { 0 };
         Self {
             arrays,
-            saved: capacity * (GROUP_VALUES + kind.scalars * GROUP_CELLS) * T::BYTES,
+            saved: capacity * (GROUP_VALUES + kind.scalars * GROUP_CELLS) * T::BYTES
+                + kind.particles * COLUMNS * size_of::<u32>(),
+            particles: Particles::bytes_for(kind.particles),
             root: if kind.gravity { root } else { 0 },
             messages: 0,
-            tables: layout.mesh.table_bytes() + earlier,
+            tables: layout.mesh.table_bytes()
+                + earlier
+                + if kind.particles > 0 { GroupLocator::bytes_for(capacity) } else { 0 },
         }
     }
 
     /// All of them together.
     pub fn total(&self) -> usize {
         let arrays = self.arrays.iter().map(|(_, bytes)| bytes).sum::<usize>();
-        arrays + self.saved + self.root + self.messages + self.tables
+        arrays + self.saved + self.particles + self.root + self.messages + self.tables
     }
 
     /// The same with arrays that are longer already: they do not shrink. Tables are rebuilt.
@@ -142,6 +162,15 @@ pub fn root_device_bytes(device: &Device, cells: [usize; 3], parameters: &RunPar
     transforms + some + (groups - 1.0) * (more - some) + groups * group as f64
 }
 
+/// What so many particles take on a device beside these, on an octree of so many cells.
+pub fn dark_matter_bytes(particles: usize, cells: f64, precision: Precision) -> f64 {
+    if particles == 0 {
+        return 0.0;
+    }
+    let saved = particles * COLUMNS * size_of::<u32>();
+    (Particles::bytes_for(particles) + saved) as f64 + cells * (size_of::<u64>() + precision.bytes()) as f64
+}
+
 /// The arrays of a state that starts on this tree.
 fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprint {
     let layout = Layout::in_order(tree.clone(), parameters.boundary.for_kernels(parameters.gamma));
@@ -155,13 +184,17 @@ fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprin
 /// Bytes that a snapshot of so many groups takes on the host while it is made and written: fields and potential in double
 /// precision, and beside them what comes from a GPU, and blocks of a field of the file.
 ///
-/// * `scalars`: how many passive scalars
+/// * `scalars`, `particles`: how many
 /// * `value`: bytes of a value on the device.
-pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, value: usize) -> usize {
-    let values = GROUP_VALUES + (1 + scalars) * GROUP_CELLS;
-    let from_device = if on_host(device) { 0 } else { values * value };
+pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, particles: usize, value: usize) -> usize {
+    let dark_matter = usize::from(particles > 0);
+    let values = GROUP_VALUES + (1 + scalars + dark_matter) * GROUP_CELLS;
+    let weights = dark_matter * GROUP_CELLS * (size_of::<u64>() - value);
+    let from_device = if on_host(device) { 0 } else { values * value + weights };
     let blocks = BLOCKS * groups.min(blocks::GROUPS) * GROUP_CELLS * value;
-    groups.saturating_mul(values * size_of::<f64>() + from_device).saturating_add(blocks)
+    // as they come, in order, and as the file has them
+    let particles = 3 * particles * COLUMNS * size_of::<u32>();
+    groups.saturating_mul(values * size_of::<f64>() + from_device).saturating_add(blocks + particles)
 }
 
 /// Whether the device's memory is the host's.

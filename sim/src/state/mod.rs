@@ -10,6 +10,8 @@ mod saved_state;
 mod subcycling;
 
 use crate::boundary::GravityBoundary;
+use crate::dark_matter::DarkMatter;
+use crate::dark_matter::HostParticles;
 use crate::error::SimError;
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
@@ -21,14 +23,15 @@ use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::exchange::Exchange;
 use crate::parallel::links::need;
-use crate::parameters::RunParameters;
+use crate::parameters::{Coordinates, RunParameters};
 use crate::records::CellBudgetAdjustment;
 use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES};
 use comove_kernels::messages::MessageSizes;
-use comove_kernels::{DensitySource, Device, Real};
+use comove_kernels::{Buffer, DensitySource, Device, Real};
 use layout::Layout;
 use memory::{Footprint, Kind, check_room, snapshot_bytes};
 use saved_state::SavedState;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A run's state on its device.
@@ -41,6 +44,8 @@ pub struct State<T> {
     pub gas: Gas<T>,
     /// Its passive scalars, if it has some.
     pub scalars: Option<Scalars<T>>,
+    /// Its dark matter, if it has some.
+    pub dark_matter: Option<DarkMatter<T>>,
     /// Its potential; none without gravity.
     pub gravity: Option<Gravity<T>>,
     /// The ranks that share the tree.
@@ -61,9 +66,10 @@ pub struct RegridMemory {
     /// Steps that each level has taken since the levels finer than it were decided; with uniform steps the root counts
     /// for all.
     pub steps_since: Vec<u32>,
-    /// How many of its cells the gas may have travelled in them; a step taken in parts counts as often.
+    /// How many of its cells gas and particles may have travelled in them; a step taken in parts counts as often.
     pub travelled: Vec<f64>,
-    /// The Courant number of the present root step's sweeps, as far as it was known at the start.
+    /// The Courant number of the present root step's sweeps, as far as it was known at the start, or what particles cross in
+    /// the time of one, if that is more.
     pub courant_number: f64,
     /// What `max_cells` did at the last regrid.
     pub raised: Option<CellBudgetAdjustment>,
@@ -120,7 +126,11 @@ impl<T: Real> State<T> {
         root_cell_width: f64,
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
-        let kind = Kind::of(parameters);
+        let particles = host.particles.as_ref();
+        // coarse cells have their own clouds of the particles in finer ones, not means of these, as sheets take for granted
+        let parameters =
+            &RunParameters { mass_sheet: parameters.mass_sheet && particles.is_none(), ..parameters.clone() };
+        let kind = Kind::of(parameters).with_particles(particles.map_or(0, HostParticles::len));
         let slots = layout.slot_count();
         let root_groups = host.tree.root_groups();
         let ranks = (communicator.rank(), communicator.size());
@@ -128,14 +138,22 @@ impl<T: Real> State<T> {
         let peak = Footprint::of::<T>(&layout, slots, kind, root).total() + device.working_bytes(slots);
         // the host state makes room for the first snapshot
         let scalars = host.scalars.iter().map(Vec::len).sum::<usize>();
-        let held = (host.fluid.len() + host.potential.len() + scalars) * size_of::<f64>();
-        let snapshot = snapshot_bytes(&device, slots, kind.scalars, T::BYTES).saturating_sub(held);
+        let held = (host.fluid.len() + host.potential.len() + scalars) * size_of::<f64>()
+            + particles.map_or(0, HostParticles::bytes);
+        let snapshot = snapshot_bytes(&device, slots, kind.scalars, kind.particles, T::BYTES).saturating_sub(held);
         let room = check_room(&device, [0, peak, snapshot], Vec::new(), &layout);
         collective_result(&communicator, room)?;
 
         let owners = &layout.share.owners;
         let solver = || PoissonSolver::new(&device, &communicator, owners, parameters, root_groups);
-        let solver = kind.gravity.then(solver).transpose();
+        let mut solver = kind.gravity.then(solver).transpose();
+        if let (Ok(Some(solver)), Some(particles)) = (&mut solver, particles)
+            && parameters.coordinates == Coordinates::Comoving
+        {
+            // of all matter, whose mean density is 1
+            let volume: f64 = host.tree.cells(0).iter().map(|&n| n as f64 * root_cell_width).product();
+            solver.serve_particles(particles.len() as f64 * particles.particle_mass / volume)?;
+        }
         let solver = collective_result(&communicator, solver.map_err(SimError::from))?;
         let none = || vec![MessageSizes::default(); ranks.1];
         let least = solver.as_ref().map_or_else(none, |solver| solver.needs(ranks.1));
@@ -145,6 +163,12 @@ impl<T: Real> State<T> {
             mesh: Mesh::of_tree(layout.mesh.tree.clone(), layout.mesh.faces),
             gas: Gas::from_host(&device, &host.fluid)?,
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
+            dark_matter: particles
+                .map(|particles| {
+                    let lengths = host.tree.cells(0).map(|n| n as f64 * root_cell_width);
+                    DarkMatter::from_host(&device, particles, lengths)
+                })
+                .transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
             regrid: RegridMemory::new(usize::from(parameters.max_level) + 1),
@@ -158,6 +182,7 @@ impl<T: Real> State<T> {
         collective_result(&state.exchange.communicator, fitted)?;
         state.exchange.ghosts.fit(&state.needs(&layout))?;
         state.take(layout);
+        state.dark_matter.iter_mut().for_each(|dark_matter| dark_matter.sort(&state.device, 0));
         state.refresh_all();
         Ok(state)
     }
@@ -201,6 +226,14 @@ impl<T: Real> State<T> {
         (0..self.level_count()).for_each(|level| self.refresh(level));
     }
 
+    /// Finds the density of all matter on some levels, which are at one time: none without dark matter.
+    pub(crate) fn find_matter_density(&mut self, levels: Range<usize>) -> Option<&Buffer<T>> {
+        let Self { device, mesh, gas, dark_matter, root_cell_width, .. } = self;
+        let dark_matter = dark_matter.as_mut()?;
+        dark_matter.find_density(device, mesh, levels, &gas.fluid, *root_cell_width);
+        Some(dark_matter.density())
+    }
+
     /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on all levels, isolated without the mean; nothing to do without
     /// gravity.
     ///
@@ -222,7 +255,14 @@ impl<T: Real> State<T> {
         four_pi_g: f64,
         mean_density: f64,
     ) -> Result<(), SimError> {
-        let Self { device, mesh, gas, gravity, exchange, kind, .. } = self;
+        if self.gravity.is_none() {
+            return Ok(());
+        }
+        self.find_matter_density(match levels {
+            Solve::From(base) => base..self.level_count(),
+            Solve::Level(level) => level..level + 1,
+        });
+        let Self { device, mesh, gas, dark_matter, gravity, exchange, kind, .. } = self;
         let Some(gravity) = gravity else { return Ok(()) };
         let hierarchy = Hierarchy {
             tables: &mesh.tables,
@@ -230,7 +270,10 @@ impl<T: Real> State<T> {
             h: self.root_cell_width,
             ranks: Sharing { ghost_exchange: &exchange.ghosts, links: &exchange.share.links },
         };
-        let density = DensitySource { fluid: &gas.fluid, four_pi_g, mean: mean_density };
+        let density = match dark_matter {
+            None => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean_density),
+            Some(dark_matter) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean_density),
+        };
         let coarse = coarse.filter(|_| kind.subcycled);
         Ok(gravity.solve(device, &hierarchy, &mesh.earlier, levels, coarse, density)?)
     }
@@ -253,13 +296,17 @@ impl<T: Real> State<T> {
     pub fn footprint(&self) -> Footprint {
         let mut arrays = self.gas.footprint();
         arrays.extend(self.scalars.iter().flat_map(Scalars::footprint));
+        arrays.extend(self.dark_matter.iter().flat_map(DarkMatter::footprint));
         arrays.extend(self.gravity.iter().flat_map(Gravity::footprint));
         Footprint {
             arrays,
             saved: self.saved.as_ref().map_or(0, SavedState::bytes),
+            particles: self.dark_matter.as_ref().map_or(0, DarkMatter::particle_bytes),
             root: self.gravity.as_ref().map_or(0, Gravity::root_bytes),
             messages: self.exchange.ghosts.bytes(),
-            tables: self.mesh.table_bytes() + self.mesh.earlier.bytes(),
+            tables: self.mesh.table_bytes()
+                + self.mesh.earlier.bytes()
+                + self.dark_matter.as_ref().map_or(0, DarkMatter::table_bytes),
         }
     }
 
@@ -285,7 +332,8 @@ impl<T: Real> State<T> {
     /// [`SimError::OutOfMemory`].
     fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
         let now = self.footprint();
-        let snapshot = snapshot_bytes(&self.device, layout.mesh.tree.group_count(), self.kind.scalars, T::BYTES);
+        let groups = layout.mesh.tree.group_count();
+        let snapshot = snapshot_bytes(&self.device, groups, self.kind.scalars, self.kind.particles, T::BYTES);
         let check = |capacity: usize| {
             let peak = self.wanted(layout, capacity).peak_from(&now) + self.working_bytes(layout);
             check_room(&self.device, [now.total(), peak, snapshot], self.mesh.groups(), layout).map(|()| capacity)
@@ -306,6 +354,9 @@ impl<T: Real> State<T> {
         self.gas.fit(&self.device, &extent)?;
         if let Some(scalars) = &mut self.scalars {
             scalars.fit(&self.device, &extent)?;
+        }
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.fit(&self.device, &extent)?;
         }
         if let Some(gravity) = &mut self.gravity {
             gravity.fit(&self.device, &extent)?;
@@ -329,5 +380,8 @@ impl<T: Real> State<T> {
         let old = std::mem::replace(&mut self.mesh, mesh);
         self.mesh.keep(old);
         self.exchange.share = layout.share;
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.take_mesh(&self.mesh, self.pool.capacity);
+        }
     }
 }

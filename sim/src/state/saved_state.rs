@@ -1,6 +1,7 @@
 //! The state at the start of a root step, to come back to: after a side branch, when a step must be retried, or when
 //! there is no room to go on.
 
+use crate::dark_matter::SavedParticles;
 use crate::error::SimError;
 use crate::mesh::Octree;
 use crate::parallel::share::Share;
@@ -17,12 +18,14 @@ pub(super) struct SavedState<T> {
     fluid: Buffer<T>,
     /// The pool of passive scalars, if there are some.
     scalars: Option<Buffer<T>>,
+    particles: Option<SavedParticles>,
 }
 
 impl<T: Real> SavedState<T> {
     /// Bytes on the device.
     pub(super) fn bytes(&self) -> usize {
         (self.fluid.len() + self.scalars.as_ref().map_or(0, Buffer::len)) * T::BYTES
+            + self.particles.as_ref().map_or(0, SavedParticles::bytes)
     }
 }
 
@@ -32,13 +35,14 @@ impl<T: Real> State<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`]; the state is as it was, and nothing is kept.
     pub fn save(&mut self) -> Result<(), KernelError> {
-        let room = self.saved.take().map(|saved| (saved.fluid, saved.scalars));
-        let (fluid, scalars) = room.map_or((None, None), |(fluid, scalars)| (Some(fluid), scalars));
+        let room = self.saved.take().map(|saved| (saved.fluid, saved.scalars, saved.particles));
+        let (fluid, scalars, particles) = room.map_or((None, None, None), |room| (Some(room.0), room.1, room.2));
         let fluid = self.gas.save(&self.device, fluid)?;
         let scalars = self.scalars.as_ref().map(|now| now.save(&self.device, scalars)).transpose()?;
+        let particles = self.dark_matter.as_ref().map(|now| now.save(&self.device, particles)).transpose()?;
         let (tree, slots) = (self.mesh.tree.clone(), self.mesh.slots.clone());
         let (share, regrid) = (self.exchange.share.clone(), self.regrid.clone());
-        self.saved = Some(SavedState { tree, slots, share, regrid, fluid, scalars });
+        self.saved = Some(SavedState { tree, slots, share, regrid, fluid, scalars, particles });
         Ok(())
     }
 
@@ -61,6 +65,9 @@ impl<T: Real> State<T> {
         self.regrid = saved.regrid.clone();
         self.gas.restore(&saved.fluid);
         if let (Some(now), Some(saved)) = (&mut self.scalars, &saved.scalars) {
+            now.restore(saved);
+        }
+        if let (Some(now), Some(saved)) = (&mut self.dark_matter, &saved.particles) {
             now.restore(saved);
         }
         self.saved = Some(saved);

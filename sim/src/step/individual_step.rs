@@ -3,7 +3,7 @@
 //! A level goes first and its finer levels follow, twice with half the step. At coarse–fine boundaries they interpolate
 //! the coarser level in time: the fluid between the start and the end of its step, the potential between the times at
 //! which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
-//! and their means.
+//! and their means. Particles change levels then.
 //!
 //! Pools: `fluid` holds every level at its own time. Each sweep of a level makes the two pools change roles, so a level with
 //! finer ones has its new state in both, and one that sweeps an odd number of times is copied back.
@@ -16,6 +16,7 @@ use crate::refinement;
 use crate::state::State;
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
+use crate::step::particles;
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
 use crate::step::time_step::signal_speeds;
@@ -37,6 +38,7 @@ pub(crate) fn individual_step<T: Real>(
     mean_density: f64,
     diagnostics: &mut StepDiagnostics,
 ) -> Result<(), SimError> {
+    particles::begin(state, dt);
     let mut root_step = RootStep { state, physics, clock, mean_density, diagnostics };
     root_step.solve_synchronised(0, None, 0.0)?;
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
@@ -105,6 +107,9 @@ impl<T: Real> RootStep<'_, T> {
             }
             self.correct(step);
         }
+        if step.level == 0 || self.has_finer(step.level) {
+            particles::sort(self.state, step.level, self.diagnostics);
+        }
         // after the second half the coarser level synchronises both, after the root step whoever takes it
         if step.level > 0 && step.within == 0.0 { self.synchronise(step) } else { Ok(()) }
     }
@@ -149,14 +154,22 @@ impl<T: Real> RootStep<'_, T> {
         step.dt / f64::from(self.physics.parameters.step_plan().sweeps())
     }
 
-    /// The kick of the level over its whole step, when so much of it has passed.
+    /// The kick of the level over its whole step, when so much of it has passed. Its particles drift to this time and on.
     fn kick(&mut self, step: LevelStep, passed: f64) -> Result<(), SimError> {
+        self.drift(step, passed);
         if self.physics.parameters.gravity {
             self.solve(step, StepPhase::Mid, passed)?;
             let coarse = step.in_coarser_step(passed);
             kick_level(self.state, self.physics, step.level, step.dt, coarse, self.diagnostics);
         }
+        self.drift(step, 1.0 - passed);
         Ok(())
+    }
+
+    /// Moves the level's particles over a part of its step.
+    fn drift(&mut self, step: LevelStep, part: f64) {
+        let of_root = part / f64::from(1u32 << step.level);
+        particles::drift(self.state, step.level..step.level + 1, of_root, self.diagnostics);
     }
 
     /// Makes the level's new state ready for finer levels to interpolate to.

@@ -43,6 +43,15 @@ fn fastest_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Optio
     (0..own.len()).map(of_level).collect()
 }
 
+/// Cells of its level that a particle may cross in a step.
+pub(crate) const CELLS_CROSSED: f64 = 0.5;
+
+/// The fastest particle of each level, |v| along its worst axis.
+fn fastest_particles<T: Real>(state: &State<T>) -> Vec<f64> {
+    let sums = state.dark_matter.as_ref().map_or(&[][..], |dark_matter| dark_matter.sums(&state.device));
+    sums.iter().map(|sums| f64::from(sums.fastest)).collect()
+}
+
 /// A choice of Δt.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
@@ -52,6 +61,8 @@ pub(crate) struct Choice {
     pub limit: StepLimit,
     /// What the gas alone would have allowed, its signals and its acceleration; infinite where it stands still.
     pub gas_dt: f64,
+    /// What the particles alone would have allowed; infinite where there are none.
+    pub particle_dt: f64,
 }
 
 /// Δt of the root step, and what limited it.
@@ -59,9 +70,10 @@ pub(crate) struct Choice {
 /// * CFL: Δt of a sweep, a part of the step's, ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond
 ///   the box;
 /// * acceleration: Δt ≤ `gravity_courant` √(h/g), from the last step's kicks;
+/// * particles: none crosses more than half a cell of its level;
 /// * expansion: Δa/a ≤ `max_delta_a` over the step.
 ///
-/// With individual time steps (subcycling) the first two limit the level's own Δt, 2^−ℓ of the root's, which is returned.
+/// With individual time steps (subcycling) the first three limit the level's own Δt, 2^−ℓ of the root's, which is returned.
 pub(crate) fn choose<T: Real>(
     state: &State<T>,
     physics: &Physics<T>,
@@ -91,10 +103,20 @@ pub(crate) fn choose<T: Real>(
             }
         }
     }
-    let (gas_dt, limit) = best;
-    let expansion = clock.expansion_limit(parameters.max_delta_a);
-    if expansion <= gas_dt {
-        return Choice { dt: expansion, limit: StepLimit::Expansion, gas_dt };
+    let (gas_dt, _) = best;
+    let mut particle_dt = f64::INFINITY;
+    for (level, speed) in fastest_particles(state).into_iter().enumerate() {
+        let steps = parameters.time_steps.per_root_step(level);
+        let dt = CELLS_CROSSED * steps * state.cell_width(level) / speed;
+        particle_dt = particle_dt.min(dt);
+        if dt < best.0 {
+            best = (dt, StepLimit::Particle { level: level as u8, speed });
+        }
     }
-    Choice { dt: gas_dt, limit, gas_dt }
+    let (matter_dt, limit) = best;
+    let expansion = clock.expansion_limit(parameters.max_delta_a);
+    if expansion <= matter_dt {
+        return Choice { dt: expansion, limit: StepLimit::Expansion, gas_dt, particle_dt };
+    }
+    Choice { dt: matter_dt, limit, gas_dt, particle_dt }
 }

@@ -6,6 +6,7 @@ use crate::records::DevicePart;
 use crate::state::State;
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
+use crate::step::particles;
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
 use comove_kernels::gravity_kick::gravity_kick;
@@ -29,23 +30,42 @@ pub(crate) fn step<T: Real>(
     for level in 0..state.level_count() {
         diagnostics.count_level_step(state, level);
     }
+    particles::begin(state, interval.dt);
     let plan = physics.parameters.step_plan();
     let sweep_dt = interval.dt / f64::from(plan.sweeps());
-    for (_, operation) in plan.operations() {
+    let levels = 0..state.level_count();
+    for (passed, operation) in plan.operations() {
         match operation {
             Operation::Sweep(direction) => sweep(state, physics, sweep_dt, direction, diagnostics),
-            Operation::Kick if physics.parameters.gravity => {
-                let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
-                let started = state.device.now();
-                state.solve_gravity(four_pi_g, mean_density)?;
-                diagnostics.record_time(DevicePart::Poisson, started, state.device.now());
-                kick(state, physics, interval.dt, diagnostics);
-                restrict_all(state, physics, diagnostics);
+            Operation::Kick => {
+                particles::drift(state, levels.clone(), passed, diagnostics);
+                if physics.parameters.gravity {
+                    solve_and_kick(state, physics, clock, interval, mean_density, diagnostics)?;
+                }
+                particles::drift(state, levels.clone(), 1.0 - passed, diagnostics);
             }
-            Operation::Kick => {}
         }
     }
+    particles::sort(state, 0, diagnostics);
     state.regrid.count_step(0, plan.sweeps());
+    Ok(())
+}
+
+/// Solves the potential of all levels and kicks them over the whole step.
+fn solve_and_kick<T: Real>(
+    state: &mut State<T>,
+    physics: &Physics<T>,
+    clock: &Clock,
+    interval: &Interval,
+    mean_density: f64,
+    diagnostics: &mut StepDiagnostics,
+) -> Result<(), SimError> {
+    let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
+    let started = state.device.now();
+    state.solve_gravity(four_pi_g, mean_density)?;
+    diagnostics.record_time(DevicePart::Poisson, started, state.device.now());
+    kick(state, physics, interval.dt, diagnostics);
+    restrict_all(state, physics, diagnostics);
     Ok(())
 }
 
@@ -120,7 +140,7 @@ fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, diagnostic
     }
 }
 
-/// The gravity kick of one level over `dt`; `coarse` is the part of the coarser level's step that has passed, where
+/// The gravity kick of one level's gas and particles over `dt`; `coarse` is the part of the coarser level's step that has passed, where
 /// that level is ahead.
 pub(crate) fn kick_level<T: Real>(
     state: &mut State<T>,
@@ -132,12 +152,17 @@ pub(crate) fn kick_level<T: Real>(
 ) {
     let started = state.device.now();
     let h = state.cell_width(level);
-    let State { device, mesh, gas, gravity: Some(gravity), .. } = state else { return };
+    let State { device, mesh, gas, dark_matter, gravity: Some(gravity), .. } = state else { return };
     let coarse = coarse.map(|passed| gravity.potential.at(mesh, passed));
     let (tables, potential) = (&mesh.tables[level], &gravity.potential.current);
     let kicks = gravity_kick(device, tables, potential, coarse.as_ref(), &mut gas.fluid, h, dt, &physics.eos);
     diagnostics.defer(level, Pending::Kick(kicks));
-    diagnostics.record_time(DevicePart::Kick, started, state.device.now());
+    diagnostics.record_time(DevicePart::Kick, started, device.now());
+    if let Some(dark_matter) = dark_matter {
+        let started = device.now();
+        dark_matter.kick(device, level, potential, coarse.as_ref(), (h, dt));
+        diagnostics.record_time(DevicePart::Particles, started, device.now());
+    }
 }
 
 /// Restriction of all levels, from the finest down.

@@ -7,6 +7,7 @@ mod composite_grid;
 mod conservation;
 mod cosmic_energy;
 mod criteria;
+mod dark_matter;
 mod devices;
 mod gravity;
 mod individual_steps;

@@ -40,6 +40,7 @@ fn header(precision: Precision) -> SnapshotHeader {
         restart: serde_json::json!({ "dt": 0.1 + 0.2, "ledger": [1e-310, -0.0, 12345678901234567u64] }),
         recipe: "const A = \"Ω\";\n".into(),
         provenance: serde_json::json!({ "version": "0.1.0" }),
+        dark_matter: None,
     }
 }
 

@@ -117,6 +117,7 @@ fn start(flow: &ConvergingFlow) -> Snapshot {
         restart: serde_json::Value::Null,
         recipe: String::new(),
         provenance: serde_json::Value::Null,
+        dark_matter: None,
     };
     Snapshot { header, state }
 }

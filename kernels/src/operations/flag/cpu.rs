@@ -20,13 +20,15 @@ pub(super) fn flag<T: Real>(
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
     fluid: &[T],
+    matter: Option<&[T]>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
     let scratch = PerThread::new(|| Scratch::for_criteria(criteria));
     masks.par_chunks_mut(OCTANTS).enumerate().for_each(|(g, masks)| {
-        let rows = scratch.with(|scratch| flagged_rows(isa, tables, g, coordinates[g], fluid, criteria, scratch));
+        let rows =
+            scratch.with(|scratch| flagged_rows(isa, tables, g, coordinates[g], fluid, matter, criteria, scratch));
         for (o, mask) in masks.iter_mut().enumerate() {
             *mask = patch_mask(&rows, octant_origin(o), buffer);
         }
@@ -50,12 +52,17 @@ pub(super) fn flagged_rows<T: Real>(
     g: usize,
     coordinate: [u32; 3],
     fluid: &[T],
+    matter: Option<&[T]>,
     criteria: &FlagCriteria<T>,
     scratch: &mut Scratch<T>,
 ) -> FlaggedRows {
     let group = &fluid[tables.slots[g] as usize * GROUP_VALUES..][..GROUP_VALUES];
     let block = scratch.0.as_mut().map(|(coarse, block)| Gathered { tables, g, fluid, coarse, block });
-    isa.run(GroupFlags { group, coordinate, criteria, block })
+    let density = match matter {
+        Some(matter) => &matter[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS],
+        None => &group[DENSITY * GROUP_CELLS..][..GROUP_CELLS],
+    };
+    isa.run(GroupFlags { group, density, coordinate, criteria, block })
 }
 
 /// Flagged cells of a group: row (j, k) at `k * 16 + j`, cell i in bit i.
@@ -75,6 +82,8 @@ struct Gathered<'a, T> {
 struct GroupFlags<'a, T> {
     /// `[6, 16, 16, 16]`
     group: &'a [T],
+    /// Of gas and dark matter, `[16, 16, 16]`
+    density: &'a [T],
     coordinate: [u32; 3],
     criteria: &'a FlagCriteria<T>,
     /// For criteria that read neighbours.
@@ -107,8 +116,7 @@ impl<T: Real> GroupFlags<'_, T> {
         for criterion in &self.criteria.any_of {
             match criterion {
                 FlagCriterion::DensityAbove(threshold) => {
-                    let density = &self.group[DENSITY * GROUP_CELLS..][..GROUP_CELLS];
-                    by_row(&mut flagged, |j, k| above(&density[cell(0, j, k)..][..LANES], *threshold));
+                    by_row(&mut flagged, |j, k| above(&self.density[cell(0, j, k)..][..LANES], *threshold));
                 }
                 FlagCriterion::GradientAbove { of, threshold } => {
                     let block = block.as_mut().expect("gathered for this criterion");

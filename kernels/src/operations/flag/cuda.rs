@@ -3,7 +3,7 @@
 use super::program::{Instruction, REGISTERS};
 use super::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, Region};
 use crate::device::buffer::Buffer;
-use crate::device::cuda::array::Array;
+use crate::device::cuda::array::{Array, Pointer};
 use crate::device::cuda::{CudaDevice, launch};
 use crate::layout::{FACE_CELLS, GROUP, OCTANTS};
 use crate::level::cuda::Level;
@@ -62,6 +62,7 @@ pub(super) fn flag<T: Real>(
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
     fluid: &Buffer<T>,
+    matter: Option<&Buffer<T>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
 ) -> Vec<u32> {
@@ -69,6 +70,7 @@ pub(super) fn flag<T: Real>(
     let entries: Vec<Criterion<T>> =
         criteria.any_of.iter().map(|criterion| entry(criterion, &criteria.level, &mut programs)).collect();
     let shared = criteria.any_of.iter().map(|criterion| work_bytes(criterion)).max().unwrap_or(0);
+    let matter = matter.map_or(Pointer::NULL, Buffer::pointer);
     let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;
     let entries = Array::work_space_of(device, &entries);
@@ -78,7 +80,7 @@ pub(super) fn flag<T: Real>(
     // for eight masks, entries name instructions of the list, and these registers below REGISTERS.
     unsafe {
         launch!(device, T, "flag", tables.len(), THREADS, shared as u32;
-            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid.pointer(),
+            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid.pointer(), matter,
             entries.pointer(), count, programs.pointer(), buffer as i32, masks.pointer());
     }
     masks.to_host()

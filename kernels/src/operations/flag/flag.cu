@@ -79,13 +79,14 @@ __device__ inline uint32_t patch_mask(const uint16_t *rows, int octant, int buff
 
 template <typename T>
 __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const uint32_t *coordinates, const T *fluid,
-                           const Criterion<T> *criteria, int count, const Instruction *programs, int buffer,
+                           const T *matter, const Criterion<T> *criteria, int count, const Instruction *programs, int buffer,
                            uint32_t *masks) {
     // blocks of what stencils look at, or the registers of programs
     extern __shared__ double work[];
     __shared__ uint16_t rows[GROUP * GROUP];
     const int i = threadIdx.x % GROUP, j = threadIdx.x / GROUP;
     const T *group = fluid + size_t(level.slots[blockIdx.x]) * GROUP_VALUES;
+    const T *density = matter ? matter + size_t(level.slots[blockIdx.x]) * GROUP_CELLS : group + DENSITY * GROUP_CELLS;
     const Ghosts<T> ghosts(level, blockIdx.x, fluid, EarlierFluid<T>{nullptr, nullptr, T(0)});
     const uint32_t *place = coordinates + 3 * blockIdx.x;
     const uint32_t coordinate[3] = {place[0], place[1], place[2]};
@@ -97,7 +98,7 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
         case DENSITY_ABOVE:
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
-                met |= uint32_t(group[DENSITY * GROUP_CELLS + cell(i, j, k)] > criterion.threshold) << k;
+                met |= uint32_t(density[cell(i, j, k)] > criterion.threshold) << k;
             }
             break;
         case GRADIENT_ABOVE:
@@ -150,9 +151,9 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
 #define BOTH(T, suffix)                                                                                                \
     extern "C" __global__ void __launch_bounds__(FLAG_THREADS)                                                         \
         flag_##suffix(const __grid_constant__ Level level, const __grid_constant__ FlagLevel<T> gas,                   \
-                      const uint32_t *coordinates, const T *fluid, const Criterion<T> *criteria, int count,            \
-                      const Instruction *programs, int buffer, uint32_t *masks) {                                      \
-        flag_group<T>(level, gas, coordinates, fluid, criteria, count, programs, buffer, masks);                       \
+                      const uint32_t *coordinates, const T *fluid, const T *matter, const Criterion<T> *criteria,      \
+                      int count, const Instruction *programs, int buffer, uint32_t *masks) {                                      \
+        flag_group<T>(level, gas, coordinates, fluid, matter, criteria, count, programs, buffer, masks);                       \
     }
 BOTH(float, f32)
 BOTH(double, f64)

@@ -38,7 +38,7 @@ pub enum Quantity {
 /// One reason to flag a cell. What is not a number meets no criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlagCriterion<T> {
-    /// Density above this.
+    /// Density of gas and dark matter above this.
     DensityAbove(T),
     /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
     GradientAbove {
@@ -109,7 +109,7 @@ pub struct FlagLevel<T> {
     pub a: f64,
     /// 4πG in code units, now.
     pub four_pi_g: f64,
-    /// Box mean of the density, code units.
+    /// Box mean of the gas's density, code units.
     pub mean_density: f64,
     /// The gas.
     pub eos: Eos<T>,
@@ -137,6 +137,7 @@ pub struct FlagCriteria<T> {
 ///
 /// * `coordinates`: of the level's groups, each in groups of this level along x, y, z; `[groups]`.
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
+/// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`].
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction
 ///   contains a flagged or buffer cell because of this patch (the centre bit: the patch itself).
@@ -150,6 +151,7 @@ pub fn flag<T: Real>(
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
     fluid: &Buffer<T>,
+    matter: Option<&Buffer<T>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
@@ -160,11 +162,12 @@ pub fn flag<T: Real>(
     assert!(buffer <= crate::layout::PATCH, "a flag buffer of {buffer} cells is wider than a patch");
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
-            cpu::flag(Isa::best(), tables, coordinates, fluid.host(), criteria, buffer, masks);
+            let matter = matter.map(Buffer::host);
+            cpu::flag(Isa::best(), tables, coordinates, fluid.host(), matter, criteria, buffer, masks);
         }),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, fluid, criteria, buffer));
+            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, fluid, matter, criteria, buffer));
         }
     }
 }

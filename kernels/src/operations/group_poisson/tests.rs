@@ -35,7 +35,7 @@ impl<T: Real> Case<T> {
 
     /// The three kinds of source on one of the devices.
     fn source(&self, n: usize, kind: usize) -> PoissonSource<'_, T> {
-        let density = DensitySource { fluid: &self.fluid[n], four_pi_g: 0.4, mean: 1.4 };
+        let density = DensitySource::of_fluid(&self.fluid[n], 0.4, 1.4);
         match kind {
             0 => PoissonSource::Density(density),
             1 => PoissonSource::Field(&self.field[n]),

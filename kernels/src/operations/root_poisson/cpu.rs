@@ -2,6 +2,7 @@
 //! length, so that bits depend neither on threads nor on ranks.
 
 use super::lattice_green::LatticeGreen;
+use super::periodic_green::PeriodicGreen;
 use super::shape::Shape;
 use crate::device::buffer::SlotWriter;
 use crate::layout::{GROUP, GROUP_CELLS};
@@ -11,7 +12,6 @@ use rayon::prelude::*;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
-use std::f64::consts::PI;
 use std::sync::Arc;
 
 type Mode = Complex<f64>;
@@ -21,8 +21,8 @@ const COLUMNS: usize = 8;
 
 /// What divides by the Laplacian in Fourier space.
 enum Green {
-    /// The eigenvalues for each axis.
-    Periodic([Vec<f64>; 3]),
+    /// Of a periodic mesh.
+    Periodic(PeriodicGreen),
     /// The transform of the lattice's Green's function, for lines padded to twice their length.
     Isolated(LatticeGreen),
 }
@@ -56,10 +56,15 @@ impl Transforms {
             forward: [1, 2].map(|axis| complex.plan_fft_forward(lengths[axis])),
             backward: [1, 2].map(|axis| complex.plan_fft_inverse(lengths[axis])),
             green: match shape.isolated {
-                false => Green::Periodic(lengths.map(eigenvalues)),
+                false => Green::Periodic(PeriodicGreen::of_seven_points(lengths)),
                 true => Green::Isolated(LatticeGreen::new(shape.cells(), shape.wave_numbers())),
             },
         }
+    }
+
+    /// Takes another Green's function of a periodic mesh.
+    pub(super) fn take(&mut self, green: PeriodicGreen) {
+        self.green = Green::Periodic(green);
     }
 
     pub(super) fn bytes_for(shape: Shape) -> usize {
@@ -232,12 +237,6 @@ impl Lines {
     }
 }
 
-/// The eigenvalues 2 − 2cos(2π k/n) of the negative second difference.
-pub(super) fn eigenvalues(n: usize) -> Vec<f64> {
-    // 2 − 2cos 2x = 4 sin² x, without the cancellation
-    (0..n).map(|k| 4.0 * (PI * k as f64 / n as f64).sin().powi(2)).collect()
-}
-
 /// The multiplication by the Green's function; the transforms' norm is in it.
 struct Multiply<'a> {
     green: &'a Green,
@@ -257,12 +256,13 @@ impl<'a> Multiply<'a> {
     #[inline(always)]
     fn lines(&self, lines: &mut [Mode], first: usize, ky: usize, nz: usize) {
         match self.green {
-            Green::Periodic([ex, ey, ez]) => {
+            Green::Periodic(PeriodicGreen { sums: [ex, ey, ez], factors: [fx, fy, fz] }) => {
                 for (c, line) in lines.chunks_exact_mut(nz).enumerate() {
                     for kz in 0..nz {
                         let sum = ex[first + c] + ey[ky] + ez[kz];
                         // zero for the mean alone, which neither source nor potential keeps
-                        line[kz] *= if sum > 0.0 { self.factor / sum } else { 0.0 };
+                        let factor = self.factor * (fx[first + c] * fy[ky] * fz[kz]);
+                        line[kz] *= if sum > 0.0 { factor / sum } else { 0.0 };
                     }
                 }
             }

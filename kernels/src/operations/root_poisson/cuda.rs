@@ -5,8 +5,9 @@
 //! `[z, ky, kx]`, its layers are transformed where they lie, and so are its bands if cuFFT can do it with the same bits and
 //! nothing is padded.
 
-use super::cpu::{self, eigenvalues};
+use super::cpu;
 use super::lattice_green::LatticeGreen;
+use super::periodic_green::PeriodicGreen;
 use super::plans::{Plans, Slabs};
 use super::shape::Shape;
 use crate::device::buffer::Buffer;
@@ -48,7 +49,7 @@ struct Places {
 
 /// What divides by the Laplacian in Fourier space.
 enum Green {
-    /// The eigenvalues along x, y and z, one after the other.
+    /// The sums along x, y and z, one after the other, then the factors.
     Periodic(Array<f64>),
     /// The transform of the lattice's Green's function, `[rows, N_z + 1, N_x + 1]`, and the |ky| of its first row.
     Isolated(Array<f64>, usize),
@@ -57,15 +58,19 @@ enum Green {
 impl Green {
     fn new(device: &CudaDevice, shape: &Shape) -> Result<Self, KernelError> {
         if !shape.isolated {
-            return Ok(Self::Periodic(Array::of(device, &shape.cells().map(eigenvalues).concat())?));
+            return Self::periodic(device, &PeriodicGreen::of_seven_points(shape.cells()));
         }
         let green = device.host().install(|| LatticeGreen::new(shape.cells(), shape.wave_numbers()));
         Ok(Self::Isolated(Array::of(device, green.values())?, green.rows().start))
     }
 
+    fn periodic(device: &CudaDevice, green: &PeriodicGreen) -> Result<Self, KernelError> {
+        Ok(Self::Periodic(Array::of(device, &[green.sums.concat(), green.factors.concat()].concat())?))
+    }
+
     fn bytes_for(shape: &Shape) -> usize {
         match shape.isolated {
-            false => shape.cells().iter().sum::<usize>() * size_of::<f64>(),
+            false => 2 * shape.cells().iter().sum::<usize>() * size_of::<f64>(),
             true => LatticeGreen::bytes_for(shape.cells(), shape.wave_numbers()),
         }
     }
@@ -132,6 +137,15 @@ impl Transforms {
 
     pub(super) fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Takes another Green's function of a periodic mesh.
+    pub(super) fn take(&mut self, green: PeriodicGreen) -> Result<(), KernelError> {
+        match &mut self.on {
+            TransformsOn::Device(on) => on.green = Green::periodic(&on.device, &green)?,
+            TransformsOn::Host(host) => host.take(green),
+        }
+        Ok(())
     }
 
     pub(super) fn are_on_host(&self) -> bool {
@@ -357,10 +371,10 @@ impl OnDevice {
         // wave numbers.
         unsafe {
             match green {
-                Green::Periodic(eigenvalues) => {
+                Green::Periodic(tables) => {
                     let factor = -h * h / (nx * ny * nz) as f64;
                     launch!(device, f64, "root_periodic", rows, ROW_THREADS, 0;
-                        lines, slabs, eigenvalues.pointer(), [nx, ny, nz].map(|n| n as u32), first, factor);
+                        lines, slabs, tables.pointer(), [nx, ny, nz].map(|n| n as u32), first, factor);
                 }
                 Green::Isolated(green, first_row) => {
                     let factor = h * h;

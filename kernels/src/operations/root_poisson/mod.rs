@@ -10,12 +10,14 @@
 //! | `cpu.rs` | the transforms, a line at a time |
 //! | `cuda.rs` | the same on a GPU |
 //! | `plans.rs` | cuFFT's plans for them |
+//! | `periodic_green.rs` | what divides by the Laplacian of a periodic mesh, with particles and without |
 //! | `lattice_green.rs` | the Green's function of an isolated source |
 
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod lattice_green;
+mod periodic_green;
 #[cfg(feature = "cuda")]
 mod plans;
 mod shape;
@@ -30,6 +32,7 @@ use crate::device::device_table::DeviceTable;
 use crate::device::error::KernelError;
 use crate::operations::poisson_source::PoissonSource;
 use crate::real::Real;
+use periodic_green::PeriodicGreen;
 use shape::Shape;
 pub use share::{RootShare, root_source};
 use transforms::Transforms;
@@ -61,6 +64,17 @@ impl RootPoisson {
     /// [`KernelError::OutOfMemory`].
     pub fn isolated(device: &Device, groups: [usize; 3]) -> Result<Self, KernelError> {
         Self::of(device, Shape::whole(groups, true))
+    }
+
+    /// From now on for a periodic mesh with particles, which have this share of all matter: the Green's function makes up, as
+    /// far as it can, for what central differences and clouds in cells lose of the force
+    /// (`periodic_green.rs`; Hockney & Eastwood, section 8-3-3).
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
+        let green = PeriodicGreen::for_particles(self.transforms.shape().cells(), share);
+        self.transforms.take(green)
     }
 
     fn of(device: &Device, shape: Shape) -> Result<Self, KernelError> {

@@ -135,16 +135,19 @@ struct Row {
     }
 };
 
-/// Divides by the eigenvalues, the sums of those of three axes: one block a row of modes.
-extern "C" __global__ void root_periodic_f64(double2 *work, Slabs slabs, const double *eigenvalues, Lengths n,
+/// Divides by the sums of three axes and multiplies by their factors, which follow the sums in `tables`: one block a row of
+/// modes.
+extern "C" __global__ void root_periodic_f64(double2 *work, Slabs slabs, const double *tables, Lengths n,
                                              uint32_t first, double factor) {
     const Row k(slabs, first);
-    const double y = eigenvalues[n.x + k.y], z = eigenvalues[n.x + n.y + k.z];
+    const double y = tables[n.x + k.y], z = tables[n.x + n.y + k.z];
+    const double *factors = tables + n.x + n.y + n.z;
+    const double of_y = factors[n.x + k.y], of_z = factors[n.x + n.y + k.z];
     double2 *row = work + k.start;
     for (uint32_t kx = threadIdx.x; kx < k.modes; kx += blockDim.x) {
-        const double sum = eigenvalues[kx] + y + z;
+        const double sum = tables[kx] + y + z;
         // zero for the mean alone, which neither source nor potential keeps
-        const double green = sum > 0.0 ? factor / sum : 0.0;
+        const double green = sum > 0.0 ? factor * (factors[kx] * of_y * of_z) / sum : 0.0;
         row[kx] = {row[kx].x * green, row[kx].y * green};
     }
 }

@@ -3,6 +3,7 @@
 use super::cpu;
 #[cfg(feature = "cuda")]
 use super::cuda;
+use super::periodic_green::PeriodicGreen;
 use super::shape::Shape;
 use crate::device::Device;
 use crate::device::buffer::Buffer;
@@ -27,6 +28,16 @@ impl Transforms {
             #[cfg(feature = "cuda")]
             Device::Cuda(device) => Self::Cuda(Box::new(cuda::Transforms::new(device, shape)?)),
         })
+    }
+
+    /// Takes another Green's function of a periodic mesh.
+    pub(super) fn take(&mut self, green: PeriodicGreen) -> Result<(), KernelError> {
+        match self {
+            Self::Cpu(transforms) => transforms.take(green),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(transforms) => transforms.take(green)?,
+        }
+        Ok(())
     }
 
     pub(super) fn bytes_for(device: &Device, shape: Shape) -> usize {

@@ -141,6 +141,7 @@ const ENUMERATIONS: &[(&str, &str)] = &[
     ("Reference", FINDER),
     ("Centre", FINDER),
     ("Bins", POWER),
+    ("Species", POWER),
     ("Axis", MAP),
     ("Logarithmic", DRAWN),
     ("Style", LINES),

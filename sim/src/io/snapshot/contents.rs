@@ -13,6 +13,16 @@ pub(super) const FORMAT: u32 = 2;
 pub(super) const CORNER: &str = "Tree/Corner";
 /// First refining patches.
 pub(super) const SON: &str = "Tree/Son";
+/// Particles of each patch; there where the snapshot has dark matter.
+pub(super) const PARTICLE_COUNTS: &str = "Tree/NPar";
+/// The columns of particles that are read back: positions in code length, velocities like the gas's, identities.
+pub(super) const POSITIONS: [&str; 3] = ["Particle/ParPosX", "Particle/ParPosY", "Particle/ParPosZ"];
+/// See [`POSITIONS`].
+pub(super) const VELOCITIES: [&str; 3] = ["Particle/ParVelX", "Particle/ParVelY", "Particle/ParVelZ"];
+/// See [`POSITIONS`].
+pub(super) const IDENTITIES: &str = "Comove/particle_id";
+/// Masses, which are all the same: for readers that want a column.
+pub(super) const MASSES: &str = "Particle/ParMass";
 /// Sizes and time.
 pub(super) const KEY_INFO: &str = "Info/KeyInfo";
 /// Whether coordinates are comoving.
@@ -41,6 +51,9 @@ pub(super) struct Document {
     pub(super) tree: TreeShape,
     /// Whether `/GridData/Pote` is there.
     pub(super) potential: bool,
+    /// Whether `/GridData/ParDens` is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) dark_matter: bool,
     /// The header; its recipe, restart data and provenance are empty here and lie in datasets of their own, so that
     /// the digests of what a run computed do not depend on where it ran.
     pub(super) snapshot: SnapshotHeader,
@@ -48,14 +61,14 @@ pub(super) struct Document {
 
 impl Document {
     /// The document of a header and a tree.
-    pub(super) fn new(header: &SnapshotHeader, tree: TreeShape, potential: bool) -> Self {
+    pub(super) fn new(header: &SnapshotHeader, tree: TreeShape, dark_matter: bool, potential: bool) -> Self {
         let snapshot = SnapshotHeader {
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,
             ..header.clone()
         };
-        Self { format: FORMAT, tree, potential, snapshot }
+        Self { format: FORMAT, tree, potential, dark_matter, snapshot }
     }
 
     /// The names of all datasets that a file with this document has, in file order.
@@ -65,12 +78,19 @@ impl Document {
             .map(String::from)
             .chain(self.stored_fields().iter().map(dataset))
             .chain([PRESSURE.into()])
+            .chain(self.particle_columns().into_iter().map(String::from))
             .collect()
+    }
+
+    /// The datasets of particles; none without dark matter.
+    pub(super) fn particle_columns(&self) -> Vec<&'static str> {
+        let columns = POSITIONS.into_iter().chain(VELOCITIES).chain([IDENTITIES, MASSES, PARTICLE_COUNTS]);
+        columns.filter(|_| self.snapshot.dark_matter.is_some()).collect()
     }
 
     /// The fields of the file, in file order.
     pub(super) fn stored_fields(&self) -> Vec<Field> {
-        self.snapshot.fields.stored(self.potential).collect()
+        self.snapshot.fields.stored(self.dark_matter, self.potential).collect()
     }
 }
 

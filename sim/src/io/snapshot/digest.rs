@@ -35,7 +35,7 @@ macro_rules! stored_number {
     };
 }
 
-stored_number!(u8 i32 i64 f32 f64);
+stored_number!(u8 i32 i64 u64 f32 f64);
 
 impl<T: Stored, const N: usize> Stored for [T; N] {
     const BYTES: usize = N * T::BYTES;

@@ -65,7 +65,7 @@ impl StartFrom<'_> {
         blocks: &Blocks,
         own: &mut HostState,
     ) -> Result<(), SimError> {
-        let fields = |stored: &StoredSnapshot| stored.header.fields.stored(false).collect::<Vec<_>>();
+        let fields = |stored: &StoredSnapshot| stored.header.fields.stored(false, false).collect::<Vec<_>>();
         match self {
             Self::File(stored, report) => {
                 told_path(communicator, stored.path());

@@ -4,17 +4,15 @@
 //! level by level; every eight rows are the patches of one group, the groups of a level in key order. Inside a group
 //! the patches are *not* in Morton order. Cells of a patch are `[z, y, x]`, x fastest.
 
+use crate::dark_matter::HostParticles;
 use crate::error::SimError;
-use crate::mesh::{CLOSED, Key, Octree, PERIODIC};
+use crate::mesh::{CLOSED, Key, OCTANT_OF_ROW, Octree, PERIODIC};
 use comove_kernels::layout::{GROUP, GROUP_CELLS, OCTANTS, PATCH, cell, octant_origin};
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Length of the per-level arrays, and the most levels a file can hold. Corners count cells of the finest of these.
 pub(super) const LEVELS: usize = 16;
-
-/// The octant (bit 0 x, bit 1 y, bit 2 z) of each patch of a group in file order; the table is its own inverse.
-const OCTANT_OF_ROW: [usize; OCTANTS] = [0, 1, 2, 4, 3, 6, 5, 7];
 
 /// Groups per axis that keys can count (see [`Key`]).
 const MAX_GROUPS: u64 = 1 << 21;
@@ -185,6 +183,22 @@ fn key_at(shape: &TreeShape, level: usize, patches: &[[i32; 3]]) -> Result<Key, 
         None => Ok(key),
         Some((row, corner)) => Err(format!("patch {row} of {key:?} has its corner at {corner:?}")),
     }
+}
+
+/// How many particles each patch of a tree has, `[patches]`.
+///
+/// # Panics
+/// If they are not in the order of the file: the caller's bug.
+pub(super) fn particle_counts(particles: &HostParticles, tree: &Octree) -> Vec<i32> {
+    let row = |n: usize| {
+        let (group, octant) = particles.leaf_patch(tree, n);
+        group * OCTANTS + OCTANT_OF_ROW[octant]
+    };
+    let rows: Vec<usize> = (0..particles.len()).into_par_iter().map(row).collect();
+    assert!(rows.is_sorted(), "particles in the order of the file");
+    let mut counts = vec![0; tree.group_count() * OCTANTS];
+    rows.into_iter().for_each(|row| counts[row] += 1);
+    counts
 }
 
 /// Where each line of eight cells along x begins: in a group's eight file rows, and in the group.

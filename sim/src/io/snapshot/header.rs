@@ -1,6 +1,7 @@
 //! What a snapshot says of itself.
 
 use crate::cosmology::Cosmology;
+use crate::dark_matter::DarkMatterHeader;
 use crate::error::SimError;
 use crate::gas::fields::FieldSet;
 use crate::mesh::Octree;
@@ -59,6 +60,9 @@ pub struct SnapshotHeader {
     /// The fields of the run; left out where there are no scalars.
     #[serde(default, skip_serializing_if = "FieldSet::is_hydro_alone")]
     pub fields: FieldSet,
+    /// The dark matter, if there is some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dark_matter: Option<DarkMatterHeader>,
     /// What else a bitwise restart needs: the run's own counters and ledgers, opaque to readers. Numbers in it must be
     /// finite: JSON has no others.
     pub restart: serde_json::Value,
@@ -95,6 +99,7 @@ impl SnapshotHeader {
             eta: 1e-2,
             precision: Precision::Single,
             fields: FieldSet::default(),
+            dark_matter: None,
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,

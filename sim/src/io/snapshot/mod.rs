@@ -9,11 +9,13 @@
 //! | `digest` | BLAKE3 of arrays and of whole files |
 //! | `write` | temporary name, by all ranks, block by block from the owners of groups, fsync, read back and verified, renamed |
 //! | `source`, `read` | datasets checked in type, shape and digest, block by block; the snapshot from them |
+//! | `particles` | dark matter in the file |
 //! | `part` | what a rank has of a snapshot whose cells are shared out: read by each rank from the file |
 //! | `distribute` | what a run starts from; the fields of a file, read by all ranks, to the owners of groups |
 //!
 //! The format is described for readers in `docs/snapshot-format.md`.
 
+use crate::dark_matter::HostParticles;
 use crate::error::SimError;
 use crate::io::blocks;
 use crate::mesh::Octree;
@@ -21,6 +23,7 @@ use crate::mesh::host_state::HostState;
 use crate::parallel::Communicator;
 use std::path::Path;
 
+mod column;
 mod contents;
 mod digest;
 mod distribute;
@@ -28,6 +31,7 @@ mod gamer;
 mod header;
 mod info;
 mod part;
+mod particles;
 mod read;
 mod source;
 mod write;
@@ -136,10 +140,12 @@ impl Snapshot {
         read::read_tree(path)
     }
 
-    /// Bytes of its fields in memory.
+    /// Bytes of its fields and particles in memory.
     pub fn bytes(&self) -> usize {
         let scalars = self.state.scalars.iter().map(Vec::len).sum::<usize>();
-        size_of::<f64>() * (self.state.fluid.len() + self.state.potential.len() + scalars)
+        let particles = self.state.particles.as_ref().map_or(0, HostParticles::bytes);
+        let fields = self.state.fluid.len() + self.state.potential.len() + self.state.dark_matter.len() + scalars;
+        size_of::<f64>() * fields + particles
     }
 
     /// The stored digests (hex) of a file's datasets by name, in file order; the datasets are not read. Two files with

@@ -142,7 +142,8 @@ impl StoredSnapshot {
         let keys = ranges.iter().enumerate().map(|(level, range)| self.tree.level(level)[range.clone()].to_vec());
         let own = Octree::share(self.tree.root_groups(), self.tree.periodic(), keys.collect());
         let potential = vec![0.0; if self.has_potential() { own.group_count() * GROUP_CELLS } else { 0 }];
-        let mut state = HostState { potential, ..HostState::zeros_with(own, self.scalars()) };
+        let dark_matter = vec![0.0; if self.has_dark_matter() { own.group_count() * GROUP_CELLS } else { 0 }];
+        let mut state = HostState { potential, dark_matter, ..HostState::zeros_with(own, self.scalars()) };
         match self.precision() {
             Precision::Single => self.read_groups_as::<f32>(ranges, report, &mut state)?,
             Precision::Double => self.read_groups_as::<f64>(ranges, report, &mut state)?,

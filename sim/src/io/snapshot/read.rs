@@ -5,7 +5,8 @@ use super::digest::{Stored, digest};
 use super::gamer::{self, TreeReader};
 use super::info::{InputPara, KeyInfo, Makefile};
 use super::source::{Rows, Source};
-use super::{Snapshot, SnapshotHeader};
+use super::{Snapshot, SnapshotHeader, particles};
+use crate::dark_matter::HostParticles;
 use crate::error::SimError;
 use crate::gas::fields::Field;
 use crate::io::blocks::{Blocks, GROUPS};
@@ -73,11 +74,25 @@ impl StoredSnapshot {
     pub fn read(&self, report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
         let potential = vec![0.0; if self.document.potential { self.tree.group_count() * GROUP_CELLS } else { 0 }];
         let mut state = HostState { potential, ..HostState::zeros_with(self.tree.clone(), self.scalars()) };
+        state.dark_matter =
+            vec![0.0; if self.document.dark_matter { self.tree.group_count() * GROUP_CELLS } else { 0 }];
         let alone = Communicator::alone();
         let whole = Some((&self.tree, self.groups_of_file()));
         let blocks = Blocks::of_whole(&alone, &self.tree, whole, &Owners::alone(), GROUPS);
         self.distribute(&alone, &blocks, &self.document.stored_fields(), report, &mut state)?;
+        state.particles = self.particles()?;
         Ok(Snapshot { header: self.header.clone(), state })
+    }
+
+    /// Reads the dark matter; none where there is none.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub fn particles(&self) -> Result<Option<HostParticles>, SimError> {
+        let Some(stated) = self.header.dark_matter else { return Ok(None) };
+        let particles = particles::read(&self.source, stated, self.header.box_lengths(&self.tree))?;
+        let dropped = self.tree.group_count() < self.groups_of_file();
+        Ok(Some(if dropped { particles.in_file_order(&self.tree) } else { particles }))
     }
 
     /// Groups of the file, also those that are left out.
@@ -110,6 +125,11 @@ impl StoredSnapshot {
         self.document.potential
     }
 
+    /// Whether it holds the density of dark matter.
+    pub(super) fn has_dark_matter(&self) -> bool {
+        self.document.dark_matter
+    }
+
     /// The datasets of these fields, and then those of the others.
     pub(super) fn datasets(&self, fields: &[Field]) -> Vec<String> {
         let is_one = |other: &Field| fields.iter().any(|field| field.dataset == other.dataset);
@@ -124,7 +144,11 @@ impl StoredSnapshot {
         self.datasets(&[]).iter().try_for_each(|name| match self.precision() {
             Precision::Single => self.rows::<f32>(name)?.verify(GROUPS * OCTANTS),
             Precision::Double => self.rows::<f64>(name)?.verify(GROUPS * OCTANTS),
-        })
+        })?;
+        match self.header.dark_matter {
+            Some(stated) => particles::verify(&self.source, stated, self.groups_of_file() * OCTANTS),
+            None => Ok(()),
+        }
     }
 
     /// A field's dataset, row by row.
@@ -160,7 +184,8 @@ pub(super) fn content_digest(path: &Path) -> Result<String, SimError> {
     let mut parts = vec![("header".to_owned(), digest(&header))];
     let stored = document.stored_fields();
     let fields = stored.iter().map(contents::dataset);
-    for name in [contents::RESTART, contents::CORNER].into_iter().map(String::from).chain(fields) {
+    let particles = document.particle_columns().into_iter().map(String::from);
+    for name in [contents::RESTART, contents::CORNER].into_iter().map(String::from).chain(fields).chain(particles) {
         let digest = source.digest(&name)?;
         parts.push((name, digest));
     }

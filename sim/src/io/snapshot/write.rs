@@ -1,9 +1,11 @@
 //! Writing: under a temporary name, by all ranks, block by block as owners send their groups; verified, then renamed.
 
+use super::column::{Column, ascii, label};
 use super::contents::{self, Document};
-use super::digest::{BlockDigests, Digest, Stored, digest, file_digest};
+use super::digest::{BlockDigests, Stored, digest, file_digest};
 use super::gamer::{self, LEVELS, TreeShape};
-use super::{Snapshot, SnapshotHeader, info, read};
+use super::{Snapshot, SnapshotHeader, info, particles, read};
+use crate::dark_matter::HostParticles;
 use crate::error::SimError;
 use crate::gas::fields::{Field, Storage};
 use crate::io::blocks::{self, Blocks};
@@ -18,8 +20,6 @@ use comove_kernels::layout::{FIELDS, GROUP_CELLS, GROUP_VALUES, OCTANTS, PATCH};
 use comove_kernels::point::dual_energy;
 use comove_kernels::{Eos, Real};
 use hdf5::types::FixedAscii;
-use hdf5::{Hyperslab, SliceOrIndex};
-use ndarray::{ArrayViewD, IxDyn};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -65,11 +65,15 @@ pub(super) fn write(
     block: usize,
 ) -> Result<Option<Unverified>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
-    let HostState { tree, fluid, potential, scalars } = &snapshot.state;
+    let HostState { tree, fluid, potential, scalars, dark_matter, particles } = &snapshot.state;
+    let stated = particles.as_ref().map(HostParticles::header);
+    assert_eq!(stated, snapshot.header.dark_matter, "as many particles as the header has");
     let groups = tree.group_count();
     assert_eq!(fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
     assert_eq!(scalars.len(), snapshot.header.fields.scalars().len(), "as many scalars as the header has");
     assert!(scalars.iter().all(|scalar| scalar.len() == groups * GROUP_CELLS), "scalars of {groups} groups");
+    let of_cells = |values: &Vec<f64>| values.is_empty() || values.len() == groups * GROUP_CELLS;
+    assert!(of_cells(dark_matter), "dark matter of {groups} groups");
     assert!(potential.is_empty() || potential.len() == groups * GROUP_CELLS, "potential of {groups} groups");
     match snapshot.header.precision {
         Precision::Single => write_as::<f32>(snapshot, communicator, path, block),
@@ -86,12 +90,13 @@ fn write_as<T: Real + Stored>(
     let Snapshot { header, state } = snapshot;
     // a rank may have no groups
     let potential = communicator.any(!state.potential.is_empty());
-    let stored: Vec<Field> = header.fields.stored(potential).collect();
+    let dark_matter = communicator.any(!state.dark_matter.is_empty());
+    let stored: Vec<Field> = header.fields.stored(dark_matter, potential).collect();
     let fields: Vec<Option<&Field>> = stored.iter().map(Some).chain([None]).collect();
     let (blocks, tree) = Blocks::of_shares(communicator, &state.tree, block);
     let file = SharedFile::create(communicator, path, |file| {
         let tree = tree.expect("the first rank has the whole tree");
-        begin::<T>(file, path, header, &tree, &fields)
+        begin::<T>(file, path, header, &tree, &fields, state.particles.as_ref())
     })?;
 
     let eos = Eos { eta: T::from_f64(header.eta), ..Eos::new(header.gamma) };
@@ -139,15 +144,20 @@ fn begin<T: Stored>(
     header: &SnapshotHeader,
     tree: &Octree,
     fields: &[Option<&Field>],
+    dark_matter: Option<&HostParticles>,
 ) -> Result<Vec<u64>, SimError> {
     header.check()?;
     let tree_shape = TreeShape::of(tree);
     tree_shape.check()?;
-    let has_potential = fields.iter().flatten().any(|field| field.storage == Storage::Potential);
-    let document = Document::new(header, tree_shape, has_potential);
+    let has = |storage: Storage| fields.iter().flatten().any(|field| field.storage == storage);
+    let document = Document::new(header, tree_shape, has(Storage::DarkMatter), has(Storage::Potential));
     let shape = [tree.group_count() * OCTANTS, PATCH, PATCH, PATCH];
     let places = || fields.iter().map(|&field| allocate::<T>(file, &dataset(field), &shape)).collect();
-    preface(file, header, &document, tree).and_then(|()| places()).map_err(|source| failure(path, source))
+    let put_particles = || dark_matter.map_or(Ok(()), |dark_matter| particles::write(file, dark_matter, header, tree));
+    preface(file, header, &document, tree)
+        .and_then(|()| put_particles())
+        .and_then(|()| places())
+        .map_err(|source| failure(path, source))
 }
 
 /// Notes the digests of the fields.
@@ -205,11 +215,6 @@ fn attributes(group: &hdf5::Group, header: &SnapshotHeader) -> hdf5::Result<()> 
     group.new_attr::<FixedAscii<64>>().create("recipe_hash")?.write_scalar(&ascii::<64>(&hash)?)
 }
 
-/// A short string for an attribute.
-fn ascii<const N: usize>(text: &str) -> hdf5::Result<FixedAscii<N>> {
-    FixedAscii::from_ascii(text).map_err(|error| hdf5::Error::from(error.to_string().as_str()))
-}
-
 /// A text as its bytes: read back without trust in the file's string lengths.
 fn text(file: &hdf5::File, name: &str, text: &[u8]) -> hdf5::Result<()> {
     let mut column = Column::create::<u8>(file, name, &[text.len()])?;
@@ -224,48 +229,6 @@ fn compound<T: Stored>(file: &hdf5::File, name: &str, value: &T) -> hdf5::Result
     label(&dataset, &digest(std::slice::from_ref(value)))
 }
 
-/// An array that is written some rows at a time.
-struct Column {
-    dataset: hdf5::Dataset,
-    shape: Vec<usize>,
-    /// Rows that are there.
-    rows: usize,
-    digest: Digest,
-}
-
-impl Column {
-    fn create<T: Stored>(file: &hdf5::File, name: &str, shape: &[usize]) -> hdf5::Result<Self> {
-        let dataset = file.new_dataset::<T>().shape(shape).create(name)?;
-        Ok(Self { dataset, shape: shape.to_vec(), rows: 0, digest: Digest::default() })
-    }
-
-    /// Writes the rows that come next.
-    fn append<T: Stored>(&mut self, values: &[T]) -> hdf5::Result<()> {
-        if values.is_empty() {
-            return Ok(());
-        }
-        let mut shape = self.shape.clone();
-        shape[0] = values.len() / shape[1..].iter().product::<usize>();
-        let mut slab = vec![SliceOrIndex::from(..); shape.len()];
-        slab[0] = (self.rows..self.rows + shape[0]).into();
-        self.rows += shape[0];
-        let rows = ArrayViewD::from_shape(IxDyn(&shape), values).expect("whole rows");
-        let (digest, dataset) = (&mut self.digest, &self.dataset);
-        rayon::join(|| digest.update(values), || dataset.write_slice(rows, Hyperslab::from(slab))).1
-    }
-
-    /// Notes the digest of all rows, which are there.
-    fn label(self) -> hdf5::Result<hdf5::Dataset> {
-        label(&self.dataset, &self.digest.hex())?;
-        Ok(self.dataset)
-    }
-}
-
-/// Notes a dataset's digest.
-fn label(dataset: &hdf5::Dataset, digest: &str) -> hdf5::Result<()> {
-    dataset.new_attr::<FixedAscii<64>>().create(contents::DIGEST)?.write_scalar(&ascii::<64>(digest)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,7 +241,7 @@ mod tests {
 
     /// What a rank owns of a state.
     fn share(whole: &Snapshot, owners: &Owners, rank: usize) -> Snapshot {
-        let HostState { tree, fluid, potential, scalars } = &whole.state;
+        let HostState { tree, fluid, potential, scalars, .. } = &whole.state;
         let own = |level: usize| tree.level(level).iter().copied().filter(|&key| owners.of(key) == rank).collect();
         let own = Octree::share(tree.root_groups(), tree.periodic(), (0..tree.level_count()).map(own).collect());
         let places: Vec<usize> = own.keys().map(|key| tree.index(key).unwrap()).collect();
@@ -287,7 +250,7 @@ mod tests {
         };
         let scalars = scalars.iter().map(|scalar| of(scalar, GROUP_CELLS)).collect();
         let (fluid, potential) = (of(fluid, GROUP_VALUES), of(potential, GROUP_CELLS));
-        let state = HostState { fluid, potential, scalars, tree: own };
+        let state = HostState { fluid, potential, scalars, ..HostState::zeros(own) };
         Snapshot { state, header: whole.header.clone() }
     }
 

@@ -75,6 +75,7 @@ pub(crate) fn initial_on(
             eta: 1e-2,
             precision: Precision::Single,
             fields: FieldSet::default(),
+            dark_matter: None,
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,

@@ -115,7 +115,7 @@ impl<T: Real> Case<T> {
         let ghost_exchange = GhostExchange::alone(&self.device).expect("room");
         let ranks = Sharing { ghost_exchange: &ghost_exchange, links: &[] };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0), ranks };
-        let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
+        let density = DensitySource::of_fluid(&self.fluid, 1.0, self.mean());
         gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")
     }
 
@@ -127,7 +127,7 @@ impl<T: Real> Case<T> {
         let (mut gradients, mut sheet, mut ghosts) = (zeros(FACE_GRADIENTS), zeros(GROUP_CELLS), zeros(GHOST_CELLS));
         let mut potential = Buffer::from_host(&self.device, self.potential.to_host()).expect("room");
         let (device, finer) = (&self.device, &self.tables[level + 1]);
-        let density = DensitySource { fluid: &self.fluid, four_pi_g: 1.0, mean: self.mean() };
+        let density = DensitySource::of_fluid(&self.fluid, 1.0, self.mean());
         potential_ghosts(device, finer, None, GhostOrigin::Coarse, &self.potential, None, &mut ghosts);
         group_poisson(
             device,

@@ -1,0 +1,69 @@
+//! A snapshot of gas and dark matter as one fluid: what finds halos and their profiles then sees all matter.
+
+use crate::error::AnalysisError;
+use crate::part::Part;
+use comove_sim::kernels::layout::{DENSITY, ENTROPY, FIELDS, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::parallel::Communicator;
+use comove_sim::{HostState, Snapshot, SnapshotHeader};
+use rayon::prelude::*;
+
+/// The snapshot with the density of all matter in place of the gas's, and the gas's velocity and temperature; none where there
+/// is no dark matter.
+///
+/// # Errors
+/// [`AnalysisError::Option`] where several ranks share a snapshot with dark matter.
+pub(crate) fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
+    if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
+        return Ok(None);
+    }
+    if communicator.size() > 1 {
+        let reason = "dark matter is analysed by one process as yet";
+        return Err(AnalysisError::option("ranks", communicator.size(), reason));
+    }
+    let HostState { tree, fluid, dark_matter, .. } = &part.snapshot.state;
+    let (fluid, dark_matter) = (fluid.clone(), dark_matter.clone());
+    let mut state = HostState { fluid, dark_matter, ..HostState::without_fields(tree.clone()) };
+    let header = SnapshotHeader { dark_matter: None, ..part.header().clone() };
+    // P/ρ stays: S = P/ρ^(γ−1)
+    let exponent = 2.0 - header.gamma;
+    let groups = state.fluid.par_chunks_exact_mut(GROUP_VALUES).zip(state.dark_matter.par_chunks_exact(GROUP_CELLS));
+    groups.for_each(|(fluid, dark_matter)| {
+        for (c, dark_matter) in dark_matter.iter().enumerate() {
+            let factor = 1.0 + dark_matter / fluid[DENSITY * GROUP_CELLS + c];
+            for field in 0..FIELDS {
+                let factor = if field == ENTROPY { factor.powf(exponent) } else { factor };
+                fluid[field * GROUP_CELLS + c] *= factor;
+            }
+        }
+    });
+    Ok(Some(Snapshot { header, state }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell_fields::{Gas, field_by_name};
+    use crate::fixture::Fixture;
+    use comove_sim::fields::FieldSet;
+
+    #[test]
+    fn only_the_density_is_another() {
+        let mut snapshot = Fixture::blob().build();
+        assert!(as_one_fluid(&Communicator::alone(), &(&snapshot).into()).unwrap().is_none());
+        let cells = snapshot.state.fluid.len() / FIELDS;
+        snapshot.state.dark_matter = (0..cells).map(|n| (n % 7) as f64).collect();
+        let both = as_one_fluid(&Communicator::alone(), &(&snapshot).into()).unwrap().unwrap();
+        let at = |snapshot: &Snapshot, name: &str, position| {
+            let cell = crate::cells::leaf_at(snapshot, position);
+            field_by_name(name, &FieldSet::default()).unwrap().value(&Gas::new(snapshot), &cell)
+        };
+        for position in [[0.3, 0.4, 0.55], [0.1, 0.9, 0.2], [0.77, 0.31, 0.42]] {
+            for name in ["temperature", "velocity_x", "mach"] {
+                let [one, other] = [at(&snapshot, name, position), at(&both, name, position)];
+                assert!((one - other).abs() <= 1e-12 * one.abs(), "{name}: {one} {other}");
+            }
+            let matter = at(&snapshot, "matter_density", position);
+            assert!((at(&both, "density", position) / matter - 1.0).abs() < 1e-14);
+        }
+    }
+}

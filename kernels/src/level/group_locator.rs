@@ -1,0 +1,80 @@
+//! Finds the group at a place of the box: what particles, which move through all levels, look up.
+
+use crate::device::device_table::DeviceTable;
+use crate::layout::{GROUP, OCTANTS};
+use crate::level::level_topology::NONE;
+
+/// An octree as a walk from the root to a group. Slots that are not here are [`NONE`].
+#[derive(Clone, Debug, Default)]
+pub struct GroupLocator {
+    /// Groups of the root level along x, y, z.
+    pub root: [u32; 3],
+    /// Slot of each root group, `[z, y, x]`.
+    pub root_slots: DeviceTable<u32>,
+    /// Slots of the groups that refine the eight patches of the group in each slot, `[slots, 8]`.
+    pub children: DeviceTable<u32>,
+    /// The number of the group in each slot, counted level by level in key order.
+    pub numbers: DeviceTable<u32>,
+    /// The number of each level's first group, and of the groups in all.
+    pub first: DeviceTable<u32>,
+}
+
+impl GroupLocator {
+    /// Levels that have groups.
+    pub fn levels(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Groups of all levels.
+    pub fn groups(&self) -> usize {
+        self.first[self.levels()] as usize
+    }
+
+    /// Bytes that its own tables take on a device, but for the few of the levels.
+    pub fn bytes(&self) -> usize {
+        self.children.bytes() + self.numbers.bytes()
+    }
+
+    /// The same in pools of so many slots.
+    pub fn bytes_for(slots: usize) -> usize {
+        slots * (OCTANTS + 1) * size_of::<u32>()
+    }
+
+    /// Cells of a level along each axis, were it complete.
+    #[inline(always)]
+    pub(crate) fn cells(&self, level: usize) -> [u32; 3] {
+        self.root.map(|n| (n * GROUP as u32) << level)
+    }
+
+    /// The slot of a group of a level by its coordinate.
+    #[inline(always)]
+    pub(crate) fn slot(&self, level: usize, group: [u32; 3]) -> u32 {
+        let [x, y, z] = group.map(|c| c >> level);
+        let mut slot = self.root_slots[((z * self.root[1] + y) * self.root[0] + x) as usize];
+        for finer in (0..level).rev() {
+            if slot == NONE {
+                break;
+            }
+            let [x, y, z] = group.map(|c| c >> finer & 1);
+            slot = self.children[slot as usize * OCTANTS + (x | y << 1 | z << 2) as usize];
+        }
+        slot
+    }
+
+    /// Slot and level of the finest group, of levels up to `most`, that contains a position (fractions of the box in 2⁻³²).
+    #[inline(always)]
+    pub(crate) fn finest(&self, position: [u32; 3], most: usize) -> (u32, usize) {
+        // the position in root groups, in units of 2⁻³²
+        let at = [0, 1, 2].map(|a| u64::from(position[a]) * u64::from(self.root[a]));
+        let mut slot = self.slot(0, at.map(|x| (x >> 32) as u32));
+        for level in 0..most {
+            let [x, y, z] = at.map(|x| (x >> (31 - level)) as usize & 1);
+            let child = self.children[slot as usize * OCTANTS + (x | y << 1 | z << 2)];
+            if child == NONE {
+                return (slot, level);
+            }
+            slot = child;
+        }
+        (slot, most)
+    }
+}

@@ -1,0 +1,312 @@
+//! Collisionless particles on an octree: drift, mass in cells, kick, order.
+//!
+//! Particles are columns, sorted by the group that they are at home in ([`sort`]), and so by level: what a level's step
+//! moves is one range of them. Every operation but the sort leaves them in place. Masses in cells and sums are integers,
+//! so no result depends on the order of particles within a group, which differs from device to device.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(test)]
+mod tests;
+
+use crate::device::Device;
+use crate::device::buffer::Buffer;
+use crate::device::error::KernelError;
+use crate::layout::{GROUP_CELLS, GROUP_VALUES};
+use crate::level::group_locator::GroupLocator;
+use crate::level::level_topology::LevelTopology;
+use crate::operations::potential_ghosts::TimedPotential;
+use crate::real::Real;
+use std::ops::Range;
+
+/// Numbers of a particle: its position (fractions of the box in 2⁻³²), the bits of its velocity (single precision), its
+/// identity (lower and upper half).
+pub const COLUMNS: usize = 8;
+
+/// Particles whose sums are taken together.
+pub(crate) const BLOCK: usize = 4096;
+
+/// A speed that no particle has, 200,000 km/s at a = 1, and below which sums fit: what is faster counts as [`ParticleSums::invalid`].
+const IMPOSSIBLE: f32 = 2000.0;
+
+/// Σv and Σv² are counted in these parts of one.
+const MOMENTUM_UNIT: f64 = 16_777_216.0; // 2²⁴
+const SQUARE_UNIT: f64 = 268_435_456.0; // 2²⁸
+
+/// Particles of one mass on a device.
+#[derive(Debug)]
+pub struct Particles {
+    /// `[8][particles]`, see [`COLUMNS`].
+    pub columns: [Buffer<u32>; COLUMNS],
+    /// Where a column is sorted to, and the group of each particle before.
+    pub spare: Buffer<u32>,
+    /// Where the sort puts each particle.
+    pub target: Buffer<u32>,
+}
+
+impl Particles {
+    /// Puts columns on a device.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn from_host(device: &Device, columns: [Vec<u32>; COLUMNS]) -> Result<Self, KernelError> {
+        let count = columns[0].len();
+        assert!(columns.iter().all(|column| column.len() == count), "columns of one length");
+        let mut on_device = Vec::new();
+        for column in columns {
+            on_device.push(Buffer::from_host(device, column)?);
+        }
+        let columns = on_device.try_into().expect("eight columns");
+        Ok(Self { columns, spare: Buffer::zeros(device, count)?, target: Buffer::zeros(device, count)? })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.columns[0].len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> usize {
+        Self::bytes_for(self.len())
+    }
+
+    /// The same for so many particles.
+    pub fn bytes_for(count: usize) -> usize {
+        count * (COLUMNS + 2) * size_of::<u32>()
+    }
+
+    fn check(&self, range: &Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len(), "particles {range:?} of {}", self.len());
+    }
+}
+
+/// Moves particles by their velocity.
+///
+/// * `factors`: time over the length of the box along x, y, z, times 2³²
+///
+/// # Panics
+/// If there are not so many particles.
+pub fn drift(device: &Device, particles: &mut Particles, range: Range<usize>, factors: [f64; 3]) {
+    particles.check(&range);
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::drift(particles, range, factors)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::drift(device, particles, range, factors),
+    }
+}
+
+/// Particles that a level is told of, and how far they are from its time: factors as of [`drift`], zero for those at its
+/// time.
+pub type Part = (Range<usize>, [f64; 3]);
+
+/// Shares the particles' mass among the cells of a level (cloud in cell): `mass`, `[slots, 16, 16, 16]`, is overwritten in the
+/// level's slots with the sum of weights, of which a particle has 2⁴² ([`crate::point::particle::WHOLE`]). What falls on cells
+/// that the level does not have is left out.
+///
+/// * `tables`: of level `level`
+/// * `parts`: all particles in the level's groups and in cells beside them
+///
+/// # Panics
+/// If shapes disagree.
+pub fn deposit(
+    device: &Device,
+    locator: &GroupLocator,
+    (level, tables): (usize, &LevelTopology),
+    particles: &Particles,
+    parts: &[Part],
+    mass: &mut Buffer<u64>,
+) {
+    parts.iter().for_each(|(range, _)| particles.check(range));
+    check_pool(tables, mass.len());
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::deposit(locator, level, tables, particles, parts, mass.host_mut())),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::deposit(device, locator, level, tables, particles, parts, mass),
+    }
+}
+
+/// The density of gas and particles in the cells of a level: `density`, `[slots, 16, 16, 16]`, is overwritten in the level's
+/// slots.
+///
+/// * `mass`: what [`deposit`] has left; `unit`: density per weight
+/// * `fluid`: conserved, `[slots, 6, 16, 16, 16]`
+///
+/// # Panics
+/// If shapes disagree.
+pub fn matter_density<T: Real>(
+    device: &Device,
+    tables: &LevelTopology,
+    mass: &Buffer<u64>,
+    unit: f64,
+    fluid: &Buffer<T>,
+    density: &mut Buffer<T>,
+) {
+    check_pool(tables, mass.len());
+    check_pool(tables, density.len());
+    check_pool(tables, fluid.len() / GROUP_VALUES * GROUP_CELLS);
+    match device {
+        Device::Cpu(cpu) => {
+            cpu.install(|| cpu::matter_density(tables, mass.host(), unit, fluid.host(), density.host_mut()));
+        }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::matter_density(device, tables, mass, unit, fluid, density),
+    }
+}
+
+/// Accelerates particles of a level: v += `factor` Σ w (φ₊ − φ₋) over the eight cells that share a particle's mass, the
+/// differences along each axis of the cells before and behind. Where a cell is missing on the level, or where the level is
+/// not, the next coarser one takes its place.
+///
+/// * `potential`: `[slots, 16, 16, 16]`; `coarse`: the next coarser level's where that pool holds another time's
+/// * `factor`: −Δt/(2h), h being the width of the level's cells
+///
+/// # Panics
+/// If there are not so many particles.
+pub fn kick<T: Real>(
+    device: &Device,
+    locator: &GroupLocator,
+    level: usize,
+    particles: &mut Particles,
+    range: Range<usize>,
+    potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
+    factor: f64,
+) {
+    particles.check(&range);
+    match device {
+        Device::Cpu(cpu) => {
+            cpu.install(|| cpu::kick(locator, level, particles, range, potential.host(), coarse, factor));
+        }
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::kick(device, locator, level, particles, range, potential, coarse, factor),
+    }
+}
+
+/// Sorts the particles from number `first` on by the groups that they are in, of levels from `from` on; one that has left
+/// these levels goes to the end of level `from`. Returns the number of the first particle of each of these levels, and behind
+/// them that of all.
+///
+/// # Panics
+/// If there are fewer.
+pub fn sort(
+    device: &Device,
+    locator: &GroupLocator,
+    particles: &mut Particles,
+    first: usize,
+    from: usize,
+) -> Vec<usize> {
+    particles.check(&(first..particles.len()));
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::sort(locator, particles, first, from)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::sort(device, locator, particles, first, from),
+    }
+}
+
+/// Sums over particles, the same in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ParticleSums {
+    /// Σv along x, y, z, in 2⁻²⁴.
+    momentum: [i128; 3],
+    /// Σv², in 2⁻²⁸.
+    square: u128,
+    /// The largest |v| along an axis.
+    pub fastest: f32,
+    /// Particles that have no velocity, or an impossible one.
+    pub invalid: u64,
+}
+
+impl ParticleSums {
+    /// Σv along x, y, z.
+    pub fn momentum(&self) -> [f64; 3] {
+        self.momentum.map(|sum| sum as f64 / MOMENTUM_UNIT)
+    }
+
+    /// Σv².
+    pub fn square(&self) -> f64 {
+        self.square as f64 / SQUARE_UNIT
+    }
+
+    fn of(blocks: impl IntoIterator<Item = BlockSums>) -> Self {
+        blocks.into_iter().fold(Self::default(), |sum, block| Self {
+            momentum: std::array::from_fn(|axis| sum.momentum[axis] + i128::from(block.momentum[axis])),
+            square: sum.square + u128::from(block.square),
+            fastest: sum.fastest.max(block.fastest),
+            invalid: sum.invalid + u64::from(block.invalid),
+        })
+    }
+}
+
+/// The same of [`BLOCK`] particles: the twin of `particles.cu`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct BlockSums {
+    momentum: [i64; 3],
+    square: u64,
+    fastest: f32,
+    invalid: u32,
+}
+
+impl BlockSums {
+    #[inline(always)]
+    fn add(&mut self, velocity: [f32; 3]) {
+        let [x, y, z] = velocity.map(f32::abs);
+        let fastest = x.max(y).max(z);
+        if !(x < IMPOSSIBLE && y < IMPOSSIBLE && z < IMPOSSIBLE) {
+            self.invalid += 1;
+            return;
+        }
+        self.fastest = self.fastest.max(fastest);
+        let mut square = 0.0;
+        for axis in 0..3 {
+            let v = f64::from(velocity[axis]);
+            self.momentum[axis] += (v * MOMENTUM_UNIT).round_ties_even() as i64;
+            square += v * v;
+        }
+        self.square += (square * SQUARE_UNIT).round_ties_even() as u64;
+    }
+}
+
+/// Sums over a range of particles.
+///
+/// # Panics
+/// If there are not so many particles.
+pub fn sums(device: &Device, particles: &Particles, range: Range<usize>) -> ParticleSums {
+    particles.check(&range);
+    ParticleSums::of(match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::sums(particles, range)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::sums(device, particles, range),
+    })
+}
+
+/// A hash of all particles, the same in any order.
+pub fn hash(device: &Device, particles: &Particles) -> u64 {
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::hash(particles)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::hash(device, particles).into_iter().fold(0, u64::wrapping_add),
+    }
+}
+
+/// The hash of one particle.
+#[inline(always)]
+fn hash_of(columns: [u32; COLUMNS]) -> u64 {
+    let mut hash = 0u64;
+    for column in columns {
+        hash = (hash ^ u64::from(column)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash ^= hash >> 29;
+    }
+    hash
+}
+
+fn check_pool(tables: &LevelTopology, values: usize) {
+    let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+    assert!(values >= slots * GROUP_CELLS, "a pool has no slot {slots}");
+}

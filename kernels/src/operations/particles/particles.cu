@@ -1,0 +1,343 @@
+// Particles: the twin of particles/cpu.rs. One thread a particle. Masses and sums are integers, so no order counts.
+#include "level/group_locator.cuh"
+#include "level/report.cuh"
+#include "point/particle.cuh"
+
+constexpr int COLUMNS = 8;
+/// Particles whose sums are taken together.
+constexpr int BLOCK = 4096;
+
+struct Columns {
+    uint32_t *columns[COLUMNS];
+    uint64_t count;
+
+    __device__ float velocity(int axis, size_t n) const { return of_bits(columns[3 + axis][n]); }
+};
+
+struct Drift {
+    double factors[3];
+};
+
+__device__ inline size_t particle() { return size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+
+extern "C" __global__ void drift_particles_f32(Columns particles, Drift drift) {
+    const size_t n = particle();
+    if (n >= particles.count) return;
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t &x = particles.columns[axis][n];
+        x = drifted(x, particles.velocity(axis, n), drift.factors[axis]);
+    }
+}
+
+extern "C" __global__ void clear_mass_f32(const uint32_t *slots, uint64_t *mass) {
+    uint64_t *group = mass + size_t(slots[blockIdx.x]) * GROUP_CELLS;
+    for (int c = threadIdx.x; c < GROUP_CELLS; c += blockDim.x) group[c] = 0;
+}
+
+/// The groups around and including the one at a place of a level, and what a particle there sees of them.
+struct Around {
+    const GroupLocator &locator;
+    int level;
+    uint32_t group[3];
+    uint32_t own;
+    int lower[3]; // of the eight cells, counted from the group's first one
+    uint32_t weights[3][2];
+
+    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3])
+        : locator(locator), level(level) {
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const Cloud cloud(position[axis], locator.cells(axis, level));
+            group[axis] = cloud.cell / GROUP;
+            lower[axis] = int(cloud.cell % GROUP) + cloud.lower;
+            weights[axis][0] = cloud.weights[0];
+            weights[axis][1] = cloud.weights[1];
+        }
+        own = locator.slot(level, group);
+    }
+
+    /// The slot of the group that is (x, y, z) from this one, each -1, 0 or 1.
+    __device__ uint32_t beside(int x, int y, int z) const {
+        if (!(x | y | z)) return own;
+        const int step[3] = {x, y, z};
+        uint32_t at[3];
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const uint32_t groups = locator.root[axis] << level;
+            const uint32_t moved = group[axis] + step[axis];
+            at[axis] = moved == groups ? 0 : moved == ~0u ? groups - 1 : moved;
+        }
+        return locator.slot(level, at);
+    }
+};
+
+/// How many groups further a cell is that is counted from a group's first one.
+__device__ inline int groups_from(int cell) { return cell < 0 ? -1 : cell >= GROUP ? 1 : 0; }
+
+extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
+                                                 unsigned long long *mass) {
+    const size_t n = particle();
+    if (n >= particles.count) return;
+    uint32_t position[3];
+    for (int axis = 0; axis < 3; axis++) {
+        position[axis] = drifted(particles.columns[axis][n], particles.velocity(axis, n), drift.factors[axis]);
+    }
+    const Around around(locator, level, position);
+    const int *lower = around.lower;
+    for (int corner = 0; corner < 8; corner++) {
+        const int i = corner & 1, j = corner >> 1 & 1, k = corner >> 2;
+        const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
+        const uint32_t slot = around.beside(groups_from(x), groups_from(y), groups_from(z));
+        if (slot == NONE) continue;
+        const unsigned long long weight =
+            (unsigned long long)(around.weights[0][i]) * around.weights[1][j] * around.weights[2][k];
+        const int mask = GROUP - 1;
+        atomicAdd(mass + size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight);
+    }
+}
+
+template <typename T>
+__device__ void matter_density(const uint32_t *slots, const uint64_t *mass, double unit, const T *fluid, int fields,
+                               T *density) {
+    const size_t slot = slots[blockIdx.x];
+    for (int c = threadIdx.x; c < GROUP_CELLS; c += blockDim.x) {
+        const T gas = fluid[slot * fields * GROUP_CELLS + DENSITY * GROUP_CELLS + c];
+        density[slot * GROUP_CELLS + c] = gas + T(double(mass[slot * GROUP_CELLS + c]) * unit);
+    }
+}
+
+template <typename T> struct Potential {
+    const T *pool;
+    const T *from; // null: the next coarser level is in the pool
+    const T *to;
+    const uint32_t *places;
+    T weight;
+
+    __device__ T at(uint32_t slot, int cell, bool is_coarser) const {
+        if (is_coarser && from && places[slot] != NONE) {
+            const size_t n = size_t(places[slot]) * GROUP_CELLS + cell;
+            return from[n] + weight * (to[n] - from[n]);
+        }
+        return pool[size_t(slot) * GROUP_CELLS + cell];
+    }
+};
+
+/// The cells -1 to 2 from a particle's lower one along an axis: which of two groups each is in, and its place there.
+struct Reach {
+    int ends[2];
+    bool further[4];
+    int place[4];
+
+    __device__ Reach(int lower) {
+        ends[0] = groups_from(lower - 1);
+        ends[1] = groups_from(lower + 2);
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            further[n] = groups_from(lower + n - 1) != ends[0];
+            place[n] = (lower + n - 1) & (GROUP - 1);
+        }
+    }
+};
+
+/// The sum of w (phi+ - phi-) along x, y, z at a position; whether all cells are there.
+template <typename T>
+__device__ bool gradient(const Around &around, const Potential<T> &potential, bool is_coarser, T (&g)[3]) {
+    const Reach x(around.lower[0]), y(around.lower[1]), z(around.lower[2]);
+    uint32_t slots[8];
+#pragma unroll
+    for (int corner = 0; corner < 8; corner++) {
+        slots[corner] = around.beside(x.ends[corner & 1], y.ends[corner >> 1 & 1], z.ends[corner >> 2]);
+    }
+    // all values are loaded before any is used; indices are known to the compiler, so that they stay in registers
+    bool all = true;
+    T values[4][4][4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const bool inner_j = j == 1 || j == 2, inner_k = k == 1 || k == 2;
+            if (!inner_j && !inner_k) continue;
+            uint32_t row[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const uint32_t near = y.further[j] ? slots[2 + i] : slots[i];
+                const uint32_t far = y.further[j] ? slots[6 + i] : slots[4 + i];
+                row[i] = z.further[k] ? far : near;
+            }
+            const int first = cell(0, y.place[j], z.place[k]);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                if ((i == 0 || i == 3) && !(inner_j && inner_k)) continue;
+                const uint32_t slot = x.further[i] ? row[1] : row[0];
+                all &= slot != NONE;
+                values[k][j][i] = slot == NONE ? T(0) : potential.at(slot, first + x.place[i], is_coarser);
+            }
+        }
+    }
+    const T unit = T(1.0 / (1 << WEIGHT_BITS));
+    g[0] = g[1] = g[2] = T(0);
+#pragma unroll
+    for (int corner = 0; corner < 8; corner++) {
+        const int i = corner & 1, j = corner >> 1 & 1, k = corner >> 2;
+        const T w = T(around.weights[0][i]) * unit * (T(around.weights[1][j]) * unit) * (T(around.weights[2][k]) * unit);
+        g[0] += w * (values[k + 1][j + 1][i + 2] - values[k + 1][j + 1][i]);
+        g[1] += w * (values[k + 1][j + 2][i + 1] - values[k + 1][j][i + 1]);
+        g[2] += w * (values[k + 2][j + 1][i + 1] - values[k][j + 1][i + 1]);
+    }
+    return all;
+}
+
+template <typename T>
+__device__ void kick_particles(const GroupLocator &locator, int level, const Columns &particles,
+                               const Potential<T> &potential, double factor) {
+    const size_t n = particle();
+    if (n >= particles.count) return;
+    const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
+    T g[3];
+    for (int coarser = level; coarser >= 0; coarser--, factor *= 0.5) {
+        if (gradient(Around(locator, coarser, position), potential, coarser + 1 == level, g)) break;
+    }
+#pragma unroll
+    for (int axis = 0; axis < 3; axis++) {
+        const T change = T(factor) * g[axis];
+        particles.columns[3 + axis][n] = bits_of(float(double(particles.velocity(axis, n)) + double(change)));
+    }
+}
+
+/// The number of every particle's group less `lowest`, how many come before it in its group, and how many the groups have.
+extern "C" __global__ void count_particles_f32(GroupLocator locator, int finest, Columns particles, uint32_t lowest,
+                                               uint32_t last_of_from, uint32_t *numbers, uint32_t *ranks,
+                                               unsigned *counts) {
+    const size_t n = particle();
+    uint32_t number = NONE;
+    if (n < particles.count) {
+        const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
+        int level = finest;
+        const uint32_t home = locator.numbers[locator.finest(position, level)];
+        number = (home < lowest ? last_of_from : home) - lowest;
+        numbers[n] = number;
+    }
+    // most of a warp are in the first one's group: they count together
+    const uint32_t common = __shfl_sync(~0u, number, 0);
+    const unsigned alike = __ballot_sync(~0u, number == common && number != NONE);
+    const int lane = threadIdx.x % 32;
+    uint32_t first = 0;
+    if (lane == 0 && alike) first = atomicAdd(counts + common, __popc(alike));
+    first = __shfl_sync(~0u, first, 0);
+    if (number == NONE) return;
+    ranks[n] = number == common ? first + __popc(alike & ((1u << lane) - 1)) : atomicAdd(counts + number, 1u);
+}
+
+/// Turns counts into the place of each group's first particle; `firsts` are those of levels.
+extern "C" __global__ void __launch_bounds__(1024)
+    scan_counts_f32(unsigned *counts, uint32_t groups, uint32_t first, const uint32_t *first_group, int from, int levels,
+                    uint32_t *firsts) {
+    __shared__ uint32_t sums[1024];
+    const uint32_t each = (groups + blockDim.x - 1) / blockDim.x;
+    const uint32_t begin = min(threadIdx.x * each, groups), end = min(begin + each, groups);
+    uint32_t sum = 0;
+    for (uint32_t g = begin; g < end; g++) sum += counts[g];
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
+        const uint32_t before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+        __syncthreads();
+    }
+    uint32_t next = first + sums[threadIdx.x] - sum;
+    for (uint32_t g = begin; g < end; g++) {
+        for (int level = 0; level < levels; level++) {
+            if (first_group[from + level] - first_group[from] == g) firsts[level] = next;
+        }
+        const uint32_t count = counts[g];
+        counts[g] = next;
+        next += count;
+    }
+}
+
+extern "C" __global__ void find_targets_f32(uint64_t count, const uint32_t *numbers, const uint32_t *firsts,
+                                            uint32_t *targets) {
+    const size_t n = particle();
+    if (n < count) targets[n] += firsts[numbers[n]];
+}
+
+extern "C" __global__ void scatter_column_f32(uint64_t count, const uint32_t *values, const uint32_t *targets,
+                                              uint32_t *sorted) {
+    const size_t n = particle();
+    if (n < count) sorted[targets[n]] = values[n];
+}
+
+extern "C" __global__ void copy_column_f32(uint64_t count, const uint32_t *from, uint32_t *to) {
+    const size_t n = particle();
+    if (n < count) to[n] = from[n];
+}
+
+struct BlockSums {
+    int64_t momentum[3];
+    uint64_t square;
+    float fastest;
+    uint32_t invalid;
+};
+
+extern "C" __global__ void sum_particles_f32(Columns particles, BlockSums *sums) {
+    __shared__ int64_t room[32];
+    __shared__ uint32_t room_of_bits[32];
+    int64_t momentum[3] = {0, 0, 0}, square = 0, invalid = 0;
+    uint32_t fastest = 0;
+    for (int c = threadIdx.x; c < BLOCK; c += blockDim.x) {
+        const size_t n = size_t(blockIdx.x) * BLOCK + c;
+        if (n >= particles.count) break;
+        const float v[3] = {particles.velocity(0, n), particles.velocity(1, n), particles.velocity(2, n)};
+        const float most = 2000.0f;
+        if (!(absolute(v[0]) < most && absolute(v[1]) < most && absolute(v[2]) < most)) {
+            invalid++;
+            continue;
+        }
+        double sum = 0.0;
+        for (int axis = 0; axis < 3; axis++) {
+            const uint32_t speed = bits_of(absolute(v[axis]));
+            fastest = max(fastest, speed);
+            momentum[axis] += (long long)rint(double(v[axis]) * 16777216.0);
+            sum += double(v[axis]) * double(v[axis]);
+        }
+        square += (long long)rint(sum * 268435456.0);
+    }
+    for (int axis = 0; axis < 3; axis++) momentum[axis] = sum_of_block(momentum[axis], room);
+    square = sum_of_block(square, room);
+    invalid = sum_of_block(invalid, room);
+    // bits of positive numbers are in their order
+    fastest = ~least_of_block(~fastest, room_of_bits);
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = {{momentum[0], momentum[1], momentum[2]}, uint64_t(square), of_bits(fastest), uint32_t(invalid)};
+    }
+}
+
+extern "C" __global__ void hash_particles_f32(Columns particles, uint64_t *hashes) {
+    __shared__ uint64_t room[32];
+    uint64_t sum = 0;
+    for (int c = threadIdx.x; c < BLOCK; c += blockDim.x) {
+        const size_t n = size_t(blockIdx.x) * BLOCK + c;
+        if (n >= particles.count) break;
+        uint64_t hash = 0;
+        for (int column = 0; column < COLUMNS; column++) {
+            hash = (hash ^ particles.columns[column][n]) * 0x9E3779B97F4A7C15ull;
+            hash ^= hash >> 29;
+        }
+        sum += hash;
+    }
+    sum = sum_of_block(sum, room);
+    if (threadIdx.x == 0) hashes[blockIdx.x] = sum;
+}
+
+#define BOTH(T, suffix)                                                                                                \
+    extern "C" __global__ void matter_density_##suffix(const uint32_t *slots, const uint64_t *mass, double unit,       \
+                                                       const T *fluid, int fields, T *density) {                       \
+        matter_density<T>(slots, mass, unit, fluid, fields, density);                                                  \
+    }                                                                                                                  \
+    extern "C" __global__ void kick_particles_##suffix(GroupLocator locator, int level, Columns particles,             \
+                                                       Potential<T> potential, double factor) {                        \
+        kick_particles<T>(locator, level, particles, potential, factor);                                               \
+    }
+BOTH(float, f32)
+BOTH(double, f64)

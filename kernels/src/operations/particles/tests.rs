@@ -1,0 +1,256 @@
+use super::*;
+use crate::layout::GROUP;
+use crate::level::level_topology::NONE;
+use crate::point::particle::{WHOLE, drifted};
+use crate::testing::{Mesh, Noise, with_gpu};
+
+const LEVELS: usize = 3;
+
+/// A periodic root, two groups of which are refined in part, one of these again; groups meet across the box's ends.
+fn mesh() -> Mesh {
+    let finer = (0..32).map(|n| [n % 4, n / 4 % 4, n / 16]).filter(|c| c[0] + c[1] < 6).collect();
+    let finest = (0..27).map(|n| [n % 3, n / 3 % 3, n / 9]).collect();
+    Mesh::new([3, 2, 2], true).with_level(finer).with_level(finest)
+}
+
+/// Particles all over the box, many of them in its first corner, and some exactly between cells.
+fn particles(count: usize, noise: &mut Noise) -> [Vec<u32>; COLUMNS] {
+    let mut random = || (2f64.powi(31) * (noise.next() + 1.0)) as u32;
+    let mut columns: [Vec<u32>; COLUMNS] = Default::default();
+    for n in 0..count as u32 {
+        for column in &mut columns[..3] {
+            let x = if n % 3 == 0 { random() } else { random() >> 2 };
+            column.push(if n % 7 == 0 { x & 0xFE00_0000 } else { x });
+        }
+        for column in &mut columns[3..6] {
+            column.push(((f64::from(random()) - 2f64.powi(31)) as f32 * 1e-8).to_bits());
+        }
+        columns[6].push(n);
+        columns[7].push(3 * n);
+    }
+    columns
+}
+
+/// The weights of particles in the cells of a level, in key order, by the textbook.
+fn expected_mass(mesh: &Mesh, level: usize, columns: &[Vec<u32>; COLUMNS], factors: [f64; 3]) -> Vec<f64> {
+    let mut mass = vec![0.0; mesh.levels[level].len() * GROUP_CELLS];
+    let cells = mesh.root.map(|n| (n << level) * GROUP as i32);
+    for n in 0..columns[0].len() {
+        let x: [f64; 3] = std::array::from_fn(|a| {
+            let moved = drifted(columns[a][n], f32::from_bits(columns[3 + a][n]), factors[a]);
+            f64::from(moved) * 2f64.powi(-32) * f64::from(cells[a]) - 0.5
+        });
+        for corner in 0..8 {
+            let at: [i32; 3] = std::array::from_fn(|a| x[a].floor() as i32 + (corner >> a & 1));
+            let weight: f64 = (0..3).map(|a| 1.0 - (x[a] - f64::from(at[a])).abs()).product();
+            let at: [i32; 3] = std::array::from_fn(|a| at[a].rem_euclid(cells[a]));
+            let group = at.map(|c| c / GROUP as i32);
+            if let Some(g) = mesh.levels[level].iter().position(|c| *c == group) {
+                let [i, j, k] = at.map(|c| c as usize % GROUP);
+                mass[g * GROUP_CELLS + crate::layout::cell(i, j, k)] += weight;
+            }
+        }
+    }
+    mass
+}
+
+#[test]
+fn mass_in_cells_is_that_of_clouds() {
+    let device = Device::cpu(2).unwrap();
+    let (mesh, mut noise) = (mesh(), Noise::new(3));
+    let (locator, columns) = (mesh.locator(), particles(20_000, &mut noise));
+    let mut on_device = Particles::from_host(&device, columns.clone()).unwrap();
+    let factors = [3e7, 1e7, 2e7];
+    for level in 0..LEVELS {
+        let tables = mesh.tables(level);
+        let expected = expected_mass(&mesh, level, &columns, factors);
+        // long runs and short ones, in several parts
+        for sorted in [false, true] {
+            if sorted {
+                sort(&device, &locator, &mut on_device, 0, 0);
+            }
+            let mut mass = Buffer::from_host(&device, vec![7; mesh.group_count() * GROUP_CELLS]).unwrap();
+            let parts = [(0..5_000, factors), (5_000..20_000, factors)];
+            deposit(&device, &locator, (level, &tables), &on_device, &parts, &mut mass);
+            let found = |g: usize| &mass.host()[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS];
+            for (g, expected) in expected.chunks_exact(GROUP_CELLS).enumerate() {
+                for (found, expected) in found(g).iter().zip(expected) {
+                    // weights have 14 bits an axis, and a cell has few particles
+                    let found = *found as f64 / WHOLE as f64;
+                    assert!((found - expected).abs() < 1e-4 * (1.0 + expected), "level {level}: {found} {expected}");
+                }
+            }
+            if level == 0 {
+                let all: u64 = (0..tables.len()).flat_map(found).sum();
+                assert_eq!(all, 20_000 * WHOLE, "mass is exact");
+            }
+        }
+    }
+}
+
+/// Values of every level's cells at their centres, `[slots, 16, 16, 16]`.
+fn potential<T: Real>(mesh: &Mesh, value: impl Fn([f64; 3]) -> f64) -> Vec<T> {
+    let mut values = Vec::new();
+    for (level, groups) in mesh.levels.iter().enumerate() {
+        for group in groups {
+            values.extend((0..GROUP_CELLS).map(|c| {
+                let at = crate::layout::cell_coordinate(c);
+                let x = std::array::from_fn(|a| {
+                    (f64::from(group[a]) * GROUP as f64 + at[a] as f64 + 0.5)
+                        / f64::from(mesh.root[a] << level)
+                        / GROUP as f64
+                });
+                T::from_f64(value(x))
+            }));
+        }
+    }
+    values
+}
+
+#[test]
+fn a_kick_is_the_gradient_on_every_level() {
+    use std::f64::consts::TAU;
+    let device = Device::cpu(2).unwrap();
+    let (mesh, mut noise) = (mesh(), Noise::new(4));
+    let locator = mesh.locator();
+    let phi: Vec<f64> = potential(&mesh, |x| (TAU * x[0]).sin() + 2.0 * (TAU * x[1]).cos() - (TAU * x[2]).sin());
+    let phi = Buffer::from_host(&device, phi).unwrap();
+    let mut columns = particles(5_000, &mut noise);
+    columns[3..6].iter_mut().for_each(|column| column.fill(0));
+    let mut on_device = Particles::from_host(&device, columns).unwrap();
+    let firsts = sort(&device, &locator, &mut on_device, 0, 0);
+    for level in 0..LEVELS {
+        // of cells one apart along x
+        let factor = 0.5 * f64::from(mesh.root[0] << level) * GROUP as f64;
+        let range = firsts[level]..firsts[level + 1];
+        assert!(range.len() > 100);
+        kick(&device, &locator, level, &mut on_device, range.clone(), &phi, None, factor);
+        for n in range {
+            let of = |column: usize| on_device.columns[column].host()[n];
+            let x = [0, 1, 2].map(|a| f64::from(of(a)) * 2f64.powi(-32));
+            let expected = [TAU * (TAU * x[0]).cos(), -2.0 * TAU * (TAU * x[1]).sin(), -TAU * (TAU * x[2]).cos()];
+            for axis in 0..3 {
+                let scale = f64::from(mesh.root[axis]) / f64::from(mesh.root[0]);
+                let found = f64::from(f32::from_bits(of(3 + axis))) * scale;
+                // differences over two cells of a 32nd, and means of such cells
+                assert!((found - expected[axis]).abs() < 0.15, "level {level} {x:?}: {found} {}", expected[axis]);
+            }
+        }
+    }
+}
+
+#[test]
+fn sorted_particles_are_at_home_and_whole() {
+    let device = Device::cpu(2).unwrap();
+    let (mesh, mut noise) = (mesh(), Noise::new(5));
+    let (locator, columns) = (mesh.locator(), particles(20_000, &mut noise));
+    let mut on_device = Particles::from_host(&device, columns.clone()).unwrap();
+    let before = hash(&device, &on_device);
+    let firsts = sort(&device, &locator, &mut on_device, 0, 0);
+    let number = |n: usize| {
+        let position = [0, 1, 2].map(|a| on_device.columns[a].host()[n]);
+        locator.numbers[locator.finest(position, LEVELS - 1).0 as usize]
+    };
+    assert!((1..20_000).all(|n| number(n - 1) <= number(n)));
+    for level in 0..LEVELS {
+        let groups = locator.first[level]..locator.first[level + 1];
+        assert!((firsts[level]..firsts[level + 1]).all(|n| groups.contains(&number(n))));
+    }
+    assert_eq!(hash(&device, &on_device), before);
+    for n in 0..20_000 {
+        let id = on_device.columns[6].host()[n] as usize;
+        assert!((0..COLUMNS).all(|c| on_device.columns[c].host()[n] == columns[c][id]));
+    }
+    // finer levels alone: what has left them stays with the coarsest of them
+    let first = firsts[1];
+    drift(&device, &mut on_device, first..20_000, [1e8; 3]);
+    let again = sort(&device, &locator, &mut on_device, first, 1);
+    assert_eq!((again.len(), again[0], again[2]), (3, first, 20_000));
+    let level = |n: usize| {
+        let position = [0, 1, 2].map(|a| on_device.columns[a].host()[n]);
+        locator.finest(position, LEVELS - 1).1
+    };
+    assert!((again[0]..again[1]).all(|n| level(n) <= 1) && (again[1]..again[2]).all(|n| level(n) == 2));
+    assert!((again[0]..again[1]).any(|n| level(n) == 0));
+}
+
+#[test]
+fn sums_are_those_of_the_velocities() {
+    let device = Device::cpu(2).unwrap();
+    let mut columns = particles(10_000, &mut Noise::new(6));
+    columns[4][77] = f32::NAN.to_bits();
+    columns[5][9_999] = 1e9f32.to_bits();
+    let on_device = Particles::from_host(&device, columns.clone()).unwrap();
+    let found = sums(&device, &on_device, 5..10_000);
+    assert_eq!(found.invalid, 2);
+    let velocity = |n: usize, axis: usize| f64::from(f32::from_bits(columns[3 + axis][n]));
+    let valid = || (5..9_999).filter(|n| *n != 77);
+    for axis in 0..3 {
+        let sum: f64 = valid().map(|n| velocity(n, axis)).sum();
+        assert!((found.momentum()[axis] - sum).abs() < 1e-3);
+    }
+    let square: f64 = valid().map(|n| (0..3).map(|axis| velocity(n, axis).powi(2)).sum::<f64>()).sum();
+    assert!((found.square() / square - 1.0).abs() < 1e-6);
+    let fastest = valid().flat_map(|n| [0, 1, 2].map(|axis| velocity(n, axis).abs())).fold(0.0, f64::max);
+    assert_eq!(f64::from(found.fastest), fastest);
+}
+
+/// Everything of both devices, one operation after another.
+fn devices_agree<T: Real>(gpu: &Device) {
+    let cpu = Device::cpu(2).unwrap();
+    let (mesh, mut noise) = (mesh(), Noise::new(8));
+    let (locator, columns) = (mesh.locator(), particles(3_000, &mut noise));
+    let slots = mesh.group_count();
+    let [early, late, now]: [Vec<T>; 3] =
+        [(); 3].map(|()| (0..slots * GROUP_CELLS).map(|_| T::from_f64(noise.next())).collect());
+    let fluid: Vec<T> = (0..slots * GROUP_VALUES).map(|_| T::from_f64(noise.next())).collect();
+    let places: crate::DeviceTable<u32> =
+        (0..slots as u32).map(|slot| if slot % 5 == 0 { NONE } else { slot }).collect();
+    let [expected, found] = [&cpu, gpu].map(|device| {
+        let mut particles = Particles::from_host(device, columns.clone()).unwrap();
+        let mut seen = Vec::new();
+        let firsts = sort(device, &locator, &mut particles, 0, 0);
+        drift(device, &mut particles, firsts[1]..3_000, [3e7, 1e7, -2e7]);
+        let again = sort(device, &locator, &mut particles, firsts[1], 1);
+        seen.extend(firsts.iter().chain(&again).map(|&n| n as u64));
+        let [from, to, pool] = [&early, &late, &now].map(|values| Buffer::from_host(device, values.clone()).unwrap());
+        let timed = TimedPotential { from: &from, to: &to, places: &places, weight: T::from_f64(0.3) };
+        let mut mass = Buffer::zeros(device, slots * GROUP_CELLS).unwrap();
+        let gas = Buffer::from_host(device, fluid.clone()).unwrap();
+        let mut density = Buffer::<T>::zeros(device, slots * GROUP_CELLS).unwrap();
+        for level in 0..LEVELS {
+            let tables = mesh.tables(level);
+            // ranges of groups: their order differs from device to device
+            let parts = [(0..again[0], [0.0; 3]), (again[0]..3_000, [1e6, -1e6, 3e6])];
+            deposit(device, &locator, (level, &tables), &particles, &parts, &mut mass);
+            matter_density(device, &tables, &mass, 1e-12, &gas, &mut density);
+            let first = if level == 0 { 0 } else { again[level - 1] };
+            let end = again[level];
+            let coarse = (level == 2).then_some(&timed);
+            kick(device, &locator, level, &mut particles, first..end, &pool, coarse, 0.1);
+        }
+        seen.extend(mass.to_host());
+        seen.extend(density.to_host().into_iter().map(T::bits));
+        seen.push(hash(device, &particles));
+        let sums = sums(device, &particles, again[0]..3_000);
+        seen.extend(sums.momentum.map(|sum| sum as u64));
+        seen.extend([sums.square as u64, u64::from(sums.fastest.to_bits()), sums.invalid]);
+        seen
+    });
+    let differs = (0..expected.len()).filter(|&n| expected[n] != found[n]).collect::<Vec<_>>();
+    assert!(
+        differs.is_empty(),
+        "{} of {} numbers differ, the first {:?}",
+        differs.len(),
+        expected.len(),
+        differs.first()
+    );
+}
+
+#[test]
+fn a_gpu_moves_particles_alike() {
+    with_gpu(|gpu| {
+        devices_agree::<f32>(gpu);
+        devices_agree::<f64>(gpu);
+    });
+}

@@ -1,0 +1,198 @@
+//! Dark matter beside gas: bits, conservation, and a plane wave that collapses as it must.
+
+use crate::common;
+
+use common::{cosmological_parameters, initial, initial_on};
+use comove_sim::mesh::PERIODIC;
+use comove_sim::{Cosmology, Criterion, HostParticles, Precision, RunParameters, Simulation, Snapshot, TimeSteps};
+use std::f64::consts::TAU;
+
+/// The gas's share of the matter.
+const GAS: f64 = 0.16;
+
+/// A particle for each cell of a lattice in a box as `snapshot`'s, moved from its centre; both in code length and velocity.
+fn with_particles(
+    mut snapshot: Snapshot,
+    cells: [usize; 3],
+    gas: f64,
+    moved: impl Fn([f64; 3]) -> ([f64; 3], [f64; 3]),
+) -> Snapshot {
+    let lengths = snapshot.box_lengths();
+    let count = cells.iter().product::<usize>();
+    let volume: f64 = lengths.iter().product();
+    let mut particles =
+        HostParticles { particle_mass: (1.0 - gas) * volume / count as f64, ..HostParticles::default() };
+    for n in 0..count {
+        let at = [n % cells[0], n / cells[0] % cells[1], n / (cells[0] * cells[1])];
+        let q = std::array::from_fn(|a| (at[a] as f64 + 0.5) / cells[a] as f64 * lengths[a]);
+        let (displacement, velocity) = moved(q);
+        for a in 0..3 {
+            let x = (q[a] + displacement[a]).rem_euclid(lengths[a]);
+            particles.position[a].push(HostParticles::fraction(x, lengths[a]).unwrap());
+            particles.velocity[a].push(velocity[a] as f32);
+        }
+        particles.id.push(n as u64);
+    }
+    snapshot.header.dark_matter = Some(particles.header());
+    snapshot.state.particles = Some(particles.in_file_order(&snapshot.state.tree));
+    snapshot
+}
+
+/// Waves along all axes that collapse soon, in gas and dark matter alike.
+fn waves(groups: u32) -> Snapshot {
+    let cosmology = Cosmology::flat(0.7, 0.3, 0.3 * GAS, 0.9, 1.0);
+    let a = 0.1;
+    let rate = cosmology.hubble_flow(a) * cosmology.growth(a).1;
+    let amplitude = [0.5, 0.4, 0.3];
+    let lengths = 50.0;
+    let psi = move |x: [f64; 3]| [0, 1, 2].map(|n: usize| -amplitude[n] * lengths / TAU * (TAU * x[n]).sin());
+    let gas = move |x: [f64; 3]| {
+        let delta: f64 = (0..3).map(|n| amplitude[n] * (TAU * x[n]).cos()).sum();
+        let density = GAS * (1.0 + 0.5 * delta);
+        (density, psi(x).map(|psi| rate * psi), 1e-4 * density)
+    };
+    let snapshot = initial(groups, PERIODIC, Some(cosmology), a, gas);
+    let cells = [16 * groups as usize; 3];
+    with_particles(snapshot, cells, GAS, |q| {
+        let psi = psi(q.map(|x| x / lengths));
+        (psi, psi.map(|psi| rate * psi))
+    })
+}
+
+fn parameters(time_steps: TimeSteps, precision: Precision) -> RunParameters {
+    let refine = vec![Criterion::OverdensityAbove { thresholds: vec![3.0, 12.0] }];
+    RunParameters { time_steps, refine, max_level: 2, regrid_every: 3, ..cosmological_parameters(precision) }
+}
+
+fn run(from: &Snapshot, threads: usize, parameters: &RunParameters, steps: u64) -> (Vec<String>, Simulation) {
+    let mut simulation = Simulation::start(common::device(threads), from, parameters.clone()).expect("start");
+    let mut hashes = Vec::new();
+    while simulation.step_number() < steps {
+        hashes.push(simulation.step().expect("step").state_hash);
+    }
+    (hashes, simulation)
+}
+
+#[test]
+fn the_bits_depend_neither_on_threads_nor_on_restarts_nor_on_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    for (time_steps, precision) in [(TimeSteps::Uniform, Precision::Double), (TimeSteps::Individual, Precision::Single)]
+    {
+        let (start, parameters) = (waves(2), parameters(time_steps, precision));
+        let (one, mut simulation) = run(&start, 1, &parameters, 12);
+        let end = simulation.checkpoint().unwrap();
+        assert_eq!(end.state.tree.level_count(), 3, "the test needs refinement");
+        assert_eq!(run(&start, 2, &parameters, 12).0, one, "two threads");
+        let (_, mut simulation) = run(&start, 2, &parameters, 7);
+        let target = 0.6 * simulation.now() + 0.4 * simulation.next_stop();
+        simulation.output_at(target).unwrap();
+        let path = folder.path().join("x.h5");
+        simulation.checkpoint().unwrap().write(&path).unwrap();
+        let read = Snapshot::read(&path).unwrap();
+        assert_eq!(read.state.particles, simulation.checkpoint().unwrap().state.particles);
+        assert_eq!(Some(simulation.step().unwrap().state_hash), one.get(7).cloned(), "after an output");
+        let (rest, mut simulation) = run(&read, 1, &parameters, 12);
+        assert_eq!(rest, one[7..], "after a restart from the file");
+        assert_eq!(simulation.checkpoint().unwrap().state.particles, end.state.particles);
+    }
+}
+
+/// Mass is that of the particles, momentum stays what it was, and both species feel the same force.
+#[test]
+fn mass_and_momentum_stay() {
+    for time_steps in [TimeSteps::Uniform, TimeSteps::Individual] {
+        let start = waves(2);
+        let mut simulation =
+            Simulation::start(common::device(2), &start, parameters(time_steps, Precision::Single)).expect("start");
+        let mut finest = 0;
+        for _ in 0..14 {
+            let record = simulation.step().expect("step");
+            let dark = record.dark_matter.expect("dark matter");
+            assert_eq!(dark.particles.iter().sum::<u64>(), 32768);
+            let volume = 50f64.powi(3);
+            assert!((dark.mass + record.sums.mass - volume).abs() < 1e-6 * volume);
+            // against the speed that all particles have
+            let scale = (2.0 * dark.kinetic * dark.mass).sqrt();
+            for axis in 0..3 {
+                let momentum = dark.momentum[axis] + record.sums.momentum[axis];
+                assert!(momentum.abs() < 1e-3 * scale, "{time_steps:?} {momentum} of {scale}");
+            }
+            finest = record.groups.len();
+        }
+        assert_eq!(finest, 3);
+    }
+}
+
+/// A plane wave of nothing but dark matter, as good as: particles are where Zel'dovich (1970) has them until they cross.
+#[test]
+fn a_plane_wave_collapses_as_it_must() {
+    let cosmology = Cosmology::flat(0.7, 1.0, 0.01, 1.0, 1.0);
+    let gas = 0.01;
+    let (a, a_cross, a_end) = (0.02, 0.5, 0.45);
+    for (levels, time_steps) in [(0, TimeSteps::Uniform), (2, TimeSteps::Uniform), (2, TimeSteps::Individual)] {
+        let displacement = |q: f64, a: f64| -a / a_cross * 50.0 / TAU * (TAU * q / 50.0).sin();
+        // of code time: da/dt̃ = a^(3/2)
+        let velocity = |q: f64, a: f64| displacement(q, a) / a * a.powf(1.5);
+        let wave =
+            |x: [f64; 3]| (gas * (1.0 + a / a_cross * (TAU * x[0]).cos()), [velocity(50.0 * x[0], a), 0.0, 0.0], 1e-6);
+        let snapshot = initial_on([4, 1, 1], PERIODIC, Some(cosmology), a, wave);
+        let start = with_particles(snapshot, [128, 16, 16], gas, |q| {
+            ([displacement(q[0], a), 0.0, 0.0], [velocity(q[0], a), 0.0, 0.0])
+        });
+        let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.0, 4.0] }];
+        let max_level = levels;
+        let parameters = RunParameters { max_level, refine, time_steps, max_delta_a: 0.02, ..RunParameters::default() };
+        let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
+        while simulation.next_stop() < a_end {
+            simulation.step().expect("step");
+        }
+        let end = simulation.output_at(a_end).expect("output");
+        assert_eq!(end.state.tree.level_count(), usize::from(levels) + 1);
+        let particles = end.state.particles.expect("particles");
+        let (mut worst, mut slip) = (0.0f64, 0.0f64);
+        for n in 0..particles.len() {
+            let q = (particles.id[n] % 128) as f64 * 50.0 / 128.0 + 25.0 / 128.0;
+            let moved = particles.coordinate(n, 0, 50.0) - q;
+            let moved = moved - 50.0 * (moved / 50.0).round();
+            worst = worst.max((moved - displacement(q, a_end)).abs());
+            slip = slip.max((f64::from(particles.velocity[0][n]) - velocity(q, a_end)).abs());
+        }
+        let largest = [displacement(12.5, a_end), velocity(12.5, a_end)].map(f64::abs);
+        println!(
+            "{levels} levels, {time_steps:?}: position {:.4}, velocity {:.4}",
+            worst / largest[0],
+            slip / largest[1]
+        );
+        assert!(
+            worst < 0.01 * largest[0] && slip < 0.03 * largest[1],
+            "{levels} levels: {worst} {slip} of {largest:?}"
+        );
+    }
+}
+
+/// What no run can use is refused by name.
+#[test]
+fn bad_particles_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.h5");
+    let good = waves(1);
+    let error = |change: &dyn Fn(&mut HostParticles)| {
+        let mut bad = good.clone();
+        change(bad.state.particles.as_mut().unwrap());
+        let started = Simulation::start(common::device(1), &bad, parameters(TimeSteps::Uniform, Precision::Single));
+        let said = started.err().expect("refused").to_string();
+        bad.write(&path).unwrap();
+        let read = Snapshot::read(&path).unwrap_err().to_string();
+        assert!(read.contains("x.h5") && read.contains(&said), "{read}");
+        said
+    };
+    assert!(error(&|bad| bad.velocity[1][77] = f32::NAN).contains("velocity = NaN: along y, of particle"));
+    assert!(error(&|bad| bad.id[5] = bad.id[6]).contains("two particles have it"));
+    let mut walls = good.clone();
+    let closed = initial(1, [false; 3], None, 1.0, |_| (1.0, [0.0; 3], 1.0));
+    walls.state.tree = closed.state.tree;
+    let boundary = comove_sim::Boundaries::all(comove_sim::Boundary::Outflow);
+    let parameters = RunParameters { gravity: false, boundary, ..parameters(TimeSteps::Uniform, Precision::Single) };
+    let said = Simulation::start(common::device(1), &walls, parameters).err().expect("refused").to_string();
+    assert!(said.contains("dark matter needs a box that is periodic"), "{said}");
+}
