@@ -40,7 +40,7 @@ const PEAK = measure("peak", RUN, #{ at_z: "all" }, |s| #{
     place: s.densest().position, mean: s.field("density", 0).mean(), at: s.value("density", [1, 2, 3]),
     box: s.box_mpc_h, levels: s.levels, z: s.redshift, a: s.a, step: s.step,
 });
-const MORE = PEAK.then(|peak| [slice(RUN, #{ center: peak.place, axis: "x", pixels: 8 })]);
+const MORE = PEAK.then(|peak| [slice(RUN, #{ center: peak.place, axis: "x", pixels: 16 })]);
 campaign("small", [MORE, slice(RUN, #{ center: PEAK.place, pixels: 16 }), projection(RUN, #{ pixels: 16 }), density_pdf(RUN),
     refinement_ratio(RUN), power_spectrum(RUN, #{ at_z: "all", bins: #{ per_decade: 8 } }),
     halos(RUN, #{ delta: 1.2, min_cells: 2 })], #{ attempts: 2 })
