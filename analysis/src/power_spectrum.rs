@@ -14,7 +14,7 @@ use crate::messages::{broadcast, gather};
 use crate::part::{Part, alone};
 use crate::table::{Record, Table};
 use comove_sim::Snapshot;
-use comove_sim::kernels::point::particle::{Cloud, WHOLE};
+use comove_sim::kernels::point::particle::Cloud;
 use comove_sim::parallel::Communicator;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array3, Axis};
@@ -205,7 +205,7 @@ fn particle_density(part: &Part, cells: [usize; 3], width: f64) -> Result<Array3
             weights[(at[2] * cells[1] + at[1]) * cells[0] + at[0]].fetch_add(weight, Ordering::Relaxed);
         }
     });
-    let unit = particles.particle_mass / (WHOLE as f64 * width.powi(3));
+    let unit = particles.density_of_weight(width);
     let density = weights.into_par_iter().map(|weight| unit * weight.into_inner() as f64).collect();
     Ok(Array3::from_shape_vec([cells[2], cells[1], cells[0]], density).expect("as many values as cells"))
 }
@@ -227,7 +227,8 @@ fn sum(communicator: &Communicator, planes: &Array3<f64>) -> f64 {
     (0..4).map(|n| sums[n] + sums[n + 4]).fold(0.0, |all, sum| all + sum)
 }
 
-/// Power of contrasts, added by their means or, for [`Species::Cross`], one with the other, on a mesh of cells of this width, up to the Nyquist wave number, on the first rank: collective.
+/// Power of contrasts, added by their means or, for [`Species::Cross`], one with the other, on a mesh of cells of this width,
+/// up to the Nyquist wave number, on the first rank: collective.
 ///
 /// * `cells`: of the mesh, along x, y, z
 fn binned_power(

@@ -1,6 +1,5 @@
-//! A level of groups: which slots are neighbours, a group with its ghost zones, the group at a
-//! place, the boundary of the domain, and what a sweep
-//! reports of a group.
+//! A level of groups: which slots are neighbours, a group with its ghost zones, the group at a place, the boundary of the
+//! domain, and what a sweep reports of a group.
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;

@@ -4,11 +4,17 @@ use crate::error::SimError;
 use crate::mesh::{Key, OCTANT_OF_ROW, Octree};
 use comove_kernels::layout::{GROUP, OCTANTS, PATCH};
 use comove_kernels::particles::COLUMNS;
+use comove_kernels::point::particle::WHOLE;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Fractions of the box that a position counts.
-const FRACTIONS: f64 = 4_294_967_296.0; // 2³²
+pub(super) const FRACTIONS: f64 = 4_294_967_296.0; // 2³²
+
+/// The density of a weight of 1 in a cell of this width, of particles of this mass.
+pub(super) fn density_of_weight(particle_mass: f64, width: f64) -> f64 {
+    particle_mass / (WHOLE as f64 * width.powi(3))
+}
 
 /// The dark matter of a snapshot, in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +57,11 @@ impl HostParticles {
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         self.len() * COLUMNS * size_of::<u32>()
+    }
+
+    /// The density of a weight of 1 in a cell of this width.
+    pub fn density_of_weight(&self, width: f64) -> f64 {
+        density_of_weight(self.particle_mass, width)
     }
 
     /// A position in code length along an axis of a box of that length.
@@ -112,13 +123,14 @@ impl HostParticles {
             })
             .collect();
         order.par_sort_unstable();
-        let by = |column: &Vec<u32>| order.par_iter().map(|&(_, _, n)| column[n as usize]).collect();
-        let velocity = |column: &Vec<f32>| order.par_iter().map(|&(_, _, n)| column[n as usize]).collect();
+        fn ordered<V: Copy + Send + Sync>(column: &[V], order: &[(usize, u64, u32)]) -> Vec<V> {
+            order.par_iter().map(|&(_, _, n)| column[n as usize]).collect()
+        }
         Self {
             particle_mass: self.particle_mass,
-            position: self.position.each_ref().map(by),
-            velocity: self.velocity.each_ref().map(velocity),
-            id: order.iter().map(|&(_, id, _)| id).collect(),
+            position: self.position.each_ref().map(|column| ordered(column, &order)),
+            velocity: self.velocity.each_ref().map(|column| ordered(column, &order)),
+            id: ordered(&self.id, &order),
         }
     }
 

@@ -8,18 +8,16 @@ mod host;
 
 pub use host::{DarkMatterHeader, HostParticles};
 
+use host::{FRACTIONS, density_of_weight};
+
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::mesh::Mesh;
 use crate::records::DarkMatterRecord;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
-use comove_kernels::point::particle::WHOLE;
 use comove_kernels::{Buffer, Device, GroupLocator, KernelError, Real, TimedPotential};
 use std::ops::Range;
 use std::sync::OnceLock;
-
-/// Fractions of the box that a position counts.
-const FRACTIONS: f64 = 4_294_967_296.0; // 2³²
 
 device_arrays! {
     /// Mass on all levels.
@@ -57,14 +55,19 @@ pub(crate) struct SavedParticles {
     firsts: Vec<usize>,
 }
 
-/// The density of a weight of 1 in a cell of this width, of particles of this mass.
-fn density_of_weight(particle_mass: f64, width: f64) -> f64 {
-    particle_mass / (WHOLE as f64 * width.powi(3))
+/// Factors of a drift over this time.
+fn drift_factors(box_lengths: [f64; 3], time: f64) -> [f64; 3] {
+    box_lengths.map(|length| time / length * FRACTIONS)
 }
 
 impl SavedParticles {
     pub(crate) fn bytes(&self) -> usize {
-        self.columns.iter().map(|column| column.len() * size_of::<u32>()).sum()
+        Self::bytes_for(self.columns[0].len())
+    }
+
+    /// The same for so many particles.
+    pub(crate) fn bytes_for(count: usize) -> usize {
+        count * COLUMNS * size_of::<u32>()
     }
 }
 
@@ -156,14 +159,9 @@ impl<T: Real> DarkMatter<T> {
         self.firsts[levels.start]..self.firsts[levels.end]
     }
 
-    /// Factors of a drift over a part of the root step.
-    fn factors(&self, part: f64) -> [f64; 3] {
-        self.box_lengths.map(|length| part * self.root_dt / length * FRACTIONS)
-    }
-
     /// Moves the particles of some levels over a part of the root step.
     pub(crate) fn drift(&mut self, device: &Device, levels: Range<usize>, part: f64) {
-        let factors = self.factors(part);
+        let factors = drift_factors(self.box_lengths, part * self.root_dt);
         let range = self.of(levels.clone());
         particles::drift(device, &mut self.particles, range, factors);
         self.passed[levels].iter_mut().for_each(|passed| *passed += part);
@@ -184,9 +182,8 @@ impl<T: Real> DarkMatter<T> {
         for level in levels {
             let now = self.passed[level];
             let of_level = |of: usize| -> Part {
-                let factors =
-                    self.box_lengths.map(|length| (now - self.passed[of]) * self.root_dt / length * FRACTIONS);
-                (self.firsts[of]..self.firsts[of + 1], factors)
+                let time = (now - self.passed[of]) * self.root_dt;
+                (self.firsts[of]..self.firsts[of + 1], drift_factors(self.box_lengths, time))
             };
             let parts: Vec<Part> = (level.saturating_sub(1)..self.passed.len()).map(of_level).collect();
             let unit = density_of_weight(self.particle_mass, root_width / f64::from(1u32 << level));

@@ -90,7 +90,8 @@ pub struct Wanted {
     pub raised: Option<CellBudgetAdjustment>,
 }
 
-/// Flags `from` and all finer levels, on which the density of all matter has been found, and derives the tree they ask for, within `max_cells`.
+/// Flags `from` and all finer levels, on which the density of all matter has been found, and derives the tree they ask for,
+/// within `max_cells`.
 pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, from: usize) -> Wanted {
     // what is coarser stays as it is, also where a run is steered to fewer levels
     let max_level = usize::from(context.parameters.max_level).max(from);
@@ -171,9 +172,8 @@ pub struct RefinementContext<'a, T> {
 impl<'a, T: Real> RefinementContext<'a, T> {
     /// Of a state at the time of `clock` with this mean density.
     pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
-        let volume: f64 = state.mesh.tree.cells(0).iter().map(|&n| n as f64 * state.root_cell_width).product();
         let dark_matter = state.dark_matter.as_ref().map_or(0.0, DarkMatter::mass);
-        let gas_share = 1.0 - dark_matter / (volume * mean_density);
+        let gas_share = 1.0 - dark_matter / (state.volume() * mean_density);
         let root_cell_width = state.root_cell_width;
         Self { parameters, clock, mean_density, gas_share, root_cell_width, eos: parameters.eos() }
     }

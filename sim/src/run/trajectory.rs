@@ -321,9 +321,8 @@ impl<T: Real> Run<T> {
     }
 
     fn mean_density(&self) -> f64 {
-        let [x, y, z] = self.state.mesh.tree.cells(0).map(|n| n as f64 * self.state.root_cell_width);
         let dark_matter = self.state.dark_matter.as_ref().map_or(0.0, DarkMatter::mass);
-        (self.sums.sums.mass + dark_matter) / (x * y * z)
+        (self.sums.sums.mass + dark_matter) / self.state.volume()
     }
 
     /// The potential of the state as it is now, for files and the first acceleration; a step solves its own.

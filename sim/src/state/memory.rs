@@ -4,7 +4,7 @@
 //! keeps room for what operations take for themselves ([`comove_kernels::Device::working_bytes`]), and the host for the
 //! snapshot that a run must be able to write when it has to stop.
 
-use crate::dark_matter::DarkMatter;
+use crate::dark_matter::{DarkMatter, SavedParticles};
 use crate::device_arrays::{ArrayBytes, Extent};
 use crate::error::SimError;
 use crate::error::shortage::{Bound, Shortage};
@@ -18,7 +18,7 @@ use crate::parameters::{Precision, RunParameters, TimeSteps};
 use crate::state::layout::Layout;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::available;
-use comove_kernels::particles::{COLUMNS, Particles};
+use comove_kernels::particles::Particles;
 use comove_kernels::{Device, GroupLocator, Real};
 
 /// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
@@ -102,7 +102,7 @@ impl Footprint {
         Self {
             arrays,
             saved: capacity * (GROUP_VALUES + kind.scalars * GROUP_CELLS) * T::BYTES
-                + kind.particles * COLUMNS * size_of::<u32>(),
+                + SavedParticles::bytes_for(kind.particles),
             particles: Particles::bytes_for(kind.particles),
             root: if kind.gravity { root } else { 0 },
             messages: 0,
@@ -167,8 +167,8 @@ pub fn dark_matter_bytes(particles: usize, cells: f64, precision: Precision) -> 
     if particles == 0 {
         return 0.0;
     }
-    let saved = particles * COLUMNS * size_of::<u32>();
-    (Particles::bytes_for(particles) + saved) as f64 + cells * (size_of::<u64>() + precision.bytes()) as f64
+    (Particles::bytes_for(particles) + SavedParticles::bytes_for(particles)) as f64
+        + cells * (size_of::<u64>() + precision.bytes()) as f64
 }
 
 /// The arrays of a state that starts on this tree.
@@ -193,7 +193,7 @@ pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, particles:
     let from_device = if on_host(device) { 0 } else { values * value + weights };
     let blocks = BLOCKS * groups.min(blocks::GROUPS) * GROUP_CELLS * value;
     // as they come, in order, and as the file has them
-    let particles = 3 * particles * COLUMNS * size_of::<u32>();
+    let particles = 3 * SavedParticles::bytes_for(particles);
     groups.saturating_mul(values * size_of::<f64>() + from_device).saturating_add(blocks + particles)
 }
 

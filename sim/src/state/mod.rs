@@ -10,8 +10,7 @@ mod saved_state;
 mod subcycling;
 
 use crate::boundary::GravityBoundary;
-use crate::dark_matter::DarkMatter;
-use crate::dark_matter::HostParticles;
+use crate::dark_matter::{DarkMatter, HostParticles};
 use crate::error::SimError;
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
@@ -146,12 +145,13 @@ impl<T: Real> State<T> {
 
         let owners = &layout.share.owners;
         let solver = || PoissonSolver::new(&device, &communicator, owners, parameters, root_groups);
+        let lengths = host.tree.cells(0).map(|n| n as f64 * root_cell_width);
         let mut solver = kind.gravity.then(solver).transpose();
         if let (Ok(Some(solver)), Some(particles)) = (&mut solver, particles)
             && parameters.coordinates == Coordinates::Comoving
         {
             // of all matter, whose mean density is 1
-            let volume: f64 = host.tree.cells(0).iter().map(|&n| n as f64 * root_cell_width).product();
+            let volume: f64 = lengths.iter().product();
             solver.serve_particles(particles.len() as f64 * particles.particle_mass / volume)?;
         }
         let solver = collective_result(&communicator, solver.map_err(SimError::from))?;
@@ -163,12 +163,7 @@ impl<T: Real> State<T> {
             mesh: Mesh::of_tree(layout.mesh.tree.clone(), layout.mesh.faces),
             gas: Gas::from_host(&device, &host.fluid)?,
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
-            dark_matter: particles
-                .map(|particles| {
-                    let lengths = host.tree.cells(0).map(|n| n as f64 * root_cell_width);
-                    DarkMatter::from_host(&device, particles, lengths)
-                })
-                .transpose()?,
+            dark_matter: particles.map(|particles| DarkMatter::from_host(&device, particles, lengths)).transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
             regrid: RegridMemory::new(usize::from(parameters.max_level) + 1),
@@ -224,6 +219,11 @@ impl<T: Real> State<T> {
     /// [`State::refresh`] of all levels.
     pub fn refresh_all(&mut self) {
         (0..self.level_count()).for_each(|level| self.refresh(level));
+    }
+
+    /// Volume of the box, code length³.
+    pub(crate) fn volume(&self) -> f64 {
+        self.mesh.tree.cells(0).iter().map(|&n| n as f64 * self.root_cell_width).product()
     }
 
     /// Finds the density of all matter on some levels, which are at one time: none without dark matter.

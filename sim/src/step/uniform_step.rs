@@ -140,8 +140,8 @@ fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, diagnostic
     }
 }
 
-/// The gravity kick of one level's gas and particles over `dt`; `coarse` is the part of the coarser level's step that has passed, where
-/// that level is ahead.
+/// The gravity kick of one level's gas and particles over `dt`; `coarse` is the part of the coarser level's step that has
+/// passed, where that level is ahead.
 pub(crate) fn kick_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,

@@ -88,6 +88,12 @@ impl<'a> Around<'a> {
     }
 }
 
+/// The group of a level of so many cells that a position is in.
+#[inline(always)]
+fn group_at(position: [u32; 3], cells: [u32; 3]) -> [u32; 3] {
+    [0, 1, 2].map(|axis| ((u64::from(position[axis]) * u64::from(cells[axis])) >> 36) as u32)
+}
+
 /// A particle's cells: those of the lower corner counted from its group's first cell, and the weights along each axis.
 #[inline(always)]
 fn clouds(position: [u32; 3], cells: [u32; 3]) -> ([u32; 3], [i32; 3], [[u32; 2]; 3]) {
@@ -99,10 +105,7 @@ fn clouds(position: [u32; 3], cells: [u32; 3]) -> ([u32; 3], [i32; 3], [[u32; 2]
 
 /// Calls `f(first, end, group)` for every run of particles of a chunk that are in one group of a level.
 fn runs(at: At<'_>, range: Range<usize>, cells: [u32; 3], mut f: impl FnMut(Range<usize>, [u32; 3])) {
-    let group = |n: usize| {
-        let position = at.position(n);
-        [0, 1, 2].map(|axis| ((u64::from(position[axis]) * u64::from(cells[axis])) >> 36) as u32)
-    };
+    let group = |n: usize| group_at(at.position(n), cells);
     let mut first = range.start;
     let Some(mut here) = (!range.is_empty()).then(|| group(first)) else { return };
     for n in range.clone() {
@@ -249,7 +252,7 @@ pub(super) fn kick<T: Real>(
                     }
                     factor *= 0.5;
                     let cells = locator.cells(coarser);
-                    let group = [0, 1, 2].map(|a| ((u64::from(position[a]) * u64::from(cells[a])) >> 36) as u32);
+                    let group = group_at(position, cells);
                     let is_next = coarser + 1 == level;
                     g = gradient(&mut Around::new(locator, coarser, group), position, potential, is_next);
                 }

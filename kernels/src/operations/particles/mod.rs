@@ -27,7 +27,8 @@ pub const COLUMNS: usize = 8;
 /// Particles whose sums are taken together.
 pub(crate) const BLOCK: usize = 4096;
 
-/// A speed that no particle has, 200,000 km/s at a = 1, and below which sums fit: what is faster counts as [`ParticleSums::invalid`].
+/// A speed that no particle has, 200,000 km/s at a = 1, and below which sums fit: what is faster counts as
+/// [`ParticleSums::invalid`].
 const IMPOSSIBLE: f32 = 2000.0;
 
 /// Σv and Σv² are counted in these parts of one.
