@@ -75,7 +75,14 @@ impl Case {
 
     fn deposit(&mut self) {
         let Self { device, locator, tables, particles, mass, density, fluid, .. } = self;
-        particles::deposit(device, locator, (0, tables), particles, &[(0..COUNT, [0.0; 3])], mass);
+        particles::deposit(
+            device,
+            locator,
+            (0, tables),
+            particles,
+            &[particles::Part { range: 0..COUNT, level: 0, factors: [0.0; 3] }],
+            mass,
+        );
         particles::matter_density(device, tables, mass, 1e-12, fluid, density);
     }
 

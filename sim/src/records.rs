@@ -117,6 +117,16 @@ pub struct DarkMatterRecord {
     pub kinetic: f64,
 }
 
+/// The potential energy of all matter in a step, code units: ½ Σ (ρ − ⟨ρ⟩) φ h³ over the leaf cells, isolated without ⟨ρ⟩.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PotentialRecord {
+    /// Scale factor at which the potential of all levels was solved: at the kick of a uniform step, at the start of an
+    /// individual one.
+    pub a: f64,
+    /// The energy.
+    pub energy: f64,
+}
+
 /// What changed energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -301,6 +311,9 @@ pub struct StepRecord {
     /// Dark matter at its end; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dark_matter: Option<DarkMatterRecord>,
+    /// Potential energy in the step; left out without gravity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub potential: Option<PotentialRecord>,
     /// The energy and mass ledger so far.
     pub ledger: Ledger,
     /// (energy now − energy at start − everything booked)/largest kinetic energy so far.

@@ -8,6 +8,7 @@ pub mod hydro_sweep;
 pub mod mass_sheet;
 pub mod particles;
 pub mod poisson_source;
+pub mod potential_energy;
 pub mod potential_ghosts;
 pub mod prolong;
 pub mod reflux;

@@ -79,12 +79,13 @@ impl<'a, T: Real> DensitySource<'a, T> {
     }
 
     /// Slots of the pool.
-    fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.pool.len() / self.stride
     }
 
+    /// Writes `factor`·source for the cells of one slot that start at `first`, as many as `out` holds.
     #[inline(always)]
-    fn fill<U: Real>(&self, slot: u32, first: usize, factor: f64, out: &mut [U]) {
+    pub(crate) fn fill<U: Real>(&self, slot: u32, first: usize, factor: f64, out: &mut [U]) {
         let density = &self.pool.host()[slot as usize * self.stride + first..][..out.len()];
         let (factor, mean) = (U::from_f64(factor * self.four_pi_g), U::from_f64(self.mean));
         for (out, &density) in out.iter_mut().zip(density) {

@@ -20,6 +20,34 @@ struct Cloud {
     }
 };
 
+/// The same mass in the cells of a level that is coarser by so many.
+INLINE Cloud on_coarser(const Cloud &cloud, int levels) {
+    Cloud coarse = cloud;
+    coarse.cell = cloud.cell >> levels;
+    const int first = (int(cloud.cell) + cloud.lower) >> levels, last = (int(cloud.cell) + cloud.lower + 1) >> levels;
+    if (first == last) {
+        coarse.weights[0] = cloud.weights[0] + cloud.weights[1];
+        coarse.weights[1] = 0;
+    }
+    coarse.lower = first - int(coarse.cell);
+    return coarse;
+}
+
+struct WideCloud {
+    uint32_t cell;
+    uint32_t weights[3];
+
+    INLINE WideCloud(uint32_t position, uint32_t cells) {
+        const Cloud coarse(position, cells / 2);
+        const uint32_t half = 1u << (WEIGHT_BITS - 1);
+        const bool is_lower = coarse.lower < 0;
+        cell = uint32_t((uint64_t(position) * cells) >> 32);
+        weights[0] = coarse.weights[0] - (is_lower ? 0 : half);
+        weights[1] = half;
+        weights[2] = coarse.weights[1] - (is_lower ? half : 0);
+    }
+};
+
 INLINE uint32_t drifted(uint32_t position, float velocity, double factor) {
     return position + uint32_t((long long)rint(double(velocity) * factor));
 }

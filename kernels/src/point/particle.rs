@@ -11,6 +11,9 @@ pub const WHOLE: u64 = 1 << (3 * WEIGHT_BITS);
 /// Half a cell, in the units of [`Cloud`]'s arithmetic.
 const HALF: u32 = 1 << 31;
 
+/// Half of the weights along one axis.
+const HALF_WEIGHT: u32 = 1 << (WEIGHT_BITS - 1);
+
 /// The two cells along an axis that a particle's mass is shared between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cloud {
@@ -32,6 +35,40 @@ impl Cloud {
         // to the nearest
         let upper = ((above + (1 << (31 - WEIGHT_BITS))) >> (32 - WEIGHT_BITS)) as u32;
         Self { cell, lower: if within < HALF { -1 } else { 0 }, weights: [(1 << WEIGHT_BITS) - upper, upper] }
+    }
+
+    /// The same mass in the cells of a level that is coarser by so many.
+    #[inline(always)]
+    pub fn on_coarser(self, levels: u32) -> Self {
+        let Self { weights: [below, above], .. } = self;
+        let cell = self.cell >> levels;
+        let [first, last] = [self.lower, self.lower + 1].map(|step| (self.cell as i32 + step) >> levels);
+        let weights = if first == last { [below + above, 0] } else { [below, above] };
+        Self { cell, lower: first - cell as i32, weights }
+    }
+}
+
+/// The cells of a level that share the mass of a particle of the next coarser one along an axis, whose cloud is twice as wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WideCloud {
+    /// The cell that the particle is in.
+    pub cell: u32,
+    /// Weights of the cell before, of this one, and of the one behind, together 2¹⁴: those of a coarse cell are those of its
+    /// halves.
+    pub weights: [u32; 3],
+}
+
+impl WideCloud {
+    /// Of a particle at `position`, on a lattice of `cells` cells.
+    #[inline(always)]
+    pub fn new(position: u32, cells: u32) -> Self {
+        let Cloud { lower, weights: [below, above], .. } = Cloud::new(position, cells / 2);
+        let cell = ((u64::from(position) * u64::from(cells)) >> 32) as u32;
+        let (before, behind) = match lower {
+            -1 => (below, above - HALF_WEIGHT),
+            _ => (below - HALF_WEIGHT, above),
+        };
+        Self { cell, weights: [before, HALF_WEIGHT, behind] }
     }
 }
 
@@ -63,6 +100,38 @@ mod tests {
         }
         // at a centre one cell has it all
         assert_eq!(Cloud::new(HALF / 16, 16).weights, [1 << WEIGHT_BITS, 0]);
+    }
+
+    #[test]
+    fn a_cloud_weighs_the_same_on_all_levels() {
+        for n in 0..1000u32 {
+            let position = n.wrapping_mul(0x9E37_79B9);
+            let cells = 48;
+            let own = Cloud::new(position, cells);
+            let of = |cell: i32| {
+                (0..2)
+                    .map(|i| if own.cell as i32 + own.lower + i == cell { own.weights[i as usize] } else { 0 })
+                    .sum::<u32>()
+            };
+            let wide = WideCloud::new(position, 2 * cells);
+            for cell in -1..=cells as i32 {
+                let halves = |half: i32| match half - wide.cell as i32 {
+                    step @ -1..=1 => wide.weights[(step + 1) as usize],
+                    _ => 0,
+                };
+                assert_eq!(halves(2 * cell) + halves(2 * cell + 1), of(cell), "{position} {cell}");
+            }
+            for levels in 0..3 {
+                let coarse = own.on_coarser(levels);
+                assert_eq!(coarse.cell, own.cell >> levels);
+                assert!(matches!(coarse.lower, -1 | 0));
+                for i in 0..2 {
+                    let cell = (coarse.cell as i32 + coarse.lower + i) << levels;
+                    let fine: u32 = (cell..cell + (1 << levels)).map(of).sum();
+                    assert_eq!(coarse.weights[i as usize], fine, "{position} {levels}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub use host::{DarkMatterHeader, HostParticles};
 use host::{FRACTIONS, density_of_weight};
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, Octree};
 use crate::records::DarkMatterRecord;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
@@ -44,6 +44,8 @@ pub struct DarkMatter<T> {
     root_dt: f64,
     /// Lengths of the box along x, y, z, code length.
     box_lengths: [f64; 3],
+    /// How close particles may not come to faces of the box that are not periodic, in 2⁻³² of its length; 0 along periodic axes.
+    edges: [u32; 3],
     matter: Matter<T>,
     /// Sums over the particles of each level, once they have been asked for.
     sums: OnceLock<Vec<ParticleSums>>,
@@ -53,6 +55,32 @@ pub struct DarkMatter<T> {
 pub(crate) struct SavedParticles {
     columns: [Buffer<u32>; COLUMNS],
     firsts: Vec<usize>,
+}
+
+/// Root cells that are to be between particles and faces of the box that are not periodic: the cells whose potential a particle
+/// feels, and what it may move in a step.
+const EDGE_CELLS: f64 = 2.0;
+
+/// Particles that are about to leave the box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Strays {
+    /// How many.
+    pub count: u64,
+    /// The identity of one.
+    pub id: u64,
+    /// Where it is, code length.
+    pub place: [f64; 3],
+}
+
+impl std::fmt::Display for Strays {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { count, id, place: [x, y, z] } = self;
+        write!(f, "particle {id} at ({x}, {y}, {z})")?;
+        if *count > 1 {
+            write!(f, " and {} others", count - 1)?;
+        }
+        write!(f, " within two root cells of a face of the box that is not periodic: take a larger box")
+    }
 }
 
 /// Factors of a drift over this time.
@@ -74,9 +102,18 @@ impl SavedParticles {
 impl<T: Real> DarkMatter<T> {
     /// Puts particles on a device, with nothing beside them yet.
     ///
+    /// * `root`: the tree of the root level
+    ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
-    pub(crate) fn from_host(device: &Device, host: &HostParticles, box_lengths: [f64; 3]) -> Result<Self, KernelError> {
+    pub(crate) fn from_host(
+        device: &Device,
+        host: &HostParticles,
+        box_lengths: [f64; 3],
+        root: &Octree,
+    ) -> Result<Self, KernelError> {
+        let (cells, periodic) = (root.cells(0), root.periodic());
+        let edge = |axis: usize| (EDGE_CELLS * FRACTIONS / cells[axis] as f64) as u32;
         Ok(Self {
             particles: Particles::from_host(device, host.columns())?,
             particle_mass: host.particle_mass,
@@ -85,6 +122,7 @@ impl<T: Real> DarkMatter<T> {
             passed: vec![0.0],
             root_dt: 0.0,
             box_lengths,
+            edges: [0, 1, 2].map(|axis| if periodic[axis] { 0 } else { edge(axis) }),
             matter: Matter::empty(device)?,
             sums: OnceLock::new(),
         })
@@ -183,7 +221,8 @@ impl<T: Real> DarkMatter<T> {
             let now = self.passed[level];
             let of_level = |of: usize| -> Part {
                 let time = (now - self.passed[of]) * self.root_dt;
-                (self.firsts[of]..self.firsts[of + 1], drift_factors(self.box_lengths, time))
+                let range = self.firsts[of]..self.firsts[of + 1];
+                Part { range, level: of, factors: drift_factors(self.box_lengths, time) }
             };
             let parts: Vec<Part> = (level.saturating_sub(1)..self.passed.len()).map(of_level).collect();
             let unit = density_of_weight(self.particle_mass, root_width / f64::from(1u32 << level));
@@ -249,6 +288,20 @@ impl<T: Real> DarkMatter<T> {
             momentum: [0, 1, 2].map(|axis| sum(&|sums| sums.momentum()[axis])),
             kinetic: 0.5 * sum(&ParticleSums::square),
         })
+    }
+
+    /// How many particles are too close to faces of the box that are not periodic, and the one of them with the lowest identity:
+    /// none if it is periodic.
+    pub(crate) fn strays(&self, device: &Device) -> Option<Strays> {
+        if self.edges == [0; 3] {
+            return None;
+        }
+        let count = particles::near_edges(device, &self.particles, self.edges);
+        let host = (count > 0).then(|| self.to_host())?;
+        let is_near = |n: &usize| (0..3).any(|axis| particles::is_near_edge(host.position[axis][*n], self.edges[axis]));
+        let first = (0..host.len()).filter(is_near).min_by_key(|&n| host.id[n]).expect("one of them");
+        let place = [0, 1, 2].map(|axis| host.coordinate(first, axis, self.box_lengths[axis]));
+        Some(Strays { count, id: host.id[first], place })
     }
 
     /// A hash of all particles.

@@ -3,6 +3,7 @@
 pub(crate) mod diagnosis;
 pub(crate) mod shortage;
 
+use crate::dark_matter::Strays;
 pub use diagnosis::{CellGas, Diagnosis};
 use serde::{Deserialize, Serialize};
 pub use shortage::{Bound, Shortage};
@@ -94,6 +95,14 @@ pub enum SimError {
         /// How many.
         particles: u64,
     },
+    /// Particles that would leave a box that is not periodic.
+    #[error("step {step}: {strays}")]
+    ParticlesLeave {
+        /// Root step.
+        step: u64,
+        /// Which they are.
+        strays: Strays,
+    },
 }
 
 /// What kind of thing went wrong, on which rank ever.
@@ -147,7 +156,9 @@ impl SimError {
             Self::Io { .. } | Self::Hdf5 { .. } => ErrorKind::File,
             Self::OutOfMemory(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }) => ErrorKind::Room,
             Self::Kernel(_) | Self::Mpi(_) => ErrorKind::Device,
-            Self::Unphysical { .. } | Self::UnphysicalParticles { .. } => ErrorKind::Unphysical,
+            Self::Unphysical { .. } | Self::UnphysicalParticles { .. } | Self::ParticlesLeave { .. } => {
+                ErrorKind::Unphysical
+            }
             Self::OnRank { kind, .. } => *kind,
         }
     }

@@ -88,6 +88,14 @@ impl<T: Real> Gravity<T> {
         self.potential.fit(device, extent)
     }
 
+    /// What attracts: of these the mean, too, where gravity is isolated.
+    pub(crate) fn source<'a>(&self, mut density: DensitySource<'a, T>) -> DensitySource<'a, T> {
+        if self.isolated {
+            density.mean = 0.0;
+        }
+        density
+    }
+
     /// Solves ∇²φ = `four_pi_g` (ρ − `mean`), isolated without the mean.
     ///
     /// * `coarse`: the part of the coarser level's step that has passed by the time of these levels; none for the root
@@ -99,13 +107,11 @@ impl<T: Real> Gravity<T> {
         earlier: &EarlierGroups,
         levels: Solve,
         coarse: Option<f64>,
-        mut density: DensitySource<T>,
+        density: DensitySource<T>,
     ) -> Result<(), KernelError> {
-        let Self { potential: Potential { earlier: phases, current }, solver, isolated } = self;
+        let density = self.source(density);
+        let Self { potential: Potential { earlier: phases, current }, solver, .. } = self;
         let coarse = coarse.map(|passed| between(phases, earlier, passed));
-        if *isolated {
-            density.mean = 0.0;
-        }
         match levels {
             Solve::From(base) => solver.solve_from(device, hierarchy, base, coarse.as_ref(), density, current)?,
             Solve::Level(level) => solver.solve_level(device, hierarchy, level, coarse.as_ref(), density, current)?,

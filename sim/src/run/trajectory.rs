@@ -267,6 +267,10 @@ impl<T: Real> Run<T> {
         let dark_matter = dark_matter
             .transpose()
             .map_err(|particles| SimError::UnphysicalParticles { step: self.step, particles })?;
+        if let Some(strays) = self.state.dark_matter.as_ref().and_then(|particles| particles.strays(&self.state.device))
+        {
+            return Err(SimError::ParticlesLeave { step: self.step, strays });
+        }
         let state_hash = format!("{:016x}", self.state.hash());
         diagnostics.timing.records += recording.elapsed().as_secs_f64();
         self.timing.add(&diagnostics.timing);
@@ -290,6 +294,7 @@ impl<T: Real> Run<T> {
             cell_updates_per_second: diagnostics.cell_updates as f64 / started.elapsed().as_secs_f64(),
             sums: self.sums.sums,
             dark_matter,
+            potential: diagnostics.potential(),
             ledger: self.restart.ledger,
             energy_residual: self.energy_residual(),
             mass_drift: self.mass_drift(),

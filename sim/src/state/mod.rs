@@ -126,9 +126,6 @@ impl<T: Real> State<T> {
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
         let particles = host.particles.as_ref();
-        // coarse cells have their own clouds of the particles in finer ones, not means of these, as sheets take for granted
-        let parameters =
-            &RunParameters { mass_sheet: parameters.mass_sheet && particles.is_none(), ..parameters.clone() };
         let kind = Kind::of(parameters).with_particles(particles.map_or(0, HostParticles::len));
         let slots = layout.slot_count();
         let root_groups = host.tree.root_groups();
@@ -163,7 +160,9 @@ impl<T: Real> State<T> {
             mesh: Mesh::of_tree(layout.mesh.tree.clone(), layout.mesh.faces),
             gas: Gas::from_host(&device, &host.fluid)?,
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
-            dark_matter: particles.map(|particles| DarkMatter::from_host(&device, particles, lengths)).transpose()?,
+            dark_matter: particles
+                .map(|particles| DarkMatter::from_host(&device, particles, lengths, &host.tree))
+                .transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
             regrid: RegridMemory::new(usize::from(parameters.max_level) + 1),
@@ -177,7 +176,13 @@ impl<T: Real> State<T> {
         collective_result(&state.exchange.communicator, fitted)?;
         state.exchange.ghosts.fit(&state.needs(&layout))?;
         state.take(layout);
-        state.dark_matter.iter_mut().for_each(|dark_matter| dark_matter.sort(&state.device, 0));
+        if let Some(dark_matter) = &mut state.dark_matter {
+            dark_matter.sort(&state.device, 0);
+            if let Some(strays) = dark_matter.strays(&state.device) {
+                let value = strays.count.to_string();
+                return Err(SimError::Parameter { name: "particles", value, reason: strays.to_string() });
+            }
+        }
         state.refresh_all();
         Ok(state)
     }
@@ -270,12 +275,18 @@ impl<T: Real> State<T> {
             h: self.root_cell_width,
             ranks: Sharing { ghost_exchange: &exchange.ghosts, links: &exchange.share.links },
         };
-        let density = match dark_matter {
-            None => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean_density),
-            Some(dark_matter) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean_density),
-        };
+        let density = matter(gas, dark_matter.as_ref(), four_pi_g, mean_density);
         let coarse = coarse.filter(|_| kind.subcycled);
         Ok(gravity.solve(device, &hierarchy, &mesh.earlier, levels, coarse, density)?)
+    }
+
+    /// What the potential was last solved from; none without gravity.
+    ///
+    /// * `mean_density`: of the box; isolated, nothing is taken for it
+    pub(crate) fn density_source(&self, four_pi_g: f64, mean_density: f64) -> Option<DensitySource<'_, T>> {
+        let gravity = self.gravity.as_ref()?;
+        let source = matter(&self.gas, self.dark_matter.as_ref(), four_pi_g, mean_density);
+        Some(gravity.source(source))
     }
 
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
@@ -383,5 +394,18 @@ impl<T: Real> State<T> {
         if let Some(dark_matter) = &mut self.dark_matter {
             dark_matter.take_mesh(&self.mesh, self.pool.capacity);
         }
+    }
+}
+
+/// Gas and dark matter, the density of both being found.
+fn matter<'a, T: Real>(
+    gas: &'a Gas<T>,
+    dark_matter: Option<&'a DarkMatter<T>>,
+    four_pi_g: f64,
+    mean: f64,
+) -> DensitySource<'a, T> {
+    match dark_matter {
+        None => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean),
+        Some(dark_matter) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean),
     }
 }

@@ -9,7 +9,7 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::exact_sum::ExactSum;
 use crate::parallel::load_balancer::SweepTime;
 use crate::parameters::TimeSteps;
-use crate::records::{DevicePart, Ladder, Ledger, Timing};
+use crate::records::{DevicePart, Ladder, Ledger, PotentialRecord, Timing};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
@@ -45,6 +45,8 @@ pub enum Pending {
     Correction(Deferred<(u32, GroupReport)>),
     /// A kick.
     Kick(Deferred<KickReport>),
+    /// 8πG times the potential energy of each group of a level over its cells' volume.
+    Potential(Deferred<f64>),
     /// The signal speeds that a sweep left behind.
     Signals {
         /// One for each group.
@@ -84,6 +86,10 @@ pub struct StepDiagnostics {
     /// Operations that have been entered: all ranks enter the same.
     operations: u64,
     gravity_work: ExactSum,
+    /// Scale factor of the potential whose energy is summed, and 1/(8πG) there.
+    potential_at: Option<[f64; 2]>,
+    /// 8πG times its energy.
+    potential: ExactSum,
     entropy_energy: ExactSum,
     floor_energy: ExactSum,
     floor_mass: ExactSum,
@@ -191,6 +197,10 @@ impl StepDiagnostics {
                 self.add_reports(state, level, kicks.iter().map(|kick| &kick.report).enumerate());
                 self.add_kicks(state, level, &kicks);
             }
+            Pending::Potential(sums) => {
+                let volume = state.cell_width(level).powi(3);
+                sums.wait().iter().for_each(|sum| self.potential.add(sum * volume));
+            }
             Pending::Signals { speeds, dt_over_dx } => {
                 let fastest = speeds.wait().iter().map(|fastest| fastest.speed).fold(0.0, f64::max);
                 self.see_courant_number(fastest * dt_over_dx);
@@ -271,6 +281,18 @@ impl StepDiagnostics {
         }
     }
 
+    /// Begins the sum of the potential energy at this scale factor; one of several, as in the parts of a retried step, replaces
+    /// the one before.
+    pub fn begin_potential(&mut self, a: f64, four_pi_g: f64) {
+        self.potential_at = Some([a, 0.5 / four_pi_g]);
+        self.potential = ExactSum::default();
+    }
+
+    /// The potential energy, once it has been collected.
+    pub fn potential(&self) -> Option<PotentialRecord> {
+        self.potential_at.map(|[a, unit]| PotentialRecord { a, energy: unit * self.potential.value() })
+    }
+
     /// Keeps the shortest √(h/g), in steps of the level.
     pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
         let time = (state.cell_width(level) / peak.acceleration).sqrt() * self.time_steps.per_root_step(level);
@@ -343,7 +365,7 @@ impl StepDiagnostics {
             return;
         }
         let exact = [&mut self.gravity_work, &mut self.entropy_energy, &mut self.floor_energy, &mut self.floor_mass];
-        ExactSum::reduce(exact, communicator);
+        ExactSum::reduce(exact.into_iter().chain([&mut self.potential]), communicator);
         let cold = self.cold.iter_mut().flatten();
         let counts = [&mut self.redone, &mut self.redone_faces, &mut self.swept, &mut self.floored];
         let counts = counts.into_iter().chain([&mut self.floored_in_sweeps, &mut self.invalid, &mut self.cell_updates]);

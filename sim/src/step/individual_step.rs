@@ -20,7 +20,7 @@ use crate::step::particles;
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
 use crate::step::time_step::signal_speeds;
-use crate::step::uniform_step::{correct_level, kick_level};
+use crate::step::uniform_step::{correct_level, kick_level, sum_potential};
 use comove_kernels::Real;
 
 /// One root step and all the finer levels' steps within, with regrids of finer levels where they are due.
@@ -41,6 +41,7 @@ pub(crate) fn individual_step<T: Real>(
     particles::begin(state, dt);
     let mut root_step = RootStep { state, physics, clock, mean_density, diagnostics };
     root_step.solve_synchronised(0, None, 0.0)?;
+    sum_potential(root_step.state, clock.a, root_step.four_pi_g(0.0), mean_density, root_step.diagnostics);
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
 }
 

@@ -11,7 +11,7 @@ use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
 use comove_kernels::gravity_kick::gravity_kick;
 use comove_kernels::layout::FIELDS;
-use comove_kernels::{Eos, Real, restrict};
+use comove_kernels::{Eos, Real, potential_energy, restrict};
 
 /// One uniform step of all levels.
 ///
@@ -63,10 +63,29 @@ fn solve_and_kick<T: Real>(
     let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
     let started = state.device.now();
     state.solve_gravity(four_pi_g, mean_density)?;
+    sum_potential(state, interval.a_mid, four_pi_g, mean_density, diagnostics);
     diagnostics.record_time(DevicePart::Poisson, started, state.device.now());
     kick(state, physics, interval.dt, diagnostics);
     restrict_all(state, physics, diagnostics);
     Ok(())
+}
+
+/// Sums the potential energy of all levels, which are at one time.
+pub(crate) fn sum_potential<T: Real>(
+    state: &State<T>,
+    a: f64,
+    four_pi_g: f64,
+    mean_density: f64,
+    diagnostics: &mut StepDiagnostics,
+) {
+    let (Some(gravity), Some(density)) = (&state.gravity, state.density_source(four_pi_g, mean_density)) else {
+        return;
+    };
+    diagnostics.begin_potential(a, four_pi_g);
+    for (level, tables) in state.mesh.tables.iter().enumerate() {
+        let sums = potential_energy(&state.device, tables, density, &gravity.potential.current);
+        diagnostics.defer(level, Pending::Potential(sums));
+    }
 }
 
 /// One hydro sweep of all levels over `dt`, each from the state before the sweep, then flux correction and restriction

@@ -1,12 +1,12 @@
 //! Particles on the processor.
 
-use super::{BLOCK, BlockSums, COLUMNS, Part, Particles, hash_of};
+use super::{BLOCK, BlockSums, COLUMNS, Part, Particles, hash_of, is_near_edge};
 use crate::device::buffer::SlotWriter;
 use crate::layout::{DENSITY, DIRECTIONS, GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::operations::potential_ghosts::TimedPotential;
-use crate::point::particle::{Cloud, WEIGHT_BITS, drifted};
+use crate::point::particle::{Cloud, WEIGHT_BITS, WideCloud, drifted};
 use crate::real::Real;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -131,57 +131,105 @@ pub(super) fn deposit(
     tables.slots.par_iter().for_each(|&slot| unsafe { pool.slot(slot) }.fill(0));
     // SAFETY: an atomic number has the layout of a number, and nobody else has the array.
     let mass: &[AtomicU64] = unsafe { std::slice::from_raw_parts(mass.as_mut_ptr().cast(), mass.len()) };
-    let cells = locator.cells(level);
     let add = |at: usize, weight: u64| {
         mass[at].fetch_add(weight, Ordering::Relaxed);
     };
-    for (range, factors) in parts {
-        let at = At { columns: std::array::from_fn(|c| particles.columns[c].host()), factors: *factors };
-        let chunks = range.len().div_ceil(BLOCK);
-        (0..chunks).into_par_iter().for_each_init(Vec::new, |tile: &mut Vec<u64>, chunk| {
-            let first = range.start + chunk * BLOCK;
-            runs(at, first..range.end.min(first + BLOCK), cells, |run, group| {
-                let mut around = Around::new(locator, level, group);
-                if run.len() < LONG {
-                    for n in run {
-                        each_cell(at.position(n), cells, |cell, weight| {
-                            let (slot, offset) = around.find(cell);
-                            if slot != NONE {
-                                add(slot as usize * GROUP_CELLS + offset, weight);
-                            }
-                        });
-                    }
-                    return;
-                }
-                tile.clear();
-                tile.resize(TILE * TILE * TILE, 0);
-                for n in run {
-                    each_cell(at.position(n), cells, |cell, weight| {
-                        let [i, j, k] = cell.map(|x| (x + 1) as usize);
-                        tile[(k * TILE + j) * TILE + i] += weight;
-                    });
-                }
-                for (n, &weight) in tile.iter().enumerate().filter(|(_, weight)| **weight > 0) {
-                    let [i, j, k] = [n % TILE, n / TILE % TILE, n / (TILE * TILE)];
-                    let (slot, offset) = around.find([i, j, k].map(|x| x as i32 - 1));
-                    if slot != NONE {
-                        add(slot as usize * GROUP_CELLS + offset, weight);
-                    }
-                }
-            });
-        });
+    for part in parts {
+        let at = At { columns: std::array::from_fn(|c| particles.columns[c].host()), factors: part.factors };
+        match part.level.checked_sub(level) {
+            Some(finer) => {
+                deposit_part(at, &part.range, locator, level, |p, n| Shares::of_cloud(p, n, finer as u32), add)
+            }
+            None => deposit_part(at, &part.range, locator, level, Shares::of_wide_cloud, add),
+        }
     }
 }
 
-/// Calls `f` with each of the eight cells that share a particle's mass, counted from its group's first one, and its weight.
-#[inline(always)]
-fn each_cell(position: [u32; 3], cells: [u32; 3], mut f: impl FnMut([i32; 3], u64)) {
-    let (_, lower, weights) = clouds(position, cells);
-    for corner in 0..8 {
-        let step = [corner & 1, corner >> 1 & 1, corner >> 2];
-        let weight = (0..3).map(|axis| u64::from(weights[axis][step[axis]])).product();
-        f([0, 1, 2].map(|axis| lower[axis] + step[axis] as i32), weight);
+/// The cells that share a particle's mass: the first, counted from its group's first one, and weights along each axis.
+struct Shares<const N: usize> {
+    first: [i32; 3],
+    weights: [[u32; N]; 3],
+}
+
+impl Shares<2> {
+    /// Of a particle of a level finer by so many.
+    #[inline(always)]
+    fn of_cloud(position: [u32; 3], cells: [u32; 3], finer: u32) -> Self {
+        let clouds = [0, 1, 2].map(|axis| Cloud::new(position[axis], cells[axis] << finer).on_coarser(finer));
+        let first = clouds.map(|cloud| (cloud.cell % GROUP as u32) as i32 + cloud.lower);
+        Self { first, weights: clouds.map(|cloud| cloud.weights) }
     }
+}
+
+impl Shares<3> {
+    /// Of a particle of the next coarser level.
+    #[inline(always)]
+    fn of_wide_cloud(position: [u32; 3], cells: [u32; 3]) -> Self {
+        let clouds = [0, 1, 2].map(|axis| WideCloud::new(position[axis], cells[axis]));
+        Self {
+            first: clouds.map(|cloud| (cloud.cell % GROUP as u32) as i32 - 1),
+            weights: clouds.map(|cloud| cloud.weights),
+        }
+    }
+}
+
+impl<const N: usize> Shares<N> {
+    /// Calls `f` with each cell and its weight.
+    #[inline(always)]
+    fn each(&self, mut f: impl FnMut([i32; 3], u64)) {
+        let [x, y, z] = self.first;
+        for (k, wz) in (z..).zip(self.weights[2]) {
+            for (j, wy) in (y..).zip(self.weights[1]) {
+                for (i, wx) in (x..).zip(self.weights[0]) {
+                    f([i, j, k], u64::from(wx) * u64::from(wy) * u64::from(wz));
+                }
+            }
+        }
+    }
+}
+
+/// Shares the mass of particles of one level.
+fn deposit_part<const N: usize>(
+    at: At<'_>,
+    range: &Range<usize>,
+    locator: &GroupLocator,
+    level: usize,
+    shares: impl Fn([u32; 3], [u32; 3]) -> Shares<N> + Sync,
+    add: impl Fn(usize, u64) + Sync,
+) {
+    let cells = locator.cells(level);
+    (0..range.len().div_ceil(BLOCK)).into_par_iter().for_each_init(Vec::new, |tile: &mut Vec<u64>, chunk| {
+        let first = range.start + chunk * BLOCK;
+        runs(at, first..range.end.min(first + BLOCK), cells, |run, group| {
+            let mut around = Around::new(locator, level, group);
+            if run.len() < LONG {
+                for n in run {
+                    shares(at.position(n), cells).each(|cell, weight| {
+                        let (slot, offset) = around.find(cell);
+                        if slot != NONE {
+                            add(slot as usize * GROUP_CELLS + offset, weight);
+                        }
+                    });
+                }
+                return;
+            }
+            tile.clear();
+            tile.resize(TILE * TILE * TILE, 0);
+            for n in run {
+                shares(at.position(n), cells).each(|cell, weight| {
+                    let [i, j, k] = cell.map(|x| (x + 1) as usize);
+                    tile[(k * TILE + j) * TILE + i] += weight;
+                });
+            }
+            for (n, &weight) in tile.iter().enumerate().filter(|(_, weight)| **weight > 0) {
+                let [i, j, k] = [n % TILE, n / TILE % TILE, n / (TILE * TILE)];
+                let (slot, offset) = around.find([i, j, k].map(|x| x as i32 - 1));
+                if slot != NONE {
+                    add(slot as usize * GROUP_CELLS + offset, weight);
+                }
+            }
+        });
+    });
 }
 
 pub(super) fn matter_density<T: Real>(tables: &LevelTopology, mass: &[u64], unit: f64, fluid: &[T], density: &mut [T]) {
@@ -400,6 +448,12 @@ pub(super) fn sums(particles: &Particles, range: Range<usize>) -> Vec<BlockSums>
         sums
     };
     x.zip(y.zip(z)).map(of_block).collect()
+}
+
+pub(super) fn near_edges(particles: &Particles, edges: [u32; 3]) -> u64 {
+    let columns = [0, 1, 2].map(|axis| particles.columns[axis].host());
+    let is_near = |n: &usize| (0..3).any(|axis| is_near_edge(columns[axis][*n], edges[axis]));
+    (0..particles.len()).into_par_iter().filter(is_near).count() as u64
 }
 
 pub(super) fn hash(particles: &Particles) -> u64 {

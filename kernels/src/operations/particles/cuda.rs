@@ -85,12 +85,17 @@ pub(super) fn deposit(
     unsafe {
         launch!(device, f32, "clear_mass", tables.len(), THREADS, 0; tables.slots.on(device), mass.pointer());
     }
-    for (range, factors) in parts {
+    for Part { range, level: own, factors } in parts {
         let columns = Columns::of(particles, range);
+        let drift = Drift { factors: *factors };
         // SAFETY: as above.
         unsafe {
-            launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
-                locator, level as i32, columns, Drift { factors: *factors }, mass.pointer());
+            match own.checked_sub(level) {
+                Some(finer) => launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
+                    locator, level as i32, finer as i32, columns, drift, mass.pointer()),
+                None => launch!(device, f32, "deposit_coarser_particles", columns.blocks(), THREADS, 0;
+                    locator, level as i32, columns, drift, mass.pointer()),
+            }
         }
     }
 }
@@ -202,6 +207,24 @@ pub(super) fn sums(device: &CudaDevice, particles: &Particles, range: Range<usiz
         launch!(device, f32, "sum_particles", blocks, THREADS, 0; columns, sums.pointer());
     }
     sums.to_host()
+}
+
+/// The `Edges` of `particles.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Edges {
+    widths: [u32; 3],
+}
+
+pub(super) fn near_edges(device: &CudaDevice, particles: &Particles, widths: [u32; 3]) -> Vec<u32> {
+    let columns = Columns::of(particles, &(0..particles.len()));
+    let blocks = particles.len().div_ceil(BLOCK);
+    let counts = Array::<u32>::work_space(device, blocks);
+    // SAFETY: the parameters are the kernel's; there is room for every block's count.
+    unsafe {
+        launch!(device, f32, "count_near_edges", blocks, THREADS, 0; columns, Edges { widths }, counts.pointer());
+    }
+    counts.to_host()
 }
 
 pub(super) fn hash(device: &CudaDevice, particles: &Particles) -> Vec<u64> {

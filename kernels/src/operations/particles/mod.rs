@@ -102,16 +102,24 @@ pub fn drift(device: &Device, particles: &mut Particles, range: Range<usize>, fa
     }
 }
 
-/// Particles that a level is told of, and how far they are from its time: factors as of [`drift`], zero for those at its
-/// time.
-pub type Part = (Range<usize>, [f64; 3]);
+/// Particles of one level.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Which they are.
+    pub range: Range<usize>,
+    /// Their level: their mass fills a cube of one of its cells.
+    pub level: usize,
+    /// How far they are from the time at which they are wanted: factors as of [`drift`], zero for those at that time.
+    pub factors: [f64; 3],
+}
 
 /// Shares the particles' mass among the cells of a level (cloud in cell): `mass`, `[slots, 16, 16, 16]`, is overwritten in the
-/// level's slots with the sum of weights, of which a particle has 2⁴² ([`crate::point::particle::WHOLE`]). What falls on cells
+/// level's slots with the sum of weights, of which a particle has 2⁴² ([`crate::point::particle::WHOLE`]). Each particle is a
+/// cube of one cell of its own level on all levels, so that a refined cell has the sum of its finer ones. What falls on cells
 /// that the level does not have is left out.
 ///
 /// * `tables`: of level `level`
-/// * `parts`: all particles in the level's groups and in cells beside them
+/// * `parts`: all particles in the level's groups and in cells beside them; of levels no coarser than the next coarser one
 ///
 /// # Panics
 /// If shapes disagree.
@@ -123,7 +131,8 @@ pub fn deposit(
     parts: &[Part],
     mass: &mut Buffer<u64>,
 ) {
-    parts.iter().for_each(|(range, _)| particles.check(range));
+    parts.iter().for_each(|part| particles.check(&part.range));
+    assert!(parts.iter().all(|part| part.level + 1 >= level), "particles of much coarser levels");
     check_pool(tables, mass.len());
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::deposit(locator, level, tables, particles, parts, mass.host_mut())),
@@ -285,6 +294,25 @@ pub fn sums(device: &Device, particles: &Particles, range: Range<usize>) -> Part
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::sums(device, particles, range),
     })
+}
+
+/// How many particles are closer to an end of the box than so much along some axis, in 2⁻³² of its length.
+///
+/// # Panics
+/// If half the box or more is that close.
+pub fn near_edges(device: &Device, particles: &Particles, edges: [u32; 3]) -> u64 {
+    assert!(edges.iter().all(|&edge| edge < 1 << 31), "edges of {edges:?}");
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::near_edges(particles, edges)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::near_edges(device, particles, edges).into_iter().map(u64::from).sum(),
+    }
+}
+
+/// Whether a coordinate is closer to an end of the box.
+#[inline(always)]
+pub fn is_near_edge(x: u32, edge: u32) -> bool {
+    x.wrapping_add(edge) < 2 * edge
 }
 
 /// A hash of all particles, the same in any order.

@@ -34,27 +34,15 @@ extern "C" __global__ void clear_mass_f32(const uint32_t *slots, uint64_t *mass)
     for (int c = threadIdx.x; c < GROUP_CELLS; c += blockDim.x) group[c] = 0;
 }
 
-/// The groups around and including the one at a place of a level, and what a particle there sees of them.
-struct Around {
+/// How many groups further a cell is that is counted from a group's first one.
+__device__ inline int groups_from(int cell) { return cell < 0 ? -1 : cell >= GROUP ? 1 : 0; }
+
+/// The groups around and including one of a level.
+struct Neighbourhood {
     const GroupLocator &locator;
     int level;
     uint32_t group[3];
     uint32_t own;
-    int lower[3]; // of the eight cells, counted from the group's first one
-    uint32_t weights[3][2];
-
-    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3])
-        : locator(locator), level(level) {
-#pragma unroll
-        for (int axis = 0; axis < 3; axis++) {
-            const Cloud cloud(position[axis], locator.cells(axis, level));
-            group[axis] = cloud.cell / GROUP;
-            lower[axis] = int(cloud.cell % GROUP) + cloud.lower;
-            weights[axis][0] = cloud.weights[0];
-            weights[axis][1] = cloud.weights[1];
-        }
-        own = locator.slot(level, group);
-    }
 
     /// The slot of the group that is (x, y, z) from this one, each -1, 0 or 1.
     __device__ uint32_t beside(int x, int y, int z) const {
@@ -71,29 +59,81 @@ struct Around {
     }
 };
 
-/// How many groups further a cell is that is counted from a group's first one.
-__device__ inline int groups_from(int cell) { return cell < 0 ? -1 : cell >= GROUP ? 1 : 0; }
+/// What a particle sees of the groups around it, and the N cells along each axis that share its mass.
+template <int N> struct Around : Neighbourhood {
+    int lower[3]; // the first of the cells, counted from the group's first one
+    uint32_t weights[3][N];
 
-extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
-                                                 unsigned long long *mass) {
-    const size_t n = particle();
-    if (n >= particles.count) return;
-    uint32_t position[3];
+    /// Of a particle of a level finer by so many.
+    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3], int finer = 0)
+        : Neighbourhood{locator, level} {
+        static_assert(N == 2);
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const Cloud cloud = on_coarser(Cloud(position[axis], locator.cells(axis, level + finer)), finer);
+            place(axis, cloud.cell, cloud.lower, cloud.weights);
+        }
+        own = locator.slot(level, group);
+    }
+
+    /// Of a particle of the next coarser level.
+    __device__ static Around of_coarser(const GroupLocator &locator, int level, const uint32_t (&position)[3]) {
+        Around around(Neighbourhood{locator, level});
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const WideCloud cloud(position[axis], locator.cells(axis, level));
+            around.place(axis, cloud.cell, -1, cloud.weights);
+        }
+        around.own = locator.slot(level, around.group);
+        return around;
+    }
+
+    /// Adds the particle's mass to the cells.
+    __device__ void deposit(unsigned long long *mass) const {
+        for (int corner = 0; corner < N * N * N; corner++) {
+            const int i = corner % N, j = corner / N % N, k = corner / (N * N);
+            const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
+            const uint32_t slot = beside(groups_from(x), groups_from(y), groups_from(z));
+            if (slot == NONE) continue;
+            const unsigned long long weight = (unsigned long long)(weights[0][i]) * weights[1][j] * weights[2][k];
+            const int mask = GROUP - 1;
+            atomicAdd(mass + size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight);
+        }
+    }
+
+  private:
+    __device__ explicit Around(const Neighbourhood &neighbourhood) : Neighbourhood(neighbourhood) {}
+
+    __device__ void place(int axis, uint32_t cell, int first, const uint32_t (&weights_of_axis)[N]) {
+        group[axis] = cell / GROUP;
+        lower[axis] = int(cell % GROUP) + first;
+#pragma unroll
+        for (int n = 0; n < N; n++) weights[axis][n] = weights_of_axis[n];
+    }
+};
+
+__device__ inline void position_after(const Columns &particles, size_t n, const Drift &drift, uint32_t (&position)[3]) {
     for (int axis = 0; axis < 3; axis++) {
         position[axis] = drifted(particles.columns[axis][n], particles.velocity(axis, n), drift.factors[axis]);
     }
-    const Around around(locator, level, position);
-    const int *lower = around.lower;
-    for (int corner = 0; corner < 8; corner++) {
-        const int i = corner & 1, j = corner >> 1 & 1, k = corner >> 2;
-        const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
-        const uint32_t slot = around.beside(groups_from(x), groups_from(y), groups_from(z));
-        if (slot == NONE) continue;
-        const unsigned long long weight =
-            (unsigned long long)(around.weights[0][i]) * around.weights[1][j] * around.weights[2][k];
-        const int mask = GROUP - 1;
-        atomicAdd(mass + size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight);
-    }
+}
+
+extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level, int finer, Columns particles,
+                                                 Drift drift, unsigned long long *mass) {
+    const size_t n = particle();
+    if (n >= particles.count) return;
+    uint32_t position[3];
+    position_after(particles, n, drift, position);
+    Around<2>(locator, level, position, finer).deposit(mass);
+}
+
+extern "C" __global__ void deposit_coarser_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
+                                                         unsigned long long *mass) {
+    const size_t n = particle();
+    if (n >= particles.count) return;
+    uint32_t position[3];
+    position_after(particles, n, drift, position);
+    Around<3>::of_coarser(locator, level, position).deposit(mass);
 }
 
 template <typename T>
@@ -141,7 +181,7 @@ struct Reach {
 
 /// The sum of w (phi+ - phi-) along x, y, z at a position; whether all cells are there.
 template <typename T>
-__device__ bool gradient(const Around &around, const Potential<T> &potential, bool is_coarser, T (&g)[3]) {
+__device__ bool gradient(const Around<2> &around, const Potential<T> &potential, bool is_coarser, T (&g)[3]) {
     const Reach x(around.lower[0]), y(around.lower[1]), z(around.lower[2]);
     uint32_t slots[8];
 #pragma unroll
@@ -195,7 +235,7 @@ __device__ void kick_particles(const GroupLocator &locator, int level, const Col
     const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
     T g[3];
     for (int coarser = level; coarser >= 0; coarser--, factor *= 0.5) {
-        if (gradient(Around(locator, coarser, position), potential, coarser + 1 == level, g)) break;
+        if (gradient(Around<2>(locator, coarser, position), potential, coarser + 1 == level, g)) break;
     }
 #pragma unroll
     for (int axis = 0; axis < 3; axis++) {
@@ -311,6 +351,26 @@ extern "C" __global__ void sum_particles_f32(Columns particles, BlockSums *sums)
     if (threadIdx.x == 0) {
         sums[blockIdx.x] = {{momentum[0], momentum[1], momentum[2]}, uint64_t(square), of_bits(fastest), uint32_t(invalid)};
     }
+}
+
+struct Edges {
+    uint32_t widths[3];
+};
+
+extern "C" __global__ void count_near_edges_f32(Columns particles, Edges edges, uint32_t *counts) {
+    __shared__ uint32_t room[32];
+    uint32_t count = 0;
+    for (int c = threadIdx.x; c < BLOCK; c += blockDim.x) {
+        const size_t n = size_t(blockIdx.x) * BLOCK + c;
+        if (n >= particles.count) break;
+        bool is_near = false;
+        for (int axis = 0; axis < 3; axis++) {
+            is_near |= particles.columns[axis][n] + edges.widths[axis] < 2 * edges.widths[axis];
+        }
+        count += is_near;
+    }
+    count = sum_of_block(count, room);
+    if (threadIdx.x == 0) counts[blockIdx.x] = count;
 }
 
 extern "C" __global__ void hash_particles_f32(Columns particles, uint64_t *hashes) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::layout::GROUP;
+use crate::layout::{GROUP, PATCH};
 use crate::level::level_topology::NONE;
 use crate::point::particle::{WHOLE, drifted};
 use crate::testing::{Mesh, Noise, with_gpu};
@@ -8,9 +8,13 @@ const LEVELS: usize = 3;
 
 /// A periodic root, two groups of which are refined in part, one of these again; groups meet across the box's ends.
 fn mesh() -> Mesh {
+    mesh_with((0..27).map(|n| [n % 3, n / 3 % 3, n / 9]))
+}
+
+/// The same with these groups of the finest level.
+fn mesh_with(finest: impl Iterator<Item = [i32; 3]>) -> Mesh {
     let finer = (0..32).map(|n| [n % 4, n / 4 % 4, n / 16]).filter(|c| c[0] + c[1] < 6).collect();
-    let finest = (0..27).map(|n| [n % 3, n / 3 % 3, n / 9]).collect();
-    Mesh::new([3, 2, 2], true).with_level(finer).with_level(finest)
+    Mesh::new([3, 2, 2], true).with_level(finer).with_level(finest.collect())
 }
 
 /// Particles all over the box, many of them in its first corner, and some exactly between cells.
@@ -70,7 +74,7 @@ fn mass_in_cells_is_that_of_clouds() {
                 sort(&device, &locator, &mut on_device, 0, 0);
             }
             let mut mass = Buffer::from_host(&device, vec![7; mesh.group_count() * GROUP_CELLS]).unwrap();
-            let parts = [(0..5_000, factors), (5_000..20_000, factors)];
+            let parts = [0..5_000, 5_000..20_000].map(|range| Part { range, level, factors });
             deposit(&device, &locator, (level, &tables), &on_device, &parts, &mut mass);
             let found = |g: usize| &mass.host()[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS];
             for (g, expected) in expected.chunks_exact(GROUP_CELLS).enumerate() {
@@ -86,6 +90,55 @@ fn mass_in_cells_is_that_of_clouds() {
             }
         }
     }
+}
+
+#[test]
+fn a_refined_cell_has_the_mass_of_its_finer_ones() {
+    let device = Device::cpu(2).unwrap();
+    // none of the finest beside the root
+    let (mesh, mut noise) = (mesh_with((0..12).map(|n| [1 + n % 2, n / 2 % 3, 1 + n / 6])), Noise::new(5));
+    let locator = mesh.locator();
+    // few and many in a group
+    for count in [3_000, 60_000] {
+        let mut on_device = Particles::from_host(&device, particles(count, &mut noise)).unwrap();
+        let firsts = sort(&device, &locator, &mut on_device, 0, 0);
+        let part = |level: usize| Part { range: firsts[level]..firsts[level + 1], level, factors: [0.0; 3] };
+        let mut mass = Buffer::from_host(&device, vec![7; mesh.group_count() * GROUP_CELLS]).unwrap();
+        for level in 0..LEVELS {
+            let parts: Vec<Part> = (level.saturating_sub(1)..LEVELS).map(part).collect();
+            deposit(&device, &locator, (level, &mesh.tables(level)), &on_device, &parts, &mut mass);
+        }
+        let mut refined = 0;
+        for level in 1..LEVELS {
+            for group in &mesh.levels[level] {
+                let slot = |level: usize, group: [i32; 3]| locator.slot(level, group.map(|c| c as u32)) as usize;
+                let (own, parent) = (slot(level, *group), slot(level - 1, group.map(|c| c / 2)));
+                for c in 0..GROUP_CELLS / 8 {
+                    let at = [c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH)];
+                    let fine = |n: usize| {
+                        let [i, j, k] = std::array::from_fn(|a| 2 * at[a] + (n >> a & 1));
+                        mass.host()[own * GROUP_CELLS + crate::layout::cell(i, j, k)]
+                    };
+                    let [i, j, k] = std::array::from_fn(|a| at[a] + PATCH * (group[a] as usize % 2));
+                    let coarse = mass.host()[parent * GROUP_CELLS + crate::layout::cell(i, j, k)];
+                    assert_eq!(coarse, (0..8).map(fine).sum::<u64>(), "level {level} {group:?} {at:?}");
+                    refined += coarse;
+                }
+            }
+        }
+        assert!(refined > 0);
+    }
+}
+
+#[test]
+fn particles_near_edges_are_counted() {
+    let device = Device::cpu(2).unwrap();
+    let mut columns: [Vec<u32>; COLUMNS] = std::array::from_fn(|_| vec![1 << 31; 6]);
+    columns[0][..4].copy_from_slice(&[0, 99, 100, u32::MAX]);
+    columns[1][3..6].copy_from_slice(&[0, 0, u32::MAX - 99]);
+    let particles = Particles::from_host(&device, columns).unwrap();
+    let counts = [[0; 3], [100, 0, 0], [101, 0, 0], [0, 99, 0], [0, 100, 0], [100, 1, 0]];
+    assert_eq!(counts.map(|edges| near_edges(&device, &particles, edges)), [0, 3, 4, 2, 3, 4]);
 }
 
 /// Values of every level's cells at their centres, `[slots, 16, 16, 16]`.
@@ -221,7 +274,10 @@ fn devices_agree<T: Real>(gpu: &Device) {
         for level in 0..LEVELS {
             let tables = mesh.tables(level);
             // ranges of groups: their order differs from device to device
-            let parts = [(0..again[0], [0.0; 3]), (again[0]..3_000, [1e6, -1e6, 3e6])];
+            let parts = [
+                Part { range: 0..again[0], level: level.saturating_sub(1), factors: [0.0; 3] },
+                Part { range: again[0]..3_000, level: 2, factors: [1e6, -1e6, 3e6] },
+            ];
             deposit(device, &locator, (level, &tables), &particles, &parts, &mut mass);
             matter_density(device, &tables, &mass, 1e-12, &gas, &mut density);
             let first = if level == 0 { 0 } else { again[level - 1] };
@@ -232,6 +288,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
         seen.extend(mass.to_host());
         seen.extend(density.to_host().into_iter().map(T::bits));
         seen.push(hash(device, &particles));
+        seen.push(near_edges(device, &particles, [1 << 28, 0, 1 << 30]));
         let sums = sums(device, &particles, again[0]..3_000);
         seen.extend(sums.momentum.map(|sum| sum as u64));
         seen.extend([sums.square as u64, u64::from(sums.fastest.to_bits()), sums.invalid]);
