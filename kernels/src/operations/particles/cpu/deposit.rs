@@ -1,7 +1,7 @@
 //! Mass in cells.
 
 use super::super::{Part, Particles};
-use super::CHUNK;
+use super::chunk_length;
 use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile};
 use super::neighbours::{LastNeighbours, Neighbours};
 use crate::device::buffer::SlotWriter;
@@ -33,11 +33,12 @@ pub(in super::super) fn deposit(
     tables.slots.par_iter().for_each(|&slot| mass.with(slot, |mass| mass.fill(0)));
     for (range, factors) in parts {
         let at = At::new(particles, *factors);
-        (0..range.len().div_ceil(CHUNK)).into_par_iter().for_each_init(
+        let length = chunk_length(range.len());
+        (0..range.len().div_ceil(length)).into_par_iter().for_each_init(
             || vec![0; TILE_CELLS],
             |weights, chunk| {
-                let first = range.start + chunk * CHUNK;
-                let range = first..range.end.min(first + CHUNK);
+                let first = range.start + chunk * length;
+                let range = first..range.end.min(first + length);
                 let others = LastNeighbours::new(locator, level);
                 isa.run(Deposit { locator, level, at, range, mass: &mass, weights, others });
             },

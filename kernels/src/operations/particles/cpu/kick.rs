@@ -1,7 +1,7 @@
 //! Accelerates particles.
 
 use super::super::Particles;
-use super::CHUNK;
+use super::chunk_length;
 use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile, group_at};
 use super::neighbours::{LastNeighbours, Neighbours};
 use crate::device::isa::{Isa, Kernel, compiled_here};
@@ -27,15 +27,16 @@ pub(in super::super) fn kick<T: Real>(
     factor: f64,
 ) {
     let isa = Isa::best();
+    let length = chunk_length(range.len());
     let potential = Potential { pool: potential, coarse };
     let (positions, velocities) = particles.columns.split_at_mut(3);
     let at = At::here([0, 1, 2].map(|axis| &positions[axis].host()[range.clone()]));
     let [vx, vy, vz, ..] = velocities else { unreachable!("eight columns") };
-    let [vx, vy, vz] = [vx, vy, vz].map(|column| column.host_mut()[range.clone()].par_chunks_mut(CHUNK));
+    let [vx, vy, vz] = [vx, vy, vz].map(|column| column.host_mut()[range.clone()].par_chunks_mut(length));
     (vx, vy, vz).into_par_iter().enumerate().for_each_init(
         Differences::default,
         |differences, (chunk, (vx, vy, vz))| {
-            let range = chunk * CHUNK..chunk * CHUNK + vx.len();
+            let range = chunk * length..chunk * length + vx.len();
             let others = (0..=level).map(|level| LastNeighbours::new(locator, level)).collect();
             let velocities = [vx, vy, vz];
             isa.run(Kick { locator, level, at, range, velocities, potential, factor, differences, others });
@@ -123,7 +124,7 @@ impl<T: Real> Kernel for Kick<'_, T> {
             for n in batch.clone() {
                 let [.., missing] = changes[n - first];
                 if missing != T::zero() {
-                    let finest = if missing == T::one() { self.level } else { self.level - 1 };
+                    let finest = if missing == T::one() { self.level } else { self.level.saturating_sub(1) };
                     changes[n - first] = self.change(self.at.position(n), finest);
                 }
             }
@@ -152,13 +153,15 @@ impl<T: Real> Kick<'_, T> {
     }
 }
 
-/// φ₊ − φ₋ along x, y, z in a tile's cells, and ∞ in those of which neighbours are missing, 0 in others.
+/// φ₊ − φ₋ along x, y, z in a tile's cells, and ∞ where one of the six neighbours is missing, else 0: a weight of 0 times ∞
+/// is not 0 either.
 #[derive(Default)]
 struct Differences<T> {
     /// `[z, y, x]` of a tile
     values: Vec<[T; 4]>,
-    /// The potential around: `[z, y, x]` of a tile with one cell around it, and ∞ where it is missing.
+    /// `[z, y, x]` of a tile with one cell around it.
     potential: Vec<T>,
+    /// ∞ in cells that are missing, else 0, the same shape; empty if the tile has all.
     missing: Vec<T>,
 }
 
@@ -171,14 +174,15 @@ impl<T: Real> Differences<T> {
         self.missing.clear();
         for (row, to) in self.potential.chunks_exact_mut(WIDE).enumerate() {
             let [y, z] = [row % WIDE, row / WIDE].map(|at| at as i32 - 2);
-            for x in [-2..0, 0..GROUP as i32, GROUP as i32..GROUP as i32 + 2] {
-                let (slot, offset) = neighbours.find([x.start, y, z]);
-                let to = &mut to[(x.start + 2) as usize..(x.end + 2) as usize];
+            for (x, width) in [(-2, 2), (0, GROUP), (GROUP as i32, 2)] {
+                let (slot, offset) = neighbours.find([x, y, z]);
+                let x = (x + 2) as usize;
                 if slot == NONE {
                     self.missing.resize(WIDE * WIDE * WIDE, T::zero());
-                    self.missing[row * WIDE..][(x.start + 2) as usize..(x.end + 2) as usize].fill(T::infinity());
+                    self.missing[row * WIDE + x..][..width].fill(T::infinity());
                 } else {
-                    to.copy_from_slice(&potential.pool[slot as usize * GROUP_CELLS + offset..][..to.len()]);
+                    let first = slot as usize * GROUP_CELLS + offset;
+                    to[x..x + width].copy_from_slice(&potential.pool[first..first + width]);
                 }
             }
         }

@@ -23,8 +23,10 @@ use std::ops::Range;
 /// The bit of a number in single precision that is its sign.
 const SIGN: u32 = 1 << 31;
 
-/// Particles that a thread deposits or kicks at a time: a few groups' worth.
-const CHUNK: usize = 4 * BLOCK;
+/// Particles, of so many, that a thread deposits or kicks at a time: a few groups' worth, if all threads have work.
+fn chunk_length(particles: usize) -> usize {
+    (particles / (4 * rayon::current_num_threads())).clamp(BLOCK, 4 * BLOCK)
+}
 
 pub(super) fn drift(particles: &mut Particles, range: Range<usize>, factors: [f64; 3]) {
     let isa = Isa::best();

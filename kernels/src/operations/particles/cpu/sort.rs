@@ -27,10 +27,7 @@ pub(in super::super) fn sort(
     let numbers = particles.spare.host_mut()[first..].par_chunks_mut(length);
     let mut counts: Vec<Vec<u32>> = (numbers, x, y, z)
         .into_par_iter()
-        .map(|(numbers, x, y, z)| {
-            find_numbers(locator, number_in, [x, y, z], numbers);
-            count(groups, numbers.iter())
-        })
+        .map(|(numbers, x, y, z)| find_numbers(locator, groups, number_in, [x, y, z], numbers))
         .collect();
     let starts = places_of_groups(groups, &mut counts);
     let numbers = particles.spare.host()[first..].par_chunks(length).enumerate();
@@ -43,25 +40,37 @@ pub(in super::super) fn sort(
     locator.first[from..].iter().map(|group| first + starts[(group - lowest) as usize] as usize).collect()
 }
 
-/// The number of every particle's group.
-fn find_numbers(locator: &GroupLocator, number_in: impl Fn(u32) -> u32, [x, y, z]: [&[u32]; 3], numbers: &mut [u32]) {
-    let Some(first) = x.first() else { return };
+/// The number of every particle's group, and how many particles each group has.
+fn find_numbers(
+    locator: &GroupLocator,
+    groups: usize,
+    number_in: impl Fn(u32) -> u32,
+    [x, y, z]: [&[u32]; 3],
+    numbers: &mut [u32],
+) -> Vec<u32> {
+    let mut counts = vec![0; groups];
+    let Some(first) = x.first() else { return counts };
     let mut home = locator.leaf([*first, y[0], z[0]]);
-    let mut number = number_in(home.slot);
-    let mut last_slot = home.slot;
+    let (mut number, mut at_home, mut last_slot) = (number_in(home.slot), 0, home.slot);
     for n in 0..numbers.len() {
         let position = [x[n], y[n], z[n]];
-        numbers[n] = number;
-        if !home.contains(position) {
-            let leaf = locator.leaf(position);
-            numbers[n] = number_in(leaf.slot);
-            // two that are not at home: another group's particles begin
-            if leaf.slot == last_slot {
-                (home, number) = (leaf, numbers[n]);
-            }
-            last_slot = leaf.slot;
+        if home.contains(position) {
+            numbers[n] = number;
+            at_home += 1;
+            continue;
         }
+        let leaf = locator.leaf(position);
+        numbers[n] = number_in(leaf.slot);
+        counts[numbers[n] as usize] += 1;
+        // two that are not at home: another group's particles begin
+        if leaf.slot == last_slot {
+            counts[number as usize] += std::mem::take(&mut at_home);
+            (home, number) = (leaf, numbers[n]);
+        }
+        last_slot = leaf.slot;
     }
+    counts[number as usize] += at_home;
+    counts
 }
 
 fn count<'a>(groups: usize, numbers: impl Iterator<Item = &'a u32>) -> Vec<u32> {
