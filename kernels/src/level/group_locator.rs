@@ -77,4 +77,51 @@ impl GroupLocator {
         }
         (slot, most)
     }
+
+    /// The part of the finest group that contains a position.
+    pub(crate) fn leaf(&self, position: [u32; 3]) -> Leaf {
+        let (slot, level) = self.finest(position, self.levels() - 1);
+        let refined = (0..OCTANTS).filter(|o| self.children[slot as usize * OCTANTS + o] != NONE);
+        let mut leaf = Leaf {
+            slot,
+            root: self.root.map(u64::from),
+            shift: 31 - level as u32,
+            first: [0; 3],
+            refined: refined.fold(0, |refined, octant| refined | 1 << octant),
+        };
+        leaf.first = leaf.patch(position).map(|c| c & !1);
+        leaf
+    }
+}
+
+/// The patches of a group that are not refined: the group that particles there are at home in.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf {
+    /// The group's slot.
+    pub(crate) slot: u32,
+    root: [u64; 3],
+    /// From positions times `root` to patches of the level.
+    shift: u32,
+    /// Its first patch.
+    first: [u32; 3],
+    /// The bits of octants that are refined.
+    refined: u8,
+}
+
+impl Leaf {
+    /// The patch of its level that a position is in.
+    #[inline(always)]
+    fn patch(&self, position: [u32; 3]) -> [u32; 3] {
+        let patch = |axis: usize| ((u64::from(position[axis]) * self.root[axis]) >> self.shift) as u32;
+        [patch(0), patch(1), patch(2)]
+    }
+
+    /// Whether a position is in one of these patches.
+    #[inline(always)]
+    pub(crate) fn contains(&self, position: [u32; 3]) -> bool {
+        let patch = self.patch(position);
+        let octant = |axis: usize| patch[axis].wrapping_sub(self.first[axis]);
+        let (x, y, z) = (octant(0), octant(1), octant(2));
+        (x | y | z) < 2 && self.refined >> (x | y << 1 | z << 2) & 1 == 0
+    }
 }

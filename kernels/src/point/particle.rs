@@ -77,7 +77,21 @@ impl WideCloud {
 /// * `factor`: time over the length of the box, times 2³²
 #[inline(always)]
 pub fn drifted(position: u32, velocity: f32, factor: f64) -> u32 {
-    position.wrapping_add((f64::from(velocity) * factor).round_ties_even() as i64 as u32)
+    let way = f64::from(velocity) * factor;
+    if way.abs() < LONGEST_NEAR {
+        return drifted_near(position, velocity, factor);
+    }
+    position.wrapping_add(way.round_ties_even() as i64 as u32)
+}
+
+/// The longest way for which [`drifted_near`] is exact, 2⁵¹: half a million times through the box.
+pub const LONGEST_NEAR: f64 = (1u64 << 51) as f64;
+
+/// The same as [`drifted`] where the way is shorter than [`LONGEST_NEAR`]. A sum of this size has no bits below 1, so the
+/// addition rounds; processors before AVX-512 convert no more than one number to an integer at a time.
+#[inline(always)]
+pub fn drifted_near(position: u32, velocity: f32, factor: f64) -> u32 {
+    position.wrapping_add((f64::from(velocity) * factor + 3.0 * LONGEST_NEAR).to_bits() as u32)
 }
 
 #[cfg(test)]
@@ -141,5 +155,13 @@ mod tests {
         assert_eq!(drifted(u32::MAX, 0.5, 4.0), 1);
         assert_eq!(drifted(7, 3.0, box_length), 7);
         assert_eq!(drifted(drifted(12_345, 0.77, 9876.5), 0.77, -9876.5), 12_345);
+    }
+
+    #[test]
+    fn a_near_drift_is_to_the_nearest() {
+        let ways = [0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.499, 1e6 + 0.5, -7e9 - 0.5, 2f64.powi(33), LONGEST_NEAR - 0.5];
+        for way in ways.into_iter().flat_map(|way| [way, -way]) {
+            assert_eq!(drifted_near(77, 1.0, way), 77u32.wrapping_add(way.round_ties_even() as i64 as u32), "{way}");
+        }
     }
 }

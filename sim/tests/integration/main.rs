@@ -8,6 +8,7 @@ mod conservation;
 mod cosmic_energy;
 mod criteria;
 mod dark_matter;
+mod dark_matter_forces;
 mod devices;
 mod gravity;
 mod individual_steps;

@@ -192,27 +192,99 @@ fn a_kick_is_the_gradient_on_every_level() {
     }
 }
 
+/// What cells receive from all particles, and the bits of their velocities by identity after a kick.
+fn received<T: Real>(
+    mesh: &Mesh,
+    (level, own): (usize, usize),
+    columns: &[Vec<u32>; COLUMNS],
+    drift: [f64; 3],
+) -> (Vec<u64>, Vec<[u32; 4]>) {
+    let device = Device::cpu(2).unwrap();
+    let (locator, slots, count) = (mesh.locator(), mesh.group_count(), columns[0].len());
+    let mut noise = Noise::new(11);
+    let [now, from, to] = [(); 3].map(|()| {
+        let values: Vec<T> = (0..slots * GROUP_CELLS).map(|_| T::from_f64(noise.next())).collect();
+        Buffer::from_host(&device, values).unwrap()
+    });
+    let places: crate::DeviceTable<u32> =
+        (0..slots as u32).map(|slot| if slot % 5 == 0 { NONE } else { slot }).collect();
+    let timed = TimedPotential { from: &from, to: &to, places: &places, weight: T::from_f64(0.3) };
+    let mut particles = Particles::from_host(&device, columns.clone()).unwrap();
+    let mut mass = Buffer::zeros(&device, slots * GROUP_CELLS).unwrap();
+    deposit(
+        &device,
+        &locator,
+        (level, &mesh.tables(level)),
+        &particles,
+        &[Part { range: 0..count, level: own, factors: drift }],
+        &mut mass,
+    );
+    kick(&device, &locator, level, &mut particles, 0..count, &now, Some(&timed), 0.1);
+    let mut kicked: Vec<_> =
+        (0..count).map(|n| [6, 3, 4, 5].map(|column| particles.columns[column].host()[n])).collect();
+    kicked.sort_unstable();
+    (mass.host().to_vec(), kicked)
+}
+
+/// Particles that are many in a group take a tile of it; in any other order each is on its own.
+#[test]
+fn particles_get_the_same_together_and_alone() {
+    let device = Device::cpu(2).unwrap();
+    let (mesh, mut noise) = (mesh(), Noise::new(12));
+    let alone = particles(20_000, &mut noise);
+    let mut sorted = Particles::from_host(&device, alone.clone()).unwrap();
+    // some have left their group since
+    sort(&device, &mesh.locator(), &mut sorted, 0, 0);
+    drift(&device, &mut sorted, 0..20_000, [2e6; 3]);
+    let together = sorted.columns.map(|column| column.host().to_vec());
+    let mut alone = together.clone();
+    for n in 0..20_000 {
+        for column in 0..COLUMNS {
+            alone[column][n] = together[column][n * 7_919 % 20_000];
+        }
+    }
+    for level in 0..LEVELS {
+        for (drift, own) in [([0.0; 3], level), ([1e6, -2e6, 1e6], level + 1)] {
+            let [a, b] = [&together, &alone].map(|columns| received::<f32>(&mesh, (level, own), columns, drift));
+            assert!(a == b, "level {level}, single precision");
+            let [a, b] = [&together, &alone].map(|columns| received::<f64>(&mesh, (level, own), columns, drift));
+            assert!(a == b, "level {level}, double precision");
+        }
+    }
+}
+
 #[test]
 fn sorted_particles_are_at_home_and_whole() {
     let device = Device::cpu(2).unwrap();
     let (mesh, mut noise) = (mesh(), Noise::new(5));
     let (locator, columns) = (mesh.locator(), particles(20_000, &mut noise));
-    let mut on_device = Particles::from_host(&device, columns.clone()).unwrap();
-    let before = hash(&device, &on_device);
-    let firsts = sort(&device, &locator, &mut on_device, 0, 0);
-    let number = |n: usize| {
-        let position = [0, 1, 2].map(|a| on_device.columns[a].host()[n]);
-        locator.numbers[locator.finest(position, LEVELS - 1).0 as usize]
-    };
-    assert!((1..20_000).all(|n| number(n - 1) <= number(n)));
-    for level in 0..LEVELS {
-        let groups = locator.first[level]..locator.first[level + 1];
-        assert!((firsts[level]..firsts[level + 1]).all(|n| groups.contains(&number(n))));
-    }
-    assert_eq!(hash(&device, &on_device), before);
-    for n in 0..20_000 {
-        let id = on_device.columns[6].host()[n] as usize;
-        assert!((0..COLUMNS).all(|c| on_device.columns[c].host()[n] == columns[c][id]));
+    let mut on_device = Particles::from_host(&device, columns).unwrap();
+    let mut firsts = Vec::new();
+    // of no order at first; then most stay where they are, and at last few
+    for factor in [1e7, 1e5, 1e8] {
+        drift(&device, &mut on_device, 0..20_000, [factor; 3]);
+        let before = on_device.columns.each_ref().map(|column| column.host().to_vec());
+        let in_place = |on_device: &Particles| {
+            let identities = on_device.columns[6].host().iter().zip(&before[6]);
+            identities.filter(|(now, before)| now == before).count()
+        };
+        firsts = sort(&device, &locator, &mut on_device, 0, 0);
+        assert_eq!(in_place(&on_device) > 15_000, factor == 1e5);
+        let number = |n: usize| {
+            let position = [0, 1, 2].map(|a| on_device.columns[a].host()[n]);
+            locator.numbers[locator.finest(position, LEVELS - 1).0 as usize]
+        };
+        assert!((1..20_000).all(|n| number(n - 1) <= number(n)));
+        for level in 0..LEVELS {
+            let groups = locator.first[level]..locator.first[level + 1];
+            assert!((firsts[level]..firsts[level + 1]).all(|n| groups.contains(&number(n))));
+        }
+        let mut place = vec![0; 20_000];
+        (0..20_000).for_each(|n| place[before[6][n] as usize] = n);
+        for n in 0..20_000 {
+            let was = place[on_device.columns[6].host()[n] as usize];
+            assert!((0..COLUMNS).all(|c| on_device.columns[c].host()[n] == before[c][was]));
+        }
     }
     // finer levels alone: what has left them stays with the coarsest of them
     let first = firsts[1];
@@ -225,6 +297,13 @@ fn sorted_particles_are_at_home_and_whole() {
     };
     assert!((again[0]..again[1]).all(|n| level(n) <= 1) && (again[1]..again[2]).all(|n| level(n) == 2));
     assert!((again[0]..again[1]).any(|n| level(n) == 0));
+}
+
+#[test]
+fn no_particles_are_sorted() {
+    let device = Device::cpu(2).unwrap();
+    let mut none = Particles::from_host(&device, Default::default()).unwrap();
+    assert_eq!(sort(&device, &mesh().locator(), &mut none, 0, 0), [0; LEVELS + 1]);
 }
 
 #[test]

@@ -1,0 +1,220 @@
+//! Mass in cells.
+
+use super::super::{Part, Particles};
+use super::chunk_length;
+use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile};
+use super::neighbours::{LastNeighbours, Neighbours};
+use crate::device::buffer::SlotWriter;
+use crate::device::isa::{Isa, Kernel};
+use crate::layout::{DIRECTIONS, GROUP, GROUP_CELLS, cell, offset};
+use crate::level::group_locator::GroupLocator;
+use crate::level::level_topology::{LevelTopology, NONE};
+use crate::point::particle::{WEIGHT_BITS, WideCloud};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// Locks that slots share.
+const LOCKS: usize = 1024;
+
+pub(in super::super) fn deposit(
+    locator: &GroupLocator,
+    level: usize,
+    tables: &LevelTopology,
+    particles: &Particles,
+    parts: &[Part],
+    mass: &mut [u64],
+) {
+    let isa = Isa::best();
+    let mass = SharedMass {
+        pool: SlotWriter::new(mass, GROUP_CELLS),
+        locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
+    };
+    tables.slots.par_iter().for_each(|&slot| mass.with(slot, |mass| mass.fill(0)));
+    for Part { range, level: own, factors } in parts {
+        let at = At::new(particles, *factors);
+        let length = chunk_length(range.len());
+        (0..range.len().div_ceil(length)).into_par_iter().for_each_init(
+            || vec![0; TILE_CELLS],
+            |weights, chunk| {
+                let first = range.start + chunk * length;
+                let range = first..range.end.min(first + length);
+                let others = LastNeighbours::new(locator, level);
+                match own.checked_sub(level) {
+                    Some(finer) => {
+                        let finer = finer as u32;
+                        isa.run(Deposit { locator, level, finer, at, range, mass: &mass, weights, others });
+                    }
+                    None => deposit_coarser(locator, level, at, range, &mass, others),
+                }
+            },
+        );
+    }
+}
+
+/// Mass that threads add to.
+struct SharedMass<'a> {
+    /// `[slots, 16, 16, 16]`
+    pool: SlotWriter<'a, u64>,
+    locks: Vec<Mutex<()>>,
+}
+
+impl SharedMass<'_> {
+    fn with(&self, slot: u32, f: impl FnOnce(&mut [u64])) {
+        let _lock = self.locks[slot as usize % LOCKS].lock().expect("no thread has panicked");
+        // SAFETY: nobody else has the slot's lock.
+        f(unsafe { self.pool.slot(slot) });
+    }
+}
+
+/// The mass of some particles.
+struct Deposit<'a> {
+    locator: &'a GroupLocator,
+    level: usize,
+    /// By how many levels they are finer.
+    finer: u32,
+    at: At<'a>,
+    range: Range<usize>,
+    mass: &'a SharedMass<'a>,
+    /// Weights in the cells of a tile, all zero before and after.
+    weights: &'a mut [u64],
+    others: LastNeighbours<'a>,
+}
+
+impl Kernel for Deposit<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let cells = self.locator.cells(self.level);
+        let (mut clouds, mut tile, mut next_look) = (Clouds::NONE, Tile::default(), 0);
+        for first in self.range.clone().step_by(BATCH) {
+            let batch = first..self.range.end.min(first + BATCH);
+            clouds.find(&self.at, batch.clone(), cells, self.finer);
+            for n in batch {
+                let lower = clouds.lower(n - first);
+                let mut place = tile.find(lower).or_else(|| tile.find_across(lower));
+                if place.is_none() && n >= next_look {
+                    match self.at.common_group(n..self.range.end, cells) {
+                        Some(group) => {
+                            self.empty(tile);
+                            tile = Tile::new(cells, group);
+                            place = tile.find(lower);
+                        }
+                        None => next_look = n + 16,
+                    }
+                }
+                match place {
+                    Some(place) => add_cloud(&mut self.weights[place..=place + TILE_CORNER], clouds.upper(n - first)),
+                    None => self.add_one(lower, clouds.upper(n - first)),
+                }
+            }
+        }
+        self.empty(tile);
+    }
+}
+
+/// The mass of some particles of the next coarser level: few of them are near the level.
+fn deposit_coarser(
+    locator: &GroupLocator,
+    level: usize,
+    at: At<'_>,
+    range: Range<usize>,
+    mass: &SharedMass<'_>,
+    mut others: LastNeighbours<'_>,
+) {
+    let cells = locator.cells(level);
+    for n in range {
+        let position = at.position(n);
+        let [x, y, z] = [0, 1, 2].map(|axis| WideCloud::new(position[axis], cells[axis]));
+        let neighbours = others.of([x, y, z].map(|cloud| cloud.cell / GROUP as u32));
+        let middle = [x, y, z].map(|cloud| (cloud.cell % GROUP as u32) as i32);
+        let is_within = middle.iter().all(|cell| (1..GROUP as i32 - 1).contains(cell));
+        if is_within && neighbours.slot([0; 3]) == NONE {
+            continue;
+        }
+        for corner in 0..27 {
+            let [i, j, k] = [corner % 3, corner / 3 % 3, corner / 9];
+            let step = [i, j, k].map(|step| step as i32 - 1);
+            let (slot, offset) = neighbours.find([0, 1, 2].map(|axis| middle[axis] + step[axis]));
+            let weight = u64::from(x.weights[i] * y.weights[j]) * u64::from(z.weights[k]);
+            if slot != NONE && weight > 0 {
+                mass.with(slot, |mass| mass[offset] += weight);
+            }
+        }
+    }
+}
+
+/// Adds a particle's weights to a tile that begins at its lower corner.
+#[inline(always)]
+fn add_cloud(tile: &mut [u64], upper: [u32; 3]) {
+    let lower = |axis: usize| (1 << WEIGHT_BITS) - upper[axis];
+    let [x, y, z] = [[lower(0), upper[0]], [lower(1), upper[1]], [lower(2), upper[2]]];
+    for k in 0..2 {
+        for j in 0..2 {
+            for i in 0..2 {
+                tile[(k * TILE + j) * TILE + i] += u64::from(y[j] * z[k]) * u64::from(x[i]);
+            }
+        }
+    }
+}
+
+impl Deposit<'_> {
+    /// Adds a tile's weights to the level's cells.
+    fn empty(&mut self, tile: Tile) {
+        if !tile.is_some() {
+            return;
+        }
+        let mut neighbours = Neighbours::new(self.locator, self.level, tile.group);
+        for direction in 0..DIRECTIONS {
+            let step = offset(direction);
+            let slot = neighbours.slot(step);
+            if slot == NONE {
+                continue;
+            }
+            let [x, y, z] = step.map(|step| [0..1, 1..TILE - 1, TILE - 1..TILE][(step + 1) as usize].clone());
+            // the cell of the group at a place of the tile
+            let of = |place: usize| (place + GROUP - 1) % GROUP;
+            self.mass.with(slot, |mass| {
+                for (k, j) in z.flat_map(|k| y.clone().map(move |j| (k, j))) {
+                    let weights = &self.weights[(k * TILE + j) * TILE..][x.clone()];
+                    let mass = &mut mass[cell(of(x.start), of(j), of(k))..][..x.len()];
+                    mass.iter_mut().zip(weights).for_each(|(mass, weight)| *mass += weight);
+                }
+            });
+        }
+        self.weights.fill(0);
+    }
+
+    /// Adds the weights of one cloud to the level's cells.
+    #[inline(never)]
+    fn add_one(&mut self, lower: [u32; 3], upper: [u32; 3]) {
+        // −1 is the last cell
+        let cells = self.locator.cells(self.level);
+        let lower: [u32; 3] = std::array::from_fn(|axis| lower[axis].min(cells[axis] - 1));
+        let neighbours = self.others.of(lower.map(|cell| cell / GROUP as u32));
+        let first = lower.map(|cell| (cell % GROUP as u32) as usize);
+        let is_within = first.iter().all(|&cell| cell + 1 < GROUP);
+        if is_within && neighbours.slot([0; 3]) == NONE {
+            return;
+        }
+        let [x, y, z] = upper.map(|upper| [(1 << WEIGHT_BITS) - upper, upper]);
+        let weight = |corner: usize| u64::from(x[corner & 1] * y[corner >> 1 & 1]) * u64::from(z[corner >> 2]);
+        let cell_of = |corner: usize| [first[0] + (corner & 1), first[1] + (corner >> 1 & 1), first[2] + (corner >> 2)];
+        if is_within {
+            self.mass.with(neighbours.slot([0; 3]), |mass| {
+                for corner in 0..8 {
+                    let [i, j, k] = cell_of(corner);
+                    mass[cell(i, j, k)] += weight(corner);
+                }
+            });
+            return;
+        }
+        for corner in 0..8 {
+            let (slot, offset) = neighbours.find(cell_of(corner).map(|cell| cell as i32));
+            if slot != NONE {
+                self.mass.with(slot, |mass| mass[offset] += weight(corner));
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Forces between particles in an isolated box: Newton's law across levels, orbits, and particles that would leave.
+
+use crate::common;
+
+use common::initial;
+use comove_sim::{
+    Boundaries, Boundary, Criterion, GravityBoundary, HostParticles, Precision, RunParameters, SimError, Simulation,
+    Snapshot, TimeSteps,
+};
+use std::f64::consts::{PI, TAU};
+
+/// Particles of mass 1 at these places with these velocities in an isolated unit box, in gas that is nearly nothing.
+fn isolated(groups: u32, bodies: &[([f64; 3], [f64; 3])]) -> Snapshot {
+    let mut snapshot = initial(groups, [false; 3], None, 1.0, |_| (1e-9, [0.0; 3], 1e-9));
+    let mut particles = HostParticles { particle_mass: 1.0, ..HostParticles::default() };
+    for (n, (place, velocity)) in bodies.iter().enumerate() {
+        for axis in 0..3 {
+            particles.position[axis].push(HostParticles::fraction(place[axis], 1.0).unwrap());
+            particles.velocity[axis].push(velocity[axis] as f32);
+        }
+        particles.id.push(n as u64);
+    }
+    snapshot.header.dark_matter = Some(particles.header());
+    snapshot.state.particles = Some(particles.in_file_order(&snapshot.state.tree));
+    snapshot
+}
+
+/// G = 1.
+fn parameters(refine: Vec<Criterion>, max_level: u8, time_steps: TimeSteps) -> RunParameters {
+    RunParameters {
+        coordinates: comove_sim::Coordinates::Plain,
+        gravity: true,
+        gravity_boundary: GravityBoundary::Isolated,
+        boundary: Boundaries::all(Boundary::Outflow),
+        four_pi_g: 4.0 * PI,
+        precision: Precision::Single,
+        refine,
+        max_level,
+        time_steps,
+        ..RunParameters::default()
+    }
+}
+
+/// Velocity over time of particles that started at rest, by identity.
+fn accelerations(groups: u32, places: &[[f64; 3]], refine: Vec<Criterion>, max_level: u8) -> Vec<[f64; 3]> {
+    let start = isolated(groups, &places.iter().map(|place| (*place, [0.0; 3])).collect::<Vec<_>>());
+    let parameters = parameters(refine, max_level, TimeSteps::Uniform);
+    let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
+    let record = simulation.step().expect("step");
+    assert_eq!(record.groups.len(), usize::from(max_level) + 1);
+    let particles = simulation.checkpoint().unwrap().state.particles.expect("particles");
+    let mut found = vec![[0.0; 3]; places.len()];
+    for n in 0..particles.len() {
+        found[particles.id[n] as usize] = [0, 1, 2].map(|axis| f64::from(particles.velocity[axis][n]) / record.dt);
+    }
+    found
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Numbers in [0, 1), the same every time.
+fn random(state: &mut u64) -> f64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn direction(state: &mut u64) -> [f64; 3] {
+    let z = 2.0 * random(state) - 1.0;
+    let (phi, rest) = (TAU * random(state), (1.0 - z * z).sqrt());
+    [rest * phi.cos(), rest * phi.sin(), z]
+}
+
+/// A ball refined twice: pairs within it, across its face, and around it.
+#[test]
+fn the_force_is_newtons_across_levels() {
+    const FINEST: f64 = 1.0 / 128.0;
+    let mut state = 1;
+    for (distance, mean_within, scatter_within) in
+        [(2.0, 0.2, 0.2), (4.0, 0.05, 0.1), (8.0, 0.03, 0.1), (16.0, 0.03, 0.1), (32.0, 0.03, 0.1)]
+    {
+        let mut sums = [0.0; 3];
+        let samples = 12;
+        for _ in 0..samples {
+            let refine = vec![Criterion::InsideBall { center: [0.5; 3], radius: 0.1, level: 2 }];
+            let (n, m) = (direction(&mut state), direction(&mut state));
+            let first: [f64; 3] = std::array::from_fn(|a| 0.5 + 0.1 * random(&mut state).cbrt() * m[a]);
+            let second: [f64; 3] = std::array::from_fn(|a| first[a] + distance * FINEST * n[a]);
+            let [a, b] = accelerations(2, &[first, second], refine, 2).try_into().unwrap();
+            let newton = (distance * FINEST).powi(-2);
+            for (radial, all) in [(dot(a, n), dot(a, a)), (-dot(b, n), dot(b, b))] {
+                sums[0] += radial / newton - 1.0;
+                sums[1] += (radial / newton - 1.0).powi(2);
+                sums[2] += (all - radial * radial) / (newton * newton);
+            }
+        }
+        let [mean, square, across] = sums.map(|sum| sum / f64::from(2 * samples));
+        let scatter = (square - mean * mean).max(0.0).sqrt();
+        println!("{distance} cells: mean {mean:+.4}, scatter {scatter:.4}, across {:.4}", across.sqrt());
+        assert!(mean.abs() < mean_within && scatter < scatter_within, "{distance} cells: {mean} {scatter}");
+    }
+}
+
+/// A particle does not pull itself where levels are one; and as two pull each other alike, their momentum stays.
+#[test]
+fn no_particle_pulls_itself() {
+    let mut state = 5;
+    let mut worst = 0.0f64;
+    for _ in 0..4 {
+        let place = [(); 3].map(|()| 0.3 + 0.4 * random(&mut state));
+        let found = accelerations(1, &[place], vec![], 0)[0];
+        // at two cells
+        worst = worst.max(dot(found, found).sqrt() / 8f64.powi(2));
+    }
+    println!("self-force over the force at two cells: {worst:.1e}");
+    assert!(worst < 1e-5, "{worst}");
+}
+
+/// Two bodies that circle each other, or pass on ellipses, through a face between levels, twenty times.
+#[test]
+fn orbits_close_across_levels() {
+    let separation: f64 = 0.25;
+    for (speed, time_steps) in [(1.0, TimeSteps::Uniform), (1.0, TimeSteps::Individual), (0.8, TimeSteps::Individual)] {
+        // relative speed on a circle
+        let circular = (2.0 / separation).sqrt();
+        let v = 0.5 * speed * circular;
+        let start = isolated(
+            1,
+            &[
+                ([0.5 - 0.5 * separation, 0.5, 0.5], [0.0, v, 0.0]),
+                ([0.5 + 0.5 * separation, 0.5, 0.5], [0.0, -v, 0.0]),
+            ],
+        );
+        let refine = vec![
+            Criterion::InsideBall { center: [0.5; 3], radius: 0.2, level: 1 },
+            Criterion::InsideBox { min: [0.3, 0.3, 0.4], max: [0.5, 0.7, 0.6], level: 2 },
+        ];
+        let mut simulation =
+            Simulation::start(common::device(2), &start, parameters(refine, 2, time_steps)).expect("start");
+        let energy_and_centre = |snapshot: &Snapshot| {
+            let p = snapshot.state.particles.as_ref().expect("particles");
+            let x = |n: usize| [0, 1, 2].map(|axis| p.coordinate(n, axis, 1.0));
+            let v = |n: usize| [0, 1, 2].map(|axis| f64::from(p.velocity[axis][n]));
+            let apart = [0, 1, 2].map(|axis| x(0)[axis] - x(1)[axis]);
+            let kinetic = 0.5 * (dot(v(0), v(0)) + dot(v(1), v(1)));
+            let centre: [f64; 3] = std::array::from_fn(|axis| 0.5 * (x(0)[axis] + x(1)[axis]) - 0.5);
+            (kinetic - 1.0 / dot(apart, apart).sqrt(), dot(centre, centre).sqrt() * 64.0)
+        };
+        let (before, _) = energy_and_centre(&start);
+        // Kepler's third law
+        let axis = separation / (2.0 - speed * speed);
+        let turns_end = 20.0 * TAU * (axis.powi(3) / 2.0).sqrt();
+        let (mut worst, mut drift, mut steps) = (0.0f64, 0.0f64, 0);
+        while simulation.now() < turns_end {
+            let record = simulation.step().expect("step");
+            assert_eq!(record.groups.len(), 3);
+            steps += 1;
+            if steps % 8 == 0 {
+                let (energy, centre) = energy_and_centre(&simulation.checkpoint().unwrap());
+                worst = worst.max((energy / before - 1.0).abs());
+                drift = drift.max(centre);
+            }
+        }
+        println!(
+            "{speed} of circular, {time_steps:?}: {steps} steps, energy {worst:.4}, centre {drift:.4} finest cells"
+        );
+        assert!(worst < 0.1, "energy {worst}");
+    }
+}
+
+/// A particle about to leave is named, at the start and on the way.
+#[test]
+fn particles_that_leave_are_named() {
+    let bodies = [([0.5; 3], [0.0; 3]), ([0.5, 0.8, 0.5], [0.0, 1.0, 0.0])];
+    let parameters = RunParameters {
+        gravity: false,
+        gravity_boundary: GravityBoundary::Periodic,
+        ..parameters(vec![], 0, TimeSteps::Uniform)
+    };
+    let mut simulation =
+        Simulation::start(common::device(1), &isolated(1, &bodies), parameters.clone()).expect("start");
+    let error = (0..100).find_map(|_| simulation.step().err()).expect("it leaves");
+    assert!(matches!(error, SimError::ParticlesLeave { .. }));
+    let said = error.to_string();
+    assert!(said.contains("particle 1 at (0.5, 0.8") && said.contains("within two root cells"), "{said}");
+    let outside = isolated(1, &[([0.5, 0.9, 0.5], [0.0; 3])]);
+    let said = Simulation::start(common::device(1), &outside, parameters).err().expect("refused").to_string();
+    assert!(said.contains("particles = 1: particle 0 at (0.5, 0.9"), "{said}");
+}
