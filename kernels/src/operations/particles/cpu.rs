@@ -334,7 +334,7 @@ pub(super) fn sort(locator: &GroupLocator, particles: &mut Particles, first: usi
     let (lowest, groups) = (locator.first[from], locator.groups() as u32 - locator.first[from]);
     let last_of_from = locator.first[from + 1] - 1;
     let finest = locator.levels() - 1;
-    let Particles { columns, spare, target } = particles;
+    let Particles { columns, spare, target, .. } = particles;
     // as many parts as threads: each counts for itself
     let length = count.div_ceil(rayon::current_num_threads()).max(1);
     let at = At { columns: std::array::from_fn(|c| &columns[c].host()[first..]), factors: [0.0; 3] };
