@@ -1,6 +1,7 @@
 //! Another tree for a state: the groups that stay keep their slots, new ones are interpolated from their parents. Ranks that
 //! share a tree balance it where that is worth while, and move groups to their new owners.
 
+use crate::dark_matter::Transfer;
 use crate::error::SimError;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
@@ -75,6 +76,8 @@ struct Planned {
     placed: Placed,
     /// Slots of the pools.
     room: usize,
+    /// Particles that change hands, and how many there is to be room for.
+    particles: Option<(Transfer, usize)>,
 }
 
 impl<T: Real> State<T> {
@@ -106,7 +109,7 @@ impl<T: Real> State<T> {
         let Distribution { kept, owners, tree, moves } = self.as_owned(tree);
         let share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
         let layout = self.placed(tree, share, kept, &moves).layout;
-        self.wanted(&layout, self.capacities(&layout)[0])
+        self.wanted(&layout, self.capacities(&layout)[0], self.kind.particles)
     }
 
     /// Moves groups to other owners where some rank has more than its part of a level finer than `from`, and all have room
@@ -134,8 +137,8 @@ impl<T: Real> State<T> {
     /// If a slot is beyond the pools.
     pub(super) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>, share: Share) -> Result<(), SimError> {
         let mut used = vec![false; self.pool.capacity];
-        let ghosts = share.ghosts.iter().flatten().map(|(_, slot)| slot);
-        for &slot in slots.iter().flatten().chain(ghosts) {
+        let ghosts = share.ghosts.iter().flatten().map(|(_, slot)| *slot);
+        for slot in slots.iter().flatten().copied().chain(ghosts).chain(share.deposit_slots()) {
             used[slot as usize] = true;
         }
         let layout = Layout::new(tree, slots, share, self.mesh.faces);
@@ -149,10 +152,11 @@ impl<T: Real> State<T> {
 
     /// Takes what was planned.
     fn move_to(&mut self, planned: Planned, eos: &Eos<T>) -> Result<(), SimError> {
-        let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
+        let Planned { kept, moves, placed: Placed { layout, free, new }, room, particles } = planned;
         // nothing has moved as long as anything can fail
         let used = self.pool.capacity.max(layout.slot_count());
-        let fitted = self.fit(&layout, room);
+        let wanted = particles.as_ref().map_or(0, |(_, wanted)| *wanted);
+        let fitted = self.reserve_particles(wanted).and_then(|()| self.fit(&layout, room));
         collective_result(&self.exchange.communicator, fitted)?;
         let mut needs = self.needs(&layout);
         moves.need(&mut needs, GROUP_VALUES.max(self.kind.scalars * GROUP_CELLS), T::BYTES);
@@ -171,7 +175,19 @@ impl<T: Real> State<T> {
             }
             self.refresh(level);
         }
-        self.dark_matter.iter_mut().for_each(|dark_matter| dark_matter.sort(&self.device, kept));
+        if let (Some(dark_matter), Some((transfer, _))) = (&mut self.dark_matter, particles) {
+            dark_matter.change_hands(&self.device, transfer).expect("there is room");
+            dark_matter.sort(&self.device, kept);
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many particles, if there is dark matter.
+    fn reserve_particles(&mut self, count: usize) -> Result<(), SimError> {
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.reserve(&self.device, count)?;
+            self.kind = self.kind.with_room_for(dark_matter.capacity());
+        }
         Ok(())
     }
 
@@ -194,8 +210,19 @@ impl<T: Real> State<T> {
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
         let placed = self.device.install(|| self.placed(tree, share, kept, &moves));
-        let room = collective_result(&self.exchange.communicator, self.room_for(&placed.layout))?;
-        Ok(Planned { kept, moves, placed, room })
+        let particles = self.dark_matter.as_ref().map(|dark_matter| {
+            let Layout { share, .. } = &placed.layout;
+            if share.is_alone() {
+                return (Transfer::default(), dark_matter.capacity());
+            }
+            let ranks = (&*self.exchange.communicator, &share.owners);
+            let transfer = dark_matter.transfer_to(&self.device, ranks, &placed.layout.locator(0), kept);
+            let capacity = dark_matter.capacity_after(&transfer);
+            (transfer, capacity)
+        });
+        let wanted = particles.as_ref().map_or(0, |(_, wanted)| *wanted);
+        let room = collective_result(&self.exchange.communicator, self.room_for(&placed.layout, wanted))?;
+        Ok(Planned { kept, moves, placed, room, particles })
     }
 
     /// The finest level of those that stay as they are on all ranks.
@@ -272,6 +299,7 @@ impl<T: Real> State<T> {
             let gone = of_level(level).iter().filter(|(key, _)| wanted.binary_search(key).is_err());
             free.extend(gone.map(|&(_, slot)| slot));
         }
+        free.extend(self.exchange.share.deposit_slots());
         free.sort_unstable_by(|a, b| b.cmp(a));
         let mut beyond = self.pool.capacity as u32..;
         let mut next = || free.pop().or_else(|| beyond.next()).expect("fewer than 2³² groups");
@@ -298,6 +326,9 @@ impl<T: Real> State<T> {
             let old: FxHashMap<Key, u32> = of_level(kept + n).iter().copied().collect();
             let slot = |key: Key| (key, old.get(&key).copied().unwrap_or_else(&mut next));
             share.ghosts.push(keys.into_iter().map(slot).collect());
+        }
+        if let Some(deposits) = &mut share.deposits {
+            deposits.place(&share.ghosts, &mut next);
         }
         let layout = Layout::after(Some((&self.mesh, &self.exchange.share)), kept, tree, slots, share, self.mesh.faces);
         Placed { layout, free, new }

@@ -1,0 +1,42 @@
+//! The bits of a run with dark matter do not depend on how many ranks share it, nor on who owns what.
+
+use crate::dark_matter::{parameters, waves};
+use crate::ranks::{ALONE, From, Team, assert_same, chance, curve, paced, rebalances, run};
+use comove_sim::{Precision, RunParameters, TimeSteps};
+
+/// Records, files and what is in memory of some teams and of one rank, also after a restart by others.
+fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[Team]) {
+    let initial = waves(2);
+    let alone = run(From::Memory(&initial), ALONE, parameters, steps);
+    assert_eq!(alone.end.state.tree.level_count(), 3, "the test needs three levels");
+    assert!(alone.records.iter().filter(|record| record.regridded).count() >= 2, "the test needs regrids");
+    for &team in teams {
+        for from in [From::Memory(&initial), From::Shares(&initial)] {
+            let shared = run(from, team, parameters, steps);
+            assert_same(&alone, &shared, &format!("{team:?}"));
+            assert!(rebalances(&shared) > 0, "the test needs groups that change hands: {team:?}");
+        }
+    }
+    let begun = run(From::Memory(&initial), teams[0], parameters, steps / 2);
+    let file = begun.file("end.h5");
+    for (team, from) in [
+        (ALONE, From::File(&file)),
+        (chance(3, 9), From::File(&file)),
+        (curve(2), From::Shares(&begun.end)),
+        (chance(4, 5), From::Memory(&begun.end)),
+    ] {
+        assert_same(&alone, &run(from, team, parameters, steps), &format!("a restart with {team:?}"));
+    }
+}
+
+#[test]
+fn of_uniform_steps() {
+    let parameters = parameters(TimeSteps::Uniform, Precision::Double);
+    ranks_leave_the_bits_alone(&parameters, 12, &[chance(2, 1), curve(3), chance(4, 2)]);
+}
+
+#[test]
+fn of_individual_steps() {
+    let parameters = parameters(TimeSteps::Individual, Precision::Single);
+    ranks_leave_the_bits_alone(&parameters, 12, &[chance(4, 3), curve(2), chance(3, 7), paced(&[0.5, 1.5])]);
+}
