@@ -79,7 +79,8 @@ impl GroupLocator {
     pub fn finest(&self, position: [u32; 3], most: usize) -> (u32, usize) {
         // the position in root groups, in units of 2⁻³²
         let at = [0, 1, 2].map(|a| u64::from(position[a]) * u64::from(self.root[a]));
-        let mut slot = self.slot(0, at.map(|x| (x >> 32) as u32));
+        let [x, y, z] = at.map(|x| (x >> 32) as u32);
+        let mut slot = self.root_slots[((z * self.root[1] + y) * self.root[0] + x) as usize];
         for level in 0..most {
             let [x, y, z] = at.map(|x| (x >> (31 - level)) as usize & 1);
             let child = self.children[slot as usize * OCTANTS + (x | y << 1 | z << 2)];

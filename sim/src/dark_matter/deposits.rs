@@ -121,6 +121,13 @@ impl Deposits {
         self.links = (0..self.send.len()).map(of_level).collect();
     }
 
+    /// Bytes of the longest messages about a level, to all ranks and from them.
+    pub(crate) fn message_bytes(&self) -> usize {
+        let cells = |boxes: &Boxes| boxes.iter().map(|(_, cells)| cells.cells()).sum::<usize>();
+        let of_level = |(send, receive): (&Boxes, &Boxes)| cells(send).max(cells(receive)) * size_of::<u64>();
+        self.send.iter().zip(&self.receive).map(of_level).max().unwrap_or(0)
+    }
+
     /// The messages about a level.
     pub(super) fn links(&self, level: usize) -> &DepositLinks {
         &self.links[level]

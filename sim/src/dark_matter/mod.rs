@@ -16,7 +16,7 @@ use host::{FRACTIONS, density_of_weight};
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::error::SimError;
-use crate::mesh::Mesh;
+use crate::mesh::{Key, Mesh};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::exchange::Exchange;
@@ -25,6 +25,7 @@ use crate::records::DarkMatterRecord;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
 use comove_kernels::{Buffer, Device, GroupLocator, KernelError, Real, TimedPotential};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -190,6 +191,20 @@ impl<T: Real> DarkMatter<T> {
         let finer = self.firsts[kept + 1];
         let ranges = [(self.firsts[kept]..finer, kept), (finer..self.len(), 0)];
         exchange::transfer(device, (communicator, owners), locator, &self.particles, &ranges, kept)
+    }
+
+    /// How many particles there are in each own group, where ranks share the mesh.
+    pub(crate) fn of_groups(&self, device: &Device, mesh: &Mesh) -> FxHashMap<Key, u32> {
+        let counts = particles::count_in_groups(device, &self.locator, &self.particles);
+        let mut counts = counts.as_slice();
+        let mut of_groups = FxHashMap::default();
+        for level in 0..mesh.tree.level_count() {
+            let keys = mesh.tree.level(level);
+            of_groups.extend(keys.iter().copied().zip(counts.iter().copied()));
+            // behind them those that wait on the level
+            counts = &counts[keys.len() + 1..];
+        }
+        of_groups
     }
 
     /// Makes room for so many particles.

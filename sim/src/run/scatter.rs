@@ -96,7 +96,7 @@ fn owners(communicator: &Communicator, here: &Octree, levels: usize) -> Owners {
     let even = Owners::even(communicator.size(), here.root_groups());
     // a level is cut by ranks that have pieces of it, one behind the other
     let pieces = share(here, levels, route(communicator, &even, here.keys().collect()));
-    even.balanced(communicator, &pieces, 0, &LoadBalancer::default().parts(communicator.size()))
+    even.balanced(communicator, &pieces, 0, &LoadBalancer::default().parts(communicator.size()), &|_| 1)
 }
 
 /// Groups in any order as a share of a tree of so many levels.

@@ -14,7 +14,7 @@ use crate::parallel::share::Share;
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::memory::Footprint;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{DeviceTable, Eos, Real, prolong};
@@ -22,6 +22,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level is cut anew once some rank has so many times the part of it that it is to have.
 const TOLERANCE: f64 = 1.05;
+
+/// The step of a cell is as much work as that of about so many particles (docs/performance.md, docs/notes-dark-matter.md).
+const PARTICLES_OF_A_CELL: u64 = 3;
 
 /// Groups that two ranks send each other at a time: all at once might take more room than there is.
 const AT_A_TIME: usize = 32;
@@ -48,6 +51,23 @@ impl Moves {
         for (need, (to, from)) in needs.iter_mut().zip(self.to.iter().zip(&self.from)) {
             *need = need.or(MessageSizes { send: bytes(to), receive: bytes(from) });
         }
+    }
+}
+
+/// How much work groups are.
+struct GroupWork {
+    /// Particles in own groups, where there is dark matter.
+    particles: Option<FxHashMap<Key, u32>>,
+}
+
+impl GroupWork {
+    /// In particles; of a rank without dark matter all groups are as much.
+    fn of(&self, key: Key) -> u64 {
+        let Some(particles) = &self.particles else { return 1 };
+        let count = |key: &Key| particles.get(key).copied().map(u64::from);
+        // a new group takes those of a patch
+        let of_patch = || key.parent().and_then(|parent| count(&parent)).map(|count| count / OCTANTS as u64);
+        GROUP_CELLS as u64 * PARTICLES_OF_A_CELL + count(&key).or_else(of_patch).unwrap_or(0)
     }
 }
 
@@ -95,7 +115,7 @@ impl<T: Real> State<T> {
     pub fn adopt_tree(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
         let planned = match self.exchange.share.is_alone() {
             true => self.planned(self.as_owned(tree))?,
-            false => match self.planned_anew(&tree, from) {
+            false => match self.planned_anew(&tree, from, &self.work()) {
                 // ranks need not have the same memory
                 Err(error) if error.is_out_of_memory() => self.planned(self.as_owned(tree))?,
                 planned => planned?,
@@ -118,10 +138,14 @@ impl<T: Real> State<T> {
     /// # Errors
     /// As [`State::adopt_tree`].
     pub(crate) fn rebalance(&mut self, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
-        if self.exchange.share.is_alone() || self.even_to(&self.mesh.tree, from) + 1 == self.level_count() {
+        if self.exchange.share.is_alone() {
             return Ok(());
         }
-        match self.planned_anew(&self.mesh.tree.clone(), from) {
+        let work = self.work();
+        if self.even_to(&self.mesh.tree, from, &work) + 1 == self.level_count() {
+            return Ok(());
+        }
+        match self.planned_anew(&self.mesh.tree.clone(), from, &work) {
             // there is for what they have
             Err(error) if error.is_out_of_memory() => Ok(()),
             planned => self.move_to(planned?, eos),
@@ -193,12 +217,12 @@ impl<T: Real> State<T> {
 
     /// What is to come of a tree whose levels finer than `from` are cut anew where they are uneven: as groups cost, else in
     /// equal parts. Coarser ones are cut when it is their turn.
-    fn planned_anew(&mut self, tree: &Octree, from: usize) -> Result<Planned, SimError> {
-        match self.planned(self.balance(tree.clone(), from)) {
+    fn planned_anew(&mut self, tree: &Octree, from: usize, work: &GroupWork) -> Result<Planned, SimError> {
+        match self.planned(self.balance(tree.clone(), from, work)) {
             // a fast rank need not have the memory for more than its equal part
             Err(error) if error.is_out_of_memory() && self.exchange.share.load_balancer.is_imbalanced() => {
                 self.exchange.share.load_balancer = LoadBalancer::default();
-                self.planned(self.balance(tree.clone(), from))
+                self.planned(self.balance(tree.clone(), from, work))
             }
             planned => planned,
         }
@@ -235,10 +259,17 @@ impl<T: Real> State<T> {
     }
 
     /// The finest level, from `from` on, up to which ranks have their parts of a tree.
-    fn even_to(&self, tree: &Octree, from: usize) -> usize {
+    fn even_to(&self, tree: &Octree, from: usize, work: &GroupWork) -> usize {
         let communicator = &self.exchange.communicator;
         let Share { owners, load_balancer, .. } = &self.exchange.share;
-        owners.even_to(communicator, tree, from, &load_balancer.parts(communicator.size()), TOLERANCE)
+        let parts = load_balancer.parts(communicator.size());
+        owners.even_to(communicator, tree, from, &parts, &|key| work.of(key), TOLERANCE)
+    }
+
+    /// The work of groups, of the present tree and of those that are to come.
+    fn work(&self) -> GroupWork {
+        let particles = self.dark_matter.as_ref().map(|dark_matter| dark_matter.of_groups(&self.device, &self.mesh));
+        GroupWork { particles }
     }
 
     /// A tree by the present owners.
@@ -249,15 +280,15 @@ impl<T: Real> State<T> {
     }
 
     /// A tree whose levels finer than `from` belong to new owners from the first on that is uneven.
-    fn balance(&self, tree: Octree, from: usize) -> Distribution {
+    fn balance(&self, tree: Octree, from: usize, work: &GroupWork) -> Distribution {
         let Exchange { communicator, share, .. } = &self.exchange;
         let (ranks, owners) = (communicator.size(), &share.owners);
-        let even = self.even_to(&tree, from);
+        let even = self.even_to(&tree, from, work);
         if even + 1 == tree.level_count() {
             return self.as_owned(tree);
         }
         let kept = self.kept_level(&tree).min(even);
-        let owners = owners.balanced(communicator, &tree, kept, &share.load_balancer.parts(ranks));
+        let owners = owners.balanced(communicator, &tree, kept, &share.load_balancer.parts(ranks), &|key| work.of(key));
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {

@@ -10,7 +10,7 @@ mod saved_state;
 mod subcycling;
 
 use crate::boundary::GravityBoundary;
-use crate::dark_matter::{DarkMatter, HostParticles};
+use crate::dark_matter::{DarkMatter, Deposits, HostParticles};
 use crate::error::SimError;
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
@@ -368,7 +368,8 @@ impl<T: Real> State<T> {
     /// Bytes that operations take for themselves.
     fn working_bytes(&self, layout: &Layout) -> usize {
         let gravity = self.gravity.as_ref().map_or(0, Gravity::working_bytes);
-        self.device.working_bytes(layout.slot_count()) + gravity
+        let deposits = layout.share.deposits.as_ref().map_or(0, Deposits::message_bytes);
+        self.device.working_bytes(layout.slot_count()) + gravity + deposits
     }
 
     /// Makes everything long enough for a layout and pools of `capacity` slots.

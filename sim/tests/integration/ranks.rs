@@ -21,45 +21,45 @@ use tempfile::TempDir;
 
 /// So many ranks, which own what a curve says or, by a number, what chance says.
 #[derive(Clone, Copy, Debug)]
-pub struct Team {
+pub(crate) struct Team {
     ranks: usize,
     scattered: Option<u64>,
     /// What groups cost them to begin with; all the same if this is empty.
     costs: &'static [f64],
 }
 
-pub const ALONE: Team = curve(1);
+pub(crate) const ALONE: Team = curve(1);
 
-pub const fn curve(ranks: usize) -> Team {
+pub(crate) const fn curve(ranks: usize) -> Team {
     Team { ranks, scattered: None, costs: &[] }
 }
 
-pub const fn chance(ranks: usize, seed: u64) -> Team {
+pub(crate) const fn chance(ranks: usize, seed: u64) -> Team {
     Team { scattered: Some(seed), ..curve(ranks) }
 }
 
-pub const fn paced(costs: &'static [f64]) -> Team {
+pub(crate) const fn paced(costs: &'static [f64]) -> Team {
     Team { costs, ..curve(costs.len()) }
 }
 
 /// What one run leaves.
-pub struct Outcome {
-    pub records: Vec<StepRecord>,
+pub(crate) struct Outcome {
+    pub(crate) records: Vec<StepRecord>,
     output: Snapshot,
-    pub end: Snapshot,
+    pub(crate) end: Snapshot,
     /// Where the files of both are.
     folder: TempDir,
 }
 
 impl Outcome {
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }
 
 /// What a run starts from.
 #[derive(Clone, Copy)]
-pub enum From<'a> {
+pub(crate) enum From<'a> {
     Memory(&'a Snapshot),
     /// In memory, each rank with some layers of groups along z.
     Shares(&'a Snapshot),
@@ -126,7 +126,7 @@ fn write(simulation: &Simulation, snapshot: &Snapshot, path: &Path) {
 }
 
 /// Runs to step `steps`, with an output in the next.
-pub fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
+pub(crate) fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let [output_file, end_file] = ["output.h5", "end.h5"].map(|name| folder.path().join(name));
     let rank = |communicator: Communicator| {
@@ -169,7 +169,7 @@ fn assert_same_state(one: &Snapshot, other: &Snapshot, what: &str) {
 }
 
 /// The last steps of `one` are those of `other`, and both end alike.
-pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
+pub(crate) fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     for (a, b) in one.records.iter().rev().zip(other.records.iter().rev()) {
         assert_eq!(of_the_run(a), of_the_run(b), "{what}");
     }
@@ -182,7 +182,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
 }
 
 /// Steps in which groups changed hands.
-pub fn rebalances(outcome: &Outcome) -> usize {
+pub(crate) fn rebalances(outcome: &Outcome) -> usize {
     let moved = |record: &&StepRecord| record.ranks.as_ref().is_some_and(|ranks| ranks.moved_groups > 0);
     outcome.records.iter().filter(moved).count()
 }

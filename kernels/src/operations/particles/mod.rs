@@ -19,7 +19,7 @@ use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::TimedPotential;
 use crate::real::Real;
-pub use exchange::{add_weights, foreign, gather_weights, put, take};
+pub use exchange::{add_weights, count_in_groups, foreign, gather_weights, put, take};
 use std::ops::Range;
 
 /// Numbers of a particle: its position (fractions of the box in 2⁻³²), the bits of its velocity (single precision), its

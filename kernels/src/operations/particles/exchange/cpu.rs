@@ -6,6 +6,7 @@ use crate::level::group_locator::GroupLocator;
 use crate::messages::Piece;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(super) fn foreign(locator: &GroupLocator, particles: &Particles, range: Range<usize>, from: usize) -> Vec<u32> {
     let [x, y, z] = [0, 1, 2].map(|axis| particles.columns[axis].host());
@@ -20,6 +21,19 @@ pub(super) fn foreign(locator: &GroupLocator, particles: &Particles, range: Rang
     };
     let blocks: Vec<Vec<u32>> = (0..range.len().div_ceil(BLOCK)).into_par_iter().map(of_block).collect();
     blocks.concat()
+}
+
+pub(super) fn count_in_groups(locator: &GroupLocator, particles: &Particles) -> Vec<u32> {
+    let [x, y, z] = [0, 1, 2].map(|axis| particles.columns[axis].host());
+    let (finest, lowest) = (locator.levels() - 1, locator.first[0]);
+    let counts: Vec<AtomicU32> = (lowest..locator.groups() as u32).map(|_| AtomicU32::new(0)).collect();
+    (0..particles.len()).into_par_iter().with_min_len(BLOCK).for_each(|n| {
+        let (slot, _) = locator.finest([x[n], y[n], z[n]], finest);
+        if let Some(number) = locator.numbers[slot as usize].checked_sub(lowest) {
+            counts[number as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    counts.into_iter().map(AtomicU32::into_inner).collect()
 }
 
 pub(super) fn take(particles: &Particles, list: &[u32]) -> [Vec<u32>; COLUMNS] {

@@ -45,6 +45,19 @@ pub(super) fn foreign(
     listed
 }
 
+pub(super) fn count_in_groups(device: &CudaDevice, locator: &GroupLocator, particles: &Particles) -> Vec<u32> {
+    let columns = Columns::of(particles, &(0..particles.len()));
+    let lowest = locator.first[0];
+    let counts = Array::<u32>::work_space(device, locator.groups() - lowest as usize);
+    counts.clear(0);
+    // SAFETY: the parameters are the kernel's; groups have numbers below that of all.
+    unsafe {
+        launch!(device, f32, "count_in_groups", columns.blocks(), THREADS, 0;
+            Locator::of(device, locator), locator.levels() as i32 - 1, columns, lowest, counts.pointer());
+    }
+    counts.to_host()
+}
+
 pub(super) fn take(device: &CudaDevice, particles: &Particles, list: &[u32]) -> [Vec<u32>; COLUMNS] {
     let numbers = Array::work_space_of(device, list);
     particles.columns.each_ref().map(|column| {

@@ -30,6 +30,15 @@ extern "C" __global__ void list_foreign_f32(GroupLocator locator, int finest, Co
     if (level >= from && locator.numbers[slot] == 0) list[atomicAdd(found, 1u)] = uint32_t(n);
 }
 
+extern "C" __global__ void count_in_groups_f32(GroupLocator locator, int finest, Columns particles, uint32_t lowest,
+                                               unsigned *counts) {
+    const size_t n = particle();
+    if (n >= particles.count) return;
+    const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
+    const uint32_t number = locator.numbers[locator.finest(position, finest)];
+    if (number >= lowest) atomicAdd(counts + (number - lowest), 1u);
+}
+
 extern "C" __global__ void gather_column_f32(uint64_t count, const uint32_t *list, const uint32_t *column,
                                              uint32_t *values) {
     const size_t n = particle();

@@ -36,6 +36,15 @@ pub fn foreign(
     }
 }
 
+/// How many particles there are in each group, in the order of the groups' numbers.
+pub fn count_in_groups(device: &Device, locator: &GroupLocator, particles: &Particles) -> Vec<u32> {
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| cpu::count_in_groups(locator, particles)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::count_in_groups(device, locator, particles),
+    }
+}
+
 /// Copies the particles with these numbers to the host.
 ///
 /// # Panics

@@ -45,6 +45,14 @@ fn found(device: &Device) -> Vec<u64> {
     assert!(all == expected(0..20_000, 0) && finest == expected(5_000..20_000, 1));
     assert!(all.len() > 5_000 && !finest.is_empty());
 
+    let counts = count_in_groups(device, &locator, &particles);
+    let own: usize = counts.iter().map(|&n| n as usize).sum();
+    assert_eq!((counts.len(), own + all.len()), (locator.groups() - 1, 20_000));
+    let mut expected = vec![0; counts.len()];
+    let number = |n: usize| locator.numbers[home(n).0 as usize] as usize;
+    (0..20_000).map(number).filter(|&number| number > 0).for_each(|number| expected[number - 1] += 1);
+    assert_eq!(counts, expected);
+
     // those that leave are overwritten by the last ones
     let before = hash(device, &particles);
     let gone = take(device, &particles, &all);
@@ -82,7 +90,7 @@ fn found(device: &Device) -> Vec<u64> {
     assert_eq!(mass[at(2, 3, 3, 4)], 3 * weights[at(2, 3, 3, 4)]);
     assert_eq!(mass[at(2, 1, 2, 3)], 2 * weights[at(2, 1, 2, 3)]);
     assert_eq!(mass[at(1, 5, 5, 5)], weights[at(1, 5, 5, 5)]);
-    mass.into_iter().chain(out).collect()
+    mass.into_iter().chain(out).chain(counts.into_iter().map(u64::from)).collect()
 }
 
 #[test]
