@@ -59,7 +59,9 @@ impl Deposits {
         for level in (0..levels).rev() {
             let mut list: Vec<Reading> = Vec::new();
             let mut near = |key: Key, width: i64| {
-                boxes(own, level, key, width, |key, cells| list.extend(known.find(key).map(|r| reading(r, key, cells))));
+                boxes(own, level, key, width, |key, cells| {
+                    list.extend(known.find(key).map(|r| reading(r, key, cells)))
+                });
             };
             known.near(level).iter().for_each(|&key| near(key, WIDTH));
             if let Some(coarser) = level.checked_sub(1) {
@@ -107,7 +109,8 @@ impl Deposits {
             let (send, receive) = (&self.send[level], &self.receive[level]);
             let to: FxHashSet<u32> = send.iter().map(|((_, key), _)| theirs[key]).collect();
             let mine = |key: Key| slots[level][own.find(key).expect("mass for own groups")];
-            let units = |boxes: &Boxes| boxes.iter().map(|((rank, _), cells)| (*rank, cells.cells())).collect::<Vec<_>>();
+            let units =
+                |boxes: &Boxes| boxes.iter().map(|((rank, _), cells)| (*rank, cells.cells())).collect::<Vec<_>>();
             DepositLinks {
                 tables: LevelTopology {
                     slots: slots[level].iter().copied().chain(to).collect(),

@@ -249,12 +249,7 @@ mod tests {
     }
 
     /// The same where groups have different work.
-    fn balanced_by(
-        weight: impl Fn(Key) -> u64 + Sync,
-        parts: &[f64],
-        tree: &Octree,
-        kept: usize,
-    ) -> Vec<Owners> {
+    fn balanced_by(weight: impl Fn(Key) -> u64 + Sync, parts: &[f64], tree: &Octree, kept: usize) -> Vec<Owners> {
         let even = Owners::even(parts.len(), tree.root_groups());
         on_ranks(parts.len(), |communicator| {
             let own = |level: usize| {

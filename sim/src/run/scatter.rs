@@ -85,7 +85,8 @@ fn particles(from: &StartFrom<'_>, stated: DarkMatterHeader) -> Result<HostParti
         StartFrom::Memory(snapshot) => snapshot.state.particles.clone(),
         StartFrom::File(stored, _) => stored.particles()?,
     };
-    let here = here.unwrap_or_else(|| HostParticles { particle_mass: stated.particle_mass, ..HostParticles::default() });
+    let here =
+        here.unwrap_or_else(|| HostParticles { particle_mass: stated.particle_mass, ..HostParticles::default() });
     here.check_part().map(|()| here)
 }
 

@@ -12,8 +12,8 @@ use comove_sim::parallel::{Communicator, Ranks, on_ranks};
 use comove_sim::records::{RanksRecord, StepRecord};
 use comove_sim::snapshot::file_digest;
 use comove_sim::{
-    Criterion, HostParticles, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, SnapshotHeader,
-    StartFrom, Steering, StoredSnapshot,
+    Criterion, HostParticles, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot,
+    SnapshotHeader, StartFrom, Steering, StoredSnapshot,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -22,11 +22,9 @@ fn ranks_leave_the_bits_alone(parameters: RunParameters, steps: u64, teams: &[Te
     assert!(moved >= 3, "the test needs groups that change hands, and they did {moved} times");
     let begun = run(From::Memory(&initial), teams[0], parameters, steps / 2);
     let file = begun.file("end.h5");
-    for (team, from) in [
-        (ALONE, From::Memory(&begun.end)),
-        (chance(3, 9), From::File(&file)),
-        (curve(2), From::Shares(&begun.end)),
-    ] {
+    for (team, from) in
+        [(ALONE, From::Memory(&begun.end)), (chance(3, 9), From::File(&file)), (curve(2), From::Shares(&begun.end))]
+    {
         assert_same(&alone, &run(from, team, parameters, steps), &format!("a restart with {team:?}"));
     }
 }
