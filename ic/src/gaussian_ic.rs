@@ -86,9 +86,6 @@ impl GaussianIc {
         }
         if self.dark_matter {
             let refuse = |name, value: String, reason: &str| IcError::Parameter { name, value, reason: reason.into() };
-            if communicator.size() > 1 {
-                return Err(refuse("dark_matter", "true".into(), "is made by one process as yet: take one"));
-            }
             let omega_b = self.cosmology.omega_b;
             if !(omega_b > 0.0 && omega_b < self.cosmology.omega_m) {
                 let reason = "with dark matter it must lie above 0 and below omega_m: the gas has this share";

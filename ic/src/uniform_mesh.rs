@@ -79,13 +79,10 @@ impl UniformMesh {
         ordered_sum_of_ranks(communicator, self.cell_count(), f) / (plane * self.cells[2]) as f64
     }
 
-    /// The particles of a lattice in a box of these lengths, with so much mass each.
-    ///
-    /// # Panics
-    /// If not all of the mesh is here.
+    /// The particles of a lattice in a box of these lengths, with so much mass each; of a rank among others those of its
+    /// planes.
     pub fn particles(&self, box_lengths: [f64; 3], particle_mass: f64) -> Option<HostParticles> {
         let lattice = self.lattice.as_ref()?;
-        assert_eq!(self.planes, 0..self.cells[2], "all of the mesh");
         let position = |axis: usize| {
             let fraction = |(n, displacement): (usize, &f64)| {
                 let width = box_lengths[axis] / self.cells[axis] as f64;
@@ -96,7 +93,8 @@ impl UniformMesh {
             lattice.displacement[axis].par_iter().enumerate().map(fraction).collect()
         };
         let velocity = lattice.velocity.each_ref().map(|v| v.par_iter().map(|&v| v as f32).collect());
-        let id = (0..self.cell_count() as u64).collect();
+        let first = (self.planes.start * self.cells[0] * self.cells[1]) as u64;
+        let id = (first..first + self.cell_count() as u64).collect();
         Some(HostParticles { particle_mass, position: [0, 1, 2].map(position), velocity, id })
     }
 

@@ -43,6 +43,7 @@ impl Case {
         let slots: Vec<u32> = (0..GROUPS as u32).collect();
         let locator = GroupLocator {
             root: [SIDE as u32; 3],
+            slots: GROUPS as u32,
             root_slots: slots.clone().into(),
             children: vec![u32::MAX; 8 * GROUPS].into(),
             numbers: slots.clone().into(),

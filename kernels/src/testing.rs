@@ -114,6 +114,7 @@ impl Mesh {
             (0..=self.levels.len()).map(|level| self.levels[..level].iter().map(Vec::len).sum::<usize>() as u32);
         GroupLocator {
             root: self.root.map(|n| n as u32),
+            slots: self.group_count() as u32,
             root_slots: self.levels[0].iter().map(|&c| group(0, c)).collect(),
             children: children.map(|(level, c)| group(level, c)).collect(),
             numbers: (0..self.group_count() as u32).collect(),

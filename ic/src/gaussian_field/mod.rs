@@ -100,9 +100,8 @@ impl<'c> LinearModes<'c> {
         Self { density: modes.map(|(one, other)| one * factor + other * other_factor).collect(), ..*self }
     }
 
-    /// The modes whose [displacement](Self::velocity) is that of second order in Lagrangian perturbation theory, for a rank
-    /// that is alone: 3/7 `growth` Σ (φ_,ii φ_,jj − φ_,ij²) over pairs of axes, with ∇²φ = δ (Bouchet et al. 1995; Scoccimarro
-    /// 1998).
+    /// The modes whose [displacement](Self::velocity) is that of second order in Lagrangian perturbation theory: 3/7 `growth`
+    /// Σ (φ_,ii φ_,jj − φ_,ij²) over pairs of axes, with ∇²φ = δ (Bouchet et al. 1995; Scoccimarro 1998). Collective.
     ///
     /// * `growth`: −7/3 D₂/D², 1 in an Einstein–de Sitter universe
     #[must_use]
@@ -116,7 +115,7 @@ impl<'c> LinearModes<'c> {
         for (i, j) in [(0, 1), (0, 2), (1, 2)] {
             source.par_iter_mut().zip(second(i, j)).for_each(|(sum, mixed)| *sum -= factor * mixed * mixed);
         }
-        let mut modes = Self { density: transform::to_modes(self.cells, &source), ..*self };
+        let mut modes = Self { density: transform::to_modes(self.communicator, self.cells, &source), ..*self };
         let cells = self.cells;
         modes.for_each_row(|ny, nz, row| {
             for (nx, mode) in row.iter_mut().enumerate() {

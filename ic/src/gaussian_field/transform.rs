@@ -94,12 +94,14 @@ pub(super) fn to_cells(communicator: &Communicator, cells: [usize; 3], mut modes
     field
 }
 
-/// The modes of a field: the inverse of [`to_cells`], for a rank that is alone.
+/// The modes of a field: the inverse of [`to_cells`]. Collective.
 ///
-/// * `field`: `[z, y, x]`, x fastest
-/// * returns `[ny, nz, nx]`
-pub(super) fn to_modes([nx, ny, nz]: [usize; 3], field: &[f64]) -> Vec<Complex<f64>> {
-    let row = row_length([nx, ny, nz]);
+/// * `field`: the rank's own planes, `[z, y, x]`, x fastest
+/// * returns the modes of the rank's own n_y, `[ny, nz, nx]`
+pub(super) fn to_modes(communicator: &Communicator, cells: [usize; 3], field: &[f64]) -> Vec<Complex<f64>> {
+    let [nx, ny, nz] = cells;
+    let row = row_length(cells);
+    let (rank, ranks) = (communicator.rank(), communicator.size());
     let mut planner = FftPlanner::new();
     let (along_y, along_z) = (planner.plan_fft_forward(ny), planner.plan_fft_forward(nz));
     let along_x = RealFftPlanner::new().plan_fft_forward(nx);
@@ -115,12 +117,27 @@ pub(super) fn to_modes([nx, ny, nz]: [usize; 3], field: &[f64]) -> Vec<Complex<f
         columns
     };
     let planes: Vec<Vec<Complex<f64>>> = field.par_chunks(nx * ny).map(of_plane).collect();
+    // for each rank its n_y of these planes: `[ny, x]` of each
+    let packed = |peer: usize| {
+        let lines = planes.iter().flat_map(|plane| rows(cells, peer, ranks).map(move |y| (plane, y)));
+        let modes = lines.flat_map(|(plane, y)| (0..row).map(move |x| plane[x * ny + y]));
+        bytemuck::cast_slice(&modes.flat_map(|mode| [mode.re, mode.im]).collect::<Vec<f64>>()).to_vec()
+    };
+    let blocks = communicator.exchange((0..ranks).map(packed).collect());
+    drop(planes);
+    let blocks: Vec<Vec<f64>> = blocks.iter().map(|block| bytemuck::pod_collect_to_vec(block)).collect();
+    let own = rows(cells, rank, ranks).len();
     let scale = 1.0 / (nx * ny * nz) as f64;
-    let mut modes = vec![Complex::ZERO; ny * nz * row];
+    let mut modes = vec![Complex::ZERO; own * nz * row];
     modes.par_chunks_mut(nz * row).enumerate().for_each(|(y, modes)| {
         let mut columns = vec![Complex::ZERO; nz * row];
-        for (z, plane) in planes.iter().enumerate() {
-            (0..row).for_each(|x| columns[x * nz + z] = plane[x * ny + y] * scale);
+        for (peer, block) in blocks.iter().enumerate() {
+            for (n, z) in slab::planes(cells, peer, ranks).enumerate() {
+                let line = &block[(n * own + y) * 2 * row..][..2 * row];
+                for (x, mode) in line.chunks_exact(2).enumerate() {
+                    columns[x * nz + z] = Complex::new(mode[0], mode[1]) * scale;
+                }
+            }
         }
         along_z.process(&mut columns);
         for (z, line) in modes.chunks_mut(row).enumerate() {

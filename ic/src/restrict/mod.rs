@@ -102,7 +102,11 @@ pub fn restrict(
     progress("octree", 0.5);
     let own = (0..tree.level_count()).map(|level| layers.share(rank, tree.level(level))).collect();
     let mut state = fill(Octree::share(root, tree.periodic(), own), &levels, &eos);
-    state.particles = particles.map(|particles| particles.in_file_order(&state.tree));
+    // those of a rank among others may be in groups of any: a run brings them to their owners
+    state.particles = match ranks {
+        1 => particles.map(|particles| particles.in_file_order(&state.tree)),
+        _ => particles,
+    };
     progress("audit", 0.8);
     let after = Totals::of_state(communicator, &tree, layers, &state, &eos);
     let audit = Audit {
@@ -121,7 +125,7 @@ pub fn restrict(
 /// The dark matter of a mesh, whose cells are so wide: what the gas lacks to the mean density of all matter.
 ///
 /// # Errors
-/// [`IcError::Parameter`] where that is nothing, or not what the cosmology says, or where ranks share the mesh.
+/// [`IcError::Parameter`] where that is nothing, or not what the cosmology says.
 fn particles(
     communicator: &Communicator,
     mesh: &UniformMesh,
@@ -132,9 +136,6 @@ fn particles(
         return Ok(None);
     }
     let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
-    if communicator.size() > 1 {
-        return refuse("ranks", communicator.size().to_string(), "dark matter runs in one process as yet".into());
-    }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
     let expected = clock.cosmology().map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
     if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {

@@ -9,7 +9,9 @@ use comove_ic::{Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, Uni
 use comove_sim::Clock;
 use comove_sim::kernels::Device;
 use comove_sim::parallel::{Communicator, Ranks, on_ranks};
-use comove_sim::{Coordinates, Cosmology, Criterion, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader};
+use comove_sim::{
+    Coordinates, Cosmology, Criterion, DarkMatterHeader, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader,
+};
 use std::path::{Path, PathBuf};
 
 const RANKS: [usize; 4] = [1, 2, 3, 5];
@@ -30,10 +32,16 @@ fn gaussian() -> GaussianIc {
     }
 }
 
+/// The fields of a mesh, those of its lattice included.
+fn fields(mesh: &UniformMesh) -> Vec<&[f64]> {
+    let lattice = mesh.lattice.iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
+    mesh.fields().into_iter().chain(lattice).map(Vec::as_slice).collect()
+}
+
 /// Slabs that follow each other are the whole.
 fn assert_make(slabs: &[UniformMesh], whole: &UniformMesh) {
-    for (n, field) in whole.fields().into_iter().enumerate() {
-        let slabs: Vec<&[f64]> = slabs.iter().map(|slab| slab.fields()[n].as_slice()).collect();
+    for (n, field) in fields(whole).into_iter().enumerate() {
+        let slabs: Vec<&[f64]> = slabs.iter().map(|slab| fields(slab)[n]).collect();
         assert!(slabs.concat() == *field, "field {n} on {} ranks", slabs.len());
     }
 }
@@ -62,6 +70,28 @@ fn meshes_and_their_files_do_not_depend_on_ranks() {
     }
 }
 
+/// The same with dark matter, from linear theory through the file to a few steps of a run.
+#[test]
+fn dark_matter_does_not_depend_on_ranks() {
+    let (ic, folder) = (GaussianIc { dark_matter: true, ..gaussian() }, tempfile::tempdir().unwrap());
+    let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
+    let file = |ranks: usize| folder.path().join(format!("{ranks}.h5"));
+    let make = |communicator: Communicator| {
+        let own = load(ic.clone(), &file(communicator.size()), LoadFormat::ComoveIc);
+        let mesh = ic.generate(&communicator, &silent).unwrap();
+        own_format::write(&own.path, &communicator, &mesh, &own.header()).unwrap();
+        let ended = run(communicator, &own.path, Precision::Single, &ic);
+        (mesh, ended)
+    };
+    let (_, alone) = make(Communicator::alone());
+    for ranks in [2, 3, 5] {
+        let (slabs, ends): (Vec<_>, Vec<_>) = on_ranks(ranks, make).into_iter().unzip();
+        assert_make(&slabs, &whole);
+        assert!(std::fs::read(file(ranks)).unwrap() == std::fs::read(file(1)).unwrap(), "the file of {ranks} ranks");
+        assert!(ends.iter().all(|end| *end == alone), "{ranks} ranks");
+    }
+}
+
 /// A file that is cut short, or that one rank alone finds missing, is refused by all.
 #[test]
 fn bad_files_are_refused_by_all() {
@@ -83,14 +113,16 @@ fn bad_files_are_refused_by_all() {
 }
 
 /// The state after a few steps of a run that these ranks start from their parts of a mesh, and the audit of these.
-fn run(communicator: Communicator, path: &Path, precision: Precision) -> (String, Audit) {
-    let ic = gaussian();
+fn run(communicator: Communicator, path: &Path, precision: Precision, ic: &GaussianIc) -> (String, Audit) {
     let planes = restrict::planes(ic.cells, 1, communicator.rank(), communicator.size()).unwrap();
-    let header = load(gaussian(), path, LoadFormat::ComoveIc).header();
+    let header = load(ic.clone(), path, LoadFormat::ComoveIc).header();
     let mesh = own_format::read(path, ic.cells, planes, &header).unwrap();
     let parameters = RunParameters {
         max_level: 2,
-        refine: vec![Criterion::DensityAbove { thresholds: vec![1.3, 1.5] }],
+        refine: vec![match ic.dark_matter {
+            true => Criterion::OverdensityAbove { thresholds: vec![1.3, 1.5] },
+            false => Criterion::DensityAbove { thresholds: vec![1.3, 1.5] },
+        }],
         coordinates: Coordinates::Comoving,
         precision,
         ..RunParameters::default()
@@ -103,6 +135,10 @@ fn run(communicator: Communicator, path: &Path, precision: Precision) -> (String
         cosmology: Some(ic.cosmology),
         gamma: parameters.gamma,
         precision,
+        dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
+            particles: ic.cells.iter().map(|&n| n as u64).product(),
+            particle_mass: own.particle_mass,
+        }),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };
     let snapshot = Snapshot { header, state };
@@ -121,10 +157,10 @@ fn runs_that_start_from_parts_have_the_bits_of_one() {
     let header = load(gaussian(), &path, LoadFormat::ComoveIc).header();
     own_format::write(&path, &Communicator::alone(), &whole, &header).unwrap();
     for precision in [Precision::Single, Precision::Double] {
-        let alone = run(Communicator::alone(), &path, precision);
+        let alone = run(Communicator::alone(), &path, precision, &ic);
         assert!(alone.1.levels[1].cells_kept > 0 && alone.1.levels[1].cells_removed > 0, "{:?}", alone.1);
         for ranks in [2, 3, 5] {
-            let ends = on_ranks(ranks, |communicator| run(communicator, &path, precision));
+            let ends = on_ranks(ranks, |communicator| run(communicator, &path, precision, &ic));
             assert!(ends.iter().all(|end| *end == alone), "{ranks} ranks");
         }
     }

@@ -70,6 +70,26 @@ impl<T: Copy + Default + Send + Sync> Buffer<T> {
         Ok(())
     }
 
+    /// Makes the array `len` values long, keeping what is there of them. It shrinks in place, and grows in place within a
+    /// `capacity` that it had before; else it takes that much.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`], with the array unchanged.
+    pub fn resize(&mut self, device: &Device, len: usize, capacity: usize) -> Result<(), KernelError> {
+        assert!(len <= capacity, "{len} values in room for {capacity}");
+        match self {
+            Self::Cpu(data) => {
+                let more = capacity.saturating_sub(data.len());
+                let lacks = |_| KernelError::OutOfMemory { device: device.name(), bytes: more * size_of::<T>() };
+                data.try_reserve_exact(more).map_err(lacks)?;
+                data.resize(len, T::default());
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(array) => array.resize(len, capacity)?,
+        }
+        Ok(())
+    }
+
     /// Copies the array to the host.
     pub fn to_host(&self) -> Vec<T> {
         match self {

@@ -4,6 +4,7 @@
 
 struct GroupLocator {
     uint32_t root[3];
+    uint32_t slots;             // of the pools; numbers from here on are of groups without one
     const uint32_t *root_slots; // [z, y, x]
     const uint32_t *children;   // [slots, 8]
     const uint32_t *numbers;    // [slots]
@@ -17,7 +18,7 @@ struct GroupLocator {
                 (group[0] >> finer & 1) | (group[1] >> finer & 1) << 1 | (group[2] >> finer & 1) << 2;
             slot = children[size_t(slot) * OCTANTS + octant];
         }
-        return slot;
+        return slot < slots ? slot : NONE;
     }
 
     /// The slot of the finest group, of levels up to `level`, at a position; its level goes to `level`.

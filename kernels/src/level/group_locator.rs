@@ -5,10 +5,17 @@ use crate::layout::{GROUP, OCTANTS};
 use crate::level::level_topology::NONE;
 
 /// An octree as a walk from the root to a group. Slots that are not here are [`NONE`].
+///
+/// With several ranks the walk also passes through groups that have no slot here. They have numbers from `slots` on in place of
+/// one; a root group that this rank does not know of is one of them. Own groups are numbered from 1, and each level has one
+/// number behind its own groups, for particles that [`crate::particles::sort`] leaves on it; all groups of other ranks have
+/// number 0.
 #[derive(Clone, Debug, Default)]
 pub struct GroupLocator {
     /// Groups of the root level along x, y, z.
     pub root: [u32; 3],
+    /// Where slots of the pools end.
+    pub slots: u32,
     /// Slot of each root group, `[z, y, x]`.
     pub root_slots: DeviceTable<u32>,
     /// Slots of the groups that refine the eight patches of the group in each slot, `[slots, 8]`.
@@ -35,9 +42,15 @@ impl GroupLocator {
         self.children.bytes() + self.numbers.bytes()
     }
 
-    /// The same in pools of so many slots.
+    /// The same with so many slots, and groups without a slot.
     pub fn bytes_for(slots: usize) -> usize {
         slots * (OCTANTS + 1) * size_of::<u32>()
+    }
+
+    /// Whether another rank owns the group in a slot, or of a number that [`GroupLocator::finest`] gives in place of one.
+    #[inline(always)]
+    pub fn is_foreign(&self, slot: u32) -> bool {
+        self.numbers[slot as usize] == 0
     }
 
     /// Cells of a level along each axis, were it complete.
@@ -58,15 +71,16 @@ impl GroupLocator {
             let [x, y, z] = group.map(|c| c >> finer & 1);
             slot = self.children[slot as usize * OCTANTS + (x | y << 1 | z << 2) as usize];
         }
-        slot
+        if slot < self.slots { slot } else { NONE }
     }
 
     /// Slot and level of the finest group, of levels up to `most`, that contains a position (fractions of the box in 2⁻³²).
     #[inline(always)]
-    pub(crate) fn finest(&self, position: [u32; 3], most: usize) -> (u32, usize) {
+    pub fn finest(&self, position: [u32; 3], most: usize) -> (u32, usize) {
         // the position in root groups, in units of 2⁻³²
         let at = [0, 1, 2].map(|a| u64::from(position[a]) * u64::from(self.root[a]));
-        let mut slot = self.slot(0, at.map(|x| (x >> 32) as u32));
+        let [x, y, z] = at.map(|x| (x >> 32) as u32);
+        let mut slot = self.root_slots[((z * self.root[1] + y) * self.root[0] + x) as usize];
         for level in 0..most {
             let [x, y, z] = at.map(|x| (x >> (31 - level)) as usize & 1);
             let child = self.children[slot as usize * OCTANTS + (x | y << 1 | z << 2)];

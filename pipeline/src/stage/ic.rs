@@ -15,7 +15,7 @@ use crate::task::{IcTask, Task};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
 use comove_kernels::Device;
-use comove_sim::{Coordinates, Cosmology, HostParticles, Octree, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, Octree, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -185,7 +185,11 @@ pub(crate) fn place(
         mean_molecular_weight: facts.mean_molecular_weight,
         eta: parameters.eta,
         precision: parameters.precision,
-        dark_matter: state.particles.as_ref().map(HostParticles::header),
+        // one for each cell of the mesh, on all processes together
+        dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
+            particles: facts.cells.iter().map(|&n| n as u64).product(),
+            particle_mass: own.particle_mass,
+        }),
         provenance: json!({}),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };

@@ -93,7 +93,8 @@ impl HostParticles {
         Self { particle_mass, position: [x, y, z], velocity, id }
     }
 
-    /// The leaf patch that contains a particle: the number of its group in key order, and its octant there.
+    /// The leaf patch that contains a particle: the number of its group in key order, and its octant there. The tree has the
+    /// particle's group; coarser ones need not be there.
     pub(crate) fn leaf_patch(&self, tree: &Octree, particle: usize) -> (usize, usize) {
         let cell = |level: usize, axis: usize| {
             let cells = tree.cells(level)[axis] as u64;
@@ -102,12 +103,8 @@ impl HostParticles {
         let patch = |level: usize| std::array::from_fn(|axis| cell(level, axis) / PATCH % 2);
         let group =
             |level: usize| Key::new(level as u8, std::array::from_fn(|axis| (cell(level, axis) / GROUP) as u32));
-        let mut level = 0;
-        let mut found = tree.index(group(0)).expect("the root is complete");
-        while level + 1 < tree.level_count() {
-            let Some(finer) = tree.index(group(level + 1)) else { break };
-            (level, found) = (level + 1, finer);
-        }
+        let finest = (0..tree.level_count()).rev().find_map(|level| Some((level, tree.index(group(level))?)));
+        let (level, found) = finest.expect("a group at every particle");
         let [x, y, z]: [usize; 3] = patch(level);
         (found, x | y << 1 | z << 2)
     }
@@ -137,12 +134,20 @@ impl HostParticles {
     /// Checks what a run relies on.
     ///
     /// # Errors
-    /// [`SimError::Parameter`] for a mass that is not positive, a velocity that is not finite, or an identity that occurs
-    /// twice.
+    /// [`SimError::Parameter`] where there are none, for a mass that is not positive, a velocity that is not finite, or an
+    /// identity that occurs twice.
     pub fn check(&self) -> Result<(), SimError> {
+        SimError::require("particles", &self.len(), !self.is_empty(), "dark matter needs some: or leave it out")?;
+        self.check_part()
+    }
+
+    /// The same of particles that a rank has among others, which may be none.
+    ///
+    /// # Errors
+    /// As [`HostParticles::check`].
+    pub(crate) fn check_part(&self) -> Result<(), SimError> {
         let mass = self.particle_mass;
         SimError::require("particle mass", &mass, mass > 0.0 && mass.is_finite(), "must be positive and finite")?;
-        SimError::require("particles", &self.len(), !self.is_empty(), "dark matter needs some: or leave it out")?;
         let most = u32::MAX as usize;
         SimError::require("particles", &self.len(), self.len() < most, format!("a device holds fewer than {most}"))?;
         for (axis, velocity) in ["x", "y", "z"].iter().zip(&self.velocity) {

@@ -4,18 +4,28 @@
 //! with the potential that the gas is kicked with, half a drift. It changes levels where both have arrived at one time.
 //! A level sees particles of other levels where they are at its own time, on straight lines.
 
+mod deposits;
+mod exchange;
 mod host;
 
+pub(crate) use deposits::Deposits;
+pub(crate) use exchange::{Transfer, distribute, gather, locator};
 pub use host::{DarkMatterHeader, HostParticles};
 
 use host::{FRACTIONS, density_of_weight};
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
-use crate::mesh::{Mesh, Octree};
+use crate::error::SimError;
+use crate::mesh::{Key, Mesh, Octree};
+use crate::parallel::collective_result::collective_result;
+use crate::parallel::communicator::Communicator;
+use crate::parallel::exchange::Exchange;
+use crate::parallel::owners::Owners;
 use crate::records::DarkMatterRecord;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
 use comove_kernels::{Buffer, Device, GroupLocator, KernelError, Real, TimedPotential};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -29,10 +39,12 @@ device_arrays! {
     }
 }
 
-/// The dark matter of a run.
+/// The dark matter of a run; of a rank among others the particles in its own groups.
 #[derive(Debug)]
 pub struct DarkMatter<T> {
     particles: Particles,
+    /// How many all ranks have.
+    total: u64,
     /// Mass of each: mean density · code length³.
     particle_mass: f64,
     locator: GroupLocator,
@@ -54,6 +66,8 @@ pub struct DarkMatter<T> {
 /// The particles at the start of a root step.
 pub(crate) struct SavedParticles {
     columns: [Buffer<u32>; COLUMNS],
+    /// Particles that there is room for.
+    capacity: usize,
     firsts: Vec<usize>,
 }
 
@@ -88,9 +102,26 @@ fn drift_factors(box_lengths: [f64; 3], time: f64) -> [f64; 3] {
     box_lengths.map(|length| time / length * FRACTIONS)
 }
 
+/// Sums of all ranks from those of each: collective.
+fn reduced(mut sums: Vec<ParticleSums>, communicator: &Communicator) -> Vec<ParticleSums> {
+    if communicator.size() == 1 {
+        return sums;
+    }
+    let mut words: Vec<i128> = sums.iter().flat_map(ParticleSums::words).collect();
+    communicator.sum_wide(&mut words);
+    let mut invalid: Vec<u64> = sums.iter().map(|sums| sums.invalid).collect();
+    communicator.sum(&mut invalid);
+    for ((sums, words), invalid) in sums.iter_mut().zip(words.chunks_exact(4)).zip(invalid) {
+        let fastest = communicator.max(f64::from(sums.fastest)) as f32;
+        *sums = sums.with_words(words.try_into().expect("four words"));
+        (sums.fastest, sums.invalid) = (fastest, invalid);
+    }
+    sums
+}
+
 impl SavedParticles {
     pub(crate) fn bytes(&self) -> usize {
-        Self::bytes_for(self.columns[0].len())
+        Self::bytes_for(self.capacity)
     }
 
     /// The same for so many particles.
@@ -102,6 +133,7 @@ impl SavedParticles {
 impl<T: Real> DarkMatter<T> {
     /// Puts particles on a device, with nothing beside them yet.
     ///
+    /// * `total`: how many all ranks have
     /// * `root`: the tree of the root level
     ///
     /// # Errors
@@ -109,12 +141,14 @@ impl<T: Real> DarkMatter<T> {
     pub(crate) fn from_host(
         device: &Device,
         host: &HostParticles,
+        total: u64,
         box_lengths: [f64; 3],
         root: &Octree,
     ) -> Result<Self, KernelError> {
         let (cells, periodic) = (root.cells(0), root.periodic());
         let edge = |axis: usize| (EDGE_CELLS * FRACTIONS / cells[axis] as f64) as u32;
         Ok(Self {
+            total,
             particles: Particles::from_host(device, host.columns())?,
             particle_mass: host.particle_mass,
             locator: GroupLocator::default(),
@@ -128,12 +162,17 @@ impl<T: Real> DarkMatter<T> {
         })
     }
 
+    /// What a header says of them.
+    pub(crate) fn header(&self) -> DarkMatterHeader {
+        DarkMatterHeader { particles: self.total, particle_mass: self.particle_mass }
+    }
+
     /// Copies them to the host.
     pub(crate) fn to_host(&self) -> HostParticles {
         HostParticles::of_columns(self.particle_mass, self.particles.columns.each_ref().map(Buffer::to_host))
     }
 
-    /// How many particles.
+    /// How many particles, of this rank.
     pub fn len(&self) -> usize {
         self.particles.len()
     }
@@ -143,14 +182,9 @@ impl<T: Real> DarkMatter<T> {
         self.particles.is_empty()
     }
 
-    /// Particles of each level.
-    pub fn of_levels(&self) -> Vec<u64> {
-        self.firsts.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect()
-    }
-
-    /// Mass of all particles.
+    /// Mass of all ranks' particles.
     pub fn mass(&self) -> f64 {
-        self.len() as f64 * self.particle_mass
+        self.total as f64 * self.particle_mass
     }
 
     /// Mass of each particle.
@@ -172,11 +206,83 @@ impl<T: Real> DarkMatter<T> {
     }
 
     /// Takes another mesh, on which particles are then to be [sorted](Self::sort).
-    pub(crate) fn take_mesh(&mut self, mesh: &Mesh, capacity: usize) {
-        self.locator = mesh.locator(capacity);
+    pub(crate) fn take_mesh(&mut self, locator: GroupLocator) {
+        self.locator = locator;
     }
 
-    /// Sends particles of level `from` and finer ones, which are at one time, to the levels and groups that they are in.
+    /// Which particles other ranks are to have on another mesh, whose levels up to `kept` are the same: collective.
+    ///
+    /// * `locator`: of that mesh
+    pub(crate) fn transfer_to(
+        &self,
+        device: &Device,
+        (communicator, owners): (&Communicator, &Owners),
+        locator: &GroupLocator,
+        kept: usize,
+    ) -> Transfer {
+        // some of level `kept` may have left it, and wait for the coarser level; those of finer ones are in its groups
+        let finer = self.firsts[kept + 1];
+        let ranges = [(self.firsts[kept]..finer, kept), (finer..self.len(), 0)];
+        exchange::transfer(device, (communicator, owners), locator, &self.particles, &ranges, kept)
+    }
+
+    /// How many particles there are in each own group, where ranks share the mesh.
+    pub(crate) fn of_groups(&self, device: &Device, mesh: &Mesh) -> FxHashMap<Key, u32> {
+        let counts = particles::count_in_groups(device, &self.locator, &self.particles);
+        let mut counts = counts.as_slice();
+        let mut of_groups = FxHashMap::default();
+        for level in 0..mesh.tree.level_count() {
+            let keys = mesh.tree.level(level);
+            of_groups.extend(keys.iter().copied().zip(counts.iter().copied()));
+            // behind them those that wait on the level
+            counts = &counts[keys.len() + 1..];
+        }
+        of_groups
+    }
+
+    /// Makes room for so many particles.
+    pub(crate) fn reserve(&mut self, device: &Device, capacity: usize) -> Result<(), KernelError> {
+        self.particles.reserve(device, capacity)
+    }
+
+    /// Particles that there is room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.particles.capacity()
+    }
+
+    /// Particles that there will be room for once this has happened.
+    pub(crate) fn capacity_after(&self, transfer: &Transfer) -> usize {
+        match transfer.count_after(self.len()) {
+            count if count <= self.capacity() => self.capacity(),
+            count => Particles::roomy(count),
+        }
+    }
+
+    /// Gives particles to other ranks and takes theirs, which are then to be [sorted](Self::sort).
+    pub(crate) fn change_hands(&mut self, device: &Device, transfer: Transfer) -> Result<(), KernelError> {
+        self.sums.take();
+        transfer.apply(device, &mut self.particles)
+    }
+
+    /// Sends particles of level `from` and finer ones, which are at one time, to the ranks, levels and groups that they are
+    /// in: collective.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] where a rank has no room for those that come, on all of them.
+    pub(crate) fn exchange_and_sort(&mut self, device: &Device, ranks: &Exchange, from: usize) -> Result<(), SimError> {
+        let (communicator, owners) = (&*ranks.communicator, &ranks.share.owners);
+        if communicator.size() > 1 {
+            let range = (self.firsts[from]..self.len(), from);
+            let transfer =
+                exchange::transfer(device, (communicator, owners), &self.locator, &self.particles, &[range], from);
+            let changed = self.change_hands(device, transfer).map_err(SimError::from);
+            collective_result(communicator, changed)?;
+        }
+        self.sort(device, from);
+        Ok(())
+    }
+
+    /// Sorts own particles of level `from` and finer ones, which are at one time, by the levels and groups that they are in.
     pub(crate) fn sort(&mut self, device: &Device, from: usize) {
         self.sums.take();
         let time = self.passed[from];
@@ -205,12 +311,13 @@ impl<T: Real> DarkMatter<T> {
         self.passed[levels].iter_mut().for_each(|passed| *passed += part);
     }
 
-    /// Finds the density of all matter on some levels, which are at one time.
+    /// Finds the density of all matter on some levels, which are at one time: collective.
     ///
     /// * `fluid`: conserved, `[slots, 6, 16, 16, 16]`; `root_width`: of the root's cells, code length
     pub(crate) fn find_density(
         &mut self,
         device: &Device,
+        ranks: &Exchange,
         mesh: &Mesh,
         levels: Range<usize>,
         fluid: &Buffer<T>,
@@ -227,7 +334,13 @@ impl<T: Real> DarkMatter<T> {
             let parts: Vec<Part> = (level.saturating_sub(1)..self.passed.len()).map(of_level).collect();
             let unit = density_of_weight(self.particle_mass, root_width / f64::from(1u32 << level));
             let tables = &mesh.tables[level];
-            particles::deposit(device, locator, (level, tables), particles, &parts, particle_weights);
+            match ranks.share.deposits.as_ref().map(|deposits| deposits.links(level)) {
+                None => particles::deposit(device, locator, (level, tables), particles, &parts, particle_weights),
+                Some(links) => {
+                    particles::deposit(device, locator, (level, &links.tables), particles, &parts, particle_weights);
+                    links.exchange(device, &ranks.communicator, particle_weights);
+                }
+            }
             particles::matter_density(device, tables, particle_weights, unit, fluid, matter_density);
         }
     }
@@ -265,46 +378,58 @@ impl<T: Real> DarkMatter<T> {
         particles::kick(device, &self.locator, level, &mut self.particles, range, potential, coarse, factor);
     }
 
-    /// Sums over the particles of each level.
-    pub(crate) fn sums(&self, device: &Device) -> &[ParticleSums] {
+    /// Sums over all ranks' particles of each level: collective.
+    pub(crate) fn sums(&self, device: &Device, communicator: &Communicator) -> &[ParticleSums] {
         let of_level = |level: usize| particles::sums(device, &self.particles, self.of(level..level + 1));
-        self.sums.get_or_init(|| (0..self.passed.len()).map(of_level).collect())
+        self.sums.get_or_init(|| reduced((0..self.passed.len()).map(of_level).collect(), communicator))
     }
 
-    /// What a record says of them.
+    /// What a record says of them: collective.
     ///
     /// # Errors
     /// How many have no velocity, or an impossible one.
-    pub(crate) fn record(&self, device: &Device) -> Result<DarkMatterRecord, u64> {
-        let sums = self.sums(device);
+    pub(crate) fn record(&self, device: &Device, communicator: &Communicator) -> Result<DarkMatterRecord, u64> {
+        let sums = self.sums(device, communicator);
+        let mut of_levels: Vec<u64> = self.firsts.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
+        communicator.sum(&mut of_levels);
         match sums.iter().map(|sums| sums.invalid).sum() {
             0 => {}
             invalid => return Err(invalid),
         }
         let sum = |of: &dyn Fn(&ParticleSums) -> f64| self.particle_mass * sums.iter().map(of).sum::<f64>();
         Ok(DarkMatterRecord {
-            particles: self.of_levels(),
+            particles: of_levels,
             mass: self.mass(),
             momentum: [0, 1, 2].map(|axis| sum(&|sums| sums.momentum()[axis])),
             kinetic: 0.5 * sum(&ParticleSums::square),
         })
     }
 
-    /// How many particles are too close to faces of the box that are not periodic, and the one of them with the lowest identity:
-    /// none if it is periodic.
-    pub(crate) fn strays(&self, device: &Device) -> Option<Strays> {
+    /// How many particles of all ranks are too close to faces of the box that are not periodic, and the one of them with the
+    /// lowest identity: none if it is periodic. Collective.
+    pub(crate) fn strays(&self, device: &Device, communicator: &Communicator) -> Option<Strays> {
         if self.edges == [0; 3] {
             return None;
         }
-        let count = particles::near_edges(device, &self.particles, self.edges);
-        let host = (count > 0).then(|| self.to_host())?;
-        let is_near = |n: &usize| (0..3).any(|axis| particles::is_near_edge(host.position[axis][*n], self.edges[axis]));
-        let first = (0..host.len()).filter(is_near).min_by_key(|&n| host.id[n]).expect("one of them");
-        let place = [0, 1, 2].map(|axis| host.coordinate(first, axis, self.box_lengths[axis]));
-        Some(Strays { count, id: host.id[first], place })
+        let mut count = [particles::near_edges(device, &self.particles, self.edges)];
+        let host = (count[0] > 0).then(|| self.to_host());
+        communicator.sum(&mut count);
+        let [count] = count;
+        if count == 0 {
+            return None;
+        }
+        let first = host.and_then(|host| {
+            let is_near =
+                |n: &usize| (0..3).any(|axis| particles::is_near_edge(host.position[axis][*n], self.edges[axis]));
+            let first = (0..host.len()).filter(is_near).min_by_key(|&n| host.id[n])?;
+            Some((host.id[first], [0, 1, 2].map(|axis| host.position[axis][first])))
+        });
+        let (id, position) = communicator.gather_all_of(&first).into_iter().flatten().min().expect("one of them");
+        let place = [0, 1, 2].map(|axis| f64::from(position[axis]) * (self.box_lengths[axis] / FRACTIONS));
+        Some(Strays { count, id, place })
     }
 
-    /// A hash of all particles.
+    /// A hash of this rank's particles.
     pub(crate) fn hash(&self, device: &Device) -> u64 {
         particles::hash(device, &self.particles)
     }
@@ -316,18 +441,24 @@ impl<T: Real> DarkMatter<T> {
             None => {
                 let mut columns = Vec::with_capacity(COLUMNS);
                 for _ in 0..COLUMNS {
-                    columns.push(Buffer::zeros(device, self.len())?);
+                    columns.push(Buffer::zeros(device, 0)?);
                 }
                 columns.try_into().expect("eight columns")
             }
         };
-        columns.iter_mut().zip(&self.particles.columns).for_each(|(to, from)| to.copy_from(from));
-        Ok(SavedParticles { columns, firsts: self.firsts.clone() })
+        let capacity = self.capacity();
+        for (to, from) in columns.iter_mut().zip(&self.particles.columns) {
+            to.resize(device, self.len(), capacity)?;
+            to.copy_from(from);
+        }
+        Ok(SavedParticles { columns, capacity, firsts: self.firsts.clone() })
     }
 
     /// Goes back to a copy; the mesh is the one of that time.
-    pub(crate) fn restore(&mut self, saved: &SavedParticles) {
+    pub(crate) fn restore(&mut self, device: &Device, saved: &SavedParticles) {
         self.sums.take();
+        let room = self.particles.resize(device, saved.columns[0].len());
+        room.expect("there was room for them before");
         self.particles.columns.iter_mut().zip(&saved.columns).for_each(|(to, from)| to.copy_from(from));
         self.firsts.clone_from(&saved.firsts);
         self.passed = vec![0.0; self.firsts.len() - 1];

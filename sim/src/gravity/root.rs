@@ -50,7 +50,7 @@ impl<T: Real> Root<T> {
     pub(super) fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
         match self {
             Self::Alone(root) => root.serve_particles(share),
-            Self::Shared(_) => unreachable!("particles are refused where ranks share a root"),
+            Self::Shared(root) => root.serve_particles(share),
         }
     }
 

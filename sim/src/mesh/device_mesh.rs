@@ -58,7 +58,7 @@ impl Mesh {
         std::array::from_fn(|axis| key.coordinate[axis] as usize * GROUP + at[axis])
     }
 
-    /// What particles look up, in pools of `capacity` slots.
+    /// What particles of a rank that is alone look up, in pools of `capacity` slots.
     pub(crate) fn locator(&self, capacity: usize) -> GroupLocator {
         let mut children = vec![NONE; capacity * OCTANTS];
         let mut numbers = vec![NONE; capacity];
@@ -73,6 +73,7 @@ impl Mesh {
         }
         GroupLocator {
             root: self.tree.root_groups(),
+            slots: capacity as u32,
             root_slots: self.root_slots.clone(),
             children: children.into(),
             numbers: numbers.into(),

@@ -331,7 +331,7 @@ mod tests {
                 (tree.clone(), Share::alone(tree))
             } else {
                 let (owners, parts) = (&self.share.owners, LoadBalancer::default().parts(communicator.size()));
-                let owners = owners.balanced(communicator, &part(owners), first, &parts);
+                let owners = owners.balanced(communicator, &part(owners), first, &parts, &|_| 1);
                 let own = part(&owners);
                 (own.clone(), self.share.of(communicator, owners, &own, first))
             };

@@ -137,13 +137,13 @@ impl LevelLinks {
 }
 
 /// Something that concerns a group and a rank.
-type Concern = (u32, Key);
+pub(crate) type Concern = (u32, Key);
 
 /// Cells of a group that one reads and another has: rank, place of the group along its level's curve, and the box, from the
 /// highest bit to the lowest, so that numbers sort as lists of both sides do.
-type Reading = u128;
+pub(crate) type Reading = u128;
 
-fn reading(rank: u32, key: Key, cells: CellBox) -> Reading {
+pub(crate) fn reading(rank: u32, key: Key, cells: CellBox) -> Reading {
     u128::from(rank) << 96 | u128::from(key.morton()) << 32 | u128::from(cells.code())
 }
 
@@ -328,7 +328,7 @@ impl Beside {
 }
 
 /// Each cell once for each rank and group.
-fn merged(level: usize, mut list: Vec<Reading>) -> Vec<(Concern, CellBox)> {
+pub(crate) fn merged(level: usize, mut list: Vec<Reading>) -> Vec<(Concern, CellBox)> {
     list.par_sort_unstable();
     list.dedup();
     let apart = |of_one: &[Reading]| {
@@ -353,7 +353,7 @@ fn keys(list: impl Iterator<Item = Key>) -> Vec<Key> {
 }
 
 /// Peers of two lists in the order of ranks, each entry of which takes so many units.
-fn peers(send: &[(u32, usize)], receive: &[(u32, usize)]) -> Vec<Peer> {
+pub(crate) fn peers(send: &[(u32, usize)], receive: &[(u32, usize)]) -> Vec<Peer> {
     let mut ranks: Vec<u32> = send.iter().chain(receive).map(|(rank, _)| *rank).collect();
     ranks.sort_unstable();
     ranks.dedup();

@@ -115,21 +115,31 @@ impl Owners {
     /// The same owners of the levels up to `kept`, and finer ones cut anew: collective.
     ///
     /// * `own`: the groups that this rank owns
-    /// * `parts`: what part of a level's groups each rank is to have
+    /// * `parts`: what part of a level's work each rank is to have
+    /// * `weight`: the work of a group
     #[must_use]
-    pub fn balanced(&self, communicator: &Communicator, own: &Octree, kept: usize, parts: &[f64]) -> Self {
+    pub fn balanced(
+        &self,
+        communicator: &Communicator,
+        own: &Octree,
+        kept: usize,
+        parts: &[f64],
+        weight: &(impl Fn(Key) -> u64 + Sync),
+    ) -> Self {
         let Rule::Curve(old) = &self.rule else { return self.rescattered(kept) };
         let first = kept + 1;
         let levels = first..own.level_count();
-        let positions: Vec<Vec<u64>> = levels
+        // with their work
+        let positions: Vec<Vec<(u64, u64)>> = levels
             .clone()
             .map(|level| {
-                let mut positions: Vec<u64> = own.level(level).par_iter().map(|&key| self.position(key)).collect();
+                let keys = own.level(level).par_iter();
+                let mut positions: Vec<(u64, u64)> = keys.map(|&key| (self.position(key), weight(key))).collect();
                 positions.par_sort_unstable();
                 positions
             })
             .collect();
-        let counts = counts(communicator, own, kept);
+        let work = work(communicator, own, kept, weight);
         let ends: Vec<f64> = parts
             .iter()
             .scan(0.0, |end, part| {
@@ -140,14 +150,17 @@ impl Owners {
         // the first group of every rank's piece: the smallest of what the ranks find among their own
         let mut cuts = Vec::new();
         for n in 0..positions.len() {
-            let before: u64 = counts[..communicator.rank()].iter().map(|groups| groups[n]).sum();
-            let all: u64 = counts.iter().map(|groups| groups[n]).sum();
+            let mut before: u64 = work[..communicator.rank()].iter().map(|of_rank| of_rank[n][0]).sum();
+            let all: u64 = work.iter().map(|of_rank| of_rank[n][0]).sum();
             // a group belongs to the piece in which its middle is
-            let middle = |g: usize| (before as f64 + g as f64 + 0.5) / all as f64;
-            let rank_of = |g: usize| ends[..self.ranks - 1].partition_point(|&end| end <= middle(g));
-            let ranks: Vec<usize> = (0..positions[n].len()).map(rank_of).collect();
-            let begins = |rank: usize| positions[n].get(ranks.partition_point(|&r| r < rank)).copied();
-            cuts.extend((1..self.ranks).map(|rank| begins(rank).unwrap_or(u64::MAX)));
+            let rank_of = |&(_, weight): &(u64, u64)| {
+                let middle = (before as f64 + 0.5 * weight as f64) / all as f64;
+                before += weight;
+                ends[..self.ranks - 1].partition_point(|&end| end <= middle)
+            };
+            let ranks: Vec<usize> = positions[n].iter().map(rank_of).collect();
+            let begins = |rank: usize| positions[n].get(ranks.partition_point(|&r| r < rank));
+            cuts.extend((1..self.ranks).map(|rank| begins(rank).map_or(u64::MAX, |&(position, _)| position)));
         }
         let found = communicator.gather_all(bytemuck::cast_slice(&cuts));
         for found in found {
@@ -166,27 +179,29 @@ impl Owners {
     /// The finest level, from `kept` on, up to which no rank has more than `tolerance` times its part of a level, nor a
     /// group more than it need have: collective.
     ///
-    /// * `own`, `parts`: as for [`Owners::balanced`]
+    /// * `own`, `parts`, `weight`: as for [`Owners::balanced`]
     pub fn even_to(
         &self,
         communicator: &Communicator,
         own: &Octree,
         kept: usize,
         parts: &[f64],
+        weight: &(impl Fn(Key) -> u64 + Sync),
         tolerance: f64,
     ) -> usize {
         if matches!(self.rule, Rule::Scattered(_)) {
             return kept;
         }
-        let counts = counts(communicator, own, kept);
+        let work = work(communicator, own, kept, weight);
         let is_even = |n: &usize| {
-            let all: u64 = counts.iter().map(|groups| groups[*n]).sum();
-            counts.iter().zip(parts).all(|(groups, part)| {
-                let (groups, due) = (groups[*n] as f64, part * all as f64);
-                groups <= due.ceil().max(tolerance * due)
+            let all: u64 = work.iter().map(|of_rank| of_rank[*n][0]).sum();
+            let group = work.iter().map(|of_rank| of_rank[*n][1]).max().unwrap_or(0).max(1) as f64;
+            work.iter().zip(parts).all(|(of_rank, part)| {
+                let (work, due) = (of_rank[*n][0] as f64, part * all as f64);
+                work <= ((due / group).ceil() * group).max(tolerance * due)
             })
         };
-        kept + (0..counts[0].len()).take_while(is_even).count()
+        kept + (0..work[0].len()).take_while(is_even).count()
     }
 
     fn rescattered(&self, kept: usize) -> Self {
@@ -196,11 +211,20 @@ impl Owners {
     }
 }
 
-/// Groups of each rank of each level finer than `kept`: collective.
-fn counts(communicator: &Communicator, own: &Octree, kept: usize) -> Vec<Vec<u64>> {
-    let groups: Vec<u64> = (kept + 1..own.level_count()).map(|level| own.level(level).len() as u64).collect();
-    let of_ranks = communicator.gather_all(bytemuck::cast_slice(&groups));
-    of_ranks.iter().map(|groups| bytemuck::pod_collect_to_vec(groups)).collect()
+/// The work of the groups of each rank on each level finer than `kept`, and that of the one with most: collective.
+fn work(
+    communicator: &Communicator,
+    own: &Octree,
+    kept: usize,
+    weight: &(impl Fn(Key) -> u64 + Sync),
+) -> Vec<Vec<[u64; 2]>> {
+    let of_level = |level: usize| {
+        let weights = || own.level(level).par_iter().map(|&key| weight(key));
+        [weights().sum(), weights().max().unwrap_or(0)]
+    };
+    let own: Vec<[u64; 2]> = (kept + 1..own.level_count()).map(of_level).collect();
+    let of_ranks = communicator.gather_all(bytemuck::cast_slice(&own));
+    of_ranks.iter().map(|work| bytemuck::pod_collect_to_vec(work)).collect()
 }
 
 /// A rank by a hash of seed and key.
@@ -221,6 +245,11 @@ mod tests {
     /// Owners of a tree whose finer levels lie in one corner, balanced from what ranks have that are each to have such a
     /// part; all ranks' word.
     fn balanced(parts: &[f64], tree: &Octree, kept: usize) -> Vec<Owners> {
+        balanced_by(|_| 1, parts, tree, kept)
+    }
+
+    /// The same where groups have different work.
+    fn balanced_by(weight: impl Fn(Key) -> u64 + Sync, parts: &[f64], tree: &Octree, kept: usize) -> Vec<Owners> {
         let even = Owners::even(parts.len(), tree.root_groups());
         on_ranks(parts.len(), |communicator| {
             let own = |level: usize| {
@@ -229,8 +258,8 @@ mod tests {
             };
             let levels = (0..tree.level_count()).map(own).collect();
             let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
-            assert_eq!(even.even_to(&communicator, &own, kept, parts, 1.05), kept);
-            even.balanced(&communicator, &own, kept, parts)
+            assert_eq!(even.even_to(&communicator, &own, kept, parts, &weight, 1.05), kept);
+            even.balanced(&communicator, &own, kept, parts, &weight)
         })
     }
 
@@ -260,6 +289,22 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Ranks have parts of the work, as far as whole groups allow.
+    #[test]
+    fn groups_with_more_work_count_for_more() {
+        let finer = (0..512).map(|c| Key::new(1, [c % 8, c / 8 % 8, c / 64]));
+        let tree = Octree::with_groups([8; 3], PERIODIC, finer);
+        let weight = |key: Key| if key.coordinate[0] < 2 { 50 } else { 3 + u64::from(key.coordinate[1]) };
+        let parts = [0.25, 0.5, 0.25];
+        let owners = &balanced_by(weight, &parts, &tree, 0)[0];
+        let mut work = [0; 3];
+        tree.level(1).iter().for_each(|&key| work[owners.of(key)] += weight(key));
+        let all = work.iter().sum::<u64>() as f64;
+        for (work, part) in work.iter().zip(parts) {
+            assert!((*work as f64 - part * all).abs() <= 50.0, "{work} of {all}, {part}");
         }
     }
 

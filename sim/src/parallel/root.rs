@@ -108,6 +108,14 @@ impl<T: Real> SharedRoot<T> {
         })
     }
 
+    /// See [`comove_kernels::RootPoisson::serve_particles`].
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
+        self.share.serve_particles(share)
+    }
+
     /// Bytes of work space.
     pub(crate) fn bytes(&self) -> usize {
         let double = self.sources.iter().chain(&self.modes).map(Buffer::len).sum::<usize>() * size_of::<f64>();

@@ -1,5 +1,6 @@
 //! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
 
+use crate::dark_matter::Deposits;
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::{Communicator, Traffic};
@@ -28,6 +29,8 @@ pub struct Share {
     pub links: Vec<LevelLinks>,
     /// On the way to them.
     pub relations: Vec<Relations>,
+    /// Where own particles leave mass in others' groups, where there are particles.
+    pub(crate) deposits: Option<Deposits>,
     /// How fast the ranks are.
     pub load_balancer: LoadBalancer,
     /// Groups that this rank has given to others since it was last asked.
@@ -54,6 +57,7 @@ impl Share {
             groups: tree.groups(),
             links: Vec::new(),
             relations: Vec::new(),
+            deposits: None,
             load_balancer: LoadBalancer::default(),
             moved: 0,
         }
@@ -67,8 +71,11 @@ impl Share {
         }
         let mut groups: Vec<u64> = own.groups().into_iter().map(|n| n as u64).collect();
         communicator.sum(&mut groups);
+        let known = self.known.told(communicator, &owners, own, kept);
+        let deposits = self.deposits.as_ref().map(|_| Deposits::of(communicator, &owners, own, &known));
         Self {
-            known: self.known.told(communicator, &owners, own, kept),
+            known,
+            deposits,
             owners,
             ghosts: Vec::new(),
             groups: groups.into_iter().map(|n| n as usize).collect(),
@@ -160,7 +167,12 @@ impl Share {
 
     /// Groups that have a slot besides the own ones.
     pub fn ghost_count(&self) -> usize {
-        self.ghosts.iter().map(Vec::len).sum()
+        self.ghosts.iter().map(Vec::len).sum::<usize>() + self.deposit_slots().count()
+    }
+
+    /// Slots of groups that own particles leave mass in and that have no ghost.
+    pub(crate) fn deposit_slots(&self) -> impl Iterator<Item = u32> {
+        self.deposits.iter().flat_map(Deposits::groups).map(|(_, slot)| slot)
     }
 
     /// Own groups, which lie in these slots, and others', level by level.

@@ -3,11 +3,13 @@
 //! Of a state in memory each rank has some groups, or the first all; of a file each reads some blocks. Owners are the same
 //! in both cases, and whoever had which groups.
 
+use crate::dark_matter::{DarkMatterHeader, Deposits, HostParticles, distribute};
 use crate::error::SimError;
 use crate::io::blocks::{Blocks, GROUPS};
 use crate::io::snapshot::StartFrom;
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree};
+use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::keys::{exchange_keys, route};
 use crate::parallel::load_balancer::LoadBalancer;
@@ -60,13 +62,32 @@ pub(crate) fn scatter(
         }
     }
 
-    let mut share = Share::alone(&tree).of(communicator, owners, &tree, 0);
+    let deposits = from.header().dark_matter.map(|_| Deposits::default());
+    let mut share = Share { deposits, ..Share::alone(&tree) }.of(communicator, owners, &tree, 0);
     let mut next = 0..;
     let slots = (0..levels).map(|level| next.by_ref().take(tree.level(level).len()).collect()).collect();
     let ghosts = share.wanted_ghosts(&tree, 0).into_iter();
     share.ghosts = ghosts.map(|keys| keys.into_iter().zip(next.by_ref()).collect()).collect();
+    if let Some(deposits) = &mut share.deposits {
+        deposits.place(&share.ghosts, || next.next().expect("fewer than 2³² groups"));
+    }
     let layout = Layout::new(tree, slots, share, faces);
+    if let Some(stated) = from.header().dark_matter {
+        let here = collective_result(communicator, particles(from, stated))?;
+        host.particles = Some(distribute(communicator, &layout.share.owners, &layout.locator(0), &here));
+    }
     Ok((host, layout))
+}
+
+/// The particles that this rank has, or has read from the file.
+fn particles(from: &StartFrom<'_>, stated: DarkMatterHeader) -> Result<HostParticles, SimError> {
+    let here = match from {
+        StartFrom::Memory(snapshot) => snapshot.state.particles.clone(),
+        StartFrom::File(stored, _) => stored.particles()?,
+    };
+    let here =
+        here.unwrap_or_else(|| HostParticles { particle_mass: stated.particle_mass, ..HostParticles::default() });
+    here.check_part().map(|()| here)
 }
 
 /// Owners of the groups that ranks have, along the curve: whoever has which, the same. Collective.
@@ -76,7 +97,7 @@ fn owners(communicator: &Communicator, here: &Octree, levels: usize) -> Owners {
     let even = Owners::even(communicator.size(), here.root_groups());
     // a level is cut by ranks that have pieces of it, one behind the other
     let pieces = share(here, levels, route(communicator, &even, here.keys().collect()));
-    even.balanced(communicator, &pieces, 0, &LoadBalancer::default().parts(communicator.size()))
+    even.balanced(communicator, &pieces, 0, &LoadBalancer::default().parts(communicator.size()), &|_| 1)
 }
 
 /// Groups in any order as a share of a tree of so many levels.

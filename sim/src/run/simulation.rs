@@ -162,8 +162,10 @@ impl Simulation {
         parameters: RunParameters,
     ) -> Result<Self, SimError> {
         let (leads, from) = (ranks.leads.clone(), from.into());
-        check(from.header(), from.tree(), &parameters, ranks.communicator.size())?;
-        if let StartFrom::Memory(Snapshot { state: HostState { particles: Some(particles), .. }, .. }) = &from {
+        check(from.header(), from.tree(), &parameters)?;
+        if let StartFrom::Memory(Snapshot { state: HostState { particles: Some(particles), .. }, .. }) = &from
+            && ranks.communicator.size() == 1
+        {
             particles.check()?;
         }
         let _held = leads.as_ref().map(|lock| {
@@ -281,17 +283,16 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
 
 /// # Errors
 /// [`SimError::Parameter`] for dark matter in a run that cannot have any.
-fn refuse_dark_matter(header: &SnapshotHeader, tree: &Octree, ranks: usize) -> Result<(), SimError> {
+fn refuse_dark_matter(header: &SnapshotHeader, tree: &Octree) -> Result<(), SimError> {
     let Some(dark_matter) = header.dark_matter else { return Ok(()) };
     // a root cell can hold the mass of four million
     let most = 8 * tree.cells(0).iter().map(|&n| n as u64).product::<u64>();
     let reason = format!("at most eight for each root cell, {most}: take a finer root");
-    SimError::require("particles", &dark_matter.particles, dark_matter.particles <= most, reason)?;
-    SimError::require("ranks", &ranks, ranks == 1, "dark matter runs in one process as yet: take one")
+    SimError::require("particles", &dark_matter.particles, dark_matter.particles <= most, reason)
 }
 
 /// Refuses numbers that no run can use or that contradict the snapshot.
-fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters, ranks: usize) -> Result<(), SimError> {
+fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<(), SimError> {
     p.check()?;
     StartScalars::new(&header.fields, &p.scalars)?;
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
@@ -306,7 +307,7 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters, ranks: usize
     if let Some(cosmology) = header.cosmology {
         cosmology.check()?;
     }
-    refuse_dark_matter(header, tree, ranks)?;
+    refuse_dark_matter(header, tree)?;
     if (p.gamma - header.gamma).abs() > 1e-12 {
         return refuse("gamma", p.gamma.to_string(), format!("the initial state was made with {}", header.gamma));
     }

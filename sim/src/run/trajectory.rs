@@ -1,7 +1,7 @@
 //! A run in one precision: what [`crate::Simulation`] does, generic over the type of the state.
 
 use crate::clock::Clock;
-use crate::dark_matter::{DarkMatter, HostParticles};
+use crate::dark_matter::DarkMatter;
 use crate::error::SimError;
 use crate::io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
 use crate::mesh::tree::{leaf_cells, volume_fractions};
@@ -263,11 +263,13 @@ impl<T: Real> Run<T> {
         let recording = Instant::now();
         diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
-        let dark_matter = self.state.dark_matter.as_ref().map(|dark_matter| dark_matter.record(&self.state.device));
+        let State { device, exchange, dark_matter, .. } = &self.state;
+        let dark_matter = dark_matter.as_ref().map(|dark_matter| dark_matter.record(device, &exchange.communicator));
         let dark_matter = dark_matter
             .transpose()
             .map_err(|particles| SimError::UnphysicalParticles { step: self.step, particles })?;
-        if let Some(strays) = self.state.dark_matter.as_ref().and_then(|particles| particles.strays(&self.state.device))
+        let State { device, exchange, dark_matter: particles, .. } = &self.state;
+        if let Some(strays) = particles.as_ref().and_then(|particles| particles.strays(device, &exchange.communicator))
         {
             return Err(SimError::ParticlesLeave { step: self.step, strays });
         }
@@ -407,7 +409,7 @@ impl<T: Real> Run<T> {
         self.restart.raised = self.state.regrid.raised;
         header.restart = serde_json::to_value(&self.restart).expect("numbers and names");
         let state = self.state.to_host();
-        header.dark_matter = state.particles.as_ref().map(HostParticles::header);
+        header.dark_matter = self.state.dark_matter.as_ref().map(DarkMatter::header);
         Ok(Snapshot { header, state })
     }
 

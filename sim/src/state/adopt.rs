@@ -1,6 +1,7 @@
 //! Another tree for a state: the groups that stay keep their slots, new ones are interpolated from their parents. Ranks that
 //! share a tree balance it where that is worth while, and move groups to their new owners.
 
+use crate::dark_matter::Transfer;
 use crate::error::SimError;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
@@ -13,7 +14,7 @@ use crate::parallel::share::Share;
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::memory::Footprint;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
+use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{DeviceTable, Eos, Real, prolong};
@@ -21,6 +22,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level is cut anew once some rank has so many times the part of it that it is to have.
 const TOLERANCE: f64 = 1.05;
+
+/// The step of a cell is as much work as that of about so many particles (docs/performance.md, docs/notes-dark-matter.md).
+const PARTICLES_OF_A_CELL: u64 = 3;
 
 /// Groups that two ranks send each other at a time: all at once might take more room than there is.
 const AT_A_TIME: usize = 32;
@@ -50,6 +54,23 @@ impl Moves {
     }
 }
 
+/// How much work groups are.
+struct GroupWork {
+    /// Particles in own groups, where there is dark matter.
+    particles: Option<FxHashMap<Key, u32>>,
+}
+
+impl GroupWork {
+    /// In particles; of a rank without dark matter all groups are as much.
+    fn of(&self, key: Key) -> u64 {
+        let Some(particles) = &self.particles else { return 1 };
+        let count = |key: &Key| particles.get(key).copied().map(u64::from);
+        // a new group takes those of a patch
+        let of_patch = || key.parent().and_then(|parent| count(&parent)).map(|count| count / OCTANTS as u64);
+        GROUP_CELLS as u64 * PARTICLES_OF_A_CELL + count(&key).or_else(of_patch).unwrap_or(0)
+    }
+}
+
 /// A tree and whose its groups are to be.
 struct Distribution {
     /// The finest level that stays as it is.
@@ -75,6 +96,8 @@ struct Planned {
     placed: Placed,
     /// Slots of the pools.
     room: usize,
+    /// Particles that change hands, and how many there is to be room for.
+    particles: Option<(Transfer, usize)>,
 }
 
 impl<T: Real> State<T> {
@@ -92,7 +115,7 @@ impl<T: Real> State<T> {
     pub fn adopt_tree(&mut self, tree: Octree, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
         let planned = match self.exchange.share.is_alone() {
             true => self.planned(self.as_owned(tree))?,
-            false => match self.planned_anew(&tree, from) {
+            false => match self.planned_anew(&tree, from, &self.work()) {
                 // ranks need not have the same memory
                 Err(error) if error.is_out_of_memory() => self.planned(self.as_owned(tree))?,
                 planned => planned?,
@@ -106,7 +129,7 @@ impl<T: Real> State<T> {
         let Distribution { kept, owners, tree, moves } = self.as_owned(tree);
         let share = self.exchange.share.of(&self.exchange.communicator, owners, &tree, kept);
         let layout = self.placed(tree, share, kept, &moves).layout;
-        self.wanted(&layout, self.capacities(&layout)[0])
+        self.wanted(&layout, self.capacities(&layout)[0], self.kind.particles)
     }
 
     /// Moves groups to other owners where some rank has more than its part of a level finer than `from`, and all have room
@@ -115,10 +138,14 @@ impl<T: Real> State<T> {
     /// # Errors
     /// As [`State::adopt_tree`].
     pub(crate) fn rebalance(&mut self, from: usize, eos: &Eos<T>) -> Result<(), SimError> {
-        if self.exchange.share.is_alone() || self.even_to(&self.mesh.tree, from) + 1 == self.level_count() {
+        if self.exchange.share.is_alone() {
             return Ok(());
         }
-        match self.planned_anew(&self.mesh.tree.clone(), from) {
+        let work = self.work();
+        if self.even_to(&self.mesh.tree, from, &work) + 1 == self.level_count() {
+            return Ok(());
+        }
+        match self.planned_anew(&self.mesh.tree.clone(), from, &work) {
             // there is for what they have
             Err(error) if error.is_out_of_memory() => Ok(()),
             planned => self.move_to(planned?, eos),
@@ -134,8 +161,8 @@ impl<T: Real> State<T> {
     /// If a slot is beyond the pools.
     pub(super) fn place(&mut self, tree: Octree, slots: Vec<Vec<u32>>, share: Share) -> Result<(), SimError> {
         let mut used = vec![false; self.pool.capacity];
-        let ghosts = share.ghosts.iter().flatten().map(|(_, slot)| slot);
-        for &slot in slots.iter().flatten().chain(ghosts) {
+        let ghosts = share.ghosts.iter().flatten().map(|(_, slot)| *slot);
+        for slot in slots.iter().flatten().copied().chain(ghosts).chain(share.deposit_slots()) {
             used[slot as usize] = true;
         }
         let layout = Layout::new(tree, slots, share, self.mesh.faces);
@@ -149,10 +176,11 @@ impl<T: Real> State<T> {
 
     /// Takes what was planned.
     fn move_to(&mut self, planned: Planned, eos: &Eos<T>) -> Result<(), SimError> {
-        let Planned { kept, moves, placed: Placed { layout, free, new }, room } = planned;
+        let Planned { kept, moves, placed: Placed { layout, free, new }, room, particles } = planned;
         // nothing has moved as long as anything can fail
         let used = self.pool.capacity.max(layout.slot_count());
-        let fitted = self.fit(&layout, room);
+        let wanted = particles.as_ref().map_or(0, |(_, wanted)| *wanted);
+        let fitted = self.reserve_particles(wanted).and_then(|()| self.fit(&layout, room));
         collective_result(&self.exchange.communicator, fitted)?;
         let mut needs = self.needs(&layout);
         moves.need(&mut needs, GROUP_VALUES.max(self.kind.scalars * GROUP_CELLS), T::BYTES);
@@ -171,18 +199,30 @@ impl<T: Real> State<T> {
             }
             self.refresh(level);
         }
-        self.dark_matter.iter_mut().for_each(|dark_matter| dark_matter.sort(&self.device, kept));
+        if let (Some(dark_matter), Some((transfer, _))) = (&mut self.dark_matter, particles) {
+            dark_matter.change_hands(&self.device, transfer).expect("there is room");
+            dark_matter.sort(&self.device, kept);
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many particles, if there is dark matter.
+    fn reserve_particles(&mut self, count: usize) -> Result<(), SimError> {
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.reserve(&self.device, count)?;
+            self.kind = self.kind.with_room_for(dark_matter.capacity());
+        }
         Ok(())
     }
 
     /// What is to come of a tree whose levels finer than `from` are cut anew where they are uneven: as groups cost, else in
     /// equal parts. Coarser ones are cut when it is their turn.
-    fn planned_anew(&mut self, tree: &Octree, from: usize) -> Result<Planned, SimError> {
-        match self.planned(self.balance(tree.clone(), from)) {
+    fn planned_anew(&mut self, tree: &Octree, from: usize, work: &GroupWork) -> Result<Planned, SimError> {
+        match self.planned(self.balance(tree.clone(), from, work)) {
             // a fast rank need not have the memory for more than its equal part
             Err(error) if error.is_out_of_memory() && self.exchange.share.load_balancer.is_imbalanced() => {
                 self.exchange.share.load_balancer = LoadBalancer::default();
-                self.planned(self.balance(tree.clone(), from))
+                self.planned(self.balance(tree.clone(), from, work))
             }
             planned => planned,
         }
@@ -194,8 +234,19 @@ impl<T: Real> State<T> {
         share.moved += moves.to.iter().map(Vec::len).sum::<usize>() as u64;
         // loops in loops on threads that are awake
         let placed = self.device.install(|| self.placed(tree, share, kept, &moves));
-        let room = collective_result(&self.exchange.communicator, self.room_for(&placed.layout))?;
-        Ok(Planned { kept, moves, placed, room })
+        let particles = self.dark_matter.as_ref().map(|dark_matter| {
+            let Layout { share, .. } = &placed.layout;
+            if share.is_alone() {
+                return (Transfer::default(), dark_matter.capacity());
+            }
+            let ranks = (&*self.exchange.communicator, &share.owners);
+            let transfer = dark_matter.transfer_to(&self.device, ranks, &placed.layout.locator(0), kept);
+            let capacity = dark_matter.capacity_after(&transfer);
+            (transfer, capacity)
+        });
+        let wanted = particles.as_ref().map_or(0, |(_, wanted)| *wanted);
+        let room = collective_result(&self.exchange.communicator, self.room_for(&placed.layout, wanted))?;
+        Ok(Planned { kept, moves, placed, room, particles })
     }
 
     /// The finest level of those that stay as they are on all ranks.
@@ -208,10 +259,17 @@ impl<T: Real> State<T> {
     }
 
     /// The finest level, from `from` on, up to which ranks have their parts of a tree.
-    fn even_to(&self, tree: &Octree, from: usize) -> usize {
+    fn even_to(&self, tree: &Octree, from: usize, work: &GroupWork) -> usize {
         let communicator = &self.exchange.communicator;
         let Share { owners, load_balancer, .. } = &self.exchange.share;
-        owners.even_to(communicator, tree, from, &load_balancer.parts(communicator.size()), TOLERANCE)
+        let parts = load_balancer.parts(communicator.size());
+        owners.even_to(communicator, tree, from, &parts, &|key| work.of(key), TOLERANCE)
+    }
+
+    /// The work of groups, of the present tree and of those that are to come.
+    fn work(&self) -> GroupWork {
+        let particles = self.dark_matter.as_ref().map(|dark_matter| dark_matter.of_groups(&self.device, &self.mesh));
+        GroupWork { particles }
     }
 
     /// A tree by the present owners.
@@ -222,15 +280,15 @@ impl<T: Real> State<T> {
     }
 
     /// A tree whose levels finer than `from` belong to new owners from the first on that is uneven.
-    fn balance(&self, tree: Octree, from: usize) -> Distribution {
+    fn balance(&self, tree: Octree, from: usize, work: &GroupWork) -> Distribution {
         let Exchange { communicator, share, .. } = &self.exchange;
         let (ranks, owners) = (communicator.size(), &share.owners);
-        let even = self.even_to(&tree, from);
+        let even = self.even_to(&tree, from, work);
         if even + 1 == tree.level_count() {
             return self.as_owned(tree);
         }
         let kept = self.kept_level(&tree).min(even);
-        let owners = owners.balanced(communicator, &tree, kept, &share.load_balancer.parts(ranks));
+        let owners = owners.balanced(communicator, &tree, kept, &share.load_balancer.parts(ranks), &|key| work.of(key));
         let mut to = vec![Vec::new(); ranks];
         let mut all = vec![Vec::new(); ranks];
         for level in kept + 1..tree.level_count() {
@@ -272,6 +330,7 @@ impl<T: Real> State<T> {
             let gone = of_level(level).iter().filter(|(key, _)| wanted.binary_search(key).is_err());
             free.extend(gone.map(|&(_, slot)| slot));
         }
+        free.extend(self.exchange.share.deposit_slots());
         free.sort_unstable_by(|a, b| b.cmp(a));
         let mut beyond = self.pool.capacity as u32..;
         let mut next = || free.pop().or_else(|| beyond.next()).expect("fewer than 2³² groups");
@@ -298,6 +357,9 @@ impl<T: Real> State<T> {
             let old: FxHashMap<Key, u32> = of_level(kept + n).iter().copied().collect();
             let slot = |key: Key| (key, old.get(&key).copied().unwrap_or_else(&mut next));
             share.ghosts.push(keys.into_iter().map(slot).collect());
+        }
+        if let Some(deposits) = &mut share.deposits {
+            deposits.place(&share.ghosts, &mut next);
         }
         let layout = Layout::after(Some((&self.mesh, &self.exchange.share)), kept, tree, slots, share, self.mesh.faces);
         Placed { layout, free, new }

@@ -1,5 +1,6 @@
 //! A tree that a state may move to, with what follows from it: made on the host, without touching the state.
 
+use crate::dark_matter;
 use crate::mesh::earlier_groups::read_slots;
 use crate::mesh::flux_planes::FluxTables;
 use crate::mesh::neighbours::{rebuilt_tables, root_slots};
@@ -7,7 +8,7 @@ use crate::mesh::sites::Sites;
 use crate::mesh::{Mesh, Octree};
 use crate::parallel::share::Share;
 use comove_kernels::layout::FACES;
-use comove_kernels::{DeviceTable, FaceBoundary};
+use comove_kernels::{DeviceTable, FaceBoundary, GroupLocator};
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
@@ -17,6 +18,7 @@ pub(crate) struct Layout {
     pub(crate) mesh: Mesh,
     pub(crate) share: Share,
     read: OnceLock<Vec<DeviceTable<u32>>>,
+    located: OnceLock<GroupLocator>,
 }
 
 impl Layout {
@@ -45,12 +47,15 @@ impl Layout {
             root_slots(&tree, &slots)
         } else {
             share.link(&tree, &sites, first);
+            if let Some(deposits) = &mut share.deposits {
+                deposits.link(&tree, &slots, &share.ghosts);
+            }
             DeviceTable::default()
         };
         let none = FluxTables::default();
         let flux = before.map_or(&none, |(mesh, _)| &mesh.flux).rebuilt(first, &tree, &share.known, &sites, &tables);
         let mesh = Mesh { slots, tables, flux, root_slots, ..Mesh::of_tree(tree, faces) };
-        Self { mesh, share, read: OnceLock::new() }
+        Self { mesh, share, read: OnceLock::new(), located: OnceLock::new() }
     }
 
     /// The groups in key order in the first slots.
@@ -67,6 +72,22 @@ impl Layout {
     /// Slots that are taken.
     pub(crate) fn slot_count(&self) -> usize {
         self.mesh.tree.group_count() + self.share.ghost_count()
+    }
+
+    /// What particles look up, in pools of `capacity` slots.
+    pub(crate) fn locator(&self, capacity: usize) -> GroupLocator {
+        match self.share.is_alone() {
+            true => self.mesh.locator(capacity),
+            false => self.located.get_or_init(|| dark_matter::locator(&self.mesh, &self.share)).clone(),
+        }
+    }
+
+    /// Bytes of it.
+    pub(crate) fn locator_bytes(&self, capacity: usize) -> usize {
+        match self.share.is_alone() {
+            true => GroupLocator::bytes_for(capacity),
+            false => self.locator(capacity).bytes(),
+        }
     }
 
     /// By level: the slots of the groups that finer ones interpolate from, found at the first call.

@@ -18,8 +18,8 @@ use crate::parameters::{Precision, RunParameters, TimeSteps};
 use crate::state::layout::Layout;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
 use comove_kernels::memory::available;
-use comove_kernels::particles::Particles;
-use comove_kernels::{Device, GroupLocator, Real};
+use comove_kernels::particles::{COLUMNS, Particles};
+use comove_kernels::{Device, Real};
 
 /// Blocks of a file's field that there are at once: one that is written, one that has come, one that is made or sent.
 const BLOCKS: usize = 3;
@@ -29,7 +29,9 @@ const BLOCKS: usize = 3;
 pub(crate) struct Kind {
     /// How many passive scalars.
     pub(crate) scalars: usize,
-    /// How many particles.
+    /// Whether there is dark matter.
+    dark_matter: bool,
+    /// Particles that this rank has room for.
     pub(crate) particles: usize,
     pub(crate) gravity: bool,
     mass_sheet: bool,
@@ -40,6 +42,7 @@ impl Kind {
     pub(crate) fn of(parameters: &RunParameters) -> Self {
         Self {
             scalars: parameters.scalars.len(),
+            dark_matter: false,
             particles: 0,
             gravity: parameters.gravity,
             mass_sheet: parameters.mass_sheet,
@@ -47,9 +50,14 @@ impl Kind {
         }
     }
 
-    /// With so many particles.
+    /// With dark matter and room for so many particles.
     pub(crate) fn with_particles(self, particles: usize) -> Self {
-        Self { particles, ..self }
+        Self { dark_matter: true, particles, ..self }
+    }
+
+    /// With room for so many particles, if there is dark matter.
+    pub(crate) fn with_room_for(self, particles: usize) -> Self {
+        if self.dark_matter { Self { particles, ..self } } else { self }
     }
 
     /// The lengths of the arrays for a layout in pools of `capacity` slots.
@@ -61,7 +69,7 @@ impl Kind {
             summed_planes: if self.subcycled { planes } else { 0 },
             earlier_groups: if self.subcycled { groups() } else { 0 },
             scalars: self.scalars,
-            matter_slots: if self.particles > 0 { capacity } else { 0 },
+            matter_slots: if self.dark_matter { capacity } else { 0 },
             ..Extent::of_levels(&layout.mesh.groups(), capacity, self.mass_sheet)
         }
     }
@@ -92,7 +100,7 @@ impl Footprint {
         if kind.scalars > 0 {
             arrays.extend(Scalars::<T>::footprint_for(&extent));
         }
-        if kind.particles > 0 {
+        if kind.dark_matter {
             arrays.extend(DarkMatter::<T>::footprint_for(&extent));
         }
         if kind.gravity {
@@ -108,7 +116,7 @@ impl Footprint {
             messages: 0,
             tables: layout.mesh.table_bytes()
                 + earlier
-                + if kind.particles > 0 { GroupLocator::bytes_for(capacity) } else { 0 },
+                + if kind.dark_matter { layout.locator_bytes(capacity) } else { 0 },
         }
     }
 
@@ -138,6 +146,8 @@ impl Footprint {
             peak = peak.max(taken + then);
             taken += then - now;
         }
+        // particles grow column by column
+        peak += if self.particles > now.particles { now.particles.div_ceil(COLUMNS) } else { 0 };
         peak.max(self.total())
     }
 }
@@ -184,7 +194,7 @@ fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprin
 /// Bytes that a snapshot of so many groups takes on the host while it is made and written: fields and potential in double
 /// precision, and beside them what comes from a GPU, and blocks of a field of the file.
 ///
-/// * `scalars`, `particles`: how many
+/// * `scalars`, `particles`: how many; of the first of several ranks all ranks' particles and its own
 /// * `value`: bytes of a value on the device.
 pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, particles: usize, value: usize) -> usize {
     let dark_matter = usize::from(particles > 0);

@@ -10,7 +10,7 @@ mod saved_state;
 mod subcycling;
 
 use crate::boundary::GravityBoundary;
-use crate::dark_matter::{DarkMatter, HostParticles};
+use crate::dark_matter::{DarkMatter, Deposits, HostParticles};
 use crate::error::SimError;
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
@@ -19,7 +19,7 @@ use crate::mesh::earlier_groups::EarlierGroups;
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Mesh};
 use crate::parallel::collective_result::collective_result;
-use crate::parallel::communicator::Communicator;
+use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::exchange::Exchange;
 use crate::parallel::links::need;
 use crate::parameters::{Coordinates, RunParameters};
@@ -126,7 +126,11 @@ impl<T: Real> State<T> {
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
         let particles = host.particles.as_ref();
-        let kind = Kind::of(parameters).with_particles(particles.map_or(0, HostParticles::len));
+        let kind = Kind::of(parameters);
+        let kind = particles.map_or(kind, |particles| kind.with_particles(particles.len()));
+        let mut total = [particles.map_or(0, HostParticles::len) as u64];
+        communicator.sum(&mut total);
+        let [total] = total;
         let slots = layout.slot_count();
         let root_groups = host.tree.root_groups();
         let ranks = (communicator.rank(), communicator.size());
@@ -136,7 +140,8 @@ impl<T: Real> State<T> {
         let scalars = host.scalars.iter().map(Vec::len).sum::<usize>();
         let held = (host.fluid.len() + host.potential.len() + scalars) * size_of::<f64>()
             + particles.map_or(0, HostParticles::bytes);
-        let snapshot = snapshot_bytes(&device, slots, kind.scalars, kind.particles, T::BYTES).saturating_sub(held);
+        let written = kind.particles + gathered(&communicator, total);
+        let snapshot = snapshot_bytes(&device, slots, kind.scalars, written, T::BYTES).saturating_sub(held);
         let room = check_room(&device, [0, peak, snapshot], Vec::new(), &layout);
         collective_result(&communicator, room)?;
 
@@ -149,7 +154,7 @@ impl<T: Real> State<T> {
         {
             // of all matter, whose mean density is 1
             let volume: f64 = lengths.iter().product();
-            solver.serve_particles(particles.len() as f64 * particles.particle_mass / volume)?;
+            solver.serve_particles(total as f64 * particles.particle_mass / volume)?;
         }
         let solver = collective_result(&communicator, solver.map_err(SimError::from))?;
         let none = || vec![MessageSizes::default(); ranks.1];
@@ -161,7 +166,7 @@ impl<T: Real> State<T> {
             gas: Gas::from_host(&device, &host.fluid)?,
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
             dark_matter: particles
-                .map(|particles| DarkMatter::from_host(&device, particles, lengths, &host.tree))
+                .map(|particles| DarkMatter::from_host(&device, particles, total, lengths, &host.tree))
                 .transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
@@ -176,12 +181,13 @@ impl<T: Real> State<T> {
         collective_result(&state.exchange.communicator, fitted)?;
         state.exchange.ghosts.fit(&state.needs(&layout))?;
         state.take(layout);
-        if let Some(dark_matter) = &mut state.dark_matter {
-            dark_matter.sort(&state.device, 0);
-            if let Some(strays) = dark_matter.strays(&state.device) {
-                let value = strays.count.to_string();
-                return Err(SimError::Parameter { name: "particles", value, reason: strays.to_string() });
-            }
+        state.sort_particles(0)?;
+        let particles = state.dark_matter.as_ref();
+        if let Some(strays) =
+            particles.and_then(|particles| particles.strays(&state.device, &state.exchange.communicator))
+        {
+            let value = strays.count.to_string();
+            return Err(SimError::Parameter { name: "particles", value, reason: strays.to_string() });
         }
         state.refresh_all();
         Ok(state)
@@ -231,11 +237,24 @@ impl<T: Real> State<T> {
         self.mesh.tree.cells(0).iter().map(|&n| n as f64 * self.root_cell_width).product()
     }
 
+    /// Sends particles of level `from` and finer ones, which are at one time, to the ranks, levels and groups that they are
+    /// in: collective.
+    ///
+    /// # Errors
+    /// [`SimError::Kernel`] where a rank has no room for those that come, on all of them.
+    pub(crate) fn sort_particles(&mut self, from: usize) -> Result<(), SimError> {
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.exchange_and_sort(&self.device, &self.exchange, from)?;
+            self.kind = self.kind.with_room_for(dark_matter.capacity());
+        }
+        Ok(())
+    }
+
     /// Finds the density of all matter on some levels, which are at one time: none without dark matter.
     pub(crate) fn find_matter_density(&mut self, levels: Range<usize>) -> Option<&Buffer<T>> {
-        let Self { device, mesh, gas, dark_matter, root_cell_width, .. } = self;
+        let Self { device, mesh, gas, dark_matter, root_cell_width, exchange, .. } = self;
         let dark_matter = dark_matter.as_mut()?;
-        dark_matter.find_density(device, mesh, levels, &gas.fluid, *root_cell_width);
+        dark_matter.find_density(device, exchange, mesh, levels, &gas.fluid, *root_cell_width);
         Some(dark_matter.density())
     }
 
@@ -330,23 +349,26 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// What the arrays take once they fit a layout.
-    fn wanted(&self, layout: &Layout, capacity: usize) -> Footprint {
+    /// What the arrays take once they fit a layout and have room for so many particles.
+    fn wanted(&self, layout: &Layout, capacity: usize, particles: usize) -> Footprint {
         let now = self.footprint();
         let messages = self.exchange.ghosts.bytes_for(&self.needs(layout));
-        Footprint { messages, ..Footprint::of::<T>(layout, capacity, self.kind, now.root) }.grown_from(&now)
+        let kind = self.kind.with_room_for(particles);
+        Footprint { messages, ..Footprint::of::<T>(layout, capacity, kind, now.root) }.grown_from(&now)
     }
 
-    /// The slots that the pools will have for a layout.
+    /// The slots that the pools will have for a layout, where there is also to be room for so many particles.
     ///
     /// # Errors
     /// [`SimError::OutOfMemory`].
-    fn room_for(&self, layout: &Layout) -> Result<usize, SimError> {
+    fn room_for(&self, layout: &Layout, particles: usize) -> Result<usize, SimError> {
         let now = self.footprint();
         let groups = layout.mesh.tree.group_count();
-        let snapshot = snapshot_bytes(&self.device, groups, self.kind.scalars, self.kind.particles, T::BYTES);
+        let total = self.dark_matter.as_ref().map_or(0, |dark_matter| dark_matter.header().particles);
+        let written = particles + gathered(&self.exchange.communicator, total);
+        let snapshot = snapshot_bytes(&self.device, groups, self.kind.scalars, written, T::BYTES);
         let check = |capacity: usize| {
-            let peak = self.wanted(layout, capacity).peak_from(&now) + self.working_bytes(layout);
+            let peak = self.wanted(layout, capacity, particles).peak_from(&now) + self.working_bytes(layout);
             check_room(&self.device, [now.total(), peak, snapshot], self.mesh.groups(), layout).map(|()| capacity)
         };
         let [roomy, tight] = self.capacities(layout);
@@ -356,7 +378,8 @@ impl<T: Real> State<T> {
     /// Bytes that operations take for themselves.
     fn working_bytes(&self, layout: &Layout) -> usize {
         let gravity = self.gravity.as_ref().map_or(0, Gravity::working_bytes);
-        self.device.working_bytes(layout.slot_count()) + gravity
+        let deposits = layout.share.deposits.as_ref().map_or(0, Deposits::message_bytes);
+        self.device.working_bytes(layout.slot_count()) + gravity + deposits
     }
 
     /// Makes everything long enough for a layout and pools of `capacity` slots.
@@ -374,7 +397,7 @@ impl<T: Real> State<T> {
         }
         if capacity > self.pool.capacity {
             // tables reach a GPU with their first use
-            let tables = self.wanted(layout, capacity).tables;
+            let tables = self.wanted(layout, capacity, self.kind.particles).tables;
             self.device.keep_ready(self.working_bytes(layout) + tables)?;
         }
         self.pool.capacity = capacity;
@@ -383,6 +406,9 @@ impl<T: Real> State<T> {
 
     /// Takes a layout that everything fits, with the copies on a GPU of tables that have not changed.
     fn take(&mut self, layout: Layout) {
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.take_mesh(layout.locator(self.pool.capacity));
+        }
         let earlier = match self.kind.subcycled {
             true => EarlierGroups::new(layout.read_slots(), self.pool.capacity),
             false => EarlierGroups::default(),
@@ -391,9 +417,6 @@ impl<T: Real> State<T> {
         let old = std::mem::replace(&mut self.mesh, mesh);
         self.mesh.keep(old);
         self.exchange.share = layout.share;
-        if let Some(dark_matter) = &mut self.dark_matter {
-            dark_matter.take_mesh(&self.mesh, self.pool.capacity);
-        }
     }
 }
 
@@ -408,4 +431,10 @@ fn matter<'a, T: Real>(
         None => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean),
         Some(dark_matter) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean),
     }
+}
+
+/// Particles of so many that come to this rank when a snapshot is written, beside its own.
+fn gathered(communicator: &Communicator, total: u64) -> usize {
+    let gathers = communicator.size() > 1 && communicator.rank() == FIRST;
+    if gathers { total as usize } else { 0 }
 }

@@ -68,7 +68,7 @@ impl<T: Real> State<T> {
             now.restore(saved);
         }
         if let (Some(now), Some(saved)) = (&mut self.dark_matter, &saved.particles) {
-            now.restore(saved);
+            now.restore(&self.device, saved);
         }
         self.saved = Some(saved);
         placed

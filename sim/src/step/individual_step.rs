@@ -109,7 +109,7 @@ impl<T: Real> RootStep<'_, T> {
             self.correct(step);
         }
         if step.level == 0 || self.has_finer(step.level) {
-            particles::sort(self.state, step.level, self.diagnostics);
+            particles::sort(self.state, step.level, self.diagnostics)?;
         }
         // after the second half the coarser level synchronises both, after the root step whoever takes it
         if step.level > 0 && step.within == 0.0 { self.synchronise(step) } else { Ok(()) }

@@ -1,5 +1,6 @@
 //! What a step has particles do, and the time that takes. Nothing without dark matter.
 
+use crate::error::SimError;
 use crate::records::DevicePart;
 use crate::state::State;
 use crate::step::diagnostics::StepDiagnostics;
@@ -20,11 +21,19 @@ pub(super) fn drift<T: Real>(state: &mut State<T>, levels: Range<usize>, part: f
     }
 }
 
-/// Sends particles of level `from` and finer ones, which are at one time, to the levels and groups that they are in.
-pub(super) fn sort<T: Real>(state: &mut State<T>, from: usize, diagnostics: &mut StepDiagnostics) {
-    if let Some(dark_matter) = &mut state.dark_matter {
+/// Sends particles of level `from` and finer ones, which are at one time, to the ranks, levels and groups that they are in.
+///
+/// # Errors
+/// As [`State::sort_particles`].
+pub(super) fn sort<T: Real>(
+    state: &mut State<T>,
+    from: usize,
+    diagnostics: &mut StepDiagnostics,
+) -> Result<(), SimError> {
+    if state.dark_matter.is_some() {
         let started = state.device.now();
-        dark_matter.sort(&state.device, from);
+        state.sort_particles(from)?;
         diagnostics.record_time(DevicePart::Particles, started, state.device.now());
     }
+    Ok(())
 }

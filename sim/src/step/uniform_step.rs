@@ -46,7 +46,7 @@ pub(crate) fn step<T: Real>(
             }
         }
     }
-    particles::sort(state, 0, diagnostics);
+    particles::sort(state, 0, diagnostics)?;
     state.regrid.count_step(0, plan.sweeps());
     Ok(())
 }

@@ -41,7 +41,7 @@ fn with_particles(
 }
 
 /// Waves along all axes that collapse soon, in gas and dark matter alike.
-fn waves(groups: u32) -> Snapshot {
+pub(crate) fn waves(groups: u32) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.3 * GAS, 0.9, 1.0);
     let a = 0.1;
     let rate = cosmology.hubble_flow(a) * cosmology.growth(a).1;
@@ -61,7 +61,7 @@ fn waves(groups: u32) -> Snapshot {
     })
 }
 
-fn parameters(time_steps: TimeSteps, precision: Precision) -> RunParameters {
+pub(crate) fn parameters(time_steps: TimeSteps, precision: Precision) -> RunParameters {
     let refine = vec![Criterion::OverdensityAbove { thresholds: vec![3.0, 12.0] }];
     RunParameters { time_steps, refine, max_level: 2, regrid_every: 3, ..cosmological_parameters(precision) }
 }

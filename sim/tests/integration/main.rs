@@ -17,6 +17,7 @@ mod ladder;
 mod memory;
 mod potentials;
 mod ranks;
+mod ranks_dark_matter;
 mod scalars;
 mod snapshot;
 mod steering;

@@ -12,8 +12,8 @@ use comove_sim::parallel::{Communicator, Ranks, on_ranks};
 use comove_sim::records::{RanksRecord, StepRecord};
 use comove_sim::snapshot::file_digest;
 use comove_sim::{
-    Criterion, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot, SnapshotHeader,
-    StartFrom, Steering, StoredSnapshot,
+    Criterion, HostParticles, HostState, Key, Octree, Precision, RunParameters, SimError, Simulation, Snapshot,
+    SnapshotHeader, StartFrom, Steering, StoredSnapshot,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -21,45 +21,45 @@ use tempfile::TempDir;
 
 /// So many ranks, which own what a curve says or, by a number, what chance says.
 #[derive(Clone, Copy, Debug)]
-struct Team {
+pub(crate) struct Team {
     ranks: usize,
     scattered: Option<u64>,
     /// What groups cost them to begin with; all the same if this is empty.
     costs: &'static [f64],
 }
 
-const ALONE: Team = curve(1);
+pub(crate) const ALONE: Team = curve(1);
 
-const fn curve(ranks: usize) -> Team {
+pub(crate) const fn curve(ranks: usize) -> Team {
     Team { ranks, scattered: None, costs: &[] }
 }
 
-const fn chance(ranks: usize, seed: u64) -> Team {
+pub(crate) const fn chance(ranks: usize, seed: u64) -> Team {
     Team { scattered: Some(seed), ..curve(ranks) }
 }
 
-const fn paced(costs: &'static [f64]) -> Team {
+pub(crate) const fn paced(costs: &'static [f64]) -> Team {
     Team { costs, ..curve(costs.len()) }
 }
 
 /// What one run leaves.
-struct Outcome {
-    records: Vec<StepRecord>,
+pub(crate) struct Outcome {
+    pub(crate) records: Vec<StepRecord>,
     output: Snapshot,
-    end: Snapshot,
+    pub(crate) end: Snapshot,
     /// Where the files of both are.
     folder: TempDir,
 }
 
 impl Outcome {
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }
 
 /// What a run starts from.
 #[derive(Clone, Copy)]
-enum From<'a> {
+pub(crate) enum From<'a> {
     Memory(&'a Snapshot),
     /// In memory, each rank with some layers of groups along z.
     Shares(&'a Snapshot),
@@ -105,6 +105,16 @@ fn share(snapshot: &Snapshot, rank: usize, ranks: usize) -> Snapshot {
         let place = tree.index(key).expect("a group of the whole") * GROUP_VALUES;
         values.copy_from_slice(&snapshot.state.fluid[place..place + GROUP_VALUES]);
     }
+    // particles may be on any rank
+    state.particles = snapshot.state.particles.as_ref().map(|all| {
+        let own: Vec<usize> = (0..all.len()).filter(|n| n / 7 % ranks == rank).collect();
+        HostParticles {
+            particle_mass: all.particle_mass,
+            position: all.position.each_ref().map(|column| own.iter().map(|&n| column[n]).collect()),
+            velocity: all.velocity.each_ref().map(|column| own.iter().map(|&n| column[n]).collect()),
+            id: own.iter().map(|&n| all.id[n]).collect(),
+        }
+    });
     Snapshot { header: snapshot.header.clone(), state }
 }
 
@@ -116,7 +126,7 @@ fn write(simulation: &Simulation, snapshot: &Snapshot, path: &Path) {
 }
 
 /// Runs to step `steps`, with an output in the next.
-fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
+pub(crate) fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let [output_file, end_file] = ["output.h5", "end.h5"].map(|name| folder.path().join(name));
     let rank = |communicator: Communicator| {
@@ -153,11 +163,13 @@ fn assert_same_state(one: &Snapshot, other: &Snapshot, what: &str) {
     assert!(one.state.tree == other.state.tree, "the octree of {what}");
     assert!(one.state.fluid == other.state.fluid, "the fluid of {what}");
     assert!(one.state.potential == other.state.potential, "the potential of {what}");
+    assert!(one.state.particles == other.state.particles, "the particles of {what}");
+    assert!(one.state.dark_matter == other.state.dark_matter, "the density of particles of {what}");
     assert_eq!(one.header, other.header, "the header of {what}");
 }
 
 /// The last steps of `one` are those of `other`, and both end alike.
-fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
+pub(crate) fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     for (a, b) in one.records.iter().rev().zip(other.records.iter().rev()) {
         assert_eq!(of_the_run(a), of_the_run(b), "{what}");
     }
@@ -170,7 +182,7 @@ fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
 }
 
 /// Steps in which groups changed hands.
-fn rebalances(outcome: &Outcome) -> usize {
+pub(crate) fn rebalances(outcome: &Outcome) -> usize {
     let moved = |record: &&StepRecord| record.ranks.as_ref().is_some_and(|ranks| ranks.moved_groups > 0);
     outcome.records.iter().filter(moved).count()
 }

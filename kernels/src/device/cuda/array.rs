@@ -15,6 +15,8 @@ pub struct Array<T> {
     /// Zero for an empty array.
     start: sys::CUdeviceptr,
     len: usize,
+    /// Values that there is room for.
+    capacity: usize,
     of: PhantomData<T>,
 }
 
@@ -51,7 +53,7 @@ impl<T: Copy> Array<T> {
             // SAFETY: the pointer is valid for the call.
             _ => device.allocate(bytes, |start| unsafe { sys::cuMemAllocAsync(start, bytes, device.stream()) })?,
         };
-        Ok(Self { device: device.clone(), start, len, of: PhantomData })
+        Ok(Self { device: device.clone(), start, len, capacity: len, of: PhantomData })
     }
 
     /// `len` values with all bits zero.
@@ -87,6 +89,20 @@ impl<T: Copy> Array<T> {
         let mut array = Self::work_space(device, values.len());
         array.copy_from_host(values);
         array
+    }
+
+    /// Makes it so long, with any bits beyond what it holds; takes room for `capacity` values where there is less.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`], with the array unchanged.
+    pub(crate) fn resize(&mut self, len: usize, capacity: usize) -> Result<(), KernelError> {
+        if capacity > self.capacity {
+            let mut longer = Self::room(&self.device, capacity)?;
+            longer.copy_start_from(self);
+            *self = longer;
+        }
+        self.len = len;
+        Ok(())
     }
 
     /// Overwrites all values.

@@ -12,24 +12,26 @@ use crate::real::Real;
 use std::ops::Range;
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 /// Threads of the one block that adds up counts.
 const SCAN_THREADS: u32 = 1024;
 
 /// The `Locator` of `group_locator.cuh`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Locator {
+pub(super) struct Locator {
     root: [u32; 3],
+    slots: u32,
     root_slots: Pointer<u32>,
     children: Pointer<u32>,
     numbers: Pointer<u32>,
 }
 
 impl Locator {
-    fn of(device: &CudaDevice, locator: &GroupLocator) -> Self {
+    pub(super) fn of(device: &CudaDevice, locator: &GroupLocator) -> Self {
         Self {
             root: locator.root,
+            slots: locator.slots,
             root_slots: locator.root_slots.on(device),
             children: locator.children.on(device),
             numbers: locator.numbers.on(device),
@@ -40,18 +42,18 @@ impl Locator {
 /// The `Columns` of `particles.cu`: those of a range.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Columns {
+pub(super) struct Columns {
     columns: [Pointer<u32>; COLUMNS],
-    count: u64,
+    pub(super) count: u64,
 }
 
 impl Columns {
-    fn of(particles: &Particles, range: &Range<usize>) -> Self {
+    pub(super) fn of(particles: &Particles, range: &Range<usize>) -> Self {
         let columns = particles.columns.each_ref().map(|column| column.pointer_to(range.start));
         Self { columns, count: range.len() as u64 }
     }
 
-    fn blocks(&self) -> usize {
+    pub(super) fn blocks(&self) -> usize {
         (self.count as usize).div_ceil(THREADS as usize)
     }
 }
@@ -179,7 +181,7 @@ pub(super) fn sort(
         launch!(device, f32, "find_targets", columns.blocks(), THREADS, 0;
             columns.count, numbers, counts.pointer(), targets);
     }
-    let Particles { columns: all, spare, target } = particles;
+    let Particles { columns: all, spare, target, .. } = particles;
     for column in all {
         // SAFETY: as above.
         unsafe {

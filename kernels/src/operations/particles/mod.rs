@@ -7,6 +7,7 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod exchange;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::TimedPotential;
 use crate::real::Real;
+pub use exchange::{add_weights, count_in_groups, foreign, gather_weights, put, take};
 use std::ops::Range;
 
 /// Numbers of a particle: its position (fractions of the box in 2⁻³²), the bits of its velocity (single precision), its
@@ -44,6 +46,8 @@ pub struct Particles {
     pub spare: Buffer<u32>,
     /// Where the sort puts each particle.
     pub target: Buffer<u32>,
+    /// Particles that there is room for.
+    capacity: usize,
 }
 
 impl Particles {
@@ -59,7 +63,46 @@ impl Particles {
             on_device.push(Buffer::from_host(device, column)?);
         }
         let columns = on_device.try_into().expect("eight columns");
-        Ok(Self { columns, spare: Buffer::zeros(device, count)?, target: Buffer::zeros(device, count)? })
+        let [spare, target] = [Buffer::zeros(device, count)?, Buffer::zeros(device, count)?];
+        Ok(Self { columns, spare, target, capacity: count })
+    }
+
+    /// Particles that there is room for.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Makes room for so many.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`]; some columns may then have room for more than others.
+    pub fn reserve(&mut self, device: &Device, capacity: usize) -> Result<(), KernelError> {
+        self.set_len(device, self.len(), capacity.max(self.capacity))
+    }
+
+    /// Makes them so many, those at the end of any bits; takes an eighth more room where there is less.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`], with as many as before.
+    pub fn resize(&mut self, device: &Device, count: usize) -> Result<(), KernelError> {
+        if count > self.capacity {
+            self.reserve(device, Self::roomy(count))?;
+        }
+        self.set_len(device, count, self.capacity)
+    }
+
+    /// The room that is taken for so many once they have outgrown theirs.
+    pub fn roomy(count: usize) -> usize {
+        count + count / 8
+    }
+
+    fn set_len(&mut self, device: &Device, count: usize, capacity: usize) -> Result<(), KernelError> {
+        let Self { columns, spare, target, .. } = self;
+        for array in columns.iter_mut().chain([spare, target]) {
+            array.resize(device, count, capacity)?;
+        }
+        self.capacity = capacity;
+        Ok(())
     }
 
     /// How many there are.
@@ -74,7 +117,7 @@ impl Particles {
 
     /// Bytes on the device.
     pub fn bytes(&self) -> usize {
-        Self::bytes_for(self.len())
+        Self::bytes_for(self.capacity)
     }
 
     /// The same for so many particles.
@@ -241,6 +284,18 @@ impl ParticleSums {
     /// Σv².
     pub fn square(&self) -> f64 {
         self.square as f64 / SQUARE_UNIT
+    }
+
+    /// Σv along x, y, z and Σv² as whole numbers.
+    pub fn words(&self) -> [i128; 4] {
+        let [x, y, z] = self.momentum;
+        [x, y, z, self.square as i128]
+    }
+
+    /// With such numbers in place of its own.
+    #[must_use]
+    pub fn with_words(self, [x, y, z, square]: [i128; 4]) -> Self {
+        Self { momentum: [x, y, z], square: square as u128, ..self }
     }
 
     fn of(blocks: impl IntoIterator<Item = BlockSums>) -> Self {

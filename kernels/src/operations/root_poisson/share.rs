@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use super::cuda;
+use super::periodic_green::PeriodicGreen;
 use super::shape::Shape;
 use super::transforms::Transforms;
 use crate::device::Device;
@@ -52,6 +53,15 @@ impl RootShare {
     pub(super) fn of(device: &Device, shape: Shape) -> Result<Self, KernelError> {
         let in_order = (0..shape.own_groups() as u32).collect();
         Ok(Self { transforms: Transforms::new(device, shape)?, in_order })
+    }
+
+    /// As [`super::RootPoisson::serve_particles`].
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
+        let green = PeriodicGreen::for_particles(self.transforms.shape().cells(), share);
+        self.transforms.take(green)
     }
 
     /// Layers of groups along z whose planes a rank transforms along x and y: spread evenly, in order; ranks beyond the

@@ -5,7 +5,7 @@ use super::contents::{self, Document};
 use super::digest::{BlockDigests, Stored, digest, file_digest};
 use super::gamer::{self, LEVELS, TreeShape};
 use super::{Snapshot, SnapshotHeader, info, particles, read};
-use crate::dark_matter::HostParticles;
+use crate::dark_matter::{self, HostParticles};
 use crate::error::SimError;
 use crate::gas::fields::{Field, Storage};
 use crate::io::blocks::{self, Blocks};
@@ -66,8 +66,11 @@ pub(super) fn write(
 ) -> Result<Option<Unverified>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
     let HostState { tree, fluid, potential, scalars, dark_matter, particles } = &snapshot.state;
-    let stated = particles.as_ref().map(HostParticles::header);
-    assert_eq!(stated, snapshot.header.dark_matter, "as many particles as the header has");
+    let mut count = [particles.as_ref().map_or(0, HostParticles::len) as u64];
+    communicator.sum(&mut count);
+    let stated = snapshot.header.dark_matter;
+    assert_eq!(particles.as_ref().map(|particles| particles.particle_mass), stated.map(|stated| stated.particle_mass));
+    assert_eq!(count[0], stated.map_or(0, |stated| stated.particles), "as many particles as the header has");
     let groups = tree.group_count();
     assert_eq!(fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
     assert_eq!(scalars.len(), snapshot.header.fields.scalars().len(), "as many scalars as the header has");
@@ -90,14 +93,20 @@ fn write_as<T: Real + Stored>(
     let Snapshot { header, state } = snapshot;
     // a rank may have no groups
     let potential = communicator.any(!state.potential.is_empty());
-    let dark_matter = communicator.any(!state.dark_matter.is_empty());
-    let stored: Vec<Field> = header.fields.stored(dark_matter, potential).collect();
+    let density = communicator.any(!state.dark_matter.is_empty());
+    let stored: Vec<Field> = header.fields.stored(density, potential).collect();
     let fields: Vec<Option<&Field>> = stored.iter().map(Some).chain([None]).collect();
     let (blocks, tree) = Blocks::of_shares(communicator, &state.tree, block);
+    let gathered = match &state.particles {
+        Some(particles) if communicator.size() > 1 => dark_matter::gather(communicator, particles, tree.as_ref()),
+        _ => None,
+    };
+    let particles = gathered.as_ref().or(state.particles.as_ref());
     let file = SharedFile::create(communicator, path, |file| {
         let tree = tree.expect("the first rank has the whole tree");
-        begin::<T>(file, path, header, &tree, &fields, state.particles.as_ref())
+        begin::<T>(file, path, header, &tree, &fields, particles)
     })?;
+    drop(gathered);
 
     let eos = Eos { eta: T::from_f64(header.eta), ..Eos::new(header.gamma) };
     let pack = |field: usize, groups: Range<usize>, rows: &mut [T]| match fields[field] {

@@ -111,7 +111,7 @@ fn places_of_others(first: usize, numbers: &[u32], starts: &[u32]) -> Option<Vec
 
 /// Moves the particles in these places of each part.
 fn move_few(particles: &mut Particles, first: usize, length: usize, groups: usize, holes: &[Vec<u32>]) {
-    let Particles { columns, spare, target } = particles;
+    let Particles { columns, spare, target, .. } = particles;
     let numbers = &spare.host()[first..];
     let of_part = || holes.par_iter().zip(numbers.par_chunks(length));
     let mut counts: Vec<Vec<u32>> =
@@ -145,7 +145,7 @@ fn move_few(particles: &mut Particles, first: usize, length: usize, groups: usiz
 ///
 /// * `counts`: the place of the first particle of each part in each group
 fn move_all(particles: &mut Particles, first: usize, length: usize, counts: Vec<Vec<u32>>) {
-    let Particles { columns, spare, target } = particles;
+    let Particles { columns, spare, target, .. } = particles;
     let numbers = &spare.host()[first..];
     let targets = &mut target.host_mut()[first..];
     targets.par_chunks_mut(length).zip(numbers.par_chunks(length)).zip(counts).for_each(
