@@ -19,7 +19,9 @@ pub(crate) const STEP: Type = Type {
            on the machine. It has `step` (its number), `a`, `z` (not in non-comoving coordinates), `time` and `dt` (Δt) \
            in code units, `limit` (what set Δt: `limit.by` is `\"courant\"`, `\"inflow\"`, `\"acceleration\"`, \
            `\"expansion\"` or `\"steered\"`), `groups` and `volume_fractions` (a list by level), `level_steps`, \
-           `cell_updates`, `sums` (`mass`, `momentum`, `kinetic`, `energy`), `ledger`, `energy_residual`, `mass_drift`, \
+           `cell_updates`, `sums` (`mass`, `momentum`, `kinetic`, `energy`), with dark matter `dark_matter` (`particles` of \
+           each level, `mass`, `momentum`, `kinetic`), with gravity `potential` (its `energy` and the `a` at which it was \
+           solved), `ledger`, `energy_residual`, `mass_drift`, \
            `cold_fraction`, `ladder`, `density_min`, `density_max`, `regridded`, and `raised` and `steering`, which are \
            `()` where there is nothing to say. What `steer` returns holds from the next step on; `()` lets the run go as \
            its options say.",
