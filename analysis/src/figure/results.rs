@@ -5,7 +5,7 @@ use super::lines::{Curve, Mark, Panel, Style, line_figure};
 use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
 use crate::halo_profile::{HaloProfile, Shell};
-use crate::power_spectrum::PowerSpectrum;
+use crate::power_spectrum::{PowerSpectrum, Species};
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
 use crate::table::readable;
 
@@ -57,7 +57,16 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         marks,
         ..Panel::default()
     };
-    line_figure("Power spectrum of the density", &[panel], 1)
+    let title = |species: Species| match species {
+        Species::Matter => "Power spectrum of all matter",
+        Species::Gas => "Power spectrum of gas",
+        Species::DarkMatter => "Power spectrum of dark matter",
+        Species::Cross => "Cross spectrum of gas and dark matter",
+    };
+    // curves of several species name their own
+    let species = spectra.first().map(|(_, spectrum)| spectrum.options.species);
+    let shared = species.filter(|species| spectra.iter().all(|(_, other)| other.options.species == *species));
+    line_figure(shared.map_or("Power spectra", title), &[panel], 1)
 }
 
 /// Density, temperature, radial velocity and enclosed mass of one or more named profiles.
@@ -238,7 +247,7 @@ mod tests {
         let snapshot = web().build();
         let catalogue = find_halos(&snapshot, &HaloOptions::default()).unwrap();
         assert_eq!(catalogue.halos.len(), 3, "{:?}", catalogue.halos);
-        let profile = halo_profile(&snapshot, &catalogue.halos[0], &ProfileOptions::default()).unwrap();
+        let profile = halo_profile(&snapshot, &(&catalogue.halos[0]).into(), &ProfileOptions::default()).unwrap();
         let spectrum = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
         let log = PowerOptions { bins: Bins::PerDecade(12), deconvolve: false, ..PowerOptions::default() };
         let coarse = power_spectrum(&snapshot, &log).unwrap();

@@ -6,6 +6,7 @@ use crate::cell_fields::Gas;
 use crate::cells::LeafCell;
 use crate::part::Part;
 use crate::sphere::{Sphere, norm};
+use crate::spherical_overdensity::Overdensities;
 use crate::spheres::{Look, look_at};
 use comove_sim::kernels::layout::{DENSITY, FIELDS};
 use comove_sim::parallel::Communicator;
@@ -124,7 +125,13 @@ impl Look for Crossing<'_> {
 }
 
 /// Calls `visit(radius, volume)` for every sub-cell of a cell whose centre lies within `reach`.
-fn visit_samples(cell: &LeafCell, offset: [f64; 3], reach: f64, samples: usize, mut visit: impl FnMut(f64, f64)) {
+pub(crate) fn visit_samples(
+    cell: &LeafCell,
+    offset: [f64; 3],
+    reach: f64,
+    samples: usize,
+    mut visit: impl FnMut(f64, f64),
+) {
     let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
     let width = cell.width / n as f64;
     for s in 0..n * n * n {
@@ -189,6 +196,7 @@ fn describe(part: &Part, peak: &Peak, sphere: &Sphere, density: f64, content: &[
         sub_peaks: 0,
         overlaps: 0,
         parent: None,
+        spheres: Overdensities::default(),
     }
 }
 
