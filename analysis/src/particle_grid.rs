@@ -132,9 +132,7 @@ impl<'a> ParticleGrid<'a> {
     /// A particle's position minus another's, to the nearest image, in code length.
     pub(crate) fn separation(&self, from: usize, to: usize) -> [f64; 3] {
         let (from, to) = (self.positions[from], self.positions[to]);
-        std::array::from_fn(|a| {
-            f64::from(to[a].wrapping_sub(from[a]) as i32) * (self.box_lengths[a] / POSITIONS)
-        })
+        std::array::from_fn(|a| f64::from(to[a].wrapping_sub(from[a]) as i32) * (self.box_lengths[a] / POSITIONS))
     }
 
     /// A particle's position in code length.

@@ -14,8 +14,7 @@ const LEAST: usize = 16;
 /// hold 1% of the particles, or 16.
 pub(super) fn shrinking_sphere(grid: &ParticleGrid, group: &[u32]) -> [f64; 3] {
     let anchor = group[0] as usize;
-    let mut offsets: Vec<[f64; 3]> =
-        group.iter().map(|&particle| grid.separation(anchor, particle as usize)).collect();
+    let mut offsets: Vec<[f64; 3]> = group.iter().map(|&particle| grid.separation(anchor, particle as usize)).collect();
     let from = |x: [f64; 3], centre: [f64; 3]| norm([x[0] - centre[0], x[1] - centre[1], x[2] - centre[2]]);
     let mean = |inside: &mut dyn Iterator<Item = &[f64; 3]>| {
         let (mut sum, mut count) = ([0.0; 3], 0);

@@ -56,7 +56,8 @@ pub(super) fn groups(grid: &ParticleGrid, linking_length: f64, min_particles: us
 type Beside = ([i64; 2], [i64; 2]);
 
 /// Half of the cells one apart.
-const NEAR: &[Beside] = &[([0, 0], [1, 1]), ([1, 0], [-1, 1]), ([-1, 1], [-1, 1]), ([0, 1], [-1, 1]), ([1, 1], [-1, 1])];
+const NEAR: &[Beside] =
+    &[([0, 0], [1, 1]), ([1, 0], [-1, 1]), ([-1, 1], [-1, 1]), ([0, 1], [-1, 1]), ([1, 1], [-1, 1])];
 
 /// Half of the cells two apart; those one apart among them are known by then.
 const FAR: &[Beside] = &[

@@ -14,8 +14,8 @@ pub mod centre;
 mod groups;
 
 use crate::error::AnalysisError;
-use crate::particle_grid::{ParticleGrid, mean_spacing};
 use crate::part::{Part, alone};
+use crate::particle_grid::{ParticleGrid, mean_spacing};
 use crate::spherical_overdensity::{Overdensities, Probe, measure};
 use crate::table::{Column, Entry, Record, Table};
 use comove_sim::parallel::Communicator;
@@ -24,21 +24,22 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-/// Friends-of-friends halos.
+/// How particles are linked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FofOptions {
-    /// b: the linking length in the mean spacing of particles.
+    /// b: the linking length of friends of friends in the mean spacing of particles.
     pub linking_length: f64,
-    /// Particles that a halo has at least.
+    /// Particles that a friends-of-friends halo has at least.
     pub min_particles: usize,
-    /// Samples along the radius of a sphere in which gas is summed, as for density peaks.
-    pub samples: usize,
 }
+
+/// Samples of gas along the radius of a sphere, as around density peaks.
+const SAMPLES: usize = 16;
 
 impl Default for FofOptions {
     fn default() -> Self {
-        Self { linking_length: 0.2, min_particles: 32, samples: 16 }
+        Self { linking_length: 0.2, min_particles: 32 }
     }
 }
 
@@ -144,7 +145,7 @@ pub fn find_fof_halos_by(
     // an R200m is found in a sphere half as wide again as one of the group's mass, unless much more lies around it
     let probes: Vec<Probe> =
         halos.iter().map(|halo| Probe { centre: halo.position_mpc_h, radius: 1.5 * halo.radius_mpc_h }).collect();
-    let spheres = measure(communicator, part, Some(&grid), &probes, options.samples);
+    let spheres = measure(communicator, part, Some(&grid), &probes, SAMPLES);
     for (halo, spheres) in halos.iter_mut().zip(spheres) {
         halo.radius_mpc_h = spheres.mean_radius().unwrap_or(halo.radius_mpc_h);
         halo.spheres = spheres;
@@ -218,9 +219,6 @@ impl FofOptions {
         if self.min_particles < 8 {
             let reason = "fewer than 8 particles are no halo";
             return Err(AnalysisError::option("min_particles", self.min_particles, reason));
-        }
-        if !(4..=128).contains(&self.samples) {
-            return Err(AnalysisError::option("samples", self.samples, "between 4 and 128 along the radius"));
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ fn groups_are_those_of_all_pairs() {
         let sets: BTreeSet<BTreeSet<u64>> = found.iter().map(|group| group.iter().map(id).collect()).collect();
         let expected = by_all_pairs(&particles, lengths, linking_length);
         assert!(sets == expected, "{} groups, not {}", sets.len(), expected.len());
-        assert!((3..count / 2).contains(&sets.len()) && found[0].len() > 20, "{}", sets.len());
+        assert!((3..count).contains(&sets.len()) && found[0].len() > 20, "{}", sets.len());
     }
 }
 
@@ -123,7 +123,8 @@ fn neither_order_nor_threads_decide() {
 
 #[test]
 fn what_cannot_be_linked_is_refused() {
-    let refused = |snapshot: &Snapshot, options: FofOptions| find_fof_halos(snapshot, &options).unwrap_err().to_string();
+    let refused =
+        |snapshot: &Snapshot, options: FofOptions| find_fof_halos(snapshot, &options).unwrap_err().to_string();
     let gas = Fixture::uniform(1.0).build();
     let message = refused(&gas, FofOptions::default());
     assert!(message.contains("the snapshot has none") && message.contains("finder: \"peaks\""), "{message}");
@@ -132,7 +133,6 @@ fn what_cannot_be_linked_is_refused() {
         (FofOptions { linking_length: 0.0, ..FofOptions::default() }, "linking_length = 0"),
         (FofOptions { linking_length: f64::NAN, ..FofOptions::default() }, "linking_length = NaN"),
         (FofOptions { min_particles: 3, ..FofOptions::default() }, "min_particles = 3"),
-        (FofOptions { samples: 1, ..FofOptions::default() }, "samples = 1"),
     ] {
         assert!(refused(&with, options).contains(word), "{word}");
     }

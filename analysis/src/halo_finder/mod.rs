@@ -63,7 +63,7 @@ pub struct HaloOptions {
     pub reference: Reference,
     /// Density of a peak in the reference density; at least and by default Δ.
     pub peak_threshold: Option<f64>,
-    /// Leaf cells (by their centres) that a halo has at least.
+    /// Leaf cells (by their centres) that a halo around a density peak has at least.
     pub min_cells: usize,
     /// Where the centre lies.
     pub centre: Centre,

@@ -122,6 +122,11 @@ impl HaloMasses {
         Ok(none.with(spheres.collect()))
     }
 
+    /// The background.
+    pub fn cosmology(&self) -> &Cosmology {
+        &self.cosmology
+    }
+
     /// With the halos whose centres lie in no heavier one.
     fn with(self, mut spheres: Vec<HaloSphere>) -> Self {
         spheres.sort_by(|x, y| y.2.total_cmp(&x.2));

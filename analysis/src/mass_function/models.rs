@@ -41,7 +41,9 @@ impl Model {
         match self {
             Self::Tinker2008 => {
                 let [norm, slope, scale, cut] = tinker(definition.density(cosmology, a).unwrap_or(200.0), a)?;
-                Some(Box::new(move |sigma| norm * ((sigma / scale).powf(-slope) + 1.0) * (-cut / (sigma * sigma)).exp()))
+                Some(Box::new(move |sigma| {
+                    norm * ((sigma / scale).powf(-slope) + 1.0) * (-cut / (sigma * sigma)).exp()
+                }))
             }
             Self::Despali2016 => {
                 let critical = cosmology.critical_over_mean(a);

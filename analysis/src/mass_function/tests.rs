@@ -155,7 +155,7 @@ fn halos_are_counted_in_bins() {
     assert!((bin.mass_msun_h - 1.55e12).abs() < 1e3);
     // all groups count by their own masses, from another mass on
     let of_groups = count(Fof, MassFunctionOptions { min_mass_msun_h: Some(2e12), bins_per_decade: 10, ..options });
-    assert_eq!((of_groups.halos, of_groups.within_others), (5, 0));
+    assert_eq!((of_groups.halos, of_groups.within_others), (4, 0));
     assert!(of_groups.bins[0].low_msun_h >= 2e12 && of_groups.bins[0].despali16_h3_mpc3.is_none());
     assert_eq!(of_groups.table().rows.len(), of_groups.bins.len());
     assert_eq!(count(M500c, MassFunctionOptions::default()).halos, 0);
