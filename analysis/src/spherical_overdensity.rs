@@ -87,7 +87,7 @@ pub struct Overdensity {
     /// The gas's share of the mass.
     pub gas_fraction: f64,
     /// Velocity dispersion of the dark matter along one axis in km/s: √(⟨|v − ⟨v⟩|²⟩/3); none without dark matter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub dispersion_km_s: Option<f64>,
 }
 
@@ -99,7 +99,7 @@ pub struct Overdensities {
     pub overdensities: BTreeMap<MassDefinition, Option<Overdensity>>,
     /// R200c over the scale radius of the NFW profile that fits the dark matter within best ([`crate::nfw`]); none with fewer
     /// than 100 particles there, or where cells are too wide.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub concentration_200c: Option<f64>,
 }
 

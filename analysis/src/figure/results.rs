@@ -70,16 +70,19 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
     line_figure(shared.map_or("Power spectra", title), &[panel], 1)
 }
 
+/// What a model predicts in a bin.
+type Prediction = fn(&MassBin) -> Option<f64>;
+
 /// dn/dlnM with the errors of Poisson statistics, and over a prediction, beside those predictions that there are.
 pub fn mass_function_figure(found: &MassFunction) -> Figure {
     let definition = found.options.definition;
     let by_density = definition.density(&found.cosmology, 1.0).is_some();
     let tinker = if by_density { "Tinker et al. 2008" } else { "Tinker et al. 2008 (200m)" };
-    let models: [(&str, fn(&MassBin) -> Option<f64>); 2] =
+    let models: [(&str, Prediction); 2] =
         [(tinker, |bin| bin.tinker08_h3_mpc3), ("Despali et al. 2016", |bin| bin.despali16_h3_mpc3)];
     let models = || models.iter().filter(|(_, value)| found.bins.iter().any(|bin| value(bin).is_some()));
     let middle = |bin: &MassBin| (bin.low_msun_h * bin.high_msun_h).sqrt();
-    let panel = |over: Option<fn(&MassBin) -> Option<f64>>| {
+    let panel = |over: Option<Prediction>| {
         let unit = |bin: &MassBin| over.map_or(Some(1.0), |value| value(bin)).unwrap_or(f64::NAN);
         let full = || found.bins.iter().filter(|bin| bin.halos > 0);
         let halos = Curve {
@@ -89,7 +92,7 @@ pub fn mass_function_figure(found: &MassFunction) -> Figure {
             style: Style::Points,
             bars: full().map(|bin| bin.error_h3_mpc3 / unit(bin)).collect(),
         };
-        let curve = |(name, value): &(&str, fn(&MassBin) -> Option<f64>)| Curve {
+        let curve = |(name, value): &(&str, Prediction)| Curve {
             name: (*name).into(),
             points: found.bins.iter().map(|bin| [middle(bin), value(bin).unwrap_or(f64::NAN) / unit(bin)]).collect(),
             ..Curve::default()
