@@ -10,6 +10,7 @@
 //! | [`field_difference`] | two snapshots cell by cell |
 //! | [`comparison`] | a snapshot against the solution of its problem |
 //! | [`halo_finder`], [`friends_of_friends`] | halos: spheres around density peaks, linked particles |
+//! | [`halos`] | either of them, and its catalogue |
 //! | [`spherical_overdensity`], [`halo_profile`] | masses and radii about their centres; radial profiles |
 //! | [`mass_function`] | number of halos by mass, with predictions |
 //! | [`matter`] | gas and dark matter as one fluid |
@@ -40,6 +41,7 @@ mod fourier;
 pub mod friends_of_friends;
 pub mod halo_finder;
 pub mod halo_profile;
+pub mod halos;
 pub mod map;
 pub mod mass_function;
 pub mod matter;

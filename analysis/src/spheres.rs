@@ -6,7 +6,7 @@
 use crate::cells::LeafCell;
 use crate::messages::{exchange, gather_all};
 use crate::part::Part;
-use crate::sphere::{Image, Sphere};
+use crate::sphere::{Image, Sphere, norm};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 
@@ -85,6 +85,25 @@ pub(crate) fn look_at<L: Look>(
         results.extend((0..spheres.len()).map(|n| lists[n % ranks][n / ranks].to_vec()));
     }
     results
+}
+
+/// Calls `visit(radius, volume)` for every sub-cell of a cell whose centre lies within `reach`.
+pub(crate) fn visit_samples(
+    cell: &LeafCell,
+    offset: [f64; 3],
+    reach: f64,
+    samples: usize,
+    mut visit: impl FnMut(f64, f64),
+) {
+    let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
+    let width = cell.width / n as f64;
+    for s in 0..n * n * n {
+        let sub = [s % n, s / n % n, s / (n * n)];
+        let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
+        if r <= reach {
+            visit(r, width * width * width);
+        }
+    }
 }
 
 fn visit_own(part: &Part, sphere: &Sphere, image: &Image, mut add: impl FnMut(&LeafCell, [f64; 3])) {

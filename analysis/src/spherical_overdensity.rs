@@ -6,12 +6,11 @@
 //! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halo_finder`].
 
 use crate::cells::{LeafCell, leaf_width_at};
-use crate::halo_finder::growth::visit_samples;
 use crate::nfw;
 use crate::part::Part;
 use crate::particle_grid::ParticleGrid;
 use crate::sphere::{Sphere, norm};
-use crate::spheres::{Look, look_at};
+use crate::spheres::{Look, look_at, visit_samples};
 use crate::table::{Entry, Table};
 use comove_sim::Cosmology;
 use comove_sim::kernels::layout::DENSITY;

@@ -1,13 +1,13 @@
 //! `mass_function`: dn/dlnM of catalogues of halos, beside predictions.
 
 use super::combine::{data_of, moment_of};
-use super::halos::Catalogue;
 use super::result::read_json;
 use super::section::Section;
 use super::{Input, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use comove_analysis::figure::results::mass_function_figure;
+use comove_analysis::halos::Catalogue;
 use comove_analysis::mass_function::{MassFunction, MassFunctionOptions, mass_function};
 use comove_analysis::spherical_overdensity::MassDefinition;
 use comove_analysis::table::Record;

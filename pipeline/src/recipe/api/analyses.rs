@@ -1,6 +1,7 @@
 //! Analyses of a run's outputs.
 
 use super::call::Call;
+use super::finder::{finder, refused};
 use super::handles::{Analysis, NAME, Naming, Run, input_path};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
@@ -12,23 +13,20 @@ use crate::recipe::reference::Function;
 use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
-use crate::stage::halos::{
-    FINDER_CHOICE, Finder, FinderChoice, FinderName, Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice,
-};
+use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::initial::InitialCondition;
 use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
 use crate::stage::mass_function::{HALOS, MassFunctions, PREDICTION, PredictionOptions};
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
-use comove_analysis::AnalysisError;
 use comove_analysis::friends_of_friends::FofOptions;
-use comove_analysis::halo_finder::HaloOptions;
+use comove_analysis::halos::Finder;
 use comove_analysis::map::MapOptions;
 use comove_analysis::mass_function::MassFunctionOptions;
 use comove_analysis::spherical_overdensity::MassDefinition;
 use comove_ic::PowerSource;
-use rhai::{Array, Dynamic, Engine, EvalAltResult, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -175,24 +173,6 @@ const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends are partic
                                  (dark_matter: true in ic_gaussian makes them); density peaks of the gas are found with \
                                  finder: \"peaks\"";
 
-/// How halos are found, of the options that `function` is called with; `others` are decoded elsewhere.
-pub(super) fn finder(function: &str, mut options: Map, others: &[&str]) -> Bound<Finder> {
-    let FinderChoice { finder } = decode(function, take(&mut options, &FINDER_CHOICE))?;
-    let others = [&FINDER_CHOICE[..], others].concat();
-    match finder {
-        FinderName::Peaks => {
-            let options: HaloOptions = decode_with(function, options, &others)?;
-            options.check().map_err(|error| refused(function, &error))?;
-            Ok(Finder::Peaks(options))
-        }
-        FinderName::Fof => {
-            let options: FofOptions = decode_with(function, options, &others)?;
-            options.check().map_err(|error| refused(function, &error))?;
-            Ok(Finder::Fof(options))
-        }
-    }
-}
-
 /// The mesh that a run or what is made of it begins with, if it is known.
 fn initial_of(node: &Node) -> Option<&InitialCondition> {
     node.stage().as_initial().or_else(|| node.inputs().iter().find_map(initial_of))
@@ -253,16 +233,6 @@ fn mass_function(
         Ok(Node::new(MassFunctions { options, power }, vec![halos.clone()]))
     })?;
     Ok(Analysis(node))
-}
-
-/// An option of an analysis that is refused.
-fn refused(name: &str, error: &AnalysisError) -> Box<EvalAltResult> {
-    let key = match error {
-        AnalysisError::UnknownField { .. } => Some("field"),
-        AnalysisError::Option { name, .. } => Some(*name),
-        _ => None,
-    };
-    Refusal::error(name, error, key)
 }
 
 fn refinement_ratio(context: NativeCallContext<'_>, runs: Array, options: Map) -> Bound<Analysis> {

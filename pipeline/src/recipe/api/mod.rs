@@ -44,6 +44,7 @@ pub(crate) mod closures;
 pub(crate) mod criteria;
 pub(crate) mod drawing;
 pub(crate) mod field_view;
+pub(crate) mod finder;
 pub(crate) mod formula;
 pub(crate) mod handles;
 pub(crate) mod hooks;

@@ -1,11 +1,10 @@
 //! What a `measure` closure sees of a snapshot: redshift, fields as arrays, the densest cell, halos, profiles, totals.
 
-use super::analyses::finder;
 use super::field_view::{FieldView, grid_limit_mib};
+use super::finder::finder;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::{decode, decode_with, from_json, take};
 use crate::recipe::reference::{Function, Type};
-use crate::stage::halos::Finder;
 use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::{Gas, field_of};
 use comove_analysis::cells::{self, sum_over_leaves};
@@ -13,6 +12,7 @@ use comove_analysis::covering_grid::grid_within;
 use comove_analysis::friends_of_friends::find_fof_halos;
 use comove_analysis::halo_finder::find_halos_in;
 use comove_analysis::halo_profile::{ProfileCentre, ProfileOptions, halo_profile_in};
+use comove_analysis::halos::Finder;
 use comove_analysis::map::{self, MapOptions};
 use comove_analysis::matter::OneFluid;
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};

@@ -1,12 +1,13 @@
 //! Options: where their structures are, what their types are called in a recipe, and tables of them.
 
 use super::structures::{Item, Member, item};
+use crate::recipe::api::finder::FinderChoice;
 use crate::recipe::api::handles::Naming;
 use crate::recipe::api::{CampaignOptions, analyses, background, closures, criteria, formula, hooks};
 use crate::stage::density_pdf::PdfOptions;
 use crate::stage::evolve::options::Extent;
 use crate::stage::force_test::SolverOptions;
-use crate::stage::halos::{FinderChoice, ProfileChoice};
+use crate::stage::halos::ProfileChoice;
 use crate::stage::ic::{GaussianOptions, LoadOptions};
 use crate::stage::mass_function::PredictionOptions;
 use comove_analysis::figure::map::MapStyle;
@@ -60,7 +61,7 @@ const PARAMETERS: &str = include_str!("../../../../sim/src/parameters.rs");
 const BOUNDARY: &str = include_str!("../../../../sim/src/boundary.rs");
 const MAP: &str = include_str!("../../../../analysis/src/map/mod.rs");
 const FINDER: &str = include_str!("../../../../analysis/src/halo_finder/mod.rs");
-const HALOS: &str = include_str!("../../stage/halos.rs");
+const WAYS: &str = include_str!("../api/finder.rs");
 const FRIENDS: &str = include_str!("../../../../analysis/src/friends_of_friends/mod.rs");
 const DEFINITIONS: &str = include_str!("../../../../analysis/src/spherical_overdensity.rs");
 const REGION: &str = include_str!("../../../../analysis/src/region.rs");
@@ -102,9 +103,9 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("BallOptions", CRITERIA, INSIDE),
     Structure::new("Common", include_str!("../api/analyses.rs"), default_of::<analyses::Common>),
     Structure::new("HaloOptions", FINDER, default_of::<HaloOptions>),
-    Structure::new("FinderChoice", HALOS, default_of::<FinderChoice>),
+    Structure::new("FinderChoice", WAYS, default_of::<FinderChoice>),
     Structure::new("FofOptions", FRIENDS, default_of::<FofOptions>),
-    Structure::new("ProfileChoice", HALOS, default_of::<ProfileChoice>),
+    Structure::new("ProfileChoice", include_str!("../../stage/halos.rs"), default_of::<ProfileChoice>),
     Structure::new(
         "MassFunctionOptions",
         include_str!("../../../../analysis/src/mass_function/mod.rs"),
@@ -154,7 +155,7 @@ const ENUMERATIONS: &[(&str, &str)] = &[
     ("GravityBoundary", BOUNDARY),
     ("Reference", FINDER),
     ("Centre", FINDER),
-    ("FinderName", HALOS),
+    ("FinderName", WAYS),
     ("MassDefinition", DEFINITIONS),
     ("Bins", POWER),
     ("Species", POWER),
