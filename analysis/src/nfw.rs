@@ -2,7 +2,9 @@
 //!
 //! Of particles at radii r between r_min and R, the profile ρ ∝ 1/((r/r_s)(1 + r/r_s)²) gives
 //!
-//!     p(r) dr = r/(r_s + r)² dr / (μ(R/r_s) − μ(r_min/r_s)),    μ(x) = ln(1 + x) − x/(1 + x)
+//! ```text
+//! p(r) dr = r/(r_s + r)² dr / (μ(R/r_s) − μ(r_min/r_s)),    μ(x) = ln(1 + x) − x/(1 + x)
+//! ```
 //!
 //! and c = R/r_s is where Σ ln p is largest. There is no binning to choose (bins in ln r below only save time) and each
 //! particle weighs the same. Radii below r_min, where forces are softened, are left out.
