@@ -97,11 +97,21 @@ pub(crate) fn visit_samples(
 ) {
     let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
     let width = cell.width / n as f64;
-    for s in 0..n * n * n {
-        let sub = [s % n, s / n % n, s / (n * n)];
-        let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
-        if r <= reach {
-            visit(r, width * width * width);
+    // of a cell much wider than the sphere few can lie within: the others are not looked at
+    let within = |axis: usize| {
+        let middle = 0.5 * cell.width - offset[axis];
+        let index = |x: f64| (x / width).floor().clamp(0.0, n as f64) as usize;
+        index(middle - reach - width)..index(middle + reach + width).saturating_add(1).min(n)
+    };
+    for z in within(2) {
+        for y in within(1) {
+            for x in within(0) {
+                let sub = [x, y, z];
+                let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
+                if r <= reach {
+                    visit(r, width * width * width);
+                }
+            }
         }
     }
 }
