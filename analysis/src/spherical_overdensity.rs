@@ -147,6 +147,8 @@ pub(crate) struct Probe {
 
 /// Particles that the innermost sphere holds.
 const INNERMOST: usize = 8;
+/// Shells in which gas is summed: thinner than its samples, so that these decide what is resolved.
+const SHELLS: usize = 512;
 /// The fit begins at this many widths of the centre's cell: forces are softened over two.
 const SOFTENED: f64 = 2.0;
 
@@ -242,24 +244,29 @@ impl Crossing {
 }
 
 impl Look for Matter<'_> {
-    /// Radius, mass and volume of samples of gas.
-    type Sums = Vec<(f64, f64, f64)>;
+    /// Mass and volume of samples of gas, in shells evenly in the radius.
+    type Sums = Vec<[f64; 2]>;
     const FIELDS: usize = DENSITY + 1;
 
     fn start(&self, _: usize) -> Self::Sums {
-        Vec::new()
+        vec![[0.0; 2]; SHELLS]
     }
 
     fn add(&self, n: usize, inside: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
-        visit_samples(cell, offset, self.spheres[n].radius, self.samples, |r, volume| {
-            inside.push((r, cell.fluid[DENSITY] * volume, volume));
+        let radius = self.spheres[n].radius;
+        visit_samples(cell, offset, radius, self.samples, |r, volume| {
+            let [mass, sum] = &mut inside[((r / radius * SHELLS as f64) as usize).min(SHELLS - 1)];
+            *mass += cell.fluid[DENSITY] * volume;
+            *sum += volume;
         });
     }
 
     /// Nothing if the sphere is to grow; else the crossings and the concentration, NaN for what is not there.
-    fn finish(&self, n: usize, mut gas: Self::Sums) -> Vec<f64> {
-        // a stable sort: samples at one radius stay in the order of the tree
-        gas.sort_by(|x, y| x.0.total_cmp(&y.0));
+    fn finish(&self, n: usize, gas: Self::Sums) -> Vec<f64> {
+        // a shell is within its outer edge
+        let edge = |shell: usize| self.spheres[n].radius * (shell + 1) as f64 / SHELLS as f64;
+        let gas = gas.into_iter().enumerate().filter(|(_, [_, volume])| *volume > 0.0);
+        let gas: Vec<(f64, f64, f64)> = gas.map(|(shell, [mass, volume])| (edge(shell), mass, volume)).collect();
         let mut particles: Vec<(f64, u64, usize)> = Vec::new();
         if let Some(grid) = self.grid {
             let Sphere { centre, radius } = self.spheres[n];
