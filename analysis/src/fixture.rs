@@ -8,7 +8,9 @@ use comove_sim::kernels::layout::{
 };
 use comove_sim::mesh::PERIODIC;
 use comove_sim::parallel::Communicator;
-use comove_sim::{Coordinates, Cosmology, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader};
+use comove_sim::{
+    Coordinates, Cosmology, HostParticles, HostState, Key, Octree, Precision, Role, Snapshot, SnapshotHeader,
+};
 use ndarray::Array3;
 
 type Fluid = [f64; FIELDS];
@@ -172,6 +174,73 @@ pub(crate) fn gas(density: f64, velocity: [f64; 3], pressure: f64) -> Fluid {
     fluid[ENERGY] = kinetic + 1.5 * pressure;
     fluid[ENTROPY] = pressure / density.powf(2.0 / 3.0);
     fluid
+}
+
+/// Numbers that look random (splitmix64), the same each time.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Any 64 bits.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Between 0 and 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A point on the unit sphere.
+    pub(crate) fn direction(&mut self) -> [f64; 3] {
+        let (z, angle) = (2.0 * self.unit() - 1.0, std::f64::consts::TAU * self.unit());
+        let across = (1.0 - z * z).sqrt();
+        [across * angle.cos(), across * angle.sin(), z]
+    }
+
+    /// Of a normal distribution with a variance of 1.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
+/// Particles at these places (code length, across periodic faces), with identities from 0 on.
+pub(crate) fn particles_at(
+    places: impl IntoIterator<Item = ([f64; 3], [f64; 3])>,
+    lengths: [f64; 3],
+    particle_mass: f64,
+) -> HostParticles {
+    let mut particles = HostParticles { particle_mass, ..HostParticles::default() };
+    for (position, velocity) in places {
+        for axis in 0..3 {
+            let x = position[axis].rem_euclid(lengths[axis]);
+            particles.position[axis].push(HostParticles::fraction(x, lengths[axis]).expect("inside the box"));
+            particles.velocity[axis].push(velocity[axis] as f32);
+        }
+        particles.id.push(particles.id.len() as u64);
+    }
+    particles
+}
+
+/// Particles anywhere in a box, at rest.
+pub(crate) fn random_particles(count: usize, lengths: [f64; 3], seed: u64) -> HostParticles {
+    let mut random = Random::new(seed);
+    let mut place = || lengths.map(|length| length * random.unit());
+    particles_at((0..count).map(|_| (place(), [0.0; 3])), lengths, 1.0)
+}
+
+/// The snapshot with these particles.
+pub(crate) fn with_particles(mut snapshot: Snapshot, particles: HostParticles) -> Snapshot {
+    snapshot.header.dark_matter = Some(particles.header());
+    snapshot.state.particles = Some(particles);
+    snapshot
 }
 
 /// x − y in a periodic cube.

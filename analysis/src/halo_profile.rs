@@ -6,8 +6,9 @@
 use crate::cell_fields::Gas;
 use crate::cells::{LeafCell, leaf_width_at};
 use crate::error::AnalysisError;
+use crate::friends_of_friends::FofHalo;
 use crate::halo_finder::Halo;
-use crate::matter::as_one_fluid;
+use crate::matter::OneFluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
 use crate::sphere::{Sphere, norm};
@@ -23,6 +24,33 @@ use std::f64::consts::PI;
 const DEEPEST: u32 = 5;
 /// A part that straddles an edge is deposited whole from this fraction of the bin's width down.
 const SMALL: f64 = 0.1;
+
+/// What a profile is taken around: of a halo that was found in either way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProfileCentre {
+    /// The halo's number in its catalogue.
+    pub id: usize,
+    /// Its centre in comoving Mpc/h.
+    pub position_mpc_h: [f64; 3],
+    /// Its radius in comoving Mpc/h.
+    pub radius_mpc_h: f64,
+    /// Its mean velocity in km/s.
+    pub velocity_km_s: [f64; 3],
+}
+
+impl From<&Halo> for ProfileCentre {
+    fn from(halo: &Halo) -> Self {
+        let Halo { id, position_mpc_h, radius_mpc_h, velocity_km_s, .. } = *halo;
+        Self { id, position_mpc_h, radius_mpc_h, velocity_km_s }
+    }
+}
+
+impl From<&FofHalo> for ProfileCentre {
+    fn from(halo: &FofHalo) -> Self {
+        let FofHalo { id, position_mpc_h, radius_mpc_h, velocity_km_s, .. } = *halo;
+        Self { id, position_mpc_h, radius_mpc_h, velocity_km_s }
+    }
+}
 
 /// What a profile spans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,9 +114,27 @@ pub struct HaloProfile {
 ///
 /// # Errors
 /// [`AnalysisError::Option`] for a range that is empty, wider than the box or finer than an eighth of the central cell.
-pub fn halo_profile(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) -> Result<HaloProfile, AnalysisError> {
+pub fn halo_profile(
+    snapshot: &Snapshot,
+    halo: &ProfileCentre,
+    options: &ProfileOptions,
+) -> Result<HaloProfile, AnalysisError> {
+    halo_profile_in(snapshot, &OneFluid::new(snapshot), halo, options)
+}
+
+/// The same where all matter of the snapshot is at hand.
+///
+/// # Errors
+/// As [`halo_profile`].
+pub fn halo_profile_in(
+    snapshot: &Snapshot,
+    matter: &OneFluid,
+    halo: &ProfileCentre,
+    options: &ProfileOptions,
+) -> Result<HaloProfile, AnalysisError> {
     let halos = std::slice::from_ref(halo);
-    let mut profiles = alone(snapshot, |communicator, part| halo_profiles_by(communicator, part, halos, options))?;
+    let mut profiles =
+        alone(snapshot, |communicator, part| halo_profiles_by(communicator, part, matter, halos, options))?;
     Ok(profiles.remove(0))
 }
 
@@ -98,16 +144,16 @@ pub fn halo_profile(snapshot: &Snapshot, halo: &Halo, options: &ProfileOptions) 
 pub fn halo_profiles_by(
     communicator: &Communicator,
     part: &Part,
-    halos: &[Halo],
+    matter: &OneFluid,
+    halos: &[ProfileCentre],
     options: &ProfileOptions,
 ) -> Result<Option<Vec<HaloProfile>>, AnalysisError> {
-    let matter = as_one_fluid(communicator, part)?;
-    let part = &matter.as_ref().map_or_else(|| part.clone(), |matter| part.of(matter));
+    let part = &matter.part(part);
     let gas = Gas::by(communicator, part);
     let leads = communicator.rank() == FIRST;
     let halos = if leads { halos } else { &[] };
     let edges: Result<Vec<_>, _> = halos.iter().map(|halo| edges(part, halo, options)).collect();
-    let centred = |(halo, edges): (&Halo, &Vec<f64>)| {
+    let centred = |(halo, edges): (&ProfileCentre, &Vec<f64>)| {
         let place = halo.position_mpc_h.into_iter().chain(halo.velocity_km_s);
         place.chain(edges.iter().copied()).collect::<Vec<f64>>()
     };
@@ -117,12 +163,12 @@ pub fn halo_profiles_by(
     let spheres: Vec<Sphere> = shells.iter().map(Shells::sphere).collect();
     let sums = look_at(communicator, part, &spheres, &Deposit { gas: &gas, shells: &shells });
     let edges = edges?;
-    let profile = |((halo, edges), sums): ((&Halo, &Vec<f64>), &Vec<f64>)| profile(part, halo, edges, sums);
+    let profile = |((halo, edges), sums): ((&ProfileCentre, &Vec<f64>), &Vec<f64>)| profile(part, halo, edges, sums);
     Ok(leads.then(|| halos.iter().zip(&edges).zip(&sums).map(profile).collect()))
 }
 
 /// The profile of a halo from the sums of its shells, as [`Deposit`] has them.
-fn profile(part: &Part, halo: &Halo, edges: &[f64], sums: &[f64]) -> HaloProfile {
+fn profile(part: &Part, halo: &ProfileCentre, edges: &[f64], sums: &[f64]) -> HaloProfile {
     let header = part.header();
     let units = header.units();
     // proper Hubble flow per comoving Mpc/h: a²E in code velocities, times 100 km/s/a
@@ -204,7 +250,7 @@ impl Look for Deposit<'_> {
 }
 
 /// Bin edges: 0, r_min, then evenly in log r up to r_max.
-fn edges(part: &Part, halo: &Halo, options: &ProfileOptions) -> Result<Vec<f64>, AnalysisError> {
+fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<Vec<f64>, AnalysisError> {
     let width = leaf_width_at(part, halo.position_mpc_h);
     let half_box = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
     let r_min = options.r_min_mpc_h.unwrap_or(width);
@@ -354,7 +400,7 @@ mod tests {
         let mut halo = find_halos(&snapshot, &HaloOptions::default()).unwrap().halos.remove(0);
         (halo.position_mpc_h, halo.velocity_km_s) = (centre, [200.0; 3]);
         let options = ProfileOptions { r_min_mpc_h: Some(0.04), r_max_mpc_h: Some(0.4), bins_per_decade: 6 };
-        let profile = halo_profile(&snapshot, &halo, &options).unwrap();
+        let profile = halo_profile(&snapshot, &(&halo).into(), &options).unwrap();
         assert_eq!(profile.shells.len(), 7);
         let kelvin = snapshot.header.units().temperature_k(0.5, 0.6);
         for shell in &profile.shells {
@@ -382,7 +428,7 @@ mod tests {
         let options = HaloOptions { delta: 20.0, ..HaloOptions::default() };
         let halo = find_halos(&snapshot, &options).unwrap().halos.remove(0);
         let options = ProfileOptions { r_max_mpc_h: Some(0.2), bins_per_decade: 8, ..ProfileOptions::default() };
-        let profile = halo_profile(&snapshot, &halo, &options).unwrap();
+        let profile = halo_profile(&snapshot, &(&halo).into(), &options).unwrap();
         for shell in &profile.shells {
             let [mass, volume] = sum_over_leaves(&snapshot, |cell| {
                 let mut inside = 0;
@@ -414,7 +460,7 @@ mod tests {
         let halo = find_halos(&snapshot, &options).unwrap().halos.remove(0);
         for (r_min, r_max) in [(Some(1e-6), None), (Some(0.1), Some(0.05)), (None, Some(0.6))] {
             let options = ProfileOptions { r_min_mpc_h: r_min, r_max_mpc_h: r_max, ..ProfileOptions::default() };
-            assert!(matches!(halo_profile(&snapshot, &halo, &options), Err(AnalysisError::Option { .. })));
+            assert!(matches!(halo_profile(&snapshot, &(&halo).into(), &options), Err(AnalysisError::Option { .. })));
         }
     }
 }

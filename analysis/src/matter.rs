@@ -7,12 +7,33 @@ use comove_sim::parallel::Communicator;
 use comove_sim::{HostState, Snapshot, SnapshotHeader};
 use rayon::prelude::*;
 
-/// The snapshot with the density of all matter in place of the gas's, and the gas's velocity and temperature; none where there
-/// is no dark matter.
-///
-/// # Errors
-/// [`AnalysisError::Option`] where several ranks share a snapshot with dark matter.
-pub(crate) fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
+/// All matter of a snapshot: the snapshot with the density of all matter in place of the gas's, and the gas's velocity and
+/// temperature. Nothing of its own where there is no dark matter.
+#[derive(Clone, Debug)]
+pub struct OneFluid(Option<Snapshot>);
+
+impl OneFluid {
+    /// Of a whole snapshot.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let alone = as_one_fluid(&Communicator::alone(), &snapshot.into());
+        Self(alone.expect("one rank has all of the dark matter"))
+    }
+
+    /// Of a snapshot in parts: collective.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] where several ranks share a snapshot with dark matter.
+    pub fn by(communicator: &Communicator, part: &Part) -> Result<Self, AnalysisError> {
+        as_one_fluid(communicator, part).map(Self)
+    }
+
+    /// What stands for the part that it was made of.
+    pub(crate) fn part<'a>(&'a self, part: &Part<'a>) -> Part<'a> {
+        self.0.as_ref().map_or_else(|| part.clone(), |matter| part.of(matter))
+    }
+}
+
+fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
     if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
         return Ok(None);
     }

@@ -6,6 +6,7 @@ use crate::fixture::{Fixture, gas, norm, separation};
 use crate::halo_finder::{Centre, HaloOptions, find_halos, find_halos_by};
 use crate::halo_profile::{ProfileOptions, halo_profiles_by};
 use crate::map::{Axis, MapOptions, projection_by, slice_by};
+use crate::matter::OneFluid;
 use crate::part::Part;
 use crate::power_spectrum::{Bins, PowerOptions, power_spectrum_by};
 use comove_sim::parallel::Communicator;
@@ -117,9 +118,10 @@ fn halos_and_profiles() {
     for (centre, delta, min_cells) in cases {
         let options = HaloOptions { delta, centre, min_cells, ..HaloOptions::default() };
         compare(|communicator, part| {
-            let found = find_halos_by(communicator, part, &options)?;
-            let halos = found.as_ref().map_or(&[][..], |found| &found.halos);
-            let profiles = halo_profiles_by(communicator, part, halos, &ProfileOptions::default())?;
+            let matter = OneFluid::by(communicator, part)?;
+            let found = find_halos_by(communicator, part, &matter, &options)?;
+            let halos: Vec<_> = found.iter().flat_map(|found| &found.halos).map(Into::into).collect();
+            let profiles = halo_profiles_by(communicator, part, &matter, &halos, &ProfileOptions::default())?;
             Ok(found.zip(profiles))
         });
     }
@@ -131,8 +133,11 @@ fn a_profile_out_of_range_ends_on_all_ranks() {
     let snapshot = Fixture::blob().build();
     let halos = find_halos(&snapshot, &HaloOptions { delta: 20.0, ..HaloOptions::default() }).unwrap().halos;
     let options = ProfileOptions { r_max_mpc_h: Some(0.6), ..ProfileOptions::default() };
-    let found =
-        on_ranks(&snapshot, 3, |communicator, part| halo_profiles_by(communicator, part, &halos, &options).is_err());
+    let halos: Vec<_> = halos.iter().map(Into::into).collect();
+    let found = on_ranks(&snapshot, 3, |communicator, part| {
+        let matter = OneFluid::by(communicator, part).unwrap();
+        halo_profiles_by(communicator, part, &matter, &halos, &options).is_err()
+    });
     assert_eq!(found, [true, false, false]);
 }
 

@@ -6,7 +6,7 @@
 use crate::cells::LeafCell;
 use crate::messages::{exchange, gather_all};
 use crate::part::Part;
-use crate::sphere::{Image, Sphere};
+use crate::sphere::{Image, Sphere, norm};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 
@@ -85,6 +85,35 @@ pub(crate) fn look_at<L: Look>(
         results.extend((0..spheres.len()).map(|n| lists[n % ranks][n / ranks].to_vec()));
     }
     results
+}
+
+/// Calls `visit(radius, volume)` for every sub-cell of a cell whose centre lies within `reach`.
+pub(crate) fn visit_samples(
+    cell: &LeafCell,
+    offset: [f64; 3],
+    reach: f64,
+    samples: usize,
+    mut visit: impl FnMut(f64, f64),
+) {
+    let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
+    let width = cell.width / n as f64;
+    // of a cell much wider than the sphere few can lie within: the others are not looked at
+    let within = |axis: usize| {
+        let middle = 0.5 * cell.width - offset[axis];
+        let index = |x: f64| (x / width).floor().clamp(0.0, n as f64) as usize;
+        index(middle - reach - width)..index(middle + reach + width).saturating_add(1).min(n)
+    };
+    for z in within(2) {
+        for y in within(1) {
+            for x in within(0) {
+                let sub = [x, y, z];
+                let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
+                if r <= reach {
+                    visit(r, width * width * width);
+                }
+            }
+        }
+    }
 }
 
 fn visit_own(part: &Part, sphere: &Sphere, image: &Image, mut add: impl FnMut(&LeafCell, [f64; 3])) {

@@ -103,6 +103,16 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Adds a column with one entry a row.
+    ///
+    /// # Panics
+    /// If there are not as many entries as rows: the caller's bug.
+    pub(crate) fn add_column(&mut self, name: &str, entries: impl Iterator<Item = Entry>) {
+        self.columns.push(name.to_owned());
+        let mut entries = entries.fuse();
+        self.rows.iter_mut().for_each(|row| row.push(entries.next().expect("one entry a row")));
+    }
+
     /// The table as RFC 4180 text: a line of names, then one line a row.
     pub fn to_csv(&self) -> String {
         let line =

@@ -5,7 +5,8 @@ use super::lines::{Curve, Mark, Panel, Style, line_figure};
 use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
 use crate::halo_profile::{HaloProfile, Shell};
-use crate::power_spectrum::PowerSpectrum;
+use crate::mass_function::{MassBin, MassFunction};
+use crate::power_spectrum::{PowerSpectrum, Species};
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
 use crate::table::readable;
 
@@ -57,7 +58,69 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         marks,
         ..Panel::default()
     };
-    line_figure("Power spectrum of the density", &[panel], 1)
+    let title = |species: Species| match species {
+        Species::Matter => "Power spectrum of all matter",
+        Species::Gas => "Power spectrum of gas",
+        Species::DarkMatter => "Power spectrum of dark matter",
+        Species::Cross => "Cross spectrum of gas and dark matter",
+    };
+    // curves of several species name their own
+    let species = spectra.first().map(|(_, spectrum)| spectrum.options.species);
+    let shared = species.filter(|species| spectra.iter().all(|(_, other)| other.options.species == *species));
+    line_figure(shared.map_or("Power spectra", title), &[panel], 1)
+}
+
+/// What a model predicts in a bin.
+type Prediction = fn(&MassBin) -> Option<f64>;
+
+/// dn/dlnM with the errors of Poisson statistics, and over a prediction, beside those predictions that there are.
+pub fn mass_function_figure(found: &MassFunction) -> Figure {
+    let definition = found.options.definition;
+    let by_density = definition.density(&found.cosmology, 1.0).is_some();
+    let tinker = if by_density { "Tinker et al. 2008" } else { "Tinker et al. 2008 (200m)" };
+    let models: [(&str, Prediction); 2] =
+        [(tinker, |bin| bin.tinker08_h3_mpc3), ("Despali et al. 2016", |bin| bin.despali16_h3_mpc3)];
+    let models = || models.iter().filter(|(_, value)| found.bins.iter().any(|bin| value(bin).is_some()));
+    let middle = |bin: &MassBin| (bin.low_msun_h * bin.high_msun_h).sqrt();
+    let panel = |over: Option<Prediction>| {
+        let unit = |bin: &MassBin| over.map_or(Some(1.0), |value| value(bin)).unwrap_or(f64::NAN);
+        let full = || found.bins.iter().filter(|bin| bin.halos > 0);
+        let halos = Curve {
+            name: "halos".into(),
+            // a bin's mean is drawn at its middle, as predictions are
+            points: full().map(|bin| [middle(bin), bin.dn_dlnm_h3_mpc3 / unit(bin)]).collect(),
+            style: Style::Points,
+            bars: full().map(|bin| bin.error_h3_mpc3 / unit(bin)).collect(),
+        };
+        let curve = |(name, value): &(&str, Prediction)| Curve {
+            name: (*name).into(),
+            points: found.bins.iter().map(|bin| [middle(bin), value(bin).unwrap_or(f64::NAN) / unit(bin)]).collect(),
+            ..Curve::default()
+        };
+        std::iter::once(halos).chain(models().map(curve)).collect()
+    };
+    let x_label = match definition.name() {
+        "fof" => "M of friends of friends [M⊙/h]".into(),
+        name => format!("M{name} [M⊙/h]"),
+    };
+    let mut panels = vec![Panel {
+        x_label: x_label.clone(),
+        y_label: "dn/dlnM [(h/Mpc)³]".into(),
+        x_logarithmic: true,
+        y_logarithmic: true,
+        curves: panel(None),
+        ..Panel::default()
+    }];
+    if let Some((name, value)) = models().next() {
+        panels.push(Panel {
+            x_label,
+            y_label: format!("over {name}"),
+            x_logarithmic: true,
+            curves: panel(Some(*value)),
+            ..Panel::default()
+        });
+    }
+    line_figure(&format!("Mass function at z = {}", readable(found.redshift)), &panels, 2)
 }
 
 /// Density, temperature, radial velocity and enclosed mass of one or more named profiles.
@@ -199,7 +262,9 @@ mod tests {
     use crate::halo_finder::{HaloOptions, find_halos};
     use crate::halo_profile::{ProfileOptions, halo_profile};
     use crate::map::{MapOptions, projection, slice};
+    use crate::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
     use crate::power_spectrum::{Bins, PowerOptions, power_spectrum};
+    use crate::spherical_overdensity::MassDefinition;
     use std::f64::consts::PI;
 
     /// Filaments and three cusps in a box of 25 Mpc/h.
@@ -238,7 +303,7 @@ mod tests {
         let snapshot = web().build();
         let catalogue = find_halos(&snapshot, &HaloOptions::default()).unwrap();
         assert_eq!(catalogue.halos.len(), 3, "{:?}", catalogue.halos);
-        let profile = halo_profile(&snapshot, &catalogue.halos[0], &ProfileOptions::default()).unwrap();
+        let profile = halo_profile(&snapshot, &(&catalogue.halos[0]).into(), &ProfileOptions::default()).unwrap();
         let spectrum = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
         let log = PowerOptions { bins: Bins::PerDecade(12), deconvolve: false, ..PowerOptions::default() };
         let coarse = power_spectrum(&snapshot, &log).unwrap();
@@ -252,6 +317,10 @@ mod tests {
             rows.push(row);
         }
         let pdf = crate::density_pdf::density_pdf(&snapshot, 8).unwrap();
+        let masses = HaloMasses::of_peaks(&catalogue, MassDefinition::M200m).unwrap();
+        let options = MassFunctionOptions { min_mass_msun_h: Some(1e11), ..MassFunctionOptions::default() };
+        let counted = mass_function(&masses, &options, &|radius| 0.8 * (radius / 8.0).powf(-0.6)).unwrap();
+        assert_eq!(counted.halos, 3, "{counted:?}");
         let exact = |x: [f64; 3]| Some((1.0 + 2e-5 * (x[0] - 12.5), [3.0, 0.0, 0.0], x[0]));
         let path = Path::Line { axis: 0, through: [0.1, 12.4, 12.6] };
         let mut comparison = compare(&snapshot, path, &exact).unwrap();
@@ -262,6 +331,7 @@ mod tests {
             ("power", power_figure(&[("level 1".into(), &spectrum), ("level 0, with window".into(), &coarse)])),
             ("profile", profile_figure(&[("halo 0".into(), &profile)])),
             ("pdf", density_pdf_figure(&pdf)),
+            ("mass_function", mass_function_figure(&counted)),
         ];
         for (name, figure) in &lines {
             figure.write_png(&folder.join(format!("{name}.png"))).unwrap();

@@ -6,7 +6,8 @@ use crate::cell_fields::Gas;
 use crate::cells::LeafCell;
 use crate::part::Part;
 use crate::sphere::{Sphere, norm};
-use crate::spheres::{Look, look_at};
+use crate::spheres::{Look, look_at, visit_samples};
+use crate::spherical_overdensity::Overdensities;
 use comove_sim::kernels::layout::{DENSITY, FIELDS};
 use comove_sim::parallel::Communicator;
 use std::f64::consts::PI;
@@ -123,19 +124,6 @@ impl Look for Crossing<'_> {
     }
 }
 
-/// Calls `visit(radius, volume)` for every sub-cell of a cell whose centre lies within `reach`.
-fn visit_samples(cell: &LeafCell, offset: [f64; 3], reach: f64, samples: usize, mut visit: impl FnMut(f64, f64)) {
-    let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
-    let width = cell.width / n as f64;
-    for s in 0..n * n * n {
-        let sub = [s % n, s / n % n, s / (n * n)];
-        let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
-        if r <= reach {
-            visit(r, width * width * width);
-        }
-    }
-}
-
 /// The sums over a sphere's content: mass, mass × velocity and mass × temperature of the samples, leaf cells, mass of gas.
 struct Content<'a> {
     gas: &'a Gas,
@@ -189,6 +177,7 @@ fn describe(part: &Part, peak: &Peak, sphere: &Sphere, density: f64, content: &[
         sub_peaks: 0,
         overlaps: 0,
         parent: None,
+        spheres: Overdensities::default(),
     }
 }
 

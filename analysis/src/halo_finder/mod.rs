@@ -7,7 +7,8 @@
 //! 3. A peak that lies inside a halo already accepted starts none; it is counted as that halo's sub-peak.
 //!
 //! The density is that of all matter: of the gas, and of dark matter where there is some, in units of the mean density of
-//! matter. Velocities and temperatures are the gas's.
+//! matter. Velocities and temperatures are the gas's. About each halo's centre masses of further definitions are measured
+//! ([`crate::spherical_overdensity`]).
 //! Spheres may overlap, and mass in an overlap counts in both halos: `overlaps` counts them. Because the densest peak
 //! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by a larger one; it
 //! is kept, and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
@@ -17,13 +18,15 @@ pub mod peaks;
 
 use crate::cell_fields::Gas;
 use crate::error::AnalysisError;
-use crate::matter::as_one_fluid;
+use crate::matter::OneFluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
+use crate::particle_grid::ParticleGrid;
 use crate::sphere::{norm, separation};
+use crate::spherical_overdensity::{Overdensities, Probe, measure};
 use crate::table::{Column, Entry, Record, Table};
-use comove_sim::Snapshot;
 use comove_sim::parallel::Communicator;
+use comove_sim::{Cosmology, Snapshot};
 use growth::Outcome;
 use peaks::Peak;
 use serde::{Deserialize, Serialize};
@@ -60,7 +63,7 @@ pub struct HaloOptions {
     pub reference: Reference,
     /// Density of a peak in the reference density; at least and by default Δ.
     pub peak_threshold: Option<f64>,
-    /// Leaf cells (by their centres) that a halo has at least.
+    /// Leaf cells (by their centres) that a halo around a density peak has at least.
     pub min_cells: usize,
     /// Where the centre lies.
     pub centre: Centre,
@@ -110,6 +113,9 @@ pub struct Halo {
     pub overlaps: usize,
     /// The heaviest heavier halo whose sphere holds this centre.
     pub parent: Option<usize>,
+    /// Spherical overdensities about the centre.
+    #[serde(flatten)]
+    pub spheres: Overdensities,
 }
 
 fn all() -> f64 {
@@ -129,6 +135,12 @@ pub struct HaloCatalogue {
     pub options: HaloOptions,
     /// The reference density in units of the mean density.
     pub reference_density: f64,
+    /// Lengths of the box in Mpc/h.
+    pub box_mpc_h: [f64; 3],
+    /// The background; none in non-comoving coordinates.
+    pub cosmology: Option<Cosmology>,
+    /// Mass that a particle of dark matter stands for in Msun/h: its own times Ω_m/(Ω_m − Ω_b); none without dark matter.
+    pub particle_mass_msun_h: Option<f64>,
     /// The halos, heaviest first.
     pub halos: Vec<Halo>,
     /// Density peaks above the threshold.
@@ -148,18 +160,30 @@ const BATCH: usize = 32;
 /// # Errors
 /// [`AnalysisError::Option`] for an option out of its range, or the critical density in non-comoving coordinates.
 pub fn find_halos(snapshot: &Snapshot, options: &HaloOptions) -> Result<HaloCatalogue, AnalysisError> {
-    alone(snapshot, |communicator, part| find_halos_by(communicator, part, options))
+    find_halos_in(snapshot, &OneFluid::new(snapshot), options)
+}
+
+/// The same where all matter of the snapshot is at hand.
+///
+/// # Errors
+/// As [`find_halos`].
+pub fn find_halos_in(
+    snapshot: &Snapshot,
+    matter: &OneFluid,
+    options: &HaloOptions,
+) -> Result<HaloCatalogue, AnalysisError> {
+    alone(snapshot, |communicator, part| find_halos_by(communicator, part, matter, options))
 }
 
 /// The same of a snapshot in parts, on the first rank, which alone knows the peaks and halos and says which are grown:
 /// collective.
 pub fn find_halos_by(
     communicator: &Communicator,
-    part: &Part,
+    whole: &Part,
+    matter: &OneFluid,
     options: &HaloOptions,
 ) -> Result<Option<HaloCatalogue>, AnalysisError> {
-    let matter = as_one_fluid(communicator, part)?;
-    let part = &matter.as_ref().map_or_else(|| part.clone(), |matter| part.of(matter));
+    let part = &matter.part(whole);
     let gas = Gas::by(communicator, part);
     let snapshot = part.snapshot;
     let reference_density = reference_density(snapshot, options, &gas)?;
@@ -170,6 +194,9 @@ pub fn find_halos_by(
         redshift: part.header().redshift(),
         options: options.clone(),
         reference_density,
+        box_mpc_h: snapshot.box_lengths(),
+        cosmology: part.header().cosmology,
+        particle_mass_msun_h: particle_mass_msun_h(whole),
         halos: Vec::new(),
         peaks: peaks.len(),
         too_small: 0,
@@ -202,8 +229,31 @@ pub fn find_halos_by(
             }
         }
     }
-    catalogue.iter_mut().for_each(|catalogue| rank(snapshot, &mut catalogue.halos));
+    let found = catalogue.iter_mut().flat_map(|catalogue| {
+        rank(snapshot, &mut catalogue.halos);
+        &catalogue.halos
+    });
+    // R200m in half the overdensity is not twice as far; of a higher one it may be, and the sphere then grows
+    let probe = |halo: &Halo| halo.position_mpc_h.into_iter().chain([1.5 * halo.radius_mpc_h]);
+    let probes = broadcast(communicator, FIRST, found.flat_map(probe).collect());
+    let probe = |numbers: &[f64]| Probe { centre: [numbers[0], numbers[1], numbers[2]], radius: numbers[3] };
+    let probes: Vec<Probe> = probes.chunks_exact(4).map(probe).collect();
+    let particles = whole.snapshot.state.particles.as_ref();
+    let grid = particles.map(|particles| ParticleGrid::for_spheres(particles, snapshot.box_lengths()));
+    let spheres = measure(communicator, whole, grid.as_ref(), &probes, options.samples);
+    for (halo, spheres) in catalogue.iter_mut().flat_map(|catalogue| &mut catalogue.halos).zip(spheres) {
+        halo.spheres = spheres;
+    }
     Ok(catalogue)
+}
+
+/// The mass that a particle stands for, if there are any.
+fn particle_mass_msun_h(part: &Part) -> Option<f64> {
+    let header = part.header();
+    let stated = header.dark_matter?;
+    let volume: f64 = part.snapshot.box_lengths().iter().product();
+    // all matter of the box, whose mean density is 1 in comoving coordinates
+    header.cosmology.map(|_| volume / stated.particles as f64 * header.units().mass_msun_h())
 }
 
 /// Whether a peak lies inside a halo, which then counts it.
@@ -287,7 +337,9 @@ impl Record for HaloCatalogue {
         if self.halos.iter().any(|halo| !is_all(&halo.gas_fraction)) {
             columns.push(("gas_fraction", |h| h.gas_fraction.into()));
         }
-        Table::of(&self.halos, &columns)
+        let mut table = Table::of(&self.halos, &columns);
+        Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres));
+        table
     }
 }
 

@@ -8,7 +8,7 @@ use comove_sim::Cosmology;
 use eisenstein_hu::EisensteinHu;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use table::LogSpline;
 
 /// Where the shape of the spectrum comes from. Its amplitude is always the cosmology's σ8.
@@ -22,6 +22,25 @@ pub enum PowerSource {
     CambTransfer(PathBuf),
     /// A CAMB matter power table at z = 0: k in h/Mpc and P in (Mpc/h)³; further columns are ignored.
     CambPower(PathBuf),
+}
+
+impl PowerSource {
+    /// Its name in recipes.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::EisensteinHu => "eisenstein_hu",
+            Self::CambTransfer(_) => "camb_transfer",
+            Self::CambPower(_) => "camb_power",
+        }
+    }
+
+    /// The file that it reads, if it does.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::EisensteinHu => None,
+            Self::CambTransfer(path) | Self::CambPower(path) => Some(path),
+        }
+    }
 }
 
 /// P(k) of matter today in linear theory.

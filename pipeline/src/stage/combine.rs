@@ -140,6 +140,11 @@ impl FileName {
     }
 }
 
+/// When the file of an analysis with this name shows its run, if it says so.
+pub(crate) fn moment_of(file: &str) -> Option<Moment> {
+    FileName::of(file).moment
+}
+
 /// A map's table of numbers, `#{ columns, rows }`, as a closure gives tables too.
 fn table(path: &Path) -> Result<Dynamic, PipelineError> {
     let text = std::fs::read_to_string(path).map_err(PipelineError::io(path))?;

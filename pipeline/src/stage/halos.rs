@@ -1,4 +1,4 @@
-//! `halos`: a catalogue of spherical-overdensity halos, and radial profiles of the heaviest.
+//! `halos`: a catalogue of halos, found around density peaks or by friends of friends, and radial profiles of the heaviest.
 
 use super::analysis::Analysis;
 use super::section::Section;
@@ -6,8 +6,10 @@ use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::task::AnalysisRequest;
 use comove_analysis::figure::results::profile_figure;
-use comove_analysis::halo_finder::{Halo, HaloCatalogue, HaloOptions, find_halos_by};
+use comove_analysis::friends_of_friends::FofOptions;
 use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profiles_by};
+use comove_analysis::halos::{Catalogue, Finder};
+use comove_analysis::matter::OneFluid;
 use comove_analysis::table::Record;
 use comove_analysis::{AnalysisError, Part};
 use comove_sim::parallel::Communicator;
@@ -47,7 +49,7 @@ impl Default for ProfileChoice {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HalosAndProfiles {
     /// What a halo is.
-    pub finder: HaloOptions,
+    pub finder: Finder,
     /// How many of the heaviest halos get a profile.
     pub profiles: usize,
     /// The bins of a profile.
@@ -55,14 +57,34 @@ pub(crate) struct HalosAndProfiles {
 }
 
 impl Analysis for HalosAndProfiles {
-    type Found = (HaloCatalogue, Vec<HaloProfile>);
+    type Found = (Catalogue, Vec<HaloProfile>);
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
-        let catalogue = find_halos_by(communicator, part, &self.finder)?;
-        let halos = catalogue.iter().flat_map(|catalogue| &catalogue.halos);
-        let heaviest: Vec<Halo> = halos.take(self.profiles).cloned().collect();
-        let profiles = halo_profiles_by(communicator, part, &heaviest, &self.profile)?;
+        let matter = OneFluid::by(communicator, part)?;
+        let catalogue = self.finder.find(communicator, part, &matter)?;
+        let heaviest = catalogue.as_ref().map_or(Vec::new(), |catalogue| catalogue.heaviest(self.profiles));
+        let profiles = halo_profiles_by(communicator, part, &matter, &heaviest, &self.profile)?;
         Ok(catalogue.zip(profiles))
+    }
+}
+
+/// How halos are found, in a few words that begin with a capital.
+fn heading(finder: &Finder) -> &'static str {
+    match finder {
+        Finder::Peaks(_) => "Spheres around density peaks",
+        Finder::Fof(_) => "Friends of friends of dark-matter particles",
+    }
+}
+
+fn describe(finder: &Finder) -> String {
+    match finder {
+        Finder::Peaks(options) => {
+            let reference = format!("{:?}", options.reference).to_lowercase();
+            format!("{} times the {reference} density", options.delta)
+        }
+        Finder::Fof(FofOptions { linking_length, min_particles }) => {
+            format!("b = {linking_length}, {min_particles} particles or more")
+        }
     }
 }
 
@@ -73,8 +95,11 @@ impl Stage for Halos {
 
     fn describe(&self) -> String {
         let HalosAndProfiles { finder, profiles, .. } = &self.options;
-        let reference = format!("{:?}", finder.reference).to_lowercase();
-        format!("{} times the {reference} density, profiles of the heaviest {profiles}", finder.delta)
+        format!("{}, profiles of the heaviest {profiles}", describe(finder))
+    }
+
+    fn results_version(&self) -> u32 {
+        2
     }
 
     fn parameters(&self) -> Value {
@@ -86,7 +111,7 @@ impl Stage for Halos {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new(format!("Spheres around density peaks: {}.", self.describe()));
+        let mut section = Section::new(format!("{}: {}.", heading(&self.options.finder), self.describe()));
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let (catalogue, found) = work.find(input, &self.options, AnalysisRequest::Halos)?;

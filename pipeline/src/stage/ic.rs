@@ -62,7 +62,7 @@ impl InitialCondition {
     }
 
     /// Whether dark matter is made.
-    fn has_particles(&self) -> bool {
+    pub(crate) fn has_particles(&self) -> bool {
         matches!(self, Self::Gaussian(ic) if ic.dark_matter)
     }
 
@@ -98,6 +98,10 @@ impl Stage for InitialCondition {
         format!("{} cells in {box_mpc_h} Mpc/h at z = {z}{source}", shown(cells))
     }
 
+    fn as_initial(&self) -> Option<&InitialCondition> {
+        Some(self)
+    }
+
     fn mesh_bytes(&self) -> f64 {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
         let fields = if self.has_particles() { FILE_BYTES_PER_CELL + PARTICLE_BYTES } else { FILE_BYTES_PER_CELL };
@@ -109,11 +113,7 @@ impl Stage for InitialCondition {
         match self {
             Self::Gaussian(ic) => {
                 let mut value = serde_json::to_value(ic).expect("numbers and names");
-                value["power"] = match &ic.power {
-                    PowerSource::EisensteinHu => "eisenstein_hu".into(),
-                    PowerSource::CambTransfer(_) => "camb_transfer".into(),
-                    PowerSource::CambPower(_) => "camb_power".into(),
-                };
+                value["power"] = ic.power.name().into();
                 value
             }
             Self::Load(ic) => {
@@ -126,10 +126,7 @@ impl Stage for InitialCondition {
 
     fn files(&self) -> Vec<PathBuf> {
         match self {
-            Self::Gaussian(ic) => match &ic.power {
-                PowerSource::EisensteinHu => Vec::new(),
-                PowerSource::CambTransfer(path) | PowerSource::CambPower(path) => vec![path.clone()],
-            },
+            Self::Gaussian(ic) => ic.power.file().map(PathBuf::from).into_iter().collect(),
             Self::Load(ic) => vec![ic.path.clone()],
         }
     }

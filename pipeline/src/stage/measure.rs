@@ -45,7 +45,7 @@ impl Stage for Measure {
         let (mut results, mut files) = (Vec::new(), Vec::new());
         let mut section = Section::default();
         for input in work.all_inputs() {
-            let view = SnapshotView(work.snapshots.read(input)?);
+            let view = SnapshotView::new(work.snapshots.read(input)?);
             let (result, drawn) = self.closure.call(Dynamic::from(view), work)?;
             let now = input.shown();
             self.closure.show(&now.to_string(), &result, &mut section);

@@ -9,6 +9,7 @@
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
 //! | [`refinement_ratio`], [`power_spectrum`], [`density_pdf`], [`maps`], [`halos`] | analyses |
+//! | [`mass_function`] | halos by mass, from their catalogues |
 //! | [`analysis`] | what all processes find in a snapshot together |
 //! | [`compare`] | outputs against the solution of their problem |
 //! | [`force_test`] | the forces of point masses on refined meshes, without a run |
@@ -31,6 +32,7 @@ pub(crate) mod ic;
 pub(crate) mod ic_task;
 pub(crate) mod initial;
 pub(crate) mod maps;
+pub(crate) mod mass_function;
 pub(crate) mod measure;
 pub(crate) mod power_spectrum;
 pub(crate) mod refinement_ratio;
@@ -130,6 +132,11 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
     /// another time.
     fn snapshots(&self, _history: &StageHistory) -> Vec<SnapshotFile> {
         Vec::new()
+    }
+
+    /// The initial condition on a mesh, if it is one.
+    fn as_initial(&self) -> Option<&initial::InitialCondition> {
+        None
     }
 
     /// The run, if it is one: it computes on a device, and runs that differ in where they end are done together.

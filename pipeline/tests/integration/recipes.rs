@@ -49,6 +49,8 @@ const ALL: [Shrunk; 13] = [
             "evolve/output_z20.h5",
             "projection/projection_dark_matter_density_z20.png",
             "halos/halos_z20.csv",
+            "mass_function/mass_function_z20.csv",
+            "mass_function/mass_function_z20.png",
             "power_spectrum/power_spectrum_z20.csv",
         ],
     },

@@ -4,9 +4,8 @@ use crate::common;
 
 use common::{cosmological_parameters, initial, initial_on};
 use comove_sim::mesh::PERIODIC;
-use comove_sim::{
-    Cosmology, Criterion, HostParticles, Ledger, Precision, RunParameters, Simulation, Snapshot, StepRecord, TimeSteps,
-};
+use comove_sim::records::{Ledger, StepRecord};
+use comove_sim::{Cosmology, Criterion, HostParticles, Precision, RunParameters, Simulation, Snapshot, TimeSteps};
 use std::f64::consts::TAU;
 
 /// The gas's share of the matter.

@@ -1,27 +1,35 @@
 //! Analyses of a run's outputs.
 
 use super::call::Call;
-use super::handles::{Analysis, NAME, Naming, Run};
+use super::finder::{finder, refused};
+use super::handles::{Analysis, NAME, Naming, Run, input_path};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
 use crate::moment::Moment;
 use crate::recipe::error::{Bound, Refusal, plain};
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, decode_with, take};
 use crate::recipe::reference::Function;
 use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
 use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice};
+use crate::stage::initial::InitialCondition;
 use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
+use crate::stage::mass_function::{HALOS, MassFunctions, PREDICTION, PredictionOptions};
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
-use comove_analysis::AnalysisError;
-use comove_analysis::halo_finder::HaloOptions;
+use comove_analysis::friends_of_friends::FofOptions;
+use comove_analysis::halos::Finder;
 use comove_analysis::map::MapOptions;
-use rhai::{Array, Dynamic, Engine, EvalAltResult, Map, NativeCallContext};
+use comove_analysis::mass_function::MassFunctionOptions;
+use comove_analysis::spherical_overdensity::MassDefinition;
+use comove_ic::PowerSource;
+use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -37,10 +45,23 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .with_options(&["Naming"]),
     Function::new(
         &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
-        "A catalogue of spherical-overdensity halos, and radial profiles of the heaviest.",
+        "A catalogue of halos, around density peaks or of friends of friends, with masses, radii and gas fractions for \
+         200m, 200c, 500c and the virial density (Bryan & Norman 1998), and radial profiles of the heaviest.",
     )
     .used_as("halos(RUN, #{ … })")
-    .with_options(&["Common", "HaloOptions", "ProfileChoice", "Naming"]),
+    .with_options(&["Common", "FinderChoice", "HaloOptions", "FofOptions", "ProfileChoice", "Naming"]),
+    Function::new(
+        &[
+            "mass_function(halos: Analysis) -> Analysis",
+            "mass_function(halos: Analysis, options: Map) -> Analysis",
+            "mass_function(run: Run) -> Analysis",
+            "mass_function(run: Run, options: Map) -> Analysis",
+        ],
+        "dn/dlnM of the catalogues of `halos`, beside Tinker et al. 2008 and Despali et al. 2016. Of a run it is that of its \
+         friends-of-friends halos with default options, at the outputs of `at_z`.",
+    )
+    .used_as("mass_function(HALOS, #{ … }) or mass_function(RUN, #{ … })")
+    .with_options(&["Common", "MassFunctionOptions", "PredictionOptions", "Naming"]),
     Function::new(
         &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
         "P(k) of the density contrast on the uniform grid of a level.",
@@ -95,18 +116,31 @@ pub(crate) struct Common {
 pub(super) const COMMON: [&str; 3] = ["at_z", "at_t", NAME];
 
 /// Registers them, each with and without options.
-pub(crate) fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let of_one =
         |context: NativeCallContext, run: Run, options| refinement_ratio(context, vec![Dynamic::from(run)], options);
     register_with_options!(engine, "refinement_ratio", of_one, context: NativeCallContext, run: Run);
     register_with_options!(engine, "refinement_ratio", refinement_ratio, context: NativeCallContext, runs: Array);
-    with_options(engine, "halos", |name, mut options, outputs, _| {
+    with_options(engine, "halos", |name, mut options, outputs, run| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
-        let finder: HaloOptions = decode_with(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
-        finder.check().map_err(|error| refused(name, &error))?;
+        let finder = finder(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
+        let has_particles = initial_of(&run.node).is_none_or(InitialCondition::has_particles);
+        if matches!(finder, Finder::Fof(_)) && !has_particles {
+            return Err(Refusal::error(name, WITHOUT_PARTICLES, Some("finder")));
+        }
         let ProfileChoice { profiles, profile } = choice;
         Ok(Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } })
     });
+    let shared = session.clone();
+    let of_halos =
+        move |context: NativeCallContext, halos: Analysis, options| mass_function(&context, &shared, halos.0, options);
+    register_with_options!(engine, "mass_function", of_halos, context: NativeCallContext, halos: Analysis);
+    let shared = session.clone();
+    let of_run = move |context: NativeCallContext, run: Run, mut options: Map| {
+        let halos = friends_of_friends(&context, &run, take(&mut options, &COMMON[..2]))?;
+        mass_function(&context, &shared, halos, options)
+    };
+    register_with_options!(engine, "mass_function", of_run, context: NativeCallContext, run: Run);
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         with_options(engine, name, move |name, mut options, outputs, run| {
             let style = decode(name, take(&mut options, &STYLE))?;
@@ -134,14 +168,71 @@ pub(crate) fn register(engine: &mut Engine) {
     });
 }
 
-/// An option of an analysis that is refused.
-fn refused(name: &str, error: &AnalysisError) -> Box<EvalAltResult> {
-    let key = match error {
-        AnalysisError::UnknownField { .. } => Some("field"),
-        AnalysisError::Option { name, .. } => Some(*name),
-        _ => None,
-    };
-    Refusal::error(name, error, key)
+/// What is said where there are no particles to link.
+const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends are particles of dark matter, and the run has none \
+                                 (dark_matter: true in ic_gaussian makes them); density peaks of the gas are found with \
+                                 finder: \"peaks\"";
+
+/// The mesh that a run or what is made of it begins with, if it is known.
+fn initial_of(node: &Node) -> Option<&InitialCondition> {
+    node.stage().as_initial().or_else(|| node.inputs().iter().find_map(initial_of))
+}
+
+/// The stage that finds a run's halos by friends of friends with default options.
+fn friends_of_friends(context: &NativeCallContext<'_>, run: &Run, options: Map) -> Bound<Node> {
+    const NAME: &str = "mass_function";
+    if !initial_of(&run.node).is_none_or(InitialCondition::has_particles) {
+        let message = format!("{WITHOUT_PARTICLES} in halos(RUN, #{{ … }}), which mass_function takes too");
+        return Err(Refusal::error(NAME, message, None));
+    }
+    let call = Call::new(HALOS, vec![run.node.clone()], options)?;
+    let run = run.clone();
+    call.stage(context, move |mut options, _| {
+        let outputs = selection(NAME, &run, &mut options)?;
+        let ProfileChoice { profiles, profile } = ProfileChoice::default();
+        let finder = Finder::Fof(FofOptions::default());
+        Ok(Node::new(
+            Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } },
+            vec![run.node.clone()],
+        ))
+    })
+}
+
+fn mass_function(
+    context: &NativeCallContext<'_>,
+    session: &Arc<Session>,
+    halos: Node,
+    options: Map,
+) -> Bound<Analysis> {
+    const FUNCTION: &str = "mass_function";
+    if halos.stage().kind() != HALOS {
+        let message =
+            format!("it counts the halos of halos(RUN, #{{ … }}), or those of a run, not {}", halos.stage().kind());
+        return Err(Refusal::error(FUNCTION, message, None));
+    }
+    let call = Call::new(FUNCTION, vec![halos.clone()], options)?;
+    let session = session.clone();
+    let node = call.stage(context, move |mut options, _| {
+        let PredictionOptions { mut power } = decode(FUNCTION, take(&mut options, &PREDICTION))?;
+        if let Some(PowerSource::CambTransfer(path) | PowerSource::CambPower(path)) = &mut power {
+            *path = input_path(FUNCTION, &session, &path.to_string_lossy())?;
+        }
+        let options: MassFunctionOptions = decode_with(FUNCTION, options, &[&PREDICTION[..], &[NAME]].concat())?;
+        options.check().map_err(|error| refused(FUNCTION, &error))?;
+        let is_of_peaks = halos.stage().parameters()["finder"].get("peaks").is_some();
+        if options.definition == MassDefinition::Fof && is_of_peaks {
+            let message =
+                "definition = \"fof\": the halos are spheres around density peaks: find them with finder: \"fof\"";
+            return Err(Refusal::error(FUNCTION, message, Some("definition")));
+        }
+        let of_run = || match initial_of(&halos)? {
+            InitialCondition::Gaussian(ic) => Some(ic.power.clone()),
+            InitialCondition::Load(_) => None,
+        };
+        let power = power.or_else(of_run).unwrap_or_default();
+        Ok(Node::new(MassFunctions { options, power }, vec![halos.clone()]))
+    })?;
+    Ok(Analysis(node))
 }
 
 fn refinement_ratio(context: NativeCallContext<'_>, runs: Array, options: Map) -> Bound<Analysis> {

@@ -8,7 +8,7 @@
 //! | [`formula`] | `problem`, `ic_function` |
 //! | [`runs`], [`hooks`] | `evolve`, `from_snapshot`; the closures of a run |
 //! | [`criteria`] | `density_above`, `gradient_above`, `refine_where` and the other refinement criteria |
-//! | [`analyses`] | `refinement_ratio`, `halos`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
+//! | [`analyses`] | `refinement_ratio`, `halos`, `mass_function`, `power_spectrum`, `slice`, `projection`, `density_pdf`, `compare`; `force_test` |
 //! | [`closures`] | `measure`, `combine`, `then` |
 //! | [`handles`] | handles of stages, and what functions share that take them |
 //! | [`later`], [`call`] | options that are values of results, and stages that wait for them |
@@ -44,6 +44,7 @@ pub(crate) mod closures;
 pub(crate) mod criteria;
 pub(crate) mod drawing;
 pub(crate) mod field_view;
+pub(crate) mod finder;
 pub(crate) mod formula;
 pub(crate) mod handles;
 pub(crate) mod hooks;
@@ -98,7 +99,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     formula::register(engine, session);
     runs::register(engine, session);
     criteria::register(engine);
-    analyses::register(engine);
+    analyses::register(engine, session);
     closures::register(engine, session);
     snapshot_view::register(engine);
     field_view::register(engine);

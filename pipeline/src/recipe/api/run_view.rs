@@ -130,7 +130,7 @@ impl RunView {
             Some(_) => self.snapshots.read_checked(output)?,
             None => self.snapshots.read(output)?,
         };
-        Ok(SnapshotView(snapshot))
+        Ok(SnapshotView::new(snapshot))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a `measure` closure sees of a snapshot: redshift, fields as arrays, the densest cell, halos, profiles, totals.
 
 use super::field_view::{FieldView, grid_limit_mib};
+use super::finder::finder;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::{decode, decode_with, from_json, take};
 use crate::recipe::reference::{Function, Type};
@@ -8,9 +9,12 @@ use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::{Gas, field_of};
 use comove_analysis::cells::{self, sum_over_leaves};
 use comove_analysis::covering_grid::grid_within;
-use comove_analysis::halo_finder::{Halo, HaloOptions, find_halos};
-use comove_analysis::halo_profile::{ProfileOptions, halo_profile};
+use comove_analysis::friends_of_friends::find_fof_halos;
+use comove_analysis::halo_finder::find_halos_in;
+use comove_analysis::halo_profile::{ProfileCentre, ProfileOptions, halo_profile_in};
+use comove_analysis::halos::Finder;
 use comove_analysis::map::{self, MapOptions};
+use comove_analysis::matter::OneFluid;
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};
 use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
 use comove_kernels::memory;
@@ -19,7 +23,7 @@ use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use serde::Serialize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) const SNAPSHOT: Type = Type {
     name: "Snapshot",
@@ -42,9 +46,11 @@ pub(crate) const SNAPSHOT: Type = Type {
         Function::new(
             &["halos(snapshot: Snapshot) -> Array", "halos(snapshot: Snapshot, options: Map) -> Array"],
             "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
-             `peak_density`, `velocity_km_s`, `temperature_k`, ….",
+             `velocity_km_s`, `overdensities` (by `\"200m\"`, `\"200c\"`, `\"500c\"`, `\"vir\"`: a map with `mass_msun_h`, \
+             `radius_mpc_h`, `gas_fraction`, or `()`), …; of density peaks `peak_density`, `temperature_k`, of friends of \
+             friends `particles`, `dispersion_km_s`, ….",
         )
-        .with_options(&["HaloOptions"]),
+        .with_options(&["FinderChoice", "HaloOptions", "FofOptions"]),
         Function::new(
             &[
                 "profile(snapshot: Snapshot, halo: Map) -> Array",
@@ -107,7 +113,18 @@ const REGION: [&str; 4] = ["min", "max", "center", "radius"];
 
 /// A snapshot in a closure; copies share the data.
 #[derive(Clone, Debug)]
-pub(crate) struct SnapshotView(pub Arc<Snapshot>);
+pub(crate) struct SnapshotView(Arc<Snapshot>, Arc<OnceLock<OneFluid>>);
+
+impl SnapshotView {
+    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
+        Self(snapshot, Arc::default())
+    }
+
+    /// All its matter, which is put together once.
+    fn matter(&self) -> &OneFluid {
+        self.1.get_or_init(|| OneFluid::new(&self.0))
+    }
+}
 
 /// Registers the type with its properties and methods.
 pub(crate) fn register(engine: &mut Engine) {
@@ -169,15 +186,24 @@ fn totals(snapshot: &Snapshot) -> Map {
 }
 
 fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {
-    let options: HaloOptions = decode("halos", options)?;
-    let catalogue = find_halos(&view.0, &options).map_err(|e| Refusal::error("halos", e, None))?;
-    Ok(catalogue.halos.iter().map(dynamic).collect())
+    let refuse = |error| Refusal::error("halos", error, None);
+    match finder("halos", options, &[])? {
+        Finder::Peaks(options) => {
+            let found = find_halos_in(&view.0, view.matter(), &options).map_err(refuse)?;
+            Ok(found.halos.iter().map(dynamic).collect())
+        }
+        Finder::Fof(options) => {
+            let found = find_fof_halos(&view.0, &options).map_err(refuse)?;
+            Ok(found.halos.iter().map(dynamic).collect())
+        }
+    }
 }
 
 fn profile(view: &mut SnapshotView, halo: Map, options: Map) -> Bound<Array> {
-    let halo: Halo = decode("profile", halo)?;
+    let halo: ProfileCentre = decode("profile", halo)?;
     let options: ProfileOptions = decode("profile", options)?;
-    let profile = halo_profile(&view.0, &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
+    let profile =
+        halo_profile_in(&view.0, view.matter(), &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
     Ok(profile.shells.iter().map(dynamic).collect())
 }
 

@@ -1,6 +1,7 @@
 //! Options: where their structures are, what their types are called in a recipe, and tables of them.
 
 use super::structures::{Item, Member, item};
+use crate::recipe::api::finder::FinderChoice;
 use crate::recipe::api::handles::Naming;
 use crate::recipe::api::{CampaignOptions, analyses, background, closures, criteria, formula, hooks};
 use crate::stage::density_pdf::PdfOptions;
@@ -8,10 +9,13 @@ use crate::stage::evolve::options::Extent;
 use crate::stage::force_test::SolverOptions;
 use crate::stage::halos::ProfileChoice;
 use crate::stage::ic::{GaussianOptions, LoadOptions};
+use crate::stage::mass_function::PredictionOptions;
 use comove_analysis::figure::map::MapStyle;
+use comove_analysis::friends_of_friends::FofOptions;
 use comove_analysis::halo_finder::HaloOptions;
 use comove_analysis::halo_profile::ProfileOptions;
 use comove_analysis::map::MapOptions;
+use comove_analysis::mass_function::MassFunctionOptions;
 use comove_analysis::power_spectrum::PowerOptions;
 use comove_analysis::region::{HistogramOptions, RegionOptions};
 use comove_ic::problems;
@@ -57,6 +61,9 @@ const PARAMETERS: &str = include_str!("../../../../sim/src/parameters.rs");
 const BOUNDARY: &str = include_str!("../../../../sim/src/boundary.rs");
 const MAP: &str = include_str!("../../../../analysis/src/map/mod.rs");
 const FINDER: &str = include_str!("../../../../analysis/src/halo_finder/mod.rs");
+const WAYS: &str = include_str!("../api/finder.rs");
+const FRIENDS: &str = include_str!("../../../../analysis/src/friends_of_friends/mod.rs");
+const DEFINITIONS: &str = include_str!("../../../../analysis/src/spherical_overdensity.rs");
 const REGION: &str = include_str!("../../../../analysis/src/region.rs");
 const POWER: &str = include_str!("../../../../analysis/src/power_spectrum.rs");
 
@@ -96,7 +103,15 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("BallOptions", CRITERIA, INSIDE),
     Structure::new("Common", include_str!("../api/analyses.rs"), default_of::<analyses::Common>),
     Structure::new("HaloOptions", FINDER, default_of::<HaloOptions>),
+    Structure::new("FinderChoice", WAYS, default_of::<FinderChoice>),
+    Structure::new("FofOptions", FRIENDS, default_of::<FofOptions>),
     Structure::new("ProfileChoice", include_str!("../../stage/halos.rs"), default_of::<ProfileChoice>),
+    Structure::new(
+        "MassFunctionOptions",
+        include_str!("../../../../analysis/src/mass_function/mod.rs"),
+        default_of::<MassFunctionOptions>,
+    ),
+    Structure::new("PredictionOptions", include_str!("../../stage/mass_function.rs"), default_of::<PredictionOptions>),
     Structure::new("ProfileOptions", PROFILE, default_of::<ProfileOptions>),
     Structure::new("RegionOptions", REGION, default_of::<RegionOptions>),
     Structure::new("HistogramOptions", REGION, default_of::<HistogramOptions>),
@@ -140,6 +155,8 @@ const ENUMERATIONS: &[(&str, &str)] = &[
     ("GravityBoundary", BOUNDARY),
     ("Reference", FINDER),
     ("Centre", FINDER),
+    ("FinderName", WAYS),
+    ("MassDefinition", DEFINITIONS),
     ("Bins", POWER),
     ("Species", POWER),
     ("Axis", MAP),

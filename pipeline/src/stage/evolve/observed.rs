@@ -80,7 +80,7 @@ impl Observed {
         work: &Work<'_>,
     ) -> Result<(), PipelineError> {
         let Some(hook) = &hooks.on_output else { return Ok(()) };
-        let view = || Dynamic::from(SnapshotView(Arc::clone(output)));
+        let view = || Dynamic::from(SnapshotView::new(Arc::clone(output)));
         self.note(hook, output.header.step, moment, view, work)?;
         // before the ledger has the output, which is then not looked at again
         self.sync()

@@ -1,0 +1,250 @@
+//! Friends-of-friends halos of dark-matter particles (Davis et al. 1985).
+//!
+//! 1. Particles closer than b times the mean interparticle spacing are friends; a group is all that are linked by friends
+//!    ([`groups`]), across periodic faces.
+//! 2. A group of at least `min_particles` is a halo. Its mass is that of its particles times Ω_m/(Ω_m − Ω_b): each stands for
+//!    all matter of its share of the box.
+//! 3. Its centre is that of a shrinking sphere ([`centre`]; Power et al. 2003), its velocity the mean of its particles.
+//! 4. Spherical overdensities of all matter, gas and particles whether linked or not, about that centre
+//!    ([`crate::spherical_overdensity`]).
+//!
+//! Halos are numbered by falling number of particles. Results do not depend on the order of particles, or on threads.
+
+pub mod centre;
+mod groups;
+
+use crate::error::AnalysisError;
+use crate::part::{Part, alone};
+use crate::particle_grid::{ParticleGrid, mean_spacing};
+use crate::spherical_overdensity::{Overdensities, Probe, measure};
+use crate::table::{Column, Entry, Record, Table};
+use comove_sim::parallel::Communicator;
+use comove_sim::{Cosmology, HostParticles, Snapshot};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::f64::consts::PI;
+
+/// How particles are linked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FofOptions {
+    /// b: the linking length of friends of friends in the mean spacing of particles.
+    pub linking_length: f64,
+    /// Particles that a friends-of-friends halo has at least.
+    pub min_particles: usize,
+}
+
+/// Samples of gas along the radius of a sphere, as around density peaks.
+const SAMPLES: usize = 16;
+
+impl Default for FofOptions {
+    fn default() -> Self {
+        Self { linking_length: 0.2, min_particles: 32 }
+    }
+}
+
+/// A friends-of-friends halo. In non-comoving coordinates lengths, masses and velocities are in code units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FofHalo {
+    /// Rank by number of particles, from 0.
+    pub id: usize,
+    /// Particles of the group.
+    pub particles: usize,
+    /// Their mass times Ω_m/(Ω_m − Ω_b), in Msun/h.
+    pub mass_msun_h: f64,
+    /// Centre of the shrinking sphere in comoving Mpc/h.
+    pub position_mpc_h: [f64; 3],
+    /// R200m in comoving Mpc/h; where there is none, the radius in which the mass has 200 times the mean density.
+    pub radius_mpc_h: f64,
+    /// Mean peculiar velocity of the particles in km/s.
+    pub velocity_km_s: [f64; 3],
+    /// Their velocity dispersion along one axis in km/s: √(⟨|v − ⟨v⟩|²⟩/3).
+    pub dispersion_km_s: f64,
+    /// Spherical overdensities about the centre.
+    #[serde(flatten)]
+    pub spheres: Overdensities,
+    /// The largest larger halo whose radius holds this centre.
+    pub parent: Option<usize>,
+}
+
+/// The friends-of-friends halos of a snapshot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FofCatalogue {
+    /// Redshift.
+    pub redshift: f64,
+    /// What was asked for.
+    pub options: FofOptions,
+    /// Lengths of the box in Mpc/h.
+    pub box_mpc_h: [f64; 3],
+    /// The background; none in non-comoving coordinates.
+    pub cosmology: Option<Cosmology>,
+    /// Mass that a particle stands for in Msun/h: its own times Ω_m/(Ω_m − Ω_b).
+    pub particle_mass_msun_h: f64,
+    /// The linking length in Mpc/h.
+    pub linking_length_mpc_h: f64,
+    /// Share of all particles that are in halos.
+    pub fraction_in_halos: f64,
+    /// The halos, the largest first.
+    pub halos: Vec<FofHalo>,
+}
+
+/// Finds the halos of a snapshot.
+///
+/// # Errors
+/// [`AnalysisError::Option`] for an option out of its range, or a snapshot without dark matter.
+pub fn find_fof_halos(snapshot: &Snapshot, options: &FofOptions) -> Result<FofCatalogue, AnalysisError> {
+    alone(snapshot, |communicator, part| find_fof_halos_by(communicator, part, options))
+}
+
+/// The same of a snapshot in parts, on the first rank: collective.
+///
+/// # Errors
+/// As [`find_fof_halos`], and where several ranks share the snapshot.
+pub fn find_fof_halos_by(
+    communicator: &Communicator,
+    part: &Part,
+    options: &FofOptions,
+) -> Result<Option<FofCatalogue>, AnalysisError> {
+    options.check()?;
+    let particles = particles_of(communicator, part)?;
+    let header = part.header();
+    let units = header.units();
+    let box_lengths = part.snapshot.box_lengths();
+    let linking_length = options.linking_length * mean_spacing(particles, box_lengths);
+    if box_lengths.iter().any(|length| *length < groups::LEAST_LENGTHS * linking_length) {
+        let reason = format!("a side of the box holds at least {} linking lengths", groups::LEAST_LENGTHS);
+        return Err(AnalysisError::option("linking_length", options.linking_length, reason));
+    }
+    let grid = groups::grid(particles, box_lengths, linking_length);
+    let groups = groups::groups(&grid, linking_length, options.min_particles);
+    let mean_dark_matter = particles.len() as f64 * particles.particle_mass / box_lengths.iter().product::<f64>();
+    let mean_matter = match header.cosmology {
+        Some(_) => 1.0,
+        None => mean_dark_matter + crate::cells::mean_density_by(communicator, part),
+    };
+    let particle_mass = particles.particle_mass * mean_matter / mean_dark_matter;
+    let velocity_unit = units.velocity_km_s(header.a);
+    let mut halos: Vec<FofHalo> = groups
+        .par_iter()
+        .map(|group| {
+            let mass = group.len() as f64 * particle_mass;
+            let (velocity, dispersion) = motion(&grid, group);
+            FofHalo {
+                id: 0,
+                particles: group.len(),
+                mass_msun_h: mass * units.mass_msun_h(),
+                position_mpc_h: centre::shrinking_sphere(&grid, group),
+                radius_mpc_h: (mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt(),
+                velocity_km_s: velocity.map(|v| v * velocity_unit),
+                dispersion_km_s: dispersion * velocity_unit,
+                spheres: Overdensities::default(),
+                parent: None,
+            }
+        })
+        .collect();
+    // an R200m is found in a sphere half as wide again as one of the group's mass, unless much more lies around it
+    let probes: Vec<Probe> =
+        halos.iter().map(|halo| Probe { centre: halo.position_mpc_h, radius: 1.5 * halo.radius_mpc_h }).collect();
+    let spheres = measure(communicator, part, Some(&grid), &probes, SAMPLES);
+    for (halo, spheres) in halos.iter_mut().zip(spheres) {
+        halo.radius_mpc_h = spheres.mean_radius().unwrap_or(halo.radius_mpc_h);
+        halo.spheres = spheres;
+    }
+    relate(&mut halos, box_lengths);
+    let in_halos: usize = groups.iter().map(Vec::len).sum();
+    Ok(Some(FofCatalogue {
+        redshift: header.redshift(),
+        options: options.clone(),
+        box_mpc_h: box_lengths,
+        cosmology: header.cosmology,
+        particle_mass_msun_h: particle_mass * units.mass_msun_h(),
+        linking_length_mpc_h: linking_length,
+        fraction_in_halos: in_halos as f64 / particles.len() as f64,
+        halos,
+    }))
+}
+
+/// The particles of a snapshot, which one rank has.
+fn particles_of<'a>(communicator: &Communicator, part: &Part<'a>) -> Result<&'a HostParticles, AnalysisError> {
+    let Some(stated) = part.header().dark_matter else {
+        let reason = "friends of friends are particles of dark matter, and the snapshot has none; density peaks of the gas \
+                      are found with finder: \"peaks\"";
+        return Err(AnalysisError::option("finder", "fof", reason));
+    };
+    if communicator.size() > 1 {
+        let reason = "dark matter is analysed by one process as yet";
+        return Err(AnalysisError::option("ranks", communicator.size(), reason));
+    }
+    part.snapshot.state.particles.as_ref().ok_or_else(|| {
+        let reason = "the particles of the snapshot were not read";
+        AnalysisError::option("particles", stated.particles, reason)
+    })
+}
+
+/// The mean velocity of particles, and their dispersion along one axis, in code units.
+fn motion(grid: &ParticleGrid, group: &[u32]) -> ([f64; 3], f64) {
+    let velocity = |particle: &u32| {
+        let number = grid.number(*particle as usize);
+        grid.particles().velocity.each_ref().map(|column| f64::from(column[number]))
+    };
+    let count = group.len() as f64;
+    let mut mean = [0.0; 3];
+    for v in group.iter().map(velocity) {
+        (0..3).for_each(|a| mean[a] += v[a] / count);
+    }
+    let square = |v: [f64; 3]| (0..3).map(|a| (v[a] - mean[a]).powi(2)).sum::<f64>();
+    let squares: f64 = group.iter().map(velocity).map(square).sum();
+    (mean, (squares / (3.0 * count)).sqrt())
+}
+
+/// Numbers the halos, and names for each the largest larger one whose radius holds its centre.
+fn relate(halos: &mut [FofHalo], box_lengths: [f64; 3]) {
+    let spheres: Vec<_> = halos.iter().map(|halo| (halo.position_mpc_h, halo.radius_mpc_h)).collect();
+    let parents = crate::spherical_overdensity::hosts(&spheres, box_lengths);
+    for (id, (halo, parent)) in halos.iter_mut().zip(parents).enumerate() {
+        (halo.id, halo.parent) = (id, parent);
+    }
+}
+
+impl FofOptions {
+    /// What can be refused without a snapshot.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range.
+    pub fn check(&self) -> Result<(), AnalysisError> {
+        if !(0.05..=1.0).contains(&self.linking_length) {
+            let reason = "between 0.05 and 1 mean spacings of particles; 0.2 is usual";
+            return Err(AnalysisError::option("linking_length", self.linking_length, reason));
+        }
+        if self.min_particles < 8 {
+            let reason = "fewer than 8 particles are no halo";
+            return Err(AnalysisError::option("min_particles", self.min_particles, reason));
+        }
+        Ok(())
+    }
+}
+
+impl Record for FofCatalogue {
+    fn table(&self) -> Table {
+        let columns: [Column<'_, FofHalo>; 11] = [
+            ("id", |h| h.id.into()),
+            ("x_mpc_h", |h| h.position_mpc_h[0].into()),
+            ("y_mpc_h", |h| h.position_mpc_h[1].into()),
+            ("z_mpc_h", |h| h.position_mpc_h[2].into()),
+            ("particles", |h| h.particles.into()),
+            ("mass_msun_h", |h| h.mass_msun_h.into()),
+            ("radius_mpc_h", |h| h.radius_mpc_h.into()),
+            ("vx_km_s", |h| h.velocity_km_s[0].into()),
+            ("vy_km_s", |h| h.velocity_km_s[1].into()),
+            ("vz_km_s", |h| h.velocity_km_s[2].into()),
+            ("dispersion_km_s", |h| h.dispersion_km_s.into()),
+        ];
+        let mut table = Table::of(&self.halos, &columns);
+        Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres));
+        table.add_column("parent", self.halos.iter().map(|halo| halo.parent.map_or("".into(), Entry::from)));
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

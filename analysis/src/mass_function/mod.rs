@@ -1,0 +1,332 @@
+//! The mass function dn/dlnM of a halo catalogue, in bins of log M, with the errors of Poisson statistics and predictions.
+//!
+//! Of a definition by a density, a halo counts unless its centre lies in the sphere of a heavier one; of friends of friends all
+//! count. Predictions ([`Model`]) are averaged over each bin. They take σ(M) of linear theory today from the caller and scale
+//! it with the growth of matter: M = ρ_m 4π/3 R³, σ in spheres of R.
+
+mod models;
+
+pub use models::Model;
+
+use crate::error::AnalysisError;
+use crate::friends_of_friends::FofCatalogue;
+use crate::halo_finder::HaloCatalogue;
+use crate::spherical_overdensity::{MassDefinition, hosts};
+use crate::table::{Entry, Record, Table};
+use comove_sim::{Cosmology, Units};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::f64::consts::PI;
+
+/// What is counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MassFunctionOptions {
+    /// What the mass of a halo is: within a density, or of friends of friends.
+    pub definition: MassDefinition,
+    /// Bins per factor of ten in mass; their edges are at whole powers of ten.
+    pub bins_per_decade: usize,
+    /// Mass of the lightest halos that count, in particles; of a snapshot without dark matter all count.
+    pub min_particles: usize,
+    /// The same in Msun/h, in place of that.
+    pub min_mass_msun_h: Option<f64>,
+}
+
+impl Default for MassFunctionOptions {
+    fn default() -> Self {
+        Self { definition: MassDefinition::M200m, bins_per_decade: 5, min_particles: 100, min_mass_msun_h: None }
+    }
+}
+
+impl MassFunctionOptions {
+    /// What can be refused without halos.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range.
+    pub fn check(&self) -> Result<(), AnalysisError> {
+        if !(1..=100).contains(&self.bins_per_decade) {
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
+        }
+        if let Some(mass) = self.min_mass_msun_h
+            && !(1.0..1e17).contains(&mass)
+        {
+            return Err(AnalysisError::option("min_mass_msun_h", mass, "a mass in Msun/h, below 1e17"));
+        }
+        if self.min_particles == 0 {
+            return Err(AnalysisError::option("min_particles", 0, "at least 1"));
+        }
+        Ok(())
+    }
+}
+
+/// The halos of a catalogue by one definition of mass.
+#[derive(Clone, Debug)]
+pub struct HaloMasses {
+    redshift: f64,
+    cosmology: Cosmology,
+    box_mpc_h: [f64; 3],
+    particle_mass_msun_h: Option<f64>,
+    masses_msun_h: Vec<f64>,
+    /// Left out because they lie within others.
+    within_others: usize,
+}
+
+/// A sphere about a halo's centre: position, radius, mass.
+type HaloSphere = ([f64; 3], f64, f64);
+
+impl HaloMasses {
+    /// Of friends of friends.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] in non-comoving coordinates.
+    pub fn of_friends(catalogue: &FofCatalogue, definition: MassDefinition) -> Result<Self, AnalysisError> {
+        let none = Self {
+            redshift: catalogue.redshift,
+            cosmology: comoving(catalogue.cosmology)?,
+            box_mpc_h: catalogue.box_mpc_h,
+            particle_mass_msun_h: Some(catalogue.particle_mass_msun_h),
+            masses_msun_h: Vec::new(),
+            within_others: 0,
+        };
+        if definition == MassDefinition::Fof {
+            return Ok(Self { masses_msun_h: catalogue.halos.iter().map(|halo| halo.mass_msun_h).collect(), ..none });
+        }
+        let spheres = catalogue.halos.iter().filter_map(|halo| {
+            let sphere = halo.spheres.of(definition)?;
+            Some((halo.position_mpc_h, sphere.radius_mpc_h, sphere.mass_msun_h))
+        });
+        Ok(none.with(spheres.collect()))
+    }
+
+    /// Of density peaks.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for the mass of friends of friends, or in non-comoving coordinates.
+    pub fn of_peaks(catalogue: &HaloCatalogue, definition: MassDefinition) -> Result<Self, AnalysisError> {
+        if definition == MassDefinition::Fof {
+            let reason = "the halos are spheres around density peaks: find them with finder: \"fof\"";
+            return Err(AnalysisError::option("definition", "fof", reason));
+        }
+        let none = Self {
+            redshift: catalogue.redshift,
+            cosmology: comoving(catalogue.cosmology)?,
+            box_mpc_h: catalogue.box_mpc_h,
+            particle_mass_msun_h: catalogue.particle_mass_msun_h,
+            masses_msun_h: Vec::new(),
+            within_others: 0,
+        };
+        let spheres = catalogue.halos.iter().filter_map(|halo| {
+            let sphere = halo.spheres.of(definition)?;
+            Some((halo.position_mpc_h, sphere.radius_mpc_h, sphere.mass_msun_h))
+        });
+        Ok(none.with(spheres.collect()))
+    }
+
+    /// The background.
+    pub fn cosmology(&self) -> &Cosmology {
+        &self.cosmology
+    }
+
+    /// With the halos whose centres lie in no heavier one.
+    fn with(self, mut spheres: Vec<HaloSphere>) -> Self {
+        spheres.sort_by(|x, y| y.2.total_cmp(&x.2));
+        let shapes: Vec<([f64; 3], f64)> = spheres.iter().map(|sphere| (sphere.0, sphere.1)).collect();
+        let hosts = hosts(&shapes, self.box_mpc_h);
+        let masses_msun_h: Vec<f64> =
+            spheres.iter().zip(&hosts).filter(|(_, host)| host.is_none()).map(|(sphere, _)| sphere.2).collect();
+        Self { within_others: spheres.len() - masses_msun_h.len(), masses_msun_h, ..self }
+    }
+}
+
+fn comoving(cosmology: Option<Cosmology>) -> Result<Cosmology, AnalysisError> {
+    let reason = "a mass function is that of a cosmology";
+    cosmology.ok_or_else(|| AnalysisError::option("coordinates", "non-comoving", reason))
+}
+
+/// Halos in a bin of mass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MassBin {
+    /// Lower edge in Msun/h.
+    pub low_msun_h: f64,
+    /// Upper edge in Msun/h.
+    pub high_msun_h: f64,
+    /// Mean mass of the halos in Msun/h; of an empty bin its middle in log M.
+    pub mass_msun_h: f64,
+    /// Halos.
+    pub halos: usize,
+    /// dn/dlnM in (h/Mpc)³, comoving.
+    pub dn_dlnm_h3_mpc3: f64,
+    /// Its error: that of the square root of the halos.
+    pub error_h3_mpc3: f64,
+    /// The mean of Tinker et al. 2008 in the bin.
+    pub tinker08_h3_mpc3: Option<f64>,
+    /// The mean of Despali et al. 2016 in the bin.
+    pub despali16_h3_mpc3: Option<f64>,
+}
+
+/// A mass function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MassFunction {
+    /// Redshift.
+    pub redshift: f64,
+    /// What was asked for.
+    pub options: MassFunctionOptions,
+    /// The background.
+    pub cosmology: Cosmology,
+    /// Comoving volume of the box in (Mpc/h)³.
+    pub volume_mpc3_h3: f64,
+    /// Mass that a particle of dark matter stands for in Msun/h.
+    pub particle_mass_msun_h: Option<f64>,
+    /// Halos that count.
+    pub halos: usize,
+    /// Halos left out because their centres lie within heavier ones.
+    pub within_others: usize,
+    /// From small masses to the largest, or to where a prediction expects one halo.
+    pub bins: Vec<MassBin>,
+}
+
+/// Parts of a bin that predictions are summed over: Simpson's rule.
+const PARTS: usize = 8;
+
+/// Mass up to which predictions look for the last bin, in Msun/h.
+const HEAVIEST: f64 = 1e17;
+
+/// The mass function of halos.
+///
+/// * `sigma`: RMS of the linear density today in spheres of this radius in Mpc/h
+///
+/// # Errors
+/// [`AnalysisError::Option`] for an option out of its range, or where nothing says with which mass to begin.
+pub fn mass_function(
+    halos: &HaloMasses,
+    options: &MassFunctionOptions,
+    sigma: &(dyn Fn(f64) -> f64 + Sync),
+) -> Result<MassFunction, AnalysisError> {
+    options.check()?;
+    let masses = &halos.masses_msun_h;
+    let per_decade = options.bins_per_decade as f64;
+    let of_particles = halos.particle_mass_msun_h.map(|mass| mass * options.min_particles as f64);
+    let lightest = masses.iter().copied().reduce(f64::min);
+    let least = options.min_mass_msun_h.or(of_particles).or(lightest).ok_or_else(|| {
+        AnalysisError::option("min_mass_msun_h", "none", "there are no halos: say with which mass to begin")
+    })?;
+    let up = if options.min_mass_msun_h.or(of_particles).is_some() { f64::ceil } else { f64::floor };
+    // an edge that is hit but for round-off is hit
+    let first = up(least.log10() * per_decade * (1.0 - 1e-14));
+    let edge = |n: usize| 10f64.powf((first + n as f64) / per_decade);
+    let heaviest = masses.iter().copied().fold(0.0, f64::max);
+    let most = ((heaviest.max(HEAVIEST).log10() * per_decade).floor() - first).max(0.0) as usize + 1;
+
+    let volume: f64 = halos.box_mpc_h.iter().product();
+    let width = std::f64::consts::LN_10 / per_decade;
+    let a = 1.0 / (1.0 + halos.redshift);
+    let predictions = [Model::Tinker2008, Model::Despali2016]
+        .map(|model| predicted(model, options.definition, &halos.cosmology, a, sigma, (edge(0), width, most)));
+    let mut in_bins = vec![Vec::new(); most];
+    for &mass in masses.iter().filter(|mass| **mass >= edge(0)) {
+        let near = ((mass.log10() * per_decade - first).floor().max(0.0) as usize).min(most - 1);
+        // round-off may be on the other side of an edge
+        let bin = (near.saturating_sub(1)..=near + 1).find(|&n| mass < edge(n + 1)).unwrap_or(near).min(most - 1);
+        in_bins[bin].push(mass);
+    }
+    let expected = |bin: usize| predictions.iter().flatten().map(|model| model[bin]).fold(0.0, f64::max);
+    let is_needed = |&bin: &usize| !in_bins[bin].is_empty() || expected(bin) * volume * width >= 1.0;
+    let count = (0..most).rev().find(is_needed).unwrap_or(0) + 1;
+    let bins: Vec<MassBin> = (0..count)
+        .map(|n| {
+            let (low, high) = (edge(n), edge(n + 1));
+            let inside = &in_bins[n];
+            let number = inside.len() as f64;
+            MassBin {
+                low_msun_h: low,
+                high_msun_h: high,
+                mass_msun_h: if inside.is_empty() { (low * high).sqrt() } else { inside.iter().sum::<f64>() / number },
+                halos: inside.len(),
+                dn_dlnm_h3_mpc3: number / (volume * width),
+                error_h3_mpc3: number.sqrt() / (volume * width),
+                tinker08_h3_mpc3: predictions[0].as_ref().map(|model| model[n]),
+                despali16_h3_mpc3: predictions[1].as_ref().map(|model| model[n]),
+            }
+        })
+        .collect();
+    Ok(MassFunction {
+        redshift: halos.redshift,
+        options: options.clone(),
+        cosmology: halos.cosmology,
+        volume_mpc3_h3: volume,
+        particle_mass_msun_h: halos.particle_mass_msun_h,
+        halos: bins.iter().map(|bin| bin.halos).sum(),
+        within_others: halos.within_others,
+        bins,
+    })
+}
+
+/// dn/dlnM = f(σ) ρ_m/M dlnσ⁻¹/dlnM in (h/Mpc)³, averaged over bins from `first` on, `width` wide in lnM; none where the model
+/// has nothing for the definition.
+fn predicted(
+    model: Model,
+    definition: MassDefinition,
+    cosmology: &Cosmology,
+    a: f64,
+    sigma: &(dyn Fn(f64) -> f64 + Sync),
+    (first, width, bins): (f64, f64, usize),
+) -> Option<Vec<f64>> {
+    let multiplicity = model.multiplicity(definition, cosmology, a)?;
+    // mean matter density in Msun/h (h/Mpc)³
+    let density = Units::new(Some(*cosmology)).mass_msun_h();
+    let growth = cosmology.growth(a).0 / cosmology.growth(1.0).0;
+    let step = width / PARTS as f64;
+    // one point more at either end, for slopes
+    let mass = |point: usize| first * ((point as f64 - 1.0) * step).exp();
+    let points = bins * PARTS + 3;
+    let ln_sigma: Vec<f64> = (0..points)
+        .into_par_iter()
+        .map(|point| (growth * sigma((mass(point) / (density * 4.0 / 3.0 * PI)).cbrt())).ln())
+        .collect();
+    let at = |point: usize| {
+        let slope = (ln_sigma[point - 1] - ln_sigma[point + 1]) / (2.0 * step);
+        multiplicity(ln_sigma[point].exp()) * density / mass(point) * slope
+    };
+    let mean = |bin: usize| {
+        let sum: f64 = (0..=PARTS)
+            .map(|part| {
+                let weight = if part == 0 || part == PARTS { 1.0 } else { 2.0 + 2.0 * (part % 2) as f64 };
+                weight * at(1 + bin * PARTS + part)
+            })
+            .sum();
+        sum / (3.0 * PARTS as f64)
+    };
+    Some((0..bins).map(mean).collect())
+}
+
+impl Record for MassFunction {
+    fn table(&self) -> Table {
+        let known = |value: Option<f64>| value.map_or("".into(), Entry::from);
+        let mut table = Table::new([
+            "low_msun_h",
+            "high_msun_h",
+            "mass_msun_h",
+            "halos",
+            "dn_dlnm_h3_mpc3",
+            "error_h3_mpc3",
+            "tinker08_h3_mpc3",
+            "despali16_h3_mpc3",
+        ]);
+        for bin in &self.bins {
+            table.push(vec![
+                bin.low_msun_h.into(),
+                bin.high_msun_h.into(),
+                bin.mass_msun_h.into(),
+                bin.halos.into(),
+                bin.dn_dlnm_h3_mpc3.into(),
+                bin.error_h3_mpc3.into(),
+                known(bin.tinker08_h3_mpc3),
+                known(bin.despali16_h3_mpc3),
+            ]);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

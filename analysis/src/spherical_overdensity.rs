@@ -1,0 +1,426 @@
+//! Spherical overdensities of all matter about given centres: M and R of the usual definitions, the gas in them, the velocity
+//! dispersion of their dark matter, and an NFW concentration.
+//!
+//! R is the smallest radius beyond the innermost one at which the mean density within has fallen to Δ times the reference
+//! density; M = Δ ρ_ref 4π/3 R³. The innermost radius holds eight particles; without dark matter it is the width of the
+//! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halo_finder`].
+
+use crate::cells::{LeafCell, leaf_width_at};
+use crate::nfw;
+use crate::part::Part;
+use crate::particle_grid::ParticleGrid;
+use crate::sphere::{Sphere, norm};
+use crate::spheres::{Look, look_at, visit_samples};
+use crate::table::{Entry, Table};
+use comove_sim::Cosmology;
+use comove_sim::kernels::layout::DENSITY;
+use comove_sim::parallel::Communicator;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::f64::consts::PI;
+
+/// What the mass of a halo is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum MassDefinition {
+    /// Of friends of friends.
+    #[serde(rename = "fof")]
+    Fof,
+    /// Within 200 times the mean matter density.
+    #[serde(rename = "200m")]
+    M200m,
+    /// Within 200 times the critical density.
+    #[serde(rename = "200c")]
+    M200c,
+    /// Within 500 times the critical density.
+    #[serde(rename = "500c")]
+    M500c,
+    /// Within the virial density of Bryan & Norman 1998.
+    #[serde(rename = "vir")]
+    Virial,
+}
+
+/// The definitions by a density.
+pub const SPHERICAL: [MassDefinition; 4] =
+    [MassDefinition::M200m, MassDefinition::M200c, MassDefinition::M500c, MassDefinition::Virial];
+
+impl MassDefinition {
+    /// Its name in recipes and columns.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fof => "fof",
+            Self::M200m => "200m",
+            Self::M200c => "200c",
+            Self::M500c => "500c",
+            Self::Virial => "vir",
+        }
+    }
+
+    /// Mean density within, in the mean matter density at a; none for friends of friends.
+    pub fn density(self, cosmology: &Cosmology, a: f64) -> Option<f64> {
+        let critical = cosmology.critical_over_mean(a);
+        match self {
+            Self::Fof => None,
+            Self::M200m => Some(200.0),
+            Self::M200c => Some(200.0 * critical),
+            Self::M500c => Some(500.0 * critical),
+            Self::Virial => Some(virial_overdensity(cosmology, a) * critical),
+        }
+    }
+}
+
+/// Δ_vir in the critical density (Bryan & Norman 1998, ApJ 495, 80, eq. 6), x = Ω_m(a) − 1: 18π² + 82 x − 39 x² of a flat
+/// universe, 18π² + 60 x − 32 x² of one without dark energy.
+pub fn virial_overdensity(cosmology: &Cosmology, a: f64) -> f64 {
+    let x = 1.0 / cosmology.critical_over_mean(a) - 1.0;
+    let [linear, square] = if cosmology.omega_lambda == 0.0 { [60.0, 32.0] } else { [82.0, 39.0] };
+    18.0 * PI * PI + linear * x - square * x * x
+}
+
+/// A sphere of one definition.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overdensity {
+    /// Mass of all matter in Msun/h.
+    pub mass_msun_h: f64,
+    /// Radius in comoving Mpc/h.
+    pub radius_mpc_h: f64,
+    /// The gas's share of the mass.
+    pub gas_fraction: f64,
+    /// Velocity dispersion of the dark matter along one axis in km/s: √(⟨|v − ⟨v⟩|²⟩/3); none without dark matter.
+    #[serde(default)]
+    pub dispersion_km_s: Option<f64>,
+}
+
+/// The spheres about a centre. Nothing in non-comoving coordinates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overdensities {
+    /// By definition; none where the density is not reached, or the sphere would be wider than the box.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub overdensities: BTreeMap<MassDefinition, Option<Overdensity>>,
+    /// R200c over the scale radius of the NFW profile that fits the dark matter within best ([`crate::nfw`]); none with fewer
+    /// than 100 particles there, or where cells are too wide.
+    #[serde(default)]
+    pub concentration_200c: Option<f64>,
+}
+
+impl Overdensities {
+    /// The sphere of a definition.
+    pub fn of(&self, definition: MassDefinition) -> Option<Overdensity> {
+        self.overdensities.get(&definition).copied().flatten()
+    }
+
+    /// R200m.
+    pub(crate) fn mean_radius(&self) -> Option<f64> {
+        self.of(MassDefinition::M200m).map(|sphere| sphere.radius_mpc_h)
+    }
+
+    /// Appends columns to a table of halos, unless none has spheres.
+    pub(crate) fn add_columns<'a>(table: &mut Table, halos: impl Iterator<Item = &'a Self> + Clone) {
+        if halos.clone().all(|halo| halo.overdensities.is_empty()) {
+            return;
+        }
+        let all = || halos.clone().flat_map(|halo| halo.overdensities.values().flatten());
+        let has_dark_matter = all().any(|sphere| sphere.dispersion_km_s.is_some());
+        let mut add = |name: String, value: &dyn Fn(&Self) -> Option<f64>| {
+            table.add_column(&name, halos.clone().map(|halo| value(halo).map_or("".into(), Entry::from)));
+        };
+        for definition in SPHERICAL {
+            let name = definition.name();
+            add(format!("mass_{name}_msun_h"), &|halo| halo.of(definition).map(|sphere| sphere.mass_msun_h));
+            add(format!("radius_{name}_mpc_h"), &|halo| halo.of(definition).map(|sphere| sphere.radius_mpc_h));
+            if has_dark_matter {
+                add(format!("gas_fraction_{name}"), &|halo| halo.of(definition).map(|sphere| sphere.gas_fraction));
+                add(format!("dispersion_{name}_km_s"), &|halo| halo.of(definition)?.dispersion_km_s);
+            }
+        }
+        if has_dark_matter {
+            add("concentration_200c".into(), &|halo| halo.concentration_200c);
+        }
+    }
+}
+
+/// A centre, and how far its spheres are expected to reach, in code length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    pub(crate) centre: [f64; 3],
+    pub(crate) radius: f64,
+}
+
+/// Particles that the innermost sphere holds.
+const INNERMOST: usize = 8;
+/// Shells in which gas is summed: thinner than its samples, so that these decide what is resolved.
+const SHELLS: usize = 512;
+/// The fit begins at this many widths of the centre's cell: forces are softened over two.
+const SOFTENED: f64 = 2.0;
+
+/// The spheres about centres, on all ranks: collective.
+///
+/// * `grid`: of the dark matter, if there is any, in code length
+pub(crate) fn measure(
+    communicator: &Communicator,
+    part: &Part,
+    grid: Option<&ParticleGrid>,
+    probes: &[Probe],
+    samples: usize,
+) -> Vec<Overdensities> {
+    let header = part.header();
+    let Some(cosmology) = header.cosmology else { return vec![Overdensities::default(); probes.len()] };
+    let densities = SPHERICAL.map(|definition| definition.density(&cosmology, header.a).expect("by a density"));
+    let units = header.units();
+    let (mass_unit, velocity_unit) = (units.mass_msun_h(), units.velocity_km_s(header.a));
+    let largest = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
+    let widths: Vec<f64> = probes.iter().map(|probe| leaf_width_at(part, probe.centre)).collect();
+    let mut reaches: Vec<f64> =
+        probes.iter().zip(&widths).map(|(probe, width)| probe.radius.max(*width).min(largest)).collect();
+    let mut found = vec![Overdensities::default(); probes.len()];
+    let mut growing: Vec<usize> = (0..probes.len()).collect();
+    while !growing.is_empty() {
+        let spheres: Vec<Sphere> =
+            growing.iter().map(|&n| Sphere { centre: probes[n].centre, radius: reaches[n] }).collect();
+        let widths: Vec<f64> = growing.iter().map(|&n| widths[n]).collect();
+        let ends: Vec<bool> = growing.iter().map(|&n| reaches[n] >= largest).collect();
+        let look = Matter { grid, spheres: &spheres, widths: &widths, ends: &ends, densities, samples };
+        let results = look_at(communicator, part, &spheres, &look);
+        let mut unfinished = Vec::new();
+        for (&n, numbers) in growing.iter().zip(results) {
+            match numbers.split_last() {
+                None => unfinished.push(n),
+                Some((concentration, spheres)) => {
+                    found[n] = described(spheres, *concentration, &densities, [mass_unit, velocity_unit]);
+                }
+            }
+        }
+        unfinished.iter().for_each(|&n| reaches[n] = (1.5 * reaches[n]).min(largest));
+        growing = unfinished;
+    }
+    found
+}
+
+/// What [`Matter`] found of a sphere.
+fn described(
+    numbers: &[f64],
+    concentration: f64,
+    densities: &[f64; SPHERICAL.len()],
+    [mass_unit, velocity_unit]: [f64; 2],
+) -> Overdensities {
+    let known = |value: f64| Some(value).filter(|value| value.is_finite());
+    let sphere = |(n, numbers): (usize, &[f64])| {
+        let radius_mpc_h = known(numbers[0])?;
+        Some(Overdensity {
+            mass_msun_h: densities[n] * volume(radius_mpc_h) * mass_unit,
+            radius_mpc_h,
+            gas_fraction: numbers[1],
+            dispersion_km_s: known(numbers[2] * velocity_unit),
+        })
+    };
+    let spheres = numbers.chunks_exact(Crossing::NUMBERS).enumerate().map(sphere);
+    Overdensities {
+        overdensities: SPHERICAL.into_iter().zip(spheres).collect(),
+        concentration_200c: known(concentration),
+    }
+}
+
+fn volume(radius: f64) -> f64 {
+    4.0 / 3.0 * PI * radius.powi(3)
+}
+
+/// Where the mean density of all matter about a centre falls below given ones.
+struct Matter<'a> {
+    grid: Option<&'a ParticleGrid<'a>>,
+    spheres: &'a [Sphere],
+    /// Of the centres' cells.
+    widths: &'a [f64],
+    /// Whether a sphere may grow no further.
+    ends: &'a [bool],
+    densities: [f64; SPHERICAL.len()],
+    samples: usize,
+}
+
+/// A sphere whose mean density has fallen to a given one: radius, share of gas, dispersion.
+#[derive(Clone, Copy)]
+struct Crossing([f64; Self::NUMBERS]);
+
+impl Crossing {
+    const NUMBERS: usize = 3;
+}
+
+impl Look for Matter<'_> {
+    /// Mass and volume of samples of gas, in shells evenly in the radius.
+    type Sums = Vec<[f64; 2]>;
+    const FIELDS: usize = DENSITY + 1;
+
+    fn start(&self, _: usize) -> Self::Sums {
+        vec![[0.0; 2]; SHELLS]
+    }
+
+    fn add(&self, n: usize, inside: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
+        let radius = self.spheres[n].radius;
+        visit_samples(cell, offset, radius, self.samples, |r, volume| {
+            let [mass, sum] = &mut inside[((r / radius * SHELLS as f64) as usize).min(SHELLS - 1)];
+            *mass += cell.fluid[DENSITY] * volume;
+            *sum += volume;
+        });
+    }
+
+    /// Nothing if the sphere is to grow; else the crossings and the concentration, NaN for what is not there.
+    fn finish(&self, n: usize, gas: Self::Sums) -> Vec<f64> {
+        // a shell is within its outer edge
+        let edge = |shell: usize| self.spheres[n].radius * (shell + 1) as f64 / SHELLS as f64;
+        let gas = gas.into_iter().enumerate().filter(|(_, [_, volume])| *volume > 0.0);
+        let gas: Vec<(f64, f64, f64)> = gas.map(|(shell, [mass, volume])| (edge(shell), mass, volume)).collect();
+        let mut particles: Vec<(f64, u64, usize)> = Vec::new();
+        if let Some(grid) = self.grid {
+            let Sphere { centre, radius } = self.spheres[n];
+            grid.visit_sphere(centre, radius, |particle, r| {
+                let number = grid.number(particle);
+                particles.push((r, grid.particles().id[number], number));
+            });
+            particles.sort_unstable_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
+        }
+        let mut crossings = [Crossing([f64::NAN; Crossing::NUMBERS]); SPHERICAL.len()];
+        let mut waiting: Vec<usize> = (0..SPHERICAL.len()).collect();
+        let mut within = Within::default();
+        let mut previous: Option<(f64, f64)> = None;
+        let (mut next_gas, mut next_particles) = (gas.iter().peekable(), particles.iter().peekable());
+        while !waiting.is_empty() {
+            let r = match (next_gas.peek(), next_particles.peek()) {
+                (Some(gas), particle) if particle.is_none_or(|particle| gas.0 <= particle.0) => {
+                    let &(r, mass, volume) = next_gas.next().expect("it was seen");
+                    within.add_gas(mass, volume);
+                    r
+                }
+                (_, Some(_)) => {
+                    let &(r, _, number) = next_particles.next().expect("it was seen");
+                    let particles = self.grid.expect("it has the particle").particles();
+                    within.add_particle(particles.velocity.each_ref().map(|column| f64::from(column[number])));
+                    r
+                }
+                _ => break,
+            };
+            let inner = match self.grid {
+                Some(_) => within.particles < INNERMOST,
+                None => r < self.widths[n],
+            };
+            if inner || r == 0.0 {
+                continue;
+            }
+            let mean = within.mean_density(r, self.grid);
+            waiting.retain(|&definition| {
+                let density = self.densities[definition];
+                if mean >= density {
+                    return true;
+                }
+                // what is nowhere denser has no such sphere
+                if let Some((r0, mean0)) = previous.filter(|(_, mean0)| *mean0 > density) {
+                    let radius = r0 + (mean0 - density) / (mean0 - mean) * (r - r0);
+                    crossings[definition] = within.crossing(radius, self.grid);
+                }
+                false
+            });
+            previous = Some((r, mean));
+        }
+        if !waiting.is_empty() && !self.ends[n] {
+            return Vec::new();
+        }
+        let concentration = self.concentration(n, crossings, &particles).unwrap_or(f64::NAN);
+        crossings.iter().flat_map(|crossing| crossing.0).chain([concentration]).collect()
+    }
+}
+
+impl Matter<'_> {
+    /// c200c of the particles.
+    fn concentration(
+        &self,
+        n: usize,
+        crossings: [Crossing; SPHERICAL.len()],
+        particles: &[(f64, u64, usize)],
+    ) -> Option<f64> {
+        let of_definition = SPHERICAL.iter().position(|definition| *definition == MassDefinition::M200c)?;
+        let Crossing([radius, ..]) = crossings[of_definition];
+        let radii = particles.iter().map(|particle| particle.0);
+        radius.is_finite().then(|| nfw::concentration(radii, SOFTENED * self.widths[n], radius)).flatten()
+    }
+}
+
+/// What lies within a radius.
+#[derive(Default)]
+struct Within {
+    gas_mass: f64,
+    /// Of the samples of gas.
+    gas_volume: f64,
+    particles: usize,
+    velocity: [f64; 3],
+    velocity_square: f64,
+}
+
+impl Within {
+    fn add_gas(&mut self, mass: f64, volume: f64) {
+        self.gas_mass += mass;
+        self.gas_volume += volume;
+    }
+
+    fn add_particle(&mut self, velocity: [f64; 3]) {
+        self.particles += 1;
+        for v in velocity.into_iter().zip(&mut self.velocity) {
+            *v.1 += v.0;
+            self.velocity_square += v.0 * v.0;
+        }
+    }
+
+    /// Mean density of gas: mass and volume are of the same samples, so errors from cells that the sphere cuts mostly cancel.
+    fn gas_density(&self) -> f64 {
+        if self.gas_volume > 0.0 { self.gas_mass / self.gas_volume } else { 0.0 }
+    }
+
+    fn particle_density(&self, r: f64, grid: Option<&ParticleGrid>) -> f64 {
+        grid.map_or(0.0, |grid| self.particles as f64 * grid.particles().particle_mass / volume(r))
+    }
+
+    fn mean_density(&self, r: f64, grid: Option<&ParticleGrid>) -> f64 {
+        self.gas_density() + self.particle_density(r, grid)
+    }
+
+    fn crossing(&self, radius: f64, grid: Option<&ParticleGrid>) -> Crossing {
+        let gas = self.gas_density();
+        let count = self.particles as f64;
+        let squares = self.velocity_square - norm(self.velocity).powi(2) / count;
+        Crossing([
+            radius,
+            gas / (gas + self.particle_density(radius, grid)),
+            if self.particles > 0 { (squares.max(0.0) / (3.0 * count)).sqrt() } else { f64::NAN },
+        ])
+    }
+}
+
+/// For each sphere the first one before it that holds its centre; across the periodic box.
+pub(crate) fn hosts(spheres: &[([f64; 3], f64)], box_lengths: [f64; 3]) -> Vec<Option<usize>> {
+    use rayon::prelude::*;
+    let widest = spheres.iter().map(|sphere| sphere.1).fold(0.0, f64::max);
+    let cells = box_lengths.map(|length| ((length / widest) as usize).clamp(1, 128));
+    let cell = |x: [f64; 3]| -> [usize; 3] {
+        std::array::from_fn(|a| ((x[a] / box_lengths[a] * cells[a] as f64) as usize).min(cells[a] - 1))
+    };
+    let index = |[x, y, z]: [usize; 3]| (z * cells[1] + y) * cells[0] + x;
+    let mut in_cells = vec![Vec::new(); cells.iter().product()];
+    spheres.iter().enumerate().for_each(|(n, sphere)| in_cells[index(cell(sphere.0))].push(n));
+    let holds = |n: usize, x: [f64; 3]| {
+        let (centre, radius) = spheres[n];
+        let offset = |a: usize| {
+            let d = x[a] - centre[a];
+            d - box_lengths[a] * (d / box_lengths[a]).round()
+        };
+        norm([offset(0), offset(1), offset(2)]) < radius
+    };
+    let host = |(n, sphere): (usize, &([f64; 3], f64))| {
+        let of = cell(sphere.0);
+        let beside = (0..27).map(|step| {
+            let step = [step % 3, step / 3 % 3, step / 9];
+            index(std::array::from_fn(|a| (of[a] + cells[a] + step[a] - 1) % cells[a]))
+        });
+        let earlier = beside.flat_map(|cell| in_cells[cell].iter().copied()).filter(|&other| other < n);
+        earlier.filter(|&other| holds(other, sphere.0)).min()
+    };
+    spheres.par_iter().enumerate().map(host).collect()
+}
+
+#[cfg(test)]
+mod tests;

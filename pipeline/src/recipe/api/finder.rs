@@ -1,0 +1,61 @@
+//! How halos are found, as recipes and closures say it.
+
+use crate::recipe::error::{Bound, Refusal};
+use crate::recipe::options::{decode, decode_with, take};
+use comove_analysis::AnalysisError;
+use comove_analysis::friends_of_friends::FofOptions;
+use comove_analysis::halo_finder::HaloOptions;
+use comove_analysis::halos::Finder;
+use rhai::{EvalAltResult, Map};
+use serde::{Deserialize, Serialize};
+
+/// What a recipe says in `halos(RUN, #{ … })` on how halos are found; each way has options of its own.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FinderChoice {
+    /// Spheres around density peaks of all matter (options `delta` to `samples`), or friends of friends of dark-matter
+    /// particles (`linking_length`, `min_particles`).
+    pub finder: FinderName,
+}
+
+/// The name of [`FinderChoice`]'s option.
+pub(crate) const FINDER_CHOICE: [&str; 1] = ["finder"];
+
+/// A way to find halos.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FinderName {
+    /// Density peaks.
+    #[default]
+    Peaks,
+    /// Friends of friends.
+    Fof,
+}
+
+/// How halos are found, of the options that `function` is called with; `others` are decoded elsewhere.
+pub(super) fn finder(function: &str, mut options: Map, others: &[&str]) -> Bound<Finder> {
+    let FinderChoice { finder } = decode(function, take(&mut options, &FINDER_CHOICE))?;
+    let others = [&FINDER_CHOICE[..], others].concat();
+    match finder {
+        FinderName::Peaks => {
+            let options: HaloOptions = decode_with(function, options, &others)?;
+            options.check().map_err(|error| refused(function, &error))?;
+            Ok(Finder::Peaks(options))
+        }
+        FinderName::Fof => {
+            let options: FofOptions = decode_with(function, options, &others)?;
+            options.check().map_err(|error| refused(function, &error))?;
+            Ok(Finder::Fof(options))
+        }
+    }
+}
+
+/// An option of an analysis that is refused.
+pub(super) fn refused(name: &str, error: &AnalysisError) -> Box<EvalAltResult> {
+    let key = match error {
+        AnalysisError::UnknownField { .. } => Some("field"),
+        AnalysisError::Option { name, .. } => Some(*name),
+        _ => None,
+    };
+    Refusal::error(name, error, key)
+}
