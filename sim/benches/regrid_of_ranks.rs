@@ -101,7 +101,7 @@ fn main() {
                 let rank = communicator.rank();
                 let even = Owners::even(ranks, trees[0].root_groups());
                 let (own, parts) = (share_of(&trees[0], &even, rank), LoadBalancer::default().parts(ranks));
-                let owners = even.balanced(&communicator, &own, 0, &parts);
+                let owners = even.balanced(&communicator, &own, 0, &parts, &|_| 1);
                 let [before, after] = trees.each_ref().map(|tree| share_of(tree, &owners, rank));
                 let before = Rank::new(&owners).regrid(&communicator, &before).0;
                 let device = Device::cpu(THREADS).expect("threads");

@@ -30,7 +30,7 @@ type Boxes = Vec<(Concern, CellBox)>;
 
 /// What a rank's particles leave in others' groups, and others' in its own.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Deposits {
+pub struct Deposits {
     /// By level.
     send: Vec<Boxes>,
     receive: Vec<Boxes>,

@@ -8,7 +8,7 @@ mod deposits;
 mod exchange;
 mod host;
 
-pub(crate) use deposits::Deposits;
+pub use deposits::Deposits;
 pub(crate) use exchange::{Transfer, distribute, gather, locator};
 pub use host::{DarkMatterHeader, HostParticles};
 

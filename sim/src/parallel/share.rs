@@ -30,7 +30,7 @@ pub struct Share {
     /// On the way to them.
     pub relations: Vec<Relations>,
     /// Where own particles leave mass in others' groups, where there are particles.
-    pub(crate) deposits: Option<Deposits>,
+    pub deposits: Option<Deposits>,
     /// How fast the ranks are.
     pub load_balancer: LoadBalancer,
     /// Groups that this rank has given to others since it was last asked.

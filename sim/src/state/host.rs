@@ -35,7 +35,8 @@ impl<T: Real> State<T> {
             for level in 0..self.level_count() {
                 let unit = dark_matter.density_of_weight(self.cell_width(level));
                 let of_level = groups.by_ref().take(self.mesh.tree.level(level).len());
-                of_level.flatten().for_each(|value| *value *= unit);
+                // as a file has it, so that analyses of both agree
+                of_level.flatten().for_each(|value| *value = T::from_f64(*value * unit).as_f64());
             }
             host.particles = Some(dark_matter.to_host().in_file_order(&host.tree));
         }

@@ -6,7 +6,7 @@ use comove_sim::{Criterion, Precision, RunParameters, TimeSteps};
 
 /// Records, files and what is in memory of some teams and of one rank, also after a restart by others.
 fn ranks_leave_the_bits_alone(parameters: RunParameters, steps: u64, teams: &[Team]) {
-    let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.0, 6.0] }];
+    let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
     let parameters = &RunParameters { refine, regrid_every: 2, ..parameters };
     let initial = waves(2);
     let alone = run(From::Memory(&initial), ALONE, parameters, steps);
@@ -19,7 +19,7 @@ fn ranks_leave_the_bits_alone(parameters: RunParameters, steps: u64, teams: &[Te
         assert_same(&alone, &shared, &format!("{team:?}"));
         moved += rebalances(&shared);
     }
-    assert!(moved >= 3, "the test needs groups that change hands, and they did {moved} times");
+    assert!(moved >= 2, "the test needs groups that change hands, and they did {moved} times");
     let begun = run(From::Memory(&initial), teams[0], parameters, steps / 2);
     let file = begun.file("end.h5");
     for (team, from) in
@@ -32,11 +32,11 @@ fn ranks_leave_the_bits_alone(parameters: RunParameters, steps: u64, teams: &[Te
 #[test]
 fn of_uniform_steps() {
     let parameters = parameters(TimeSteps::Uniform, Precision::Double);
-    ranks_leave_the_bits_alone(parameters, 8, &[chance(3, 1), curve(4)]);
+    ranks_leave_the_bits_alone(parameters, 6, &[chance(3, 1), curve(4)]);
 }
 
 #[test]
 fn of_individual_steps() {
     let parameters = parameters(TimeSteps::Individual, Precision::Single);
-    ranks_leave_the_bits_alone(parameters, 8, &[chance(4, 3), curve(3), paced(&[0.5, 1.5])]);
+    ranks_leave_the_bits_alone(parameters, 6, &[chance(4, 3), paced(&[0.5, 1.5])]);
 }
