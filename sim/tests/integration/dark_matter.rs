@@ -139,7 +139,7 @@ fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
         };
         let mut before: Option<(f64, f64)> = None;
         let mut seen: Vec<(f64, f64, f64)> = Vec::new();
-        while simulation.now() < 0.4 {
+        while simulation.now() < 0.2 {
             let record = simulation.step().expect("step");
             let now = kinetic(&record);
             let potential = record.potential.expect("gravity");

@@ -11,7 +11,7 @@ use std::f64::consts::{PI, TAU};
 
 /// Particles of mass 1 at these places with these velocities in an isolated unit box, in gas that is nearly nothing.
 fn isolated(groups: u32, bodies: &[([f64; 3], [f64; 3])]) -> Snapshot {
-    let mut snapshot = initial(groups, [false; 3], None, 1.0, |_| (1e-9, [0.0; 3], 1e-9));
+    let mut snapshot = initial(groups, [false; 3], None, 1.0, |_| (1e-6, [0.0; 3], 1e-6));
     let mut particles = HostParticles { particle_mass: 1.0, ..HostParticles::default() };
     for (n, (place, velocity)) in bodies.iter().enumerate() {
         for axis in 0..3 {
@@ -33,6 +33,9 @@ fn parameters(refine: Vec<Criterion>, max_level: u8, time_steps: TimeSteps) -> R
         gravity_boundary: GravityBoundary::Isolated,
         boundary: Boundaries::all(Boundary::Outflow),
         four_pi_g: 4.0 * PI,
+        density_floor: 1e-12,
+        pressure_floor: 1e-15,
+        floor_budget: 1.0,
         precision: Precision::Single,
         refine,
         max_level,
