@@ -44,13 +44,13 @@ impl MassFunctionOptions {
     /// # Errors
     /// [`AnalysisError::Option`] for an option out of its range.
     pub fn check(&self) -> Result<(), AnalysisError> {
-        if !(1..=100).contains(&self.bins_per_decade) {
-            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
+        if !(1..=50).contains(&self.bins_per_decade) {
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 50"));
         }
         if let Some(mass) = self.min_mass_msun_h
-            && !(1.0..1e17).contains(&mass)
+            && !(1e4..1e17).contains(&mass)
         {
-            return Err(AnalysisError::option("min_mass_msun_h", mass, "a mass in Msun/h, below 1e17"));
+            return Err(AnalysisError::option("min_mass_msun_h", mass, "a mass in Msun/h between 1e4 and 1e17"));
         }
         if self.min_particles == 0 {
             return Err(AnalysisError::option("min_particles", 0, "at least 1"));
@@ -220,8 +220,9 @@ pub fn mass_function(
     let volume: f64 = halos.box_mpc_h.iter().product();
     let width = std::f64::consts::LN_10 / per_decade;
     let a = 1.0 / (1.0 + halos.redshift);
+    let linear = Linear::new(&halos.cosmology, a, sigma, (edge(0), width, most));
     let predictions = [Model::Tinker2008, Model::Despali2016]
-        .map(|model| predicted(model, options.definition, &halos.cosmology, a, sigma, (edge(0), width, most)));
+        .map(|model| model.multiplicity(options.definition, &halos.cosmology, a).map(|f| linear.predicted(&*f)));
     let mut in_bins = vec![Vec::new(); most];
     for &mass in masses.iter().filter(|mass| **mass >= edge(0)) {
         let near = ((mass.log10() * per_decade - first).floor().max(0.0) as usize).min(most - 1);
@@ -261,42 +262,56 @@ pub fn mass_function(
     })
 }
 
-/// dn/dlnM = f(σ) ρ_m/M dlnσ⁻¹/dlnM in (h/Mpc)³, averaged over bins from `first` on, `width` wide in lnM; none where the model
-/// has nothing for the definition.
-fn predicted(
-    model: Model,
-    definition: MassDefinition,
-    cosmology: &Cosmology,
-    a: f64,
-    sigma: &(dyn Fn(f64) -> f64 + Sync),
-    (first, width, bins): (f64, f64, usize),
-) -> Option<Vec<f64>> {
-    let multiplicity = model.multiplicity(definition, cosmology, a)?;
-    // mean matter density in Msun/h (h/Mpc)³
-    let density = Units::new(Some(*cosmology)).mass_msun_h();
-    let growth = cosmology.growth(a).0 / cosmology.growth(1.0).0;
-    let step = width / PARTS as f64;
-    // one point more at either end, for slopes
-    let mass = |point: usize| first * ((point as f64 - 1.0) * step).exp();
-    let points = bins * PARTS + 3;
-    let ln_sigma: Vec<f64> = (0..points)
-        .into_par_iter()
-        .map(|point| (growth * sigma((mass(point) / (density * 4.0 / 3.0 * PI)).cbrt())).ln())
-        .collect();
-    let at = |point: usize| {
-        let slope = (ln_sigma[point - 1] - ln_sigma[point + 1]) / (2.0 * step);
-        multiplicity(ln_sigma[point].exp()) * density / mass(point) * slope
-    };
-    let mean = |bin: usize| {
-        let sum: f64 = (0..=PARTS)
-            .map(|part| {
-                let weight = if part == 0 || part == PARTS { 1.0 } else { 2.0 + 2.0 * (part % 2) as f64 };
-                weight * at(1 + bin * PARTS + part)
-            })
-            .sum();
-        sum / (3.0 * PARTS as f64)
-    };
-    Some((0..bins).map(mean).collect())
+/// σ(M) at one epoch, on points in bins of mass.
+struct Linear {
+    /// Lower edge of the first bin in Msun/h.
+    first: f64,
+    bins: usize,
+    /// Between points, in lnM.
+    step: f64,
+    /// Mean matter density in Msun/h (h/Mpc)³.
+    density: f64,
+    /// From one point before the first bin to one behind the last.
+    ln_sigma: Vec<f64>,
+}
+
+impl Linear {
+    /// Of bins from `first` on, `width` wide in lnM.
+    fn new(
+        cosmology: &Cosmology,
+        a: f64,
+        sigma: &(dyn Fn(f64) -> f64 + Sync),
+        (first, width, bins): (f64, f64, usize),
+    ) -> Self {
+        let density = Units::new(Some(*cosmology)).mass_msun_h();
+        let growth = cosmology.growth(a).0 / cosmology.growth(1.0).0;
+        let empty = Self { first, bins, step: width / PARTS as f64, density, ln_sigma: Vec::new() };
+        let at = |point: usize| (growth * sigma((empty.mass(point) / (density * 4.0 / 3.0 * PI)).cbrt())).ln();
+        let ln_sigma = (0..bins * PARTS + 3).into_par_iter().map(at).collect();
+        Self { ln_sigma, ..empty }
+    }
+
+    fn mass(&self, point: usize) -> f64 {
+        self.first * ((point as f64 - 1.0) * self.step).exp()
+    }
+
+    /// dn/dlnM = f(σ) ρ_m/M dlnσ⁻¹/dlnM in (h/Mpc)³, averaged over each bin.
+    fn predicted(&self, multiplicity: &dyn Fn(f64) -> f64) -> Vec<f64> {
+        let at = |point: usize| {
+            let slope = (self.ln_sigma[point - 1] - self.ln_sigma[point + 1]) / (2.0 * self.step);
+            multiplicity(self.ln_sigma[point].exp()) * self.density / self.mass(point) * slope
+        };
+        let mean = |bin: usize| {
+            let sum: f64 = (0..=PARTS)
+                .map(|part| {
+                    let weight = if part == 0 || part == PARTS { 1.0 } else { 2.0 + 2.0 * (part % 2) as f64 };
+                    weight * at(1 + bin * PARTS + part)
+                })
+                .sum();
+            sum / (3.0 * PARTS as f64)
+        };
+        (0..self.bins).map(mean).collect()
+    }
 }
 
 impl Record for MassFunction {

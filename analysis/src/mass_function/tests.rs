@@ -84,9 +84,9 @@ fn predictions_end_with_their_tables() {
 fn a_power_law_is_averaged_over_bins() {
     let power_law = |radius: f64| 0.8 * (radius / 8.0).powf(-0.5);
     let width = std::f64::consts::LN_10 / 5.0;
-    let found = predicted(Model::Despali2016, M200m, &planck(), 1.0, &power_law, (1e13, width, 3)).unwrap();
     let density = Units::new(Some(planck())).mass_msun_h();
     let multiplicity = Model::Despali2016.multiplicity(M200m, &planck(), 1.0).unwrap();
+    let found = Linear::new(&planck(), 1.0, &power_law, (1e13, width, 3)).predicted(&*multiplicity);
     for (bin, found) in found.iter().enumerate() {
         let at = |x: f64| {
             let mass = 1e13 * ((bin as f64 + x) * width).exp();

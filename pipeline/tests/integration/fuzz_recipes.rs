@@ -76,7 +76,7 @@ const ALL = combine("all", RUNS.map(|run| measure("spread", run, |s| spread(s)))
         times: run.map(|s| s.a),
     }
 });
-campaign("small", [ALL])
+campaign("small", [ALL, mass_function(RUNS[0], #{ definition: "vir" })])
 "#,
     r#"const N = param("n", 16, "cells");
 const IC2 = ic_function(#{ box: 2, root: [2 * N, 16, 16], gamma: 1.4 }, |x, y, z| {
