@@ -371,6 +371,25 @@ fn options_of_analyses() {
             "                   ^",
             "projection: pixels = 1: between 16 and 8192 along either side",
         ),
+        (
+            "halos(RUN, #{ finder: \"fof\" });",
+            "              ^",
+            "halos: finder = \"fof\": friends of friends are particles of dark matter, and the run has none",
+        ),
+        ("mass_function(RUN);", "^", "and the run has none"),
+        ("halos(RUN, #{ finder: \"fof\", delta: 200 });", "                             ^", "unknown option \"delta\""),
+        ("halos(RUN, #{ linking_length: 0.2 });", "              ^", "unknown option \"linking_length\""),
+        (
+            "mass_function(halos(RUN), #{ definition: \"fof\" });",
+            "                             ^",
+            "the halos are spheres around density peaks: find them with finder: \"fof\"",
+        ),
+        ("mass_function(slice(RUN));", "^", "it counts the halos of halos(RUN, #{ … }), or those of a run, not slice"),
+        (
+            "mass_function(halos(RUN), #{ bins_per_decade: 0 });",
+            "                             ^",
+            "mass_function: bins_per_decade = 0: between 1 and 50",
+        ),
     ] {
         check(line, caret, message);
     }
