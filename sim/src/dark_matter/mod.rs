@@ -15,7 +15,7 @@ pub use host::{DarkMatterHeader, HostParticles};
 use host::{FRACTIONS, density_of_weight};
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
-use crate::error::SimError;
+use crate::error::{SimError, Strays};
 use crate::mesh::{Key, Mesh, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
@@ -74,28 +74,6 @@ pub(crate) struct SavedParticles {
 /// Root cells that are to be between particles and faces of the box that are not periodic: the cells whose potential a particle
 /// feels, and what it may move in a step.
 const EDGE_CELLS: f64 = 2.0;
-
-/// Particles that are about to leave the box.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Strays {
-    /// How many.
-    pub count: u64,
-    /// The identity of one.
-    pub id: u64,
-    /// Where it is, code length.
-    pub place: [f64; 3],
-}
-
-impl std::fmt::Display for Strays {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { count, id, place: [x, y, z] } = self;
-        write!(f, "particle {id} at ({x}, {y}, {z})")?;
-        if *count > 1 {
-            write!(f, " and {} others", count - 1)?;
-        }
-        write!(f, " within two root cells of a face of the box that is not periodic: take a larger box")
-    }
-}
 
 /// Factors of a drift over this time.
 fn drift_factors(box_lengths: [f64; 3], time: f64) -> [f64; 3] {

@@ -2,12 +2,13 @@
 
 pub(crate) mod diagnosis;
 pub(crate) mod shortage;
+mod strays;
 
-use crate::dark_matter::Strays;
 pub use diagnosis::{CellGas, Diagnosis};
 use serde::{Deserialize, Serialize};
 pub use shortage::{Bound, Shortage};
 use std::path::PathBuf;
+pub use strays::Strays;
 
 /// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
