@@ -374,17 +374,31 @@ fn options_of_analyses() {
         (
             "halos(RUN, #{ finder: \"fof\" });",
             "              ^",
-            "halos: finder = \"fof\": friends of friends are particles of dark matter, and the run has none",
+            "halos: finder = \"fof\": friends of friends are particles of dark matter, and the run has none (dark_matter: true \
+             in ic_gaussian makes them); density peaks of the gas are found with finder: \"peaks\"",
         ),
-        ("mass_function(RUN);", "^", "and the run has none"),
-        ("halos(RUN, #{ finder: \"fof\", delta: 200 });", "                             ^", "unknown option \"delta\""),
-        ("halos(RUN, #{ linking_length: 0.2 });", "              ^", "unknown option \"linking_length\""),
+        (
+            "mass_function(RUN);",
+            "^",
+            "mass_function: finder = \"fof\": friends of friends are particles of dark matter, and the run has none (dark_matter: true \
+             in ic_gaussian makes them); density peaks of the gas are found with finder: \"peaks\" in \
+             halos(RUN, #{ … }), which mass_function takes too",
+        ),
+        (
+            "halos(RUN, #{ finder: \"fof\", delta: 200 });",
+            "                             ^",
+            "halos: unknown option \"delta\", known are linking_length, min_particles, finder, profiles, profile, at_z, at_t, name",
+        ),
         (
             "mass_function(halos(RUN), #{ definition: \"fof\" });",
             "                             ^",
-            "the halos are spheres around density peaks: find them with finder: \"fof\"",
+            "mass_function: definition = \"fof\": the halos are spheres around density peaks: find them with finder: \"fof\"",
         ),
-        ("mass_function(slice(RUN));", "^", "it counts the halos of halos(RUN, #{ … }), or those of a run, not slice"),
+        (
+            "mass_function(slice(RUN));",
+            "^",
+            "mass_function: it counts the halos of halos(RUN, #{ … }), or those of a run, not slice",
+        ),
         (
             "mass_function(halos(RUN), #{ bins_per_decade: 0 });",
             "                             ^",
