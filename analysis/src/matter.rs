@@ -33,14 +33,20 @@ impl OneFluid {
     }
 }
 
+/// # Errors
+/// [`AnalysisError::Option`] where several ranks share a snapshot whose dark matter is wanted.
+pub(crate) fn require_one_process(communicator: &Communicator) -> Result<(), AnalysisError> {
+    match communicator.size() {
+        1 => Ok(()),
+        ranks => Err(AnalysisError::option("ranks", ranks, "dark matter is analysed by one process as yet")),
+    }
+}
+
 fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
     if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
         return Ok(None);
     }
-    if communicator.size() > 1 {
-        let reason = "dark matter is analysed by one process as yet";
-        return Err(AnalysisError::option("ranks", communicator.size(), reason));
-    }
+    require_one_process(communicator)?;
     let HostState { tree, fluid, dark_matter, .. } = &part.snapshot.state;
     let (fluid, dark_matter) = (fluid.clone(), dark_matter.clone());
     let mut state = HostState { fluid, dark_matter, ..HostState::without_fields(tree.clone()) };

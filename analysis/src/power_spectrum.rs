@@ -10,6 +10,7 @@
 use crate::covering_grid::{GRID_LIMIT_MIB, cells_within, planes, slab_by};
 use crate::error::AnalysisError;
 use crate::fourier::forward_by;
+use crate::matter::require_one_process;
 use crate::messages::{broadcast, gather};
 use crate::part::{Part, alone};
 use crate::table::{Record, Table};
@@ -130,12 +131,8 @@ pub fn power_spectrum_by(
     if !has_particles && matches!(options.species, Species::DarkMatter | Species::Cross) {
         return Err(AnalysisError::option("species", "dark matter", "the snapshot has none"));
     }
-    if has_particles && communicator.size() > 1 && options.species != Species::Gas {
-        return Err(AnalysisError::option(
-            "ranks",
-            communicator.size(),
-            "dark matter is analysed by one process as yet",
-        ));
+    if has_particles && options.species != Species::Gas {
+        require_one_process(communicator)?;
     }
     let cells = cells_within(part, options.level, limit_mib, communicator.size())?;
     let width = part.snapshot.cell_width(options.level);

@@ -11,7 +11,7 @@ use crate::part::Part;
 use crate::particle_grid::ParticleGrid;
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, look_at, visit_samples};
-use crate::table::{Entry, Table};
+use crate::table::Table;
 use comove_sim::Cosmology;
 use comove_sim::kernels::layout::DENSITY;
 use comove_sim::parallel::Communicator;
@@ -121,7 +121,7 @@ impl Overdensities {
         let all = || halos.clone().flat_map(|halo| halo.overdensities.values().flatten());
         let has_dark_matter = all().any(|sphere| sphere.dispersion_km_s.is_some());
         let mut add = |name: String, value: &dyn Fn(&Self) -> Option<f64>| {
-            table.add_column(&name, halos.clone().map(|halo| value(halo).map_or("".into(), Entry::from)));
+            table.add_column(&name, halos.clone().map(|halo| value(halo).into()));
         };
         for definition in SPHERICAL {
             let name = definition.name();

@@ -69,6 +69,13 @@ impl From<String> for Entry {
     }
 }
 
+/// Nothing is an empty text.
+impl<T: Into<Self>> From<Option<T>> for Entry {
+    fn from(value: Option<T>) -> Self {
+        value.map_or_else(|| Self::Text(String::new()), Into::into)
+    }
+}
+
 /// What a column is called, and what it holds of a record.
 pub type Column<'a, R> = (&'a str, fn(&R) -> Entry);
 

@@ -14,10 +14,11 @@ pub mod centre;
 mod groups;
 
 use crate::error::AnalysisError;
+use crate::matter::require_one_process;
 use crate::part::{Part, alone};
 use crate::particle_grid::{ParticleGrid, mean_spacing};
 use crate::spherical_overdensity::{Overdensities, Probe, measure};
-use crate::table::{Column, Entry, Record, Table};
+use crate::table::{Column, Record, Table};
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, HostParticles, Snapshot};
 use rayon::prelude::*;
@@ -171,10 +172,7 @@ fn particles_of<'a>(communicator: &Communicator, part: &Part<'a>) -> Result<&'a 
                       are found with finder: \"peaks\"";
         return Err(AnalysisError::option("finder", "fof", reason));
     };
-    if communicator.size() > 1 {
-        let reason = "dark matter is analysed by one process as yet";
-        return Err(AnalysisError::option("ranks", communicator.size(), reason));
-    }
+    require_one_process(communicator)?;
     part.snapshot.state.particles.as_ref().ok_or_else(|| {
         let reason = "the particles of the snapshot were not read";
         AnalysisError::option("particles", stated.particles, reason)
@@ -241,7 +239,7 @@ impl Record for FofCatalogue {
         ];
         let mut table = Table::of(&self.halos, &columns);
         Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres));
-        table.add_column("parent", self.halos.iter().map(|halo| halo.parent.map_or("".into(), Entry::from)));
+        table.add_column("parent", self.halos.iter().map(|halo| halo.parent.into()));
         table
     }
 }

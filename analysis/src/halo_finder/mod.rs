@@ -24,7 +24,7 @@ use crate::part::{Part, alone};
 use crate::particle_grid::ParticleGrid;
 use crate::sphere::{norm, separation};
 use crate::spherical_overdensity::{Overdensities, Probe, measure};
-use crate::table::{Column, Entry, Record, Table};
+use crate::table::{Column, Record, Table};
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, Snapshot};
 use growth::Outcome;
@@ -332,7 +332,7 @@ impl Record for HaloCatalogue {
             ("cells", |h| h.cells.into()),
             ("sub_peaks", |h| h.sub_peaks.into()),
             ("overlaps", |h| h.overlaps.into()),
-            ("parent", |h| h.parent.map_or("".into(), Entry::from)),
+            ("parent", |h| h.parent.into()),
         ];
         if self.halos.iter().any(|halo| !is_all(&halo.gas_fraction)) {
             columns.push(("gas_fraction", |h| h.gas_fraction.into()));

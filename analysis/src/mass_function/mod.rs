@@ -11,8 +11,8 @@ pub use models::Model;
 use crate::error::AnalysisError;
 use crate::friends_of_friends::FofCatalogue;
 use crate::halo_finder::HaloCatalogue;
-use crate::spherical_overdensity::{MassDefinition, hosts};
-use crate::table::{Entry, Record, Table};
+use crate::spherical_overdensity::{MassDefinition, Overdensities, hosts};
+use crate::table::{Column, Record, Table};
 use comove_sim::{Cosmology, Units};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -91,11 +91,7 @@ impl HaloMasses {
         if definition == MassDefinition::Fof {
             return Ok(Self { masses_msun_h: catalogue.halos.iter().map(|halo| halo.mass_msun_h).collect(), ..none });
         }
-        let spheres = catalogue.halos.iter().filter_map(|halo| {
-            let sphere = halo.spheres.of(definition)?;
-            Some((halo.position_mpc_h, sphere.radius_mpc_h, sphere.mass_msun_h))
-        });
-        Ok(none.with(spheres.collect()))
+        Ok(none.with(definition, catalogue.halos.iter().map(|halo| (halo.position_mpc_h, &halo.spheres))))
     }
 
     /// Of density peaks.
@@ -115,11 +111,7 @@ impl HaloMasses {
             masses_msun_h: Vec::new(),
             within_others: 0,
         };
-        let spheres = catalogue.halos.iter().filter_map(|halo| {
-            let sphere = halo.spheres.of(definition)?;
-            Some((halo.position_mpc_h, sphere.radius_mpc_h, sphere.mass_msun_h))
-        });
-        Ok(none.with(spheres.collect()))
+        Ok(none.with(definition, catalogue.halos.iter().map(|halo| (halo.position_mpc_h, &halo.spheres))))
     }
 
     /// The background.
@@ -127,8 +119,13 @@ impl HaloMasses {
         &self.cosmology
     }
 
-    /// With the halos whose centres lie in no heavier one.
-    fn with(self, mut spheres: Vec<HaloSphere>) -> Self {
+    /// With the halos at these centres that lie in no heavier one.
+    fn with<'a>(self, definition: MassDefinition, halos: impl Iterator<Item = ([f64; 3], &'a Overdensities)>) -> Self {
+        let sphere = |(centre, spheres): ([f64; 3], &Overdensities)| {
+            let sphere = spheres.of(definition)?;
+            Some((centre, sphere.radius_mpc_h, sphere.mass_msun_h))
+        };
+        let mut spheres: Vec<HaloSphere> = halos.filter_map(sphere).collect();
         spheres.sort_by(|x, y| y.2.total_cmp(&x.2));
         let shapes: Vec<([f64; 3], f64)> = spheres.iter().map(|sphere| (sphere.0, sphere.1)).collect();
         let hosts = hosts(&shapes, self.box_mpc_h);
@@ -316,30 +313,17 @@ impl Linear {
 
 impl Record for MassFunction {
     fn table(&self) -> Table {
-        let known = |value: Option<f64>| value.map_or("".into(), Entry::from);
-        let mut table = Table::new([
-            "low_msun_h",
-            "high_msun_h",
-            "mass_msun_h",
-            "halos",
-            "dn_dlnm_h3_mpc3",
-            "error_h3_mpc3",
-            "tinker08_h3_mpc3",
-            "despali16_h3_mpc3",
-        ]);
-        for bin in &self.bins {
-            table.push(vec![
-                bin.low_msun_h.into(),
-                bin.high_msun_h.into(),
-                bin.mass_msun_h.into(),
-                bin.halos.into(),
-                bin.dn_dlnm_h3_mpc3.into(),
-                bin.error_h3_mpc3.into(),
-                known(bin.tinker08_h3_mpc3),
-                known(bin.despali16_h3_mpc3),
-            ]);
-        }
-        table
+        let columns: [Column<'_, MassBin>; 8] = [
+            ("low_msun_h", |bin| bin.low_msun_h.into()),
+            ("high_msun_h", |bin| bin.high_msun_h.into()),
+            ("mass_msun_h", |bin| bin.mass_msun_h.into()),
+            ("halos", |bin| bin.halos.into()),
+            ("dn_dlnm_h3_mpc3", |bin| bin.dn_dlnm_h3_mpc3.into()),
+            ("error_h3_mpc3", |bin| bin.error_h3_mpc3.into()),
+            ("tinker08_h3_mpc3", |bin| bin.tinker08_h3_mpc3.into()),
+            ("despali16_h3_mpc3", |bin| bin.despali16_h3_mpc3.into()),
+        ];
+        Table::of(&self.bins, &columns)
     }
 }
 

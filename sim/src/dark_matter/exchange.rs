@@ -79,8 +79,7 @@ pub(super) fn transfer(
         leaving.extend(particles::foreign(device, locator, particles, range.clone(), *from));
     }
     let columns = particles::take(device, particles, &leaving);
-    let rows = (0..leaving.len()).map(|n| std::array::from_fn(|c| columns[c][n])).collect();
-    Transfer { leaving, coming: route(communicator, owners, locator, rows, least) }
+    Transfer { leaving, coming: route(communicator, owners, locator, &columns, least) }
 }
 
 /// Brings particles of the host to their owners, whoever has them: collective.
@@ -90,9 +89,7 @@ pub(crate) fn distribute(
     locator: &GroupLocator,
     particles: &HostParticles,
 ) -> HostParticles {
-    let columns = particles.columns();
-    let rows = (0..particles.len()).map(|n| std::array::from_fn(|c| columns[c][n])).collect();
-    HostParticles::of_columns(particles.particle_mass, route(communicator, owners, locator, rows, 0))
+    HostParticles::of_columns(particles.particle_mass, route(communicator, owners, locator, &particles.columns(), 0))
 }
 
 /// All ranks' particles on the first one, in the order of files: collective. They come column by column.
@@ -123,11 +120,11 @@ fn route(
     communicator: &Communicator,
     owners: &Owners,
     locator: &GroupLocator,
-    rows: Vec<Row>,
+    columns: &HostColumns,
     least: usize,
 ) -> HostColumns {
     let mut own = HostColumns::default();
-    let mut travelling = Vec::with_capacity(rows.len());
+    let mut travelling = Vec::new();
     let most = locator.levels() - 1;
     let mut sort_out = |rows: &mut dyn Iterator<Item = Row>, travelling: &mut Vec<(usize, Row)>| {
         for row in rows {
@@ -141,7 +138,8 @@ fn route(
             }
         }
     };
-    sort_out(&mut rows.into_iter(), &mut travelling);
+    let count = columns[0].len();
+    sort_out(&mut (0..count).map(|n| std::array::from_fn(|c| columns[c][n])), &mut travelling);
     while communicator.any(!travelling.is_empty()) {
         let mut messages = vec![Vec::<u8>::new(); communicator.size()];
         for (rank, row) in travelling.drain(travelling.len().saturating_sub(AT_A_TIME)..) {

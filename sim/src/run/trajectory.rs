@@ -263,12 +263,11 @@ impl<T: Real> Run<T> {
         let recording = Instant::now();
         diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
-        let State { device, exchange, dark_matter, .. } = &self.state;
-        let dark_matter = dark_matter.as_ref().map(|dark_matter| dark_matter.record(device, &exchange.communicator));
+        let State { device, exchange, dark_matter: particles, .. } = &self.state;
+        let dark_matter = particles.as_ref().map(|particles| particles.record(device, &exchange.communicator));
         let dark_matter = dark_matter
             .transpose()
             .map_err(|particles| SimError::UnphysicalParticles { step: self.step, particles })?;
-        let State { device, exchange, dark_matter: particles, .. } = &self.state;
         if let Some(strays) = particles.as_ref().and_then(|particles| particles.strays(device, &exchange.communicator))
         {
             return Err(SimError::ParticlesLeave { step: self.step, strays });

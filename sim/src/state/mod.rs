@@ -299,13 +299,9 @@ impl<T: Real> State<T> {
         Ok(gravity.solve(device, &hierarchy, &mesh.earlier, levels, coarse, density)?)
     }
 
-    /// What the potential was last solved from; none without gravity.
-    ///
-    /// * `mean_density`: of the box; isolated, nothing is taken for it
-    pub(crate) fn density_source(&self, four_pi_g: f64, mean_density: f64) -> Option<DensitySource<'_, T>> {
-        let gravity = self.gravity.as_ref()?;
-        let source = matter(&self.gas, self.dark_matter.as_ref(), four_pi_g, mean_density);
-        Some(gravity.source(source))
+    /// Gas and dark matter, the density of both as it was last found.
+    pub(crate) fn matter(&self, four_pi_g: f64, mean_density: f64) -> DensitySource<'_, T> {
+        matter(&self.gas, self.dark_matter.as_ref(), four_pi_g, mean_density)
     }
 
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.

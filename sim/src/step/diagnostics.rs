@@ -45,7 +45,7 @@ pub enum Pending {
     Correction(Deferred<(u32, GroupReport)>),
     /// A kick.
     Kick(Deferred<KickReport>),
-    /// 8πG times the potential energy of each group of a level over its cells' volume.
+    /// Twice the potential energy of each group of a level over its cells' volume.
     Potential(Deferred<f64>),
     /// The signal speeds that a sweep left behind.
     Signals {
@@ -86,9 +86,9 @@ pub struct StepDiagnostics {
     /// Operations that have been entered: all ranks enter the same.
     operations: u64,
     gravity_work: ExactSum,
-    /// Scale factor of the potential whose energy is summed, and 1/(8πG) there.
-    potential_at: Option<[f64; 2]>,
-    /// 8πG times its energy.
+    /// Scale factor of the potential whose energy is summed.
+    potential_at: Option<f64>,
+    /// Twice its energy.
     potential: ExactSum,
     entropy_energy: ExactSum,
     floor_energy: ExactSum,
@@ -283,14 +283,14 @@ impl StepDiagnostics {
 
     /// Begins the sum of the potential energy at this scale factor; one of several, as in the parts of a retried step, replaces
     /// the one before.
-    pub fn begin_potential(&mut self, a: f64, four_pi_g: f64) {
-        self.potential_at = Some([a, 0.5 / four_pi_g]);
+    pub fn begin_potential(&mut self, a: f64) {
+        self.potential_at = Some(a);
         self.potential = ExactSum::default();
     }
 
     /// The potential energy, once it has been collected.
     pub fn potential(&self) -> Option<PotentialRecord> {
-        self.potential_at.map(|[a, unit]| PotentialRecord { a, energy: unit * self.potential.value() })
+        self.potential_at.map(|a| PotentialRecord { a, energy: 0.5 * self.potential.value() })
     }
 
     /// Keeps the shortest √(h/g), in steps of the level.

@@ -41,7 +41,7 @@ pub(crate) fn individual_step<T: Real>(
     particles::begin(state, dt);
     let mut root_step = RootStep { state, physics, clock, mean_density, diagnostics };
     root_step.solve_synchronised(0, None, 0.0)?;
-    sum_potential(root_step.state, clock.a, root_step.four_pi_g(0.0), mean_density, root_step.diagnostics);
+    sum_potential(root_step.state, clock.a, mean_density, root_step.diagnostics);
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
 }
 

@@ -63,7 +63,7 @@ fn solve_and_kick<T: Real>(
     let four_pi_g = clock.four_pi_g(interval.a_mid, physics.parameters.four_pi_g);
     let started = state.device.now();
     state.solve_gravity(four_pi_g, mean_density)?;
-    sum_potential(state, interval.a_mid, four_pi_g, mean_density, diagnostics);
+    sum_potential(state, interval.a_mid, mean_density, diagnostics);
     diagnostics.record_time(DevicePart::Poisson, started, state.device.now());
     kick(state, physics, interval.dt, diagnostics);
     restrict_all(state, physics, diagnostics);
@@ -71,17 +71,11 @@ fn solve_and_kick<T: Real>(
 }
 
 /// Sums the potential energy of all levels, which are at one time.
-pub(crate) fn sum_potential<T: Real>(
-    state: &State<T>,
-    a: f64,
-    four_pi_g: f64,
-    mean_density: f64,
-    diagnostics: &mut StepDiagnostics,
-) {
-    let (Some(gravity), Some(density)) = (&state.gravity, state.density_source(four_pi_g, mean_density)) else {
-        return;
-    };
-    diagnostics.begin_potential(a, four_pi_g);
+pub(crate) fn sum_potential<T: Real>(state: &State<T>, a: f64, mean_density: f64, diagnostics: &mut StepDiagnostics) {
+    let Some(gravity) = &state.gravity else { return };
+    // with a 4πG of 1: the contrast itself
+    let density = gravity.source(state.matter(1.0, mean_density));
+    diagnostics.begin_potential(a);
     for (level, tables) in state.mesh.tables.iter().enumerate() {
         let sums = potential_energy(&state.device, tables, density, &gravity.potential.current);
         diagnostics.defer(level, Pending::Potential(sums));

@@ -42,9 +42,9 @@ const SQUARE_UNIT: f64 = 268_435_456.0; // 2²⁸
 pub struct Particles {
     /// `[8][particles]`, see [`COLUMNS`].
     pub columns: [Buffer<u32>; COLUMNS],
-    /// Where a column is sorted to, and the group of each particle before.
+    /// The same: the group of each particle, and where a column is sorted to.
     pub spare: Buffer<u32>,
-    /// Where the sort puts each particle.
+    /// Work space of the sort: where it puts each particle, or which come to a place.
     pub target: Buffer<u32>,
     /// Particles that there is room for.
     capacity: usize,

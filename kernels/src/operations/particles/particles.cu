@@ -92,10 +92,12 @@ template <int N> struct Around : Neighbourhood {
     __device__ void deposit(unsigned long long *mass) const {
         for (int corner = 0; corner < N * N * N; corner++) {
             const int i = corner % N, j = corner / N % N, k = corner / (N * N);
+            const unsigned long long weight = (unsigned long long)(weights[0][i]) * weights[1][j] * weights[2][k];
+            // most are, of a particle of a much finer level
+            if (weight == 0) continue;
             const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
             const uint32_t slot = beside(groups_from(x), groups_from(y), groups_from(z));
             if (slot == NONE) continue;
-            const unsigned long long weight = (unsigned long long)(weights[0][i]) * weights[1][j] * weights[2][k];
             const int mask = GROUP - 1;
             atomicAdd(mass + size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight);
         }
