@@ -120,6 +120,15 @@ fn no_particle_pulls_itself() {
     assert!(worst < 1e-5, "{worst}");
 }
 
+/// The energy of a potential that nothing makes is zero, which a record can hold.
+#[test]
+fn nothing_has_potential_energy_where_nothing_attracts() {
+    let parameters = RunParameters { four_pi_g: 0.0, ..parameters(vec![], 0, TimeSteps::Uniform) };
+    let start = isolated(1, &[([0.5; 3], [0.0; 3])]);
+    let mut simulation = Simulation::start(common::device(1), &start, parameters).expect("start");
+    assert_eq!(simulation.step().expect("step").potential.expect("gravity is on").energy, 0.0);
+}
+
 /// Two bodies circle each other ten times on the root level. On refined levels they do not stay where they are yet
 /// (docs/notes-dark-matter.md).
 #[test]
