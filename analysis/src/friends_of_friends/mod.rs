@@ -1,7 +1,7 @@
 //! Friends-of-friends halos of dark-matter particles (Davis et al. 1985).
 //!
 //! 1. Particles closer than b times the mean interparticle spacing are friends; a group is all that are linked by friends
-//!    ([`groups`]), across periodic faces.
+//!    (`groups.rs`), across periodic faces.
 //! 2. A group of at least `min_particles` is a halo. Its mass is that of its particles times Ω_m/(Ω_m − Ω_b): each stands for
 //!    all matter of its share of the box.
 //! 3. Its centre is that of a shrinking sphere ([`centre`]; Power et al. 2003), its velocity the mean of its particles.
