@@ -234,11 +234,19 @@ fn of_scalar(n: usize, name: &str) -> [CellField; 2] {
 /// The field of that name in snapshots with these fields.
 ///
 /// # Errors
-/// [`AnalysisError::UnknownField`], listing every name.
+/// [`AnalysisError::UnknownField`], listing every name; [`AnalysisError::MissingField`] of gas where there is none.
 pub fn field_by_name(name: &str, fields: &FieldSet) -> Result<CellField, AnalysisError> {
     let scalars: Vec<CellField> =
         fields.scalars().iter().enumerate().flat_map(|(n, name)| of_scalar(n, name)).collect();
     let all = || CELL_FIELDS.iter().chain(&scalars);
+    let of_gas = |field: &&CellField| !["dark_matter_density", "matter_density", "potential"].contains(&&*field.name);
+    if let Some(field) = CELL_FIELDS.iter().find(|field| field.name == name).filter(of_gas)
+        && !fields.has_gas()
+        && let Cow::Borrowed(name) = field.name
+    {
+        let reason = "there is no gas in it; dark_matter_density, matter_density and potential are there";
+        return Err(AnalysisError::MissingField { name, reason });
+    }
     all().find(|field| field.name == name).cloned().ok_or_else(|| AnalysisError::UnknownField {
         name: name.into(),
         known: all().map(|field| &*field.name).collect::<Vec<_>>().join(", "),

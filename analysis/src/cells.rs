@@ -21,7 +21,7 @@ pub struct LeafCell {
     pub width: f64,
     /// Its level.
     pub level: usize,
-    /// Density, three momenta, energy and entropy scalar in code units.
+    /// Density, three momenta, energy and entropy scalar in code units; zeros without gas.
     pub fluid: [f64; FIELDS],
     /// Potential in code units; NaN where none was solved.
     pub potential: f64,
@@ -55,9 +55,11 @@ pub fn patch_cells(snapshot: &Snapshot, patch: LeafPatch) -> impl Iterator<Item 
     })
 }
 
-/// One stored field in the 512 cells of a leaf patch, x fastest, in code units.
+/// One stored field of the gas in the 512 cells of a leaf patch, x fastest, in code units; zeros without gas.
 pub fn patch_values(snapshot: &Snapshot, patch: LeafPatch, field: usize) -> impl Iterator<Item = f64> + '_ {
-    let values = &snapshot.state.fluid[(patch.group * FIELDS + field) * GROUP_CELLS..][..GROUP_CELLS];
+    const NONE: [f64; GROUP_CELLS] = [0.0; GROUP_CELLS];
+    let first = (patch.group * FIELDS + field) * GROUP_CELLS;
+    let values = snapshot.state.fluid.get(first..first + GROUP_CELLS).unwrap_or(&NONE);
     let [x, y, z] = octant_origin(patch.octant);
     let lines = (0..PATCH * PATCH).map(move |line| cell(x, y + line % PATCH, z + line / PATCH));
     lines.flat_map(move |first| &values[first..first + PATCH]).copied()
@@ -115,16 +117,18 @@ pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell
     fold_leaves(snapshot, || [0.0; N], |sum, cell| add(sum, f(cell)), add)
 }
 
-/// The densest leaf cell; of equally dense ones the first in key order.
+/// The leaf cell with the densest gas, without gas the densest dark matter; of equally dense ones the first in key order.
 pub fn densest(snapshot: &Snapshot) -> LeafCell {
-    let denser = |best: LeafCell, cell: LeafCell| if cell.fluid[0] > best.fluid[0] { cell } else { best };
+    let has_gas = snapshot.header.fields.has_gas();
+    let density = |cell: &LeafCell| if has_gas { cell.fluid[DENSITY] } else { cell.dark_matter };
+    let denser = |best: LeafCell, cell: LeafCell| if density(&cell) > density(&best) { cell } else { best };
     let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
     let of_patches = patches.par_iter().filter_map(|&patch| patch_cells(snapshot, patch).reduce(denser));
     let of_patches: Vec<LeafCell> = of_patches.collect();
     of_patches.into_iter().reduce(denser).expect("level 0 covers the box")
 }
 
-/// The mean density of the box in code units: 1 in comoving coordinates, up to round-off and the run's drift. Of a snapshot
+/// The mean density of the gas in the box in code units, 0 without gas: of gas alone 1 in comoving coordinates, up to round-off and the run's drift. Of a snapshot
 /// in parts, on all ranks: collective. Masses of patches are added in key order.
 pub fn mean_density_by(communicator: &Communicator, part: &Part) -> f64 {
     let volume = |level: usize| {
@@ -200,7 +204,7 @@ pub(crate) fn read_cell(
     width: f64,
 ) -> LeafCell {
     let start = group * GROUP_VALUES + cell;
-    let fluid = std::array::from_fn(|field| snapshot.state.fluid[start + field * GROUP_CELLS]);
+    let fluid = std::array::from_fn(|field| *snapshot.state.fluid.get(start + field * GROUP_CELLS).unwrap_or(&0.0));
     let potential = snapshot.state.potential.get(group * GROUP_CELLS + cell).copied().unwrap_or(f64::NAN);
     let mut scalars = [f64::NAN; MAX_SCALARS];
     for (value, scalar) in scalars.iter_mut().zip(&snapshot.state.scalars) {

@@ -3,6 +3,7 @@
 use crate::cell_fields::Gas;
 use crate::cells::{PATCH_CELLS, patch_values};
 use crate::error::AnalysisError;
+use crate::matter::require_gas;
 use crate::messages::{exchange, gather, gather_all};
 use crate::part::{Part, alone};
 use crate::table::{Record, Table};
@@ -58,6 +59,7 @@ pub fn density_pdf_by(
     if !(1..=200).contains(&bins_per_decade) {
         return Err(AnalysisError::option("bins_per_decade", bins_per_decade, "between 1 and 200"));
     }
+    require_gas(part, "the distribution is that of gas, of which there is none")?;
     let mean = Gas::by(communicator, part).mean_density();
     let per_decade = bins_per_decade as f64;
     let bin_of = |density: f64| ((density / mean).log10() * per_decade).floor() as i64;

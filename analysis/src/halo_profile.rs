@@ -81,12 +81,12 @@ pub struct Shell {
     pub r_mpc_h: f64,
     /// Density of all matter in the mean density.
     pub density: f64,
-    /// Mass-weighted temperature in K.
-    pub temperature_k: f64,
-    /// Mass-weighted peculiar radial velocity in km/s, relative to the halo's mean velocity.
-    pub radial_velocity_km_s: f64,
+    /// Mass-weighted temperature of the gas in K, if there is some.
+    pub temperature_k: Option<f64>,
+    /// Mass-weighted peculiar radial velocity of the gas in km/s, relative to the halo's mean velocity.
+    pub radial_velocity_km_s: Option<f64>,
     /// The same with the Hubble flow: plus a H r.
-    pub radial_velocity_with_hubble_km_s: f64,
+    pub radial_velocity_with_hubble_km_s: Option<f64>,
     /// Mass within the outer edge in Msun/h.
     pub enclosed_mass_msun_h: f64,
     /// Leaf cells with their centres in the shell.
@@ -173,21 +173,22 @@ fn profile(part: &Part, halo: &ProfileCentre, edges: &[f64], sums: &[f64]) -> Ha
     let units = header.units();
     // proper Hubble flow per comoving Mpc/h: a²E in code velocities, times 100 km/s/a
     let hubble = header.cosmology.map_or(0.0, |c| c.hubble_flow(header.a) * units.velocity_km_s(header.a));
+    let has_gas = header.fields.has_gas();
     let mut enclosed = 0.0;
     let sums = sums.chunks_exact(Sums::NUMBERS).map(Sums::of);
     let shells = sums.zip(edges.windows(2)).map(|(sum, edge)| {
         let shell_volume = 4.0 / 3.0 * PI * (edge[1].powi(3) - edge[0].powi(3));
         enclosed += sum.mass / sum.volume * shell_volume * units.mass_msun_h();
-        let radial_velocity_km_s = sum.radial / sum.mass;
+        let radial_velocity_km_s = has_gas.then(|| sum.radial / sum.mass);
         let r_mpc_h = sum.radius / sum.mass;
         Shell {
             r_inner_mpc_h: edge[0],
             r_outer_mpc_h: edge[1],
             r_mpc_h,
             density: sum.mass / sum.volume,
-            temperature_k: sum.heat / sum.mass,
+            temperature_k: has_gas.then(|| sum.heat / sum.mass),
             radial_velocity_km_s,
-            radial_velocity_with_hubble_km_s: radial_velocity_km_s + hubble * r_mpc_h,
+            radial_velocity_with_hubble_km_s: radial_velocity_km_s.map(|velocity| velocity + hubble * r_mpc_h),
             enclosed_mass_msun_h: enclosed,
             cells: sum.cells as usize,
         }
@@ -412,11 +413,11 @@ mod tests {
             let enclosed = mass(r2) * snapshot.header.units().mass_msun_h();
             assert!((shell.enclosed_mass_msun_h / enclosed - 1.0).abs() < 0.015, "{shell:?} {enclosed:e}");
             // P = ρ everywhere; the velocity spread inside a cell, (10 h)²/12 = 0.8% at h = 1/32, counts as heat
-            assert!((shell.temperature_k / kelvin - 1.0).abs() < 8e-3, "{shell:?} {kelvin}");
+            assert!((shell.temperature_k.unwrap() / kelvin - 1.0).abs() < 8e-3, "{shell:?} {kelvin}");
             let infall = -10.0 * shell.r_mpc_h * 200.0;
-            assert!((shell.radial_velocity_km_s / infall - 1.0).abs() < 0.015, "{shell:?} {infall}");
+            assert!((shell.radial_velocity_km_s.unwrap() / infall - 1.0).abs() < 0.015, "{shell:?} {infall}");
             let e = (0.3f64 * 8.0 + 0.7).sqrt();
-            let hubble = shell.radial_velocity_with_hubble_km_s - shell.radial_velocity_km_s;
+            let hubble = shell.radial_velocity_with_hubble_km_s.unwrap() - shell.radial_velocity_km_s.unwrap();
             assert!((hubble - 0.5 * 100.0 * e * shell.r_mpc_h).abs() < 1e-9, "a H r, r in Mpc/h");
         }
     }

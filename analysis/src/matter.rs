@@ -8,7 +8,7 @@ use comove_sim::{HostState, Snapshot, SnapshotHeader};
 use rayon::prelude::*;
 
 /// All matter of a snapshot: the snapshot with the density of all matter in place of the gas's, and the gas's velocity and
-/// temperature. Nothing of its own where there is no dark matter.
+/// temperature (zeros where there is no gas). Nothing of its own where there is no dark matter.
 #[derive(Clone, Debug)]
 pub struct OneFluid(Option<Snapshot>);
 
@@ -42,19 +42,34 @@ pub(crate) fn require_one_process(communicator: &Communicator) -> Result<(), Ana
     }
 }
 
+/// # Errors
+/// [`AnalysisError::MissingField`] where there is dark matter alone.
+pub(crate) fn require_gas(part: &Part, reason: &'static str) -> Result<(), AnalysisError> {
+    match part.header().fields.has_gas() {
+        true => Ok(()),
+        false => Err(AnalysisError::MissingField { name: "density", reason }),
+    }
+}
+
 fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
     if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
         return Ok(None);
     }
     require_one_process(communicator)?;
     let HostState { tree, fluid, dark_matter, .. } = &part.snapshot.state;
-    let (fluid, dark_matter) = (fluid.clone(), dark_matter.clone());
+    let has_gas = part.header().fields.has_gas();
+    let fluid = if has_gas { fluid.clone() } else { vec![0.0; tree.group_count() * GROUP_VALUES] };
+    let dark_matter = dark_matter.clone();
     let mut state = HostState { fluid, dark_matter, ..HostState::without_fields(tree.clone()) };
     let header = SnapshotHeader { dark_matter: None, ..part.header().clone() };
     // P/ρ stays: S = P/ρ^(γ−1)
     let exponent = 2.0 - header.gamma;
     let groups = state.fluid.par_chunks_exact_mut(GROUP_VALUES).zip(state.dark_matter.par_chunks_exact(GROUP_CELLS));
     groups.for_each(|(fluid, dark_matter)| {
+        if !has_gas {
+            fluid[DENSITY * GROUP_CELLS..][..GROUP_CELLS].copy_from_slice(dark_matter);
+            return;
+        }
         for (c, dark_matter) in dark_matter.iter().enumerate() {
             let factor = 1.0 + dark_matter / fluid[DENSITY * GROUP_CELLS + c];
             for field in 0..FIELDS {

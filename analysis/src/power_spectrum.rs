@@ -128,8 +128,12 @@ pub fn power_spectrum_by(
         return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
     }
     let has_particles = part.header().dark_matter.is_some();
+    let has_gas = part.header().fields.has_gas();
     if !has_particles && matches!(options.species, Species::DarkMatter | Species::Cross) {
         return Err(AnalysisError::option("species", "dark matter", "the snapshot has none"));
+    }
+    if !has_gas && matches!(options.species, Species::Gas | Species::Cross) {
+        return Err(AnalysisError::option("species", "gas", "the snapshot has none"));
     }
     if has_particles && options.species != Species::Gas {
         require_one_process(communicator)?;
@@ -137,7 +141,7 @@ pub fn power_spectrum_by(
     let cells = cells_within(part, options.level, limit_mib, communicator.size())?;
     let width = part.snapshot.cell_width(options.level);
     let mut contrasts = Vec::new();
-    if options.species != Species::DarkMatter {
+    if has_gas && options.species != Species::DarkMatter {
         let (contrast, mean) =
             contrast(communicator, slab_by(communicator, part, "density", options.level, limit_mib)?)?;
         contrasts.push(Contrast { modes: forward_by(communicator, contrast, cells[2]), mean, cloud: false });

@@ -58,7 +58,9 @@ fn refined<T: Real, E: From<IcError> + Send>(
         let width = setup.box_length / setup.root[0] as f64;
         let mut on_device = State::<T>::from_host(device.clone(), &state, width, &parameters).map_err(IcError::from)?;
         for level in (0..on_device.level_count() - 1).rev() {
-            restrict::restrict(device, &on_device.mesh.tables[level], &mut on_device.gas.fluid, &parameters.eos());
+            let State { mesh, gas, .. } = &mut on_device;
+            let fluid = &mut gas.as_mut().expect("gas by formulas").fluid;
+            restrict::restrict(device, &mesh.tables[level], fluid, &parameters.eos());
         }
         state = on_device.to_host();
         let volume: f64 = setup.root.iter().map(|&n| n as f64 * width).product();

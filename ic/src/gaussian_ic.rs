@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 ///     seed: 42,
 ///     power: PowerSource::EisensteinHu,
 ///     fixed_amplitude: false,
+///     gas: true,
 ///     dark_matter: false,
 ///     temperature_k: None,
 ///     mean_molecular_weight: 1.22,
@@ -60,7 +61,10 @@ pub struct GaussianIc {
     /// Give every mode exactly its mean amplitude and draw only the phase.
     #[serde(default)]
     pub fixed_amplitude: bool,
-    /// Whether there is dark matter beside the gas.
+    /// Whether there is gas; dark matter alone has all of omega_m.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub gas: bool,
+    /// Whether there is dark matter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dark_matter: bool,
     /// Gas temperature in K; by default that of [`gas_temperature_k`].
@@ -69,6 +73,11 @@ pub struct GaussianIc {
     pub mean_molecular_weight: f64,
     /// Ratio of specific heats.
     pub gamma: f64,
+}
+
+/// As unless stated otherwise.
+fn yes() -> bool {
+    true
 }
 
 impl GaussianIc {
@@ -84,8 +93,15 @@ impl GaussianIc {
             let reason = "every axis needs an even number of cells".into();
             return Err(IcError::Parameter { name: "cells", value: format!("{:?}", self.cells), reason });
         }
-        if self.dark_matter {
-            let refuse = |name, value: String, reason: &str| IcError::Parameter { name, value, reason: reason.into() };
+        let refuse = |name, value: String, reason: &str| IcError::Parameter { name, value, reason: reason.into() };
+        if !(self.gas || self.dark_matter) {
+            return Err(refuse(
+                "gas",
+                "false".into(),
+                "without gas there has to be dark matter: set dark_matter: true",
+            ));
+        }
+        if self.gas && self.dark_matter {
             let omega_b = self.cosmology.omega_b;
             if !(omega_b > 0.0 && omega_b < self.cosmology.omega_m) {
                 let reason = "with dark matter it must lie above 0 and below omega_m: the gas has this share";
@@ -106,11 +122,6 @@ impl GaussianIc {
         progress("drawing modes", 0.1);
         let noise = WhiteNoise { seed: self.seed, fixed_amplitude: self.fixed_amplitude };
         let modes = LinearModes::new(communicator, self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
-        progress("density", 0.3);
-        let mut density = modes.density_contrast();
-        // of the gas
-        let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
-        density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
         // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
         let rate = self.cosmology.hubble_flow(a) * slope;
         // displacement, and velocity over the rate, in second order
@@ -120,13 +131,23 @@ impl GaussianIc {
             let second = modes.second_order(growth);
             (modes.combined(1.0, &second, 1.0), modes.combined(1.0, &second, second_slope / slope))
         });
-        let velocities = second_order.as_ref().map_or(&modes, |(_, velocities)| velocities);
-        let momentum = std::array::from_fn(|axis| {
-            progress(["velocity x", "velocity y", "velocity z"][axis], 0.45 + 0.1 * axis as f64);
-            let mut momentum = velocities.velocity(axis, rate);
-            momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
-            momentum
-        });
+        let (density, momentum) = match self.gas {
+            true => {
+                progress("density", 0.45);
+                let mut density = modes.density_contrast();
+                let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
+                density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
+                let velocities = second_order.as_ref().map_or(&modes, |(_, velocities)| velocities);
+                let momentum = std::array::from_fn(|axis| {
+                    progress(["velocity x", "velocity y", "velocity z"][axis], 0.5 + 0.08 * axis as f64);
+                    let mut momentum = velocities.velocity(axis, rate);
+                    momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
+                    momentum
+                });
+                (density, momentum)
+            }
+            false => Default::default(),
+        };
         let lattice = second_order.as_ref().map(|(displacements, velocities)| {
             progress("particles", 0.75);
             Lattice {
@@ -188,6 +209,7 @@ mod tests {
             seed: 11,
             power: PowerSource::EisensteinHu,
             fixed_amplitude: false,
+            gas: true,
             dark_matter: false,
             temperature_k: None,
             mean_molecular_weight: 1.22,

@@ -74,6 +74,10 @@ impl LoadIc {
         let mesh = collective_result(communicator, self.read(planes))?;
         progress("checking", 0.8);
         mesh.check(communicator)?;
+        if !mesh.has_gas(communicator) {
+            progress("initial condition", 1.0);
+            return Ok(mesh);
+        }
         let mean = mesh.mean(communicator, |i| mesh.density[i]);
         // beside dark matter, which the restriction to the octree checks more closely
         let expected = match communicator.any(mesh.lattice.is_some()) {

@@ -1,4 +1,4 @@
-//! Gas on a uniform mesh: what every initial condition is before it becomes an octree.
+//! Gas and dark matter on a uniform mesh: what every initial condition is before it becomes an octree.
 
 use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// cells[0] + i`: x fastest.
 ///
 /// It carries the *internal* energy, not the total: averaging the total would turn the kinetic energy that a coarser
-/// mesh cannot resolve into heat.
+/// mesh cannot resolve into heat. Where there is dark matter alone the fields of the gas are empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UniformMesh {
     /// Cells of the whole mesh along x, y, z.
@@ -55,10 +55,15 @@ impl UniformMesh {
         [index % nx, index / nx % ny, self.planes.start + index / (nx * ny)]
     }
 
-    /// The fields: density, momentum along x, y, z, internal energy.
+    /// The fields of the gas: density, momentum along x, y, z, internal energy.
     pub fn fields(&self) -> [&Vec<f64>; 5] {
         let [x, y, z] = &self.momentum;
         [&self.density, x, y, z, &self.internal_energy]
+    }
+
+    /// Whether there is gas, on any rank: collective.
+    pub fn has_gas(&self, communicator: &Communicator) -> bool {
+        communicator.any(!self.density.is_empty())
     }
 
     /// ½ρv² of the cell at an offset.
@@ -124,6 +129,7 @@ impl UniformMesh {
             ("particles' velocity along y", MOMENTUM),
             ("particles' velocity along z", MOMENTUM),
         ];
+        let skipped = if self.has_gas(communicator) { 0 } else { self.fields().len() };
         let bad = |(n, values): (usize, &Vec<f64>)| {
             let (field, reason) = NAMES[n];
             assert_eq!(values.len(), self.cell_count(), "{field}: one value a cell");
@@ -134,7 +140,7 @@ impl UniformMesh {
         };
         let lattice = self.lattice.iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
         let fields = self.fields().into_iter().chain(lattice);
-        let found = fields.enumerate().find_map(bad);
+        let found = fields.enumerate().skip(skipped).find_map(bad);
         match communicator.gather_all_of(&found).into_iter().flatten().min() {
             Some((n, [k, j, i], bits)) => {
                 let (field, reason) = NAMES[n];

@@ -84,7 +84,7 @@ impl Case {
             &[particles::Part { range: 0..COUNT, level: 0, factors: [0.0; 3] }],
             mass,
         );
-        particles::matter_density(device, tables, mass, 1e-12, fluid, density);
+        particles::matter_density(device, tables, mass, 1e-12, Some(fluid), density);
     }
 
     fn kick(&mut self) {

@@ -9,7 +9,7 @@ use crate::level::level_topology::{LevelTopology, NONE};
 use crate::level::troubled_cells::tests::groups_that_see;
 use crate::level::troubled_cells::{MARK_ROWS, TroubledCells, groups_to_redo};
 use crate::operations::flag::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
-use crate::operations::gravity_kick::{Peak, gravity_kick, max_acceleration};
+use crate::operations::gravity_kick::{gravity_kick, max_acceleration};
 use crate::operations::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
 use crate::operations::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
 use crate::operations::mass_sheet::mass_sheet;
@@ -127,9 +127,7 @@ fn operations_on_levels_agree<T: Real>(device: &Device) {
             let mut hashes = vec![0; tables.len()];
             state_hash(device, &tables, GROUP_VALUES, &gas, &mut hashes);
             say(&mut said, &tables, &hashes);
-            let mut peaks = vec![Peak::default(); tables.len()];
-            max_acceleration(device, &tables, &pool(&potential), H, &mut peaks);
-            say(&mut said, &tables, &peaks);
+            say(&mut said, &tables, &max_acceleration(device, &tables, &pool(&potential), None, H).wait());
             let masks = flags(device, &mesh, level, &tables, rank, &gas, eos);
             say(&mut said, &tables, masks.as_chunks::<OCTANTS>().0);
 
@@ -202,7 +200,7 @@ fn flags<T: Real>(
         },
     };
     let mut masks = vec![0; tables.len() * OCTANTS];
-    flag(device, tables, &coordinates, fluid, None, &criteria, 2, &mut masks);
+    flag(device, tables, &coordinates, Some(fluid), None, &criteria, 2, &mut masks);
     masks
 }
 

@@ -270,8 +270,7 @@ fn a_kick_books_its_work() {
     let booked = kicks[0].work + report.energy_added + report.floor_energy;
     assert!(kicks[0].work.abs() > 0.1 && (gained - booked).abs() < 1e-12, "{gained} {booked}");
     assert!((kicks[0].peak.acceleration - largest).abs() < 1e-12 * largest);
-    let mut peaks = [comove_kernels::Peak::default()];
-    max_acceleration(&device(1), &lone_group(), &potential, h, &mut peaks);
+    let peaks = max_acceleration(&device(1), &lone_group(), &potential, None, h).wait();
     assert_eq!(peaks[0], kicks[0].peak);
     assert_eq!(report.invalid, 0);
 }

@@ -399,6 +399,21 @@ impl RunParameters {
         check("max_level", &self.max_level, self.max_level < deepest, format!("must be below {deepest}"))
     }
 
+    /// Checks what a state of dark matter alone cannot have.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`].
+    pub(crate) fn check_without_gas(&self) -> Result<(), SimError> {
+        let names: Vec<&str> = self.scalars.names().collect();
+        SimError::require(
+            "scalars",
+            &names.join(", "),
+            names.is_empty(),
+            "they move with gas, of which there is none",
+        )?;
+        self.refine.iter().try_for_each(Criterion::check_without_gas)
+    }
+
     /// Checks `max_level` against a starting state.
     ///
     /// * `root_cells`: along x, y, z; `levels`: that have groups

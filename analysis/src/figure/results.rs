@@ -123,9 +123,9 @@ pub fn mass_function_figure(found: &MassFunction) -> Figure {
     line_figure(&format!("Mass function at z = {}", readable(found.redshift)), &panels, 2)
 }
 
-/// Density, temperature, radial velocity and enclosed mass of one or more named profiles.
+/// Density, temperature and radial velocity of gas, if there is some, and enclosed mass of one or more named profiles.
 pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
-    let panel = |y_label: &str, y_logarithmic: bool, point: fn(&Shell) -> [f64; 2]| Panel {
+    let panel = |y_label: &str, y_logarithmic: bool, point: fn(&Shell) -> Option<[f64; 2]>| Panel {
         x_label: "r [Mpc/h]".into(),
         y_label: y_label.into(),
         x_logarithmic: true,
@@ -134,7 +134,7 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
             .iter()
             .map(|(name, profile)| Curve {
                 name: name.clone(),
-                points: profile.shells.iter().map(point).collect(),
+                points: profile.shells.iter().filter_map(point).collect(),
                 style: if profiles.len() == 1 { Style::Marked } else { Style::Line },
                 ..Curve::default()
             })
@@ -146,11 +146,13 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
         ..Panel::default()
     };
     let panels = [
-        panel("ρ / mean density", true, |s| [s.r_mpc_h, s.density]),
-        panel("T [K]", true, |s| [s.r_mpc_h, s.temperature_k]),
-        panel("radial velocity [km/s]", false, |s| [s.r_mpc_h, s.radial_velocity_km_s]),
-        panel("enclosed mass [M⊙/h]", true, |s| [s.r_outer_mpc_h, s.enclosed_mass_msun_h]),
+        panel("ρ / mean density", true, |s| Some([s.r_mpc_h, s.density])),
+        panel("T [K]", true, |s| Some([s.r_mpc_h, s.temperature_k?])),
+        panel("radial velocity [km/s]", false, |s| Some([s.r_mpc_h, s.radial_velocity_km_s?])),
+        panel("enclosed mass [M⊙/h]", true, |s| Some([s.r_outer_mpc_h, s.enclosed_mass_msun_h])),
     ];
+    let has_points = |panel: &Panel| panel.curves.iter().any(|curve| !curve.points.is_empty());
+    let panels: Vec<Panel> = panels.into_iter().filter(has_points).collect();
     let redshift = profiles.first().map_or(String::new(), |(_, p)| format!(" at z = {}", readable(p.redshift)));
     line_figure(&format!("Radial profiles{redshift}"), &panels, 2)
 }

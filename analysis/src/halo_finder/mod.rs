@@ -18,7 +18,7 @@ pub mod peaks;
 
 use crate::cell_fields::Gas;
 use crate::error::AnalysisError;
-use crate::matter::OneFluid;
+use crate::matter::{OneFluid, require_gas};
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
 use crate::particle_grid::ParticleGrid;
@@ -183,6 +183,8 @@ pub fn find_halos_by(
     matter: &OneFluid,
     options: &HaloOptions,
 ) -> Result<Option<HaloCatalogue>, AnalysisError> {
+    let reason = "halos around density peaks have the velocity of gas, of which there is none: take finder: \"fof\"";
+    require_gas(whole, reason)?;
     let part = &matter.part(whole);
     let gas = Gas::by(communicator, part);
     let snapshot = part.snapshot;

@@ -1,4 +1,4 @@
-//! Our own initial-condition file: HDF5, five datasets `[z, y, x]` in code units and attributes of the root group.
+//! Our own initial-condition file: HDF5, datasets `[z, y, x]` in code units and attributes of the root group.
 //!
 //! | object | content |
 //! |---|---|
@@ -9,6 +9,8 @@
 //! | `momentum_x`, `momentum_y`, `momentum_z` | ρ̃ṽ, ṽ = a v_pec/(100 km/s) |
 //! | `displacement_x` …, `velocity_x` … | of dark matter particles, one for each cell: from its lower corner in comoving Mpc/h; ṽ. All six or none |
 //! | `internal_energy` | internal energy density, mean matter density · (100 km/s)² · a² |
+//!
+//! A file of dark matter alone has none of the gas's five datasets.
 //!
 //! Any float type is read. A file whose attributes contradict the recipe is refused.
 
@@ -87,8 +89,10 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
 
     let [nx, ny, nz] = cells;
     let lattice: &[&str] = if file.link_exists(LATTICE[0]) { &LATTICE } else { &[] };
-    let mut fields = Vec::with_capacity(DATASETS.len() + lattice.len());
-    for name in DATASETS.iter().chain(lattice) {
+    let has_gas = lattice.is_empty() || DATASETS.iter().any(|name| file.link_exists(name));
+    let gas: &[&str] = if has_gas { &DATASETS } else { &[] };
+    let mut fields = Vec::with_capacity(gas.len() + lattice.len());
+    for name in gas.iter().chain(lattice) {
         let dataset = file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
         let shape = dataset.shape();
         if shape != [nz, ny, nx] {
@@ -102,7 +106,10 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
     }
     let mut fields = fields.into_iter();
     let mut next = || fields.next().expect("as many as names");
-    let (density, momentum, internal_energy) = (next(), [(); 3].map(|()| next()), next());
+    let (density, momentum, internal_energy) = match has_gas {
+        true => (next(), [(); 3].map(|()| next()), next()),
+        false => Default::default(),
+    };
     let lattice = (!lattice.is_empty())
         .then(|| Lattice { displacement: [(); 3].map(|()| next()), velocity: [(); 3].map(|()| next()) });
     Ok(UniformMesh { cells, planes, density, momentum, internal_energy, lattice })
@@ -137,12 +144,15 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
 /// [`SimError::Io`] and [`SimError::Hdf5`], on all ranks; a file of that name, if any, is then untouched.
 pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
     let lattice = mesh.lattice.as_ref();
-    let prepare =
-        |file: &File| preface(file, mesh.cells, header, lattice.is_some()).map_err(|source| failure(path, source));
+    let has_gas = mesh.has_gas(communicator);
+    let gas: &[&str] = if has_gas { &DATASETS } else { &[] };
+    let names: Vec<&str> = gas.iter().chain(lattice.iter().flat_map(|_| &LATTICE)).copied().collect();
+    let prepare = |file: &File| preface(file, mesh.cells, header, &names).map_err(|source| failure(path, source));
     let file = SharedFile::create(communicator, path, prepare)?;
     let before = mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
     let lattice = lattice.into_iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
-    let mut fields = mesh.fields().into_iter().chain(lattice).enumerate();
+    let of_gas = mesh.fields().into_iter().take(gas.len());
+    let mut fields = of_gas.chain(lattice).enumerate();
     let put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
     let renamed = file.close(communicator, put)?.map(|temporary| temporary.rename(path));
     let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
@@ -150,14 +160,13 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
 }
 
 /// Writes the attributes, and returns the places of the fields.
-fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header, lattice: bool) -> hdf5::Result<Vec<u64>> {
+fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header, names: &[&str]) -> hdf5::Result<Vec<u64>> {
     let format: VarLenUnicode = FORMAT.parse().expect("a string without zero bytes");
     file.new_attr::<VarLenUnicode>().create("format")?.write_scalar(&format)?;
     for (name, value, _) in header.attributes() {
         file.new_attr::<f64>().create(name)?.write_scalar(&value)?;
     }
-    let lattice: &[&str] = if lattice { &LATTICE } else { &[] };
-    DATASETS.iter().chain(lattice).map(|name| allocate::<f64>(file, name, &[nz, ny, nx])).collect()
+    names.iter().map(|name| allocate::<f64>(file, name, &[nz, ny, nx])).collect()
 }
 
 #[cfg(test)]

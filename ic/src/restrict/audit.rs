@@ -13,7 +13,7 @@ use comove_sim::{HostState, Octree};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The account of one restriction. Amounts are means over the box, in code units.
+/// The account of one restriction. Amounts are means of the gas over the box, in code units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// Cells of the mesh along x, y, z.
@@ -60,6 +60,24 @@ pub struct LevelAudit {
 }
 
 impl Audit {
+    /// Of dark matter alone, on the root.
+    pub(super) fn without_gas(mesh_cells: [usize; 3], tree: &Octree, mesh_level: u8) -> Self {
+        Self {
+            mesh_cells,
+            mesh_level,
+            before: Totals::default(),
+            after: Totals::default(),
+            momentum_scale: 0.0,
+            unresolved_kinetic_energy: 0.0,
+            levels: levels(tree, mesh_level),
+        }
+    }
+
+    /// Whether there is gas.
+    pub fn has_gas(&self) -> bool {
+        self.before.mass > 0.0
+    }
+
     /// Largest relative change of mass, momentum (against [`Audit::momentum_scale`]) and internal energy; round-off if
     /// all is well.
     pub fn worst_change(&self) -> f64 {

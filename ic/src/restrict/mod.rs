@@ -48,7 +48,8 @@ pub fn planes(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result
 /// multiple of 16 there. Of the levels 1 … min(`level`, `max_level`) those groups are kept that a criterion asks for
 /// (`refine`, with `flag_buffer` cells around a cell that meets it), those that finer kept groups stand on, and those
 /// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on
-/// as the average in its parent. Patches finer than the mesh are left to the run's first regrid.
+/// as the average in its parent. Patches finer than the mesh are left to the run's first regrid,
+/// and where there is dark matter alone all finer ones than the root's.
 ///
 /// `box_length` (along x, code length) and `clock` are what criteria may look at besides the gas. Returns the state, in
 /// key order, or a rank's part of it, and the audit of what all of it keeps. From `parameters` the axes along which the box is periodic (`boundary`), the
@@ -77,6 +78,21 @@ pub fn restrict(
     mesh.check(communicator)?;
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
     let particles = particles(communicator, &mesh, root_cell_width * (1.0 / f64::from(1u32 << level)), clock)?;
+    let has_particles = particles.is_some();
+    let periodic = parameters.boundary.periodic();
+    // those of a rank among others may be in groups of any: a run brings them to their owners
+    let placed = |tree: &Octree| match ranks {
+        1 => particles.map(|particles| particles.in_file_order(tree)),
+        _ => particles,
+    };
+    if !mesh.has_gas(communicator) {
+        // the run refines the root where its particles ask for it
+        let tree = Octree::new(root, periodic);
+        let own = Octree::share(root, periodic, vec![layers.share(rank, tree.level(0))]);
+        let state = HostState { particles: placed(&own), ..HostState::without_fields(own) };
+        progress("restriction", 1.0);
+        return Ok((state, Audit::without_gas(mesh.cells, &tree, level)));
+    }
     progress("averaging", 0.0);
     let before = Totals::of_mesh(communicator, &mesh);
     let momentum_scale = audit::momentum_scale(communicator, &mesh);
@@ -94,19 +110,15 @@ pub fn restrict(
     progress("refinement", 0.4);
     let eos = parameters.eos();
     // beside dark matter the mean of all matter is 1
-    let gas_share = if particles.is_some() { before.mass } else { 1.0 };
+    let gas_share = if has_particles { before.mass } else { 1.0 };
     let mean_density = before.mass / gas_share;
     let context = RefinementContext { parameters, clock, mean_density, gas_share, root_cell_width, eos };
     let kept = kept_groups((communicator, layers), &levels, root, &context)?;
-    let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept);
+    let tree = Octree::with_groups(root, periodic, kept);
     progress("octree", 0.5);
     let own = (0..tree.level_count()).map(|level| layers.share(rank, tree.level(level))).collect();
-    let mut state = fill(Octree::share(root, tree.periodic(), own), &levels, &eos);
-    // those of a rank among others may be in groups of any: a run brings them to their owners
-    state.particles = match ranks {
-        1 => particles.map(|particles| particles.in_file_order(&state.tree)),
-        _ => particles,
-    };
+    let mut state = fill(Octree::share(root, periodic, own), &levels, &eos);
+    state.particles = placed(&state.tree);
     progress("audit", 0.8);
     let after = Totals::of_state(communicator, &tree, layers, &state, &eos);
     let audit = Audit {
@@ -136,6 +148,10 @@ fn particles(
         return Ok(None);
     }
     let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
+    let lengths = mesh.cells.map(|n| n as f64 * width);
+    if !mesh.has_gas(communicator) {
+        return Ok(mesh.particles(lengths, width.powi(3)));
+    }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
     let expected = clock.cosmology().map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
     if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {
@@ -143,7 +159,6 @@ fn particles(
             format!("beside dark matter the gas has omega_b/omega_m = {expected}, in the mean density of matter");
         return refuse("mean density of the gas", gas.to_string(), reason);
     }
-    let lengths = mesh.cells.map(|n| n as f64 * width);
     Ok(mesh.particles(lengths, (1.0 - gas) * width.powi(3)))
 }
 

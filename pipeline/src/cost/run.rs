@@ -12,7 +12,8 @@ use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::ic;
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS};
-use comove_sim::{Octree, TimeSteps, memory};
+use comove_sim::memory::{self, Species};
+use comove_sim::{Octree, TimeSteps};
 use std::path::Path;
 
 /// Parts of a stretch of the way for which steps are counted.
@@ -71,7 +72,7 @@ pub(crate) fn cost(
     let cost = Cost {
         steps: Some(sums.steps),
         cells: Some(sums.cells),
-        device_bytes: Some(device_bytes(root, &mesh, &sums, device, likest)),
+        device_bytes: Some(device_bytes((root, run.species()), &mesh, &sums, device, likest)),
         disk_bytes: cell * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps,
         seconds: Some(stepping + speed.writing(cell * (outputs + lasting + last + due.floor() * 0.5 * sums.cells))),
         from: Some(
@@ -166,13 +167,19 @@ impl Sums {
 }
 
 /// Most bytes on the device, as those of the records were if there are any: refined cells take more than the root's.
-fn device_bytes(root: [usize; 3], mesh: &Mesh, sums: &Sums, device: &Device, like: Option<(&[Record], &Mesh)>) -> f64 {
-    let of_root = memory::root_device_bytes(device, root, &mesh.parameters);
+fn device_bytes(
+    (root, species): ([usize; 3], Species),
+    mesh: &Mesh,
+    sums: &Sums,
+    device: &Device,
+    like: Option<(&[Record], &Mesh)>,
+) -> f64 {
+    let of_root = memory::root_device_bytes(device, root, &mesh.parameters, species);
     let of_records = like.and_then(|(records, mesh)| {
         let fullest = records.iter().max_by_key(|record| record.device_bytes)?;
         let refined = (fullest.groups[1..].iter().sum::<usize>() * GROUP_CELLS) as f64;
         let axis = (mesh.root_cells.cbrt().round() as usize).next_multiple_of(GROUP);
-        let of_root = memory::root_device_bytes(device, [axis; 3], &mesh.parameters);
+        let of_root = memory::root_device_bytes(device, [axis; 3], &mesh.parameters, species);
         (refined > 0.0).then(|| (fullest.device_bytes as f64 - of_root) / refined)
     });
     let individual = usize::from(mesh.parameters.time_steps == TimeSteps::Individual);

@@ -6,7 +6,7 @@
 use super::extents::Extents;
 pub(crate) use super::initial::{InitialCondition, InitialFacts, shown};
 
-use super::initial::header;
+use super::initial::{header, yes};
 use super::section::Section;
 use super::{Input, Memory, Stage, Work, ic_task};
 use crate::error::PipelineError;
@@ -15,6 +15,7 @@ use crate::task::{IcTask, Task};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
 use comove_kernels::Device;
+use comove_sim::fields::FieldSet;
 use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, Octree, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -58,7 +59,13 @@ impl InitialCondition {
             format!("root = {root:?}: the mesh of {cells:?} cells must be the root's times one power of two")
         })?;
         let particles = if self.has_particles() { cells.iter().map(|&n| n as u64).product() } else { 0 };
-        Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma, particles })
+        let gas = self.has_gas();
+        Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma, gas, particles })
+    }
+
+    /// Whether there is gas, as far as the recipe says.
+    pub(crate) fn has_gas(&self) -> bool {
+        !matches!(self, Self::Gaussian(ic) if !ic.gas)
     }
 
     /// Whether dark matter is made.
@@ -90,8 +97,12 @@ impl Stage for InitialCondition {
     fn describe(&self) -> String {
         let (cells, box_mpc_h, z, source) = match self {
             Self::Gaussian(ic) => {
-                let dark_matter = if ic.dark_matter { " with dark matter" } else { "" };
-                (ic.cells, ic.box_mpc_h, ic.z, format!("{dark_matter}, seed {}", ic.seed))
+                let species = match (ic.gas, ic.dark_matter) {
+                    (true, true) => " with dark matter",
+                    (true, false) => "",
+                    (false, _) => " of dark matter alone",
+                };
+                (ic.cells, ic.box_mpc_h, ic.z, format!("{species}, seed {}", ic.seed))
             }
             Self::Load(ic) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
@@ -182,6 +193,7 @@ pub(crate) fn place(
         mean_molecular_weight: facts.mean_molecular_weight,
         eta: parameters.eta,
         precision: parameters.precision,
+        fields: if audit.has_gas() { FieldSet::default() } else { FieldSet::without_gas() },
         // one for each cell of the mesh, on all processes together
         dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
             particles: facts.cells.iter().map(|&n| n as u64).product(),
@@ -213,7 +225,11 @@ pub(crate) struct GaussianOptions {
     /// Give every mode its mean amplitude.
     #[serde(default)]
     pub fixed_amplitude: bool,
-    /// Whether there is dark matter, omega_m − omega_b: a particle for each cell of the mesh. The gas then has omega_b.
+    /// Whether there is gas.
+    #[serde(default = "yes")]
+    pub gas: bool,
+    /// Whether there is dark matter: a particle for each cell of the mesh. With gas, which then has omega_b, it has the rest of
+    /// omega_m, else all.
     #[serde(default)]
     pub dark_matter: bool,
     /// Gas temperature in K; by default from decoupling.
@@ -261,6 +277,7 @@ impl GaussianOptions {
             seed: self.seed,
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
+            gas: self.gas,
             dark_matter: self.dark_matter,
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,

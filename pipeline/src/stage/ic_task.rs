@@ -23,15 +23,25 @@ pub(crate) fn make(
     Ok(rows(communicator, &mesh))
 }
 
-/// Mean and scatter of the mesh's density, and its emptiest and densest cell: collective.
+/// Mean and scatter of the gas's density, and its emptiest and densest cell; without gas how far particles are displaced:
+/// collective.
 fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    if let Some(lattice) = mesh.lattice.as_ref().filter(|_| !mesh.has_gas(communicator)) {
+        let square = |i: usize| lattice.displacement.iter().map(|along| along[i].powi(2)).sum::<f64>();
+        let largest = (0..mesh.cell_count()).map(square).fold(0.0, f64::max);
+        return vec![
+            row("particles", shown(mesh.cells)),
+            row("rms displacement, Mpc/h", format!("{:.5}", mesh.mean(communicator, square).sqrt())),
+            row("largest displacement, Mpc/h", format!("{:.5}", communicator.max(largest).sqrt())),
+        ];
+    }
     let mean = mesh.mean(communicator, |i| mesh.density[i]);
     let variance = mesh.mean(communicator, |i| (mesh.density[i] - mean).powi(2));
     let most = |sign: f64| {
         let own = mesh.density.iter().fold(f64::NEG_INFINITY, |most, d| most.max(sign * d));
         sign * communicator.max(own)
     };
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
     vec![
         row("cells", shown(mesh.cells)),
         row("mean density", format!("{mean:.9}")),

@@ -10,6 +10,11 @@ pub(crate) fn shown([x, y, z]: [usize; 3]) -> String {
     if x == y && y == z { format!("{x}³") } else { format!("{x} × {y} × {z}") }
 }
 
+/// As unless stated otherwise.
+pub(super) fn yes() -> bool {
+    true
+}
+
 /// What a run has to know of an initial condition besides the mesh.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InitialFacts {
@@ -25,6 +30,9 @@ pub(crate) struct InitialFacts {
     pub z: f64,
     pub mean_molecular_weight: f64,
     pub gamma: f64,
+    /// Whether there is gas, as far as that is known before the mesh is made.
+    #[serde(default = "yes")]
+    pub gas: bool,
     /// Particles of dark matter, as far as they are known before the mesh is made.
     #[serde(default)]
     pub particles: u64,

@@ -46,17 +46,18 @@ fn complete(bench: &mut Bench, groups: usize) {
         sweep((&mut state, scheme), 1, [0, 1, 2], None, SweepTargets::Redo(&every), 0.05).reports.wait()
     });
     bench.measure(of("signal speed"), || speeds(&state, 1).wait());
-    let potential = &mut state.gravity.as_mut().expect("gravity").potential.current;
+    let comove_sim::State { mesh, gas: Some(gas), gravity: Some(gravity), .. } = &mut state else { unreachable!() };
+    let potential = &mut gravity.potential.current;
 
     let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
-    let slots = state.gas.fluid.len() / GROUP_VALUES;
+    let slots = gas.fluid.len() / GROUP_VALUES;
     let mut ghosts = room(groups * GHOST_CELLS);
     let [mut gradients, mut sheet, correction] = [FACE_GRADIENTS, GROUP_CELLS, GROUP_CELLS].map(|n| room(slots * n));
     let solver = GroupSolver::sine();
     let mut solve = |parity: Option<Parity>, origin| {
-        let density = DensitySource::of_fluid(&state.gas.fluid, 1.0, 1.0);
+        let density = DensitySource::of_fluid(&gas.fluid, 1.0, 1.0);
         let (source, gradients) = (PoissonSource::Density(density), Some(&mut gradients));
-        let tables = &state.mesh.tables[1];
+        let tables = &mesh.tables[1];
         let guess = Guess::Held;
         relax_groups(
             &device,
@@ -81,34 +82,32 @@ fn complete(bench: &mut Bench, groups: usize) {
         solve(Some(Parity::Odd), relaxed);
     });
 
-    let coarse = &state.mesh.tables[0];
+    let coarse = &mesh.tables[0];
     bench.measure(work("mass sheet", "all patches refined", "group", coarse.len()), || {
         mass_sheet(&device, coarse, 2.0 * h, potential, &gradients, &mut sheet);
     });
     bench.measure(work("mass sheet", "no patch refined", "group", groups), || {
-        mass_sheet(&device, &state.mesh.tables[1], h, potential, &gradients, &mut sheet);
+        mass_sheet(&device, &mesh.tables[1], h, potential, &gradients, &mut sheet);
     });
     bench.measure(of("correction added"), || {
-        add_correction(&device, &state.mesh.tables[1], &correction, potential);
+        add_correction(&device, &mesh.tables[1], &correction, potential);
     });
 
     bench.measure(of("kick"), || {
-        let (tables, fluid) = (&state.mesh.tables[1], &mut state.gas.fluid);
+        let (tables, fluid) = (&mesh.tables[1], &mut gas.fluid);
         gravity_kick(&device, tables, potential, None, fluid, h, 1e-9, &eos).wait();
     });
-    bench.measure(of("restriction"), || restrict(&device, &state.mesh.tables[0], &mut state.gas.fluid, &eos));
+    bench.measure(of("restriction"), || restrict(&device, &mesh.tables[0], &mut gas.fluid, &eos));
     let new: Vec<usize> = (0..groups).collect();
-    bench.measure(of("prolongation"), || prolong(&device, &state.mesh.tables[1], &new, &mut state.gas.fluid, &eos));
+    bench.measure(of("prolongation"), || prolong(&device, &mesh.tables[1], &new, &mut gas.fluid, &eos));
 
     let mut sums = vec![GroupTotals::default(); groups];
-    bench.measure(of("totals"), || totals(&device, &state.mesh.tables[1], &state.gas.fluid, &mut sums));
+    bench.measure(of("totals"), || totals(&device, &mesh.tables[1], &gas.fluid, &mut sums));
     let mut hashes = vec![0; groups];
-    bench.measure(of("hash"), || {
-        state_hash(&device, &state.mesh.tables[1], GROUP_VALUES, &state.gas.fluid, &mut hashes)
-    });
-    let slots = &state.mesh.tables[1].slots;
+    bench.measure(of("hash"), || state_hash(&device, &mesh.tables[1], GROUP_VALUES, &gas.fluid, &mut hashes));
+    let slots = &mesh.tables[1].slots;
     bench.measure(of("slots copied"), || {
-        copy_slots(&device, GROUP_VALUES, &state.gas.fluid, slots, &mut state.gas.next, slots);
+        copy_slots(&device, GROUP_VALUES, &gas.fluid, slots, &mut gas.next, slots);
     });
 }
 
@@ -123,17 +122,18 @@ fn lone(bench: &mut Bench, groups: usize) {
     bench.measure(work("sweep x y z, between times", all, "group", groups), || {
         sweep((&mut state, scheme), 1, [0, 1, 2], Some(0.25), SweepTargets::All, 0.05).reports.wait();
     });
-    let (faces, eos) = (state.mesh.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
+    let comove_sim::State { mesh, gas: Some(gas), .. } = &mut state else { unreachable!() };
+    let (faces, eos) = (mesh.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
     bench.measure(work("flux correction", all, "face", faces), || {
-        let (tables, fluid) = (&state.mesh.flux.reflux[0], &mut state.gas.fluid);
-        reflux(&device, tables, fluid, &state.gas.fluxes, 1e-9, 0.5, &eos).wait();
+        let (tables, fluid) = (&mesh.flux.reflux[0], &mut gas.fluid);
+        reflux(&device, tables, fluid, &gas.fluxes, 1e-9, 0.5, &eos).wait();
     });
-    let planes = &state.mesh.flux.written[1];
+    let planes = &mesh.flux.written[1];
     bench.measure(work("flux planes summed", all, "plane", planes.len()), || {
-        add_slots(&device, FLUX_PLANE_VALUES, &state.gas.fluxes, &mut state.gas.flux_sums, planes);
+        add_slots(&device, FLUX_PLANE_VALUES, &gas.fluxes, &mut gas.flux_sums, planes);
     });
     bench.measure(work("flux planes cleared", all, "plane", planes.len()), || {
-        clear_slots(&device, FLUX_PLANE_VALUES, &mut state.gas.flux_sums, planes);
+        clear_slots(&device, FLUX_PLANE_VALUES, &mut gas.flux_sums, planes);
     });
 }
 
@@ -157,10 +157,10 @@ fn root(bench: &mut Bench, side: usize, isolated: bool) {
     let device = bench.device.clone();
     let mut solver = planned(&device, side, isolated);
     let slots = state.mesh.tables[0].slots.clone();
-    let mut potential = Buffer::zeros(&device, state.gas.fluid.len() / GROUP_VALUES * GROUP_CELLS).expect("room");
+    let mut potential = Buffer::zeros(&device, state.gas().fluid.len() / GROUP_VALUES * GROUP_CELLS).expect("room");
     let name = if isolated { "isolated root solve" } else { "root solve" };
     bench.measure(work(name, "uniform", "group", side * side * side), || {
-        let source = PoissonSource::Density(DensitySource::of_fluid(&state.gas.fluid, 1.0, 1.0));
+        let source = PoissonSource::Density(DensitySource::of_fluid(&state.gas().fluid, 1.0, 1.0));
         solver.solve::<f32>(&device, &slots, &source, 0.1, &mut potential);
     });
 }

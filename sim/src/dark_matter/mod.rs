@@ -291,14 +291,14 @@ impl<T: Real> DarkMatter<T> {
 
     /// Finds the density of all matter on some levels, which are at one time: collective.
     ///
-    /// * `fluid`: conserved, `[slots, 6, 16, 16, 16]`; `root_width`: of the root's cells, code length
+    /// * `fluid`: conserved, `[slots, 6, 16, 16, 16]`, if there is gas; `root_width`: of the root's cells, code length
     pub(crate) fn find_density(
         &mut self,
         device: &Device,
         ranks: &Exchange,
         mesh: &Mesh,
         levels: Range<usize>,
-        fluid: &Buffer<T>,
+        fluid: Option<&Buffer<T>>,
         root_width: f64,
     ) {
         let Self { particles, locator, matter: Matter { particle_weights, matter_density }, .. } = self;

@@ -1,6 +1,6 @@
 //! The fields of a snapshot: names, units and rules, once for files, docs and plot labels.
 //!
-//! A [`FieldSet`] is a value: the conserved hydro fields and the dual-energy scalar, which every run has, and the passive
+//! A [`FieldSet`] is a value: the conserved hydro fields and the dual-energy scalar, where a run has gas, and the passive
 //! scalars of this one. Kernels of the gas know their six fields by number; whatever moves data takes numbers of fields
 //! from here.
 
@@ -186,13 +186,24 @@ const DARK_MATTER: Field = Field {
 /// Names that a scalar cannot have: they mean something else in files or to yt.
 const TAKEN: [&str; 9] = ["ParDens", "Dens", "MomX", "MomY", "MomZ", "Engy", "Entropy", "Pote", "Pres"];
 
-/// The fields of a run or a snapshot. Without scalars it is the default.
+/// The fields of a run or a snapshot. With gas that has no scalars it is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
+    has_no_gas: bool,
     scalars: Vec<String>,
 }
 
 impl FieldSet {
+    /// The fields where there is no gas.
+    pub fn without_gas() -> Self {
+        Self { has_no_gas: true, scalars: Vec::new() }
+    }
+
+    /// Whether there is gas.
+    pub fn has_gas(&self) -> bool {
+        !self.has_no_gas
+    }
+
     /// The fields of the gas, and passive scalars of these names.
     ///
     /// # Errors
@@ -228,12 +239,12 @@ impl FieldSet {
         if scalars.len() > MAX_SCALARS {
             return refuse(&scalars.join(", "), format!("a run has at most {MAX_SCALARS} scalars"));
         }
-        Ok(Self { scalars })
+        Ok(Self { has_no_gas: false, scalars })
     }
 
-    /// Whether there are no scalars.
+    /// Whether there is gas without scalars.
     pub fn is_hydro_alone(&self) -> bool {
-        self.scalars.is_empty()
+        self.has_gas() && self.scalars.is_empty()
     }
 
     /// The names of the passive scalars, in the order of their array.
@@ -248,7 +259,7 @@ impl FieldSet {
 
     /// The fields of the fluid array.
     pub fn fluid(&self) -> impl Iterator<Item = Field> + use<> {
-        FLUID.into_iter()
+        FLUID.into_iter().take(if self.has_gas() { FLUID.len() } else { 0 })
     }
 
     /// Every field in file order, dark matter and the potential last.
@@ -289,6 +300,9 @@ impl<'de> Deserialize<'de> for FieldSet {
             dataset: String,
         }
         let datasets: Vec<Described> = Vec::deserialize(deserializer)?;
+        if !datasets.iter().any(|field| field.dataset == FLUID[DENSITY].dataset) {
+            return Ok(Self::without_gas());
+        }
         let others = |field: &Described| {
             !FLUID.iter().chain([&DARK_MATTER, &POTENTIAL]).any(|known| known.dataset == field.dataset)
         };
@@ -315,6 +329,9 @@ mod tests {
         let storage: Vec<Storage> = back.stored(false, false).map(|field| field.storage).skip(5).collect();
         assert_eq!(storage, [Storage::Fluid(5), Storage::Scalar(0), Storage::Scalar(1)]);
         assert!(FieldSet::default().is_hydro_alone() && FieldSet::default().fields().count() == 8);
+        let without: FieldSet = serde_json::from_value(serde_json::to_value(FieldSet::without_gas()).unwrap()).unwrap();
+        let fields: Vec<Field> = without.stored(true, true).collect();
+        assert_eq!((without.has_gas(), fields), (false, vec![DARK_MATTER, POTENTIAL]));
     }
 
     #[test]

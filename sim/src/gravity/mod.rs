@@ -11,7 +11,7 @@ use crate::mesh::earlier_groups::EarlierGroups;
 use comove_kernels::gravity_kick::{Peak, max_acceleration};
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::slots::copy_slots;
-use comove_kernels::{Buffer, DensitySource, Device, KernelError, LevelTopology, Real, TimedPotential};
+use comove_kernels::{Buffer, Deferred, DensitySource, Device, KernelError, LevelTopology, Real, TimedPotential};
 pub use hierarchy::{Hierarchy, Sharing};
 pub use poisson_solver::PoissonSolver;
 pub(crate) use root::root_bytes;
@@ -133,10 +133,8 @@ impl<T: Real> Potential<T> {
     }
 
     /// The strongest acceleration in each group of a level, whose cells are so wide.
-    pub(crate) fn peaks(&self, device: &Device, level: &LevelTopology, h: f64) -> Vec<Peak> {
-        let mut peaks = vec![Peak::default(); level.len()];
-        max_acceleration(device, level, &self.current, h, &mut peaks);
-        peaks
+    pub(crate) fn peaks(&self, device: &Device, level: &LevelTopology, h: f64) -> Deferred<Peak> {
+        max_acceleration(device, level, &self.current, None, h)
     }
 }
 

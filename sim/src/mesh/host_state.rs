@@ -1,7 +1,7 @@
 //! Octree and fields on the host: what an initial condition ends as and what a snapshot holds.
 
 use crate::dark_matter::HostParticles;
-use crate::gas::fields::Storage;
+use crate::gas::fields::{FieldSet, Storage};
 use crate::mesh::Octree;
 use comove_kernels::layout::{FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES};
 use ndarray::{ArrayView3, ArrayView4};
@@ -12,7 +12,7 @@ pub struct HostState {
     /// The groups.
     pub tree: Octree,
     /// Fluid, comoving code units, groups in key order: `[groups, 6, 16, 16, 16]` (k, j, i; i fastest). Patches that
-    /// have children hold restricted values.
+    /// have children hold restricted values. Empty where there is no gas.
     pub fluid: Vec<f64>,
     /// Potential φ̃ in (100 km/s)², `[groups, 16, 16, 16]`; empty where none was solved.
     pub potential: Vec<f64>,
@@ -28,13 +28,13 @@ pub struct HostState {
 impl HostState {
     /// A state of zeros on `tree`, without potential and scalars.
     pub fn zeros(tree: Octree) -> Self {
-        Self::zeros_with(tree, 0)
+        Self::zeros_of(tree, &FieldSet::default())
     }
 
-    /// The same with so many scalars.
-    pub fn zeros_with(tree: Octree, scalars: usize) -> Self {
-        let fluid = vec![0.0; tree.group_count() * GROUP_VALUES];
-        let scalars = vec![vec![0.0; tree.group_count() * GROUP_CELLS]; scalars];
+    /// The same with these fields of the gas.
+    pub fn zeros_of(tree: Octree, fields: &FieldSet) -> Self {
+        let fluid = vec![0.0; if fields.has_gas() { tree.group_count() * GROUP_VALUES } else { 0 }];
+        let scalars = vec![vec![0.0; tree.group_count() * GROUP_CELLS]; fields.scalars().len()];
         Self { fluid, scalars, ..Self::without_fields(tree) }
     }
 

@@ -141,6 +141,31 @@ impl Criterion {
         }
     }
 
+    /// Whether it looks at gas alone, and not at all matter or at a place.
+    fn is_on_gas(&self) -> bool {
+        match self {
+            Self::GradientAbove { .. }
+            | Self::LohnerAbove { .. }
+            | Self::JeansCellsBelow { .. }
+            | Self::Where { .. } => true,
+            Self::DensityAbove { .. }
+            | Self::OverdensityAbove { .. }
+            | Self::InsideBox { .. }
+            | Self::InsideBall { .. } => false,
+        }
+    }
+
+    /// Checks that it can be met where there is no gas.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] naming `refine` and the criterion.
+    pub(crate) fn check_without_gas(&self) -> Result<(), SimError> {
+        let json = serde_json::to_value(self).expect("numbers and names");
+        let name = json.as_object().and_then(|criterion| criterion.keys().next().cloned()).unwrap_or_default();
+        let reason = "looks at gas, of which there is none: take overdensity_above, density_above or a region";
+        SimError::require("refine", &name, !self.is_on_gas(), reason)
+    }
+
     /// Forgets what concerns levels from `max_level` on, which are never refined: it decides nothing and must not count
     /// in a fingerprint.
     pub fn truncate(&mut self, max_level: u8) {

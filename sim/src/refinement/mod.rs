@@ -102,7 +102,7 @@ pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, fro
             &state.mesh.tree,
             (level, level),
             &state.mesh.tables[level],
-            &state.gas.fluid,
+            state.gas.as_ref().map(|gas| &gas.fluid),
             state.dark_matter.as_ref().map(DarkMatter::density),
             factor,
         ),
@@ -204,7 +204,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
     /// The masks of the patches of level `level`, which is level `place` of `tree` (see [`comove_kernels::flag::flag`]);
     /// all zero where nothing can flag.
     ///
-    /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`
+    /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, where there is gas
     /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, where there is any
     /// * `factor`: by how much thresholds are raised
     pub fn masks(
@@ -213,7 +213,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         tree: &Octree,
         (level, place): (usize, usize),
         tables: &LevelTopology,
-        fluid: &Buffer<T>,
+        fluid: Option<&Buffer<T>>,
         matter: Option<&Buffer<T>>,
         factor: f64,
     ) -> Vec<u32> {

@@ -50,7 +50,7 @@ pub(crate) fn scatter(
     here.keys().for_each(|key| to[owners.of(key)].push(key));
     let come = exchange_keys(communicator, &to);
     let tree = share(here, levels, come.concat());
-    let mut host = HostState::zeros_with(tree.clone(), from.header().fields.scalars().len());
+    let mut host = HostState::zeros_of(tree.clone(), &from.header().fields);
     let is_file = matches!(from, StartFrom::File(..));
     match (communicator.any(communicator.rank() == FIRST && is_file), from) {
         (false, StartFrom::Memory(snapshot)) => send(communicator, &snapshot.state, &to, &come, &mut host),
@@ -114,18 +114,19 @@ fn share(like: &Octree, levels: usize, keys: Vec<Key>) -> Octree {
 /// * `own`: where those that come are put
 fn send(communicator: &Communicator, state: &HostState, to: &[Vec<Key>], come: &[Vec<Key>], own: &mut HostState) {
     let rank = communicator.rank();
-    let of_group = GROUP_VALUES + own.scalars.len() * GROUP_CELLS;
+    let of_fluid = if own.fluid.is_empty() { 0 } else { GROUP_VALUES };
+    let of_group = of_fluid + own.scalars.len() * GROUP_CELLS;
     let mut put = |key: Key, values: &[f64]| {
         let place = own.tree.index(key).expect("an own group");
-        let (fluid, scalars) = values.split_at(GROUP_VALUES);
-        own.fluid[place * GROUP_VALUES..][..GROUP_VALUES].copy_from_slice(fluid);
+        let (fluid, scalars) = values.split_at(of_fluid);
+        own.fluid[place * of_fluid..][..of_fluid].copy_from_slice(fluid);
         for (own, values) in own.scalars.iter_mut().zip(scalars.chunks_exact(GROUP_CELLS)) {
             own[place * GROUP_CELLS..][..GROUP_CELLS].copy_from_slice(values);
         }
     };
     let values = |key: Key| {
         let place = state.tree.index(key).expect("a group that this rank has");
-        let fluid = &state.fluid[place * GROUP_VALUES..][..GROUP_VALUES];
+        let fluid = &state.fluid[place * of_fluid..][..of_fluid];
         let scalars = state.scalars.iter().flat_map(move |scalar| &scalar[place * GROUP_CELLS..][..GROUP_CELLS]);
         fluid.iter().chain(scalars).copied()
     };

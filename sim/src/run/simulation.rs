@@ -295,6 +295,9 @@ fn refuse_dark_matter(header: &SnapshotHeader, tree: &Octree) -> Result<(), SimE
 fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<(), SimError> {
     p.check()?;
     StartScalars::new(&header.fields, &p.scalars)?;
+    if !header.fields.has_gas() {
+        p.check_without_gas()?;
+    }
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
     let comoving = p.coordinates == Coordinates::Comoving;
     if comoving != header.cosmology.is_some() || p.coordinates != header.coordinates {

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::dark_matter::DarkMatter;
 use crate::error::SimError;
+use crate::gas::fields::FieldSet;
 use crate::io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
 use crate::mesh::tree::{leaf_cells, volume_fractions};
 use crate::parallel::collective_result::collective_result;
@@ -57,7 +58,8 @@ impl<T: Real> Run<T> {
     ) -> Result<Self, SimError> {
         let mut header = from.header().clone();
         let (width, parameters) = (header.cell_width(from.tree(), 0), &physics.parameters);
-        let given = std::mem::replace(&mut header.fields, parameters.scalars.fields()?);
+        let of_run = if header.fields.has_gas() { parameters.scalars.fields()? } else { FieldSet::without_gas() };
+        let given = std::mem::replace(&mut header.fields, of_run);
         let scalars = StartScalars::new(&given, &parameters.scalars)?;
         let mut state = match (ranks.communicator.size(), &from) {
             (1, StartFrom::Memory(snapshot)) => {
@@ -130,9 +132,7 @@ impl<T: Real> Run<T> {
                 let Some(gravity) = &self.state.gravity else { break };
                 let h = self.state.cell_width(level);
                 let peaks = gravity.potential.peaks(&self.state.device, &self.state.mesh.tables[level], h);
-                for (group, &peak) in peaks.iter().enumerate() {
-                    diagnostics.see_acceleration(&self.state, level, group, peak);
-                }
+                diagnostics.see_accelerations(&self.state, level, peaks.wait());
             }
             diagnostics.reduce(&self.state.exchange.communicator);
             self.restart.acceleration = diagnostics.acceleration;
@@ -359,7 +359,8 @@ impl<T: Real> Run<T> {
     }
 
     fn mass_drift(&self) -> f64 {
-        (self.sums.sums.mass - self.restart.initial.mass - self.restart.ledger.floor_mass) / self.restart.initial.mass
+        let change = self.sums.sums.mass - self.restart.initial.mass - self.restart.ledger.floor_mass;
+        change / self.restart.initial.mass.max(f64::MIN_POSITIVE)
     }
 
     /// See [`crate::Simulation::checkpoint`].

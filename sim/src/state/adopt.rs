@@ -193,9 +193,11 @@ impl<T: Real> State<T> {
         self.refresh(kept);
         for level in kept + 1..self.level_count() {
             let (tables, new) = (&self.mesh.tables[level], &new[level]);
-            prolong::prolong(&self.device, tables, new, &mut self.gas.fluid, eos);
-            if let Some(scalars) = &mut self.scalars {
-                scalars.prolong(&self.device, tables, new, &self.gas.fluid);
+            if let Some(gas) = &mut self.gas {
+                prolong::prolong(&self.device, tables, new, &mut gas.fluid, eos);
+                if let Some(scalars) = &mut self.scalars {
+                    scalars.prolong(&self.device, tables, new, &gas.fluid);
+                }
             }
             self.refresh(level);
         }
@@ -378,6 +380,7 @@ impl<T: Real> State<T> {
     fn change_hands(&mut self, moves: &Moves, leaving: &[Vec<u32>]) {
         let slot = |key: &Key| self.slot_of(*key).expect("an own group came");
         let coming: Vec<Vec<u32>> = moves.from.iter().map(|keys| keys.iter().map(slot).collect()).collect();
+        let Some(gas) = &mut self.gas else { return };
         for part in 0..moves.parts() {
             let of_part = |all: &[Vec<u32>]| {
                 let of_rank = |(rank, slots): (usize, &Vec<u32>)| {
@@ -387,13 +390,13 @@ impl<T: Real> State<T> {
                 all.iter().enumerate().flat_map(of_rank).collect::<Vec<_>>()
             };
             let links = links_of_slots(&of_part(leaving), &of_part(&coming));
-            self.exchange.ghosts.send_slots(&links, GROUP_VALUES, &self.gas.fluid, &mut self.gas.next);
+            self.exchange.ghosts.send_slots(&links, GROUP_VALUES, &gas.fluid, &mut gas.next);
             if let Some(scalars) = &mut self.scalars {
                 scalars.send_groups(&self.exchange, &links);
             }
         }
         let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
-        copy_slots(&self.device, GROUP_VALUES, &self.gas.next, &came, &mut self.gas.fluid, &came);
+        copy_slots(&self.device, GROUP_VALUES, &gas.next, &came, &mut gas.fluid, &came);
         if let Some(scalars) = &mut self.scalars {
             scalars.copy_from_next(&self.device, &came);
         }

@@ -10,7 +10,8 @@ impl<T: Real> State<T> {
         let mut groups = Vec::with_capacity(self.mesh.tree.group_count());
         for level in 0..self.level_count() {
             let tables = &self.mesh.tables[level];
-            let mut hashes = self.gas.hashes(&self.device, tables);
+            let of_gas = self.gas.as_ref().map(|gas| gas.hashes(&self.device, tables));
+            let mut hashes = of_gas.unwrap_or_else(|| vec![0; tables.len()]);
             if let Some(scalars) = &self.scalars {
                 let others = scalars.hashes(&self.device, tables);
                 hashes.iter_mut().zip(others).for_each(|(hash, other)| *hash ^= other.rotate_left(29));
@@ -20,7 +21,7 @@ impl<T: Real> State<T> {
         groups
     }
 
-    /// The hash of each group's gas, scalars included, on all ranks, in key order: collective.
+    /// The hash of each group's gas, scalars included (0 without gas), on all ranks, in key order: collective.
     pub(crate) fn group_hashes(&self) -> Vec<(Key, u64)> {
         let own = self.own_hashes();
         if self.exchange.communicator.size() == 1 {

@@ -10,9 +10,12 @@ use std::ops::Range;
 impl<T: Real> State<T> {
     /// Copies the state to the host.
     pub fn to_host(&self) -> HostState {
-        let mut host = HostState::zeros(self.mesh.tree.clone());
+        let mut host = HostState::without_fields(self.mesh.tree.clone());
         let slots: Vec<u32> = self.mesh.slots.iter().flatten().copied().collect();
-        copy_groups(&self.gas.fluid, T::as_f64, &slots, &mut host.fluid, GROUP_VALUES, 0..GROUP_VALUES);
+        if let Some(gas) = &self.gas {
+            host.fluid = vec![0.0; slots.len() * GROUP_VALUES];
+            copy_groups(&gas.fluid, T::as_f64, &slots, &mut host.fluid, GROUP_VALUES, 0..GROUP_VALUES);
+        }
         if let Some(scalars) = &self.scalars {
             let of_group = self.kind.scalars * GROUP_CELLS;
             host.scalars = vec![vec![0.0; slots.len() * GROUP_CELLS]; self.kind.scalars];

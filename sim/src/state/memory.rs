@@ -27,6 +27,8 @@ const BLOCKS: usize = 3;
 /// Which arrays a state has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
+    /// Whether there is gas.
+    pub(crate) gas: bool,
     /// How many passive scalars.
     pub(crate) scalars: usize,
     /// Whether there is dark matter.
@@ -39,11 +41,14 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    pub(crate) fn of(parameters: &RunParameters) -> Self {
+    /// * `species`: on this rank
+    pub(crate) fn of(parameters: &RunParameters, species: Species) -> Self {
+        let Species { gas, particles } = species;
         Self {
+            gas,
             scalars: parameters.scalars.len(),
-            dark_matter: false,
-            particles: 0,
+            dark_matter: particles > 0,
+            particles,
             gravity: parameters.gravity,
             mass_sheet: parameters.mass_sheet,
             subcycled: parameters.time_steps == TimeSteps::Individual,
@@ -60,6 +65,11 @@ impl Kind {
         if self.dark_matter { Self { particles, ..self } } else { self }
     }
 
+    /// Values of a group that a step advances, gas and passive scalars.
+    pub(crate) fn values(self) -> usize {
+        if self.gas { GROUP_VALUES + self.scalars * GROUP_CELLS } else { 0 }
+    }
+
     /// The lengths of the arrays for a layout in pools of `capacity` slots.
     pub(crate) fn extent(self, layout: &Layout, capacity: usize) -> Extent {
         let planes = layout.mesh.flux.planes;
@@ -73,6 +83,15 @@ impl Kind {
             ..Extent::of_levels(&layout.mesh.groups(), capacity, self.mass_sheet)
         }
     }
+}
+
+/// What a run evolves, as far as it decides how much memory it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Species {
+    /// Whether there is gas.
+    pub gas: bool,
+    /// Particles of dark matter.
+    pub particles: usize,
 }
 
 /// Bytes of a state's arrays on its device.
@@ -96,7 +115,7 @@ impl Footprint {
     /// What a layout wants, with pools of `capacity` slots and so many bytes for the root's transforms.
     pub(crate) fn of<T: Real>(layout: &Layout, capacity: usize, kind: Kind, root: usize) -> Self {
         let extent = kind.extent(layout, capacity);
-        let mut arrays = Gas::<T>::footprint_for(&extent);
+        let mut arrays = if kind.gas { Gas::<T>::footprint_for(&extent) } else { Vec::new() };
         if kind.scalars > 0 {
             arrays.extend(Scalars::<T>::footprint_for(&extent));
         }
@@ -109,8 +128,7 @@ impl Footprint {
         let earlier = if kind.subcycled { EarlierGroups::bytes_for(extent.earlier_groups, capacity) } else { 0 };
         Self {
             arrays,
-            saved: capacity * (GROUP_VALUES + kind.scalars * GROUP_CELLS) * T::BYTES
-                + SavedParticles::bytes_for(kind.particles),
+            saved: capacity * kind.values() * T::BYTES + SavedParticles::bytes_for(kind.particles),
             particles: Particles::bytes_for(kind.particles),
             root: if kind.gravity { root } else { 0 },
             messages: 0,
@@ -153,38 +171,31 @@ impl Footprint {
 }
 
 /// Bytes that a run takes on a device while it is on this tree: what [`crate::Simulation::start`] needs.
-pub fn device_bytes(device: &Device, tree: &Octree, parameters: &RunParameters) -> usize {
+pub fn device_bytes(device: &Device, tree: &Octree, parameters: &RunParameters, species: Species) -> usize {
     let root = root_bytes(device, tree.root_groups().map(|n| n as usize), parameters, (0, 1));
-    footprint(tree, parameters, root).total() + device.working_bytes(tree.group_count())
+    footprint(tree, parameters, species, root).total() + device.working_bytes(tree.group_count())
 }
 
 /// The same for a root of so many cells along x, y, z alone, however many they are.
-pub fn root_device_bytes(device: &Device, cells: [usize; 3], parameters: &RunParameters) -> f64 {
+pub fn root_device_bytes(device: &Device, cells: [usize; 3], parameters: &RunParameters, species: Species) -> f64 {
     // every group of the root takes the same, and transforms of meshes larger than this as much a cell
     const LARGE: usize = 4096;
     let volume = |cells: [usize; 3]| cells.into_iter().map(|n| n as f64).product::<f64>();
     let part = cells.map(|n| n.min(LARGE));
     let transforms =
         root_bytes(device, part.map(|n| n / GROUP), parameters, (0, 1)) as f64 * volume(cells) / volume(part);
-    let group = footprint(&Octree::new([1; 3], parameters.boundary.periodic()), parameters, 0).total();
+    let of_group = footprint(&Octree::new([1; 3], parameters.boundary.periodic()), parameters, species, 0);
+    let particles = Particles::bytes_for(species.particles) + SavedParticles::bytes_for(species.particles);
+    let group = of_group.total() - particles;
     let [some, more] = [1, 2].map(|groups| device.working_bytes(groups) as f64);
     let groups = volume(cells) / GROUP_CELLS as f64;
-    transforms + some + (groups - 1.0) * (more - some) + groups * group as f64
-}
-
-/// What so many particles take on a device beside these, on an octree of so many cells.
-pub fn dark_matter_bytes(particles: usize, cells: f64, precision: Precision) -> f64 {
-    if particles == 0 {
-        return 0.0;
-    }
-    (Particles::bytes_for(particles) + SavedParticles::bytes_for(particles)) as f64
-        + cells * (size_of::<u64>() + precision.bytes()) as f64
+    transforms + some + (groups - 1.0) * (more - some) + groups * group as f64 + particles as f64
 }
 
 /// The arrays of a state that starts on this tree.
-fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprint {
+fn footprint(tree: &Octree, parameters: &RunParameters, species: Species, root: usize) -> Footprint {
     let layout = Layout::in_order(tree.clone(), parameters.boundary.for_kernels(parameters.gamma));
-    let (capacity, kind) = (tree.group_count(), Kind::of(parameters));
+    let (capacity, kind) = (tree.group_count(), Kind::of(parameters, species));
     match parameters.precision {
         Precision::Single => Footprint::of::<f32>(&layout, capacity, kind, root),
         Precision::Double => Footprint::of::<f64>(&layout, capacity, kind, root),
@@ -194,11 +205,13 @@ fn footprint(tree: &Octree, parameters: &RunParameters, root: usize) -> Footprin
 /// Bytes that a snapshot of so many groups takes on the host while it is made and written: fields and potential in double
 /// precision, and beside them what comes from a GPU, and blocks of a field of the file.
 ///
-/// * `scalars`, `particles`: how many; of the first of several ranks all ranks' particles and its own
+/// * `scalars`: how many
+/// * `species`: of the first of several ranks all ranks' particles and its own
 /// * `value`: bytes of a value on the device.
-pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, particles: usize, value: usize) -> usize {
+pub fn snapshot_bytes(device: &Device, groups: usize, scalars: usize, species: Species, value: usize) -> usize {
+    let Species { gas, particles } = species;
     let dark_matter = usize::from(particles > 0);
-    let values = GROUP_VALUES + (1 + scalars + dark_matter) * GROUP_CELLS;
+    let values = if gas { GROUP_VALUES } else { 0 } + (1 + scalars + dark_matter) * GROUP_CELLS;
     let weights = dark_matter * GROUP_CELLS * (size_of::<u64>() - value);
     let from_device = if on_host(device) { 0 } else { values * value + weights };
     let blocks = BLOCKS * groups.min(blocks::GROUPS) * GROUP_CELLS * value;

@@ -11,6 +11,7 @@ mod subcycling;
 
 use crate::boundary::GravityBoundary;
 use crate::dark_matter::{DarkMatter, Deposits, HostParticles};
+use crate::device_arrays::ArrayBytes;
 use crate::error::SimError;
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
@@ -28,10 +29,13 @@ use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::{Buffer, DensitySource, Device, Real};
 use layout::Layout;
-use memory::{Footprint, Kind, check_room, snapshot_bytes};
+use memory::{Footprint, Kind, Species, check_room, snapshot_bytes};
 use saved_state::SavedState;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// What is said where gas is missed.
+pub(crate) const HAS_GAS: &str = "a state with gas";
 
 /// A run's state on its device.
 pub struct State<T> {
@@ -39,8 +43,8 @@ pub struct State<T> {
     pub device: Device,
     /// The octree, in slots of the pools.
     pub mesh: Mesh,
-    /// Its gas.
-    pub gas: Gas<T>,
+    /// Its gas, if it has some.
+    pub gas: Option<Gas<T>>,
     /// Its passive scalars, if it has some.
     pub scalars: Option<Scalars<T>>,
     /// Its dark matter, if it has some.
@@ -126,7 +130,9 @@ impl<T: Real> State<T> {
         parameters: &RunParameters,
     ) -> Result<Self, SimError> {
         let particles = host.particles.as_ref();
-        let kind = Kind::of(parameters);
+        // a rank may have no groups
+        let gas = communicator.any(!host.fluid.is_empty());
+        let kind = Kind::of(parameters, Species { gas, particles: 0 });
         let kind = particles.map_or(kind, |particles| kind.with_particles(particles.len()));
         let mut total = [particles.map_or(0, HostParticles::len) as u64];
         communicator.sum(&mut total);
@@ -141,6 +147,7 @@ impl<T: Real> State<T> {
         let held = (host.fluid.len() + host.potential.len() + scalars) * size_of::<f64>()
             + particles.map_or(0, HostParticles::bytes);
         let written = kind.particles + gathered(&communicator, total);
+        let written = Species { gas, particles: written };
         let snapshot = snapshot_bytes(&device, slots, kind.scalars, written, T::BYTES).saturating_sub(held);
         let room = check_room(&device, [0, peak, snapshot], Vec::new(), &layout);
         collective_result(&communicator, room)?;
@@ -163,7 +170,7 @@ impl<T: Real> State<T> {
         let has_scalars = kind.scalars > 0;
         let mut state = Self {
             mesh: Mesh::of_tree(layout.mesh.tree.clone(), layout.mesh.faces),
-            gas: Gas::from_host(&device, &host.fluid)?,
+            gas: gas.then(|| Gas::from_host(&device, &host.fluid)).transpose()?,
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
             dark_matter: particles
                 .map(|particles| DarkMatter::from_host(&device, particles, total, lengths, &host.tree))
@@ -193,6 +200,22 @@ impl<T: Real> State<T> {
         Ok(state)
     }
 
+    /// The gas of a state that has some.
+    ///
+    /// # Panics
+    /// Without gas.
+    pub fn gas(&self) -> &Gas<T> {
+        self.gas.as_ref().expect(HAS_GAS)
+    }
+
+    /// The same to write to.
+    ///
+    /// # Panics
+    /// Without gas.
+    pub fn gas_mut(&mut self) -> &mut Gas<T> {
+        self.gas.as_mut().expect(HAS_GAS)
+    }
+
     /// Cell width of a level, code length.
     pub fn cell_width(&self, level: usize) -> f64 {
         self.root_cell_width / f64::from(1u32 << level)
@@ -215,7 +238,8 @@ impl<T: Real> State<T> {
 
     /// Brings the ghosts of a level up to date after its gas has changed; nothing to do for a rank that is alone.
     pub fn refresh(&mut self, level: usize) {
-        self.exchange.refresh(level, |links| &links.cells, FIELDS, &mut self.gas.fluid);
+        let Some(gas) = &mut self.gas else { return };
+        self.exchange.refresh(level, |links| &links.cells, FIELDS, &mut gas.fluid);
         if let Some(scalars) = &mut self.scalars {
             scalars.refresh(&self.exchange, level, |links| &links.cells);
         }
@@ -223,7 +247,7 @@ impl<T: Real> State<T> {
 
     /// Makes what sweeps have written the present state.
     pub(crate) fn swap(&mut self) {
-        self.gas.swap();
+        self.gas.iter_mut().for_each(Gas::swap);
         self.scalars.iter_mut().for_each(Scalars::swap);
     }
 
@@ -254,7 +278,8 @@ impl<T: Real> State<T> {
     pub(crate) fn find_matter_density(&mut self, levels: Range<usize>) -> Option<&Buffer<T>> {
         let Self { device, mesh, gas, dark_matter, root_cell_width, exchange, .. } = self;
         let dark_matter = dark_matter.as_mut()?;
-        dark_matter.find_density(device, exchange, mesh, levels, &gas.fluid, *root_cell_width);
+        let fluid = gas.as_ref().map(|gas| &gas.fluid);
+        dark_matter.find_density(device, exchange, mesh, levels, fluid, *root_cell_width);
         Some(dark_matter.density())
     }
 
@@ -294,14 +319,14 @@ impl<T: Real> State<T> {
             h: self.root_cell_width,
             ranks: Sharing { ghost_exchange: &exchange.ghosts, links: &exchange.share.links },
         };
-        let density = matter(gas, dark_matter.as_ref(), four_pi_g, mean_density);
+        let density = matter(gas.as_ref(), dark_matter.as_ref(), four_pi_g, mean_density);
         let coarse = coarse.filter(|_| kind.subcycled);
         Ok(gravity.solve(device, &hierarchy, &mesh.earlier, levels, coarse, density)?)
     }
 
     /// Gas and dark matter, the density of both as it was last found.
     pub(crate) fn matter(&self, four_pi_g: f64, mean_density: f64) -> DensitySource<'_, T> {
-        matter(&self.gas, self.dark_matter.as_ref(), four_pi_g, mean_density)
+        matter(self.gas.as_ref(), self.dark_matter.as_ref(), four_pi_g, mean_density)
     }
 
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
@@ -320,7 +345,7 @@ impl<T: Real> State<T> {
 
     /// Bytes of each of the device arrays.
     pub fn footprint(&self) -> Footprint {
-        let mut arrays = self.gas.footprint();
+        let mut arrays: Vec<ArrayBytes> = self.gas.iter().flat_map(Gas::footprint).collect();
         arrays.extend(self.scalars.iter().flat_map(Scalars::footprint));
         arrays.extend(self.dark_matter.iter().flat_map(DarkMatter::footprint));
         arrays.extend(self.gravity.iter().flat_map(Gravity::footprint));
@@ -362,6 +387,7 @@ impl<T: Real> State<T> {
         let groups = layout.mesh.tree.group_count();
         let total = self.dark_matter.as_ref().map_or(0, |dark_matter| dark_matter.header().particles);
         let written = particles + gathered(&self.exchange.communicator, total);
+        let written = Species { gas: self.gas.is_some(), particles: written };
         let snapshot = snapshot_bytes(&self.device, groups, self.kind.scalars, written, T::BYTES);
         let check = |capacity: usize| {
             let peak = self.wanted(layout, capacity, particles).peak_from(&now) + self.working_bytes(layout);
@@ -381,7 +407,9 @@ impl<T: Real> State<T> {
     /// Makes everything long enough for a layout and pools of `capacity` slots.
     fn fit(&mut self, layout: &Layout, capacity: usize) -> Result<(), SimError> {
         let extent = self.kind.extent(layout, capacity);
-        self.gas.fit(&self.device, &extent)?;
+        if let Some(gas) = &mut self.gas {
+            gas.fit(&self.device, &extent)?;
+        }
         if let Some(scalars) = &mut self.scalars {
             scalars.fit(&self.device, &extent)?;
         }
@@ -418,14 +446,15 @@ impl<T: Real> State<T> {
 
 /// Gas and dark matter, the density of both being found.
 fn matter<'a, T: Real>(
-    gas: &'a Gas<T>,
+    gas: Option<&'a Gas<T>>,
     dark_matter: Option<&'a DarkMatter<T>>,
     four_pi_g: f64,
     mean: f64,
 ) -> DensitySource<'a, T> {
-    match dark_matter {
-        None => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean),
-        Some(dark_matter) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean),
+    match (dark_matter, gas) {
+        (Some(dark_matter), _) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean),
+        (None, Some(gas)) => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean),
+        (None, None) => unreachable!("a run has gas or dark matter"),
     }
 }
 

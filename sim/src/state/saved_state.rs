@@ -14,8 +14,8 @@ pub(super) struct SavedState<T> {
     slots: Vec<Vec<u32>>,
     share: Share,
     regrid: RegridMemory,
-    /// The pool, `[slots, 6, 16, 16, 16]`.
-    fluid: Buffer<T>,
+    /// The pool, `[slots, 6, 16, 16, 16]`, if there is gas.
+    fluid: Option<Buffer<T>>,
     /// The pool of passive scalars, if there are some.
     scalars: Option<Buffer<T>>,
     particles: Option<SavedParticles>,
@@ -24,7 +24,8 @@ pub(super) struct SavedState<T> {
 impl<T: Real> SavedState<T> {
     /// Bytes on the device.
     pub(super) fn bytes(&self) -> usize {
-        (self.fluid.len() + self.scalars.as_ref().map_or(0, Buffer::len)) * T::BYTES
+        let pools = [&self.fluid, &self.scalars];
+        pools.into_iter().flatten().map(Buffer::len).sum::<usize>() * T::BYTES
             + self.particles.as_ref().map_or(0, SavedParticles::bytes)
     }
 }
@@ -36,8 +37,8 @@ impl<T: Real> State<T> {
     /// [`KernelError::OutOfMemory`]; the state is as it was, and nothing is kept.
     pub fn save(&mut self) -> Result<(), KernelError> {
         let room = self.saved.take().map(|saved| (saved.fluid, saved.scalars, saved.particles));
-        let (fluid, scalars, particles) = room.map_or((None, None, None), |room| (Some(room.0), room.1, room.2));
-        let fluid = self.gas.save(&self.device, fluid)?;
+        let (fluid, scalars, particles) = room.unwrap_or_default();
+        let fluid = self.gas.as_ref().map(|now| now.save(&self.device, fluid)).transpose()?;
         let scalars = self.scalars.as_ref().map(|now| now.save(&self.device, scalars)).transpose()?;
         let particles = self.dark_matter.as_ref().map(|now| now.save(&self.device, particles)).transpose()?;
         let (tree, slots) = (self.mesh.tree.clone(), self.mesh.slots.clone());
@@ -63,7 +64,9 @@ impl<T: Real> State<T> {
             false => Ok(()),
         };
         self.regrid = saved.regrid.clone();
-        self.gas.restore(&saved.fluid);
+        if let (Some(now), Some(saved)) = (&mut self.gas, &saved.fluid) {
+            now.restore(saved);
+        }
         if let (Some(now), Some(saved)) = (&mut self.scalars, &saved.scalars) {
             now.restore(saved);
         }

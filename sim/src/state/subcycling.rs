@@ -14,7 +14,9 @@ impl<T: Real> State<T> {
     /// Keeps a level as it is before its step, and clears the sums of the fluxes between it and the next finer one.
     pub fn keep_start(&mut self, level: usize) {
         if self.kind.subcycled {
-            self.gas.keep_start(&self.device, &self.mesh, level);
+            if let Some(gas) = &mut self.gas {
+                gas.keep_start(&self.device, &self.mesh, level);
+            }
             if let Some(scalars) = &mut self.scalars {
                 scalars.keep_start(&self.device, &self.mesh, level);
             }
@@ -32,7 +34,9 @@ impl<T: Real> State<T> {
     /// Adds the fluxes of a level's last sweep to their sums.
     pub(crate) fn sum_fluxes(&mut self, level: usize) {
         if self.kind.subcycled {
-            self.gas.sum_fluxes(&self.device, &self.mesh, level);
+            if let Some(gas) = &mut self.gas {
+                gas.sum_fluxes(&self.device, &self.mesh, level);
+            }
             if let Some(scalars) = &mut self.scalars {
                 scalars.sum_fluxes(&self.device, &self.mesh, level);
             }
@@ -42,7 +46,9 @@ impl<T: Real> State<T> {
     /// Copies a level's fluid, ghosts included, to its slots of `next`.
     pub(crate) fn copy_to_next(&mut self, level: usize) {
         let slots = self.exchange.slots(level, &self.mesh.tables[level]);
-        self.gas.copy_to_next(&self.device, slots);
+        if let Some(gas) = &mut self.gas {
+            gas.copy_to_next(&self.device, slots);
+        }
         if let Some(scalars) = &mut self.scalars {
             scalars.copy_to_next(&self.device, slots);
         }
@@ -51,7 +57,8 @@ impl<T: Real> State<T> {
     /// Sends the fluxes (of the last sweep, or summed over a step) through faces of the next finer level to the ranks that own
     /// the coarse groups.
     pub(crate) fn send_fluxes(&mut self, level: usize) {
-        let fluxes = self.gas.correcting_fluxes(self.kind.subcycled);
+        let Some(gas) = &mut self.gas else { return };
+        let fluxes = gas.correcting_fluxes(self.kind.subcycled);
         let links = &self.mesh.flux.links[level];
         self.exchange.ghosts.exchange_slots(links, FLUX_PLANE_VALUES, fluxes);
         if let Some(scalars) = &mut self.scalars {

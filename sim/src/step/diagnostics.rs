@@ -43,8 +43,10 @@ pub enum Pending {
     },
     /// A flux correction: groups and what was done to them.
     Correction(Deferred<(u32, GroupReport)>),
-    /// A kick.
+    /// A kick of gas.
     Kick(Deferred<KickReport>),
+    /// The strongest acceleration of each group, where there is no gas.
+    Peaks(Deferred<Peak>),
     /// Twice the potential energy of each group of a level over its cells' volume.
     Potential(Deferred<f64>),
     /// The signal speeds that a sweep left behind.
@@ -197,6 +199,7 @@ impl StepDiagnostics {
                 self.add_reports(state, level, kicks.iter().map(|kick| &kick.report).enumerate());
                 self.add_kicks(state, level, &kicks);
             }
+            Pending::Peaks(peaks) => self.see_accelerations(state, level, peaks.wait()),
             Pending::Potential(sums) => {
                 let volume = state.cell_width(level).powi(3);
                 sums.wait().iter().for_each(|sum| self.potential.add(sum * volume));
@@ -275,10 +278,8 @@ impl StepDiagnostics {
     /// Adds what a kick did on one level.
     fn add_kicks<T: Real>(&mut self, state: &State<T>, level: usize, kicks: &[KickReport]) {
         let width = state.cell_width(level);
-        for (group, kick) in kicks.iter().enumerate() {
-            self.gravity_work.add(kick.work * width.powi(3));
-            self.see_acceleration(state, level, group, kick.peak);
-        }
+        kicks.iter().for_each(|kick| self.gravity_work.add(kick.work * width.powi(3)));
+        self.see_accelerations(state, level, kicks.iter().map(|kick| kick.peak));
     }
 
     /// Begins the sum of the potential energy at this scale factor; one of several, as in the parts of a retried step, replaces
@@ -294,7 +295,18 @@ impl StepDiagnostics {
     }
 
     /// Keeps the shortest √(h/g), in steps of the level.
-    pub fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
+    ///
+    /// * `peaks`: of each group of the level
+    pub fn see_accelerations<T: Real>(
+        &mut self,
+        state: &State<T>,
+        level: usize,
+        peaks: impl IntoIterator<Item = Peak>,
+    ) {
+        peaks.into_iter().enumerate().for_each(|(group, peak)| self.see_acceleration(state, level, group, peak));
+    }
+
+    fn see_acceleration<T: Real>(&mut self, state: &State<T>, level: usize, group: usize, peak: Peak) {
         let time = (state.cell_width(level) / peak.acceleration).sqrt() * self.time_steps.per_root_step(level);
         if time < self.acceleration.map_or(f64::INFINITY, |a| a.time) {
             let cell = state.mesh.locate(level, group, peak.cell as usize);

@@ -135,6 +135,9 @@ impl<T: Real> RootStep<'_, T> {
 
     /// Sweeps the level when so much of its step has passed; afterwards its new state is in `fluid`.
     fn sweep(&mut self, step: LevelStep, passed: f64, direction: Direction) {
+        if self.state.gas.is_none() {
+            return;
+        }
         let started = self.state.device.now();
         let coarse = step.in_coarser_step(passed);
         // a step starts with ghost zones as they are; each operation of it leaves them behind

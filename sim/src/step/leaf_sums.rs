@@ -17,7 +17,7 @@ fn wider(one: [f64; 2], other: [f64; 2]) -> [f64; 2] {
     [one[0].min(other[0]), one[1].max(other[1])]
 }
 
-/// Conserved sums and density range over the leaves.
+/// Conserved sums and density range of the gas over the leaves; zeros without gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeafSums {
     /// Mass, momentum, energies.
@@ -37,7 +37,8 @@ pub(crate) fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums
     let mut density = NO_DENSITY;
     for level in from..state.level_count() {
         let volume = state.cell_width(level).powi(3);
-        let groups = state.gas.totals(&state.device, &state.mesh.tables[level]);
+        let Some(gas) = &state.gas else { break };
+        let groups = gas.totals(&state.device, &state.mesh.tables[level]);
         // exact sums, and extremes, are the same in any order
         let of_some = |groups: &[GroupTotals]| {
             let mut exact: [ExactSum; 6] = Default::default();
@@ -57,6 +58,9 @@ pub(crate) fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums
         }
     }
     ExactSum::reduce(exact.iter_mut(), &state.exchange.communicator);
+    if state.gas.is_none() {
+        density[0] = 0.0;
+    }
     let lowest = -state.exchange.communicator.max(-density[0]);
     let density = [lowest, state.exchange.communicator.max(density[1])];
     let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);

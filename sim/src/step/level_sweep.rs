@@ -6,7 +6,7 @@ use crate::mesh::Key;
 use crate::parallel::ghost_exchange::{GhostExchange, from_peers};
 use crate::parallel::links::{InteriorBoundary, LevelLinks};
 use crate::parallel::share::Share;
-use crate::state::State;
+use crate::state::{HAS_GAS, State};
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::physics::Physics;
 use crate::step::plan::Direction;
@@ -33,13 +33,16 @@ pub(crate) enum Ghosts {
     Stale,
 }
 
-/// Sweeps the groups of a level over `dt`: from `state.gas.fluid` to their slots of `state.gas.next`, the fluxes through the
-/// planes that flux correction needs to `state.gas.fluxes`. Where cells would have to be floored or are not finite, their
+/// Sweeps the groups of a level over `dt`: from the gas's `fluid` to their slots of `next`, the fluxes through the planes that
+/// flux correction needs to `fluxes`. Where cells would have to be floored or are not finite, their
 /// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
-///   in `state.gas.fluid`.
+///   in `fluid`.
 /// * `ghosts`: of the level
+///
+/// # Panics
+/// Without gas.
 pub(crate) fn sweep_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
@@ -83,7 +86,7 @@ fn redo<T: Real>(
             break;
         }
         let beside = state.share_marks(level, &reports, first);
-        state.gas.troubled.accept();
+        state.gas_mut().troubled.accept();
         let groups = groups_to_redo(&state.mesh.tables[level], &mut reports, beside);
         let redone = state.sweep(level, coarse, SweepTargets::Redo(&groups), parameters, diagnostics).reports.wait();
         for (&group, report) in groups.iter().zip(redone) {
@@ -124,6 +127,7 @@ impl<T: Real> State<T> {
     /// * `first`: whether ghosts may still hold what was found in an earlier sweep
     fn share_marks(&mut self, level: usize, reports: &[GroupReport], first: bool) -> Vec<usize> {
         let Some(links) = self.exchange.links(level) else { return Vec::new() };
+        let gas = self.gas.as_mut().expect(HAS_GAS);
         let (send, receive, peers) = (links.beside.send.list(), links.beside.receive.list(), &links.beside.peers);
         let reach = |&group: &u32| match &reports[group as usize] {
             report if report.marked > 0 => report.marks_reach,
@@ -132,7 +136,7 @@ impl<T: Real> State<T> {
         let reaches: Vec<u32> = links.beside_groups.iter().map(reach).collect();
         let theirs = from_peers(&self.exchange.communicator, peers, 1, &reaches);
         if first && !receive.is_empty() {
-            self.gas.troubled.clear_found(&self.device, receive);
+            gas.troubled.clear_found(&self.device, receive);
         }
         let [mut sent, mut received] = [0; 2];
         let marked = |peer: &Peer| Peer {
@@ -141,10 +145,10 @@ impl<T: Real> State<T> {
             receive: next(&mut received, marked_of(&theirs[peer.receive.clone()])),
         };
         let peers: Vec<Peer> = peers.iter().map(marked).collect();
-        let rows = slots_of_marked(send, &reaches).map(|slots| self.gas.troubled.found_of(&self.device, &slots));
+        let rows = slots_of_marked(send, &reaches).map(|slots| gas.troubled.found_of(&self.device, &slots));
         let rows = from_peers(&self.exchange.communicator, &peers, MARK_ROWS, &rows.unwrap_or_default());
         if let Some(slots) = slots_of_marked(receive, &theirs) {
-            self.gas.troubled.set_found(&self.device, &slots, &rows);
+            gas.troubled.set_found(&self.device, &slots, &rows);
         }
         let seen = |(&key, reach): (&Key, u32)| {
             let tree = &self.mesh.tree;
@@ -186,7 +190,8 @@ impl<T: Real> State<T> {
         let Some((ghost_exchange, links)) =
             ranks.filter(|(ghost_exchange, links)| ghost_exchange.is_carried(&links.sweep))
         else {
-            self.exchange.refresh(level, |links| &links.sweep, FIELDS, &mut self.gas.fluid);
+            let fluid = &mut self.gas.as_mut().expect(HAS_GAS).fluid;
+            self.exchange.refresh(level, |links| &links.sweep, FIELDS, fluid);
             return self.sweep(level, coarse, SweepTargets::All, parameters, diagnostics);
         };
         sweeping.measured = sweeping.measured.filter(|_| fills_devices);
@@ -207,7 +212,7 @@ impl<T: Real> State<T> {
         diagnostics: &'a mut StepDiagnostics,
     ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a GhostExchange, &'a LevelLinks)>) {
         let Self { device, mesh, gas, scalars, exchange, .. } = self;
-        let Gas { fluid, next, fluxes, troubled, earlier, .. } = gas;
+        let Gas { fluid, next, fluxes, troubled, earlier, .. } = gas.as_mut().expect(HAS_GAS);
         let sweeping = Sweeping {
             device,
             tables: &mesh.tables[level],

@@ -11,9 +11,10 @@ use comove_kernels::Real;
 use comove_kernels::layout::GROUP;
 use comove_kernels::timestep::SignalSpeed;
 
-/// The fastest signal of each group of a level.
+/// The fastest signal of each group of a level; none without gas.
 pub(crate) fn signal_speeds<T: Real>(state: &State<T>, physics: &Physics<T>, level: usize) -> Deferred<SignalSpeed> {
-    state.gas.signal_speeds(&state.device, &state.mesh.tables[level], &physics.eos)
+    let Some(gas) = &state.gas else { return Deferred::ready(Vec::new()) };
+    gas.signal_speeds(&state.device, &state.mesh.tables[level], &physics.eos)
 }
 
 /// The fastest signal of each level and its cell on the level's lattice, the first in key order of equal ones: collective.

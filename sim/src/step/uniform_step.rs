@@ -9,7 +9,7 @@ use crate::step::level_sweep::{Ghosts, sweep_level};
 use crate::step::particles;
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
-use comove_kernels::gravity_kick::gravity_kick;
+use comove_kernels::gravity_kick::{gravity_kick, max_acceleration};
 use comove_kernels::layout::FIELDS;
 use comove_kernels::{Eos, Real, potential_energy, restrict};
 
@@ -91,6 +91,9 @@ fn sweep<T: Real>(
     direction: Direction,
     diagnostics: &mut StepDiagnostics,
 ) {
+    if state.gas.is_none() {
+        return;
+    }
     let levels = state.level_count();
     let started = state.device.now();
     for level in 0..levels {
@@ -119,7 +122,7 @@ pub(crate) fn correct_level<T: Real>(
     let dt_over_dx = T::from_f64(dt / state.cell_width(level));
     state.send_fluxes(level);
     let subcycled = state.is_subcycled();
-    let State { device, mesh, gas, scalars, .. } = state;
+    let State { device, mesh, gas: Some(gas), scalars, .. } = state else { return };
     let faces = &mesh.flux.reflux[level];
     let reports = gas.correct(device, faces, subcycled, dt_over_dx, &physics.eos);
     if let Some(scalars) = scalars {
@@ -131,7 +134,7 @@ pub(crate) fn correct_level<T: Real>(
 
 /// Restriction to one level; patches that other ranks have refined come from them.
 fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
-    let State { device, exchange, mesh, gas, scalars, .. } = state;
+    let State { device, exchange, mesh, gas: Some(gas), scalars, .. } = state else { return };
     restrict::restrict(device, &mesh.tables[level], &mut gas.fluid, eos);
     if let Some(scalars) = scalars {
         scalars.restrict(device, &mesh.tables[level]);
@@ -153,7 +156,7 @@ fn kick<T: Real>(state: &mut State<T>, physics: &Physics<T>, dt: f64, diagnostic
     }
 }
 
-/// The gravity kick of one level's gas and particles over `dt`; `coarse` is the part of the coarser level's step that has
+/// The gravity kick of one level's gas and particles over `dt`, and how strong it is; `coarse` is the part of the coarser level's step that has
 /// passed, where that level is ahead.
 pub(crate) fn kick_level<T: Real>(
     state: &mut State<T>,
@@ -168,8 +171,13 @@ pub(crate) fn kick_level<T: Real>(
     let State { device, mesh, gas, dark_matter, gravity: Some(gravity), .. } = state else { return };
     let coarse = coarse.map(|passed| gravity.potential.at(mesh, passed));
     let (tables, potential) = (&mesh.tables[level], &gravity.potential.current);
-    let kicks = gravity_kick(device, tables, potential, coarse.as_ref(), &mut gas.fluid, h, dt, &physics.eos);
-    diagnostics.defer(level, Pending::Kick(kicks));
+    let kicks = match gas {
+        Some(gas) => {
+            Pending::Kick(gravity_kick(device, tables, potential, coarse.as_ref(), &mut gas.fluid, h, dt, &physics.eos))
+        }
+        None => Pending::Peaks(max_acceleration(device, tables, potential, coarse.as_ref(), h)),
+    };
+    diagnostics.defer(level, kicks);
     diagnostics.record_time(DevicePart::Kick, started, device.now());
     if let Some(dark_matter) = dark_matter {
         let started = device.now();
@@ -180,6 +188,9 @@ pub(crate) fn kick_level<T: Real>(
 
 /// Restriction of all levels, from the finest down.
 fn restrict_all<T: Real>(state: &mut State<T>, physics: &Physics<T>, diagnostics: &mut StepDiagnostics) {
+    if state.gas.is_none() {
+        return;
+    }
     let started = state.device.now();
     for level in (0..state.level_count().saturating_sub(1)).rev() {
         restrict_level(state, level, &physics.eos);

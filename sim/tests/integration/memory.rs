@@ -9,13 +9,15 @@ use comove_sim::Clock;
 use comove_sim::State;
 use comove_sim::TimeSteps;
 use comove_sim::error::{Bound, Shortage};
-use comove_sim::memory;
+use comove_sim::memory::{self, Species};
 use comove_sim::records::StepRecord;
 use comove_sim::refinement::{RefinementContext, wanted};
 use comove_sim::{
     Boundaries, Boundary, Criterion, GravityBoundary, Precision, RunParameters, SimError, Simulation, Snapshot,
 };
 use std::collections::BTreeSet;
+
+const GAS: Species = Species { gas: true, particles: 0 };
 
 fn parameters(time_steps: TimeSteps) -> RunParameters {
     RunParameters { time_steps, regrid_every: 3, ..cosmological_parameters(Precision::Single) }
@@ -209,10 +211,10 @@ fn a_plan_says_what_a_run_takes() {
         let mut state = State::<f64>::from_host(cpu.clone(), &snapshot.state, 1.0, &parameters).expect("a state");
         state.save().expect("room");
         let taken = state.device_bytes() + cpu.working_bytes(2);
-        assert_eq!(memory::device_bytes(&cpu, &state.mesh.tree, &parameters), taken);
+        assert_eq!(memory::device_bytes(&cpu, &state.mesh.tree, &parameters, GAS), taken);
         let cells = groups.map(|n| n as usize * 16);
-        assert_eq!(memory::root_device_bytes(&cpu, cells, &parameters), taken as f64);
-        assert!(memory::root_device_bytes(&cpu, [1 << 20; 3], &parameters) > 1e20);
+        assert_eq!(memory::root_device_bytes(&cpu, cells, &parameters, GAS), taken as f64);
+        assert!(memory::root_device_bytes(&cpu, [1 << 20; 3], &parameters, GAS) > 1e20);
     }
 }
 

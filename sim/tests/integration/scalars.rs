@@ -101,7 +101,7 @@ fn bits_do_not_depend_on_who_computes() {
         let mut ranks = Ranks::of(communicator);
         ranks.scattered = Some(5);
         let none = comove_sim::Octree::share(start.state.tree.root_groups(), start.state.tree.periodic(), Vec::new());
-        let empty = Snapshot { header: start.header.clone(), state: HostState::zeros_with(none, 1) };
+        let empty = Snapshot { header: start.header.clone(), state: HostState::zeros_of(none, &start.header.fields) };
         let from = if rank == 0 { &start } else { &empty };
         let mut run = Simulation::start_on(device_of(rank, 1), ranks, from, parameters.clone()).unwrap();
         let hashes = stepped(&mut run, 6);

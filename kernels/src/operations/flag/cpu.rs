@@ -19,7 +19,7 @@ pub(super) fn flag<T: Real>(
     isa: Isa,
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
-    fluid: &[T],
+    fluid: Option<&[T]>,
     matter: Option<&[T]>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
@@ -51,16 +51,18 @@ pub(super) fn flagged_rows<T: Real>(
     tables: &LevelTopology,
     g: usize,
     coordinate: [u32; 3],
-    fluid: &[T],
+    fluid: Option<&[T]>,
     matter: Option<&[T]>,
     criteria: &FlagCriteria<T>,
     scratch: &mut Scratch<T>,
 ) -> FlaggedRows {
-    let group = &fluid[tables.slots[g] as usize * GROUP_VALUES..][..GROUP_VALUES];
-    let block = scratch.0.as_mut().map(|(coarse, block)| Gathered { tables, g, fluid, coarse, block });
+    let slot = tables.slots[g] as usize;
+    let group = fluid.map_or(&[][..], |fluid| &fluid[slot * GROUP_VALUES..][..GROUP_VALUES]);
+    let block =
+        scratch.0.as_mut().zip(fluid).map(|((coarse, block), fluid)| Gathered { tables, g, fluid, coarse, block });
     let density = match matter {
-        Some(matter) => &matter[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS],
-        None => &group[DENSITY * GROUP_CELLS..][..GROUP_CELLS],
+        Some(matter) => &matter[slot * GROUP_CELLS..][..GROUP_CELLS],
+        None => group.get(DENSITY * GROUP_CELLS..).map_or(group, |from_density| &from_density[..GROUP_CELLS]),
     };
     isa.run(GroupFlags { group, density, coordinate, criteria, block })
 }
@@ -80,7 +82,7 @@ struct Gathered<'a, T> {
 
 /// The flagged cells of one group.
 struct GroupFlags<'a, T> {
-    /// `[6, 16, 16, 16]`
+    /// `[6, 16, 16, 16]`, empty without gas
     group: &'a [T],
     /// Of gas and dark matter, `[16, 16, 16]`
     density: &'a [T],

@@ -61,7 +61,7 @@ pub(super) fn flag<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
-    fluid: &Buffer<T>,
+    fluid: Option<&Buffer<T>>,
     matter: Option<&Buffer<T>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
@@ -70,7 +70,7 @@ pub(super) fn flag<T: Real>(
     let entries: Vec<Criterion<T>> =
         criteria.any_of.iter().map(|criterion| entry(criterion, &criteria.level, &mut programs)).collect();
     let shared = criteria.any_of.iter().map(|criterion| work_bytes(criterion)).max().unwrap_or(0);
-    let matter = matter.map_or(Pointer::NULL, Buffer::pointer);
+    let [fluid, matter] = [fluid, matter].map(|pool| pool.map_or(Pointer::NULL, Buffer::pointer));
     let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;
     let entries = Array::work_space_of(device, &entries);
@@ -80,7 +80,7 @@ pub(super) fn flag<T: Real>(
     // for eight masks, entries name instructions of the list, and these registers below REGISTERS.
     unsafe {
         launch!(device, T, "flag", tables.len(), THREADS, shared as u32;
-            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid.pointer(), matter,
+            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid, matter,
             entries.pointer(), count, programs.pointer(), buffer as i32, masks.pointer());
     }
     masks.to_host()

@@ -81,7 +81,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
                     let buffer = [0, 1, 2, 3, 8][(strictness + case) % 5];
                     let [expected, found] = [(&cpu, &pools[0]), (gpu, &pools[1])].map(|(device, pool)| {
                         let mut masks = vec![u32::MAX; tables.len() * OCTANTS];
-                        flag(device, &tables, &coordinates, pool, None, &criteria, buffer, &mut masks);
+                        flag(device, &tables, &coordinates, Some(pool), None, &criteria, buffer, &mut masks);
                         masks
                     });
                     set += expected.iter().filter(|mask| **mask != 0).count();
@@ -141,7 +141,7 @@ fn a_gpu_computes_the_same_numbers() {
                 let criteria = FlagCriteria { any_of: vec![program], level: level_of::<f64>(&mesh, 0) };
                 let [expected, found] = [(&cpu, &pools[0]), (gpu, &pools[1])].map(|(device, pool)| {
                     let mut masks = vec![0; tables.len() * OCTANTS];
-                    flag(device, &tables, &coordinates, pool, None, &criteria, 0, &mut masks);
+                    flag(device, &tables, &coordinates, Some(pool), None, &criteria, 0, &mut masks);
                     masks
                 });
                 assert_eq!(found, expected, "{op:?}, look {look}");

@@ -84,6 +84,15 @@ impl<T> FlagCriterion<T> {
         }
     }
 
+    /// Whether it looks at gas, where the density of all matter is known or not.
+    fn is_on_gas(&self, with_matter: bool) -> bool {
+        match self {
+            Self::DensityAbove(_) => !with_matter,
+            Self::Inside(_) => false,
+            Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow(_) | Self::Where(_) => true,
+        }
+    }
+
     /// Whether it reads the cells beside a cell.
     fn reads_neighbours(&self) -> bool {
         match self {
@@ -136,7 +145,7 @@ pub struct FlagCriteria<T> {
 /// Flags the patches of a level.
 ///
 /// * `coordinates`: of the level's groups, each in groups of this level along x, y, z; `[groups]`.
-/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
+/// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; none where no criterion is on gas.
 /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`].
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction
@@ -150,20 +159,22 @@ pub fn flag<T: Real>(
     device: &Device,
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
-    fluid: &Buffer<T>,
+    fluid: Option<&Buffer<T>>,
     matter: Option<&Buffer<T>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
-    assert_eq!(fluid.len() % GROUP_VALUES, 0, "a fluid pool holds whole groups");
+    assert!(fluid.is_none_or(|fluid| fluid.len() % GROUP_VALUES == 0), "a fluid pool holds whole groups");
+    let on_gas = criteria.any_of.iter().any(|criterion| criterion.is_on_gas(matter.is_some()));
+    assert!(fluid.is_some() || !on_gas, "a criterion on gas without gas");
     assert_eq!(coordinates.len(), tables.len(), "one coordinate per group");
     assert_eq!(masks.len(), tables.len() * OCTANTS, "one mask per patch");
     assert!(buffer <= crate::layout::PATCH, "a flag buffer of {buffer} cells is wider than a patch");
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
-            let matter = matter.map(Buffer::host);
-            cpu::flag(Isa::best(), tables, coordinates, fluid.host(), matter, criteria, buffer, masks);
+            let [fluid, matter] = [fluid, matter].map(|pool| pool.map(Buffer::host));
+            cpu::flag(Isa::best(), tables, coordinates, fluid, matter, criteria, buffer, masks);
         }),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {

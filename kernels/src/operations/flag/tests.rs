@@ -28,7 +28,7 @@ fn flagged<T: Real>(mesh: &Mesh, l: usize, g: usize, fluid: &[T], criterion: Fla
     let coordinate = mesh.levels[l][g].map(|c| c as u32);
     let rows = |isa| {
         let mut scratch = Scratch::for_criteria(&criteria);
-        flagged_rows(isa, &mesh.tables(l), g, coordinate, fluid, None, &criteria, &mut scratch)
+        flagged_rows(isa, &mesh.tables(l), g, coordinate, Some(fluid), None, &criteria, &mut scratch)
     };
     let best = rows(Isa::best());
     for isa in Isa::available() {
@@ -232,7 +232,7 @@ fn masks_agree_with_brute_force() {
     let pool = Buffer::from_host(&device, fluid.clone()).unwrap();
     for buffer in [0, 1, 3, 8] {
         let mut masks = vec![u32::MAX; 2 * OCTANTS];
-        flag(&device, &mesh.tables(0), &[[0; 3], [1, 0, 0]], &pool, None, &criteria, buffer, &mut masks);
+        flag(&device, &mesh.tables(0), &[[0; 3], [1, 0, 0]], Some(&pool), None, &criteria, buffer, &mut masks);
         assert!(masks.contains(&0) && masks.iter().any(|&mask| mask != 0), "the test needs both");
         for (n, &mask) in masks.iter().enumerate() {
             let origin = octant_origin(n % OCTANTS);
@@ -265,8 +265,16 @@ fn criteria_add_up() {
     let criteria = [FlagCriterion::DensityAbove(3.2), FlagCriterion::JeansCellsBelow(40.0)];
     let [dense, unstable] = criteria.clone().map(|criterion| flagged(&mesh, 0, 0, &fluid, criterion));
     let both = FlagCriteria { any_of: criteria.to_vec(), level: level(&mesh, 0) };
-    let rows =
-        flagged_rows(Isa::best(), &mesh.tables(0), 0, [0; 3], &fluid, None, &both, &mut Scratch::for_criteria(&both));
+    let rows = flagged_rows(
+        Isa::best(),
+        &mesh.tables(0),
+        0,
+        [0; 3],
+        Some(&fluid),
+        None,
+        &both,
+        &mut Scratch::for_criteria(&both),
+    );
     let mut only_one = 0;
     for c in 0..GROUP_CELLS {
         let [i, j, k] = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];

@@ -34,11 +34,14 @@ pub(super) fn gravity_kick<T: Real>(
     (0..tables.len()).into_par_iter().map(kick).collect()
 }
 
-pub(super) fn max_acceleration<T: Real>(isa: Isa, tables: &LevelTopology, potential: &[T], h: f64, peaks: &mut [Peak]) {
-    peaks
-        .par_iter_mut()
-        .enumerate()
-        .for_each(|(g, peak)| *peak = isa.run(Field { tables, g, potential, coarse: None, h }));
+pub(super) fn max_acceleration<T: Real>(
+    isa: Isa,
+    tables: &LevelTopology,
+    potential: &[T],
+    coarse: Option<&TimedPotential<T>>,
+    h: f64,
+) -> Vec<Peak> {
+    (0..tables.len()).into_par_iter().map(|g| isa.run(Field { tables, g, potential, coarse, h })).collect()
 }
 
 /// The gravitational field of one group; as a kernel of its own, where it is largest.

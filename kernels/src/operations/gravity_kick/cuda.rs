@@ -35,17 +35,17 @@ pub(super) fn max_acceleration<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
     potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
     h: f64,
-    peaks: &mut [Peak],
-) {
-    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, None, None);
+) -> Deferred<Peak> {
+    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None);
     let found = Array::<Peak>::work_space(device, tables.len());
     // SAFETY: as above.
     unsafe {
         launch!(device, T, "max_acceleration", tables.len(), THREADS, 0;
             Level::of(device, tables), request, scale::<T>(h), found.pointer());
     }
-    peaks.copy_from_slice(&found.to_host());
+    found.read_later(<[_]>::to_vec)
 }
 
 /// The factor of a difference of neighbours' potentials.

@@ -75,7 +75,9 @@ pub fn gravity_kick<T: Real>(
     }
 }
 
-/// The largest |g| of each group's leaf cells and where it is: `peaks` has one entry a group, overwritten.
+/// The largest |g| of each group's leaf cells and where it is, in key order.
+///
+/// - `coarse`: as of [`gravity_kick`]
 ///
 /// # Panics
 /// As [`gravity_kick`].
@@ -83,17 +85,16 @@ pub fn max_acceleration<T: Real>(
     device: &Device,
     tables: &LevelTopology,
     potential: &Buffer<T>,
+    coarse: Option<&TimedPotential<T>>,
     h: f64,
-    peaks: &mut [Peak],
-) {
+) -> Deferred<Peak> {
     check(tables, potential);
-    assert!(peaks.len() == tables.len());
     match device {
         Device::Cpu(device) => {
-            device.install(|| cpu::max_acceleration(Isa::best(), tables, potential.host(), h, peaks));
+            Deferred::ready(device.install(|| cpu::max_acceleration(Isa::best(), tables, potential.host(), coarse, h)))
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::max_acceleration(device, tables, potential, h, peaks),
+        Device::Cuda(device) => cuda::max_acceleration(device, tables, potential, coarse, h),
     }
 }
 

@@ -38,22 +38,21 @@ fn kicks_agree<T: Real>(gpu: &Device, mesh: &Mesh, gamma: f64, noise: &mut Noise
     let eos = Eos { density_floor: T::from_f64(0.1), ..Eos::new(gamma) };
     for level in 0..mesh.levels.len() {
         let tables = mesh.tables(level);
-        let groups = tables.len();
         let mut kicks = [Vec::new(), Vec::new()];
-        let mut peaks = [vec![Peak::default(); groups], vec![Peak::default(); groups]];
+        let mut peaks = [Vec::new(), Vec::new()];
         for (n, device) in [&cpu, gpu].into_iter().enumerate() {
             let timed = TimedPotential { from: &early[n], to: &late[n], places: &places, weight: T::from_f64(0.7) };
             let coarse = (level % 2 == 1).then_some(&timed);
             let (potential, fluid) = (&potential[n], &mut fluid[n]);
             kicks[n] = gravity_kick(device, &tables, potential, coarse, fluid, H, DT, &eos).wait();
-            max_acceleration(device, &tables, potential, H, &mut peaks[n]);
+            peaks[n] = max_acceleration(device, &tables, potential, coarse, H).wait();
         }
         let what = format!("{name} level {level}");
         assert_same_bits(&format!("{what}: gas"), &fluid[0].to_host(), &fluid[1].to_host(), GROUP_VALUES);
-        for g in 0..groups {
+        for g in 0..tables.len() {
             let what = format!("{what}, group {g}");
             assert_eq!(peaks[0][g], peaks[1][g], "{what}: peak");
-            assert_eq!(kicks[0][g].peak, kicks[1][g].peak, "{what}: the kick's peak");
+            assert!((0..2).all(|n| kicks[n][g].peak == peaks[n][g]), "{what}: the kick's peak");
             let [a, b] = [kicks[0][g].work, kicks[1][g].work];
             // momenta up to 125, accelerations up to 2/(2h)
             assert!(same_sum(a, b, 3.0 * 125.0 * DT / H), "{what}: work {a:e} on the CPU, {b:e} on the GPU");

@@ -107,13 +107,14 @@ pub(super) fn matter_density<T: Real>(
     tables: &LevelTopology,
     mass: &Buffer<u64>,
     unit: f64,
-    fluid: &Buffer<T>,
+    fluid: Option<&Buffer<T>>,
     density: &Buffer<T>,
 ) {
+    let fluid = fluid.map_or(Pointer::NULL, Buffer::pointer);
     // SAFETY: the parameters are the kernel's; slots of the tables are in the pools, checked by the caller.
     unsafe {
         launch!(device, T, "matter_density", tables.len(), THREADS, 0;
-            tables.slots.on(device), mass.pointer(), unit, fluid.pointer(), FIELDS as i32, density.pointer());
+            tables.slots.on(device), mass.pointer(), unit, fluid, FIELDS as i32, density.pointer());
     }
 }
 

@@ -184,8 +184,8 @@ pub fn deposit(
     }
 }
 
-/// The density of gas and particles in the cells of a level: `density`, `[slots, 16, 16, 16]`, is overwritten in the level's
-/// slots.
+/// The density of gas, if there is some, and particles in the cells of a level: `density`, `[slots, 16, 16, 16]`, is overwritten in
+/// the level's slots.
 ///
 /// * `mass`: what [`deposit`] has left; `unit`: density per weight
 /// * `fluid`: conserved, `[slots, 6, 16, 16, 16]`
@@ -197,15 +197,16 @@ pub fn matter_density<T: Real>(
     tables: &LevelTopology,
     mass: &Buffer<u64>,
     unit: f64,
-    fluid: &Buffer<T>,
+    fluid: Option<&Buffer<T>>,
     density: &mut Buffer<T>,
 ) {
     check_pool(tables, mass.len());
     check_pool(tables, density.len());
-    check_pool(tables, fluid.len() / GROUP_VALUES * GROUP_CELLS);
+    fluid.iter().for_each(|fluid| check_pool(tables, fluid.len() / GROUP_VALUES * GROUP_CELLS));
     match device {
         Device::Cpu(cpu) => {
-            cpu.install(|| cpu::matter_density(tables, mass.host(), unit, fluid.host(), density.host_mut()));
+            let fluid = fluid.map(Buffer::host);
+            cpu.install(|| cpu::matter_density(tables, mass.host(), unit, fluid, density.host_mut()));
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::matter_density(device, tables, mass, unit, fluid, density),

@@ -143,7 +143,7 @@ __device__ void matter_density(const uint32_t *slots, const uint64_t *mass, doub
                                T *density) {
     const size_t slot = slots[blockIdx.x];
     for (int c = threadIdx.x; c < GROUP_CELLS; c += blockDim.x) {
-        const T gas = fluid[slot * fields * GROUP_CELLS + DENSITY * GROUP_CELLS + c];
+        const T gas = fluid ? fluid[slot * fields * GROUP_CELLS + DENSITY * GROUP_CELLS + c] : T(0);
         density[slot * GROUP_CELLS + c] = gas + T(double(mass[slot * GROUP_CELLS + c]) * unit);
     }
 }

@@ -358,7 +358,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
                 Part { range: again[0]..3_000, level: 2, factors: [1e6, -1e6, 3e6] },
             ];
             deposit(device, &locator, (level, &tables), &particles, &parts, &mut mass);
-            matter_density(device, &tables, &mass, 1e-12, &gas, &mut density);
+            matter_density(device, &tables, &mass, 1e-12, Some(&gas), &mut density);
             let first = if level == 0 { 0 } else { again[level - 1] };
             let end = again[level];
             let coarse = (level == 2).then_some(&timed);

@@ -114,25 +114,20 @@ impl Stage for Evolve {
 
     /// The octree's arrays and a snapshot of it: of the root alone where nothing more is known.
     fn memory(&self, device: &Device, tree: Option<&Octree>) -> Memory {
-        let particles = match &self.origin {
-            Origin::Initial(facts) => facts.particles as usize,
-            Origin::Formula(_) | Origin::Saved { .. } => 0,
-        };
+        let species = self.species();
         let snapshot = |cells: f64| {
             let groups = (cells / GROUP_CELLS as f64) as usize;
             let scalars = self.parameters.scalars.len();
-            memory::snapshot_bytes(device, groups, scalars, particles, self.parameters.precision.bytes()) as f64
+            memory::snapshot_bytes(device, groups, scalars, species, self.parameters.precision.bytes()) as f64
         };
-        let dark_matter = |cells: f64| memory::dark_matter_bytes(particles, cells, self.parameters.precision);
         let of_root = |root: [usize; 3], mesh: f64| Memory {
             host: mesh + snapshot(ic::volume(root)),
-            device: memory::root_device_bytes(device, root, &self.parameters) + dark_matter(ic::volume(root)),
+            device: memory::root_device_bytes(device, root, &self.parameters, species),
         };
         match (tree, &self.origin) {
             (Some(tree), _) => Memory {
                 host: snapshot((tree.group_count() * GROUP_CELLS) as f64),
-                device: memory::device_bytes(device, tree, &self.parameters) as f64
-                    + dark_matter((tree.group_count() * GROUP_CELLS) as f64),
+                device: memory::device_bytes(device, tree, &self.parameters, species) as f64,
             },
             (None, Origin::Initial(facts)) => of_root(facts.root, ic::BYTES_PER_CELL * ic::volume(facts.cells)),
             (None, Origin::Formula(formula)) => of_root(formula.setup.root, 0.0),

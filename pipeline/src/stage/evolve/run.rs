@@ -6,6 +6,7 @@ use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::Moment;
 use crate::stage::formula::Formula;
 use crate::stage::initial::InitialFacts;
+use comove_sim::memory::Species;
 use comove_sim::{Role, RunParameters};
 use std::sync::Arc;
 
@@ -62,6 +63,14 @@ impl Origin {
 }
 
 impl Evolve {
+    /// What it evolves, as far as that is known before it starts.
+    pub(crate) fn species(&self) -> Species {
+        match &self.origin {
+            Origin::Initial(facts) => Species { gas: facts.gas, particles: facts.particles as usize },
+            Origin::Formula(_) | Origin::Saved { .. } => Species { gas: true, particles: 0 },
+        }
+    }
+
     /// The outputs that a history lacks, in the order of time, up to where the stop rule has ended the run.
     pub(crate) fn missing(&self, history: &StageHistory) -> Vec<Moment> {
         let there = self.asked_snapshots(history);

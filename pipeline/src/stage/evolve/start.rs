@@ -144,7 +144,7 @@ fn open_verified(input: &Input, progress: &Progress) -> Result<StoredSnapshot, P
 }
 
 /// The audit as tables of the report: what the restriction kept of mass, momentum and energy, and of each level.
-pub(crate) fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
+pub(crate) fn audit_tables(audit: &Audit) -> Vec<SectionTable> {
     let (before, after) = (&audit.before, &audit.after);
     let row = |name: &str, x: f64, y: f64, scale: f64| {
         let change = if scale > 0.0 { readable((y - x) / scale) } else { "0".into() };
@@ -172,12 +172,7 @@ pub(crate) fn audit_tables(audit: &Audit) -> [SectionTable; 2] {
          dropped, not turned into heat.",
         readable(audit.unresolved_kinetic_energy)
     );
-    [
-        table(dropped, ["quantity", "mesh", "octree", "relative change"], totals),
-        table(
-            "What stays of each level".into(),
-            ["level", "cells kept", "cells removed", "leaf cells"],
-            levels.collect(),
-        ),
-    ]
+    let kept = audit.has_gas().then(|| table(dropped, ["quantity", "mesh", "octree", "relative change"], totals));
+    let columns = ["level", "cells kept", "cells removed", "leaf cells"];
+    kept.into_iter().chain([table("What stays of each level".into(), columns, levels.collect())]).collect()
 }

@@ -37,7 +37,7 @@ pub(super) const RECIPE: &str = "Comove/recipe";
 pub(super) const RESTART: &str = "Comove/restart";
 /// Where the file comes from, as JSON.
 pub(super) const PROVENANCE: &str = "Comove/provenance";
-/// Pressure by the run's own rule: derived, for readers that know no entropy scalar.
+/// Pressure of the gas by the run's own rule: derived, for readers that know no entropy scalar.
 pub(super) const PRESSURE: &str = "GridData/Pres";
 /// The attribute of a dataset that holds its digest.
 pub(super) const DIGEST: &str = "blake3";
@@ -77,9 +77,14 @@ impl Document {
             .into_iter()
             .map(String::from)
             .chain(self.stored_fields().iter().map(dataset))
-            .chain([PRESSURE.into()])
+            .chain(self.pressure())
             .chain(self.particle_columns().into_iter().map(String::from))
             .collect()
+    }
+
+    /// The dataset of the pressure; none without gas.
+    pub(super) fn pressure(&self) -> Option<String> {
+        self.snapshot.fields.has_gas().then(|| PRESSURE.into())
     }
 
     /// The datasets of particles; none without dark matter.

@@ -143,7 +143,7 @@ impl StoredSnapshot {
         let own = Octree::share(self.tree.root_groups(), self.tree.periodic(), keys.collect());
         let potential = vec![0.0; if self.has_potential() { own.group_count() * GROUP_CELLS } else { 0 }];
         let dark_matter = vec![0.0; if self.has_dark_matter() { own.group_count() * GROUP_CELLS } else { 0 }];
-        let mut state = HostState { potential, dark_matter, ..HostState::zeros_with(own, self.scalars()) };
+        let mut state = HostState { potential, dark_matter, ..HostState::zeros_of(own, &self.header.fields) };
         match self.precision() {
             Precision::Single => self.read_groups_as::<f32>(ranges, report, &mut state)?,
             Precision::Double => self.read_groups_as::<f64>(ranges, report, &mut state)?,

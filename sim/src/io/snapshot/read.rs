@@ -73,7 +73,7 @@ impl StoredSnapshot {
     /// As [`Snapshot::read`].
     pub fn read(&self, report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
         let potential = vec![0.0; if self.document.potential { self.tree.group_count() * GROUP_CELLS } else { 0 }];
-        let mut state = HostState { potential, ..HostState::zeros_with(self.tree.clone(), self.scalars()) };
+        let mut state = HostState { potential, ..HostState::zeros_of(self.tree.clone(), &self.header.fields) };
         state.dark_matter =
             vec![0.0; if self.document.dark_matter { self.tree.group_count() * GROUP_CELLS } else { 0 }];
         let alone = Communicator::alone();
@@ -115,11 +115,6 @@ impl StoredSnapshot {
         self.document.stored_fields()
     }
 
-    /// How many scalars it holds.
-    pub(super) fn scalars(&self) -> usize {
-        self.header.fields.scalars().len()
-    }
-
     /// Whether it holds a potential.
     pub(super) fn has_potential(&self) -> bool {
         self.document.potential
@@ -135,7 +130,7 @@ impl StoredSnapshot {
         let is_one = |other: &Field| fields.iter().any(|field| field.dataset == other.dataset);
         let stored = self.document.stored_fields();
         let others = stored.iter().filter(|other| !is_one(other));
-        let others = others.map(contents::dataset).chain([contents::PRESSURE.into()]);
+        let others = others.map(contents::dataset).chain(self.document.pressure());
         fields.iter().map(contents::dataset).chain(others).collect()
     }
 

@@ -72,7 +72,8 @@ pub(super) fn write(
     assert_eq!(particles.as_ref().map(|particles| particles.particle_mass), stated.map(|stated| stated.particle_mass));
     assert_eq!(count[0], stated.map_or(0, |stated| stated.particles), "as many particles as the header has");
     let groups = tree.group_count();
-    assert_eq!(fluid.len(), groups * GROUP_VALUES, "fluid values of {groups} groups");
+    let gas = snapshot.header.fields.has_gas();
+    assert_eq!(fluid.len(), if gas { groups * GROUP_VALUES } else { 0 }, "fluid values of {groups} groups");
     assert_eq!(scalars.len(), snapshot.header.fields.scalars().len(), "as many scalars as the header has");
     assert!(scalars.iter().all(|scalar| scalar.len() == groups * GROUP_CELLS), "scalars of {groups} groups");
     let of_cells = |values: &Vec<f64>| values.is_empty() || values.len() == groups * GROUP_CELLS;
@@ -95,7 +96,8 @@ fn write_as<T: Real + Stored>(
     let potential = communicator.any(!state.potential.is_empty());
     let density = communicator.any(!state.dark_matter.is_empty());
     let stored: Vec<Field> = header.fields.stored(density, potential).collect();
-    let fields: Vec<Option<&Field>> = stored.iter().map(Some).chain([None]).collect();
+    let pressure_of_gas = header.fields.has_gas().then_some(None);
+    let fields: Vec<Option<&Field>> = stored.iter().map(Some).chain(pressure_of_gas).collect();
     let (blocks, tree) = Blocks::of_shares(communicator, &state.tree, block);
     let gathered = match &state.particles {
         Some(particles) if communicator.size() > 1 => dark_matter::gather(communicator, particles, tree.as_ref()),

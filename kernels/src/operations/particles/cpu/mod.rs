@@ -69,14 +69,22 @@ fn drift_axis(positions: &mut [u32], velocities: &[u32], factor: f64) {
     }
 }
 
-pub(super) fn matter_density<T: Real>(tables: &LevelTopology, mass: &[u64], unit: f64, fluid: &[T], density: &mut [T]) {
+pub(super) fn matter_density<T: Real>(
+    tables: &LevelTopology,
+    mass: &[u64],
+    unit: f64,
+    fluid: Option<&[T]>,
+    density: &mut [T],
+) {
     let isa = Isa::best();
+    let none = [T::zero(); GROUP_CELLS];
     let pool = SlotWriter::new(density, GROUP_CELLS);
     tables.slots.par_iter().for_each(|&slot| {
         // SAFETY: the slots of a level are distinct, and each is visited once.
         let density = unsafe { pool.slot(slot) };
         let mass = &mass[slot as usize * GROUP_CELLS..][..GROUP_CELLS];
-        let gas = &fluid[slot as usize * GROUP_VALUES + DENSITY * GROUP_CELLS..][..GROUP_CELLS];
+        let first = slot as usize * GROUP_VALUES + DENSITY * GROUP_CELLS;
+        let gas = fluid.map_or(&none[..], |fluid| &fluid[first..][..GROUP_CELLS]);
         isa.run(GroupDensity { mass, unit, gas, density });
     });
 }
