@@ -213,6 +213,9 @@ pub(crate) struct GaussianOptions {
     /// Give every mode its mean amplitude.
     #[serde(default)]
     pub fixed_amplitude: bool,
+    /// Give every mode the opposite sign: with `fixed_amplitude` the other one of a pair.
+    #[serde(default)]
+    pub inverted: bool,
     /// Whether there is dark matter, omega_m − omega_b: a particle for each cell of the mesh. The gas then has omega_b.
     #[serde(default)]
     pub dark_matter: bool,
@@ -261,6 +264,7 @@ impl GaussianOptions {
             seed: self.seed,
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
+            inverted: self.inverted,
             dark_matter: self.dark_matter,
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,

@@ -29,6 +29,7 @@ fn initial(cells: usize, level: u8, parameters: &RunParameters, dark_matter: boo
         seed: 7,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: false,
+        inverted: false,
         dark_matter,
         temperature_k: None,
         mean_molecular_weight: 1.22,
