@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 ///     seed: 42,
 ///     power: PowerSource::EisensteinHu,
 ///     fixed_amplitude: false,
+///     inverted: false,
 ///     gas: true,
 ///     dark_matter: false,
 ///     temperature_k: None,
@@ -61,6 +62,9 @@ pub struct GaussianIc {
     /// Give every mode exactly its mean amplitude and draw only the phase.
     #[serde(default)]
     pub fixed_amplitude: bool,
+    /// Give every mode the opposite sign: the other one of a pair (Angulo & Pontzen 2016).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inverted: bool,
     /// Whether there is gas; dark matter alone has all of omega_m.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub gas: bool,
@@ -120,7 +124,8 @@ impl GaussianIc {
         let growth_today = self.cosmology.growth(1.0).0;
 
         progress("drawing modes", 0.1);
-        let noise = WhiteNoise { seed: self.seed, fixed_amplitude: self.fixed_amplitude };
+        let &Self { seed, fixed_amplitude, inverted, .. } = self;
+        let noise = WhiteNoise { seed, fixed_amplitude, inverted };
         let modes = LinearModes::new(communicator, self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
         // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
         let rate = self.cosmology.hubble_flow(a) * slope;
@@ -209,6 +214,7 @@ mod tests {
             seed: 11,
             power: PowerSource::EisensteinHu,
             fixed_amplitude: false,
+            inverted: false,
             gas: true,
             dark_matter: false,
             temperature_k: None,

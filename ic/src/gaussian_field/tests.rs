@@ -10,7 +10,7 @@ fn power() -> LinearPower {
 }
 
 fn noise(seed: u64) -> WhiteNoise {
-    WhiteNoise { seed, fixed_amplitude: false }
+    WhiteNoise { seed, fixed_amplitude: false, inverted: false }
 }
 
 /// A field's mode by the definition: Σ f(x) e^(−ik·x)/N³ over cell centres.
@@ -79,7 +79,7 @@ fn the_field_does_not_depend_on_threads() {
 fn the_field_does_not_depend_on_ranks() {
     let fields = |modes: &LinearModes<'_>| [modes.density_contrast(), modes.velocity(2, 0.5)];
     for (cells, fixed_amplitude) in [([32, 16, 48], false), ([16, 48, 6], true), ([8, 2, 64], false)] {
-        let noise = WhiteNoise { seed: 7, fixed_amplitude };
+        let noise = WhiteNoise { seed: 7, fixed_amplitude, inverted: false };
         let alone = Communicator::alone();
         let whole = fields(&LinearModes::new(&alone, cells, 50.0, &noise, &power(), 1.0));
         for ranks in [1, 2, 3, 5, 17] {
@@ -150,7 +150,7 @@ fn the_spectrum_is_that_of_linear_theory() {
 #[test]
 fn the_variance_in_spheres_is_sigma8() {
     let (n, box_mpc_h) = (64, 300.0);
-    let fixed = WhiteNoise { seed: 1, fixed_amplitude: true };
+    let fixed = WhiteNoise { seed: 1, fixed_amplitude: true, inverted: false };
     let field = LinearModes::new(&Communicator::alone(), [n; 3], box_mpc_h, &fixed, &power(), 1.0).density_contrast();
     let variance: f64 = to_modes(n, &field)
         .iter()
@@ -181,4 +181,15 @@ fn to_modes(n: usize, field: &[f64]) -> Vec<Complex<f64>> {
         modes = rotated;
     }
     modes
+}
+
+/// Of a pair both fields have the same modes with opposite signs.
+#[test]
+fn an_inverted_field_is_the_negative() {
+    let alone = Communicator::alone();
+    let field = |inverted| {
+        let noise = WhiteNoise { inverted, ..noise(3) };
+        LinearModes::new(&alone, [16; 3], 50.0, &noise, &power(), 1.0).density_contrast()
+    };
+    assert!(field(true).iter().zip(field(false)).all(|(inverted, value)| *inverted == -value && value != 0.0));
 }

@@ -15,6 +15,8 @@ pub struct WhiteNoise {
     pub seed: u64,
     /// Every |g| is 1 and only the phase is drawn (Angulo & Pontzen 2016): the realisation has exactly the spectrum.
     pub fixed_amplitude: bool,
+    /// Every g has the opposite sign: the other one of a pair.
+    pub inverted: bool,
 }
 
 impl WhiteNoise {
@@ -49,6 +51,7 @@ impl WhiteNoise {
         let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let (first, second) = (generator.next_u64(), generator.next_u64());
         let amplitude = if self.fixed_amplitude { 1.0 } else { (-unit(first).ln()).sqrt() };
-        Complex::from_polar(amplitude, TAU * unit(second))
+        let mode = Complex::from_polar(amplitude, TAU * unit(second));
+        if self.inverted { -mode } else { mode }
     }
 }

@@ -25,6 +25,7 @@ fn gaussian() -> GaussianIc {
         seed: 5,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: true,
+        inverted: false,
         gas: true,
         dark_matter: false,
         temperature_k: None,

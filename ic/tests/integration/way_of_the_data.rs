@@ -22,6 +22,7 @@ fn gaussian() -> GaussianIc {
         seed: 5,
         power: PowerSource::CambTransfer(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/camb_transfer_z0.dat")),
         fixed_amplitude: false,
+        inverted: false,
         gas: true,
         dark_matter: false,
         temperature_k: None,

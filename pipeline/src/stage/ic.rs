@@ -225,6 +225,9 @@ pub(crate) struct GaussianOptions {
     /// Give every mode its mean amplitude.
     #[serde(default)]
     pub fixed_amplitude: bool,
+    /// Give every mode the opposite sign: with `fixed_amplitude` the other one of a pair.
+    #[serde(default)]
+    pub inverted: bool,
     /// Whether there is gas.
     #[serde(default = "yes")]
     pub gas: bool,
@@ -277,6 +280,7 @@ impl GaussianOptions {
             seed: self.seed,
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
+            inverted: self.inverted,
             gas: self.gas,
             dark_matter: self.dark_matter,
             temperature_k: self.temperature_k,

@@ -6,6 +6,7 @@
 
 use comove_analysis::power_spectrum::{PowerOptions, Species, power_spectrum};
 use comove_ic::{GaussianIc, PowerSource, restrict, silent};
+use comove_sim::fields::FieldSet;
 use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::{DENSITY, ENTROPY, PATCH, octant_origin};
 use comove_sim::parallel::Communicator;
@@ -19,7 +20,7 @@ const BOX_MPC_H: f64 = 100.0;
 const Z_START: f64 = 99.0;
 const Z_END: f64 = 9.0;
 
-fn initial(cells: usize, level: u8, parameters: &RunParameters, dark_matter: bool) -> Snapshot {
+fn initial(cells: usize, level: u8, parameters: &RunParameters, [gas, dark_matter]: [bool; 2]) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.09, 1.0);
     let ic = GaussianIc {
         cosmology,
@@ -29,7 +30,8 @@ fn initial(cells: usize, level: u8, parameters: &RunParameters, dark_matter: boo
         seed: 7,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: false,
-        gas: true,
+        inverted: false,
+        gas,
         dark_matter,
         temperature_k: None,
         mean_molecular_weight: 1.22,
@@ -52,7 +54,7 @@ fn initial(cells: usize, level: u8, parameters: &RunParameters, dark_matter: boo
             mean_molecular_weight: 1.22,
             eta: parameters.eta,
             precision: parameters.precision,
-            fields: comove_sim::fields::FieldSet::default(),
+            fields: if gas { FieldSet::default() } else { FieldSet::without_gas() },
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,
@@ -64,7 +66,7 @@ fn initial(cells: usize, level: u8, parameters: &RunParameters, dark_matter: boo
 
 /// P(k) of the bins whose modes all have at least 32 cells a wavelength, before and after; the ratio over D².
 fn growth_over_linear(parameters: RunParameters, least_refined: f64) -> Vec<f64> {
-    let initial = initial(CELLS, 0, &parameters, false);
+    let initial = initial(CELLS, 0, &parameters, [true, false]);
     let cosmology = initial.header.cosmology.expect("comoving");
     let spectrum = |snapshot: &Snapshot| power_spectrum(snapshot, &PowerOptions::default()).expect("P(k)").bins;
     let before = spectrum(&initial);
@@ -130,11 +132,11 @@ fn refined_grid() {
     }
 }
 
-/// Dark matter and gas, 84% and 16%, of 64³ particles with a root coarser by `level`: P/P_linear of each bin up to a quarter
+/// Dark matter and, if there is some, gas, 84% and 16%, of 64³ particles with a root coarser by `level`: P/P_linear of each bin up to a quarter
 /// of the root's Nyquist wave number.
-fn growth_of_two_species(level: u8, parameters: RunParameters, species: &[(Species, f64)]) {
+fn growth_of_particles(gas: bool, level: u8, parameters: RunParameters, species: &[(Species, f64)]) {
     let name = format!("{} levels", parameters.max_level);
-    let initial = initial(CELLS, level, &parameters, true);
+    let initial = initial(CELLS, level, &parameters, [gas, true]);
     let cosmology = initial.header.cosmology.expect("comoving");
     let mut simulation = Simulation::start(Device::cpu(0).expect("threads"), &initial, parameters).expect("start");
     let a_end = 1.0 / (1.0 + Z_END);
@@ -157,11 +159,25 @@ fn growth_of_two_species(level: u8, parameters: RunParameters, species: &[(Speci
 
 #[test]
 fn two_species() {
-    growth_of_two_species(
+    growth_of_particles(
+        true,
         0,
         parameters(),
         &[(Species::Matter, 0.01), (Species::DarkMatter, 0.03), (Species::Gas, 0.1)],
     );
+}
+
+#[test]
+fn dark_matter_alone() {
+    growth_of_particles(false, 0, parameters(), &[(Species::DarkMatter, 0.01)]);
+}
+
+/// Overdense cells refined once and twice.
+#[test]
+fn dark_matter_alone_on_three_levels() {
+    let refine = vec![Criterion::DensityAbove { thresholds: vec![1.0, 1.02] }];
+    let parameters = RunParameters { max_level: 2, refine, ..parameters() };
+    growth_of_particles(false, 0, parameters, &[(Species::DarkMatter, 0.01)]);
 }
 
 /// All of the box refined once, with a particle for each of the finer cells: a sparser cold lattice would not answer to waves.
@@ -170,5 +186,5 @@ fn two_species_on_a_refined_grid() {
     let refine = vec![Criterion::DensityAbove { thresholds: vec![0.0] }];
     let parameters = RunParameters { max_level: 1, refine, ..parameters() };
     // long waves as they must; short ones as on a uniform grid of the finer cells
-    growth_of_two_species(1, parameters, &[(Species::Matter, 0.06)]);
+    growth_of_particles(true, 1, parameters, &[(Species::Matter, 0.06)]);
 }

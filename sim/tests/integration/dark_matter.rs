@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::{cosmological_parameters, initial, initial_on};
+use comove_sim::fields::FieldSet;
 use comove_sim::mesh::PERIODIC;
 use comove_sim::records::{Ledger, StepRecord};
 use comove_sim::{Cosmology, Criterion, HostParticles, Precision, RunParameters, Simulation, Snapshot, TimeSteps};
@@ -60,6 +61,17 @@ pub(crate) fn waves(groups: u32) -> Snapshot {
     })
 }
 
+/// The same waves in dark matter alone.
+pub(crate) fn waves_without_gas(groups: u32) -> Snapshot {
+    let Snapshot { mut header, mut state } = waves(groups);
+    let particles = state.particles.as_mut().expect("dark matter");
+    particles.particle_mass /= 1.0 - GAS;
+    header.dark_matter = Some(particles.header());
+    header.fields = FieldSet::without_gas();
+    state.fluid.clear();
+    Snapshot { header, state }
+}
+
 pub(crate) fn parameters(time_steps: TimeSteps, precision: Precision) -> RunParameters {
     let refine = vec![Criterion::OverdensityAbove { thresholds: vec![3.0, 12.0] }];
     RunParameters { time_steps, refine, max_level: 2, regrid_every: 3, ..cosmological_parameters(precision) }
@@ -77,9 +89,12 @@ fn run(from: &Snapshot, threads: usize, parameters: &RunParameters, steps: u64) 
 #[test]
 fn the_bits_depend_neither_on_threads_nor_on_restarts_nor_on_outputs() {
     let folder = tempfile::tempdir().unwrap();
-    for (time_steps, precision) in [(TimeSteps::Uniform, Precision::Double), (TimeSteps::Individual, Precision::Single)]
-    {
-        let (start, parameters) = (waves(2), parameters(time_steps, precision));
+    for (start, time_steps, precision) in [
+        (waves(2), TimeSteps::Uniform, Precision::Double),
+        (waves(2), TimeSteps::Individual, Precision::Single),
+        (waves_without_gas(2), TimeSteps::Individual, Precision::Single),
+    ] {
+        let parameters = parameters(time_steps, precision);
         let (one, mut simulation) = run(&start, 1, &parameters, 12);
         let end = simulation.checkpoint().unwrap();
         assert_eq!(end.state.tree.level_count(), 3, "the test needs refinement");
@@ -91,6 +106,7 @@ fn the_bits_depend_neither_on_threads_nor_on_restarts_nor_on_outputs() {
         simulation.checkpoint().unwrap().write(&path).unwrap();
         let read = Snapshot::read(&path).unwrap();
         assert_eq!(read.state.particles, simulation.checkpoint().unwrap().state.particles);
+        assert_eq!(read.state.fluid.is_empty(), start.state.fluid.is_empty());
         assert_eq!(Some(simulation.step().unwrap().state_hash), one.get(7).cloned(), "after an output");
         let (rest, mut simulation) = run(&read, 1, &parameters, 12);
         assert_eq!(rest, one[7..], "after a restart from the file");

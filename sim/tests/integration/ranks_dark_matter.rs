@@ -1,26 +1,25 @@
 //! The bits of a run with dark matter do not depend on how many ranks share it, nor on who owns what.
 
-use crate::dark_matter::{parameters, waves};
+use crate::dark_matter::{parameters, waves, waves_without_gas};
 use crate::ranks::{ALONE, From, Team, assert_same, chance, curve, paced, rebalances, run};
-use comove_sim::{Criterion, Precision, RunParameters, TimeSteps};
+use comove_sim::{Criterion, Precision, RunParameters, Snapshot, TimeSteps};
 
 /// Records, files and what is in memory of some teams and of one rank, also after a restart by others.
-fn ranks_leave_the_bits_alone(parameters: RunParameters, steps: u64, teams: &[Team]) {
+fn ranks_leave_the_bits_alone(initial: &Snapshot, parameters: RunParameters, steps: u64, teams: &[Team]) {
     let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
     let parameters = &RunParameters { refine, regrid_every: 2, ..parameters };
-    let initial = waves(2);
-    let alone = run(From::Memory(&initial), ALONE, parameters, steps);
+    let alone = run(From::Memory(initial), ALONE, parameters, steps);
     assert_eq!(alone.end.state.tree.level_count(), 3, "the test needs three levels");
     assert!(alone.records.iter().filter(|record| record.regridded).count() >= 2, "the test needs regrids");
     let mut moved = 0;
     for (n, &team) in teams.iter().enumerate() {
-        let from = if n == 0 { From::Shares(&initial) } else { From::Memory(&initial) };
+        let from = if n == 0 { From::Shares(initial) } else { From::Memory(initial) };
         let shared = run(from, team, parameters, steps);
         assert_same(&alone, &shared, &format!("{team:?}"));
         moved += rebalances(&shared);
     }
     assert!(moved >= 2, "the test needs groups that change hands, and they did {moved} times");
-    let begun = run(From::Memory(&initial), teams[0], parameters, steps / 2);
+    let begun = run(From::Memory(initial), teams[0], parameters, steps / 2);
     let file = begun.file("end.h5");
     for (team, from) in
         [(ALONE, From::Memory(&begun.end)), (chance(3, 9), From::File(&file)), (curve(2), From::Shares(&begun.end))]
@@ -32,11 +31,17 @@ fn ranks_leave_the_bits_alone(parameters: RunParameters, steps: u64, teams: &[Te
 #[test]
 fn of_uniform_steps() {
     let parameters = parameters(TimeSteps::Uniform, Precision::Double);
-    ranks_leave_the_bits_alone(parameters, 6, &[chance(3, 1), curve(4)]);
+    ranks_leave_the_bits_alone(&waves(2), parameters, 6, &[chance(3, 1), curve(4)]);
 }
 
 #[test]
 fn of_individual_steps() {
     let parameters = parameters(TimeSteps::Individual, Precision::Single);
-    ranks_leave_the_bits_alone(parameters, 6, &[chance(4, 3), paced(&[0.5, 1.5])]);
+    ranks_leave_the_bits_alone(&waves(2), parameters, 6, &[chance(4, 3), paced(&[0.5, 1.5])]);
+}
+
+#[test]
+fn of_dark_matter_alone() {
+    let parameters = parameters(TimeSteps::Individual, Precision::Single);
+    ranks_leave_the_bits_alone(&waves_without_gas(2), parameters, 6, &[chance(3, 5), curve(2)]);
 }
