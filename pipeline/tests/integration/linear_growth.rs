@@ -172,10 +172,10 @@ fn dark_matter_alone() {
     growth_of_particles(false, 0, parameters(), &[(Species::DarkMatter, 0.01)]);
 }
 
-/// Overdense cells refined once and twice.
+/// A ball refined twice.
 #[test]
 fn dark_matter_alone_on_three_levels() {
-    let refine = vec![Criterion::DensityAbove { thresholds: vec![1.0, 1.02] }];
+    let refine = vec![Criterion::InsideBall { center: [50.0; 3], radius: 15.0, level: 2 }];
     let parameters = RunParameters { max_level: 2, refine, ..parameters() };
     growth_of_particles(false, 0, parameters, &[(Species::DarkMatter, 0.01)]);
 }

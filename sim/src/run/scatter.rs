@@ -6,7 +6,7 @@
 use crate::dark_matter::{DarkMatterHeader, Deposits, HostParticles, distribute};
 use crate::error::SimError;
 use crate::io::blocks::{Blocks, GROUPS};
-use crate::io::snapshot::StartFrom;
+use crate::io::snapshot::{Snapshot, StartFrom};
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
@@ -53,7 +53,7 @@ pub(crate) fn scatter(
     let mut host = HostState::zeros_of(tree.clone(), &from.header().fields);
     let is_file = matches!(from, StartFrom::File(..));
     match (communicator.any(communicator.rank() == FIRST && is_file), from) {
-        (false, StartFrom::Memory(snapshot)) => send(communicator, &snapshot.state, &to, &come, &mut host),
+        (false, StartFrom::Memory(snapshot)) => send(communicator, snapshot, &to, &come, &mut host),
         _ => {
             let groups = if let StartFrom::File(stored, _) = from { stored.groups_of_file() } else { 0 };
             let whole = (communicator.rank() == FIRST).then_some((here, groups));
@@ -110,12 +110,15 @@ fn share(like: &Octree, levels: usize, keys: Vec<Key>) -> Octree {
 
 /// Sends fluid and scalars of groups to their owners, so many at a time. Collective.
 ///
-/// * `state`: the groups that this rank has; `to`: which of them go to each rank; `come`: those that each sends
+/// * `from`: the groups that this rank has; `to`: which of them go to each rank; `come`: those that each sends
 /// * `own`: where those that come are put
-fn send(communicator: &Communicator, state: &HostState, to: &[Vec<Key>], come: &[Vec<Key>], own: &mut HostState) {
-    let rank = communicator.rank();
-    let of_fluid = if own.fluid.is_empty() { 0 } else { GROUP_VALUES };
+fn send(communicator: &Communicator, from: &Snapshot, to: &[Vec<Key>], come: &[Vec<Key>], own: &mut HostState) {
+    let (rank, state) = (communicator.rank(), &from.state);
+    let of_fluid = if from.header.fields.has_gas() { GROUP_VALUES } else { 0 };
     let of_group = of_fluid + own.scalars.len() * GROUP_CELLS;
+    if of_group == 0 {
+        return;
+    }
     let mut put = |key: Key, values: &[f64]| {
         let place = own.tree.index(key).expect("an own group");
         let (fluid, scalars) = values.split_at(of_fluid);

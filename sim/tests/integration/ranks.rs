@@ -99,7 +99,8 @@ fn share(snapshot: &Snapshot, rank: usize, ranks: usize) -> Snapshot {
     let of = |key: &Key| ranks - 1 - ((key.coordinate[2] >> key.level) as usize).min(ranks - 1);
     let own = |level: usize| tree.level(level).iter().copied().filter(|key| of(key) == rank).collect();
     let levels = (0..tree.level_count()).map(own).collect();
-    let mut state = HostState::zeros(Octree::share(tree.root_groups(), tree.periodic(), levels));
+    let own = Octree::share(tree.root_groups(), tree.periodic(), levels);
+    let mut state = HostState::zeros_of(own, &snapshot.header.fields);
     let keys: Vec<Key> = state.tree.keys().collect();
     for (values, key) in state.fluid.chunks_mut(GROUP_VALUES).zip(keys) {
         let place = tree.index(key).expect("a group of the whole") * GROUP_VALUES;
