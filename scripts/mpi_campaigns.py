@@ -2,7 +2,7 @@
 """Whole campaigns under mpiexec: the same bits on any number of processes and across restarts on others, and no hang
 however one of the processes ends. `scripts/test-mpi` runs it:
 
-    mpi_campaigns.py COMOVE [--without-mpi COMOVE] -- MPIEXEC [OPTION…]
+    mpi_campaigns.py COMOVE -- MPIEXEC [OPTION…]
 
 COMOVE is built with MPI. Needs h5py.
 """
@@ -288,7 +288,7 @@ def out_of_memory(launcher, recipe, references):
     print("a rank without memory: a checkpoint, and the same bits with more", flush=True)
 
 
-def errors(launcher, recipe, references, without_mpi):
+def errors(launcher, recipe, references):
     """Said once, by exit codes as without MPI."""
     (launcher.folder / "wrong.rhai").write_text(RECIPE.replace("max_level", "max_levl"))
     (launcher.folder / "stop.rhai").write_text(
@@ -317,16 +317,12 @@ def errors(launcher, recipe, references, without_mpi):
         what = f"{' '.join(map(str, arguments))} {options or ''}"
         check(code == expected, f"{what}: exit code {code} and not {expected}", output)
         check(not says or output.count(says) == 1, f"{what}: not said once: {says}", output)
-    if without_mpi:
-        code, output = ended(Launcher(launcher.mpiexec, without_mpi, launcher.folder).start(2, "plan", recipe))
-        check(code == 2 and "this program was built without MPI" in output, f"without MPI: exit code {code}", output)
     print("errors are said once, and end all processes", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("comove", type=Path)
-    parser.add_argument("--without-mpi", type=Path)
     parser.add_argument("mpiexec", nargs="+")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -335,7 +331,7 @@ def main():
         recipe.write_text(RECIPE)
         initial_conditions(launcher)
         references = same_bits(launcher, recipe)
-        errors(launcher, recipe, references, arguments.without_mpi and arguments.without_mpi.resolve())
+        errors(launcher, recipe, references)
         out_of_memory(launcher, recipe, references)
         restarts(launcher, recipe, references)
 
