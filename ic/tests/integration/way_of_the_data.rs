@@ -23,6 +23,7 @@ fn gaussian() -> GaussianIc {
         power: PowerSource::CambTransfer(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/camb_transfer_z0.dat")),
         fixed_amplitude: false,
         dark_matter: false,
+        species_transfer: None,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

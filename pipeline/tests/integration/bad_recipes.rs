@@ -52,6 +52,12 @@ fn options() {
         r#"                                                    ^"#,
         r#"evolve: unknown option "every_minuts", did you mean "every_minutes"?"#,
     );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, species_transfer: #{ camb: "z49.dat" } });"#,
+        r#"                                                            ^"#,
+        "ic_gaussian: species_transfer: one fluid has the transfer function of all matter: set dark_matter: true, or leave \
+         species_transfer out",
+    );
     check(r#"evolve(IC, #{ max_level: 0 });"#, "^", r#"evolve: the option "z_end" is missing"#);
     check(
         r#"evolve(IC, #{ z_end: "today" });"#,
