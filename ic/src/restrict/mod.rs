@@ -96,7 +96,8 @@ pub fn restrict(
     // beside dark matter the mean of all matter is 1
     let gas_share = if particles.is_some() { before.mass } else { 1.0 };
     let mean_density = before.mass / gas_share;
-    let context = RefinementContext { parameters, clock, mean_density, gas_share, root_cell_width, eos };
+    let particle_mass = particles.as_ref().map_or(0.0, |particles| particles.particle_mass);
+    let context = RefinementContext { parameters, clock, mean_density, gas_share, particle_mass, root_cell_width, eos };
     let kept = kept_groups((communicator, layers), &levels, root, &context)?;
     let tree = Octree::with_groups(root, parameters.boundary.periodic(), kept);
     progress("octree", 0.5);

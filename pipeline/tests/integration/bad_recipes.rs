@@ -173,6 +173,8 @@ fn criteria() {
     let none = "campaign(\"c\", [evolve(IC, #{ z_end: 0, max_level: 0, refine: density_above(8) })])";
     verdict(&format!("{BEFORE}{none}"), &[]).expect("nobody is surprised");
     check(r#"density_above([8, "64"]);"#, "^", "density_above: a threshold is a text, expected a number");
+    check("mass_above(0);", "^", "mass_above: a threshold of 0: must be positive");
+    check("particles_above(true);", "^", "particles_above: a threshold is a truth value, expected a number");
     check("overdensity_above(|level| level - 1);", "^", "overdensity_above: a threshold of -1: must be positive");
     check(
         r#"gradient_above("entropy", 0.1);"#,
