@@ -2,6 +2,7 @@
 
 use crate::error::IcError;
 use crate::gaussian_field::{LinearModes, WhiteNoise};
+use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 use crate::linear_power::{LinearPower, PowerSource};
 use crate::slab;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 /// A Gaussian realisation of the linear density field at z with its growing-mode velocity and gas temperature.
 ///
-/// One fluid stands for all matter, or gas and dark matter, which then move as one, have their shares Ω_b and Ω_m − Ω_b. Of
-/// dark matter there is a particle for each cell, displaced from its corner in second order of Lagrangian perturbation theory:
+/// One fluid stands for all matter, or gas and dark matter have their shares Ω_b and Ω_m − Ω_b. They move as one, or differ
+/// in first order by their [`SpeciesRatios`], with the mean of all matter as before. Of dark matter there is a particle for each cell, displaced from its corner in second order of Lagrangian perturbation theory:
 /// there clouds in cells respond to a small displacement in proportion. The gas has the velocity
 /// of that order. The linear spectrum today is scaled back with the growth factor of the run's own
 /// background, so that the run grows it to the σ8 asked for.
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 ///     inverted: false,
 ///     gas: true,
 ///     dark_matter: false,
+///     species_transfer: None,
 ///     temperature_k: None,
 ///     mean_molecular_weight: 1.22,
 ///     gamma: 5.0 / 3.0,
@@ -71,6 +73,9 @@ pub struct GaussianIc {
     /// Whether there is dark matter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dark_matter: bool,
+    /// Transfer functions of gas and dark matter at z; by default both have that of all matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub species_transfer: Option<SpeciesTransfer>,
     /// Gas temperature in K; by default that of [`gas_temperature_k`].
     pub temperature_k: Option<f64>,
     /// Mean molecular weight μ in hydrogen masses.
@@ -89,8 +94,8 @@ impl GaussianIc {
     /// that share the work each gets some planes.
     ///
     /// # Errors
-    /// [`IcError::Sim`] and [`IcError::Parameter`] for numbers out of range; the errors of [`LinearPower::new`];
-    /// [`IcError::TableRange`] where a table does not cover the mesh; [`IcError::Cell`] where δ ≤ −1.
+    /// [`IcError::Sim`] and [`IcError::Parameter`] for numbers out of range; the errors of [`LinearPower::new`] and
+    /// [`SpeciesRatios::new`]; [`IcError::TableRange`] and [`IcError::Content`] where a table does not cover the mesh; [`IcError::Cell`] where δ ≤ −1.
     pub fn generate(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
         if self.cells.iter().any(|n| *n == 0 || n % 2 == 1) {
@@ -112,6 +117,9 @@ impl GaussianIc {
                 return Err(refuse("omega_b", omega_b.to_string(), reason));
             }
         }
+        if let (Some(source), false) = (&self.species_transfer, self.dark_matter) {
+            return Err(refuse("species_transfer", source.file().display().to_string(), NEEDS_DARK_MATTER));
+        }
         progress("linear power", 0.0);
         let power = collective_result(communicator, LinearPower::new(&self.power, &self.cosmology))?;
         let (from, to) = power.range();
@@ -119,6 +127,19 @@ impl GaussianIc {
         if need_from < from || need_to > to {
             return Err(IcError::TableRange { from, to, need_from, need_to });
         }
+        let ratios = self.species_transfer.as_ref().map(|source| {
+            let ratios = SpeciesRatios::new(source, &self.cosmology, self.z)?;
+            let (from, to) = ratios.range();
+            if need_from < from || need_to > to {
+                let reason = format!(
+                    "k from {from:.4e} to {to:.4e} h/Mpc, the mesh has modes from {need_from:.4e} to {need_to:.4e}: use a longer table, \
+                     another box or other cells"
+                );
+                return Err(IcError::Content { path: source.file().into(), reason });
+            }
+            Ok(ratios)
+        });
+        let ratios = collective_result(communicator, ratios.transpose())?;
         let a = 1.0 / (1.0 + self.z);
         let (growth, slope) = self.cosmology.growth(a);
         let growth_today = self.cosmology.growth(1.0).0;
@@ -127,22 +148,30 @@ impl GaussianIc {
         let &Self { seed, fixed_amplitude, inverted, .. } = self;
         let noise = WhiteNoise { seed, fixed_amplitude, inverted };
         let modes = LinearModes::new(communicator, self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
+        // of first order, where a species has its own
+        let contrast = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.density(species, k)));
+        let moving = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
         // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
         let rate = self.cosmology.hubble_flow(a) * slope;
-        // displacement, and velocity over the rate, in second order
+        // displacement, velocity over the rate, and that of the gas where it differs, in second order
         let second_order = self.dark_matter.then(|| {
             progress("second order", 0.4);
             let (growth, second_slope) = self.cosmology.second_order_growth(a);
             let second = modes.second_order(growth);
-            (modes.combined(1.0, &second, 1.0), modes.combined(1.0, &second, second_slope / slope))
+            let slopes = second_slope / slope;
+            (
+                contrast(Species::DarkMatter).as_ref().unwrap_or(&modes).combined(1.0, &second, 1.0),
+                moving(Species::DarkMatter).as_ref().unwrap_or(&modes).combined(1.0, &second, slopes),
+                moving(Species::Gas).map(|gas| gas.combined(1.0, &second, slopes)),
+            )
         });
         let (density, momentum) = match self.gas {
             true => {
                 progress("density", 0.45);
-                let mut density = modes.density_contrast();
+                let mut density = contrast(Species::Gas).as_ref().unwrap_or(&modes).density_contrast();
                 let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
                 density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
-                let velocities = second_order.as_ref().map_or(&modes, |(_, velocities)| velocities);
+                let velocities = second_order.as_ref().map_or(&modes, |(_, both, gas)| gas.as_ref().unwrap_or(both));
                 let momentum = std::array::from_fn(|axis| {
                     progress(["velocity x", "velocity y", "velocity z"][axis], 0.5 + 0.08 * axis as f64);
                     let mut momentum = velocities.velocity(axis, rate);
@@ -153,7 +182,7 @@ impl GaussianIc {
             }
             false => Default::default(),
         };
-        let lattice = second_order.as_ref().map(|(displacements, velocities)| {
+        let lattice = second_order.as_ref().map(|(displacements, velocities, _)| {
             progress("particles", 0.75);
             Lattice {
                 displacement: [0, 1, 2].map(|axis| displacements.velocity_at_corners(axis, 1.0)),
@@ -174,6 +203,10 @@ impl GaussianIc {
         Ok(mesh)
     }
 }
+
+/// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
+pub const NEEDS_DARK_MATTER: &str =
+    "one fluid has the transfer function of all matter: set dark_matter: true, or leave species_transfer out";
 
 /// Checks the numbers that every cosmological initial condition has.
 pub(crate) fn check_gas(
@@ -217,6 +250,7 @@ mod tests {
             inverted: false,
             gas: true,
             dark_matter: false,
+            species_transfer: None,
             temperature_k: None,
             mean_molecular_weight: 1.22,
             gamma: 5.0 / 3.0,
@@ -271,6 +305,53 @@ mod tests {
         }
     }
 
+    /// A mode whose k is that of a row of CAMB's table: contrasts and velocities of gas and dark matter have the ratios of the
+    /// row, their means are those without the option. Second order is common and, with so small a σ8, nothing.
+    #[test]
+    fn species_follow_their_transfer_functions() {
+        let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+        let table = std::fs::read_to_string(data.join("camb_transfer_z99.dat")).unwrap();
+        let numbers = |line: &str| line.split_whitespace().map(|word| word.parse().unwrap()).collect::<Vec<f64>>();
+        let rows: Vec<Vec<f64>> = table.lines().filter(|line| !line.starts_with('#')).map(numbers).collect();
+        for k in [0.02, 0.1, 0.5] {
+            let row = rows.iter().find(|row| row[0] > k).unwrap();
+            let all = GaussianIc {
+                cosmology: Cosmology { sigma8: 1e-4, ..ic().cosmology },
+                box_mpc_h: std::f64::consts::TAU / row[0],
+                cells: [16; 3],
+                z: 99.0,
+                dark_matter: true,
+                ..ic()
+            };
+            let source = Some(SpeciesTransfer::Camb(data.join("camb_transfer_z99.dat")));
+            let make = |ic: &GaussianIc| ic.generate(&Communicator::alone(), &silent).unwrap();
+            let (each, all) = (make(&GaussianIc { species_transfer: source, ..all.clone() }), make(&all));
+            // of n = (1, 0, 0): the modes of a field, but for a phase that is common to those at one place
+            let mode = |mesh: &UniformMesh, values: &dyn Fn(usize) -> f64| {
+                (0..mesh.cell_count()).fold([0.0; 2], |[re, im], index| {
+                    let (sin, cos) = (std::f64::consts::TAU * mesh.cell(index)[0] as f64 / 16.0).sin_cos();
+                    [re + values(index) * cos, im - values(index) * sin]
+                })
+            };
+            let over = |[a, b]: [f64; 2], [c, d]: [f64; 2]| {
+                let ratio = [a * c + b * d, b * c - a * d].map(|x| x / (c * c + d * d));
+                assert!(ratio[1].abs() < 1e-5, "in phase: {ratio:?}");
+                ratio[0]
+            };
+            let gas = |mesh: &UniformMesh| mode(mesh, &|i| mesh.density[i]);
+            let wind = |mesh: &UniformMesh| mode(mesh, &|i| mesh.momentum[0][i] / mesh.density[i]);
+            let dark = |mesh: &UniformMesh| mode(mesh, &|i| mesh.lattice.as_ref().unwrap().displacement[0][i]);
+            let stream = |mesh: &UniformMesh| mode(mesh, &|i| mesh.lattice.as_ref().unwrap().velocity[0][i]);
+            let [gas, wind, dark, stream] = [&gas as &dyn Fn(&UniformMesh) -> [f64; 2], &wind, &dark, &stream]
+                .map(|field| over(field(&each), field(&all)));
+            println!("k = {}: {gas:.5} {dark:.5}, {wind:.5} {stream:.5}", row[0]);
+            assert!((gas / dark / (row[2] / row[1]) - 1.0).abs() < 1e-5, "k = {k}: {gas} {dark}");
+            assert!((wind / stream / (row[11] / row[10]) - 1.0).abs() < 1e-5, "k = {k}: {wind} {stream}");
+            assert!((0.15 * gas + 0.85 * dark - 1.0).abs() < 1e-5, "k = {k}: {gas} {dark}");
+            assert!((0.15 * wind + 0.85 * stream - 1.0).abs() < 1e-5, "k = {k}: {wind} {stream}");
+        }
+    }
+
     #[test]
     fn nonlinear_fields_and_bad_numbers_are_refused() {
         let message = |ic: GaussianIc| ic.generate(&Communicator::alone(), &silent).unwrap_err().to_string();
@@ -278,6 +359,12 @@ mod tests {
         assert!(message(GaussianIc { cells: [32, 31, 32], ..ic() }).contains("[32, 31, 32]"));
         assert!(message(GaussianIc { gamma: 1.0, ..ic() }).contains("5.0/3.0"));
         assert!(message(GaussianIc { temperature_k: Some(-3.0), ..ic() }).contains("temperature_k = -3"));
+        let table = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/camb_transfer_z99.dat");
+        let species_transfer = Some(SpeciesTransfer::Camb(table));
+        let of_one_fluid = message(GaussianIc { species_transfer: species_transfer.clone(), ..ic() });
+        assert!(of_one_fluid.contains("dark_matter: true"), "{of_one_fluid}");
+        let short = GaussianIc { species_transfer, dark_matter: true, box_mpc_h: 1.0, z: 99.0, ..ic() };
+        assert!(message(short).contains("camb_transfer_z99.dat: k from"));
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/camb_matterpower_z0.dat");
         let power = PowerSource::CambPower(path);
         let error = message(GaussianIc { power: power.clone(), box_mpc_h: 0.1, ..ic() });

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`gaussian_ic`], [`load_ic`] | the two ways to a [`UniformMesh`]: generate it, or read a file |
 //! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
-//! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a CAMB table, normalised to σ8 |
+//! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a CAMB table, normalised to σ8; transfer functions of gas and dark matter |
 //! | [`gaussian_field`] | seeded modes that do not depend on resolution, density and growing-mode velocity |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`] | density, momentum and internal energy on a uniform mesh |
@@ -38,6 +38,7 @@ pub mod uniform_mesh;
 pub use error::IcError;
 pub use function_state::function_state;
 pub use gaussian_ic::GaussianIc;
+pub use linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 pub use linear_power::{LinearPower, PowerSource};
 pub use load_ic::{LoadFormat, LoadIc};
 pub use restrict::{Audit, restrict};

@@ -278,6 +278,11 @@ impl Cosmology {
         self.expansion_squared(a) * a.powi(3) / self.omega_m
     }
 
+    /// Comoving Hubble rate aH/c in h/Mpc: a E/(c/H0).
+    pub fn comoving_hubble_h_mpc(&self, a: f64) -> f64 {
+        a * self.expansion(a) / HUBBLE_LENGTH_MPC_H
+    }
+
     /// Hubble flow per comoving Mpc/h in code velocity units: a·(a H r)/(100 km/s) = a² E(a).
     pub fn hubble_flow(&self, a: f64) -> f64 {
         a * a * self.expansion(a)

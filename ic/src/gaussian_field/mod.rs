@@ -17,6 +17,7 @@ use rustfft::num_complex::Complex;
 use std::f64::consts::PI;
 
 /// The Fourier modes of a linear density field on a mesh, or where ranks share it, those of a rank's own n_y.
+#[derive(Clone)]
 pub struct LinearModes<'c> {
     communicator: &'c Communicator,
     cells: [usize; 3],
@@ -98,6 +99,21 @@ impl<'c> LinearModes<'c> {
     pub fn combined(&self, factor: f64, other: &Self, other_factor: f64) -> Self {
         let modes = self.density.par_iter().zip(&other.density);
         Self { density: modes.map(|(one, other)| one * factor + other * other_factor).collect(), ..*self }
+    }
+
+    /// These modes times a factor of k in h/Mpc.
+    #[must_use]
+    pub fn scaled(&self, factor: impl Fn(f64) -> f64 + Sync) -> Self {
+        let (mut modes, spacing) = (self.clone(), self.spacing);
+        modes.for_each_row(|ny, nz, row| {
+            for (nx, mode) in row.iter_mut().enumerate() {
+                // modes that are left out have no wave number in a table
+                if *mode != Complex::ZERO {
+                    *mode *= factor(norm(wave_vector([nx as i64, ny, nz], spacing)));
+                }
+            }
+        });
+        modes
     }
 
     /// The modes whose [displacement](Self::velocity) is that of second order in Lagrangian perturbation theory: 3/7 `growth`

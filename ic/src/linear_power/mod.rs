@@ -1,6 +1,7 @@
-//! The linear matter power spectrum today, normalised to σ8.
+//! The linear matter power spectrum today, normalised to σ8, and what gas and dark matter differ from it.
 
 pub mod eisenstein_hu;
+pub mod species_transfer;
 pub mod table;
 
 use crate::error::IcError;

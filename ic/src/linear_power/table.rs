@@ -1,22 +1,22 @@
-//! CAMB's tables (docs/equations.md, *Initial conditions*) and the spline through them.
+//! CAMB's tables (docs/equations.md, *Initial conditions*) and splines through them.
 
 use crate::error::IcError;
 use std::path::Path;
 
-/// A positive function of a positive variable: natural cubic spline in ln–ln.
+/// A function of a positive variable: natural cubic spline in its logarithm.
 #[derive(Clone, Debug)]
-pub struct LogSpline {
+pub struct Spline {
     x: Vec<f64>,
     y: Vec<f64>,
     /// Second derivatives at the nodes.
     curvature: Vec<f64>,
 }
 
-impl LogSpline {
-    /// The spline through positive points with increasing abscissa, at least three of them.
+impl Spline {
+    /// The spline through points with positive, increasing abscissa, at least three of them.
     pub fn new(points: &[(f64, f64)]) -> Self {
         let x: Vec<f64> = points.iter().map(|p| p.0.ln()).collect();
-        let y: Vec<f64> = points.iter().map(|p| p.1.ln()).collect();
+        let y: Vec<f64> = points.iter().map(|p| p.1).collect();
         let n = x.len();
         let mut curvature = vec![0.0; n];
         // Tridiagonal system of the continuous slope; forward elimination, then back substitution.
@@ -46,7 +46,28 @@ impl LogSpline {
         let width = self.x[i] - self.x[i - 1];
         let (a, b) = ((self.x[i] - t) / width, (t - self.x[i - 1]) / width);
         let bend = (a * a * a - a) * self.curvature[i - 1] + (b * b * b - b) * self.curvature[i];
-        (a * self.y[i - 1] + b * self.y[i] + bend * width * width / 6.0).exp()
+        a * self.y[i - 1] + b * self.y[i] + bend * width * width / 6.0
+    }
+}
+
+/// A positive function of a positive variable: natural cubic spline in ln–ln.
+#[derive(Clone, Debug)]
+pub struct LogSpline(Spline);
+
+impl LogSpline {
+    /// The spline through positive points with increasing abscissa, at least three of them.
+    pub fn new(points: &[(f64, f64)]) -> Self {
+        Self(Spline::new(&points.iter().map(|&(x, y)| (x, y.ln())).collect::<Vec<_>>()))
+    }
+
+    /// First and last abscissa.
+    pub fn range(&self) -> (f64, f64) {
+        self.0.range()
+    }
+
+    /// The value at a positive argument; beyond the ends the end pieces continue.
+    pub fn at(&self, argument: f64) -> f64 {
+        self.0.at(argument).exp()
     }
 }
 
@@ -85,8 +106,16 @@ pub fn read_power(path: &Path) -> Result<LogSpline, IcError> {
 
 /// The numbers of a table, row by row, all rows of one length; at least three rows.
 fn read_rows(path: &Path) -> Result<Vec<Vec<f64>>, IcError> {
-    let text = std::fs::read_to_string(path).map_err(|source| IcError::Io { path: path.into(), source })?;
-    let mut rows: Vec<Vec<f64>> = Vec::new();
+    Ok(numbered_rows(path, &read_text(path)?)?.into_iter().map(|(_, row)| row).collect())
+}
+
+pub(super) fn read_text(path: &Path) -> Result<String, IcError> {
+    std::fs::read_to_string(path).map_err(|source| IcError::Io { path: path.into(), source })
+}
+
+/// The same of a table's text, each row with its line in the file, from 1.
+pub(super) fn numbered_rows(path: &Path, text: &str) -> Result<Vec<(usize, Vec<f64>)>, IcError> {
+    let mut rows: Vec<(usize, Vec<f64>)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         if line.contains('#') || line.trim().is_empty() {
             continue;
@@ -96,12 +125,12 @@ fn read_rows(path: &Path) -> Result<Vec<Vec<f64>>, IcError> {
             .split_whitespace()
             .map(|word| word.parse().map_err(|_| wrong(format!("\"{word}\" is not a number"))))
             .collect::<Result<Vec<f64>, IcError>>()?;
-        if let Some(first) = rows.first()
+        if let Some((_, first)) = rows.first()
             && first.len() != row.len()
         {
             return Err(wrong(format!("{} columns, {} before", row.len(), first.len())));
         }
-        rows.push(row);
+        rows.push((number + 1, row));
     }
     if rows.len() < 3 {
         let reason = format!("{} rows of numbers; a spectrum needs at least 3", rows.len());

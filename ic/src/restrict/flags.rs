@@ -122,6 +122,7 @@ mod tests {
                 clock: &Clock::new(1.0, 0.0, None),
                 mean_density: 1.0,
                 gas_share: 1.0,
+                particle_mass: 0.0,
                 root_cell_width: 1.0,
                 eos: Eos::new(parameters.gamma),
             };

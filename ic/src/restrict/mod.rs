@@ -78,7 +78,7 @@ pub fn restrict(
     mesh.check(communicator)?;
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
     let particles = particles(communicator, &mesh, root_cell_width * (1.0 / f64::from(1u32 << level)), clock)?;
-    let has_particles = particles.is_some();
+    let particle_mass = particles.as_ref().map(|particles| particles.particle_mass);
     let periodic = parameters.boundary.periodic();
     // those of a rank among others may be in groups of any: a run brings them to their owners
     let placed = |tree: &Octree| match ranks {
@@ -110,9 +110,10 @@ pub fn restrict(
     progress("refinement", 0.4);
     let eos = parameters.eos();
     // beside dark matter the mean of all matter is 1
-    let gas_share = if has_particles { before.mass } else { 1.0 };
+    let gas_share = if particle_mass.is_some() { before.mass } else { 1.0 };
     let mean_density = before.mass / gas_share;
-    let context = RefinementContext { parameters, clock, mean_density, gas_share, root_cell_width, eos };
+    let particle_mass = particle_mass.unwrap_or(0.0);
+    let context = RefinementContext { parameters, clock, mean_density, gas_share, particle_mass, root_cell_width, eos };
     let kept = kept_groups((communicator, layers), &levels, root, &context)?;
     let tree = Octree::with_groups(root, periodic, kept);
     progress("octree", 0.5);

@@ -5,7 +5,9 @@ use crate::common;
 use common::load;
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
-use comove_ic::{Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, UniformMesh, restrict, silent};
+use comove_ic::{
+    Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, SpeciesTransfer, UniformMesh, restrict, silent,
+};
 use comove_sim::Clock;
 use comove_sim::kernels::Device;
 use comove_sim::parallel::{Communicator, Ranks, on_ranks};
@@ -28,6 +30,7 @@ fn gaussian() -> GaussianIc {
         inverted: false,
         gas: true,
         dark_matter: false,
+        species_transfer: None,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,
@@ -75,7 +78,10 @@ fn meshes_and_their_files_do_not_depend_on_ranks() {
 /// The same with dark matter, from linear theory through the file to a few steps of a run.
 #[test]
 fn dark_matter_does_not_depend_on_ranks() {
-    let (ic, folder) = (GaussianIc { dark_matter: true, ..gaussian() }, tempfile::tempdir().unwrap());
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/camb_transfer_z99.dat");
+    let species_transfer = Some(SpeciesTransfer::Camb(table));
+    let ic = GaussianIc { dark_matter: true, species_transfer, ..gaussian() };
+    let folder = tempfile::tempdir().unwrap();
     let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
     let file = |ranks: usize| folder.path().join(format!("{ranks}.h5"));
     let make = |communicator: Communicator| {

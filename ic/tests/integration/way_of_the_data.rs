@@ -25,6 +25,7 @@ fn gaussian() -> GaussianIc {
         inverted: false,
         gas: true,
         dark_matter: false,
+        species_transfer: None,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

@@ -13,7 +13,7 @@ use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::task::{IcTask, Task};
 use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource};
+use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
 use comove_kernels::Device;
 use comove_sim::fields::FieldSet;
 use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, Octree, RunParameters, Snapshot, SnapshotHeader};
@@ -39,6 +39,9 @@ const PARTICLE_BYTES: f64 = 48.0;
 
 /// Bytes that making particles takes for each of them beyond [`BYTES_PER_CELL`]: modes of second order and six fields.
 const PARTICLE_MEMORY: f64 = 96.0;
+
+/// The same where gas and dark matter have their own transfer functions: modes of both.
+const SPECIES_MEMORY: f64 = 16.0;
 
 /// Cells of a mesh; as a real number, which no product of three counts overflows.
 pub(crate) fn volume(cells: [usize; 3]) -> f64 {
@@ -97,10 +100,11 @@ impl Stage for InitialCondition {
     fn describe(&self) -> String {
         let (cells, box_mpc_h, z, source) = match self {
             Self::Gaussian(ic) => {
-                let species = match (ic.gas, ic.dark_matter) {
-                    (true, true) => " with dark matter",
-                    (true, false) => "",
-                    (false, _) => " of dark matter alone",
+                let species = match (ic.gas, ic.dark_matter, &ic.species_transfer) {
+                    (true, false, _) => "",
+                    (true, true, None) => " with dark matter",
+                    (true, true, Some(_)) => " with dark matter and transfer functions of each",
+                    (false, _, _) => " of dark matter alone",
                 };
                 (ic.cells, ic.box_mpc_h, ic.z, format!("{species}, seed {}", ic.seed))
             }
@@ -125,6 +129,9 @@ impl Stage for InitialCondition {
             Self::Gaussian(ic) => {
                 let mut value = serde_json::to_value(ic).expect("numbers and names");
                 value["power"] = ic.power.name().into();
+                if let Some(source) = &ic.species_transfer {
+                    value["species_transfer"] = source.name().into();
+                }
                 value
             }
             Self::Load(ic) => {
@@ -137,14 +144,23 @@ impl Stage for InitialCondition {
 
     fn files(&self) -> Vec<PathBuf> {
         match self {
-            Self::Gaussian(ic) => ic.power.file().map(PathBuf::from).into_iter().collect(),
+            Self::Gaussian(ic) => {
+                let tables = [ic.power.file(), ic.species_transfer.as_ref().map(SpeciesTransfer::file)];
+                tables.into_iter().flatten().map(PathBuf::from).collect()
+            }
             Self::Load(ic) => vec![ic.path.clone()],
         }
     }
 
     fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
-        let fields = if self.has_particles() { BYTES_PER_CELL + PARTICLE_MEMORY } else { BYTES_PER_CELL };
+        let fields = match self {
+            Self::Gaussian(GaussianIc { species_transfer: Some(_), .. }) => {
+                BYTES_PER_CELL + PARTICLE_MEMORY + SPECIES_MEMORY
+            }
+            _ if self.has_particles() => BYTES_PER_CELL + PARTICLE_MEMORY,
+            _ => BYTES_PER_CELL,
+        };
         Memory { host: fields * volume(*cells), device: 0.0 }
     }
 
@@ -235,6 +251,10 @@ pub(crate) struct GaussianOptions {
     /// omega_m, else all.
     #[serde(default)]
     pub dark_matter: bool,
+    /// Transfer functions of gas and dark matter at `z`, densities and velocities: a table of CAMB (13 columns) or CLASS
+    /// (`_tk.dat` of `output = mTk, vTk`) at that redshift. By default both have that of all matter; `power` and `sigma8` set
+    /// all matter as without.
+    pub species_transfer: Option<SpeciesTransfer>,
     /// Gas temperature in K; by default from decoupling.
     pub temperature_k: Option<f64>,
     /// Mean molecular weight.
@@ -283,6 +303,7 @@ impl GaussianOptions {
             inverted: self.inverted,
             gas: self.gas,
             dark_matter: self.dark_matter,
+            species_transfer: self.species_transfer,
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,

@@ -52,6 +52,12 @@ fn options() {
         r#"                                                    ^"#,
         r#"evolve: unknown option "every_minuts", did you mean "every_minutes"?"#,
     );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, species_transfer: #{ camb: "z49.dat" } });"#,
+        r#"                                                            ^"#,
+        "ic_gaussian: species_transfer: one fluid has the transfer function of all matter: set dark_matter: true, or leave \
+         species_transfer out",
+    );
     check(r#"evolve(IC, #{ max_level: 0 });"#, "^", r#"evolve: the option "z_end" is missing"#);
     check(
         r#"evolve(IC, #{ z_end: "today" });"#,
@@ -167,6 +173,8 @@ fn criteria() {
     let none = "campaign(\"c\", [evolve(IC, #{ z_end: 0, max_level: 0, refine: density_above(8) })])";
     verdict(&format!("{BEFORE}{none}"), &[]).expect("nobody is surprised");
     check(r#"density_above([8, "64"]);"#, "^", "density_above: a threshold is a text, expected a number");
+    check("mass_above(0);", "^", "mass_above: a threshold of 0: must be positive");
+    check("particles_above(true);", "^", "particles_above: a threshold is a truth value, expected a number");
     check("overdensity_above(|level| level - 1);", "^", "overdensity_above: a threshold of -1: must be positive");
     check(
         r#"gradient_above("entropy", 0.1);"#,

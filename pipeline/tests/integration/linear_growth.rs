@@ -5,7 +5,8 @@
 //! COMOVE_SLOW_TESTS set it goes to level 2 (20 million cells, several minutes).
 
 use comove_analysis::power_spectrum::{PowerOptions, Species, power_spectrum};
-use comove_ic::{GaussianIc, PowerSource, restrict, silent};
+use comove_ic::linear_power::table::LogSpline;
+use comove_ic::{GaussianIc, PowerSource, SpeciesTransfer, restrict, silent};
 use comove_sim::fields::FieldSet;
 use comove_sim::kernels::Device;
 use comove_sim::kernels::layout::{DENSITY, ENTROPY, PATCH, octant_origin};
@@ -14,6 +15,7 @@ use comove_sim::{
     Clock, Cosmology, Criterion, HostParticles, Precision, Role, RunParameters, Simulation, Snapshot, SnapshotHeader,
 };
 use std::f64::consts::PI;
+use std::path::{Path, PathBuf};
 
 const CELLS: usize = 64;
 const BOX_MPC_H: f64 = 100.0;
@@ -21,9 +23,12 @@ const Z_START: f64 = 99.0;
 const Z_END: f64 = 9.0;
 
 fn initial(cells: usize, level: u8, parameters: &RunParameters, [gas, dark_matter]: [bool; 2]) -> Snapshot {
-    let cosmology = Cosmology::flat(0.7, 0.3, 0.045, 0.09, 1.0);
-    let ic = GaussianIc {
-        cosmology,
+    placed(&GaussianIc { gas, ..gaussian(cells, dark_matter) }, level, parameters)
+}
+
+fn gaussian(cells: usize, dark_matter: bool) -> GaussianIc {
+    GaussianIc {
+        cosmology: Cosmology::flat(0.7, 0.3, 0.045, 0.09, 1.0),
         box_mpc_h: BOX_MPC_H,
         cells: [cells; 3],
         z: Z_START,
@@ -31,12 +36,17 @@ fn initial(cells: usize, level: u8, parameters: &RunParameters, [gas, dark_matte
         power: PowerSource::EisensteinHu,
         fixed_amplitude: false,
         inverted: false,
-        gas,
+        gas: true,
         dark_matter,
+        species_transfer: None,
         temperature_k: None,
         mean_molecular_weight: 1.22,
-        gamma: parameters.gamma,
-    };
+        gamma: 5.0 / 3.0,
+    }
+}
+
+fn placed(ic: &GaussianIc, level: u8, parameters: &RunParameters) -> Snapshot {
+    let cosmology = ic.cosmology;
     let alone = Communicator::alone();
     let mesh = ic.generate(&alone, &silent).expect("generate");
     let clock = Clock::new(1.0 / (1.0 + Z_START), 0.0, Some(cosmology));
@@ -54,7 +64,7 @@ fn initial(cells: usize, level: u8, parameters: &RunParameters, [gas, dark_matte
             mean_molecular_weight: 1.22,
             eta: parameters.eta,
             precision: parameters.precision,
-            fields: if gas { FieldSet::default() } else { FieldSet::without_gas() },
+            fields: if ic.gas { FieldSet::default() } else { FieldSet::without_gas() },
             restart: serde_json::Value::Null,
             recipe: String::new(),
             provenance: serde_json::Value::Null,
@@ -187,4 +197,85 @@ fn two_species_on_a_refined_grid() {
     let parameters = RunParameters { max_level: 1, refine, ..parameters() };
     // long waves as they must; short ones as on a uniform grid of the finer cells
     growth_of_particles(true, 1, parameters, &[(Species::Matter, 0.06)]);
+}
+
+/// P(k) of CAMB's table at a redshift in (Mpc/h)³: of all matter, gas and dark matter.
+fn camb(z: f64, sigma8: f64) -> [LogSpline; 3] {
+    let text = std::fs::read_to_string(data(&format!("camb_transfer_z{z}.dat"))).expect("a table");
+    let numbers = |line: &str| line.split_whitespace().map(|word| word.parse().expect(word)).collect::<Vec<f64>>();
+    let rows: Vec<Vec<f64>> = text.lines().filter(|line| !line.starts_with('#')).map(numbers).collect();
+    // P = 2π² A_s k T² in Mpc³, k in 1/Mpc; this A_s has σ8 = 0.9
+    let (h, amplitude) = (0.7f64, 2.270_280_68e-9 * (sigma8 / 0.9f64).powi(2));
+    [7, 2, 1].map(|column| {
+        let power = |row: &Vec<f64>| 2.0 * PI * PI * amplitude * row[0] * h * row[column].powi(2) * h.powi(3);
+        LogSpline::new(&rows.iter().map(|row| (row[0], power(row))).collect::<Vec<_>>())
+    })
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ic/data").join(name)
+}
+
+/// The mean of a function of k over the modes of each bin up to a quarter of the Nyquist wave number.
+fn mean_of_modes(power: &LogSpline) -> Vec<f64> {
+    const BINS: usize = CELLS / 8;
+    let (mut sums, mut modes) = ([0.0; BINS], [0; BINS]);
+    let side = 2 * BINS as i32 + 1;
+    for at in 0..side.pow(3) {
+        let [x, y, z] = [at % side, at / side % side, at / side.pow(2)].map(|i| i - BINS as i32);
+        let n = f64::from(x * x + y * y + z * z).sqrt();
+        let bin = n.round() as usize;
+        if (1..BINS).contains(&bin) {
+            sums[bin] += power.at(n * 2.0 * PI / BOX_MPC_H);
+            modes[bin] += 1;
+        }
+    }
+    (1..BINS).map(|bin| sums[bin] / f64::from(modes[bin])).collect()
+}
+
+/// Gas and dark matter start with CAMB's own spectra at z = 99, gas as values at the centres of cells, particles as clouds.
+/// With COMOVE_SLOW_TESTS a run to z = 9 has the growth of CAMB's spectra, as far as one with common transfer functions.
+#[test]
+fn species_with_their_own_transfer_functions() {
+    let parameters = parameters();
+    // radiation as in the tables
+    let omega_r = 8.54e-5;
+    let all = gaussian(CELLS, true);
+    let each = GaussianIc {
+        cosmology: Cosmology { omega_r, omega_lambda: 0.7 - omega_r, ..all.cosmology },
+        power: PowerSource::CambTransfer(data("camb_transfer_z0.dat")),
+        species_transfer: Some(SpeciesTransfer::Camb(data("camb_transfer_z99.dat"))),
+        fixed_amplitude: true,
+        ..all
+    };
+    let [start, end] = [Z_START, Z_END].map(|z| camb(z, each.cosmology.sigma8).each_ref().map(mean_of_modes));
+    let initial = placed(&each, 0, &parameters);
+    let spectrum = |snapshot: &Snapshot, species, deconvolve| {
+        let options = PowerOptions { species, deconvolve, ..PowerOptions::default() };
+        let bins = power_spectrum(snapshot, &options).expect("P(k)").bins;
+        bins.iter().take(start[0].len()).map(|bin| bin.power_mpc3_h3).collect::<Vec<f64>>()
+    };
+    let compare = |what: &str, found: Vec<f64>, expected: Vec<f64>, most: f64| {
+        let ratios: Vec<f64> = found.iter().zip(expected).map(|(found, expected)| found / expected).collect();
+        println!("{what}: over CAMB's {ratios:.4?}");
+        assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < most), "{what}: {ratios:?}");
+    };
+    let [_, gas, dark] = start.clone();
+    compare("P of gas, z = 99", spectrum(&initial, Species::Gas, false), gas, 0.01);
+    compare("P of dark matter, z = 99", spectrum(&initial, Species::DarkMatter, true), dark, 0.01);
+    if std::env::var_os("COMOVE_SLOW_TESTS").is_none() {
+        return;
+    }
+    let mut simulation = Simulation::start(Device::cpu(0).expect("threads"), &initial, parameters).expect("start");
+    let a_end = 1.0 / (1.0 + Z_END);
+    while simulation.next_stop() < a_end {
+        simulation.step().expect("step");
+    }
+    let output = simulation.output_at(a_end).expect("output");
+    let species = [(Species::Matter, 0.01), (Species::Gas, 0.1), (Species::DarkMatter, 0.03)];
+    for ((species, most), (start, end)) in species.into_iter().zip(start.iter().zip(&end)) {
+        let [before, after] = [&initial, &output].map(|snapshot| spectrum(snapshot, species, true));
+        let growth = |before: &[f64], after: &[f64]| before.iter().zip(after).map(|(b, a)| a / b).collect::<Vec<f64>>();
+        compare(&format!("growth of P to z = 9, {species:?}"), growth(&before, &after), growth(start, end), most);
+    }
 }

@@ -23,6 +23,12 @@ pub enum Criterion {
         /// Per level.
         thresholds: Vec<f64>,
     },
+    /// More dark-matter particles in a cell than `thresholds[ℓ]`: by their mass there, as clouds in cells have it, over that
+    /// of one.
+    ParticlesAbove {
+        /// Per level.
+        thresholds: Vec<f64>,
+    },
     /// Relative change across a cell at least `thresholds[ℓ]` (paper, section 4.2).
     GradientAbove {
         /// Of which quantity.
@@ -112,7 +118,9 @@ impl From<Quantity> for flag::Quantity {
 
 impl Criterion {
     /// What it requires of cells of a level; `None` where it requires nothing.
-    pub fn on<T: Real>(&self, level: &FlagLevel<T>) -> Option<FlagCriterion<T>> {
+    ///
+    /// * `particle_mass`: of dark matter, code units
+    pub fn on<T: Real>(&self, level: &FlagLevel<T>, particle_mass: f64) -> Option<FlagCriterion<T>> {
         let of_level = |thresholds: &[f64]| thresholds.get(level.level).copied();
         match self {
             Self::DensityAbove { thresholds } => {
@@ -120,6 +128,10 @@ impl Criterion {
             }
             Self::OverdensityAbove { thresholds } => {
                 of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t * level.mean_density)))
+            }
+            Self::ParticlesAbove { thresholds } => {
+                let of_one = particle_mass / level.cell_width.powi(3);
+                of_level(thresholds).map(|t| FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one)))
             }
             Self::GradientAbove { of, thresholds } => of_level(thresholds)
                 .map(|t| FlagCriterion::GradientAbove { of: (*of).into(), threshold: T::from_f64(t) }),
@@ -150,6 +162,7 @@ impl Criterion {
             | Self::Where { .. } => true,
             Self::DensityAbove { .. }
             | Self::OverdensityAbove { .. }
+            | Self::ParticlesAbove { .. }
             | Self::InsideBox { .. }
             | Self::InsideBall { .. } => false,
         }
@@ -166,12 +179,18 @@ impl Criterion {
         SimError::require("refine", &name, !self.is_on_gas(), reason)
     }
 
+    /// Whether it needs dark matter.
+    pub fn counts_particles(&self) -> bool {
+        matches!(self, Self::ParticlesAbove { .. })
+    }
+
     /// Forgets what concerns levels from `max_level` on, which are never refined: it decides nothing and must not count
     /// in a fingerprint.
     pub fn truncate(&mut self, max_level: u8) {
         match self {
             Self::DensityAbove { thresholds }
             | Self::OverdensityAbove { thresholds }
+            | Self::ParticlesAbove { thresholds }
             | Self::GradientAbove { thresholds, .. }
             | Self::LohnerAbove { thresholds, .. }
             | Self::JeansCellsBelow { thresholds } => thresholds.truncate(usize::from(max_level)),
@@ -185,6 +204,7 @@ impl Criterion {
         match self {
             Self::DensityAbove { thresholds }
             | Self::OverdensityAbove { thresholds }
+            | Self::ParticlesAbove { thresholds }
             | Self::GradientAbove { thresholds, .. }
             | Self::LohnerAbove { thresholds, .. } => thresholds.iter_mut().for_each(|t| *t *= factor),
             Self::JeansCellsBelow { thresholds } => thresholds.iter_mut().for_each(|t| *t /= factor),
@@ -208,6 +228,9 @@ impl Criterion {
             Self::DensityAbove { thresholds } => all(thresholds, &|t| t >= 0.0, "a density must not be negative"),
             Self::OverdensityAbove { thresholds } => {
                 all(thresholds, &|t| t >= 0.0, "an overdensity must not be negative")
+            }
+            Self::ParticlesAbove { thresholds } => {
+                all(thresholds, &|t| t >= 0.0, "a number of particles must not be negative")
             }
             Self::GradientAbove { thresholds, .. } => {
                 all(thresholds, &|t| t > 0.0, "a relative change across a cell must be positive")
@@ -245,6 +268,7 @@ mod tests {
         vec![
             Criterion::DensityAbove { thresholds: vec![8.0, 64.0, 512.0] },
             Criterion::OverdensityAbove { thresholds: vec![8.0, 64.0, 512.0] },
+            Criterion::ParticlesAbove { thresholds: vec![8.0, 8.0, 16.0] },
             Criterion::GradientAbove { of: Quantity::Pressure, thresholds: vec![1.0, 0.5, 0.25] },
             Criterion::LohnerAbove { of: Quantity::Velocity, thresholds: vec![0.8, 0.8, 0.1], filter: 0.01 },
             Criterion::JeansCellsBelow { thresholds: vec![4.0, 8.0, 16.0] },

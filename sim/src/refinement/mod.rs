@@ -163,6 +163,8 @@ pub struct RefinementContext<'a, T> {
     pub mean_density: f64,
     /// The gas's share of it; the rest is dark matter.
     pub gas_share: f64,
+    /// Mass of a particle of dark matter, code units; 0 without.
+    pub particle_mass: f64,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     /// The gas.
@@ -174,8 +176,9 @@ impl<'a, T: Real> RefinementContext<'a, T> {
     pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
         let dark_matter = state.dark_matter.as_ref().map_or(0.0, DarkMatter::mass);
         let gas_share = 1.0 - dark_matter / (state.volume() * mean_density);
+        let particle_mass = state.dark_matter.as_ref().map_or(0.0, DarkMatter::particle_mass);
         let root_cell_width = state.root_cell_width;
-        Self { parameters, clock, mean_density, gas_share, root_cell_width, eos: parameters.eos() }
+        Self { parameters, clock, mean_density, gas_share, particle_mass, root_cell_width, eos: parameters.eos() }
     }
 
     /// What flags cells of level `level` of a tree; `None` where nothing can.
@@ -194,7 +197,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
             mean_density: self.mean_density,
             eos: self.eos,
         };
-        let on_level = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level));
+        let on_level = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level, self.particle_mass));
         let any_of: Vec<_> = on_level.map(|criterion| criterion.raised(factor)).collect();
         // programs see the gas
         let level = FlagLevel { mean_density: level.mean_density * self.gas_share, ..level };

@@ -326,5 +326,8 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
         return refuse("max_cells", most.to_string(), format!("the root level alone has {root_cells}"));
     }
     p.check_levels(tree.cells(0), tree.level_count())?;
+    if p.refine.iter().any(|criterion| criterion.counts_particles()) && header.dark_matter.is_none() {
+        return refuse("refine", "particles_above".into(), "needs dark matter, which the initial state lacks".into());
+    }
     Ok(())
 }

@@ -224,6 +224,54 @@ fn a_plane_wave_collapses_as_it_must() {
     }
 }
 
+/// A patch is refined where a cell in it or within the flag buffer has more particles, as clouds of one cell count them; and
+/// without dark matter nothing can be counted.
+#[test]
+fn cells_of_many_particles_are_refined() {
+    const CELLS: usize = 32;
+    let refine = vec![Criterion::ParticlesAbove { thresholds: vec![2.5] }];
+    let start = waves(2);
+    let particles = start.state.particles.as_ref().expect("particles");
+    let mut counts = vec![0.0; CELLS.pow(3)];
+    for n in 0..particles.len() {
+        // its cloud's lower corner in cells, and the part in the upper one of two cells
+        let place = [0, 1, 2].map(|axis| particles.coordinate(n, axis, CELLS as f64) - 0.5 + CELLS as f64);
+        for corner in 0..8 {
+            let upper = [0, 1, 2].map(|axis| corner >> axis & 1);
+            let part = |axis: usize| if upper[axis] == 1 { place[axis].fract() } else { 1.0 - place[axis].fract() };
+            let [x, y, z] = [0, 1, 2].map(|axis| (place[axis] as usize + upper[axis]) % CELLS);
+            counts[(z * CELLS + y) * CELLS + x] += part(0) * part(1) * part(2);
+        }
+    }
+    let full: Vec<[usize; 3]> = (0..counts.len())
+        .filter(|&c| counts[c] > 2.5)
+        .map(|c| [c % CELLS, c / CELLS % CELLS, c / (CELLS * CELLS)])
+        .collect();
+    for precision in [Precision::Single, Precision::Double] {
+        let parameters =
+            RunParameters { refine: refine.clone(), max_level: 1, ..parameters(TimeSteps::Uniform, precision) };
+        let buffer = parameters.flag_buffer as usize;
+        let mut simulation = Simulation::start(common::device(2), &start, parameters.clone()).expect("start");
+        let tree = simulation.checkpoint().expect("state").state.tree;
+        let is_near = |patch: usize, at: usize| {
+            (8 * patch..8 * patch + 8).any(|c| c.abs_diff(at).min(CELLS - c.abs_diff(at)) <= buffer)
+        };
+        let mut refined = 0;
+        for patch in 0..64 {
+            let place = [patch % 4, patch / 4 % 4, patch / 16];
+            let expected = full.iter().any(|cell| (0..3).all(|axis| is_near(place[axis], cell[axis])));
+            let found = tree.level(1).iter().any(|key| key.coordinate == place.map(|c| c as u32));
+            assert_eq!(found, expected, "{precision:?}: patch {place:?}");
+            refined += usize::from(found);
+        }
+        assert!(refined > 4 && refined < 60, "the test needs both: {refined}");
+        let mut gas = start.clone();
+        (gas.header.dark_matter, gas.state.particles) = (None, None);
+        let error = Simulation::start(common::device(1), &gas, parameters).err().expect("refused").to_string();
+        assert!(error.contains("refine = particles_above: needs dark matter"), "{error}");
+    }
+}
+
 /// What no run can use is refused by name.
 #[test]
 fn bad_particles_are_refused() {

@@ -111,6 +111,7 @@ fn entry<T: Real>(criterion: &FlagCriterion<T>, level: &FlagLevel<T>, programs: 
             programs.extend_from_slice(program.instructions());
             Criterion { kind: 5, first, count: programs.len() as u32 - first, ..plain }
         }
+        FlagCriterion::DarkMatterAbove(threshold) => Criterion { kind: 6, threshold: *threshold, ..plain },
     }
 }
 
@@ -125,6 +126,9 @@ fn work_bytes<T: Real>(criterion: &FlagCriterion<T>) -> usize {
             let last = program.instructions().iter().map(|instruction| usize::from(instruction.to)).max();
             (last.map_or(0, |last| last + 1)).min(REGISTERS) * FACE_CELLS * size_of::<f64>()
         }
-        FlagCriterion::DensityAbove(_) | FlagCriterion::JeansCellsBelow(_) | FlagCriterion::Inside(_) => 0,
+        FlagCriterion::DensityAbove(_)
+        | FlagCriterion::DarkMatterAbove(_)
+        | FlagCriterion::JeansCellsBelow(_)
+        | FlagCriterion::Inside(_) => 0,
     }
 }

@@ -4,7 +4,7 @@
 #include "operations/flag/region.cuh"
 #include "operations/flag/stencil.cuh"
 
-enum CriterionKind : uint32_t { DENSITY_ABOVE, GRADIENT_ABOVE, LOHNER_ABOVE, JEANS_BELOW, INSIDE, WHERE };
+enum CriterionKind : uint32_t { DENSITY_ABOVE, GRADIENT_ABOVE, LOHNER_ABOVE, JEANS_BELOW, INSIDE, WHERE, DARK_MATTER_ABOVE };
 enum Quantity : uint32_t { OF_DENSITY, OF_PRESSURE, OF_VELOCITY };
 
 template <typename T> struct Criterion {
@@ -99,6 +99,14 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
                 met |= uint32_t(density[cell(i, j, k)] > criterion.threshold) << k;
+            }
+            break;
+        case DARK_MATTER_ABOVE:
+            if (!matter) break;
+#pragma unroll
+            for (int k = 0; k < GROUP; k++) {
+                const T gas_density = fluid ? group[DENSITY * GROUP_CELLS + cell(i, j, k)] : T(0);
+                met |= uint32_t(density[cell(i, j, k)] - gas_density > criterion.threshold) << k;
             }
             break;
         case GRADIENT_ABOVE:

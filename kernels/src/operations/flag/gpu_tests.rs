@@ -3,7 +3,7 @@
 use super::program::ProgramBuilder;
 use super::program::{Op, Value};
 use super::*;
-use crate::layout::GROUP;
+use crate::layout::{GROUP, GROUP_CELLS};
 use crate::testing::{Mesh, Noise, conserved, with_gpu};
 
 /// Criteria of every kind that flag few cells, some or many with rising `strictness` from 0 to 7.
@@ -11,6 +11,7 @@ fn criteria<T: Real>(strictness: usize) -> Vec<FlagCriterion<T>> {
     let n = strictness as f64;
     let mut all = vec![
         FlagCriterion::DensityAbove(T::from_f64(2.0 + 0.35 * n)),
+        FlagCriterion::DarkMatterAbove(T::from_f64(0.4 + 0.2 * n)),
         FlagCriterion::JeansCellsBelow(40.0 - 4.0 * n),
         FlagCriterion::Inside(Region { min: [3.0 + n, 2.5, -1.0], max: [9.0, 4.5 + n, 16.0 - n], radius: 0.0 }),
         FlagCriterion::Inside(Region { min: [0.3, 2.0 * n, 31.5], max: [0.3, 2.0 * n, 31.5], radius: 1.7 }),
@@ -70,6 +71,10 @@ fn devices_agree<T: Real>(gpu: &Device) {
         let mesh = Mesh::random(&mut noise, 2);
         let fluid: Vec<T> = gas(&mesh, &mut noise);
         let pools = [&cpu, gpu].map(|device| Buffer::from_host(device, fluid.clone()).unwrap());
+        // with dark matter in one case
+        let gas = fluid.chunks_exact(GROUP_VALUES).flat_map(|group| &group[..GROUP_CELLS]);
+        let matter: Vec<T> = gas.map(|gas| *gas + T::from_f64(noise.next().abs() * 2.0)).collect();
+        let matter = [&cpu, gpu].map(|device| (case == 1).then(|| Buffer::from_host(device, matter.clone()).unwrap()));
         for level in 0..mesh.levels.len() {
             let tables = mesh.tables(level);
             let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().map(|c| c.map(|c| c as u32)).collect();
@@ -79,9 +84,10 @@ fn devices_agree<T: Real>(gpu: &Device) {
                 for any_of in lists {
                     let criteria = FlagCriteria { any_of, level: level_of(&mesh, level) };
                     let buffer = [0, 1, 2, 3, 8][(strictness + case) % 5];
-                    let [expected, found] = [(&cpu, &pools[0]), (gpu, &pools[1])].map(|(device, pool)| {
+                    let [expected, found] = [(&cpu, 0), (gpu, 1)].map(|(device, n)| {
                         let mut masks = vec![u32::MAX; tables.len() * OCTANTS];
-                        flag(device, &tables, &coordinates, Some(pool), None, &criteria, buffer, &mut masks);
+                        let matter = matter[n].as_ref();
+                        flag(device, &tables, &coordinates, Some(&pools[n]), matter, &criteria, buffer, &mut masks);
                         masks
                     });
                     set += expected.iter().filter(|mask| **mask != 0).count();

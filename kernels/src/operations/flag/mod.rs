@@ -40,6 +40,8 @@ pub enum Quantity {
 pub enum FlagCriterion<T> {
     /// Density of gas and dark matter above this.
     DensityAbove(T),
+    /// Density of dark matter above this; met nowhere without dark matter.
+    DarkMatterAbove(T),
     /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
     GradientAbove {
         /// Of which quantity.
@@ -75,6 +77,7 @@ impl<T> FlagCriterion<T> {
         let raise = |threshold: T| T::from_f64(threshold.as_f64() * factor);
         match self {
             Self::DensityAbove(threshold) => Self::DensityAbove(raise(threshold)),
+            Self::DarkMatterAbove(threshold) => Self::DarkMatterAbove(raise(threshold)),
             Self::GradientAbove { of, threshold } => Self::GradientAbove { of, threshold: raise(threshold) },
             Self::LohnerAbove { of, threshold, filter } => {
                 Self::LohnerAbove { of, threshold: raise(threshold), filter }
@@ -88,7 +91,7 @@ impl<T> FlagCriterion<T> {
     fn is_on_gas(&self, with_matter: bool) -> bool {
         match self {
             Self::DensityAbove(_) => !with_matter,
-            Self::Inside(_) => false,
+            Self::DarkMatterAbove(_) | Self::Inside(_) => false,
             Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow(_) | Self::Where(_) => true,
         }
     }
@@ -98,7 +101,7 @@ impl<T> FlagCriterion<T> {
         match self {
             Self::GradientAbove { .. } | Self::LohnerAbove { .. } => true,
             Self::Where(program) => program.reads_neighbours(),
-            Self::DensityAbove(_) | Self::JeansCellsBelow(_) | Self::Inside(_) => false,
+            Self::DensityAbove(_) | Self::DarkMatterAbove(_) | Self::JeansCellsBelow(_) | Self::Inside(_) => false,
         }
     }
 }
@@ -146,7 +149,8 @@ pub struct FlagCriteria<T> {
 ///
 /// * `coordinates`: of the level's groups, each in groups of this level along x, y, z; `[groups]`.
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; none where no criterion is on gas.
-/// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`].
+/// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`]; what it has
+///   beyond the gas is dark matter.
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction
 ///   contains a flagged or buffer cell because of this patch (the centre bit: the patch itself).

@@ -258,6 +258,31 @@ fn masks_agree_with_brute_force() {
     }
 }
 
+/// What all matter has beyond the gas, and nothing where there is no dark matter.
+#[test]
+fn dark_matter_is_what_matter_has_beyond_the_gas() {
+    let (mesh, fluid) = rough_gas();
+    let mut noise = Noise::new(5);
+    let gas = |slot: usize, c: usize| fluid[slot * GROUP_VALUES + c];
+    let slots = fluid.len() / GROUP_VALUES;
+    let cells = (0..slots).flat_map(|slot| (0..GROUP_CELLS).map(move |c| (slot, c)));
+    let matter: Vec<f64> = cells.map(|(slot, c)| gas(slot, c) + 4.0 * noise.next().abs()).collect();
+    let criteria = FlagCriteria { any_of: vec![FlagCriterion::DarkMatterAbove(2.0)], level: level(&mesh, 1) };
+    let (tables, coordinate) = (mesh.tables(1), mesh.levels[1][1].map(|c| c as u32));
+    let slot = tables.slots[1] as usize;
+    for isa in Isa::available() {
+        let rows = |matter| {
+            let mut scratch = Scratch::for_criteria(&criteria);
+            let rows = flagged_rows(isa, &tables, 1, coordinate, Some(&fluid), matter, &criteria, &mut scratch);
+            (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect::<Vec<bool>>()
+        };
+        let expected: Vec<bool> =
+            (0..GROUP_CELLS).map(|c| matter[slot * GROUP_CELLS + c] - gas(slot, c) > 2.0).collect();
+        assert_same(&rows(Some(&matter)), &expected, "dark matter");
+        assert!(!rows(None).contains(&true));
+    }
+}
+
 /// Two criteria flag what either flags.
 #[test]
 fn criteria_add_up() {

@@ -24,6 +24,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     )
     .used_as("overdensity_above(8), with thresholds as in density_above"),
     Function::new(
+        &["mass_above() -> Map", "mass_above(masses: ?) -> Map"],
+        "Where a cell holds more mass than so many root cells do on average, 8 by default: cells of all levels then hold \
+         similar masses (quasi-Lagrangian refinement). `mass_above(8)` is `overdensity_above(|level| 8.0 * 8.0 ** level)`.",
+    )
+    .used_as("mass_above() or mass_above(8), with thresholds as in density_above"),
+    Function::new(
+        &["particles_above(number: ?) -> Map"],
+        "Where a cell holds more dark-matter particles than this: the mass of their clouds in the cell (density times volume) \
+         over that of a particle, so not always a whole number. Needs dark matter.",
+    )
+    .used_as("particles_above(8), with thresholds as in density_above"),
+    Function::new(
         &["gradient_above(quantity: String, threshold: ?) -> Map"],
         "Where the change across the cell, |u₊ − u₋|/2 on its steepest axis, is at least the threshold times \
          its value; of `\"density\"`, `\"pressure\"` or `\"velocity\"` (each component, compared to |v| + c_s).",
@@ -67,6 +79,11 @@ pub(crate) fn register(engine: &mut Engine) {
     });
     engine.register_fn("overdensity_above", |context: NativeCallContext, threshold: Dynamic| {
         of_thresholds(&context, threshold, |thresholds| criterion(&Criterion::OverdensityAbove { thresholds }))
+    });
+    engine.register_fn("mass_above", |context: NativeCallContext| mass_above(&context, 8.0.into()));
+    engine.register_fn("mass_above", |context: NativeCallContext, masses: Dynamic| mass_above(&context, masses));
+    engine.register_fn("particles_above", |context: NativeCallContext, number: Dynamic| {
+        of_thresholds(&context, number, |thresholds| criterion(&Criterion::ParticlesAbove { thresholds }))
     });
     engine.register_fn("jeans_cells_below", |context: NativeCallContext, cells: Dynamic| {
         of_thresholds(&context, cells, |thresholds| criterion(&Criterion::JeansCellsBelow { thresholds }))
@@ -126,6 +143,15 @@ fn thresholds(function: &str, given: &Dynamic) -> Bound<Vec<f64>> {
         Some(bad) => Err(Refusal::error(function, format!("a threshold of {bad}: must be positive"), None)),
         None => Ok(thresholds),
     }
+}
+
+/// The mass of a cell in the mean of root cells is its overdensity over 8^ℓ.
+fn mass_above(context: &NativeCallContext<'_>, masses: Dynamic) -> Bound<Dynamic> {
+    of_thresholds(context, masses, |masses| {
+        let of_level = |(level, mass): (usize, f64)| mass * 8f64.powi(level as i32);
+        let thresholds = masses.into_iter().enumerate().map(of_level).collect();
+        criterion(&Criterion::OverdensityAbove { thresholds })
+    })
 }
 
 fn quantity(context: &NativeCallContext<'_>, name: &str) -> Bound<Quantity> {

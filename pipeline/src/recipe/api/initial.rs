@@ -11,6 +11,7 @@ use crate::recipe::options::decode_with;
 use crate::recipe::reference::Function;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
 use comove_ic::PowerSource;
+use comove_ic::gaussian_ic::NEEDS_DARK_MATTER;
 use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
@@ -37,6 +38,14 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         later_or_now("ic_gaussian", &context, options, move |options| {
             let mut options: GaussianOptions = decode_with("ic_gaussian", options, &[NAME])?;
             if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
+                *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
+            }
+            if let Some(source) = &mut options.species_transfer {
+                if !options.dark_matter {
+                    let message = format!("species_transfer: {NEEDS_DARK_MATTER}");
+                    return Err(Refusal::error("ic_gaussian", message, Some("species_transfer")));
+                }
+                let path = source.file_mut();
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
             let (ic, root) = options.build(cosmology);

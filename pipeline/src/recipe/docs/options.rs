@@ -146,6 +146,7 @@ const STRUCTURES: &[Structure] = &[
 /// Enumerations that options name, and their sources.
 const ENUMERATIONS: &[(&str, &str)] = &[
     ("PowerSource", include_str!("../../../../ic/src/linear_power/mod.rs")),
+    ("SpeciesTransfer", include_str!("../../../../ic/src/linear_power/species_transfer.rs")),
     ("Scheme", include_str!("../../../../kernels/src/scheme.rs")),
     ("Precision", PARAMETERS),
     ("Coordinates", PARAMETERS),

@@ -1,0 +1,342 @@
+//! How gas and dark matter differ from all matter at the initial redshift: contrasts and velocities from a table of a
+//! Boltzmann code (docs/equations.md, *Initial conditions*).
+
+use super::table::{Spline, numbered_rows, read_text};
+use crate::error::IcError;
+use comove_sim::Cosmology;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Where the transfer functions of gas and dark matter at the initial redshift come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpeciesTransfer {
+    /// A CAMB transfer table of 13 columns.
+    Camb(PathBuf),
+    /// A CLASS transfer table (`_tk.dat`) with header, in CLASS's own format, of densities and velocities.
+    Class(PathBuf),
+}
+
+impl SpeciesTransfer {
+    /// Its name in recipes.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Camb(_) => "camb",
+            Self::Class(_) => "class",
+        }
+    }
+
+    /// The file that it reads.
+    pub fn file(&self) -> &Path {
+        let (Self::Camb(path) | Self::Class(path)) = self;
+        path
+    }
+
+    /// The same of another file.
+    pub fn file_mut(&mut self) -> &mut PathBuf {
+        let (Self::Camb(path) | Self::Class(path)) = self;
+        path
+    }
+}
+
+/// One of the two species.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Species {
+    /// Gas, which are the baryons.
+    Gas,
+    /// Cold dark matter.
+    DarkMatter,
+}
+
+/// The contrast and the velocity of a species over those of all matter, by wave number.
+///
+/// With the shares f of both in all matter and δ_m = f_g δ_g + f_d δ_d, the table gives (δ_g − δ_d)/δ_m, and the same of
+/// the velocities' divergences. So δ_g/δ_m = 1 + f_d (δ_g − δ_d)/δ_m and δ_d/δ_m = 1 − f_g (δ_g − δ_d)/δ_m, and their
+/// mean is δ_m whatever the table.
+#[derive(Clone, Debug)]
+pub struct SpeciesRatios {
+    gas_share: f64,
+    density: Spline,
+    velocity: Spline,
+}
+
+/// A row of a table: of gas and dark matter, up to one factor, the contrasts of the synchronous gauge and the velocities
+/// of the Newtonian one. These are those of Newton's equations.
+struct Row {
+    line: usize,
+    k_h_mpc: f64,
+    contrast: [f64; 2],
+    /// dδ/dlna that the velocity makes.
+    growth: [f64; 2],
+    /// The contrast of both together by the table.
+    total: Option<f64>,
+}
+
+/// How far the growth rate of a table may be from the run's. Radiation and the baryons' late fall make 0.02 at z = 99.
+const GROWTH_RATE: f64 = 0.1;
+
+/// How far the contrast of all matter may be from that of its parts in the recipe's shares.
+const TOTAL: f64 = 2e-3;
+
+impl SpeciesRatios {
+    /// Reads a table at redshift `z`.
+    ///
+    /// # Errors
+    /// [`IcError::Io`], [`IcError::TableLine`] and [`IcError::Content`] for a table that cannot be used;
+    /// [`IcError::Contradiction`] and [`IcError::TableLine`] for one of another redshift or cosmology.
+    pub fn new(source: &SpeciesTransfer, cosmology: &Cosmology, z: f64) -> Result<Self, IcError> {
+        let path = source.file();
+        let gas_share = cosmology.omega_b / cosmology.omega_m;
+        let mean = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
+        let text = read_text(path)?;
+        let rows = match source {
+            SpeciesTransfer::Camb(_) => camb_rows(path, &text)?,
+            SpeciesTransfer::Class(_) => class_rows(path, &text, cosmology, z)?,
+        };
+        for row in &rows {
+            check_row(row, mean).map_err(|reason| IcError::TableLine { path: path.into(), line: row.line, reason })?;
+        }
+        if let Some([_, row]) = rows.windows(2).find(|pair| pair[1].k_h_mpc <= pair[0].k_h_mpc) {
+            let reason = format!("k = {:e}: k must increase from row to row", row.k_h_mpc);
+            return Err(IcError::TableLine { path: path.into(), line: row.line, reason });
+        }
+        check_growth_rate(path, &rows, mean, cosmology, z)?;
+        let difference = |values: fn(&Row) -> [f64; 2]| {
+            let points = rows.iter().map(|row| {
+                let [gas, dark] = values(row);
+                (row.k_h_mpc, (gas - dark) / mean([gas, dark]))
+            });
+            Spline::new(&points.collect::<Vec<_>>())
+        };
+        Ok(Self { gas_share, density: difference(|row| row.contrast), velocity: difference(|row| row.growth) })
+    }
+
+    /// δ of the species over that of all matter, k in h/Mpc. Meaningful inside [`SpeciesRatios::range`].
+    pub fn density(&self, species: Species, k: f64) -> f64 {
+        1.0 + self.share_of_the_other(species) * self.density.at(k)
+    }
+
+    /// The velocity of the species over that of all matter, k in h/Mpc. Meaningful inside [`SpeciesRatios::range`].
+    pub fn velocity(&self, species: Species, k: f64) -> f64 {
+        1.0 + self.share_of_the_other(species) * self.velocity.at(k)
+    }
+
+    /// The k in h/Mpc of the table.
+    pub fn range(&self) -> (f64, f64) {
+        self.density.range()
+    }
+
+    fn share_of_the_other(&self, species: Species) -> f64 {
+        match species {
+            Species::Gas => 1.0 - self.gas_share,
+            Species::DarkMatter => -self.gas_share,
+        }
+    }
+}
+
+/// CAMB's columns (`transfer_names` of its documentation): 1 k in h/Mpc; over k² of 1/Mpc², 2 cold dark matter, 3 baryons, 8
+/// both; 11, 12 velocities of cold dark matter and baryons as dδ/dlna.
+fn camb_rows(path: &Path, text: &str) -> Result<Vec<Row>, IcError> {
+    let rows = numbered_rows(path, text)?;
+    let columns = rows[0].1.len();
+    if columns != 13 {
+        let reason = format!(
+            "{columns} columns; a CAMB transfer table with velocities has 13 (from CLASS take its own format, with output = \
+             mTk, vTk, and species_transfer: #{{ class: … }})"
+        );
+        return Err(IcError::Content { path: path.into(), reason });
+    }
+    let row = |(line, row): (usize, Vec<f64>)| Row {
+        line,
+        k_h_mpc: row[0],
+        contrast: [row[2], row[1]],
+        growth: [row[11], row[10]],
+        total: Some(row[7]),
+    };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+/// CLASS's columns by the names in its header: k in h/Mpc, contrasts d_b, d_cdm, d_m, and divergences of velocities t_b, t_cdm
+/// in 1/Mpc, where dδ/dlna = −t/(aH).
+///
+/// In the synchronous gauge dark matter is at rest: t_b is the difference of the velocities, and all matter has that of the run's
+/// growth rate. In the Newtonian gauge contrasts lack 3 aH θ/k² of all matter.
+fn class_rows(path: &Path, text: &str, cosmology: &Cosmology, z: f64) -> Result<Vec<Row>, IcError> {
+    let wrong = |reason: String| Err(IcError::Content { path: path.into(), reason });
+    let header = text.lines().rfind(|line| line.starts_with('#') && line.contains(":k (h/Mpc)"));
+    let Some(header) = header else {
+        return wrong("no header with \"1:k (h/Mpc)\"; CLASS writes it with format = class, headers = yes".into());
+    };
+    if let Some(found) = text.lines().filter(|line| line.starts_with('#')).find_map(stated_redshift)
+        && (found - z).abs() > 1e-3 * (1.0 + z)
+    {
+        let (file, recipe) = (found.to_string(), z.to_string());
+        return Err(IcError::Contradiction { path: path.into(), name: "z", file, recipe });
+    }
+    let names: Vec<&str> = column_names(header);
+    let rows = numbered_rows(path, text)?;
+    if rows[0].1.len() != names.len() {
+        let (line, reason) = (rows[0].0, format!("{} columns, {} in the header", rows[0].1.len(), names.len()));
+        return Err(IcError::TableLine { path: path.into(), line, reason });
+    }
+    let column = |name: &str| names.iter().position(|found| *found == name);
+    let [Some(d_b), Some(d_cdm), Some(t_b)] = ["d_b", "d_cdm", "t_b"].map(column) else {
+        return wrong(format!(
+            "columns {}; needed are d_b, d_cdm and t_b: run CLASS with output = mTk, vTk",
+            names.join(", ")
+        ));
+    };
+    // d_m has massive neutrinos in it
+    let total = column("d_m").filter(|_| !names.iter().any(|name| name.starts_with("d_ncdm")));
+    let a = 1.0 / (1.0 + z);
+    let hubble = cosmology.comoving_hubble_h_mpc(a) * cosmology.h;
+    let gas_share = cosmology.omega_b / cosmology.omega_m;
+    let growth_rate = cosmology.growth(a).1;
+    let row = |(line, row): (usize, Vec<f64>)| {
+        let of_all = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
+        let contrast = [row[d_b], row[d_cdm]];
+        let (growth, shift) = match column("t_cdm") {
+            Some(t_cdm) => {
+                let growth = [row[t_b], row[t_cdm]].map(|divergence| -divergence / hubble);
+                (growth, -3.0 * (hubble / (row[0] * cosmology.h)).powi(2) * of_all(growth))
+            }
+            None => {
+                let (mean, difference) = (growth_rate * of_all(contrast), -row[t_b] / hubble);
+                ([mean + (1.0 - gas_share) * difference, mean - gas_share * difference], 0.0)
+            }
+        };
+        // which has no gauge
+        let total = total.map(|d_m| row[d_m]);
+        Row { line, k_h_mpc: row[0], contrast: contrast.map(|d| d + shift), growth, total }
+    };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+/// The names of a header like `# 1:k (h/Mpc)  2:d_g  3:d_b`.
+fn column_names(header: &str) -> Vec<&str> {
+    let parts = header.split(':').skip(1);
+    // each but the last is followed by the next one's number
+    parts.map(|part| part.trim_end().trim_end_matches(|c: char| c.is_ascii_digit()).trim()).collect()
+}
+
+/// The z of a comment that ends with `z=99`.
+fn stated_redshift(comment: &str) -> Option<f64> {
+    comment.rsplit_once("redshift z=")?.1.trim().parse().ok()
+}
+
+/// Whether a row can be used; else why not.
+fn check_row(row: &Row, mean: impl Fn([f64; 2]) -> f64) -> Result<(), String> {
+    let Row { k_h_mpc, contrast, growth, total, .. } = row;
+    let finite = contrast.iter().chain(growth).chain(total).all(|value| value.is_finite());
+    if !(k_h_mpc.is_finite() && *k_h_mpc > 0.0 && finite) {
+        return Err(format!("k = {k_h_mpc:e} h/Mpc: k must be positive, and all values finite"));
+    }
+    let (delta, rate) = (mean(*contrast), mean(*growth));
+    if delta == 0.0 || rate == 0.0 {
+        return Err(format!("contrast {delta:e} and velocity {rate:e} of all matter: neither may be 0"));
+    }
+    match total {
+        Some(total) if (total / delta - 1.0).abs() > TOTAL => Err(format!(
+            "all matter has {total:e}, its parts have {delta:e} with the recipe's omega_b and omega_m: make the table of the \
+             recipe's cosmology"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether velocities make contrasts grow as the run does at its initial redshift, by the row whose k is next to 1 h/Mpc,
+/// far inside the horizon.
+fn check_growth_rate(
+    path: &Path,
+    rows: &[Row],
+    mean: impl Fn([f64; 2]) -> f64,
+    cosmology: &Cosmology,
+    z: f64,
+) -> Result<(), IcError> {
+    let distance = |row: &&Row| row.k_h_mpc.ln().abs();
+    let row = rows.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("rows");
+    let (found, expected) = (mean(row.growth) / mean(row.contrast), cosmology.growth(1.0 / (1.0 + z)).1);
+    if (found / expected - 1.0).abs() <= GROWTH_RATE {
+        return Ok(());
+    }
+    let reason = format!(
+        "velocities of a growth rate f = {found:.3} at k = {:e} h/Mpc, the recipe's cosmology has {expected:.3} at z = {z}: make \
+         the table at this redshift",
+        row.k_h_mpc
+    );
+    Err(IcError::TableLine { path: path.into(), line: row.line, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(name: &str) -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name)
+    }
+
+    fn cosmology() -> Cosmology {
+        // photons and massless neutrinos of the tables
+        let omega_r = 8.54e-5;
+        Cosmology { omega_r, omega_lambda: 0.7 - omega_r, ..Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0) }
+    }
+
+    /// CAMB, and CLASS in two gauges, from which contrasts and velocities follow in different ways, at the rows of CLASS: the
+    /// codes agree within 10⁻⁴, the spline through the rows kept of CAMB's table within 10⁻³.
+    #[test]
+    fn tables_of_two_codes_agree() {
+        let read = |source| SpeciesRatios::new(&source, &cosmology(), 99.0).unwrap();
+        let camb = read(SpeciesTransfer::Camb(data("camb_transfer_z99.dat")));
+        for name in ["class_synchronous_z99_tk.dat", "class_newtonian_z99_tk.dat"] {
+            let class = read(SpeciesTransfer::Class(data(name)));
+            let rows = numbered_rows(&data(name), &read_text(&data(name)).unwrap()).unwrap();
+            for species in [Species::Gas, Species::DarkMatter] {
+                let ratios = rows.iter().map(|(_, row)| row[0]).filter(|k| (0.002..20.0).contains(k)).map(|k| {
+                    let density = class.density(species, k) / camb.density(species, k);
+                    let velocity = class.velocity(species, k) / camb.velocity(species, k);
+                    [density, velocity]
+                });
+                let worst = ratios.flatten().map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
+                println!("{name} {species:?}: {worst:.5}");
+                assert!(worst < 1.5e-3, "{name} {species:?}: {worst}");
+            }
+        }
+        // at 1 h/Mpc by the row itself
+        assert!((camb.density(Species::Gas, 0.9895) / camb.density(Species::DarkMatter, 0.9895) - 0.7151).abs() < 1e-3);
+    }
+
+    #[test]
+    fn unusable_tables_say_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        let message = |source: fn(PathBuf) -> SpeciesTransfer, text: &str, cosmology: &Cosmology, z: f64| {
+            std::fs::write(&path, text).unwrap();
+            SpeciesRatios::new(&source(path.clone()), cosmology, z).unwrap_err().to_string()
+        };
+        let says = |message: String, parts: &[&str]| {
+            let all = ["table"].iter().chain(parts).all(|part| message.contains(part));
+            assert!(all, "{message}");
+        };
+        let text = |name: &str| std::fs::read_to_string(data(name)).unwrap();
+        let (camb, class) = (text("camb_transfer_z99.dat"), text("class_synchronous_z99_tk.dat"));
+        let right = cosmology();
+
+        let z0 = text("camb_transfer_z0.dat");
+        let parts = ["line ", "f = 0.513", "has 0.98", "z = 99", "make the table at this redshift"];
+        says(message(SpeciesTransfer::Camb, &z0, &right, 99.0), &parts);
+        let baryons = Cosmology { omega_b: 0.06, ..right };
+        says(message(SpeciesTransfer::Camb, &camb, &baryons, 99.0), &["line ", "omega_b", "recipe's cosmology"]);
+        says(message(SpeciesTransfer::Camb, "1 2 3\n2 3 4\n3 4 5\n", &right, 99.0), &["3 columns", "vTk"]);
+        let mut lines: Vec<&str> = camb.lines().collect();
+        lines.swap(9, 10);
+        says(message(SpeciesTransfer::Camb, &lines.join("\n"), &right, 99.0), &["line 11", "must increase"]);
+        let bad = camb.lines().nth(4).unwrap();
+        let nan = camb.replace(bad, &bad.replacen(bad.split(' ').nth(11).unwrap(), "NaN", 1));
+        says(message(SpeciesTransfer::Camb, &nan, &right, 99.0), &["line 5", "finite"]);
+
+        says(message(SpeciesTransfer::Class, &class, &right, 49.0), &["z = 99", "recipe says 49"]);
+        says(message(SpeciesTransfer::Class, &camb, &right, 99.0), &["no header", "headers = yes"]);
+        let without = class.replace(":t_b ", ":t_g2 ");
+        says(message(SpeciesTransfer::Class, &without, &right, 99.0), &["d_cdm", "t_g2", "output = mTk, vTk"]);
+    }
+}
