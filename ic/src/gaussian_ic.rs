@@ -117,7 +117,7 @@ impl GaussianIc {
                 return Err(refuse("omega_b", omega_b.to_string(), reason));
             }
         }
-        if let (Some(source), false) = (&self.species_transfer, self.dark_matter) {
+        if let (Some(source), false) = (&self.species_transfer, self.gas && self.dark_matter) {
             return Err(refuse("species_transfer", source.file().display().to_string(), NEEDS_DARK_MATTER));
         }
         progress("linear power", 0.0);
@@ -206,7 +206,7 @@ impl GaussianIc {
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
 pub const NEEDS_DARK_MATTER: &str =
-    "one fluid has the transfer function of all matter: set dark_matter: true, or leave species_transfer out";
+    "gas or dark matter alone has the transfer function of all matter: take both, or leave species_transfer out";
 
 /// Checks the numbers that every cosmological initial condition has.
 pub(crate) fn check_gas(

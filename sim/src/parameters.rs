@@ -403,7 +403,7 @@ impl RunParameters {
     ///
     /// # Errors
     /// [`SimError::Parameter`].
-    pub(crate) fn check_without_gas(&self) -> Result<(), SimError> {
+    pub fn check_without_gas(&self) -> Result<(), SimError> {
         let names: Vec<&str> = self.scalars.names().collect();
         SimError::require(
             "scalars",

@@ -55,8 +55,18 @@ fn options() {
     check(
         r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, species_transfer: #{ camb: "z49.dat" } });"#,
         r#"                                                            ^"#,
-        "ic_gaussian: species_transfer: one fluid has the transfer function of all matter: set dark_matter: true, or leave \
+        "ic_gaussian: species_transfer: gas or dark matter alone has the transfer function of all matter: take both, or leave \
          species_transfer out",
+    );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, gas: false });"#,
+        r#"                                                            ^"#,
+        "ic_gaussian: gas: false leaves nothing: set dark_matter: true",
+    );
+    check(
+        r#"let ic = ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, gas: false, dark_matter: true }); slice(evolve(ic, #{ z_end: 0 }), #{ field: "density" });"#,
+        r#"                                                                                                                                                   ^"#,
+        r#"slice: field "density" is not in this snapshot: there is no gas in it; dark_matter_density, matter_density and potential are there"#,
     );
     check(r#"evolve(IC, #{ max_level: 0 });"#, "^", r#"evolve: the option "z_end" is missing"#);
     check(

@@ -13,7 +13,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 13] = [
+const ALL: [Shrunk; 14] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -40,6 +40,15 @@ const ALL: [Shrunk; 13] = [
             "projection/projection_density_z20.csv",
             "power_spectrum/power_spectrum.png",
             "halos/halos_z20.json",
+        ],
+    },
+    Shrunk {
+        recipe: "lcdm_dark_matter.rhai",
+        parameters: &["cells=16", "levels=1", "z_end=20"],
+        files: &[
+            "evolve/output_z20.h5",
+            "projection/projection_dark_matter_density_z20.png",
+            "power_spectrum/power_spectrum_z20.csv",
         ],
     },
     Shrunk {

@@ -296,6 +296,7 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
     p.check()?;
     StartScalars::new(&header.fields, &p.scalars)?;
     if !header.fields.has_gas() {
+        SimError::require("fields", &"none of gas", header.dark_matter.is_some(), "without gas there is dark matter")?;
         p.check_without_gas()?;
     }
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });

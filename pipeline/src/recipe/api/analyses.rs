@@ -24,8 +24,10 @@ use comove_analysis::friends_of_friends::FofOptions;
 use comove_analysis::halos::Finder;
 use comove_analysis::map::MapOptions;
 use comove_analysis::mass_function::MassFunctionOptions;
+use comove_analysis::power_spectrum::{PowerOptions, Species};
 use comove_analysis::spherical_overdensity::MassDefinition;
 use comove_ic::PowerSource;
+use comove_sim::fields::FieldSet;
 use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,6 +130,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         if matches!(finder, Finder::Fof(_)) && !has_particles {
             return Err(Refusal::error(name, WITHOUT_PARTICLES, Some("finder")));
         }
+        if !matches!(finder, Finder::Fof(_)) && !has_gas(&run.node) {
+            let message =
+                "density peaks are those of gas and dark matter together, and there is no gas: add finder: \"fof\"";
+            return Err(Refusal::error(name, message, Some("finder")));
+        }
         let ProfileChoice { profiles, profile } = choice;
         Ok(Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } })
     });
@@ -145,15 +152,23 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         with_options(engine, name, move |name, mut options, outputs, run| {
             let style = decode(name, take(&mut options, &STYLE))?;
             let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
-            let fields = run.node.stage().as_run().and_then(|run| run.parameters.scalars.fields().ok());
+            let of_gas = || run.node.stage().as_run().and_then(|run| run.parameters.scalars.fields().ok());
+            let fields = if has_gas(&run.node) { of_gas() } else { Some(FieldSet::without_gas()) };
             options.check(fields.as_ref()).map_err(|error| refused(name, &error))?;
             Ok(Maps { outputs, map: MapWithTable { view, options }, style })
         });
     }
-    with_options(engine, "power_spectrum", |name, options, outputs, _| {
-        Ok(PowerSpectra { outputs, options: decode_with(name, options, &COMMON)? })
+    with_options(engine, "power_spectrum", |name, options, outputs, run| {
+        let options: PowerOptions = decode_with(name, options, &COMMON)?;
+        if !has_gas(&run.node) && matches!(options.species, Species::Gas | Species::Cross) {
+            return Err(Refusal::error(name, "species: there is no gas", Some("species")));
+        }
+        Ok(PowerSpectra { outputs, options })
     });
-    with_options(engine, "density_pdf", |name, options, outputs, _| {
+    with_options(engine, "density_pdf", |name, options, outputs, run| {
+        if !has_gas(&run.node) {
+            return Err(Refusal::error(name, "the distribution is that of gas, of which there is none", None));
+        }
         Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
     });
     register_with_options!(engine, "compare", compare, context: NativeCallContext, run: Run);
@@ -176,6 +191,11 @@ const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends are partic
 /// The mesh that a run or what is made of it begins with, if it is known.
 fn initial_of(node: &Node) -> Option<&InitialCondition> {
     node.stage().as_initial().or_else(|| node.inputs().iter().find_map(initial_of))
+}
+
+/// Whether a run has gas, as far as that is known.
+fn has_gas(node: &Node) -> bool {
+    initial_of(node).is_none_or(InitialCondition::has_gas)
 }
 
 /// The stage that finds a run's halos by friends of friends with default options.

@@ -53,7 +53,7 @@ pub(super) fn finder(function: &str, mut options: Map, others: &[&str]) -> Bound
 /// An option of an analysis that is refused.
 pub(super) fn refused(name: &str, error: &AnalysisError) -> Box<EvalAltResult> {
     let key = match error {
-        AnalysisError::UnknownField { .. } => Some("field"),
+        AnalysisError::UnknownField { .. } | AnalysisError::MissingField { .. } => Some("field"),
         AnalysisError::Option { name, .. } => Some(*name),
         _ => None,
     };

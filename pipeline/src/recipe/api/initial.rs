@@ -40,8 +40,12 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
+            if !(options.gas || options.dark_matter) {
+                let message = "gas: false leaves nothing: set dark_matter: true";
+                return Err(Refusal::error("ic_gaussian", message, Some("gas")));
+            }
             if let Some(source) = &mut options.species_transfer {
-                if !options.dark_matter {
+                if !(options.gas && options.dark_matter) {
                     let message = format!("species_transfer: {NEEDS_DARK_MATTER}");
                     return Err(Refusal::error("ic_gaussian", message, Some("species_transfer")));
                 }

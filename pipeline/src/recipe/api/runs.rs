@@ -162,7 +162,8 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
         *criterion = Array::from([std::mem::take(criterion)]).into();
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
-    check(&parameters).map_err(refuse)?;
+    let has_gas = !matches!(&origin, Origin::Initial(facts) if !facts.gas);
+    check(&parameters, has_gas).map_err(refuse)?;
     let lacking = match (&origin, &formula) {
         (Origin::Saved { .. }, _) => None,
         (_, formula) => lacking_scalar(&parameters, formula.as_deref()),

@@ -154,8 +154,10 @@ impl Extent {
 }
 
 /// What can be refused before anything is computed, in the words of a recipe.
-pub(crate) fn check(p: &RunParameters) -> Result<(), (&'static str, String)> {
-    if let Err(error) = p.check() {
+///
+/// * `gas`: whether there is some
+pub(crate) fn check(p: &RunParameters, gas: bool) -> Result<(), (&'static str, String)> {
+    if let Err(error) = p.check().and_then(|()| if gas { Ok(()) } else { p.check_without_gas() }) {
         let SimError::Parameter { name, value, reason } = error else { return Err(("", error.to_string())) };
         return Err((name, format!("{name} = {value}: {reason}")));
     }
