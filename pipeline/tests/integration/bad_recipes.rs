@@ -65,7 +65,7 @@ fn options() {
     );
     check(
         r#"let ic = ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, gas: false, dark_matter: true }); slice(evolve(ic, #{ z_end: 0 }), #{ field: "density" });"#,
-        r#"                                                                                                                                                   ^"#,
+        r#"                                                                                                                                           ^"#,
         r#"slice: field "density" is not in this snapshot: there is no gas in it; dark_matter_density, matter_density and potential are there"#,
     );
     check(r#"evolve(IC, #{ max_level: 0 });"#, "^", r#"evolve: the option "z_end" is missing"#);

@@ -182,14 +182,6 @@ fn dark_matter_alone() {
     growth_of_particles(false, 0, parameters(), &[(Species::DarkMatter, 0.01)]);
 }
 
-/// A ball refined twice.
-#[test]
-fn dark_matter_alone_on_three_levels() {
-    let refine = vec![Criterion::InsideBall { center: [50.0; 3], radius: 15.0, level: 2 }];
-    let parameters = RunParameters { max_level: 2, refine, ..parameters() };
-    growth_of_particles(false, 0, parameters, &[(Species::DarkMatter, 0.01)]);
-}
-
 /// All of the box refined once, with a particle for each of the finer cells: a sparser cold lattice would not answer to waves.
 #[test]
 fn two_species_on_a_refined_grid() {

@@ -161,7 +161,7 @@ impl<T: Real> State<T> {
         {
             // of all matter, whose mean density is 1
             let volume: f64 = lengths.iter().product();
-            solver.serve_particles(total as f64 * particles.particle_mass / volume)?;
+            solver.serve_particles(if gas { total as f64 * particles.particle_mass / volume } else { 1.0 })?;
         }
         let solver = collective_result(&communicator, solver.map_err(SimError::from))?;
         let none = || vec![MessageSizes::default(); ranks.1];

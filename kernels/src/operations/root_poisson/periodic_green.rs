@@ -22,7 +22,7 @@ impl PeriodicGreen {
     /// accelerated by its own density as in the continuum. Central differences of φ have sin θ/θ of the gradient, so that
     /// Σ k_a² sin θ_a/θ_a divides. The clouds of particles keep sinc²(θ/2) of their density on the mesh. Of the acceleration
     /// that is gathered they keep as much on average over a cell, and cos(θ/2) at its corners, where a lattice starts: a mean of
-    /// both counts, three quarters of it the latter. That is made up for on average over gas and particles. At short waves, where these would grow without
+    /// both counts ([`on_lattice`]). That is made up for on average over gas and particles. At short waves, where these would grow without
     /// bounds, they stay as they are at the largest θ sin θ and at θ = π/2.
     pub(super) fn for_particles(lengths: [usize; 3], share: f64) -> Self {
         let sum = |theta: f64| {
@@ -32,16 +32,18 @@ impl PeriodicGreen {
         let factor = |theta: f64| {
             let half = 0.5 * theta.min(FRAC_PI_2);
             let cloud = if half > 0.0 { (half.sin() / half).powi(2) } else { 1.0 };
-            let gathered = ON_LATTICE * half.cos() + (1.0 - ON_LATTICE) * cloud;
+            let gathered = on_lattice(share) * half.cos() + (1.0 - on_lattice(share)) * cloud;
             1.0 / ((1.0 - share + share * cloud) * (1.0 - share + share * gathered))
         };
         Self { sums: lengths.map(|n| table(n, sum)), factors: lengths.map(|n| table(n, factor)) }
     }
 }
 
-/// The share of particles' accelerations at corners of cells. A cold lattice of dark matter alone then grows as in linear theory
-/// to a quarter of the Nyquist wave number (docs/notes-dark-matter.md, *Tried*).
-const ON_LATTICE: f64 = 0.75;
+/// How much of the acceleration counts as gathered at corners of cells: with it all matter grows as in linear theory to a quarter
+/// of the Nyquist wave number, alone and beside gas, which grows faster there (docs/notes-dark-matter.md, *Tried*).
+fn on_lattice(share: f64) -> f64 {
+    if share < 1.0 { 0.5 } else { 0.75 }
+}
 
 /// Where θ sin θ is largest.
 const LARGEST_SUM: f64 = 2.028_757_838_110_434;
@@ -72,7 +74,7 @@ mod tests {
                 let mean = 1.0 - share + share * cloud;
                 let gathered = theta
                     .iter()
-                    .map(|t| ON_LATTICE * (0.5 * t).cos() + (1.0 - ON_LATTICE) * sinc(0.5 * t).powi(2))
+                    .map(|t| on_lattice(share) * (0.5 * t).cos() + (1.0 - on_lattice(share)) * sinc(0.5 * t).powi(2))
                     .product::<f64>();
                 let acceleration = mean * (1.0 - share + share * gathered) * factor / sum * gradient;
                 assert!(
