@@ -82,8 +82,8 @@ impl SpeciesRatios {
     /// Reads a table at redshift `z`.
     ///
     /// # Errors
-    /// [`IcError::Io`], [`IcError::TableLine`] and [`IcError::Content`] for a table that cannot be used;
-    /// [`IcError::Contradiction`] and [`IcError::TableLine`] for one of another redshift or cosmology.
+    /// [`IcError::Io`]; [`IcError::TableLine`] and [`IcError::Content`] for a table that cannot be used, or is one of another
+    /// redshift or cosmology.
     pub fn new(source: &SpeciesTransfer, cosmology: &Cosmology, z: f64) -> Result<Self, IcError> {
         let path = source.file();
         let gas_share = cosmology.omega_b / cosmology.omega_m;
@@ -167,11 +167,10 @@ fn class_rows(path: &Path, text: &str, cosmology: &Cosmology, z: f64) -> Result<
     let Some(header) = header else {
         return wrong("no header with \"1:k (h/Mpc)\"; CLASS writes it with format = class, headers = yes".into());
     };
-    if let Some(found) = text.lines().filter(|line| line.starts_with('#')).find_map(stated_redshift)
-        && (found - z).abs() > 1e-3 * (1.0 + z)
-    {
-        let (file, recipe) = (found.to_string(), z.to_string());
-        return Err(IcError::Contradiction { path: path.into(), name: "z", file, recipe });
+    let stated = text.lines().enumerate().find_map(|(line, text)| Some((line + 1, stated_redshift(text)?)));
+    if let Some((line, found)) = stated.filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
+        let reason = format!("a table at z = {found}, the recipe says {z}: run CLASS with z_pk = {z}");
+        return Err(IcError::TableLine { path: path.into(), line, reason });
     }
     let names: Vec<&str> = column_names(header);
     let rows = numbered_rows(path, text)?;
@@ -221,7 +220,7 @@ fn column_names(header: &str) -> Vec<&str> {
 
 /// The z of a comment that ends with `z=99`.
 fn stated_redshift(comment: &str) -> Option<f64> {
-    comment.rsplit_once("redshift z=")?.1.trim().parse().ok()
+    comment.strip_prefix('#')?.rsplit_once("redshift z=")?.1.trim().parse().ok()
 }
 
 /// Whether a row can be used; else why not.
@@ -334,7 +333,7 @@ mod tests {
         let nan = camb.replace(bad, &bad.replacen(bad.split(' ').nth(11).unwrap(), "NaN", 1));
         says(message(SpeciesTransfer::Camb, &nan, &right, 99.0), &["line 5", "finite"]);
 
-        says(message(SpeciesTransfer::Class, &class, &right, 49.0), &["z = 99", "recipe says 49"]);
+        says(message(SpeciesTransfer::Class, &class, &right, 49.0), &["line 1", "z = 99", "z_pk = 49"]);
         says(message(SpeciesTransfer::Class, &camb, &right, 99.0), &["no header", "headers = yes"]);
         let without = class.replace(":t_b ", ":t_g2 ");
         says(message(SpeciesTransfer::Class, &without, &right, 99.0), &["d_cdm", "t_g2", "output = mTk, vTk"]);
