@@ -286,8 +286,8 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
 fn refuse_dark_matter(header: &SnapshotHeader, tree: &Octree) -> Result<(), SimError> {
     let Some(dark_matter) = header.dark_matter else { return Ok(()) };
     // a root cell can hold the mass of four million
-    let most = 8 * tree.cells(0).iter().map(|&n| n as u64).product::<u64>();
-    let reason = format!("at most eight for each root cell, {most}: take a finer root");
+    let most = 64 * tree.cells(0).iter().map(|&n| n as u64).product::<u64>();
+    let reason = format!("at most 64 for each root cell, {most}: take a finer root");
     SimError::require("particles", &dark_matter.particles, dark_matter.particles <= most, reason)
 }
 
