@@ -57,7 +57,7 @@ pub fn patch_cells(snapshot: &Snapshot, patch: LeafPatch) -> impl Iterator<Item 
 
 /// One stored field of the gas in the 512 cells of a leaf patch, x fastest, in code units; zeros without gas.
 pub fn patch_values(snapshot: &Snapshot, patch: LeafPatch, field: usize) -> impl Iterator<Item = f64> + '_ {
-    const NONE: [f64; GROUP_CELLS] = [0.0; GROUP_CELLS];
+    static NONE: [f64; GROUP_CELLS] = [0.0; GROUP_CELLS];
     let first = (patch.group * FIELDS + field) * GROUP_CELLS;
     let values = snapshot.state.fluid.get(first..first + GROUP_CELLS).unwrap_or(&NONE);
     let [x, y, z] = octant_origin(patch.octant);
