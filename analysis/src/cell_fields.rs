@@ -239,10 +239,10 @@ pub fn field_by_name(name: &str, fields: &FieldSet) -> Result<CellField, Analysi
     let scalars: Vec<CellField> =
         fields.scalars().iter().enumerate().flat_map(|(n, name)| of_scalar(n, name)).collect();
     let all = || CELL_FIELDS.iter().chain(&scalars);
-    let of_gas = |field: &&CellField| !["dark_matter_density", "matter_density", "potential"].contains(&&*field.name);
-    if let Some(field) = CELL_FIELDS.iter().find(|field| field.name == name).filter(of_gas)
-        && !fields.has_gas()
-        && let Cow::Borrowed(name) = field.name
+    let known = CELL_FIELDS.iter().find(|field| field.name == name);
+    if !fields.has_gas()
+        && let Some(CellField { name: Cow::Borrowed(name), .. }) = known
+        && !["dark_matter_density", "matter_density", "potential"].contains(name)
     {
         let reason = "there is no gas in it; dark_matter_density, matter_density and potential are there";
         return Err(AnalysisError::MissingField { name, reason });

@@ -128,8 +128,8 @@ pub fn densest(snapshot: &Snapshot) -> LeafCell {
     of_patches.into_iter().reduce(denser).expect("level 0 covers the box")
 }
 
-/// The mean density of the gas in the box in code units, 0 without gas: of gas alone 1 in comoving coordinates, up to round-off and the run's drift. Of a snapshot
-/// in parts, on all ranks: collective. Masses of patches are added in key order.
+/// The mean density of the gas in the box in code units, 0 without gas: of gas alone 1 in comoving coordinates, up to round-off and
+/// the run's drift. Of a snapshot in parts, on all ranks: collective. Masses of patches are added in key order.
 pub fn mean_density_by(communicator: &Communicator, part: &Part) -> f64 {
     let volume = |level: usize| {
         let width = part.snapshot.cell_width(level);

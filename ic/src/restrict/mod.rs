@@ -77,7 +77,9 @@ pub fn restrict(
     let layers = Layers::new(root[2] as usize, ranks);
     mesh.check(communicator)?;
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
-    let particles = particles(communicator, &mesh, root_cell_width * (1.0 / f64::from(1u32 << level)), clock)?;
+    let has_gas = mesh.has_gas(communicator);
+    let width = root_cell_width * (1.0 / f64::from(1u32 << level));
+    let particles = particles(communicator, &mesh, has_gas, width, clock)?;
     let particle_mass = particles.as_ref().map(|particles| particles.particle_mass);
     let periodic = parameters.boundary.periodic();
     // those of a rank among others may be in groups of any: a run brings them to their owners
@@ -85,7 +87,7 @@ pub fn restrict(
         1 => particles.map(|particles| particles.in_file_order(tree)),
         _ => particles,
     };
-    if !mesh.has_gas(communicator) {
+    if !has_gas {
         // the run refines the root where its particles ask for it
         let tree = Octree::new(root, periodic);
         let own = Octree::share(root, periodic, vec![layers.share(rank, tree.level(0))]);
@@ -142,6 +144,7 @@ pub fn restrict(
 fn particles(
     communicator: &Communicator,
     mesh: &UniformMesh,
+    has_gas: bool,
     width: f64,
     clock: &Clock,
 ) -> Result<Option<HostParticles>, IcError> {
@@ -150,7 +153,7 @@ fn particles(
     }
     let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
     let lengths = mesh.cells.map(|n| n as f64 * width);
-    if !mesh.has_gas(communicator) {
+    if !has_gas {
         return Ok(mesh.particles(lengths, width.powi(3)));
     }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);

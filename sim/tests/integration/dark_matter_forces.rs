@@ -194,7 +194,7 @@ fn momentum_of_an_isolated_system_stays() {
     let parameters = parameters(vec![], 0, TimeSteps::Uniform);
     let start = isolated_of(1.0 / 64.0, 1, &bodies);
     let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
-    // some times across in all
+    // a few crossings in all
     simulation.steer(Steering { dt_max: Some(0.001), ..Steering::default() }).expect("a time step");
     let mut momentum = [0.0; 3];
     for _ in 0..1000 {
