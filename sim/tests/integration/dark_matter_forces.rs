@@ -207,6 +207,96 @@ fn momentum_of_an_isolated_system_stays() {
     assert!(drift < 1e-5, "{drift}");
 }
 
+/// Scale radius of [`hernquist`]; the box ends at 23 of them.
+const SCALE: f64 = 0.021;
+
+/// A sphere in equilibrium with G M = 1 (Hernquist 1990, ApJ 356, 359), of those particles that stay within 20 scale radii; and
+/// the mass of each.
+fn hernquist(count: usize) -> (f64, Vec<Body>) {
+    // eq. 17 but for a factor, of q = √(−a E)
+    let distribution = |q: f64| {
+        let p = 1.0 - q * q;
+        (3.0 * q.asin() + q * p.sqrt() * (1.0 - 2.0 * q * q) * (8.0 * q.powi(4) - 8.0 * q * q - 3.0)) / p.powf(2.5)
+    };
+    let potential = |r: f64| -1.0 / (r + SCALE);
+    let mut state = 3;
+    let (mut bodies, mut drawn) = (Vec::with_capacity(count), 0);
+    while bodies.len() < count {
+        drawn += 1;
+        let root = random(&mut state).sqrt();
+        let r = SCALE * root / (1.0 - root);
+        let escape = (-2.0 * potential(r)).sqrt();
+        let weight = |v: f64| v * v * distribution((-SCALE * (potential(r) + 0.5 * v * v)).max(0.0).sqrt());
+        let most = (1..50).map(|n| weight(f64::from(n) / 50.0 * escape)).fold(0.0, f64::max);
+        let v = loop {
+            let v = escape * random(&mut state);
+            if 1.1 * most * random(&mut state) < weight(v) {
+                break v;
+            }
+        };
+        let (place, velocity) = (direction(&mut state), direction(&mut state));
+        if potential(r) + 0.5 * v * v < potential(20.0 * SCALE) {
+            bodies.push((place.map(|x| 0.5 + r * x), velocity.map(|x| v * x)));
+        }
+    }
+    (1.0 / f64::from(drawn), bodies)
+}
+
+/// A sphere keeps its density between three of the finest cells and the half-mass radius, where that many cells are well within
+/// the scale radius: from a wider core the weaker forces let particles out, into the shells around it. With `COMOVE_SLOW_TESTS`
+/// a million particles for ten dynamical times, best on a GPU.
+#[test]
+fn a_sphere_in_equilibrium_stays() {
+    let (count, levels, times, within) = match std::env::var_os("COMOVE_SLOW_TESTS").is_some() {
+        true => (1_000_000, 6u8, 10.0, 0.05),
+        false => (40_000, 5, 0.5, 0.05),
+    };
+    let (mass, bodies) = hernquist(count);
+    // eight particles in a cell
+    let above = |level: u8| 8.0 * mass * (32.0 * f64::from(1u32 << level)).powi(3);
+    let refine = vec![Criterion::DensityAbove { thresholds: (0..levels).map(above).collect() }];
+    let parameters = parameters(refine, levels, TimeSteps::Individual);
+    let start = isolated_of(mass, 2, &bodies);
+    let radii = |snapshot: &Snapshot| {
+        let particles = snapshot.state.particles.as_ref().expect("particles");
+        let at = |n: usize| [0, 1, 2].map(|axis| particles.coordinate(n, axis, 1.0));
+        // the mean of those close to it
+        let mut centre = [0.5; 3];
+        for _ in 0..20 {
+            let near = |n: &usize| (0..3).map(|a| (at(*n)[a] - centre[a]).powi(2)).sum::<f64>() < SCALE * SCALE;
+            let near: Vec<usize> = (0..particles.len()).filter(near).collect();
+            centre = std::array::from_fn(|a| near.iter().map(|&n| at(n)[a]).sum::<f64>() / near.len() as f64);
+        }
+        let from = |n: usize| (0..3).map(|a| (at(n)[a] - centre[a]).powi(2)).sum::<f64>().sqrt();
+        let mut radii: Vec<f64> = (0..particles.len()).map(from).collect();
+        radii.sort_unstable_by(f64::total_cmp);
+        (radii, centre)
+    };
+    let (before, _) = radii(&start);
+    let half = before[count / 2];
+    let end = times * (half.powi(3) / (0.5 * mass * count as f64)).sqrt();
+    let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
+    let (mut steps, mut finest) = (0, 0);
+    while simulation.now() < end {
+        finest = simulation.step().expect("step").groups.len();
+        steps += 1;
+    }
+    assert_eq!(finest, usize::from(levels) + 1, "the test needs its levels");
+    let (after, centre) = radii(&simulation.checkpoint().unwrap());
+    let cell = 1.0 / (32.0 * f64::from(1u32 << levels));
+    let edge = |n: i32| 3.0 * cell * (half / (3.0 * cell)).powf(f64::from(n) / 4.0);
+    let inside = |radii: &[f64], r: f64| radii.partition_point(|radius| *radius < r) as f64;
+    let shell = |radii: &[f64], n: i32| inside(radii, edge(n + 1)) - inside(radii, edge(n));
+    let ratios: Vec<f64> = (0..4).map(|n| shell(&after, n) / shell(&before, n)).collect();
+    println!(
+        "{steps} steps: density after over before {ratios:.3?}, within three cells {:.3}, centre moved by {:.2?} cells",
+        inside(&after, edge(0)) / inside(&before, edge(0)),
+        centre.map(|x| (x - 0.5) / cell)
+    );
+    let worst = ratios.iter().map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
+    assert!(worst < within, "{ratios:?}");
+}
+
 /// A particle about to leave is named, at the start and on the way.
 #[test]
 fn particles_that_leave_are_named() {
