@@ -13,6 +13,7 @@
 //! | [`halos`] | either of them, and its catalogue |
 //! | [`spherical_overdensity`], [`halo_profile`] | masses and radii about their centres; radial profiles |
 //! | [`mass_function`] | number of halos by mass, with predictions |
+//! | [`particles`] | the dark-matter particles of a part of the box |
 //! | [`matter`] | gas and dark matter as one fluid |
 //! | [`power_spectrum`] | P(k) of the density |
 //! | [`map`] | slices and projections, with the patches |
@@ -49,6 +50,7 @@ mod messages;
 mod nfw;
 pub mod part;
 mod particle_grid;
+pub mod particles;
 pub mod power_spectrum;
 #[cfg(test)]
 mod ranks;

@@ -77,7 +77,7 @@ pub struct HistogramBin {
 
 /// A region of a snapshot, checked.
 #[derive(Clone, Copy, Debug)]
-enum Region {
+pub(crate) enum Region {
     All,
     /// Centre and half widths.
     Box([f64; 3], [f64; 3]),
@@ -86,7 +86,7 @@ enum Region {
 }
 
 impl Region {
-    fn new(options: &RegionOptions) -> Result<Self, AnalysisError> {
+    pub(crate) fn new(options: &RegionOptions) -> Result<Self, AnalysisError> {
         let positive = |name, width: f64| {
             let good = width > 0.0 && width.is_finite();
             good.then_some(()).ok_or_else(|| AnalysisError::option(name, width, "must be positive"))
@@ -106,15 +106,16 @@ impl Region {
         }
     }
 
-    fn holds(&self, snapshot: &Snapshot, cell: &LeafCell) -> bool {
+    /// Whether a position is in it, across periodic faces too.
+    pub(crate) fn holds(&self, snapshot: &Snapshot, position: [f64; 3]) -> bool {
         match self {
             Self::All => true,
             Self::Box(center, half) => {
-                let offset = separation(snapshot, *center, cell.position);
+                let offset = separation(snapshot, *center, position);
                 (0..3).all(|a| offset[a].abs() <= half[a])
             }
             Self::Ball(center, radius) => {
-                let offset = separation(snapshot, *center, cell.position);
+                let offset = separation(snapshot, *center, position);
                 offset.iter().map(|d| d * d).sum::<f64>() <= radius * radius
             }
         }
@@ -143,7 +144,7 @@ impl<'a> Reader<'a> {
         add: impl Fn(&mut T, T),
     ) -> T {
         let add_if_inside = |sums: &mut T, cell: &LeafCell| {
-            if self.region.holds(self.snapshot, cell) {
+            if self.region.holds(self.snapshot, cell.position) {
                 add_cell(sums, cell, self.field.value(&self.gas, cell));
             }
         };

@@ -1,18 +1,6 @@
 //! Our own initial-condition file: HDF5, datasets `[z, y, x]` in code units and attributes of the root group.
 //!
-//! | object | content |
-//! |---|---|
-//! | attribute `format` | `comove-ic` |
-//! | attributes `a`, `box_mpc_h`, `h`, `omega_m` | f64: epoch, box length along x, background |
-//! | attributes `omega_lambda`, `omega_b`, `mean_molecular_weight`, `gamma` | f64, optional |
-//! | `density` | ρ̃ in the mean matter density |
-//! | `momentum_x`, `momentum_y`, `momentum_z` | ρ̃ṽ, ṽ = a v_pec/(100 km/s) |
-//! | `displacement_x` …, `velocity_x` … | of dark matter particles, one for each cell: from its lower corner in comoving Mpc/h; ṽ. All six or none |
-//! | `internal_energy` | internal energy density, mean matter density · (100 km/s)² · a² |
-//!
-//! A file of dark matter alone has none of the gas's five datasets.
-//!
-//! Any float type is read. A file whose attributes contradict the recipe is refused.
+//! Described in docs/snapshot-format.md.
 
 use crate::error::IcError;
 use crate::uniform_mesh::{Lattice, UniformMesh};

@@ -3,6 +3,7 @@
 mod common;
 mod converging;
 mod converging_flow;
+mod particle_forces;
 mod problems;
 mod ranks;
 mod way_of_the_data;

@@ -22,9 +22,13 @@ const PARTS: usize = 400;
 /// Runs like it whose records are read.
 const MOST: usize = 4;
 
-/// Bytes of a snapshot for each of its cells in single precision: its fields, and a little for the octree. Twice as many in
-/// double precision.
-const SNAPSHOT_BYTES_PER_CELL: f64 = 32.85;
+/// Values of a snapshot for each of its cells: of the gas, the potential, and the density of particles; and a little for the
+/// octree.
+const SNAPSHOT_VALUES: [f64; 3] = [7.0, 1.0, 1.0];
+const SNAPSHOT_OCTREE: f64 = 0.21;
+
+/// Bytes of a snapshot for each particle.
+const SNAPSHOT_BYTES_PER_PARTICLE: f64 = 52.0;
 
 /// Bytes of the record of a step.
 const RECORD_BYTES: f64 = 1300.0;
@@ -55,32 +59,32 @@ pub(crate) fn cost(
     let factor = speed.of_run(like.iter().map(|(other, _)| *other), records);
     let stepping = factor * step_seconds(device, sums.level_steps, sums.root_updates, sums.refined_updates);
 
-    let cells_at = |moment: Moment| {
+    let bytes_of = |cells: f64| snapshot_bytes(cells, &mesh, run.species());
+    let bytes_at = |moment: Moment| {
         let state = ways.at(mesh.place(moment.now()));
-        state.map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum())
+        bytes_of(state.map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum()))
     };
-    let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, cells_at(*moment))).collect();
-    let outputs: f64 = run.missing(known).into_iter().map(cells_at).sum();
+    let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, bytes_at(*moment))).collect();
+    let outputs: f64 = run.missing(known).into_iter().map(bytes_at).sum();
     let passed = |place: f64| stretches.iter().any(|[from, to]| (*from..*to).contains(&place));
-    let lasting: f64 = run.checkpoints.moments().filter(|moment| passed(mesh.place(moment.now()))).map(cells_at).sum();
+    let lasting: f64 = run.checkpoints.moments().filter(|moment| passed(mesh.place(moment.now()))).map(bytes_at).sum();
     // one before the last step, and those that are due on the way
-    let last = cells_at(run.end);
+    let last = bytes_at(run.end);
     let minutes = stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3));
     let due = minutes + run.checkpoints.every_steps.map_or(0.0, |every| sums.steps / f64::from(every.get()));
     let kept = (1.0 + due.floor()).min(run.checkpoints.keep as f64);
-    let cell = snapshot_bytes_per_cell(&mesh);
     let cost = Cost {
         steps: Some(sums.steps),
         cells: Some(sums.cells),
         device_bytes: Some(device_bytes((root, run.species()), &mesh, &sums, device, likest)),
-        disk_bytes: cell * (outputs + lasting + kept * last) + RECORD_BYTES * sums.steps,
-        seconds: Some(stepping + speed.writing(cell * (outputs + lasting + last + due.floor() * 0.5 * sums.cells))),
+        disk_bytes: outputs + lasting + kept * last + RECORD_BYTES * sums.steps,
+        seconds: Some(stepping + speed.writing(outputs + lasting + last + due.floor() * bytes_of(0.5 * sums.cells))),
         from: Some(
             like.get(main).map_or("the program's reference".into(), |(other, _)| other.folder.display().to_string()),
         ),
         is_guess: main == like.len() && !stretches.is_empty(),
     };
-    Some((cost, snapshots.into_iter().map(|(moment, cells)| (moment, cell * cells)).collect()))
+    Some((cost, snapshots))
 }
 
 /// What a run adds up to on these stretches, and the number of the way that says most of it; `None` where none does, or
@@ -103,9 +107,12 @@ fn along(ways: &Ways<'_>, stretches: &[[f64; 2]]) -> Option<(Sums, usize)> {
     Some((sums, (0..used.len()).max_by_key(|n| used[*n])?))
 }
 
-/// Bytes of a snapshot for each of its cells.
-fn snapshot_bytes_per_cell(mesh: &Mesh) -> f64 {
-    SNAPSHOT_BYTES_PER_CELL * mesh.parameters.precision.bytes() as f64 / size_of::<f32>() as f64
+/// Bytes of a snapshot of so many cells.
+fn snapshot_bytes(cells: f64, mesh: &Mesh, species: Species) -> f64 {
+    let [gas, potential, particles] = SNAPSHOT_VALUES;
+    let has = |there: bool, values: f64| if there { values } else { 0.0 };
+    let values = has(species.gas, gas) + potential + has(species.particles > 0, particles) + SNAPSHOT_OCTREE;
+    cells * values * mesh.parameters.precision.bytes() as f64 + species.particles as f64 * SNAPSHOT_BYTES_PER_PARTICLE
 }
 
 /// Cells of a run's root, and what its way depends on; `None` of one from a snapshot that is not there yet.

@@ -22,7 +22,7 @@ const HOOK: usize = 4;
 const DELAY: u64 = 25;
 
 /// Campaigns of a few seconds: runs that are refined and step by step checkpointed, what they show, and what is made of that;
-/// two runs at once with observers and stop rules; one that is observed and steered, with checkpoints every few steps; and
+/// two runs with dark matter at once, with observers and stop rules; one that is observed and steered, with checkpoints every few steps; and
 /// runs that results decide on.
 const RECIPES: [&str; 4] = [
     r#"
@@ -36,7 +36,7 @@ const SLICE = slice(RUN, #{ center: PEAK.place, pixels: 32 });
 campaign("kills", [SLICE, refinement_ratio(RUN), power_spectrum(RUN, #{ at_z: "all" })])
 "#,
     r#"
-const RUNS = [1, 2].map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed }), #{
+const RUNS = [1, 2].map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true }), #{
     name: `seed ${seed}`, z_end: 30, stop_when: |step| step.z < 34 + seed,
     max_level: 1, refine: density_above(1.2), regrid_every: 3, time_steps: "individual",
     observe: #{ every_steps: seed, on_step: |step| #{ steps: step.level_steps, energy: step.sums.energy } },

@@ -136,47 +136,59 @@ fn nothing_has_potential_energy_where_nothing_attracts() {
     assert_eq!(simulation.step().expect("step").potential.expect("gravity is on").energy, 0.0);
 }
 
-/// Two bodies circle each other ten times on the root level. On refined levels they do not stay where they are yet
-/// (docs/notes-dark-matter.md).
+/// Two bodies on a circle a quarter of the box wide: the largest change of their energy by Newton's law, and the largest
+/// distance of their centre from where it was in root cells.
+fn circle(groups: u32, parameters: RunParameters, turns: f64) -> [f64; 2] {
+    let separation: f64 = 0.25;
+    let v = 0.5 * (2.0 / separation).sqrt();
+    let start = isolated(
+        groups,
+        &[([0.5 - 0.5 * separation, 0.5, 0.5], [0.0, v, 0.0]), ([0.5 + 0.5 * separation, 0.5, 0.5], [0.0, -v, 0.0])],
+    );
+    let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
+    let energy_and_centre = |snapshot: &Snapshot| {
+        let p = snapshot.state.particles.as_ref().expect("particles");
+        let x = |n: usize| [0, 1, 2].map(|axis| p.coordinate(n, axis, 1.0));
+        let v = |n: usize| [0, 1, 2].map(|axis| f64::from(p.velocity[axis][n]));
+        let apart = [0, 1, 2].map(|axis| x(0)[axis] - x(1)[axis]);
+        let kinetic = 0.5 * (dot(v(0), v(0)) + dot(v(1), v(1)));
+        let centre: [f64; 3] = std::array::from_fn(|axis| 0.5 * (x(0)[axis] + x(1)[axis]) - 0.5);
+        (kinetic - 1.0 / dot(apart, apart).sqrt(), dot(centre, centre).sqrt() * f64::from(16 * groups))
+    };
+    let (before, _) = energy_and_centre(&start);
+    // Kepler's third law
+    let end = turns * TAU * (separation.powi(3) / 2.0).sqrt();
+    let (mut worst, mut drift, mut steps) = (0.0f64, 0.0f64, 0);
+    while simulation.now() < end {
+        simulation.step().expect("step");
+        steps += 1;
+        if steps % 8 == 0 {
+            let (energy, centre) = energy_and_centre(&simulation.checkpoint().unwrap());
+            worst = worst.max((energy / before - 1.0).abs());
+            drift = drift.max(centre);
+        }
+    }
+    println!("{steps} steps: energy {worst:.4}, centre {drift:.4} cells");
+    [worst, drift]
+}
+
+/// Ten turns on the root level.
 #[test]
 fn orbits_close() {
-    let separation: f64 = 0.25;
     for time_steps in [TimeSteps::Uniform, TimeSteps::Individual] {
-        let v = 0.5 * (2.0 / separation).sqrt();
-        let start = isolated(
-            1,
-            &[
-                ([0.5 - 0.5 * separation, 0.5, 0.5], [0.0, v, 0.0]),
-                ([0.5 + 0.5 * separation, 0.5, 0.5], [0.0, -v, 0.0]),
-            ],
-        );
-        let mut simulation =
-            Simulation::start(common::device(2), &start, parameters(vec![], 0, time_steps)).expect("start");
-        let energy_and_centre = |snapshot: &Snapshot| {
-            let p = snapshot.state.particles.as_ref().expect("particles");
-            let x = |n: usize| [0, 1, 2].map(|axis| p.coordinate(n, axis, 1.0));
-            let v = |n: usize| [0, 1, 2].map(|axis| f64::from(p.velocity[axis][n]));
-            let apart = [0, 1, 2].map(|axis| x(0)[axis] - x(1)[axis]);
-            let kinetic = 0.5 * (dot(v(0), v(0)) + dot(v(1), v(1)));
-            let centre: [f64; 3] = std::array::from_fn(|axis| 0.5 * (x(0)[axis] + x(1)[axis]) - 0.5);
-            (kinetic - 1.0 / dot(apart, apart).sqrt(), dot(centre, centre).sqrt() * 16.0)
-        };
-        let (before, _) = energy_and_centre(&start);
-        // Kepler's third law
-        let turns_end = 10.0 * TAU * (separation.powi(3) / 2.0).sqrt();
-        let (mut worst, mut drift, mut steps) = (0.0f64, 0.0f64, 0);
-        while simulation.now() < turns_end {
-            simulation.step().expect("step");
-            steps += 1;
-            if steps % 8 == 0 {
-                let (energy, centre) = energy_and_centre(&simulation.checkpoint().unwrap());
-                worst = worst.max((energy / before - 1.0).abs());
-                drift = drift.max(centre);
-            }
-        }
-        println!("{time_steps:?}: {steps} steps, energy {worst:.4}, centre {drift:.4} cells");
-        assert!(worst < 0.02 && drift < 0.1, "energy {worst}, centre {drift}");
+        let [energy, centre] = circle(1, parameters(vec![], 0, time_steps), 10.0);
+        assert!(energy < 0.02 && centre < 1e-3, "energy {energy}, centre {centre}");
     }
+}
+
+/// In and out of a refined half of the box. The centre does not stay within 10⁻³ cells there (docs/notes-dark-matter.md), and
+/// moves much more with fewer relaxation steps.
+#[test]
+fn orbits_through_faces_of_levels_keep_their_energy() {
+    let refine = vec![Criterion::InsideBall { center: [0.625, 0.5, 0.5], radius: 0.1, level: 1 }];
+    let parameters = RunParameters { sibling_steps: [4, 2, 16], ..parameters(refine, 1, TimeSteps::Individual) };
+    let [energy, centre] = circle(2, parameters, 1.0);
+    assert!(energy < 0.02 && centre < 0.05, "energy {energy}, centre {centre}");
 }
 
 /// Σp of a cluster on the root level over Σ|p|, after a thousand steps.

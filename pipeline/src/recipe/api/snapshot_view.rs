@@ -15,6 +15,7 @@ use comove_analysis::halo_profile::{ProfileCentre, ProfileOptions, halo_profile_
 use comove_analysis::halos::Finder;
 use comove_analysis::map::{self, MapOptions};
 use comove_analysis::matter::OneFluid;
+use comove_analysis::particles::{self, ParticleOptions};
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};
 use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
 use comove_kernels::memory;
@@ -92,6 +93,12 @@ pub(crate) const SNAPSHOT: Type = Type {
         )
         .with_options(&["RegionOptions", "HistogramOptions"]),
         Function::new(
+            &["particles(snapshot: Snapshot) -> Array", "particles(snapshot: Snapshot, options: Map) -> Array"],
+            "The dark-matter particles of a region by identity, a list of `#{ id, position, velocity }`: peculiar velocities in \
+             km/s, in non-comoving coordinates in code units.",
+        )
+        .with_options(&["RegionOptions", "ParticleOptions"]),
+        Function::new(
             &["slice(snapshot: Snapshot) -> Field", "slice(snapshot: Snapshot, options: Map) -> Field"],
             "The pixels of a slice, `at(i, j, 0)` from the lower left.",
         )
@@ -146,6 +153,7 @@ pub(crate) fn register(engine: &mut Engine) {
     register_with_options!(engine, "profile", profile, s: &mut SnapshotView, halo: Map);
     register_with_options!(engine, "statistics", over, s: &mut SnapshotView, name: ImmutableString);
     register_with_options!(engine, "histogram", distribution, s: &mut SnapshotView, name: ImmutableString);
+    register_with_options!(engine, "particles", particles, s: &mut SnapshotView);
     register_with_options!(engine, "power_spectrum", power, s: &mut SnapshotView);
     for (name, make) in [("slice", map::slice as MapFunction), ("projection", map::projection)] {
         let of = move |s: &mut SnapshotView, options| pixels(name, make, &s.0, options);
@@ -245,6 +253,13 @@ fn distribution(view: &mut SnapshotView, name: ImmutableString, mut options: Map
     let options: HistogramOptions = decode_with("histogram", options, &REGION)?;
     let bins = histogram(&view.0, &name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
     Ok(bins.iter().map(dynamic).collect())
+}
+
+fn particles(view: &mut SnapshotView, mut options: Map) -> Bound<Array> {
+    let region: RegionOptions = decode("particles", take(&mut options, &REGION))?;
+    let options: ParticleOptions = decode_with("particles", options, &REGION)?;
+    let found = particles::particles(&view.0, &region, &options).map_err(|e| Refusal::error("particles", e, None))?;
+    Ok(found.iter().map(dynamic).collect())
 }
 
 fn power(view: &mut SnapshotView, options: Map) -> Bound<Dynamic> {

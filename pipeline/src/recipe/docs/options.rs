@@ -16,6 +16,7 @@ use comove_analysis::halo_finder::HaloOptions;
 use comove_analysis::halo_profile::ProfileOptions;
 use comove_analysis::map::MapOptions;
 use comove_analysis::mass_function::MassFunctionOptions;
+use comove_analysis::particles::ParticleOptions;
 use comove_analysis::power_spectrum::PowerOptions;
 use comove_analysis::region::{HistogramOptions, RegionOptions};
 use comove_ic::problems;
@@ -64,6 +65,7 @@ const FINDER: &str = include_str!("../../../../analysis/src/halo_finder/mod.rs")
 const WAYS: &str = include_str!("../api/finder.rs");
 const FRIENDS: &str = include_str!("../../../../analysis/src/friends_of_friends/mod.rs");
 const DEFINITIONS: &str = include_str!("../../../../analysis/src/spherical_overdensity.rs");
+const PARTICLES: &str = include_str!("../../../../analysis/src/particles.rs");
 const REGION: &str = include_str!("../../../../analysis/src/region.rs");
 const POWER: &str = include_str!("../../../../analysis/src/power_spectrum.rs");
 
@@ -114,6 +116,7 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("PredictionOptions", include_str!("../../stage/mass_function.rs"), default_of::<PredictionOptions>),
     Structure::new("ProfileOptions", PROFILE, default_of::<ProfileOptions>),
     Structure::new("RegionOptions", REGION, default_of::<RegionOptions>),
+    Structure::new("ParticleOptions", PARTICLES, default_of::<ParticleOptions>),
     Structure::new("HistogramOptions", REGION, default_of::<HistogramOptions>),
     Structure::new("PowerOptions", POWER, default_of::<PowerOptions>),
     Structure::new("MapOptions", MAP, default_of::<MapOptions>),

@@ -1,0 +1,98 @@
+//! Dark-matter particles of a part of the box.
+
+use crate::error::AnalysisError;
+use crate::region::{Region, RegionOptions};
+use comove_sim::{Snapshot, Units};
+use serde::{Deserialize, Serialize};
+
+/// Which particles: those of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ParticleOptions {
+    /// Particles at most; of more a random sample, which is the same in all snapshots of the same region.
+    pub most: usize,
+}
+
+impl Default for ParticleOptions {
+    fn default() -> Self {
+        Self { most: 10_000 }
+    }
+}
+
+/// A particle.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Particle {
+    /// What it is called.
+    pub id: u64,
+    /// Where it is: comoving Mpc/h, in non-comoving coordinates code length.
+    pub position: [f64; 3],
+    /// Its peculiar velocity in km/s, in non-comoving coordinates in code units.
+    pub velocity: [f64; 3],
+}
+
+/// A number that looks random (the finaliser of splitmix64: Steele, Lea & Flood 2014, OOPSLA).
+fn mixed(id: u64) -> u64 {
+    let id = (id ^ id >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let id = (id ^ id >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    id ^ id >> 31
+}
+
+/// The particles of a region, in the order of their identities.
+///
+/// # Errors
+/// [`AnalysisError::Option`] for a region that is half said; [`AnalysisError::MissingField`] without dark matter.
+pub fn particles(
+    snapshot: &Snapshot,
+    region: &RegionOptions,
+    options: &ParticleOptions,
+) -> Result<Vec<Particle>, AnalysisError> {
+    let region = Region::new(region)?;
+    let Some(particles) = &snapshot.state.particles else {
+        return Err(AnalysisError::MissingField { name: "particles", reason: "there is no dark matter in it" });
+    };
+    let (header, lengths) = (&snapshot.header, snapshot.box_lengths());
+    let position = |n: usize| [0, 1, 2].map(|axis| particles.coordinate(n, axis, lengths[axis]));
+    let mut found: Vec<usize> = (0..particles.len()).filter(|&n| region.holds(snapshot, position(n))).collect();
+    if found.len() > options.most {
+        found.select_nth_unstable_by_key(options.most, |&n| mixed(particles.id[n]));
+        found.truncate(options.most);
+    }
+    found.sort_unstable_by_key(|&n| particles.id[n]);
+    let unit = Units::new(header.cosmology).velocity_km_s(header.a);
+    let particle = |n: usize| Particle {
+        id: particles.id[n],
+        position: position(n),
+        velocity: [0, 1, 2].map(|axis| unit * f64::from(particles.velocity[axis][n])),
+    };
+    Ok(found.into_iter().map(particle).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, random_particles, with_particles};
+
+    /// All of a ball about a corner of the box; of too many the same ones whatever order the snapshot has them in.
+    #[test]
+    fn of_a_region_and_not_too_many() {
+        let snapshot = with_particles(Fixture::uniform(1.0).build(), random_particles(5000, [1.0; 3], 3));
+        let ball = RegionOptions { center: Some([0.0; 3]), radius: Some(0.2), ..RegionOptions::default() };
+        let all = particles(&snapshot, &ball, &ParticleOptions::default()).unwrap();
+        let distance = |p: &Particle| p.position.map(|x| x.min(1.0 - x).powi(2)).iter().sum::<f64>().sqrt();
+        assert!(all.iter().all(|p| distance(p) <= 0.2) && (100..250).contains(&all.len()), "{}", all.len());
+        let mut shuffled = snapshot.clone();
+        let columns = shuffled.state.particles.as_mut().unwrap();
+        columns.id.reverse();
+        columns.position.iter_mut().for_each(|column| column.reverse());
+        columns.velocity.iter_mut().for_each(|column| column.reverse());
+        let few = ParticleOptions { most: 50 };
+        let some = particles(&snapshot, &ball, &few).unwrap();
+        assert_eq!(particles(&shuffled, &ball, &few).unwrap(), some);
+        assert!(some.len() == 50 && some.iter().all(|p| all.contains(p)));
+        // from all over the box, in the order of their identities
+        let some = particles(&snapshot, &RegionOptions::default(), &few).unwrap();
+        assert!(some.is_sorted_by_key(|p| p.id) && some[0].id < 500 && some[49].id > 4500);
+        let error = particles(&Fixture::uniform(1.0).build(), &ball, &few).unwrap_err();
+        assert!(error.to_string().contains("no dark matter"), "{error}");
+    }
+}
