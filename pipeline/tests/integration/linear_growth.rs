@@ -191,7 +191,7 @@ fn dark_matter_alone() {
 #[test]
 fn two_species_on_a_refined_grid() {
     let refine = vec![Criterion::DensityAbove { thresholds: vec![0.0] }];
-    let parameters = RunParameters { max_level: 1, refine, ..parameters() };
+    let parameters = RunParameters { max_level: 1, refine, ..long_steps() };
     // long waves as they must; short ones as on a uniform grid of the finer cells
     growth_of_particles(true, 1, parameters, &[(Species::Matter, 0.06)]);
 }
