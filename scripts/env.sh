@@ -10,3 +10,8 @@ comove_cmake_is_new_enough() {
     [ "${major:-0}" -gt 3 ] || { [ "${major:-0}" -eq 3 ] && [ "${minor:-0}" -ge 26 ]; }
 }
 comove_cmake_is_new_enough || true
+
+# What is checked and tested: all crates, with MPI. Of the examples only those that tests run are built, because their code is
+# long to build; clippy checks the others.
+comove_all=(--workspace --features comove/mpi,comove-sim/mpi)
+comove_tests=("${comove_all[@]}" --lib --bins --tests --example mpi_check --example snapshot_samples)

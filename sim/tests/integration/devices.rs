@@ -83,7 +83,8 @@ fn random_start(noise: &mut Noise, gravity: bool) -> (Snapshot, RunParameters) {
         max_level: LEVELS,
         refine,
         regrid_every: 1,
-        flag_buffer: 1 + (4.0 * noise.next()) as u32,
+        // a feature travels 1.6 cells in a step
+        flag_buffer: 2 + (3.0 * noise.next()) as u32,
         time_steps: if noise.next() < 0.5 { TimeSteps::Uniform } else { TimeSteps::Individual },
         ..RunParameters::default()
     };

@@ -48,7 +48,7 @@ pub(crate) struct Outcome {
     output: Snapshot,
     pub(crate) end: Snapshot,
     /// A checkpoint on the way, if one was wanted.
-    checkpoint: Option<Snapshot>,
+    pub(crate) checkpoint: Option<Snapshot>,
     /// Where the files of these are.
     folder: TempDir,
 }
@@ -134,7 +134,7 @@ pub(crate) fn run(from: From<'_>, team: Team, parameters: &RunParameters, steps:
 }
 
 /// The same with a checkpoint after step `save`.
-fn run_with_checkpoint(
+pub(crate) fn run_with_checkpoint(
     from: From<'_>,
     team: Team,
     parameters: &RunParameters,

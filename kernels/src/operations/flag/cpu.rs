@@ -64,7 +64,7 @@ pub(super) fn flagged_rows<T: Real>(
         Some(matter) => &matter[slot * GROUP_CELLS..][..GROUP_CELLS],
         None => group.get(DENSITY * GROUP_CELLS..).map_or(group, |from_density| &from_density[..GROUP_CELLS]),
     };
-    isa.run(GroupFlags { group, density, has_dark_matter: matter.is_some(), coordinate, criteria, block })
+    isa.run(GroupFlags { group, density, coordinate, criteria, block })
 }
 
 /// Flagged cells of a group: row (j, k) at `k * 16 + j`, cell i in bit i.
@@ -86,7 +86,6 @@ struct GroupFlags<'a, T> {
     group: &'a [T],
     /// Of gas and dark matter, `[16, 16, 16]`
     density: &'a [T],
-    has_dark_matter: bool,
     coordinate: [u32; 3],
     criteria: &'a FlagCriteria<T>,
     /// For criteria that read neighbours.
@@ -124,14 +123,14 @@ impl<T: Real> GroupFlags<'_, T> {
                 FlagCriterion::DarkMatterAbove(threshold) if self.group.is_empty() => {
                     by_row(&mut flagged, |j, k| above(&self.density[cell(0, j, k)..][..LANES], *threshold));
                 }
-                FlagCriterion::DarkMatterAbove(threshold) if self.has_dark_matter => {
+                // without dark matter the difference is zero
+                FlagCriterion::DarkMatterAbove(threshold) => {
                     let gas = &self.group[DENSITY * GROUP_CELLS..][..GROUP_CELLS];
                     by_row(&mut flagged, |j, k| {
                         let row = cell(0, j, k);
                         difference_above(&self.density[row..][..LANES], &gas[row..][..LANES], *threshold)
                     });
                 }
-                FlagCriterion::DarkMatterAbove(_) => {}
                 FlagCriterion::GradientAbove { of, threshold } => {
                     let block = block.as_mut().expect("gathered for this criterion");
                     block.for_each_component(*of, eos, |value, scale| {

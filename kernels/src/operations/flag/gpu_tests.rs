@@ -78,12 +78,12 @@ fn devices_agree<T: Real>(gpu: &Device) {
         for level in 0..mesh.levels.len() {
             let tables = mesh.tables(level);
             let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().map(|c| c.map(|c| c as u32)).collect();
-            for strictness in 0..8 {
+            for (turn, strictness) in [1, 3, 5, 7].into_iter().enumerate() {
                 let all = criteria::<T>(strictness);
                 let lists = all.iter().map(|criterion| vec![criterion.clone()]).chain([all.clone()]);
                 for any_of in lists {
                     let criteria = FlagCriteria { any_of, level: level_of(&mesh, level) };
-                    let buffer = [0, 1, 2, 3, 8][(strictness + case) % 5];
+                    let buffer = [0, 1, 2, 3, 8][(turn + 2 * case) % 5];
                     let [expected, found] = [(&cpu, 0), (gpu, 1)].map(|(device, n)| {
                         let mut masks = vec![u32::MAX; tables.len() * OCTANTS];
                         let matter = matter[n].as_ref();

@@ -22,8 +22,8 @@ impl PeriodicGreen {
     /// accelerated by its own density as in the continuum. Central differences of φ have sin θ/θ of the gradient, so that
     /// Σ k_a² sin θ_a/θ_a divides. The clouds of particles keep sinc²(θ/2) of their density on the mesh. Of the acceleration
     /// that is gathered they keep as much on average over a cell, and cos(θ/2) at its corners, where a lattice starts: a mean of
-    /// both counts ([`on_lattice`]). That is made up for on average over gas and particles. At short waves, where these would grow without
-    /// bounds, they stay as they are at the largest θ sin θ and at θ = π/2.
+    /// both counts ([`on_lattice`]). That is made up for on average over gas and particles. At short waves, where these would
+    /// grow without bounds, they stay as they are at the largest θ sin θ and at θ = π/2.
     pub(super) fn for_particles(lengths: [usize; 3], share: f64) -> Self {
         let sum = |theta: f64| {
             let theta = theta.min(LARGEST_SUM);
