@@ -4,7 +4,7 @@
     python scripts/layzer_irvine.py dark
 
 Prints, for every run of the folder, (E + K + W − ∫W d ln a)/|W| less its value in the second step, at some redshifts: K is the
-particles' kinetic energy, E the gas's, less what its scheme, floors and regrids have added.
+kinetic energy of particles and gas, E the gas's thermal one, less what its scheme, floors and regrids have added.
 """
 
 import json
@@ -17,6 +17,8 @@ def energies(records):
     """ln a, E + K and W at the middle of every step, where the potential is solved."""
     before = None
     for record in records:
+        if not record.get("dark_matter") or not record.get("potential"):
+            return
         ledger, potential = record["ledger"], record["potential"]
         added = sum(ledger[name] for name in ("entropy_energy", "floor_energy", "regrid_energy"))
         now = math.log(record["a"]), record["sums"]["energy"] - added + record["dark_matter"]["kinetic"]
@@ -33,6 +35,8 @@ for file in sorted(pathlib.Path(sys.argv[1]).glob("*/steps.jsonl")):
     for (a0, _, w0), (a1, kinetic, w1) in zip(seen, seen[1:]):
         integral += 0.5 * (w0 + w1) * (a1 - a0)
         residuals.append((a1, (kinetic + w1 - seen[0][1] - seen[0][2] - integral) / abs(w1)))
+    if not residuals:
+        continue
     print(file.parent.name)
     for redshift in (9, 4, 2, 1, 0.5, 0):
         a, residual = min(residuals, key=lambda one: abs(one[0] + math.log(1 + redshift)))

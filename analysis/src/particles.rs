@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ParticleOptions {
-    /// Particles at most; of more a random sample, which is the same in all snapshots of the same region.
+    /// Particles at most; of more a random sample by identity, of the whole box the same one in all snapshots.
     pub most: usize,
 }
 
@@ -22,11 +22,11 @@ impl Default for ParticleOptions {
 /// A particle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Particle {
-    /// What it is called.
+    /// Identity.
     pub id: u64,
-    /// Where it is: comoving Mpc/h, in non-comoving coordinates code length.
+    /// Position: comoving Mpc/h, in non-comoving coordinates code length.
     pub position: [f64; 3],
-    /// Its peculiar velocity in km/s, in non-comoving coordinates in code units.
+    /// Peculiar velocity in km/s, in non-comoving coordinates in code units.
     pub velocity: [f64; 3],
 }
 
@@ -40,7 +40,7 @@ fn mixed(id: u64) -> u64 {
 /// The particles of a region, in the order of their identities.
 ///
 /// # Errors
-/// [`AnalysisError::Option`] for a region that is half said; [`AnalysisError::MissingField`] without dark matter.
+/// [`AnalysisError::Option`] for an incomplete region; [`AnalysisError::MissingField`] without dark matter.
 pub fn particles(
     snapshot: &Snapshot,
     region: &RegionOptions,

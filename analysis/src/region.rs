@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A box or a ball, in Mpc/h, in non-comoving coordinates in code units; all of the box by default. Cells are in it by their
-/// centres, across periodic faces too.
+/// centres, particles by their positions, across periodic faces too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RegionOptions {

@@ -136,7 +136,9 @@ fn recipes(folder: &Path) -> Vec<String> {
     entries.sort();
     let of = |path: PathBuf| match path.is_dir() {
         true => recipes(&path),
-        false if path.to_string_lossy().ends_with(".d.rhai") => Vec::new(),
+        false if path.to_string_lossy().ends_with(".d.rhai") || !path.to_string_lossy().ends_with(".rhai") => {
+            Vec::new()
+        }
         false => vec![fs::read_to_string(path).unwrap()],
     };
     entries.into_iter().flat_map(of).collect()

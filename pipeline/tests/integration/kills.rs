@@ -36,7 +36,8 @@ const SLICE = slice(RUN, #{ center: PEAK.place, pixels: 32 });
 campaign("kills", [SLICE, refinement_ratio(RUN), power_spectrum(RUN, #{ at_z: "all" })])
 "#,
     r#"
-const RUNS = [1, 2].map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true }), #{
+const ICS = [1, 2].map(|seed| ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true }));
+const RUNS = [1, 2].map(|seed| evolve(ICS[seed - 1], #{
     name: `seed ${seed}`, z_end: 30, stop_when: |step| step.z < 34 + seed,
     max_level: 1, refine: density_above(1.2), regrid_every: 3, time_steps: "individual",
     observe: #{ every_steps: seed, on_step: |step| #{ steps: step.level_steps, energy: step.sums.energy } },

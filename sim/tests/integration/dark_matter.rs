@@ -177,7 +177,7 @@ fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
     }
 }
 
-/// Places and velocities at `end` of sheets of matter in an Einstein–de Sitter universe that were in the given ones at `start`,
+/// Positions and velocities at `end` of sheets of matter in an Einstein–de Sitter universe that were in the given ones at `start`,
 /// in code units: the field of a sheet in a periodic box of length `length` is known, and sheets pass through each other.
 fn sheets(start: f64, end: f64, length: f64, mut x: Vec<f64>, mut v: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
     const STEPS: usize = 4000;
@@ -268,10 +268,10 @@ fn a_plane_wave_collapses_as_it_must() {
             squares[1] += (f64::from(particles.velocity[0][n]) - v[sheet]).powi(2);
         }
         let fastest = v.iter().fold(0.0, |fastest: f64, v| fastest.max(v.abs()));
-        let [place, speed] = squares.map(|square| (square / particles.len() as f64).sqrt());
-        let (place, speed) = (place / LENGTH, speed / fastest);
-        println!("against sheets, rms: {place:.4} of the box, {speed:.4} of the largest velocity");
-        assert!(place < 0.001 && speed < 0.01, "{levels} levels: {place} {speed}");
+        let [position, speed] = squares.map(|square| (square / particles.len() as f64).sqrt());
+        let (position, speed) = (position / LENGTH, speed / fastest);
+        println!("against sheets, rms: {position:.4} of the box, {speed:.4} of the largest velocity");
+        assert!(position < 0.001 && speed < 0.01, "{levels} levels: {position} {speed}");
     }
 }
 

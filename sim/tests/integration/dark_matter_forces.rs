@@ -127,6 +127,20 @@ fn no_particle_pulls_itself() {
     assert!(worst < 1e-5, "{worst}");
 }
 
+/// Within one and a half cells of a face a particle takes the coarser level's force, with the weights that its mass has there; with
+/// others it would pull itself by 0.14 of the force at two cells and more. What is left are the mass sheets that it makes.
+#[test]
+fn no_particle_pulls_itself_much_beside_a_face() {
+    let mut worst = 0.0f64;
+    for root_cells in [0.71, 0.46, 0.21] {
+        let refine = vec![Criterion::InsideBall { center: [0.5; 3], radius: 0.1, level: 1 }];
+        let found = accelerations(2, &[[0.75 - root_cells / 32.0, 0.513, 0.487]], refine, 1)[0];
+        worst = worst.max(dot(found, found).sqrt() / 32f64.powi(2));
+    }
+    println!("self-force beside a face over the force at two cells: {worst:.3}");
+    assert!(worst < 0.15, "{worst}");
+}
+
 /// The energy of a potential that nothing makes is zero, which a record can hold.
 #[test]
 fn nothing_has_potential_energy_where_nothing_attracts() {
@@ -219,7 +233,7 @@ fn momentum_of_an_isolated_system_stays() {
     assert!(drift < 1e-5, "{drift}");
 }
 
-/// Scale radius of [`hernquist`]; the box ends at 23 of them.
+/// Scale radius of [`hernquist`]; the box ends at 24 of them.
 const SCALE: f64 = 0.021;
 
 /// A sphere in equilibrium with G M = 1 (Hernquist 1990, ApJ 356, 359), of those particles that stay within 20 scale radii; and
@@ -259,9 +273,9 @@ fn hernquist(count: usize) -> (f64, Vec<Body>) {
 /// a million particles for ten dynamical times, best on a GPU.
 #[test]
 fn a_sphere_in_equilibrium_stays() {
-    let (count, levels, times, within) = match std::env::var_os("COMOVE_SLOW_TESTS").is_some() {
-        true => (1_000_000, 6u8, 10.0, 0.05),
-        false => (40_000, 5, 0.5, 0.05),
+    let (count, levels, times) = match std::env::var_os("COMOVE_SLOW_TESTS").is_some() {
+        true => (1_000_000, 6u8, 10.0),
+        false => (40_000, 5, 0.5),
     };
     let (mass, bodies) = hernquist(count);
     // eight particles in a cell
@@ -306,7 +320,7 @@ fn a_sphere_in_equilibrium_stays() {
         centre.map(|x| (x - 0.5) / cell)
     );
     let worst = ratios.iter().map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
-    assert!(worst < within, "{ratios:?}");
+    assert!(worst < 0.05, "{ratios:?}");
 }
 
 /// A particle about to leave is named, at the start and on the way.
