@@ -127,20 +127,6 @@ fn no_particle_pulls_itself() {
     assert!(worst < 1e-5, "{worst}");
 }
 
-/// Within one and a half cells of a face a particle takes the coarser level's force, with the weights that its mass has there; with
-/// others it would pull itself by 0.14 of the force at two cells and more. What is left are the mass sheets that it makes.
-#[test]
-fn no_particle_pulls_itself_much_beside_a_face() {
-    let mut worst = 0.0f64;
-    for root_cells in [0.71, 0.46, 0.21] {
-        let refine = vec![Criterion::InsideBall { center: [0.5; 3], radius: 0.1, level: 1 }];
-        let found = accelerations(2, &[[0.75 - root_cells / 32.0, 0.513, 0.487]], refine, 1)[0];
-        worst = worst.max(dot(found, found).sqrt() / 32f64.powi(2));
-    }
-    println!("self-force beside a face over the force at two cells: {worst:.3}");
-    assert!(worst < 0.15, "{worst}");
-}
-
 /// The energy of a potential that nothing makes is zero, which a record can hold.
 #[test]
 fn nothing_has_potential_energy_where_nothing_attracts() {

@@ -237,8 +237,7 @@ __device__ void kick_particles(const GroupLocator &locator, int level, const Col
     const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
     T g[3];
     for (int coarser = level; coarser >= 0; coarser--, factor *= 0.5) {
-        const int finer = level - coarser;
-        if (gradient(Around<2>(locator, coarser, position, finer), potential, finer == 1, g)) break;
+        if (gradient(Around<2>(locator, coarser, position), potential, coarser + 1 == level, g)) break;
     }
 #pragma unroll
     for (int axis = 0; axis < 3; axis++) {

@@ -48,7 +48,7 @@ pub(crate) const KIND: &str = "evolve";
 pub(crate) const TITLE: &str = "The run";
 
 /// The version of a run's results.
-pub const RESULTS_VERSION: u32 = 7;
+pub const RESULTS_VERSION: u32 = 6;
 
 impl Stage for Evolve {
     fn kind(&self) -> &'static str {

@@ -145,7 +145,7 @@ impl<T: Real> Kick<'_, T> {
     fn change(&mut self, position: [u32; 3], finest: usize) -> [T; 4] {
         let on_level = |level: usize| {
             let neighbours = self.others[level].of(group_at(position, self.locator.cells(level)));
-            let [x, y, z] = gradient(neighbours, position, self.potential, (self.level - level) as u32)?;
+            let [x, y, z] = gradient(neighbours, position, self.potential, level + 1 == self.level)?;
             let factor = T::from_f64(self.factor * 0.5f64.powi((self.level - level) as i32));
             Some([factor * x, factor * y, factor * z, T::zero()])
         };
@@ -242,18 +242,16 @@ fn weights_of<T: Real>(upper: u32) -> [T; 2] {
     [part((1 << WEIGHT_BITS) - upper), part(upper)]
 }
 
-/// Σ w (φ₊ − φ₋) along x, y, z for a particle of a level finer by so many, with the weights that its mass has here; none where
-/// cells are missing.
+/// Σ w (φ₊ − φ₋) along x, y, z at a position; none where cells are missing.
 #[inline(always)]
 fn gradient<T: Real>(
     neighbours: &mut Neighbours<'_>,
     position: [u32; 3],
     potential: Potential<'_, T>,
-    finer: u32,
+    is_coarser: bool,
 ) -> Option<[T; 3]> {
     let cells = neighbours.cells();
-    let clouds: [Cloud; 3] =
-        std::array::from_fn(|axis| Cloud::new(position[axis], cells[axis] << finer).on_coarser(finer));
+    let clouds: [Cloud; 3] = std::array::from_fn(|axis| Cloud::new(position[axis], cells[axis]));
     let lower = clouds.map(|cloud| (cloud.cell % GROUP as u32) as i32 + cloud.lower);
     // the cells of the cloud with one more on each side, less the edges
     let mut values = [[[T::zero(); 4]; 4]; 4];
@@ -274,7 +272,7 @@ fn gradient<T: Real>(
                 if slot == NONE {
                     return None;
                 }
-                values[k][j][i] = potential.at(slot, offset, finer == 1);
+                values[k][j][i] = potential.at(slot, offset, is_coarser);
             }
         }
     }
