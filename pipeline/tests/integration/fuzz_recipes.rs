@@ -134,12 +134,13 @@ fn texts_of_tests() -> Vec<String> {
 fn recipes(folder: &Path) -> Vec<String> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
-    let of = |path: PathBuf| match path.is_dir() {
-        true => recipes(&path),
-        false if path.to_string_lossy().ends_with(".d.rhai") || !path.to_string_lossy().ends_with(".rhai") => {
-            Vec::new()
+    let of = |path: PathBuf| {
+        let name = path.to_string_lossy();
+        match path.is_dir() {
+            true => recipes(&path),
+            false if name.ends_with(".rhai") && !name.ends_with(".d.rhai") => vec![fs::read_to_string(&path).unwrap()],
+            false => Vec::new(),
         }
-        false => vec![fs::read_to_string(path).unwrap()],
     };
     entries.into_iter().flat_map(of).collect()
 }

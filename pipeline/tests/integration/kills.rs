@@ -22,8 +22,8 @@ const HOOK: usize = 4;
 const DELAY: u64 = 25;
 
 /// Campaigns of a few seconds: runs that are refined and step by step checkpointed, what they show, and what is made of that;
-/// two runs with dark matter at once, with observers and stop rules; one that is observed and steered, with checkpoints every few steps; and
-/// runs that results decide on.
+/// two runs with dark matter at once, with observers and stop rules; one that is observed and steered, with checkpoints every few
+/// steps; and runs that results decide on.
 const RECIPES: [&str; 4] = [
     r#"
 const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5 });
