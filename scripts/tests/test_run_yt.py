@@ -20,7 +20,7 @@ PROGRAM = ROOT / "target/release/comove"
 Z_END = 1.0
 
 # the quickstart's cosmology
-H, OMEGA_M, OMEGA_B, BOX_MPC_H, MU, T_CMB = 0.6774, 0.3089, 0.0486, 25.0, 1.22, 2.7255
+H, OMEGA_M, OMEGA_B, BOX_MPC_H, MU, T_CMB = 0.6774, 0.3089, 0.0486, 50.0, 1.22, 2.7255
 MPC_CM, NEWTON, BOLTZMANN, HYDROGEN_G = 3.0856775814913673e24, 6.6743e-8, 1.380649e-16, 1.6735575e-24
 
 
@@ -81,7 +81,7 @@ def test_velocities_are_proper_peculiar_and_converge_on_the_peak(campaign):
     mass = everything["gas", "cell_mass"].to_value("g")
     speed = everything["gas", "velocity_magnitude"].to_value("km/s")
     rms = np.sqrt((mass * speed**2).sum() / mass.sum())
-    # linear theory in a 25 Mpc/h box at z = 1 (waves up to the box): tens to 300 km/s
+    # linear theory in a 50 Mpc/h box at z = 1 (waves up to the box): tens to 300 km/s
     assert 20 < rms < 300
     _, centre = data.find_max(("gas", "density"))
     shell = data.sphere(centre, (2.0, "Mpccm/h"))
