@@ -2,6 +2,8 @@
 //!
 //! A cell is deposited whole, at its centre, where it is small against its distance and lies within one bin or is small
 //! against the bin; otherwise it is split into eight, up to `DEEPEST` times. The innermost bin starts at radius 0.
+//!
+//! By default a profile goes from the width of the central cell to three times the halo's radius; a halo with less has none.
 
 use crate::cell_fields::Gas;
 use crate::cells::{LeafCell, leaf_width_at};
@@ -13,7 +15,7 @@ use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, joined, look_at, split};
-use crate::table::{Record, Table};
+use crate::table::{Record, Table, readable};
 use comove_sim::Snapshot;
 use comove_sim::kernels::layout::{DENSITY, FIELDS};
 use comove_sim::parallel::Communicator;
@@ -110,10 +112,28 @@ pub struct HaloProfile {
     pub shells: Vec<Shell>,
 }
 
+/// A halo without a profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WithoutProfile {
+    /// The halo's number in its catalogue.
+    pub halo: usize,
+    /// Why the mesh around it allows none.
+    pub reason: String,
+}
+
+/// Profiles of the halos that can have one, and the other halos.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HaloProfiles {
+    /// Profiles in the order of the halos.
+    pub profiles: Vec<HaloProfile>,
+    /// Halos without one.
+    pub without: Vec<WithoutProfile>,
+}
+
 /// The profile of a halo.
 ///
 /// # Errors
-/// [`AnalysisError::Option`] for a range that is empty, wider than the box or finer than an eighth of the central cell.
+/// [`AnalysisError::Option`] for options out of their range, or a halo that the mesh around it allows no profile.
 pub fn halo_profile(
     snapshot: &Snapshot,
     halo: &ProfileCentre,
@@ -133,38 +153,50 @@ pub fn halo_profile_in(
     options: &ProfileOptions,
 ) -> Result<HaloProfile, AnalysisError> {
     let halos = std::slice::from_ref(halo);
-    let mut profiles =
+    let HaloProfiles { mut profiles, mut without } =
         alone(snapshot, |communicator, part| halo_profiles_by(communicator, part, matter, halos, options))?;
-    Ok(profiles.remove(0))
+    let refused =
+        |WithoutProfile { halo, reason }| AnalysisError::option("halo", halo, format!("no profile: {reason}"));
+    without.pop().map_or_else(|| Ok(profiles.remove(0)), |without| Err(refused(without)))
 }
 
 /// The profiles of halos of a snapshot in parts, on the first rank: collective.
 ///
 /// * `halos`: what the others give does not matter
+///
+/// # Errors
+/// [`AnalysisError::Option`] for options out of their range, on all ranks.
 pub fn halo_profiles_by(
     communicator: &Communicator,
     part: &Part,
     matter: &OneFluid,
     halos: &[ProfileCentre],
     options: &ProfileOptions,
-) -> Result<Option<Vec<HaloProfile>>, AnalysisError> {
+) -> Result<Option<HaloProfiles>, AnalysisError> {
+    options.check()?;
+    options.check_within(half_box(part))?;
     let part = &matter.part(part);
     let gas = Gas::by(communicator, part);
     let leads = communicator.rank() == FIRST;
-    let halos = if leads { halos } else { &[] };
-    let edges: Result<Vec<_>, _> = halos.iter().map(|halo| edges(part, halo, options)).collect();
-    let centred = |(halo, edges): (&ProfileCentre, &Vec<f64>)| {
+    let mut found = HaloProfiles::default();
+    let mut centres = Vec::new();
+    for halo in halos.iter().filter(|_| leads) {
+        match edges(part, halo, options) {
+            Ok(edges) => centres.push((halo, edges)),
+            Err(reason) => found.without.push(WithoutProfile { halo: halo.id, reason }),
+        }
+    }
+    let centred = |(halo, edges): &(&ProfileCentre, Vec<f64>)| {
         let place = halo.position_mpc_h.into_iter().chain(halo.velocity_km_s);
         place.chain(edges.iter().copied()).collect::<Vec<f64>>()
     };
-    let shells = edges.as_ref().map_or(Vec::new(), |edges| joined(halos.iter().zip(edges).map(centred).collect()));
-    let shells = broadcast(communicator, FIRST, shells);
+    let shells = broadcast(communicator, FIRST, joined(centres.iter().map(centred).collect()));
     let shells: Vec<Shells> = split(&shells).into_iter().map(Shells::of).collect();
     let spheres: Vec<Sphere> = shells.iter().map(Shells::sphere).collect();
     let sums = look_at(communicator, part, &spheres, &Deposit { gas: &gas, shells: &shells });
-    let edges = edges?;
-    let profile = |((halo, edges), sums): ((&ProfileCentre, &Vec<f64>), &Vec<f64>)| profile(part, halo, edges, sums);
-    Ok(leads.then(|| halos.iter().zip(&edges).zip(&sums).map(profile).collect()))
+    let profile = |((halo, edges), sums): (&(&ProfileCentre, Vec<f64>), &Vec<f64>)| profile(part, halo, edges, sums);
+    found.profiles = centres.iter().zip(&sums).map(profile).collect();
+    Ok(leads.then_some(found))
 }
 
 /// The profile of a halo from the sums of its shells, as [`Deposit`] has them.
@@ -250,22 +282,62 @@ impl Look for Deposit<'_> {
     }
 }
 
-/// Bin edges: 0, r_min, then evenly in log r up to r_max.
-fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<Vec<f64>, AnalysisError> {
+/// Half the shortest side of the box.
+fn half_box(part: &Part) -> f64 {
+    part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0
+}
+
+impl ProfileOptions {
+    /// What can be refused without a snapshot.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range.
+    pub fn check(&self) -> Result<(), AnalysisError> {
+        let radii = [("r_min_mpc_h", self.r_min_mpc_h), ("r_max_mpc_h", self.r_max_mpc_h)];
+        for (name, radius) in radii.into_iter().filter_map(|(name, radius)| Some((name, radius?))) {
+            if !(radius > 0.0 && radius.is_finite()) {
+                return Err(AnalysisError::option(name, radius, "must be positive"));
+            }
+        }
+        if let (Some(r_min), Some(r_max)) = (self.r_min_mpc_h, self.r_max_mpc_h)
+            && r_max <= r_min
+        {
+            return Err(AnalysisError::option("r_max_mpc_h", r_max, format!("must exceed r_min_mpc_h = {r_min}")));
+        }
+        if !(1..=100).contains(&self.bins_per_decade) {
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`AnalysisError::Option`] for a sphere wider than the box.
+    fn check_within(&self, half_box: f64) -> Result<(), AnalysisError> {
+        match self.r_max_mpc_h.filter(|r_max| *r_max > half_box * (1.0 + 1e-12)) {
+            Some(r_max) => {
+                Err(AnalysisError::option("r_max_mpc_h", r_max, format!("at most half the box, {half_box}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bin edges: 0, r_min, then evenly in log r up to r_max; or why there are none.
+fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<Vec<f64>, String> {
     let width = leaf_width_at(part, halo.position_mpc_h);
-    let half_box = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
     let r_min = options.r_min_mpc_h.unwrap_or(width);
-    let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_box));
-    if r_min.is_nan() || r_min < width / 8.0 {
-        let reason = format!("the central cell is {width} wide; at least an eighth of that");
-        return Err(AnalysisError::option("r_min_mpc_h", r_min, reason));
+    let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_box(part)));
+    let cell = format!("its central cell, {} Mpc/h wide", readable(width));
+    if r_min < width / 8.0 {
+        return Err(format!("r_min_mpc_h = {r_min} is less than an eighth of {cell}"));
     }
-    if !(r_max > r_min && r_max <= half_box * (1.0 + 1e-12)) {
-        let reason = format!("must lie between r_min_mpc_h = {r_min} and half the box, {half_box}");
-        return Err(AnalysisError::option("r_max_mpc_h", r_max, reason));
-    }
-    if !(1..=100).contains(&options.bins_per_decade) {
-        return Err(AnalysisError::option("bins_per_decade", options.bins_per_decade, "between 1 and 100"));
+    if r_max <= r_min {
+        let inner = options.r_min_mpc_h.map_or(cell, |r_min| format!("r_min_mpc_h = {r_min}"));
+        let outer = match options.r_max_mpc_h {
+            Some(r_max) => format!("r_max_mpc_h = {r_max} does"),
+            None => format!("three times its radius, {} Mpc/h, do", readable(r_max)),
+        };
+        return Err(format!("{outer} not reach beyond {inner}"));
     }
     let decades = (r_max / r_min).log10();
     let bins = (decades * options.bins_per_decade as f64).round().max(1.0) as usize;
@@ -463,5 +535,30 @@ mod tests {
             let options = ProfileOptions { r_min_mpc_h: r_min, r_max_mpc_h: r_max, ..ProfileOptions::default() };
             assert!(matches!(halo_profile(&snapshot, &(&halo).into(), &options), Err(AnalysisError::Option { .. })));
         }
+    }
+
+    /// Halos that the mesh resolves have profiles, whatever the others are; the reason names no option that nobody set.
+    #[test]
+    fn halos_narrower_than_a_cell_are_left_out() {
+        let snapshot = Fixture::blob().build();
+        let options = HaloOptions { delta: 20.0, ..HaloOptions::default() };
+        let halo = ProfileCentre::from(&find_halos(&snapshot, &options).unwrap().halos.remove(0));
+        let tiny = ProfileCentre { id: 1, radius_mpc_h: 0.0015, ..halo.clone() };
+        let of = |options: &ProfileOptions| {
+            let halos = [tiny.clone(), halo.clone()];
+            let matter = OneFluid::new(&snapshot);
+            alone(&snapshot, |communicator, part| halo_profiles_by(communicator, part, &matter, &halos, options))
+        };
+        let found = of(&ProfileOptions::default()).unwrap();
+        assert_eq!(found.profiles, [halo_profile(&snapshot, &halo, &ProfileOptions::default()).unwrap()]);
+        let reason =
+            "three times its radius, 0.004500 Mpc/h, do not reach beyond its central cell, 0.007812 Mpc/h wide";
+        assert_eq!(found.without, [WithoutProfile { halo: 1, reason: reason.into() }]);
+        let refused = halo_profile(&snapshot, &tiny, &ProfileOptions::default()).unwrap_err().to_string();
+        assert_eq!(refused, format!("halo = 1: no profile: {reason}"));
+        let found = of(&ProfileOptions { r_min_mpc_h: Some(0.002), ..ProfileOptions::default() }).unwrap();
+        assert_eq!((found.profiles.len(), found.without.len()), (2, 0));
+        let found = of(&ProfileOptions { r_min_mpc_h: Some(0.01), ..ProfileOptions::default() }).unwrap();
+        assert!(found.without[0].reason.ends_with("do not reach beyond r_min_mpc_h = 0.01"), "{found:?}");
     }
 }

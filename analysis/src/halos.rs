@@ -1,4 +1,4 @@
-//! Halos found in either way: around density peaks, or by friends of friends.
+//! Halos found in either way: by friends of friends, or around density peaks.
 
 use crate::error::AnalysisError;
 use crate::friends_of_friends::{FofCatalogue, FofOptions, find_fof_halos_by};
@@ -20,6 +20,8 @@ pub enum Finder {
     Peaks(HaloOptions),
     /// Friends of friends.
     Fof(FofOptions),
+    /// With default options friends of friends where there is dark matter, else spheres around density peaks.
+    Default,
 }
 
 /// What a finder has found, as it is written.
@@ -33,6 +35,11 @@ pub enum Catalogue {
 }
 
 impl Finder {
+    /// Friends of friends where there is dark matter, else density peaks.
+    pub fn default_for(has_dark_matter: bool) -> Self {
+        if has_dark_matter { Self::Fof(FofOptions::default()) } else { Self::Peaks(HaloOptions::default()) }
+    }
+
     /// The halos of a snapshot in parts, on the first rank: collective.
     ///
     /// # Errors
@@ -44,6 +51,7 @@ impl Finder {
         matter: &OneFluid,
     ) -> Result<Option<Catalogue>, AnalysisError> {
         match self {
+            Self::Default => Self::default_for(part.header().dark_matter.is_some()).find(communicator, part, matter),
             Self::Peaks(options) => Ok(find_halos_by(communicator, part, matter, options)?.map(Catalogue::Peaks)),
             Self::Fof(options) => Ok(find_fof_halos_by(communicator, part, options)?.map(Catalogue::Fof)),
         }
@@ -51,6 +59,14 @@ impl Finder {
 }
 
 impl Catalogue {
+    /// The finder and its options.
+    pub fn finder(&self) -> Finder {
+        match self {
+            Self::Fof(found) => Finder::Fof(found.options.clone()),
+            Self::Peaks(found) => Finder::Peaks(found.options.clone()),
+        }
+    }
+
     /// What profiles of the heaviest halos are taken around.
     pub fn heaviest(&self, count: usize) -> Vec<ProfileCentre> {
         match self {

@@ -113,13 +113,12 @@ impl Overdensities {
         self.of(MassDefinition::M200m).map(|sphere| sphere.radius_mpc_h)
     }
 
-    /// Appends columns to a table of halos, unless none has spheres.
-    pub(crate) fn add_columns<'a>(table: &mut Table, halos: impl Iterator<Item = &'a Self> + Clone) {
-        if halos.clone().all(|halo| halo.overdensities.is_empty()) {
-            return;
-        }
-        let all = || halos.clone().flat_map(|halo| halo.overdensities.values().flatten());
-        let has_dark_matter = all().any(|sphere| sphere.dispersion_km_s.is_some());
+    /// Appends columns to a table of halos in comoving coordinates.
+    pub(crate) fn add_columns<'a>(
+        table: &mut Table,
+        halos: impl Iterator<Item = &'a Self> + Clone,
+        has_dark_matter: bool,
+    ) {
         let mut add = |name: String, value: &dyn Fn(&Self) -> Option<f64>| {
             table.add_column(&name, halos.clone().map(|halo| value(halo).into()));
         };

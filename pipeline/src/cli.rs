@@ -90,6 +90,16 @@ pub enum Trial {
         /// The file
         file: PathBuf,
     },
+    /// The species of a snapshot, which it prints
+    SnapshotSpecies {
+        /// The file
+        file: PathBuf,
+    },
+    /// The species of a `comove_ic` file, which it prints
+    MeshSpecies {
+        /// The file
+        file: PathBuf,
+    },
     /// The mesh of an initial condition
     Mesh {
         /// What to load, as JSON

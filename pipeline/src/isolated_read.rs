@@ -7,11 +7,12 @@ use crate::cli::Trial;
 use crate::error::PipelineError;
 use crate::files::regular_file;
 use crate::launchers;
+use crate::stage::initial::SpeciesPresent;
 use comove_ic::LoadIc;
 use comove_sim::Snapshot;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -20,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Seconds that a trial may take of a small file.
 const PATIENCE: f64 = 60.0;
+/// Seconds that a trial of a file's header may take.
+const HEADER_PATIENCE: f64 = 10.0;
 /// Bytes per second that a file is read with at the least.
 const RATE: f64 = 2e7;
 /// The longest pause before it is looked whether a trial has ended.
@@ -36,6 +39,21 @@ pub(crate) fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
     of(&ic.path, "mesh", json.as_ref())
 }
 
+/// The species of a snapshot, if a child process can read them.
+pub(crate) fn snapshot_species(file: &Path) -> Option<SpeciesPresent> {
+    species(file, "snapshot-species")
+}
+
+/// The species of a `comove_ic` file, if a child process can read them.
+pub(crate) fn mesh_species(file: &Path) -> Option<SpeciesPresent> {
+    species(file, "mesh-species")
+}
+
+fn species(file: &Path, kind: &str) -> Option<SpeciesPresent> {
+    let printed = tried(file, kind, file.as_os_str(), HEADER_PATIENCE).ok()?;
+    serde_json::from_str(&printed).ok()
+}
+
 /// What the child process does.
 pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
     // the other end is closed when the parent is gone, whatever ended it: nobody waits for this any more
@@ -45,6 +63,11 @@ pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
     });
     match trial {
         Trial::Snapshot { file } => Ok(Snapshot::verify(&file)?),
+        Trial::SnapshotSpecies { file } => {
+            let header = Snapshot::read_header(&file)?;
+            print_species([header.fields.has_gas(), header.dark_matter.is_some()])
+        }
+        Trial::MeshSpecies { file } => print_species(comove_ic::format::comove_ic::species(&file)?),
         Trial::Mesh { ic } => {
             let ic: LoadIc = serde_json::from_str(&ic).map_err(|e| PipelineError::Usage(e.to_string()))?;
             Ok(ic.try_reading()?)
@@ -52,8 +75,19 @@ pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
     }
 }
 
+fn print_species([gas, dark_matter]: [bool; 2]) -> Result<(), PipelineError> {
+    let text = serde_json::to_string(&SpeciesPresent { gas, dark_matter }).expect("plain data");
+    std::io::stdout().write_all(text.as_bytes()).map_err(PipelineError::io(Path::new("standard output")))
+}
+
 fn of(file: &Path, kind: &str, what: &OsStr) -> Result<(), PipelineError> {
     let seconds = PATIENCE + regular_file(file)?.len() as f64 / RATE;
+    tried(file, kind, what, seconds).map(drop)
+}
+
+/// Standard output of a child process that reads a file within so many seconds.
+fn tried(file: &Path, kind: &str, what: &OsStr, seconds: f64) -> Result<String, PipelineError> {
+    regular_file(file)?;
     let mut command = Command::new(this_program()?);
     command.args(["trial", kind, "--"]).arg(what);
     launchers::apart(&mut command);
@@ -66,23 +100,20 @@ fn this_program() -> Result<PathBuf, PipelineError> {
     if running.exists() { Ok(running.into()) } else { std::env::current_exe().map_err(PipelineError::io(running)) }
 }
 
-/// Runs `command`, which reads `file`, and says what is wrong with the file if it does not end well within `limit`.
-fn supervise(mut command: Command, file: &Path, limit: Duration) -> Result<(), PipelineError> {
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+/// Runs `command`, which reads `file`; its standard output, or what is wrong with the file if it does not end well within
+/// `limit`.
+fn supervise(mut command: Command, file: &Path, limit: Duration) -> Result<String, PipelineError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0); // a signal from the terminal is for the parent, and is no crash
     let mut child = command.spawn().map_err(PipelineError::io(Path::new(command.get_program())))?;
-    let mut messages = child.stderr.take().expect("it is piped");
-    let messages = thread::spawn(move || {
-        let mut said = Vec::new();
-        let _ = messages.read_to_end(&mut said);
-        String::from_utf8_lossy(&said).trim().to_owned()
-    });
+    let printed = text_of(child.stdout.take().expect("it is piped"));
+    let messages = text_of(child.stderr.take().expect("it is piped"));
     let ended = wait(&mut child, limit).map_err(PipelineError::io(file))?;
-    let said = messages.join().expect("it only reads");
+    let [printed, said] = [printed, messages].map(|text| text.join().expect("it only reads"));
     let remedy = "the file is damaged: take another copy of it, or an earlier one";
     let reason = match ended {
         None => format!("HDF5 did not come back from it within {:.0} s; {remedy}", limit.as_secs_f64()),
-        Some(status) if status.success() => return Ok(()),
+        Some(status) if status.success() => return Ok(printed),
         Some(status) => match (status.signal(), status.code()) {
             (Some(signal @ (SIGKILL | SIGTERM)), _) => {
                 let why = format!("the process that read it was ended by signal {signal}: is there enough memory?");
@@ -95,6 +126,15 @@ fn supervise(mut command: Command, file: &Path, limit: Duration) -> Result<(), P
         },
     };
     Err(PipelineError::input(file, reason))
+}
+
+/// Reads a pipe in the background.
+fn text_of(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = pipe.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).trim().to_owned()
+    })
 }
 
 /// Waits for a process until it ends; `None` if it had to be ended.
@@ -119,7 +159,7 @@ mod tests {
     use super::*;
 
     /// What is said of `file.h5` if the child process does this.
-    fn verdict(script: &str) -> Result<(), String> {
+    fn verdict(script: &str) -> Result<String, String> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let began = Instant::now();
@@ -133,7 +173,7 @@ mod tests {
 
     #[test]
     fn however_a_child_ends_the_file_is_named() {
-        assert_eq!(verdict("exit 0"), Ok(()));
+        assert_eq!(verdict("echo found; exit 0"), Ok("found".into()));
         let damaged = "the file is damaged: take another copy of it, or an earlier one";
         assert_eq!(verdict("kill -SEGV $$"), Err(format!("file.h5: HDF5 crashed on it (signal 11); {damaged}")));
         assert_eq!(

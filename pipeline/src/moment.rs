@@ -5,6 +5,9 @@ use comove_sim::{Coordinates, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Digits beyond those for a reader that are tried to tell moments apart: with them a number has 16 or more.
+const MORE_DIGITS: usize = 12;
+
 /// A redshift, or a time in non-comoving coordinates. Shown as `z = 9` or `t = 110`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,9 +70,25 @@ impl Moment {
 
     /// Rounded for a reader: a redshift to four decimals, a time to six digits.
     pub(crate) fn rounded(self) -> Self {
+        self.with_more_digits(0)
+    }
+
+    /// Rounded with as few more digits as tell it from all others.
+    pub(crate) fn rounded_among(self, others: impl Iterator<Item = Self> + Clone) -> Self {
+        let is_told = |n: &usize| {
+            let mut others = others.clone().filter(|other| *other != self);
+            others.all(|other| other.with_more_digits(*n) != self.with_more_digits(*n))
+        };
+        (0..MORE_DIGITS).find(is_told).map_or(self, |n| self.with_more_digits(n))
+    }
+
+    fn with_more_digits(self, more: usize) -> Self {
         match self {
-            Self::Redshift(z) => Self::Redshift((z * 1e4).round() / 1e4),
-            Self::Time(t) => Self::Time(format!("{t:.5e}").parse().unwrap_or(t)),
+            Self::Redshift(z) => {
+                let scale = 10f64.powi(4 + more as i32);
+                Self::Redshift((z * scale).round() / scale)
+            }
+            Self::Time(t) => Self::Time(format!("{t:.*e}", 5 + more).parse().unwrap_or(t)),
         }
     }
 
@@ -132,6 +151,14 @@ mod tests {
             assert_eq!(Moment::from_tag(&moment.tag()), Some(moment));
         }
         assert_eq!(["", "z", "zinf", "halo1", "é1"].map(Moment::from_tag), [None; 5]);
+        let close = [1.000_04, 1.000_01, 0.9, 1.234_56, 1.0 - 1e-12].map(Moment::Redshift);
+        let tags = close.map(|moment| moment.rounded_among(close.into_iter()).tag());
+        assert_eq!(tags, ["z1.00004", "z1.00001", "z0.9", "z1.2346", "z1"]);
+        let close = [1.000_001, 1.000_002, 1e9 + 1.0, 1e9, 1e-9 + 1e-15].map(Moment::Time);
+        let tags = close.map(|moment| moment.rounded_among(close.into_iter()).tag());
+        assert_eq!(tags, ["t1.000001", "t1.000002", "t1000000001", "t1000000000", "t0.000000001"]);
+        let next = [1.0, 1.0 + f64::EPSILON].map(Moment::Redshift);
+        assert_ne!(next[0].rounded_among(next.into_iter()), next[1].rounded_among(next.into_iter()));
         assert!(Moment::Redshift(1.0).now() > Moment::Redshift(2.0).now() && Moment::Time(2.0).now() == 2.0);
         assert!((Moment::Redshift(0.0).fraction(0.01, 0.1) - 0.5).abs() < 1e-14);
         assert_eq!(Moment::Time(4.0).fraction(2.0, 3.0), 0.5);

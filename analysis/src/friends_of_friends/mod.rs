@@ -4,13 +4,13 @@
 //!    (`groups.rs`), across periodic faces.
 //! 2. A group of at least `min_particles` is a halo. Its mass is that of its particles times Ω_m/(Ω_m − Ω_b): each stands for
 //!    all matter of its share of the box.
-//! 3. Its centre is that of a shrinking sphere ([`centre`]; Power et al. 2003), its velocity the mean of its particles.
+//! 3. Its centre is its density maximum (`centre.rs`), its velocity the mean of its particles.
 //! 4. Spherical overdensities of all matter, gas and particles whether linked or not, about that centre
 //!    ([`crate::spherical_overdensity`]).
 //!
 //! Halos are numbered by falling number of particles. Results do not depend on the order of particles, or on threads.
 
-pub mod centre;
+mod centre;
 mod groups;
 
 use crate::error::AnalysisError;
@@ -53,7 +53,7 @@ pub struct FofHalo {
     pub particles: usize,
     /// Their mass times Ω_m/(Ω_m − Ω_b), in Msun/h.
     pub mass_msun_h: f64,
-    /// Centre of the shrinking sphere in comoving Mpc/h.
+    /// Centre, the density maximum of the particles, in comoving Mpc/h.
     pub position_mpc_h: [f64; 3],
     /// R200m in comoving Mpc/h; where there is none, the radius in which the mass has 200 times the mean density.
     pub radius_mpc_h: f64,
@@ -134,7 +134,7 @@ pub fn find_fof_halos_by(
                 id: 0,
                 particles: group.len(),
                 mass_msun_h: mass * units.mass_msun_h(),
-                position_mpc_h: centre::shrinking_sphere(&grid, group),
+                position_mpc_h: centre::density_maximum(&grid, group),
                 radius_mpc_h: (mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt(),
                 velocity_km_s: velocity.map(|v| v * velocity_unit),
                 dispersion_km_s: dispersion * velocity_unit,
@@ -238,7 +238,9 @@ impl Record for FofCatalogue {
             ("dispersion_km_s", |h| h.dispersion_km_s.into()),
         ];
         let mut table = Table::of(&self.halos, &columns);
-        Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres));
+        if self.cosmology.is_some() {
+            Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres), true);
+        }
         table.add_column("parent", self.halos.iter().map(|halo| halo.parent.into()));
         table
     }

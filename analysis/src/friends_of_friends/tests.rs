@@ -98,6 +98,46 @@ fn two_clusters_across_the_boundary() {
     assert_eq!(read, catalogue);
 }
 
+/// Two equal clumps and a bridge between them: the centre is that of one, not the saddle. A dense satellite with 1% of the
+/// particles is no centre.
+#[test]
+fn centres_are_density_maxima() {
+    let mut random = Random::new(2);
+    let mut ball = |centre: [f64; 3], radius: f64, count: usize| -> Vec<[f64; 3]> {
+        let mut place = || {
+            let r = radius * random.unit();
+            random.direction().map(|d| r * d)
+        };
+        (0..count).map(|_| place()).map(|x| std::array::from_fn(|a| centre[a] + x[a])).collect()
+    };
+    let clumps = [[0.2, 9.9, 5.0], [0.9, 9.9, 5.0]];
+    let mut twins = clumps.map(|centre| ball(centre, 0.2, 400)).concat();
+    twins.extend((1..20).map(|n| [0.2 + 0.035 * f64::from(n), 9.9, 5.0]));
+    let satellite = [ball([5.0; 3], 0.8, 2000), ball([5.7, 5.0, 5.0], 0.01, 24)].concat();
+    for (places, centres) in [(twins, &clumps[..]), (satellite, &[[5.0; 3]])] {
+        let count = places.len();
+        let field = (0..512).map(|n| [n % 8, n / 8 % 8, n / 64].map(|c| 1.25 * f64::from(c) + 0.6));
+        let places = places.into_iter().chain(field).map(|x| (x, [0.0; 3]));
+        let particles = particles_at(places, [10.0; 3], 0.84 * 1000.0 / (count + 512) as f64);
+        let found = find_fof_halos(&snapshot(particles), &FofOptions::default()).unwrap();
+        assert!(found.halos[0].particles >= count, "{found:?}");
+        let off = centres.iter().map(|&centre| norm(separation(found.halos[0].position_mpc_h, centre, 10.0)));
+        let off = off.fold(f64::INFINITY, f64::min);
+        assert!(off < 0.06, "{off} {found:?}");
+    }
+}
+
+/// The columns of a table do not depend on its rows.
+#[test]
+fn columns_are_those_of_an_empty_catalogue() {
+    let [some, none] = [32, 1000].map(|min_particles| {
+        let options = FofOptions { min_particles, ..FofOptions::default() };
+        find_fof_halos(&snapshot(clusters()), &options).unwrap()
+    });
+    assert_eq!((some.halos.len(), none.halos.len()), (2, 0));
+    assert_eq!((none.table().columns.len(), none.table().columns), (29, some.table().columns));
+}
+
 /// Every bit is the same for particles in another order and for any number of threads.
 #[test]
 fn neither_order_nor_threads_decide() {

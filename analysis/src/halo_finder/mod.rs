@@ -4,15 +4,17 @@
 //!    densities by position: z, then y, then x).
 //! 2. Around each peak, the smallest sphere, at least one peak cell in radius, whose mean density has fallen to Δ times
 //!    the reference density ([`growth`]). Its mass is M = Δ ρ_ref 4π/3 R³.
-//! 3. A peak that lies inside a halo already accepted starts none; it is counted as that halo's sub-peak.
+//! 3. A peak inside a halo already accepted is that halo's sub-peak, and so is one whose sphere consists of accepted halos
+//!    (`claims.rs`).
 //!
 //! The density is that of all matter: of the gas, and of dark matter where there is some, in units of the mean density of
 //! matter. Velocities and temperatures are the gas's. About each halo's centre masses of further definitions are measured
 //! ([`crate::spherical_overdensity`]).
 //! Spheres may overlap, and mass in an overlap counts in both halos: `overlaps` counts them. Because the densest peak
-//! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by a larger one; it
-//! is kept, and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
+//! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by its host; it is kept,
+//! and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
 
+mod claims;
 pub mod growth;
 pub mod peaks;
 
@@ -25,9 +27,9 @@ use crate::particle_grid::ParticleGrid;
 use crate::sphere::{norm, separation};
 use crate::spherical_overdensity::{Overdensities, Probe, measure};
 use crate::table::{Column, Record, Table};
+use claims::Claims;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, Snapshot};
-use growth::Outcome;
 use peaks::Peak;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +99,7 @@ pub struct Halo {
     /// Mass of all matter in Msun/h.
     pub mass_msun_h: f64,
     /// The gas's share of it; 1 where there is no dark matter.
-    #[serde(default = "all", skip_serializing_if = "is_all")]
+    #[serde(default = "all")]
     pub gas_fraction: f64,
     /// Density of the peak cell in units of the mean density.
     pub peak_density: f64,
@@ -107,7 +109,7 @@ pub struct Halo {
     pub temperature_k: f64,
     /// Leaf cells whose centres lie inside.
     pub cells: usize,
-    /// Peaks inside that started no halo of their own.
+    /// Peaks inside, and saddles to other halos, that started no halo of their own.
     pub sub_peaks: usize,
     /// Other halos whose spheres meet this one.
     pub overlaps: usize,
@@ -120,10 +122,6 @@ pub struct Halo {
 
 fn all() -> f64 {
     1.0
-}
-
-fn is_all(fraction: &f64) -> bool {
-    *fraction == all()
 }
 
 /// The halos of a snapshot.
@@ -139,7 +137,8 @@ pub struct HaloCatalogue {
     pub box_mpc_h: [f64; 3],
     /// The background; none in non-comoving coordinates.
     pub cosmology: Option<Cosmology>,
-    /// Mass that a particle of dark matter stands for in Msun/h: its own times Ω_m/(Ω_m − Ω_b); none without dark matter.
+    /// Mass of all matter for each particle of dark matter in Msun/h, in a cosmology the particle's times Ω_m/(Ω_m − Ω_b);
+    /// none without dark matter.
     pub particle_mass_msun_h: Option<f64>,
     /// The halos, heaviest first.
     pub halos: Vec<Halo>,
@@ -192,49 +191,45 @@ pub fn find_halos_by(
     options.check()?;
     let threshold = options.threshold();
     let peaks = peaks::find(communicator, part, threshold * reference_density);
-    let mut catalogue = peaks.as_ref().map(|peaks| HaloCatalogue {
-        redshift: part.header().redshift(),
-        options: options.clone(),
-        reference_density,
-        box_mpc_h: snapshot.box_lengths(),
-        cosmology: part.header().cosmology,
-        particle_mass_msun_h: particle_mass_msun_h(whole),
-        halos: Vec::new(),
-        peaks: peaks.len(),
-        too_small: 0,
-        unbounded: 0,
-    });
+    let peak_count = peaks.as_ref().map(Vec::len);
     let density = options.delta * reference_density;
     let at_once = BATCH.max(communicator.size());
+    let mut claims = Claims::new(snapshot);
     let mut waiting = peaks.into_iter().flatten();
     loop {
-        let mut batch = Vec::new();
-        if let Some(catalogue) = &mut catalogue {
-            let starts = |peak: &Peak| !joins(snapshot, &mut catalogue.halos, peak.position);
-            batch.extend(waiting.by_ref().filter(starts).take(at_once).map(|peak| peak.numbers()));
-        }
+        let starts = |peak: &Peak| !claims.joins(peak.position);
+        let batch = waiting.by_ref().filter(starts).take(at_once).map(|peak| peak.numbers()).collect();
         let batch: Vec<Peak> = broadcast(communicator, FIRST, batch).into_iter().map(Peak::of).collect();
         if batch.is_empty() {
             break;
         }
         let grown = growth::grow(communicator, part, &gas, &batch, density, options);
-        let Some(catalogue) = &mut catalogue else { continue };
+        if peak_count.is_none() {
+            continue;
+        }
         for (peak, outcome) in batch.iter().zip(grown) {
             // a halo accepted earlier in this batch may cover the peak
-            if joins(snapshot, &mut catalogue.halos, peak.position) {
-                continue;
-            }
-            match outcome {
-                Outcome::Halo(halo) => catalogue.halos.push(halo),
-                Outcome::TooSmall => catalogue.too_small += 1,
-                Outcome::Unbounded => catalogue.unbounded += 1,
+            if !claims.joins(peak.position) {
+                claims.take(peak.position, outcome);
             }
         }
     }
-    let found = catalogue.iter_mut().flat_map(|catalogue| {
-        rank(snapshot, &mut catalogue.halos);
-        &catalogue.halos
+    let Claims { mut halos, too_small, unbounded, .. } = claims;
+    rank(snapshot, &mut halos);
+    let particle_mass_msun_h = particle_mass_msun_h(whole, gas.mean_density());
+    let mut catalogue = peak_count.map(|peaks| HaloCatalogue {
+        redshift: part.header().redshift(),
+        options: options.clone(),
+        reference_density,
+        box_mpc_h: snapshot.box_lengths(),
+        cosmology: part.header().cosmology,
+        particle_mass_msun_h,
+        halos,
+        peaks,
+        too_small,
+        unbounded,
     });
+    let found = catalogue.iter().flat_map(|catalogue| &catalogue.halos);
     // R200m in half the overdensity is not twice as far; of a higher one it may be, and the sphere then grows
     let probe = |halo: &Halo| halo.position_mpc_h.into_iter().chain([1.5 * halo.radius_mpc_h]);
     let probes = broadcast(communicator, FIRST, found.flat_map(probe).collect());
@@ -250,18 +245,13 @@ pub fn find_halos_by(
 }
 
 /// The mass that a particle stands for, if there are any.
-fn particle_mass_msun_h(part: &Part) -> Option<f64> {
+///
+/// * `mean_density`: of all matter in non-comoving coordinates; 1 in comoving ones
+fn particle_mass_msun_h(part: &Part, mean_density: f64) -> Option<f64> {
     let header = part.header();
-    let stated = header.dark_matter?;
-    let volume: f64 = part.snapshot.box_lengths().iter().product();
-    // all matter of the box, whose mean density is 1 in comoving coordinates
-    header.cosmology.map(|_| volume / stated.particles as f64 * header.units().mass_msun_h())
-}
-
-/// Whether a peak lies inside a halo, which then counts it.
-fn joins(snapshot: &Snapshot, halos: &mut [Halo], peak: [f64; 3]) -> bool {
-    let host = halos.iter_mut().find(|h| norm(separation(snapshot, h.position_mpc_h, peak)) < h.radius_mpc_h);
-    host.map(|halo| halo.sub_peaks += 1).is_some()
+    let mean_density = header.cosmology.map_or(mean_density, |_| 1.0);
+    let mass = mean_density * part.snapshot.box_lengths().iter().product::<f64>();
+    header.dark_matter.map(|stated| mass / stated.particles as f64 * header.units().mass_msun_h())
 }
 
 /// Numbers the halos by falling mass (a stable sort: equal masses stay in the order of their peaks) and relates them.
@@ -336,11 +326,14 @@ impl Record for HaloCatalogue {
             ("overlaps", |h| h.overlaps.into()),
             ("parent", |h| h.parent.into()),
         ];
-        if self.halos.iter().any(|halo| !is_all(&halo.gas_fraction)) {
+        let has_dark_matter = self.particle_mass_msun_h.is_some();
+        if has_dark_matter {
             columns.push(("gas_fraction", |h| h.gas_fraction.into()));
         }
         let mut table = Table::of(&self.halos, &columns);
-        Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres));
+        if self.cosmology.is_some() {
+            Overdensities::add_columns(&mut table, self.halos.iter().map(|halo| &halo.spheres), has_dark_matter);
+        }
         table
     }
 }

@@ -188,12 +188,12 @@ const PARTS: usize = 8;
 /// Mass up to which predictions look for the last bin, in Msun/h.
 const HEAVIEST: f64 = 1e17;
 
-/// The mass function of halos.
+/// The mass function of halos; without bins where there is neither a halo nor a least mass.
 ///
 /// * `sigma`: RMS of the linear density today in spheres of this radius in Mpc/h
 ///
 /// # Errors
-/// [`AnalysisError::Option`] for an option out of its range, or where nothing says with which mass to begin.
+/// [`AnalysisError::Option`] for an option out of its range.
 pub fn mass_function(
     halos: &HaloMasses,
     options: &MassFunctionOptions,
@@ -204,9 +204,18 @@ pub fn mass_function(
     let per_decade = options.bins_per_decade as f64;
     let of_particles = halos.particle_mass_msun_h.map(|mass| mass * options.min_particles as f64);
     let lightest = masses.iter().copied().reduce(f64::min);
-    let least = options.min_mass_msun_h.or(of_particles).or(lightest).ok_or_else(|| {
-        AnalysisError::option("min_mass_msun_h", "none", "there are no halos: say with which mass to begin")
-    })?;
+    let volume: f64 = halos.box_mpc_h.iter().product();
+    let found = |bins: Vec<MassBin>| MassFunction {
+        redshift: halos.redshift,
+        options: options.clone(),
+        cosmology: halos.cosmology,
+        volume_mpc3_h3: volume,
+        particle_mass_msun_h: halos.particle_mass_msun_h,
+        halos: bins.iter().map(|bin| bin.halos).sum(),
+        within_others: halos.within_others,
+        bins,
+    };
+    let Some(least) = options.min_mass_msun_h.or(of_particles).or(lightest) else { return Ok(found(Vec::new())) };
     let up = if options.min_mass_msun_h.or(of_particles).is_some() { f64::ceil } else { f64::floor };
     // an edge that is hit but for round-off is hit
     let first = up(least.log10() * per_decade * (1.0 - 1e-14));
@@ -214,7 +223,6 @@ pub fn mass_function(
     let heaviest = masses.iter().copied().fold(0.0, f64::max);
     let most = ((heaviest.max(HEAVIEST).log10() * per_decade).floor() - first).max(0.0) as usize + 1;
 
-    let volume: f64 = halos.box_mpc_h.iter().product();
     let width = std::f64::consts::LN_10 / per_decade;
     let a = 1.0 / (1.0 + halos.redshift);
     let linear = Linear::new(&halos.cosmology, a, sigma, (edge(0), width, most));
@@ -230,7 +238,7 @@ pub fn mass_function(
     let expected = |bin: usize| predictions.iter().flatten().map(|model| model[bin]).fold(0.0, f64::max);
     let is_needed = |&bin: &usize| !in_bins[bin].is_empty() || expected(bin) * volume * width >= 1.0;
     let count = (0..most).rev().find(is_needed).unwrap_or(0) + 1;
-    let bins: Vec<MassBin> = (0..count)
+    let bins = (0..count)
         .map(|n| {
             let (low, high) = (edge(n), edge(n + 1));
             let inside = &in_bins[n];
@@ -247,16 +255,7 @@ pub fn mass_function(
             }
         })
         .collect();
-    Ok(MassFunction {
-        redshift: halos.redshift,
-        options: options.clone(),
-        cosmology: halos.cosmology,
-        volume_mpc3_h3: volume,
-        particle_mass_msun_h: halos.particle_mass_msun_h,
-        halos: bins.iter().map(|bin| bin.halos).sum(),
-        within_others: halos.within_others,
-        bins,
-    })
+    Ok(found(bins))
 }
 
 /// σ(M) at one epoch, on points in bins of mass.

@@ -186,7 +186,14 @@ fn what_cannot_be_counted_is_refused() {
     let gas = Fixture::blob().build();
     let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
     assert!(HaloMasses::of_peaks(&peaks, Fof).unwrap_err().to_string().contains("finder: \"fof\""));
+}
+
+/// Gas without halos and without a least mass: the columns without a row.
+#[test]
+fn nothing_to_begin_with_leaves_no_bins() {
+    let gas = Fixture::uniform(1.0).build();
+    let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
     let none = HaloMasses::of_peaks(&peaks, M200m).unwrap();
-    let message = mass_function(&none, &some, &sigma).unwrap_err().to_string();
-    assert!(message.contains("no halos"), "{message}");
+    let found = mass_function(&none, &MassFunctionOptions::default(), &sigma).unwrap();
+    assert_eq!((found.halos, found.bins.len(), found.table().columns.len()), (0, 0, 8));
 }

@@ -59,6 +59,20 @@ impl Header {
     }
 }
 
+/// Whether a file has gas, and whether it has dark matter.
+///
+/// # Errors
+/// [`IcError::Hdf5`] for a file that HDF5 refuses.
+pub fn species(path: &Path) -> Result<[bool; 2], IcError> {
+    let file = File::open(path).map_err(|source| IcError::Hdf5 { path: path.into(), source })?;
+    Ok(species_in(&file))
+}
+
+fn species_in(file: &File) -> [bool; 2] {
+    let has_dark_matter = file.link_exists(LATTICE[0]);
+    [!has_dark_matter || DATASETS.iter().any(|name| file.link_exists(name)), has_dark_matter]
+}
+
 /// Reads these planes along z of a mesh of `cells` along x, y, z that states what `recipe` says.
 ///
 /// # Errors
@@ -76,8 +90,8 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
     check_attributes(path, &file, recipe)?;
 
     let [nx, ny, nz] = cells;
-    let lattice: &[&str] = if file.link_exists(LATTICE[0]) { &LATTICE } else { &[] };
-    let has_gas = lattice.is_empty() || DATASETS.iter().any(|name| file.link_exists(name));
+    let [has_gas, has_dark_matter] = species_in(&file);
+    let lattice: &[&str] = if has_dark_matter { &LATTICE } else { &[] };
     let gas: &[&str] = if has_gas { &DATASETS } else { &[] };
     let mut fields = Vec::with_capacity(gas.len() + lattice.len());
     for name in gas.iter().chain(lattice) {

@@ -78,7 +78,7 @@ impl Stage for Compare {
             let now = Moment::of(&snapshot.header).now();
             let exact = |x| self.problem.exact(x, now).map(|gas| (gas.density, gas.velocity, gas.pressure));
             let comparison = compare(&snapshot, path, &exact)?;
-            let shown = input.shown();
+            let shown = work.shown(input);
             let file = format!("compare_{}", shown.tag());
             let record =
                 Compared { problem: name, options: self.problem.options(), run: &self.run, comparison: &comparison };

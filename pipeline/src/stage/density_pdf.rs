@@ -71,10 +71,10 @@ impl Stage for DensityPdfs {
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
             let pdf = work.find(input, &self.options, AnalysisRequest::DensityPdf)?;
-            let name = format!("density_pdf_{}", input.shown().tag());
+            let name = format!("density_pdf_{}", work.shown(input).tag());
             files.extend(work.write_record(&name, &pdf)?);
             figures.push((name, density_pdf_figure(&pdf)));
-            section.record(format!("{}", input.shown()), &pdf.table());
+            section.record(format!("{}", work.shown(input)), &pdf.table());
         }
         files.extend(work.write_figures(&figures, &mut section)?);
         files.push(work.write_section(&section)?);

@@ -1,4 +1,4 @@
-//! `halos`: a catalogue of halos, found around density peaks or by friends of friends, and radial profiles of the heaviest.
+//! `halos`: a catalogue of halos, found by friends of friends or around density peaks, and radial profiles of the heaviest.
 
 use super::analysis::Analysis;
 use super::section::Section;
@@ -7,7 +7,7 @@ use crate::error::PipelineError;
 use crate::task::AnalysisRequest;
 use comove_analysis::figure::results::profile_figure;
 use comove_analysis::friends_of_friends::FofOptions;
-use comove_analysis::halo_profile::{HaloProfile, ProfileOptions, halo_profiles_by};
+use comove_analysis::halo_profile::{HaloProfile, HaloProfiles, ProfileOptions, WithoutProfile, halo_profiles_by};
 use comove_analysis::halos::{Catalogue, Finder};
 use comove_analysis::matter::OneFluid;
 use comove_analysis::table::Record;
@@ -57,7 +57,7 @@ pub(crate) struct HalosAndProfiles {
 }
 
 impl Analysis for HalosAndProfiles {
-    type Found = (Catalogue, Vec<HaloProfile>);
+    type Found = (Catalogue, HaloProfiles);
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
         let matter = OneFluid::by(communicator, part)?;
@@ -73,6 +73,7 @@ fn heading(finder: &Finder) -> &'static str {
     match finder {
         Finder::Peaks(_) => "Spheres around density peaks",
         Finder::Fof(_) => "Friends of friends of dark-matter particles",
+        Finder::Default => "Default finder",
     }
 }
 
@@ -85,6 +86,13 @@ fn describe(finder: &Finder) -> String {
         Finder::Fof(FofOptions { linking_length, min_particles }) => {
             format!("b = {linking_length}, {min_particles} particles or more")
         }
+        Finder::Default => "friends of friends, or density peaks where there is gas alone".into(),
+    }
+}
+
+impl Halos {
+    fn describe_with(&self, finder: &Finder) -> String {
+        format!("{}, profiles of the heaviest {}", describe(finder), self.options.profiles)
     }
 }
 
@@ -94,12 +102,11 @@ impl Stage for Halos {
     }
 
     fn describe(&self) -> String {
-        let HalosAndProfiles { finder, profiles, .. } = &self.options;
-        format!("{}, profiles of the heaviest {profiles}", describe(finder))
+        self.describe_with(&self.options.finder)
     }
 
     fn results_version(&self) -> u32 {
-        2
+        3
     }
 
     fn parameters(&self) -> Value {
@@ -111,11 +118,13 @@ impl Stage for Halos {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new(format!("{}: {}.", heading(&self.options.finder), self.describe()));
+        let mut section = Section::default();
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let (catalogue, found) = work.find(input, &self.options, AnalysisRequest::Halos)?;
-            let now = input.shown();
+            let now = work.shown(input);
+            let found_by = catalogue.finder();
+            section.text = format!("{}: {}.", heading(&found_by), self.describe_with(&found_by));
             files.extend(work.write_record(&format!("halos_{}", now.tag()), &catalogue)?);
             let mut table = catalogue.table();
             let caption =
@@ -123,9 +132,17 @@ impl Stage for Halos {
             table.rows.truncate(LISTED);
             section.record(caption, &table);
             let mut profiles = Vec::new();
-            for profile in found {
+            for profile in found.profiles {
                 files.extend(work.write_record(&format!("profile_{}_halo{}", now.tag(), profile.halo), &profile)?);
                 profiles.push((format!("halo {}", profile.halo), profile));
+            }
+            if !found.without.is_empty() {
+                let row = |without: &WithoutProfile| vec![without.halo.to_string(), without.reason.clone()];
+                for WithoutProfile { halo, reason } in &found.without {
+                    tracing::info!("{now}: no profile of halo {halo}: {reason}");
+                }
+                let rows = found.without.iter().map(row).collect();
+                section.table(&format!("{now}: halos without a profile"), &["halo", "reason"], rows);
             }
             if let Some((_, heaviest)) = profiles.first() {
                 let named: Vec<(String, &HaloProfile)> = profiles.iter().map(|(name, p)| (name.clone(), p)).collect();

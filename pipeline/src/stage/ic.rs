@@ -6,7 +6,7 @@
 use super::extents::Extents;
 pub(crate) use super::initial::{InitialCondition, InitialFacts, shown};
 
-use super::initial::{header, yes};
+use super::initial::{SpeciesPresent, header, yes};
 use super::section::Section;
 use super::{Input, Memory, Stage, Work, ic_task};
 use crate::error::PipelineError;
@@ -53,7 +53,7 @@ impl InitialCondition {
     pub(crate) fn facts(&self, root: [usize; 3]) -> Result<InitialFacts, String> {
         let (cosmology, box_mpc_h, cells, z, mean_molecular_weight, gamma) = match self {
             Self::Gaussian(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
-            Self::Load(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
+            Self::Load(ic, _) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
         };
         if root.iter().any(|n| *n == 0 || n % 16 != 0) {
             return Err(format!("root = {root:?}: every axis needs a multiple of 16 cells"));
@@ -66,21 +66,28 @@ impl InitialCondition {
         Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma, gas, particles })
     }
 
-    /// Whether there is gas, as far as the recipe says.
+    /// Whether there is gas, as far as that is known.
     pub(crate) fn has_gas(&self) -> bool {
-        !matches!(self, Self::Gaussian(ic) if !ic.gas)
+        self.known_species().is_none_or(|species| species.gas)
     }
 
-    /// Whether dark matter is made.
+    /// Whether there is dark matter, as far as that is known.
     pub(crate) fn has_particles(&self) -> bool {
-        matches!(self, Self::Gaussian(ic) if ic.dark_matter)
+        self.known_species().is_some_and(|species| species.dark_matter)
+    }
+
+    fn known_species(&self) -> Option<SpeciesPresent> {
+        match self {
+            Self::Gaussian(ic) => Some(SpeciesPresent { gas: ic.gas, dark_matter: ic.dark_matter }),
+            Self::Load(_, species) => *species,
+        }
     }
 
     /// What the mesh's file states of it.
     pub(super) fn header(&self) -> mesh_file::Header {
         match self {
             Self::Gaussian(ic) => header(&ic.cosmology, ic.box_mpc_h, ic.z, ic.mean_molecular_weight, ic.gamma),
-            Self::Load(ic) => ic.header(),
+            Self::Load(ic, _) => ic.header(),
         }
     }
 }
@@ -89,7 +96,7 @@ impl Stage for InitialCondition {
     fn kind(&self) -> &'static str {
         match self {
             Self::Gaussian(_) => "ic_gaussian",
-            Self::Load(_) => "ic_load",
+            Self::Load(..) => "ic_load",
         }
     }
 
@@ -108,7 +115,7 @@ impl Stage for InitialCondition {
                 };
                 (ic.cells, ic.box_mpc_h, ic.z, format!("{species}, seed {}", ic.seed))
             }
-            Self::Load(ic) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
+            Self::Load(ic, _) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
         format!("{} cells in {box_mpc_h} Mpc/h at z = {z}{source}", shown(cells))
     }
@@ -117,8 +124,12 @@ impl Stage for InitialCondition {
         Some(self)
     }
 
+    fn species(&self) -> Option<SpeciesPresent> {
+        self.known_species()
+    }
+
     fn mesh_bytes(&self) -> f64 {
-        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
+        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
         let fields = if self.has_particles() { FILE_BYTES_PER_CELL + PARTICLE_BYTES } else { FILE_BYTES_PER_CELL };
         fields * volume(*cells)
     }
@@ -134,7 +145,7 @@ impl Stage for InitialCondition {
                 }
                 value
             }
-            Self::Load(ic) => {
+            Self::Load(ic, _) => {
                 let mut value = serde_json::to_value(ic).expect("numbers and names");
                 value["path"] = Value::Null;
                 value
@@ -148,12 +159,12 @@ impl Stage for InitialCondition {
                 let tables = [ic.power.file(), ic.species_transfer.as_ref().map(SpeciesTransfer::file)];
                 tables.into_iter().flatten().map(PathBuf::from).collect()
             }
-            Self::Load(ic) => vec![ic.path.clone()],
+            Self::Load(ic, _) => vec![ic.path.clone()],
         }
     }
 
     fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
-        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. })) = self;
+        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
         let fields = match self {
             Self::Gaussian(GaussianIc { species_transfer: Some(_), .. }) => {
                 BYTES_PER_CELL + PARTICLE_MEMORY + SPECIES_MEMORY
@@ -169,7 +180,7 @@ impl Stage for InitialCondition {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        if let Self::Load(ic) = self {
+        if let Self::Load(ic, _) = self {
             let history = work.ledger.history();
             let is_known = work.files.iter().all(|file| history.vouches_for(&file.digest));
             if ic.format == LoadFormat::ComoveIc && !is_known {
@@ -316,6 +327,10 @@ impl LoadOptions {
     /// The initial condition, and its root.
     pub(crate) fn build(self, cosmology: Cosmology, path: PathBuf) -> (InitialCondition, [usize; 3]) {
         let Extents(root) = self.root.unwrap_or(self.cells);
+        let species = match self.format {
+            LoadFormat::UmIc { .. } => Some(SpeciesPresent::GAS),
+            LoadFormat::ComoveIc => isolated_read::mesh_species(&path),
+        };
         let ic = LoadIc {
             path,
             format: self.format,
@@ -327,6 +342,6 @@ impl LoadOptions {
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,
         };
-        (InitialCondition::Load(ic), root)
+        (InitialCondition::Load(ic, species), root)
     }
 }

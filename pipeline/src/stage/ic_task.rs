@@ -17,7 +17,7 @@ pub(crate) fn make(
 ) -> Result<Vec<Vec<String>>, IcError> {
     let mesh = match ic {
         InitialCondition::Gaussian(ic) => ic.generate(communicator, progress)?,
-        InitialCondition::Load(ic) => ic.load(communicator, progress)?,
+        InitialCondition::Load(ic, _) => ic.load(communicator, progress)?,
     };
     mesh_file::write(file, communicator, &mesh, &ic.header())?;
     Ok(rows(communicator, &mesh))

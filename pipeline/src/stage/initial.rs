@@ -38,12 +38,24 @@ pub(crate) struct InitialFacts {
     pub particles: u64,
 }
 
+/// The species of an initial condition, a run or a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpeciesPresent {
+    pub gas: bool,
+    pub dark_matter: bool,
+}
+
+impl SpeciesPresent {
+    pub(crate) const GAS: Self = Self { gas: true, dark_matter: false };
+}
+
 /// Where the mesh comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum InitialCondition {
     /// A Gaussian realisation of a linear spectrum.
     Gaussian(GaussianIc),
-    Load(LoadIc),
+    /// A file, and the species in it if it could be read when the recipe was evaluated.
+    Load(LoadIc, Option<SpeciesPresent>),
 }
 
 /// What the file of such a mesh states.

@@ -95,7 +95,7 @@ impl Stage for Maps {
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.looking_at(&work.inputs[0]) {
             let (map, of_table) = work.find(input, &self.map, AnalysisRequest::Map)?;
-            let name = format!("{}_{}_{}", self.kind(), self.map.options.field, input.shown().tag());
+            let name = format!("{}_{}_{}", self.kind(), self.map.options.field, work.shown(input).tag());
             let table = of_table.as_ref().unwrap_or(&map).table();
             files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);
             figures.push((name, map_figure(&map, &self.style)?));

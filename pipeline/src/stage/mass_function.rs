@@ -82,10 +82,13 @@ impl Stage for MassFunctions {
         let mut files = Vec::new();
         for input in work.all_inputs() {
             let found = self.of(input)?;
-            let now = moment_of(&input.name()).unwrap_or(Moment::Redshift(found.redshift)).rounded();
+            let now = moment_of(&input.name()).unwrap_or(Moment::Redshift(found.redshift).rounded());
             let file = format!("mass_function_{}", now.tag());
             files.extend(work.write_record(&file, &found)?);
-            files.push(work.write_figure(&file, &mass_function_figure(&found), &mut section)?);
+            // without halos and a least mass there is nothing to draw
+            if !found.bins.is_empty() {
+                files.push(work.write_figure(&file, &mass_function_figure(&found), &mut section)?);
+            }
             let MassFunction { halos, within_others, .. } = found;
             let left_out = match within_others {
                 0 => String::new(),

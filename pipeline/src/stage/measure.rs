@@ -33,6 +33,10 @@ impl Stage for Measure {
         format!("\"{}\"", self.closure.name)
     }
 
+    fn results_version(&self) -> u32 {
+        self.closure.results_version(1)
+    }
+
     fn parameters(&self) -> Value {
         self.closure.parameters()
     }
@@ -47,7 +51,7 @@ impl Stage for Measure {
         for input in work.all_inputs() {
             let view = SnapshotView::new(work.snapshots.read(input)?);
             let (result, drawn) = self.closure.call(Dynamic::from(view), work)?;
-            let now = input.shown();
+            let now = work.shown(input);
             self.closure.show(&now.to_string(), &result, &mut section);
             files.extend(drawn.write(&format!("_{}", now.tag()), work, &mut section)?);
             results.push(json!({ now.symbol(): now.value(), "result": result }));

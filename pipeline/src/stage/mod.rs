@@ -139,6 +139,11 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// The species in its results, where it alone decides them and they are known before it is done.
+    fn species(&self) -> Option<initial::SpeciesPresent> {
+        None
+    }
+
     /// The run, if it is one: it computes on a device, and runs that differ in where they end are done together.
     fn as_run(&self) -> Option<&evolve::run::Evolve> {
         None

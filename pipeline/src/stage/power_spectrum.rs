@@ -75,9 +75,9 @@ impl Stage for PowerSpectra {
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
             let spectrum = work.find(input, &self.options, AnalysisRequest::PowerSpectrum)?;
-            files.extend(work.write_record(&format!("power_spectrum_{}", input.shown().tag()), &spectrum)?);
-            section.record(format!("{}", input.shown()), &spectrum.table());
-            spectra.push((format!("{}", input.shown()), spectrum));
+            files.extend(work.write_record(&format!("power_spectrum_{}", work.shown(input).tag()), &spectrum)?);
+            section.record(format!("{}", work.shown(input)), &spectrum.table());
+            spectra.push((format!("{}", work.shown(input)), spectrum));
         }
         let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
         files.push(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);

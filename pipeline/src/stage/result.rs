@@ -61,9 +61,15 @@ impl Input {
         if self.is_whole(progress)? { Ok(()) } else { Err(PipelineError::input(&self.path, reason)) }
     }
 
-    /// The moment of a snapshot, rounded, for names and captions.
+    /// The moment of a snapshot, rounded for a message.
     pub(crate) fn shown(&self) -> Moment {
-        self.moment.expect("analyses look at snapshots").rounded()
+        self.shown_among(std::iter::empty())
+    }
+
+    /// The moment of a snapshot, rounded for names and captions, but told from those of all others.
+    pub(crate) fn shown_among<'a>(&self, all: impl Iterator<Item = &'a Self> + Clone) -> Moment {
+        let moment = self.moment.expect("analyses look at snapshots");
+        moment.rounded_among(all.filter_map(|input| input.moment))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `from_snapshot`: a checkpoint or output from elsewhere, to continue or to analyse.
 
+use super::initial::SpeciesPresent;
 use super::result::{StageResult, digest_of_input};
 use super::{Stage, Work};
 use crate::error::PipelineError;
@@ -10,7 +11,7 @@ use crate::progress::Progress;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(crate) const KIND: &str = "from_snapshot";
 
@@ -20,11 +21,13 @@ pub(crate) struct Saved {
     pub path: PathBuf,
     /// The digest of what was validated in a child process last, and why it could not be.
     trial: Mutex<Option<(String, Option<String>)>>,
+    /// Its species, if the file can be read.
+    species: OnceLock<Option<SpeciesPresent>>,
 }
 
 impl Saved {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, trial: Mutex::default() }
+        Self { path, trial: Mutex::default(), species: OnceLock::new() }
     }
 
     /// Reads the file, whose digest this is, on trial; once in the life of a process.
@@ -66,6 +69,10 @@ impl Stage for Saved {
 
     fn files(&self) -> Vec<PathBuf> {
         vec![self.path.clone()]
+    }
+
+    fn species(&self) -> Option<SpeciesPresent> {
+        *self.species.get_or_init(|| isolated_read::snapshot_species(&self.path))
     }
 
     fn given(&self, history: &History, progress: &Progress) -> Option<Result<StageResult, PipelineError>> {

@@ -5,6 +5,7 @@ use super::section::{self, Section};
 use crate::control::Control;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event, Ledger, StageHistory};
+use crate::moment::Moment;
 use crate::progress::Progress;
 use crate::recipe::Program;
 use crate::snapshots::Snapshots;
@@ -81,8 +82,13 @@ impl Work<'_> {
         &self,
         inputs: impl IntoIterator<Item = &'i Input, IntoIter: ExactSizeIterator>,
     ) -> impl Iterator<Item = &'i Input> {
-        let name = |input: &Input| input.moment.map_or_else(|| input.name(), |_| input.shown().to_string());
+        let name = |input: &Input| input.moment.map_or_else(|| input.name(), |_| self.shown(input).to_string());
         self.progress.stage().through(inputs, name)
+    }
+
+    /// The moment of a snapshot that the stage reads, as [`Input::shown_among`] gives it.
+    pub(crate) fn shown(&self, input: &Input) -> Moment {
+        input.shown_among(self.inputs.iter().flatten())
     }
 
     /// Writes a file of the stage: under a temporary name, on disk, then renamed.

@@ -15,6 +15,7 @@ mod fields;
 mod fingerprints;
 mod fuzz_recipes;
 mod fuzz_snapshots;
+mod halos;
 mod hooks;
 mod jobs;
 mod kills;

@@ -4,7 +4,7 @@ use super::call::Call;
 use super::finder::{finder, refused};
 use super::handles::{Analysis, NAME, Naming, Run, input_path};
 use crate::campaign::Node;
-use crate::campaign::deferred::Known;
+use crate::campaign::deferred::{Deferred, Known};
 use crate::moment::Moment;
 use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
@@ -14,13 +14,14 @@ use crate::stage::compare::Compare;
 use crate::stage::density_pdf::DensityPdfs;
 use crate::stage::force_test::{ForceTest, MASSES};
 use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice};
-use crate::stage::initial::InitialCondition;
+use crate::stage::initial::{InitialCondition, SpeciesPresent};
 use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
 use crate::stage::mass_function::{HALOS, MassFunctions, PREDICTION, PredictionOptions};
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::friends_of_friends::FofOptions;
+use comove_analysis::halo_profile::ProfileOptions;
 use comove_analysis::halos::Finder;
 use comove_analysis::map::MapOptions;
 use comove_analysis::mass_function::MassFunctionOptions;
@@ -47,7 +48,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .with_options(&["Naming"]),
     Function::new(
         &["halos(run: Run) -> Analysis", "halos(run: Run, options: Map) -> Analysis"],
-        "A catalogue of halos, around density peaks or of friends of friends, with masses, radii and gas fractions for \
+        "A catalogue of halos, of friends of friends or around density peaks, with masses, radii and gas fractions for \
          200m, 200c, 500c and the virial density (Bryan & Norman 1998), and radial profiles of the heaviest.",
     )
     .used_as("halos(RUN, #{ … })")
@@ -126,16 +127,20 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     with_options(engine, "halos", |name, mut options, outputs, run| {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
         let finder = finder(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
-        let has_particles = initial_of(&run.node).is_none_or(InitialCondition::has_particles);
-        if matches!(finder, Finder::Fof(_)) && !has_particles {
-            return Err(Refusal::error(name, WITHOUT_PARTICLES, Some("finder")));
-        }
-        if !matches!(finder, Finder::Fof(_)) && !has_gas(&run.node) {
-            let message =
-                "density peaks are those of gas and dark matter together, and there is no gas: add finder: \"fof\"";
-            return Err(Refusal::error(name, message, Some("finder")));
-        }
         let ProfileChoice { profiles, profile } = choice;
+        profile.check().map_err(|error| refused(name, &error))?;
+        let species = species_of(&run.node);
+        match finder {
+            Finder::Fof(_) if species.is_some_and(|species| !species.dark_matter) => {
+                return Err(Refusal::error(name, WITHOUT_PARTICLES, Some("finder")));
+            }
+            Finder::Peaks(_) if species.is_some_and(|species| !species.gas) => {
+                let message = "finder = \"peaks\": density peaks are those of gas and dark matter together, and there is no \
+                               gas: take finder: \"fof\"";
+                return Err(Refusal::error(name, message, Some("finder")));
+            }
+            _ => {}
+        }
         Ok(Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } })
     });
     let shared = session.clone();
@@ -190,18 +195,32 @@ const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends are partic
 
 /// The mesh that a run or what is made of it begins with, if it is known.
 fn initial_of(node: &Node) -> Option<&InitialCondition> {
-    node.stage().as_initial().or_else(|| node.inputs().iter().find_map(initial_of))
+    node.stage().as_initial().or_else(|| read_by(node).iter().find_map(initial_of))
+}
+
+/// The species of a run or what is made of it, if they are known.
+fn species_of(node: &Node) -> Option<SpeciesPresent> {
+    node.stage().species().or_else(|| read_by(node).iter().find_map(species_of))
+}
+
+/// The inputs that a stage reads, without those that only decide on it.
+fn read_by(node: &Node) -> &[Node] {
+    match node.decision() {
+        Some((_, Deferred::Stage { own, .. })) => &node.inputs()[..*own],
+        Some((_, Deferred::Then(..))) => &[],
+        None => node.inputs(),
+    }
 }
 
 /// Whether a run has gas, as far as that is known.
 fn has_gas(node: &Node) -> bool {
-    initial_of(node).is_none_or(InitialCondition::has_gas)
+    species_of(node).is_none_or(|species| species.gas)
 }
 
 /// The stage that finds a run's halos by friends of friends with default options.
 fn friends_of_friends(context: &NativeCallContext<'_>, run: &Run, options: Map) -> Bound<Node> {
     const NAME: &str = "mass_function";
-    if !initial_of(&run.node).is_none_or(InitialCondition::has_particles) {
+    if species_of(&run.node).is_some_and(|species| !species.dark_matter) {
         let message = format!("{WITHOUT_PARTICLES} in halos(RUN, #{{ … }}), which mass_function takes too");
         return Err(Refusal::error(NAME, message, None));
     }
@@ -209,12 +228,9 @@ fn friends_of_friends(context: &NativeCallContext<'_>, run: &Run, options: Map) 
     let run = run.clone();
     call.stage(context, move |mut options, _| {
         let outputs = selection(NAME, &run, &mut options)?;
-        let ProfileChoice { profiles, profile } = ProfileChoice::default();
         let finder = Finder::Fof(FofOptions::default());
-        Ok(Node::new(
-            Halos { outputs, options: HalosAndProfiles { finder, profiles, profile } },
-            vec![run.node.clone()],
-        ))
+        let options = HalosAndProfiles { finder, profiles: 0, profile: ProfileOptions::default() };
+        Ok(Node::new(Halos { outputs, options }, vec![run.node.clone()]))
     })
 }
 
@@ -239,7 +255,10 @@ fn mass_function(
         }
         let options: MassFunctionOptions = decode_with(FUNCTION, options, &[&PREDICTION[..], &[NAME]].concat())?;
         options.check().map_err(|error| refused(FUNCTION, &error))?;
-        let is_of_peaks = halos.stage().parameters()["finder"].get("peaks").is_some();
+        let is_of_peaks = match &halos.stage().parameters()["finder"] {
+            Value::String(_) => species_of(&halos).is_some_and(|species| !species.dark_matter),
+            finder => finder.get("peaks").is_some(),
+        };
         if options.definition == MassDefinition::Fof && is_of_peaks {
             let message =
                 "definition = \"fof\": the halos are spheres around density peaks: find them with finder: \"fof\"";
@@ -247,7 +266,7 @@ fn mass_function(
         }
         let of_run = || match initial_of(&halos)? {
             InitialCondition::Gaussian(ic) => Some(ic.power.clone()),
-            InitialCondition::Load(_) => None,
+            InitialCondition::Load(..) => None,
         };
         let power = power.or_else(of_run).unwrap_or_default();
         Ok(Node::new(MassFunctions { options, power }, vec![halos.clone()]))

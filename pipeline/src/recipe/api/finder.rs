@@ -13,41 +13,59 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FinderChoice {
-    /// Spheres around density peaks of all matter (options `delta` to `samples`), or friends of friends of dark-matter
-    /// particles (`linking_length`, `min_particles`).
-    pub finder: FinderName,
+    /// Friends of friends of dark-matter particles (options `linking_length`, `min_particles`), or spheres around density
+    /// peaks of all matter (`delta` to `samples`). By default the one whose options are given, else `"fof"` where there is
+    /// dark matter and `"peaks"` where there is gas alone.
+    pub finder: Option<FinderName>,
 }
 
 /// The name of [`FinderChoice`]'s option.
 pub(crate) const FINDER_CHOICE: [&str; 1] = ["finder"];
 
 /// A way to find halos.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FinderName {
-    /// Density peaks.
-    #[default]
-    Peaks,
     /// Friends of friends.
     Fof,
+    /// Density peaks.
+    Peaks,
 }
 
 /// How halos are found, of the options that `function` is called with; `others` are decoded elsewhere.
 pub(super) fn finder(function: &str, mut options: Map, others: &[&str]) -> Bound<Finder> {
     let FinderChoice { finder } = decode(function, take(&mut options, &FINDER_CHOICE))?;
-    let others = [&FINDER_CHOICE[..], others].concat();
-    match finder {
-        FinderName::Peaks => {
-            let options: HaloOptions = decode_with(function, options, &others)?;
-            options.check().map_err(|error| refused(function, &error))?;
-            Ok(Finder::Peaks(options))
-        }
-        FinderName::Fof => {
+    let [peaks, fof] = [names_of(&HaloOptions::default()), names_of(&FofOptions::default())];
+    let is_given = |names: &[String]| names.iter().any(|name| options.contains_key(name.as_str()));
+    let implied = || {
+        let named = is_given(&peaks).then_some(FinderName::Peaks);
+        named.or_else(|| is_given(&fof).then_some(FinderName::Fof))
+    };
+    let mut others = [&FINDER_CHOICE[..], others].concat();
+    match finder.or_else(implied) {
+        Some(FinderName::Fof) => {
             let options: FofOptions = decode_with(function, options, &others)?;
             options.check().map_err(|error| refused(function, &error))?;
             Ok(Finder::Fof(options))
         }
+        Some(FinderName::Peaks) => {
+            let options: HaloOptions = decode_with(function, options, &others)?;
+            options.check().map_err(|error| refused(function, &error))?;
+            Ok(Finder::Peaks(options))
+        }
+        None => {
+            // only options that neither has can be left, and are refused
+            others.extend(fof.iter().map(String::as_str));
+            decode_with::<HaloOptions>(function, options, &others)?;
+            Ok(Finder::Default)
+        }
     }
+}
+
+/// The names of options.
+fn names_of(options: &impl Serialize) -> Vec<String> {
+    let value = serde_json::to_value(options).expect("options are plain data");
+    value.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
 /// An option of an analysis that is refused.

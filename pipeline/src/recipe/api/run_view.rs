@@ -122,7 +122,7 @@ impl RunView {
     }
 
     fn moments(&self) -> Vec<Moment> {
-        self.outputs.iter().map(Input::shown).collect()
+        self.outputs.iter().map(|output| output.shown_among(self.outputs.iter())).collect()
     }
 
     fn read(&self, output: &Input) -> Result<SnapshotView, PipelineError> {
@@ -170,8 +170,10 @@ fn kept(run: &RunView) -> &KeptRun {
 fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
     let moments = run.moments();
     // as `outputs` gives it, or as the recipe has asked for it
-    let is_it = |output: &Input| [Some(output.shown()), output.moment].into_iter().flatten().any(|m| m.value() == when);
-    let found = run.outputs.iter().position(is_it);
+    let is_it = |(shown, output): (&Moment, &Input)| {
+        [Some(*shown), output.moment].into_iter().flatten().any(|moment| moment.value() == when)
+    };
+    let found = moments.iter().zip(run.outputs.iter()).position(is_it);
     let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
     match found {
         None if !moments.is_empty() => Err(missing()),
@@ -255,9 +257,13 @@ mod tests {
     /// An output is found by what the recipe says, and by what `outputs` says: rounded.
     #[test]
     fn an_output_is_found_by_its_moment() {
-        let moment = Some(Moment::Redshift(1.0 / 3.0));
-        let input = Input { path: "none.h5".into(), digest: String::new(), content: String::new(), moment };
-        let mut run = RunView::new(&[input], &Snapshots::default());
+        let input = |z: f64| Input {
+            path: "none.h5".into(),
+            digest: String::new(),
+            content: String::new(),
+            moment: Some(Moment::Redshift(z)),
+        };
+        let mut run = RunView::new(&[input(1.0 / 3.0)], &Snapshots::default());
         let refused = |when: f64, run: &mut RunView| match *at(run, when).unwrap_err() {
             EvalAltResult::ErrorRuntime(value, _) => value.cast::<Refusal>().message,
             other => panic!("{other}"),
@@ -266,5 +272,8 @@ mod tests {
             assert!(!refused(when, &mut run).contains("no output at"), "{when}");
         }
         assert!(refused(0.333, &mut run).contains("no output at 0.333; there are z = 0.3333"));
+        let mut close = RunView::new(&[1.000_04, 1.000_01, 0.9].map(input), &Snapshots::default());
+        assert!(refused(1.0, &mut close).contains("no output at 1; there are z = 1.00004, 1.00001, 0.9"));
+        assert!(!refused(1.000_01, &mut close).contains("no output at"));
     }
 }

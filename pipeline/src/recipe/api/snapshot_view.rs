@@ -9,10 +9,8 @@ use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::{Gas, field_of};
 use comove_analysis::cells::{self, sum_over_leaves};
 use comove_analysis::covering_grid::grid_within;
-use comove_analysis::friends_of_friends::find_fof_halos;
-use comove_analysis::halo_finder::find_halos_in;
 use comove_analysis::halo_profile::{ProfileCentre, ProfileOptions, halo_profile_in};
-use comove_analysis::halos::Finder;
+use comove_analysis::halos::Catalogue;
 use comove_analysis::map::{self, MapOptions};
 use comove_analysis::matter::OneFluid;
 use comove_analysis::particles::{self, ParticleOptions};
@@ -20,6 +18,7 @@ use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};
 use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
 use comove_kernels::memory;
 use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
+use comove_sim::parallel::Communicator;
 use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
@@ -49,7 +48,8 @@ pub(crate) const SNAPSHOT: Type = Type {
             "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
              `velocity_km_s`, `overdensities` (by `\"200m\"`, `\"200c\"`, `\"500c\"`, `\"vir\"`: a map with `mass_msun_h`, \
              `radius_mpc_h`, `gas_fraction`, or `()`), …; of density peaks `peak_density`, `temperature_k`, of friends of \
-             friends `particles`, `dispersion_km_s`, ….",
+             friends `particles`, `dispersion_km_s`, …. Friends of friends where there is dark matter, unless the options say \
+             otherwise.",
         )
         .with_options(&["FinderChoice", "HaloOptions", "FofOptions"]),
         Function::new(
@@ -194,17 +194,13 @@ fn totals(snapshot: &Snapshot) -> Map {
 }
 
 fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {
-    let refuse = |error| Refusal::error("halos", error, None);
-    match finder("halos", options, &[])? {
-        Finder::Peaks(options) => {
-            let found = find_halos_in(&view.0, view.matter(), &options).map_err(refuse)?;
-            Ok(found.halos.iter().map(dynamic).collect())
-        }
-        Finder::Fof(options) => {
-            let found = find_fof_halos(&view.0, &options).map_err(refuse)?;
-            Ok(found.halos.iter().map(dynamic).collect())
-        }
-    }
+    let finder = finder("halos", options, &[])?;
+    let found = finder.find(&Communicator::alone(), &(&*view.0).into(), view.matter());
+    let found = found.map_err(|error| Refusal::error("halos", error, None))?;
+    Ok(match found.expect("one process has all halos") {
+        Catalogue::Fof(found) => found.halos.iter().map(dynamic).collect(),
+        Catalogue::Peaks(found) => found.halos.iter().map(dynamic).collect(),
+    })
 }
 
 fn profile(view: &mut SnapshotView, halo: Map, options: Map) -> Bound<Array> {

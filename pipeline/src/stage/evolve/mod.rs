@@ -29,6 +29,7 @@ pub(crate) mod steps;
 pub(crate) mod trajectory;
 
 use super::ic::{self, MESH};
+use super::initial::SpeciesPresent;
 use super::{Input, Memory, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
@@ -93,6 +94,10 @@ impl Stage for Evolve {
             Some(steer) => json!({ "run": self.parameters, "origin": origin, "steer": steer.parameters() }),
             None => json!({ "run": self.parameters, "origin": origin }),
         }
+    }
+
+    fn species(&self) -> Option<SpeciesPresent> {
+        matches!(self.origin, Origin::Formula(_)).then_some(SpeciesPresent::GAS)
     }
 
     fn extent(&self) -> Value {
