@@ -11,6 +11,7 @@ use crate::halo_finder::Halo;
 use crate::matter::OneFluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
+use crate::placement::position_in_box;
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, joined, look_at, split};
 use crate::table::{Record, Table};
@@ -68,6 +69,38 @@ impl Default for ProfileOptions {
     fn default() -> Self {
         Self { r_min_mpc_h: None, r_max_mpc_h: None, bins_per_decade: 10 }
     }
+}
+
+impl ProfileOptions {
+    /// What can be refused without a snapshot.
+    ///
+    /// * `box_lengths`: if they are known
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range.
+    pub fn check(&self, box_lengths: Option<[f64; 3]>) -> Result<(), AnalysisError> {
+        let least = self.r_min_mpc_h.unwrap_or(0.0);
+        if !(least >= 0.0 && self.r_min_mpc_h != Some(0.0)) {
+            return Err(AnalysisError::option("r_min_mpc_h", least, "must be positive"));
+        }
+        let half_box = box_lengths.map_or(f64::INFINITY, half_of);
+        let most = self.r_max_mpc_h.unwrap_or(half_box);
+        if !(most > least && most <= half_box * (1.0 + 1e-12)) {
+            let name = if self.r_max_mpc_h.is_some() { "r_max_mpc_h" } else { "r_min_mpc_h" };
+            let value = if self.r_max_mpc_h.is_some() { most } else { least };
+            let reason = format!("radii must rise from r_min_mpc_h to r_max_mpc_h, at most half the box, {half_box}");
+            return Err(AnalysisError::option(name, value, reason));
+        }
+        if !(1..=100).contains(&self.bins_per_decade) {
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
+        }
+        Ok(())
+    }
+}
+
+/// Half the shortest side of a box.
+fn half_of(lengths: [f64; 3]) -> f64 {
+    lengths.into_iter().fold(f64::INFINITY, f64::min) / 2.0
 }
 
 /// A shell of a profile. In non-comoving coordinates all values are in code units.
@@ -252,8 +285,9 @@ impl Look for Deposit<'_> {
 
 /// Bin edges: 0, r_min, then evenly in log r up to r_max.
 fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<Vec<f64>, AnalysisError> {
-    let width = leaf_width_at(part, halo.position_mpc_h);
-    let half_box = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
+    let lengths = part.snapshot.box_lengths();
+    let centre = position_in_box("position_mpc_h", halo.position_mpc_h, lengths, part.tree.periodic())?;
+    let (width, half_box) = (leaf_width_at(part, centre), half_of(lengths));
     let r_min = options.r_min_mpc_h.unwrap_or(width);
     let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_box));
     if r_min.is_nan() || r_min < width / 8.0 {
@@ -264,9 +298,7 @@ fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<
         let reason = format!("must lie between r_min_mpc_h = {r_min} and half the box, {half_box}");
         return Err(AnalysisError::option("r_max_mpc_h", r_max, reason));
     }
-    if !(1..=100).contains(&options.bins_per_decade) {
-        return Err(AnalysisError::option("bins_per_decade", options.bins_per_decade, "between 1 and 100"));
-    }
+    options.check(Some(lengths))?;
     let decades = (r_max / r_min).log10();
     let bins = (decades * options.bins_per_decade as f64).round().max(1.0) as usize;
     let outer = (0..=bins).map(|n| r_min * (r_max / r_min).powf(n as f64 / bins as f64));

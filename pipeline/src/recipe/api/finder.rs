@@ -6,6 +6,8 @@ use comove_analysis::AnalysisError;
 use comove_analysis::friends_of_friends::FofOptions;
 use comove_analysis::halo_finder::HaloOptions;
 use comove_analysis::halos::Finder;
+use comove_ic::IcError;
+use comove_sim::SimError;
 use rhai::{EvalAltResult, Map};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,17 @@ pub(super) fn finder(function: &str, mut options: Map, others: &[&str]) -> Bound
             options.check().map_err(|error| refused(function, &error))?;
             Ok(Finder::Fof(options))
         }
+    }
+}
+
+/// An option of an initial condition or a problem that is refused.
+pub(super) fn out_of_range(name: &str, error: &IcError) -> Box<EvalAltResult> {
+    match error {
+        IcError::Parameter { name: option, value, reason }
+        | IcError::Sim(SimError::Parameter { name: option, value, reason }) => {
+            Refusal::error(name, format!("{option} = {value}: {reason}"), Some(option))
+        }
+        other => Refusal::error(name, other, None),
     }
 }
 
