@@ -42,6 +42,17 @@ pub struct DensityPdf {
     pub bins: Vec<PdfBin>,
 }
 
+/// Checks a number of bins per factor of ten.
+///
+/// # Errors
+/// [`AnalysisError::Option`] for one out of range.
+pub fn check(bins_per_decade: usize) -> Result<(), AnalysisError> {
+    match bins_per_decade {
+        1..=200 => Ok(()),
+        _ => Err(AnalysisError::option("bins_per_decade", bins_per_decade, "between 1 and 200")),
+    }
+}
+
 /// The distribution in `bins_per_decade` bins per factor of ten, their edges at round powers.
 ///
 /// # Errors
@@ -56,9 +67,7 @@ pub fn density_pdf_by(
     part: &Part,
     bins_per_decade: usize,
 ) -> Result<Option<DensityPdf>, AnalysisError> {
-    if !(1..=200).contains(&bins_per_decade) {
-        return Err(AnalysisError::option("bins_per_decade", bins_per_decade, "between 1 and 200"));
-    }
+    check(bins_per_decade)?;
     require_gas(part, "the distribution is that of gas, of which there is none")?;
     let mean = Gas::by(communicator, part).mean_density();
     let per_decade = bins_per_decade as f64;

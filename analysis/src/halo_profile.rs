@@ -13,6 +13,7 @@ use crate::halo_finder::Halo;
 use crate::matter::OneFluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
+use crate::placement::position_in_box;
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, joined, look_at, split};
 use crate::table::{Record, Table, readable};
@@ -70,6 +71,38 @@ impl Default for ProfileOptions {
     fn default() -> Self {
         Self { r_min_mpc_h: None, r_max_mpc_h: None, bins_per_decade: 10 }
     }
+}
+
+impl ProfileOptions {
+    /// What can be refused without a snapshot.
+    ///
+    /// * `box_lengths`: if they are known
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range.
+    pub fn check(&self, box_lengths: Option<[f64; 3]>) -> Result<(), AnalysisError> {
+        let least = self.r_min_mpc_h.unwrap_or(0.0);
+        if !(least >= 0.0 && self.r_min_mpc_h != Some(0.0)) {
+            return Err(AnalysisError::option("r_min_mpc_h", least, "must be positive"));
+        }
+        let half_box = box_lengths.map_or(f64::INFINITY, half_of);
+        let most = self.r_max_mpc_h.unwrap_or(half_box);
+        if !(most > least && most <= half_box * (1.0 + 1e-12)) {
+            let name = if self.r_max_mpc_h.is_some() { "r_max_mpc_h" } else { "r_min_mpc_h" };
+            let value = if self.r_max_mpc_h.is_some() { most } else { least };
+            let reason = format!("radii must rise from r_min_mpc_h to r_max_mpc_h, at most half the box, {half_box}");
+            return Err(AnalysisError::option(name, value, reason));
+        }
+        if !(1..=100).contains(&self.bins_per_decade) {
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
+        }
+        Ok(())
+    }
+}
+
+/// Half the shortest side of a box.
+fn half_of(lengths: [f64; 3]) -> f64 {
+    lengths.into_iter().fold(f64::INFINITY, f64::min) / 2.0
 }
 
 /// A shell of a profile. In non-comoving coordinates all values are in code units.
@@ -152,6 +185,8 @@ pub fn halo_profile_in(
     halo: &ProfileCentre,
     options: &ProfileOptions,
 ) -> Result<HaloProfile, AnalysisError> {
+    let (lengths, periodic) = (snapshot.box_lengths(), snapshot.state.tree.periodic());
+    position_in_box("position_mpc_h", halo.position_mpc_h, lengths, periodic)?;
     let halos = std::slice::from_ref(halo);
     let HaloProfiles { mut profiles, mut without } =
         alone(snapshot, |communicator, part| halo_profiles_by(communicator, part, matter, halos, options))?;
@@ -173,8 +208,7 @@ pub fn halo_profiles_by(
     halos: &[ProfileCentre],
     options: &ProfileOptions,
 ) -> Result<Option<HaloProfiles>, AnalysisError> {
-    options.check()?;
-    options.check_within(half_box(part))?;
+    options.check(Some(part.snapshot.box_lengths()))?;
     let part = &matter.part(part);
     let gas = Gas::by(communicator, part);
     let leads = communicator.rank() == FIRST;
@@ -282,51 +316,13 @@ impl Look for Deposit<'_> {
     }
 }
 
-/// Half the shortest side of the box.
-fn half_box(part: &Part) -> f64 {
-    part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0
-}
-
-impl ProfileOptions {
-    /// What can be refused without a snapshot.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Option`] for an option out of its range.
-    pub fn check(&self) -> Result<(), AnalysisError> {
-        let radii = [("r_min_mpc_h", self.r_min_mpc_h), ("r_max_mpc_h", self.r_max_mpc_h)];
-        for (name, radius) in radii.into_iter().filter_map(|(name, radius)| Some((name, radius?))) {
-            if !(radius > 0.0 && radius.is_finite()) {
-                return Err(AnalysisError::option(name, radius, "must be positive"));
-            }
-        }
-        if let (Some(r_min), Some(r_max)) = (self.r_min_mpc_h, self.r_max_mpc_h)
-            && r_max <= r_min
-        {
-            return Err(AnalysisError::option("r_max_mpc_h", r_max, format!("must exceed r_min_mpc_h = {r_min}")));
-        }
-        if !(1..=100).contains(&self.bins_per_decade) {
-            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
-        }
-        Ok(())
-    }
-
-    /// # Errors
-    /// [`AnalysisError::Option`] for a sphere wider than the box.
-    fn check_within(&self, half_box: f64) -> Result<(), AnalysisError> {
-        match self.r_max_mpc_h.filter(|r_max| *r_max > half_box * (1.0 + 1e-12)) {
-            Some(r_max) => {
-                Err(AnalysisError::option("r_max_mpc_h", r_max, format!("at most half the box, {half_box}")))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
 /// Bin edges: 0, r_min, then evenly in log r up to r_max; or why there are none.
 fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<Vec<f64>, String> {
-    let width = leaf_width_at(part, halo.position_mpc_h);
+    let lengths = part.snapshot.box_lengths();
+    let centre = position_in_box("position_mpc_h", halo.position_mpc_h, lengths, part.tree.periodic());
+    let width = leaf_width_at(part, centre.map_err(|error| error.to_string())?);
     let r_min = options.r_min_mpc_h.unwrap_or(width);
-    let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_box(part)));
+    let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_of(lengths)));
     let cell = format!("its central cell, {} Mpc/h wide", readable(width));
     if r_min < width / 8.0 {
         return Err(format!("r_min_mpc_h = {r_min} is less than an eighth of {cell}"));

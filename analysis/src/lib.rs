@@ -51,6 +51,7 @@ mod nfw;
 pub mod part;
 mod particle_grid;
 pub mod particles;
+pub mod placement;
 pub mod power_spectrum;
 #[cfg(test)]
 mod ranks;

@@ -46,7 +46,7 @@ pub fn particles(
     region: &RegionOptions,
     options: &ParticleOptions,
 ) -> Result<Vec<Particle>, AnalysisError> {
-    let region = Region::new(region)?;
+    let region = Region::new(region, snapshot)?;
     let Some(particles) = &snapshot.state.particles else {
         return Err(AnalysisError::MissingField { name: "particles", reason: "there is no dark matter in it" });
     };

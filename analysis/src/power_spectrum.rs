@@ -69,6 +69,29 @@ impl Default for PowerOptions {
     }
 }
 
+impl PowerOptions {
+    /// What can be refused without a snapshot.
+    ///
+    /// * `gas`, `dark_matter`: whether there are some
+    ///
+    /// # Errors
+    /// [`AnalysisError::Option`] for an option out of its range, or a species that there is not.
+    pub fn check(&self, gas: bool, dark_matter: bool) -> Result<(), AnalysisError> {
+        if let Bins::PerDecade(n) = self.bins
+            && !(1..=200).contains(&n)
+        {
+            return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
+        }
+        if !dark_matter && matches!(self.species, Species::DarkMatter | Species::Cross) {
+            return Err(AnalysisError::option("species", "dark matter", "there is none"));
+        }
+        if !gas && matches!(self.species, Species::Gas | Species::Cross) {
+            return Err(AnalysisError::option("species", "gas", "there is none"));
+        }
+        Ok(())
+    }
+}
+
 /// P in a bin of wave numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerBin {
@@ -122,19 +145,9 @@ pub fn power_spectrum_by(
     options: &PowerOptions,
     limit_mib: usize,
 ) -> Result<Option<PowerSpectrum>, AnalysisError> {
-    if let Bins::PerDecade(n) = options.bins
-        && !(1..=200).contains(&n)
-    {
-        return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
-    }
     let has_particles = part.header().dark_matter.is_some();
     let has_gas = part.header().fields.has_gas();
-    if !has_particles && matches!(options.species, Species::DarkMatter | Species::Cross) {
-        return Err(AnalysisError::option("species", "dark matter", "the snapshot has none"));
-    }
-    if !has_gas && matches!(options.species, Species::Gas | Species::Cross) {
-        return Err(AnalysisError::option("species", "gas", "the snapshot has none"));
-    }
+    options.check(has_gas, has_particles)?;
     if has_particles && options.species != Species::Gas {
         require_one_process(communicator)?;
     }

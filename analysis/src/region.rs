@@ -3,6 +3,7 @@
 use crate::cell_fields::{Average, CellField, Gas, field_of};
 use crate::cells::{LeafCell, fold_leaves};
 use crate::error::AnalysisError;
+use crate::placement::{overlaps_box, position_in_box};
 use crate::sphere::separation;
 use comove_sim::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -86,21 +87,22 @@ pub(crate) enum Region {
 }
 
 impl Region {
-    pub(crate) fn new(options: &RegionOptions) -> Result<Self, AnalysisError> {
-        let positive = |name, width: f64| {
-            let good = width > 0.0 && width.is_finite();
-            good.then_some(()).ok_or_else(|| AnalysisError::option(name, width, "must be positive"))
-        };
+    /// # Errors
+    /// [`AnalysisError::Option`] for half a region, or one that is empty or outside the snapshot's box.
+    pub(crate) fn new(options: &RegionOptions, snapshot: &Snapshot) -> Result<Self, AnalysisError> {
+        let (lengths, periodic) = (snapshot.box_lengths(), snapshot.state.tree.periodic());
         match (options.min, options.max, options.center, options.radius) {
             (None, None, None, None) => Ok(Self::All),
             (Some(min), Some(max), None, None) => {
+                overlaps_box(min, max, lengths)?;
                 let half: [f64; 3] = std::array::from_fn(|a| 0.5 * (max[a] - min[a]));
-                half.iter().try_for_each(|half| positive("max - min", 2.0 * half))?;
                 Ok(Self::Box(std::array::from_fn(|a| min[a] + half[a]), half))
             }
             (None, None, Some(center), Some(radius)) => {
-                positive("radius", radius)?;
-                Ok(Self::Ball(center, radius))
+                if !(radius > 0.0 && radius.is_finite()) {
+                    return Err(AnalysisError::option("radius", radius, "must be positive"));
+                }
+                Ok(Self::Ball(position_in_box("center", center, lengths, periodic)?, radius))
             }
             _ => Err(AnalysisError::option("region", "half said", "give min and max, or center and radius")),
         }
@@ -132,7 +134,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a Snapshot, field: &str, region: &RegionOptions) -> Result<Self, AnalysisError> {
-        let (field, region) = (field_of(snapshot, field)?, Region::new(region)?);
+        let (field, region) = (field_of(snapshot, field)?, Region::new(region, snapshot)?);
         Ok(Self { snapshot, field, gas: Gas::new(snapshot), region })
     }
 
@@ -155,6 +157,22 @@ impl<'a> Reader<'a> {
         match self.field.average {
             Average::Volume => cell.volume(),
             Average::Mass => cell.mass(),
+        }
+    }
+
+    /// The error of a region between the centres of cells.
+    fn holds_none(&self) -> AnalysisError {
+        match &self.region {
+            Region::Ball(center, radius) => {
+                let reason = format!("holds the centre of no cell about {center:?}: take a larger one");
+                AnalysisError::option("radius", radius, reason)
+            }
+            Region::Box(center, half) => {
+                let [min, max] = [-1.0, 1.0].map(|s| [0, 1, 2].map(|a| center[a] + s * half[a]));
+                let reason = format!("a box from {min:?} holds the centre of no cell: take a larger one");
+                AnalysisError::option("max", format!("{max:?}"), reason)
+            }
+            Region::All => unreachable!("a snapshot has cells"),
         }
     }
 
@@ -187,7 +205,7 @@ impl<'a> Reader<'a> {
             },
         );
         if sums.cells == 0 {
-            return Err(AnalysisError::option("region", "so small", "holds the centre of no cell"));
+            return Err(self.holds_none());
         }
         let mean = sums.mean / weight;
         let square = |sum: &mut f64, cell: &LeafCell, value: f64| *sum += self.weight(cell) * (value - mean).powi(2);
@@ -261,6 +279,10 @@ pub fn histogram(
         }
     };
     let mut filled = reader.sum(BTreeMap::new, add_cell, add);
+    // a range may hold no cell, a region must
+    if filled.is_empty() && reader.sum(|| 0u64, |cells, _, _| *cells += 1, |cells, part| *cells += part) == 0 {
+        return Err(reader.holds_none());
+    }
     Ok((0..options.bins).map(|n| filled.remove(&n).unwrap_or_else(|| bin(n))).collect())
 }
 
@@ -398,7 +420,26 @@ mod tests {
         let half = RegionOptions { radius: Some(1.0), ..RegionOptions::default() };
         assert!(refused(&half).contains("give min and max, or center and radius"));
         assert!(refused(&ball([0.0; 3], 1e-9)).contains("no cell"));
-        assert!(refused(&ball([0.0; 3], -1.0)).contains("must be positive"));
+        for radius in [-1.0, 0.0, f64::NAN] {
+            assert!(refused(&ball([0.0; 3], radius)).contains("must be positive"));
+        }
+        let length = snapshot.header.box_length;
+        let outside = format!("center = [0.0, {:?}, 0.0]: y must lie in the box, [0, {length}]", 1.2 * length);
+        assert_eq!(refused(&ball([0.0, 1.2 * length, 0.0], length)), outside);
+        let slab = |low: f64, high: f64| RegionOptions {
+            min: Some([low, 0.0, 0.0]),
+            max: Some([high, length, length]),
+            ..RegionOptions::default()
+        };
+        assert!(refused(&slab(length, 1.5 * length)).contains("lies outside the box along x: must be below"));
+        assert!(refused(&slab(-length, 0.0)).contains("lies outside the box along x: must be above 0"));
+        assert!(refused(&slab(0.5 * length, 0.5 * length)).contains("must lie beyond min"));
+        // the upper face of a periodic axis is the lower one
+        let faces = [0.0, length].map(|x| statistics(&snapshot, "density", &ball([x; 3], 0.2 * length)).unwrap());
+        assert_eq!(faces[0], faces[1]);
+        let options = HistogramOptions { range: Some([0.5, 2.0]), ..HistogramOptions::default() };
+        let empty = histogram(&snapshot, "density", &ball([0.0; 3], 1e-9), &options).unwrap_err().to_string();
+        assert!(empty.contains("holds the centre of no cell"), "{empty}");
         let options = HistogramOptions { range: Some([-1.0, 1.0]), ..HistogramOptions::default() };
         let error = histogram(&snapshot, "density", &RegionOptions::default(), &options).unwrap_err().to_string();
         assert!(error.contains("logarithmic: false"), "{error}");

@@ -90,13 +90,11 @@ fn yes() -> bool {
 }
 
 impl GaussianIc {
-    /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere. Collective; of ranks
-    /// that share the work each gets some planes.
+    /// Checks the numbers, which no table is needed for.
     ///
     /// # Errors
-    /// [`IcError::Sim`] and [`IcError::Parameter`] for numbers out of range; the errors of [`LinearPower::new`] and
-    /// [`SpeciesRatios::new`]; [`IcError::TableRange`] and [`IcError::Content`] where a table does not cover the mesh; [`IcError::Cell`] where δ ≤ −1.
-    pub fn generate(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+    /// [`IcError::Parameter`] for numbers out of range.
+    pub fn check(&self) -> Result<(), IcError> {
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
         if self.cells.iter().any(|n| *n == 0 || n % 2 == 1) {
             let reason = "every axis needs an even number of cells".into();
@@ -120,6 +118,17 @@ impl GaussianIc {
         if let (Some(source), false) = (&self.species_transfer, self.gas && self.dark_matter) {
             return Err(refuse("species_transfer", source.file().display().to_string(), NEEDS_DARK_MATTER));
         }
+        Ok(())
+    }
+
+    /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere. Collective; of ranks
+    /// that share the work each gets some planes.
+    ///
+    /// # Errors
+    /// [`IcError::Sim`] and [`IcError::Parameter`] for numbers out of range; the errors of [`LinearPower::new`] and
+    /// [`SpeciesRatios::new`]; [`IcError::TableRange`] and [`IcError::Content`] where a table does not cover the mesh; [`IcError::Cell`] where δ ≤ −1.
+    pub fn generate(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+        self.check()?;
         progress("linear power", 0.0);
         let power = collective_result(communicator, LinearPower::new(&self.power, &self.cosmology))?;
         let (from, to) = power.range();

@@ -67,8 +67,7 @@ impl LoadIc {
     /// [`IcError::Content`] for a file that is not what the recipe says; [`IcError::Contradiction`] for one that states
     /// otherwise; [`IcError::Cell`] for a cell that is not finite and positive.
     pub fn load(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
-        self.cosmology.check()?;
-        check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)?;
+        self.check()?;
         progress("reading", 0.0);
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
         let mesh = collective_result(communicator, self.read(planes))?;
@@ -93,6 +92,15 @@ impl LoadIc {
         }
         progress("initial condition", 1.0);
         Ok(mesh)
+    }
+
+    /// Checks the numbers, which the file is not needed for.
+    ///
+    /// # Errors
+    /// [`IcError::Parameter`] for numbers out of range.
+    pub fn check(&self) -> Result<(), IcError> {
+        self.cosmology.check()?;
+        check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)
     }
 
     /// Reads all of the file, a few planes at a time: what can be read can be loaded, if its cells are good.

@@ -8,7 +8,7 @@ use crate::layout::{FIELDS, FLUX_PLANES, GROUP, GROUP_CELLS, GROUP_VALUES, OCTAN
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::level::troubled_cells::tests::groups_that_see;
 use crate::level::troubled_cells::{MARK_ROWS, TroubledCells, groups_to_redo};
-use crate::operations::flag::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
+use crate::operations::flag::{Combination, FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
 use crate::operations::gravity_kick::{gravity_kick, max_acceleration};
 use crate::operations::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
 use crate::operations::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
@@ -183,11 +183,10 @@ fn flags<T: Real>(
 ) -> Vec<u32> {
     let mine = |c: &&[i32; 3]| owns(rank, level, **c);
     let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().filter(mine).map(|c| c.map(|c| c as u32)).collect();
+    let steep = FlagCriterion::GradientAbove { of: Quantity::Pressure, threshold: T::from_f64(40.0) };
+    let either = [FlagCriterion::DensityAbove(T::from_f64(31.5)), steep].map(Combination::from);
     let criteria = FlagCriteria {
-        any_of: vec![
-            FlagCriterion::DensityAbove(T::from_f64(31.5)),
-            FlagCriterion::GradientAbove { of: Quantity::Pressure, threshold: T::from_f64(40.0) },
-        ],
+        met: Combination::any(either).expect("two criteria"),
         level: FlagLevel {
             level,
             cells: mesh.root.map(|n| (n as usize * GROUP) << level),
@@ -196,6 +195,7 @@ fn flags<T: Real>(
             a: 1.0,
             four_pi_g: 0.1,
             mean_density: 1.0,
+            mean_gas_density: 1.0,
             eos,
         },
     };

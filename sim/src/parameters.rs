@@ -280,6 +280,23 @@ pub struct RunParameters {
     pub pressure_floor: f64,
 }
 
+/// Facts of a starting state that a run's parameters are checked against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartFacts {
+    /// Whether there is gas, or may be.
+    pub gas: bool,
+    /// Particles of dark matter; `None` where that is not known yet.
+    pub particles: Option<u64>,
+    /// Ratio of specific heats that the gas was made with.
+    pub gamma: f64,
+    /// Box lengths along x, y, z, code length.
+    pub box_lengths: [f64; 3],
+    /// Root cells along x, y, z.
+    pub root_cells: [usize; 3],
+    /// Levels that have groups.
+    pub levels: usize,
+}
+
 impl Default for RunParameters {
     fn default() -> Self {
         let scheme = Scheme::default();
@@ -399,19 +416,29 @@ impl RunParameters {
         check("max_level", &self.max_level, self.max_level < deepest, format!("must be below {deepest}"))
     }
 
-    /// Checks what a state of dark matter alone cannot have.
+    /// Checks what depends on the starting state.
     ///
     /// # Errors
-    /// [`SimError::Parameter`].
-    pub fn check_without_gas(&self) -> Result<(), SimError> {
+    /// As [`RunParameters::check`].
+    pub fn check_start(&self, start: &StartFacts) -> Result<(), SimError> {
         let names: Vec<&str> = self.scalars.names().collect();
-        SimError::require(
-            "scalars",
-            &names.join(", "),
-            names.is_empty(),
-            "they move with gas, of which there is none",
-        )?;
-        self.refine.iter().try_for_each(Criterion::check_without_gas)
+        let fits = start.gas || names.is_empty();
+        SimError::require("scalars", &names.join(", "), fits, "they move with gas, of which there is none")?;
+        for criterion in &self.refine {
+            criterion.check_species(start.gas, start.particles != Some(0))?;
+            criterion.check_places(start.box_lengths)?;
+        }
+        let reason = format!("the initial state was made with {}: say gamma there", start.gamma);
+        SimError::require("gamma", &self.gamma, (self.gamma - start.gamma).abs() <= 1e-12, reason)?;
+        let root_cells = start.root_cells.into_iter().map(|n| n as u64).product::<u64>();
+        let most = 64 * root_cells;
+        let reason = format!("at most 64 for each root cell, {most}: take a finer root");
+        let particles = start.particles.unwrap_or(0);
+        SimError::require("particles", &particles, particles <= most, reason)?;
+        let max_cells = self.max_cells.unwrap_or(u64::MAX);
+        let reason = format!("the root level alone has {root_cells}");
+        SimError::require("max_cells", &max_cells, max_cells >= root_cells, reason)?;
+        self.check_levels(start.root_cells, start.levels)
     }
 
     /// Checks `max_level` against a starting state.
@@ -420,7 +447,7 @@ impl RunParameters {
     ///
     /// # Errors
     /// As [`RunParameters::check`].
-    pub fn check_levels(&self, root_cells: [usize; 3], levels: usize) -> Result<(), SimError> {
+    fn check_levels(&self, root_cells: [usize; 3], levels: usize) -> Result<(), SimError> {
         let check = |good, reason: String| SimError::require("max_level", &self.max_level, good, reason);
         let widest = root_cells.into_iter().max().unwrap_or(0) as u64;
         let addressed = widest << self.max_level <= 1 << 24;

@@ -15,8 +15,8 @@ pub struct Steering {
     /// Finest level, no finer than the run's own `max_level`; finer ones go with the next regrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_level: Option<u8>,
-    /// Factor on the thresholds of all criteria, from the next regrid on: above 1 less is refined (`jeans_cells_below` is
-    /// divided by it; regions and expressions have no threshold).
+    /// Factor on the thresholds of all criteria, from the next regrid on: above 1 less is refined (`jeans_cells_below` and
+    /// thresholds within `not` are divided by it; regions and expressions have no threshold).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold_factor: Option<f64>,
 }

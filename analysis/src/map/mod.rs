@@ -1,6 +1,6 @@
 //! Pictures of the box as numbers: a field on a rectangle of pixels, with the patches behind it.
 //!
-//! A window is centred anywhere; across a periodic boundary its coordinates run on beyond the box instead of jumping.
+//! A window is centred in the box; across a periodic boundary its coordinates run on beyond the box instead of jumping.
 
 pub mod patches;
 pub mod projection;
@@ -9,6 +9,7 @@ pub mod slice;
 use crate::cell_fields::field_by_name;
 use crate::error::AnalysisError;
 use crate::part::Part;
+use crate::placement::position_in_box;
 use crate::table::{Entry, Record, Table};
 use comove_sim::fields::FieldSet;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,7 @@ pub struct MapOptions {
     pub field: String,
     /// Direction looked along.
     pub axis: Axis,
-    /// Centre of the window in Mpc/h; by default that of the box. A slice goes through it.
+    /// Centre of the window in Mpc/h, in the box; by default that of the box. A slice goes through it.
     pub center: Option<[f64; 3]>,
     /// Width of the window in Mpc/h; by default that of the box.
     pub width_mpc_h: Option<f64>,
@@ -64,11 +65,11 @@ pub struct MapOptions {
 impl MapOptions {
     /// What can be refused without a snapshot.
     ///
-    /// * `fields`: of the snapshots, if they are known
+    /// * `fields`, `box_lengths`: of the snapshots, if they are known
     ///
     /// # Errors
     /// [`AnalysisError`] for a field that there is not, or an option out of its range.
-    pub fn check(&self, fields: Option<&FieldSet>) -> Result<(), AnalysisError> {
+    pub fn check(&self, fields: Option<&FieldSet>, box_lengths: Option<[f64; 3]>) -> Result<(), AnalysisError> {
         if let Some(fields) = fields {
             field_by_name(&self.field, fields)?;
         }
@@ -80,16 +81,30 @@ impl MapOptions {
         if !(16..=8192).contains(&self.pixels) {
             return Err(AnalysisError::option("pixels", self.pixels, "between 16 and 8192 along either side"));
         }
-        self.check_center()
-    }
-
-    fn check_center(&self) -> Result<(), AnalysisError> {
-        match self.center.filter(|center| !center.iter().all(|c| c.is_finite())) {
-            Some(center) => {
-                Err(AnalysisError::option("center", format!("{center:?}"), "three finite coordinates in Mpc/h"))
-            }
+        match box_lengths {
+            Some(lengths) => self.sides(lengths, [true; 3]).map(|_| ()),
             None => Ok(()),
         }
+    }
+
+    /// Width, height and depth of the window in a box of these lengths, and its centre.
+    fn sides(&self, lengths: [f64; 3], periodic: [bool; 3]) -> Result<([f64; 3], [f64; 3]), AnalysisError> {
+        let [right, up, depth] = self.axis.frame().map(|a| lengths[a]);
+        let within = |name: &'static str, value: f64, limit: f64| {
+            if value > 0.0 && value <= limit * (1.0 + 1e-12) {
+                Ok(value)
+            } else {
+                Err(AnalysisError::option(name, value, format!("must be positive and fit into the box, {limit}")))
+            }
+        };
+        let width = within("width_mpc_h", self.width_mpc_h.unwrap_or(right), right)?;
+        let depth = within("depth_mpc_h", self.depth_mpc_h.unwrap_or(depth), depth)?;
+        let height = if self.width_mpc_h.is_none() { up } else { width.min(up) };
+        let center = match self.center {
+            Some(center) => position_in_box("center", center, lengths, periodic)?,
+            None => lengths.map(|length| 0.5 * length),
+        };
+        Ok(([width, height, depth], center))
     }
 }
 
@@ -175,23 +190,11 @@ impl Window {
     pub(crate) fn new(part: &Part, options: &MapOptions) -> Result<Self, AnalysisError> {
         let lengths = part.snapshot.box_lengths();
         let frame = options.axis.frame();
-        let [right, up, depth] = frame.map(|a| lengths[a]);
-        let within = |name: &'static str, value: f64, limit: f64| {
-            if value > 0.0 && value <= limit * (1.0 + 1e-12) {
-                Ok(value)
-            } else {
-                Err(AnalysisError::option(name, value, format!("must be positive and fit into the box, {limit}")))
-            }
-        };
-        let width = within("width_mpc_h", options.width_mpc_h.unwrap_or(right), right)?;
-        let depth = within("depth_mpc_h", options.depth_mpc_h.unwrap_or(depth), depth)?;
-        let height = if options.width_mpc_h.is_none() { up } else { width.min(up) };
+        let ([width, height, depth], center) = options.sides(lengths, part.tree.periodic())?;
         let rows = (options.pixels as f64 * height / width).round();
         if !(16..=8192).contains(&options.pixels) || !(1.0..=8192.0).contains(&rows) {
             return Err(AnalysisError::option("pixels", options.pixels, "between 16 and 8192 along either side"));
         }
-        options.check_center()?;
-        let center = options.center.unwrap_or(lengths.map(|l| 0.5 * l));
         let half = [width, height, depth].map(|l| 0.5 * l);
         let low = std::array::from_fn(|a| center[frame[a]] - half[a]);
         let high = std::array::from_fn(|a| center[frame[a]] + half[a]);

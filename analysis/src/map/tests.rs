@@ -89,12 +89,28 @@ fn outlines_tile_the_window() {
     }
 }
 
+/// The upper faces of a periodic box are the lower ones.
+#[test]
+fn a_plane_on_the_upper_face_is_that_on_the_lower_one() {
+    let snapshot = Fixture::blob().build();
+    let at = |z: f64| {
+        let options = MapOptions { center: Some([0.5, z, z]), pixels: 64, ..MapOptions::default() };
+        let map = slice(&snapshot, &options).unwrap();
+        (map.values, map.cells)
+    };
+    assert_eq!(at(1.0), at(0.0));
+    assert!(at(1.0).0.iter().flatten().all(|value| value.is_finite()) && !at(1.0).1.is_empty());
+}
+
 #[test]
 fn windows_are_checked_and_the_table_of_a_projection_is_its_grid() {
     let snapshot = Fixture::blob().build();
     for options in [
         MapOptions { width_mpc_h: Some(1.5), ..MapOptions::default() },
         MapOptions { pixels: 3, ..MapOptions::default() },
+        MapOptions { center: Some([0.5, 1.2, 0.5]), ..MapOptions::default() },
+        MapOptions { center: Some([0.5, f64::NAN, 0.5]), ..MapOptions::default() },
+        MapOptions { width_mpc_h: Some(0.0), ..MapOptions::default() },
         MapOptions { field: "velocity".into(), ..MapOptions::default() },
     ] {
         assert!(slice(&snapshot, &options).is_err());

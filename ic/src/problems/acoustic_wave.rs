@@ -5,7 +5,7 @@
 //! δρ/ρ₀ = A cos(k·x) cos(kct), by the velocity c A sin(k·x) sin(kct) along k, and by the pressure P₀ (1 + γ δρ/ρ₀)
 //! (Landau & Lifshitz, *Fluid Mechanics*, §64). What the linear solution leaves out is of order A².
 
-use super::{Gas, Problem, Setup, View, options_of, plain_gas};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas, require_wave};
 use comove_sim::Precision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -105,6 +105,7 @@ impl Problem for AcousticWave {
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {
+        require_wave(self.amplitude, self.gamma)?;
         if self.wave_numbers == [0; 3] {
             return Err(("wave_numbers", "no wave: one of them must differ from 0".into()));
         }

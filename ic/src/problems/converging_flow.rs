@@ -5,7 +5,7 @@
 //! 1970, A&A 5, 84): what was at q is at x = q + v(q) t, its density is ρ₀/Π(∂xᵢ/∂qᵢ) until streams cross at t = 1/(2πM
 //! c_s), and its pressure stays on the adiabat P ∝ ρ^γ.
 
-use super::{Gas, Problem, Setup, View, options_of, plain_gas};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas, require};
 use comove_sim::Criterion;
 use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
@@ -122,6 +122,13 @@ impl Problem for ConvergingFlow {
 
     fn view(&self) -> View {
         View::Line { axis: 0, through: self.focus }
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        require("mach", self.mach, self.mach > 0.0, "must be positive")?;
+        self.focus
+            .into_iter()
+            .try_for_each(|x| require("focus", x, (0.0..=1.0).contains(&x), "must lie in the box, [0, 1]"))
     }
 }
 

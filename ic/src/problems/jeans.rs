@@ -5,7 +5,7 @@
 //! δρ = δρ₀ sin(kx) e^(Γt), v = Γ/k δρ₀/ρ₀ cos(kx) e^(Γt), P = P₀ (1 + γ δρ/ρ₀), φ = −4πG δρ/k². What the linear solution
 //! leaves out is of order δρ².
 
-use super::{Gas, Problem, Setup, View, options_of, plain_gas, require};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas, require, require_wave};
 use comove_sim::Criterion;
 use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
@@ -121,6 +121,7 @@ impl Problem for Jeans {
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {
+        require_wave(self.amplitude, self.gamma)?;
         let jeans_length = TAU * (self.gamma * PRESSURE / self.four_pi_g()).sqrt();
         let unstable = self.box_length > jeans_length && self.box_length.is_finite();
         let reason = format!("must be longer than the Jeans length {jeans_length:.4}");

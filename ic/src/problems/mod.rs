@@ -187,6 +187,13 @@ pub fn build(name: &str, options: &Value) -> Result<Box<dyn Problem>, IcError> {
     if setup.root.iter().any(|&n| n == 0 || n % GROUP != 0) {
         return Err(refuse("root", format!("{:?}: every axis needs a multiple of {GROUP} cells", setup.root)));
     }
+    let (length, start, end) = (setup.box_length, setup.start, setup.end);
+    if !(length > 0.0 && length.is_finite()) {
+        return Err(refuse("box_length", format!("{length} must be positive")));
+    }
+    if !(end > start && end.is_finite()) {
+        return Err(refuse("end", format!("{end} must lie after the start at {start}")));
+    }
     setup.parameters.check()?;
     Ok(problem)
 }
@@ -203,6 +210,13 @@ fn decode<P: Problem + DeserializeOwned + 'static>(name: &str, options: &Value) 
 /// Refuses an option unless `good`: what [`Problem::check`] returns.
 fn require(option: &'static str, value: f64, good: bool, reason: &str) -> Result<(), (&'static str, String)> {
     if good { Ok(()) } else { Err((option, format!("{value} {reason}"))) }
+}
+
+/// Refuses the amplitude of a wave whose density or pressure, 1 + γA in its trough, is not positive.
+fn require_wave(amplitude: f64, gamma: f64) -> Result<(), (&'static str, String)> {
+    let most = 1.0 / gamma.max(1.0);
+    let reason = format!("must lie between -{most} and {most}: density and pressure are positive there");
+    require("amplitude", amplitude, amplitude.abs() < most, &reason)
 }
 
 /// A run of gas alone in non-comoving coordinates.
@@ -254,6 +268,32 @@ mod tests {
             let x = [0.5 * h, 3.5 * h, 7.5 * h];
             let gas = problem.initial(x, h);
             assert!(gas.density > 0.0 && gas.pressure > 0.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn options_that_give_no_gas_are_named() {
+        for (name, options, option) in [
+            ("uniform_flow", json!({ "density": 0 }), "density: 0 must be positive"),
+            ("uniform_flow", json!({ "pressure": -1 }), "pressure: -1 must be positive"),
+            ("uniform_flow", json!({ "end": 0 }), "end: 0 must lie after the start at 0"),
+            (
+                "acoustic_wave",
+                json!({ "amplitude": 0.7 }),
+                "amplitude: 0.7 must lie between -0.6 and 0.6: density and pressure are positive there",
+            ),
+            ("acoustic_wave", json!({ "box_length": -1 }), "box_length: -1 must be positive"),
+            (
+                "jeans",
+                json!({ "amplitude": -2 }),
+                "amplitude: -2 must lie between -0.6 and 0.6: density and pressure are positive there",
+            ),
+            ("converging_flow", json!({ "mach": 0 }), "mach: 0 must be positive"),
+            ("converging_flow", json!({ "focus": [0.5, 1.5, 0.5] }), "focus: 1.5 must lie in the box, [0, 1]"),
+            ("pancake", json!({ "temperature_k": 0 }), "temperature_k: 0 must be positive"),
+        ] {
+            let error = build(name, &options).unwrap_err().to_string();
+            assert_eq!(error, format!("problem \"{name}\": {option}"));
         }
     }
 

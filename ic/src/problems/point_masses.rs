@@ -171,7 +171,13 @@ impl PointMasses {
         Ok(shares?.map(|shares| shares.into_iter().flatten().flatten().collect()))
     }
 
-    fn check(&self, levels: u8) -> Result<(), IcError> {
+    /// Checks the options.
+    ///
+    /// * `levels`: of refinement
+    ///
+    /// # Errors
+    /// [`IcError::Parameter`] for a number out of range.
+    pub fn check(&self, levels: u8) -> Result<(), IcError> {
         let check = |name, value: String, good: bool, reason: String| {
             if good { Ok(()) } else { Err(IcError::Parameter { name, value, reason }) }
         };

@@ -1,7 +1,7 @@
 //! Gas that moves through a periodic box as a whole and must notice nothing, least of all the borders between
 //! refinement levels.
 
-use super::{Gas, Problem, Setup, View, options_of, plain_gas};
+use super::{Gas, Problem, Setup, View, options_of, plain_gas, require};
 use comove_sim::Precision;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,5 +65,10 @@ impl Problem for UniformFlow {
 
     fn view(&self) -> View {
         View::Diagonal
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        require("density", self.density, self.density > 0.0, "must be positive")?;
+        require("pressure", self.pressure, self.pressure > 0.0, "must be positive")
     }
 }

@@ -26,9 +26,10 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// How a recipe calls it: `peak.place`.
+    /// How a recipe calls it: `peak.place`, or `peak` for the whole result.
     pub(crate) fn name(&self) -> String {
-        format!("{}.{}", own_name(self.node.stage()), self.path.join("."))
+        let whole = own_name(self.node.stage());
+        std::iter::once(&whole).chain(&self.path).map(String::as_str).collect::<Vec<_>>().join(".")
     }
 
     /// The value in what the measurement has left; of several moments' results that of the last.

@@ -4,6 +4,7 @@
 use super::Node;
 use super::deferred::Deferred;
 use crate::canonical_json::leaves;
+use crate::stage::EXPRESSIONS;
 use crate::stage::ic::shown as cells;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,8 +71,10 @@ impl Marks {
             }
         }
         named.into_iter().for_each(|name| marks.add("", name));
-        let outside = leaves(&stage.extent());
-        leaves(&stage.parameters()).iter().chain(&outside).for_each(|(key, value)| marks.add(key, &shown(value)));
+        let mut outside = leaves(&stage.extent());
+        // the texts of expressions stand among the shown parameters
+        outside.retain(|key, _| !key.starts_with(EXPRESSIONS));
+        leaves(&stage.shown_parameters()).iter().chain(&outside).for_each(|(key, value)| marks.add(key, &shown(value)));
         marks.outside.extend(outside.into_keys());
         for file in stage.files() {
             marks.add("file", &file.file_name().unwrap_or(file.as_os_str()).to_string_lossy());

@@ -10,6 +10,7 @@ use crate::ledger::{Artefact, History, Identity, StageHistory};
 use crate::moment::list;
 use crate::progress::Progress;
 use crate::stage::Stage;
+use crate::stage::evolve::with_expressions;
 use crate::stage::result::digest_of;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -159,7 +160,9 @@ pub(super) fn differences(before: &Identity, now: &Identity) -> Vec<String> {
         let (before, now) = (before.results_version, now.results_version);
         lines.push(format!("the version of its results: {before} → {now}; CHANGELOG says what they differ in"));
     }
-    lines.extend(changes(&before.parameters, &now.parameters));
+    let shown = [before, now].map(|identity| (identity.parameters.clone(), &identity.extent));
+    let [old, new] = with_expressions(shown);
+    lines.extend(changes(&old, &new));
     let only_in = |here: &[Artefact], there: &[Artefact]| -> Vec<String> {
         let missing = here.iter().filter(|file| there.iter().all(|other| other.digest != file.digest));
         missing.map(|file| file.file.clone()).collect()

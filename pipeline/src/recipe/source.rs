@@ -78,6 +78,22 @@ impl Source {
         Some(self.text_of(&tokens, vec![closure]))
     }
 
+    /// The closure at `place` as it is written, on one line and without comments.
+    pub fn closure_line(&self, place: Place) -> Option<String> {
+        let tokens = self.tokens();
+        let start = tokens.iter().position(|token| self.place(token.bytes.start) == place)?;
+        let mut line = String::new();
+        let mut end = tokens[start].bytes.start;
+        for token in &tokens[start..self.end_of_closure(&tokens, start)?] {
+            if token.bytes.start > end {
+                line.push(' ');
+            }
+            line += &self.text[token.bytes.clone()];
+            end = token.bytes.end;
+        }
+        Some(line)
+    }
+
     /// The same of what `Fn("name")` gives: a function of the recipe, or of Rhai.
     pub fn function_text(&self, name: &str) -> String {
         let tokens = self.tokens();
@@ -260,6 +276,13 @@ mod tests {
         assert_eq!(closure(2, 49).as_deref(), Some("| x | # { a : [ x , 1 ] }"));
         assert_eq!(closure(2, 73).as_deref(), Some("| | 2"));
         assert_eq!(closure(3, 1), None);
+    }
+
+    #[test]
+    fn a_closure_is_shown_as_it_is_written() {
+        let source = source("f(|c| {\n    // dense\n    let d = c.density;\n    d > 8.5  && c.x<2\n}, 3);");
+        let line = source.closure_line(Place { line: 1, column: 3 });
+        assert_eq!(line.as_deref(), Some("|c| { let d = c.density; d > 8.5 && c.x<2 }"));
     }
 
     #[test]

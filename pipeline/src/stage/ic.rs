@@ -63,7 +63,20 @@ impl InitialCondition {
         })?;
         let particles = if self.has_particles() { cells.iter().map(|&n| n as u64).product() } else { 0 };
         let gas = self.has_gas();
-        Ok(InitialFacts { cosmology, box_mpc_h, cells, root, level, z, mean_molecular_weight, gamma, gas, particles })
+        let species_known = !matches!(self, Self::Load(ic) if ic.format == LoadFormat::ComoveIc);
+        Ok(InitialFacts {
+            cosmology,
+            box_mpc_h,
+            cells,
+            root,
+            level,
+            z,
+            mean_molecular_weight,
+            gamma,
+            gas,
+            particles,
+            species_known,
+        })
     }
 
     /// Whether there is gas, as far as that is known.

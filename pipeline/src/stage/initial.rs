@@ -36,6 +36,9 @@ pub(crate) struct InitialFacts {
     /// Particles of dark matter, as far as they are known before the mesh is made.
     #[serde(default)]
     pub particles: u64,
+    /// Whether both are known: a file of our own format may hold gas, particles or both.
+    #[serde(default = "yes")]
+    pub species_known: bool,
 }
 
 /// The species of an initial condition, a run or a snapshot.

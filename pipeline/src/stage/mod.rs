@@ -51,6 +51,9 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 pub(crate) use work::Work;
 
+/// The key in a stage's extent of the expressions among its parameters as the recipe has them.
+pub(crate) const EXPRESSIONS: &str = "expressions";
+
 /// Bytes that a stage needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
@@ -85,6 +88,11 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
 
     /// What decides its results, besides the content of what it reads.
     fn parameters(&self) -> Value;
+
+    /// Its parameters for a reader: compiled expressions by their texts.
+    fn shown_parameters(&self) -> Value {
+        self.parameters()
+    }
 
     /// What only decides how far it goes and what it writes, for the ledger: outside the fingerprint.
     fn extent(&self) -> Value {

@@ -153,7 +153,7 @@ fn starts() {
     check(
         r#"evolve(problem("uniform_flow"), #{ gamma: 1.4 });"#,
         r#"                                   ^"#,
-        "evolve: gamma = 1.4: the start was made with 1.6666666666666667: say gamma there",
+        "evolve: gamma = 1.4: the initial state was made with 1.6666666666666667: say gamma there",
     );
     check(
         "ic_function(#{ box: 1, root: 32, z: 9 }, |x, y, z| #{ density: 1, pressure: 1 });",
@@ -368,6 +368,166 @@ fn nothing_outside_the_recipe() {
     check("timestamp();", "^", "unknown function \"timestamp\"");
     check("eval(\"1\");", "^", "reserved keyword 'eval' is disabled");
     check("loop { }", "     ^", "the recipe computes too long: is there an endless loop?");
+}
+
+/// Recipes of which `check` knows that a stage will fail: positions and regions outside the box, starts that cannot be,
+/// species, levels and fields that a run has not.
+#[test]
+fn what_check_knows() {
+    const GAS: &str = "const G = RUN;";
+    const DARK: &str = "const G = evolve(ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, gas: false }), \
+                        #{ z_end: 0 });";
+    const BOTH: &str = "const G = evolve(ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true }), \
+                        #{ z_end: 0 });";
+    const TUBE: &str = "const G = evolve(problem(\"shock_tube\"));";
+    let start = |options: &str| format!("ic_gaussian(C, #{{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, {options} }});");
+    let gas = |refine: &str| format!("evolve(IC, #{{ z_end: 0, max_level: 2, refine: {refine} }});");
+    let dark = |refine: &str| {
+        format!(
+            "evolve(ic_gaussian(C, #{{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, gas: false }}), \
+                 #{{ z_end: 0, max_level: 2, refine: {refine} }});"
+        )
+    };
+    let text = String::from;
+    let rows: Vec<(&str, String, &str)> = vec![
+        // positions
+        (
+            GAS,
+            text("slice(G, #{ center: [30, 2, 2] });"),
+            "slice: center = [30.0, 2.0, 2.0]: x must lie in the box, [0, 25]",
+        ),
+        (GAS, text("slice(G, #{ center: [1, -0.5, 2] });"), "y must lie in the box, [0, 25]"),
+        (GAS, text("projection(G, #{ center: [1, 2, 25.5] });"), "z must lie in the box, [0, 25]"),
+        (GAS, text("slice(G, #{ width_mpc_h: 26 });"), "width_mpc_h = 26: must be positive and fit into the box, 25"),
+        (GAS, text("slice(G, #{ width_mpc_h: 0 });"), "width_mpc_h = 0: must be positive"),
+        (
+            GAS,
+            text("projection(G, #{ depth_mpc_h: 60 });"),
+            "depth_mpc_h = 60: must be positive and fit into the box, 25",
+        ),
+        (GAS, text("slice(G, #{ width_mpc_h: 0.0/0.0 });"), "width_mpc_h: NaN cannot be an option's value"),
+        (TUBE, text("slice(G, #{ center: [3000, 1, 1] });"), "x must lie in the box, [0, 2048]"),
+        // regions
+        (
+            "",
+            gas("region(#{ center: [1, 26, 1], radius: 2, level: 1 })"),
+            "refine = 26: a region's center along y must lie in the box, [0, 25]",
+        ),
+        (
+            "",
+            gas("region(#{ center: [1, 1, 1], radius: 0, level: 1 })"),
+            "refine = 0: a region's radius must be positive",
+        ),
+        (
+            "",
+            gas("region(#{ min: [25, 0, 0], max: [26, 2, 2], level: 1 })"),
+            "refine = 25: a region with this min along x lies outside the box: must be below 25",
+        ),
+        (
+            "",
+            gas("not(region(#{ min: [0, 0, -2], max: [1, 1, 0], level: 1 }))"),
+            "refine = 0: a region with this max along z lies outside the box: must be above 0",
+        ),
+        // criteria and species
+        ("", gas("particles_above(8)"), "refine = particles_above: looks at dark matter, of which there is none"),
+        (
+            "",
+            gas("all([density_above(8), refine_where(|c| c.dark_matter_density > 2)])"),
+            "refine = refine_where(|c| c.dark_matter_density > 2): looks at dark matter",
+        ),
+        (
+            "",
+            dark("any([density_above(8), refine_where(|c| c.gas_density > 2)])"),
+            "refine = refine_where(|c| c.gas_density > 2): looks at gas, of which there is none",
+        ),
+        ("", dark("not(jeans_cells_below(4))"), "refine = jeans_cells_below: looks at gas, of which there is none"),
+        ("", gas("all([])"), "all: the list has no criteria"),
+        ("", gas("any([density_above(8), 3])"), "any: entry 2 of the list is a whole number, not a criterion"),
+        ("", text("not(true);"), "not: the argument is a truth value, not a criterion"),
+        (
+            "",
+            text("evolve(IC, #{ z_end: 0, max_level: 1, refine: density_above(8), max_cells: 1000 });"),
+            "max_cells = 1000: the root level alone has 32768",
+        ),
+        // starts
+        ("", start("temperature_k: 0"), "temperature_k = 0: must be positive, in K"),
+        ("", start("temperature_k: -3"), "temperature_k = -3: must be positive, in K"),
+        ("", start("mean_molecular_weight: 0"), "mean_molecular_weight = 0: must lie between 0.4 and 10"),
+        (
+            "",
+            text("ic_gaussian(C, #{ box_mpc_h: -25, cells: 32, z: 49, seed: 1 });"),
+            "box_mpc_h = -25: must be positive",
+        ),
+        ("", text("ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 0, seed: 1 });"), "z = 0: must be positive"),
+        (
+            "",
+            text(
+                "ic_load(C, \"mesh.h5\", #{ box_mpc_h: 25, cells: 32, z: 49, format: \"comove_ic\", temperature_k: 0 });",
+            ),
+            "temperature_k = 0: must be positive, in K",
+        ),
+        (
+            "",
+            text(
+                "ic_function(#{ box: 1, root: 16, mean_molecular_weight: -1 }, |x, y, z| #{ density: 1, pressure: 1 });",
+            ),
+            "mean_molecular_weight = -1: must lie between 0.4 and 10",
+        ),
+        ("", text("problem(\"pancake\", #{ temperature_k: 0 });"), "problem: temperature_k: 0 must be positive"),
+        ("", text("problem(\"uniform_flow\", #{ density: -1 });"), "problem: density: -1 must be positive"),
+        // analyses
+        (
+            GAS,
+            text("power_spectrum(G, #{ species: \"dark_matter\" });"),
+            "power_spectrum: species = dark matter: there is none",
+        ),
+        (GAS, text("power_spectrum(G, #{ species: \"cross\" });"), "species = dark matter: there is none"),
+        (DARK, text("power_spectrum(G, #{ species: \"gas\" });"), "species = gas: there is none"),
+        (
+            GAS,
+            text("power_spectrum(G, #{ bins: #{ per_decade: 0 } });"),
+            "bins = 0: between 1 and 200 bins per factor of ten",
+        ),
+        (
+            GAS,
+            text("power_spectrum(G, #{ level: 3 });"),
+            "level = 3: the run's gas has no finer cells than those of max_level = 0",
+        ),
+        (GAS, text("density_pdf(G, #{ bins_per_decade: 0 });"), "density_pdf: bins_per_decade = 0: between 1 and 200"),
+        (GAS, text("slice(G, #{ field: \"dark_matter_density\" });"), "the run has no dark matter"),
+        (BOTH, text("slice(G, #{ field: \"potentail\" });"), "no field \"potentail\""),
+        (TUBE, text("slice(G, #{ field: \"potential\" });"), "the run has gravity: false, and so no potential"),
+        (TUBE, text("halos(G, #{ reference: \"critical\" });"), "non-comoving coordinates have no critical density"),
+        (TUBE, text("mass_function(halos(G));"), "the run is in non-comoving coordinates"),
+        (
+            GAS,
+            text("halos(G, #{ profile: #{ r_max_mpc_h: 13 } });"),
+            "r_max_mpc_h = 13: radii must rise from r_min_mpc_h to r_max_mpc_h, at most half the box, 12.5",
+        ),
+        (GAS, text("halos(G, #{ profile: #{ r_min_mpc_h: 2, r_max_mpc_h: 1 } });"), "r_max_mpc_h = 1: radii must rise"),
+        (GAS, text("halos(G, #{ profile: #{ bins_per_decade: 0 } });"), "bins_per_decade = 0: between 1 and 100"),
+        (GAS, text("slice(G, #{ at_z: 1 });"), "at_z: 1 is not among the run's outputs (2, 0)"),
+        ("", text("refinement_ratio([]);"), "refinement_ratio: the list has no runs"),
+        ("", text("force_test(#{ pairs: 0 });"), "force_test: pairs = 0: must be at least 1"),
+    ];
+    for (before, line, message) in rows {
+        let error = verdict(&format!("{BEFORE}{before}\n{line}\n"), &[]).expect_err(&line);
+        assert!(error.to_string().contains(message), "{line}: {error}");
+        assert_eq!(error.exit_code(), 3, "{line}");
+    }
+    // the nearest that is right
+    let right = format!(
+        "{BEFORE}{BOTH}
+        const REFINE = all([
+            any([region(#{{ min: [-2, 24, 0], max: [2, 26, 25], level: 1 }}), region(#{{ center: [25, 0, 1], radius: 40, level: 1 }})]),
+            not(refine_where(|c| c.dark_matter_density > c.gas_density || c.density > c.overdensity)),
+        ]);
+        const FINE = evolve(ic_gaussian(C, #{{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true }}),
+                            #{{ z_end: 0, max_level: 1, refine: REFINE, max_cells: 32768 }});
+        campaign(\"c\", [slice(G, #{{ center: [25, 25, 0], width_mpc_h: 25 }}), FINE, power_spectrum(FINE, #{{ level: 1 }}),
+                        power_spectrum(G, #{{ species: \"dark_matter\", level: 2 }}), slice(G, #{{ field: \"potential\" }})])"
+    );
+    verdict(&right, &[]).unwrap();
 }
 
 /// What no snapshot is needed for is refused before there is one.

@@ -112,6 +112,25 @@ fn explain_says_why() {
     assert!(text.contains("no stage \"measure-paek\", did you mean \"measure-peak\"?"), "{text}");
 }
 
+/// Criteria are shown as the recipe has them.
+#[test]
+fn explain_shows_the_text_of_expressions() {
+    let criterion = "refine_where(|c| c.density > LIMIT && c.x < 9)";
+    let text = RECIPE
+        .replace("const C =", "const LIMIT = param(\"limit\", 1.5, \"density\");\nconst C =")
+        .replace("z_end: Z_END,", &format!("z_end: Z_END, max_level: 1, refine: all([{criterion}]),"));
+    let place = Place::of(&text);
+    place.run(&[]);
+    let shown = place.explain("evolve", &["-p", "limit=2.5"]);
+    for part in ["|c| c.density > LIMIT && c.x < 9, LIMIT = 1.5", "|c| c.density > LIMIT && c.x < 9, LIMIT = 2.5"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    assert!(!shown.contains("r0 ="), "{shown}");
+    // a change that makes no other program is none
+    std::fs::write(place.0.path().join("choose.rhai"), text.replace("c.x < 9", "c.x < 9.0")).unwrap();
+    assert!(place.explain("evolve", &[]).contains("done, and all its files are as they were written"));
+}
+
 /// What another stage lacks is no matter of those asked for.
 #[test]
 fn a_missing_input_hinders_only_those_who_read_it() {

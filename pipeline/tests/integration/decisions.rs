@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 const START: &str = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });\n\
     const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7 });\n\
     const RUN = evolve(IC, #{ z_end: 45 });\n\
-    const PEAK = measure(\"peak\", RUN, |s| #{ place: s.densest().position, width: 5.0, seed: 8, name: \"x\" });\n";
+    const PEAK = measure(\"peak\", RUN, |s| #{ place: s.densest().position, width: 5.0, far: [21.0, 1.0, 1.0], seed: 8, name: \"x\" });\n";
 
 struct Place(tempfile::TempDir);
 
@@ -251,6 +251,35 @@ fn an_option_may_be_a_value_of_a_result() {
     assert!(why.contains("map.width_mpc_h: 6.0 → 7.0") || why.contains("map.width_mpc_h: 5.0 → 7.0"), "{why}");
 }
 
+/// Results in the closures of criteria, in combinations: the run is that of the numbers.
+#[test]
+fn criteria_look_at_results() {
+    let place = Place::new();
+    let run = |dense: &str, near: &str, threshold: &str| {
+        format!(
+            "evolve(IC, #{{ z_end: 45, max_level: 1, refine: all([\
+                 refine_where(|c| c.overdensity > {dense} && (c.x - {near}).abs() < 6.0), \
+                 any([density_above(|level| {threshold} * 2 ** level), not(region(#{{ center: PEAK.place, radius: 2, level: 1 }}))]),\
+             ]) }})"
+        )
+    };
+    let recipe = format!("{START}campaign(\"r\", [{}])\n", run("PEAK.width / 10", "PEAK.place[0]", "PEAK.width"));
+    place.ok(&recipe, &["run", "r.rhai"]);
+    let started = place.events("stage_started");
+    let identity = &started.iter().rfind(|event| event["kind"] == "evolve").unwrap()["identity"];
+    let all = &identity["parameters"]["run"]["refine"][0]["all"];
+    assert_eq!(all[1]["any"][0]["density_above"]["thresholds"], serde_json::json!([5.0]));
+    let found = &place.measured("peak")[0]["result"]["place"];
+    assert_eq!(&all[1]["any"][1]["not"]["inside_ball"]["center"], found);
+    let text = identity["extent"]["expressions"]["/run/refine/0/all/0/where/program"].as_str().unwrap();
+    assert!(text.starts_with("|c| c.overdensity > PEAK.width / 10 && (c.x - PEAK.place[0]).abs() < 6.0"), "{text}");
+    // with the numbers in place of their names
+    let at = |n: usize| format!("{:?}", found[n].as_f64().unwrap());
+    let numbers = format!("{START}campaign(\"r\", [{}])\n", run("0.5", &at(0), "5.0"));
+    let again = place.ok(&numbers, &["run", "r.rhai"]);
+    assert_eq!((place.stages("evolve-").len(), again.matches("done before").count()), (2, 4), "{again}");
+}
+
 /// A value of a result that has a name in the recipe stays what it is, whatever is read of it.
 #[test]
 fn a_value_may_hold_several() {
@@ -287,10 +316,20 @@ fn wrong_decisions_are_told_where() {
         "check",
         &["the closure captures a value: peak.width is known once its stage is done", "call measure in then("],
     );
+    let refined =
+        |closure: &str| format!("evolve(IC, #{{ z_end: 40, max_level: 1, refine: refine_where({closure}) }})");
+    told(&refined("|c| c.densty > PEAK.width"), "check", &["unknown field \"densty\"", "5:69"]);
+    told("density_above(|level| sin(PEAK.width))", "check", &["unknown function \"sin\""]);
     told("then(RUN, |run| [])", "check", &["measure it, and decide on the measurement"]);
     told("combine(\"c\", [then(PEAK, |peak| [])], |all| 1)", "check", &["no result of its own"]);
     // with it
     told("slice(RUN, #{ center: PEAK.plce })", "plan", &["the result has no \"plce\", did you mean \"place\"?"]);
+    told(&refined("|c| c.density > PEAK.widht"), "plan", &["no member \"widht\", did you mean \"width\"?"]);
+    told(
+        "slice(RUN, #{ center: PEAK.far })",
+        "plan",
+        &["center = [21.0, 1.0, 1.0]: x must lie in the box, [0, 20]", "5:25"],
+    );
     told("slice(RUN, #{ center: PEAK.name })", "plan", &["slice: center: ", "5:25"]);
     told("slice(RUN, #{ width_mpc_h: PEAK.place })", "run", &["slice: width_mpc_h: ", "5:25"]);
     told("then(PEAK, |peak| 3)", "plan", &["then: the closure gave a whole number; give a list of stages"]);

@@ -24,7 +24,7 @@ const M = measure("m", RUN, |s| {
         all: all, ball: s.statistics("density", ball), totals: s.totals(),
         bins: s.histogram("density", #{ bins: 5 }), inside: s.histogram("density", #{ bins: 3 } + ball),
         plane: [plane.shape, plane.max(), low.at(31, 0, 0)], corner: s.value("density", [49.9, 0.1, 20]),
-        image: s.value("density", [-0.1, 50.1, -30]),
+        upper: s.value("density", [50, 50, 20]), lower: s.value("density", [0, 0, 20]),
         column: column.mean(), grid: s.field("density", 1).variance(),
         spectrum: s.power_spectrum(#{ level: 1 }),
     }
@@ -65,7 +65,7 @@ fn fields_agree_with_each_other() {
     assert_eq!((cells("bins"), cells("inside")), (number(&result["all"]["cells"]), number(&result["ball"]["cells"])));
     assert_eq!(result["plane"][0], serde_json::json!([32, 32, 1]));
     assert_eq!(result["plane"][2], result["corner"]);
-    assert_eq!(result["image"], result["corner"]);
+    assert_eq!(result["upper"], result["lower"]);
     // averaging leaves, and interpolation adds, less than the leaves hold
     assert!(number(&result["grid"]) > 0.5 * number(&result["all"]["variance"]));
     assert_eq!(result["spectrum"]["bins"], json(folder.path(), "power_spectrum_z45.json")["bins"]);
@@ -77,6 +77,11 @@ fn what_no_snapshot_has_is_told() {
     for (what, message) in [
         ("s.value(\"density\", [1, 2])", "value: the position is not a list of three finite numbers"),
         ("s.value(\"density\", [1, 2, 0.0 / 0.0, 3])", "value: the position is not a list of three finite numbers"),
+        ("s.value(\"density\", [60, 1, 2])", "value: position = [60.0, 1.0, 2.0]: x must lie in the box, [0, 50]"),
+        (
+            "s.histogram(\"density\", #{ min: [0, 50, 0], max: [9, 60, 9] })",
+            "histogram: min = [0.0, 50.0, 0.0]: the region lies outside the box along y: must be below 50",
+        ),
         ("s.z", "a snapshot has no property \"z\", did you mean \"redshift\"?"),
         ("s.power_spectrum(#{ level: 4294967296 })", "choose a coarser level"),
         ("s.statistics(\"densty\")", "statistics: "),

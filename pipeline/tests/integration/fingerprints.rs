@@ -58,9 +58,28 @@ fn criteria_count_by_what_they_ask() {
         (fine, "gradient_above(\"pressure\", [0.1, 0.2])", false),
         ("lohner_above(\"density\", 0.5)", "lohner_above(\"density\", 0.5, #{ filter: 0.01 })", true),
         ("density_above(8)", "overdensity_above(8)", false),
+        (dense, "refine_where(|c| c.matter_density > 8)", true),
+        (dense, "refine_where(|c| c.gas_density > 8)", true),
+        ("all([density_above(8)])", "all([density_above([8, 8])])", true),
+        ("all([density_above(8), density_above(9)])", "any([density_above(8), density_above(9)])", false),
+        ("not(density_above(8))", "density_above(8)", false),
     ] {
         assert_eq!(with(criterion) == with(other), same, "{criterion} → {other}");
     }
+}
+
+/// Expressions on all matter are those on the gas where there is nothing else, as before there was dark matter.
+#[test]
+fn all_matter_is_the_gas_where_there_is_no_other() {
+    let program = |text: &str| {
+        let parameters = last_stage("r.rhai", text, &BTreeMap::new(), &["d1"]).unwrap_or_else(|e| panic!("{e}")).1;
+        parameters["run"]["refine"][0]["where"]["program"].clone()
+    };
+    let gas = RUN.replace("density_above(|l| 8 ** (l + 1))", "refine_where(|c| c.density > 8)");
+    assert_eq!(program(&gas), serde_json::json!(["r0 = density", "r1 = constant 8.0", "r0 = less r1 r0"]));
+    let both = gas.replace("seed: 1", "seed: 1, dark_matter: true");
+    assert_eq!(program(&both), serde_json::json!(["r0 = matter_density", "r1 = constant 8.0", "r0 = less r1 r0"]));
+    assert_eq!(program(&both.replace("c.density", "c.gas_density")), program(&gas));
 }
 
 #[test]

@@ -82,7 +82,7 @@ const ALL: [Shrunk; 14] = [
             "evolve/observed.jsonl",
             "evolve/observed_steps.png",
             "measure-gain/result.json",
-            "slice/slice_density_z9.png",
+            "slice/slice_matter_density_z9.png",
             "refinement_ratio/refinement_ratio.csv",
         ],
     },
@@ -192,9 +192,10 @@ fn every_recipe_runs_shrunk() {
 fn the_zoom_looks_across_the_faces_of_the_box() {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(recipes().join("zoom.rhai")).unwrap();
-    let at_the_face =
-        text.replace("let x = peak.place[0];", "let x = 0.2;").replace("c.density > 4 **", "c.density > 0.0 *");
-    assert!(at_the_face.contains("x = 0.2;") && at_the_face.contains("density > 0.0 * (c.level + 1)"), "{at_the_face}");
+    let at_the_face = text
+        .replace("center: peak.place, radius", "center: [0.2] + peak.place.extract(1), radius")
+        .replace("particles_above(8)", "particles_above(0.01)");
+    assert!(at_the_face.contains("[0.2]") && at_the_face.contains("(0.01)"), "{at_the_face}");
     std::fs::write(folder.path().join("zoom.rhai"), at_the_face).unwrap();
     let mut command = Command::new(cargo_bin("comove"));
     command.current_dir(folder.path()).args(["run", "zoom.rhai"]);

@@ -1,15 +1,18 @@
-//! Refinement criteria as a run's parameters hold them, and what they ask of one level.
+//! Refinement criteria as a run's parameters hold them, and their conditions on the cells of one level.
 
 use crate::error::SimError;
 use comove_kernels::Real;
-use comove_kernels::flag::program::ProgramError;
-use comove_kernels::flag::{self, FlagCriterion, FlagLevel, Region};
+use comove_kernels::flag::program::{Op, ProgramError};
+use comove_kernels::flag::{self, Combination, FlagCriterion, FlagLevel, Region};
 use serde::{Deserialize, Serialize};
+
+/// Combinations within each other at most.
+const MAX_NESTING: usize = 12;
 
 /// A refinement criterion: a patch of level ℓ is refined where one of its cells meets it.
 ///
-/// `thresholds` has one entry per level that may be refined; levels beyond the list are not. What is not a number meets
-/// no criterion. Density, pressure and velocity are those of the code, comoving or plain.
+/// `thresholds` has one entry per level that may be refined; on levels beyond the list the criterion is met nowhere. A value
+/// that is not a number meets no criterion. Density, pressure and velocity are those of the code, comoving or plain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Criterion {
@@ -72,7 +75,16 @@ pub enum Criterion {
     Where {
         /// The expression, compiled.
         program: Program,
+        /// The expression as the recipe has it, for messages: not part of a run's parameters.
+        #[serde(default, skip_serializing)]
+        source: String,
     },
+    /// Where a cell meets all of these.
+    All(Vec<Criterion>),
+    /// Where a cell meets at least one of these.
+    Any(Vec<Criterion>),
+    /// Where a cell does not meet this.
+    Not(Box<Criterion>),
 }
 
 /// What a gradient or Löhner's estimator looks at.
@@ -117,12 +129,25 @@ impl From<Quantity> for flag::Quantity {
 }
 
 impl Criterion {
-    /// What it requires of cells of a level; `None` where it requires nothing.
+    /// Its condition on cells of a level; `None` where no cell can meet it.
     ///
     /// * `particle_mass`: of dark matter, code units
-    pub fn on<T: Real>(&self, level: &FlagLevel<T>, particle_mass: f64) -> Option<FlagCriterion<T>> {
+    /// * `factor`: by which thresholds are raised: above 1 no more cells meet it than before. So within `not`, whose
+    ///   criterion is to be met by no fewer cells, thresholds are divided by it.
+    pub fn on<T: Real>(&self, level: &FlagLevel<T>, particle_mass: f64, factor: f64) -> Option<Combination<T>> {
         let of_level = |thresholds: &[f64]| thresholds.get(level.level).copied();
-        match self {
+        let criterion = match self {
+            Self::All(all) => {
+                let all: Option<Vec<_>> = all.iter().map(|one| one.on(level, particle_mass, factor)).collect();
+                return Combination::all(all?);
+            }
+            Self::Any(any) => {
+                return Combination::any(any.iter().filter_map(|one| one.on(level, particle_mass, factor)));
+            }
+            Self::Not(other) => {
+                let other = other.on(level, particle_mass, 1.0 / factor);
+                return Some(other.map_or_else(Combination::everywhere, Combination::not));
+            }
             Self::DensityAbove { thresholds } => {
                 of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t)))
             }
@@ -149,44 +174,119 @@ impl Criterion {
                 let region = Region { min: *center, max: *center, radius: *radius };
                 (level.level < usize::from(*finest)).then_some(FlagCriterion::Inside(region))
             }
-            Self::Where { program } => Some(FlagCriterion::Where(program.0.clone())),
-        }
+            Self::Where { program, .. } => Some(FlagCriterion::Where(program.0.clone())),
+        };
+        criterion.map(|criterion| criterion.raised(factor).into())
     }
 
-    /// Whether it looks at gas alone, and not at all matter or at a place.
-    fn is_on_gas(&self) -> bool {
+    /// The criteria that a combination joins; none of a criterion on its own.
+    fn joined(&self) -> &[Self] {
         match self {
-            Self::GradientAbove { .. }
-            | Self::LohnerAbove { .. }
-            | Self::JeansCellsBelow { .. }
-            | Self::Where { .. } => true,
-            Self::DensityAbove { .. }
-            | Self::OverdensityAbove { .. }
-            | Self::ParticlesAbove { .. }
-            | Self::InsideBox { .. }
-            | Self::InsideBall { .. } => false,
+            Self::All(all) => all,
+            Self::Any(any) => any,
+            Self::Not(other) => std::slice::from_ref(&**other),
+            _ => &[],
         }
     }
 
-    /// Checks that it can be met where there is no gas.
+    fn joined_mut(&mut self) -> &mut [Self] {
+        match self {
+            Self::All(all) => all,
+            Self::Any(any) => any,
+            Self::Not(other) => std::slice::from_mut(&mut **other),
+            _ => &mut [],
+        }
+    }
+
+    /// Calls `each` with the criterion, or with each that it joins, and its place: a JSON pointer that begins with `place`.
+    pub fn for_each<'a>(&'a self, place: &str, each: &mut dyn FnMut(&str, &'a Self)) {
+        match self {
+            Self::All(several) | Self::Any(several) => {
+                let name = if matches!(self, Self::All(_)) { "all" } else { "any" };
+                several.iter().enumerate().for_each(|(n, one)| one.for_each(&format!("{place}/{name}/{n}"), each));
+            }
+            Self::Not(other) => other.for_each(&format!("{place}/not"), each),
+            one => each(place, one),
+        }
+    }
+
+    /// Checks that each criterion can be met by gas, dark matter or both, whichever there are.
     ///
     /// # Errors
     /// [`SimError::Parameter`] naming `refine` and the criterion.
-    pub(crate) fn check_without_gas(&self) -> Result<(), SimError> {
-        let json = serde_json::to_value(self).expect("numbers and names");
-        let name = json.as_object().and_then(|criterion| criterion.keys().next().cloned()).unwrap_or_default();
-        let reason = "looks at gas, of which there is none: take overdensity_above, density_above or a region";
-        SimError::require("refine", &name, !self.is_on_gas(), reason)
+    pub(crate) fn check_species(&self, gas: bool, dark_matter: bool) -> Result<(), SimError> {
+        self.joined().iter().try_for_each(|one| one.check_species(gas, dark_matter))?;
+        let needs_gas = match self {
+            Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow { .. } => true,
+            Self::Where { program, .. } => program.0.reads(Op::is_of_gas),
+            _ => false,
+        };
+        let needs_dark_matter = match self {
+            Self::ParticlesAbove { .. } => true,
+            Self::Where { program, .. } => program.0.reads(|op| op == Op::DarkMatterDensity),
+            _ => false,
+        };
+        let reason = "looks at gas, of which there is none: take overdensity_above, density_above, particles_above or a \
+                      region";
+        SimError::require("refine", &self.name(), gas || !needs_gas, reason)?;
+        let reason = "looks at dark matter, of which there is none: take overdensity_above or mass_above, or add \
+                      dark_matter: true to the initial condition";
+        SimError::require("refine", &self.name(), dark_matter || !needs_dark_matter, reason)
     }
 
-    /// Whether it needs dark matter.
-    pub fn counts_particles(&self) -> bool {
-        matches!(self, Self::ParticlesAbove { .. })
+    /// Its name in a run's parameters; of an expression its text, if that is known.
+    fn name(&self) -> String {
+        if let Self::Where { source, .. } = self
+            && !source.is_empty()
+        {
+            return format!("refine_where({source})");
+        }
+        let json = serde_json::to_value(self).expect("numbers and names");
+        json.as_object().and_then(|criterion| criterion.keys().next().cloned()).unwrap_or_default()
+    }
+
+    /// Checks that regions have their places in a box of these lengths, code length.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] naming `refine` and the number.
+    pub(crate) fn check_places(&self, lengths: [f64; 3]) -> Result<(), SimError> {
+        self.joined().iter().try_for_each(|one| one.check_places(lengths))?;
+        let axes = ["x", "y", "z"];
+        for (axis, length) in lengths.into_iter().enumerate() {
+            let require = |value: f64, fits: bool, reason: String| SimError::require("refine", &value, fits, reason);
+            let along = axes[axis];
+            match self {
+                Self::InsideBall { center, .. } => {
+                    let reason = format!("a region's center along {along} must lie in the box, [0, {length}]");
+                    // the length may be off by its rounding
+                    let fits = center[axis] >= 0.0 && center[axis] <= length * (1.0 + 1e-12);
+                    require(center[axis], fits, reason)?;
+                }
+                Self::InsideBox { min, max, .. } => {
+                    let reason = |end: &str, limit| {
+                        format!("a region with this {end} along {along} lies outside the box: {limit}")
+                    };
+                    require(min[axis], min[axis] < length, reason("min", format!("must be below {length}")))?;
+                    require(max[axis], max[axis] > 0.0, reason("max", "must be above 0".into()))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets expressions on all matter look at the gas, which is all matter.
+    pub fn for_gas_alone(&mut self) {
+        self.joined_mut().iter_mut().for_each(Self::for_gas_alone);
+        if let Self::Where { program, .. } = self {
+            program.0 = program.0.clone().of_gas_alone();
+        }
     }
 
     /// Forgets what concerns levels from `max_level` on, which are never refined: it decides nothing and must not count
     /// in a fingerprint.
     pub fn truncate(&mut self, max_level: u8) {
+        self.joined_mut().iter_mut().for_each(|one| one.truncate(max_level));
         match self {
             Self::DensityAbove { thresholds }
             | Self::OverdensityAbove { thresholds }
@@ -195,11 +295,11 @@ impl Criterion {
             | Self::LohnerAbove { thresholds, .. }
             | Self::JeansCellsBelow { thresholds } => thresholds.truncate(usize::from(max_level)),
             Self::InsideBox { level, .. } | Self::InsideBall { level, .. } => *level = (*level).min(max_level),
-            Self::Where { .. } => {}
+            Self::Where { .. } | Self::All(_) | Self::Any(_) | Self::Not(_) => {}
         }
     }
 
-    /// Raises its thresholds by a factor: less is refined, or more where it is below 1.
+    /// Raises its thresholds by a factor, within `not` by its inverse: less is refined, or more where it is below 1.
     pub fn raise(&mut self, factor: f64) {
         match self {
             Self::DensityAbove { thresholds }
@@ -209,6 +309,8 @@ impl Criterion {
             | Self::LohnerAbove { thresholds, .. } => thresholds.iter_mut().for_each(|t| *t *= factor),
             Self::JeansCellsBelow { thresholds } => thresholds.iter_mut().for_each(|t| *t /= factor),
             Self::InsideBox { .. } | Self::InsideBall { .. } | Self::Where { .. } => {}
+            Self::All(several) | Self::Any(several) => several.iter_mut().for_each(|one| one.raise(factor)),
+            Self::Not(other) => other.raise(1.0 / factor),
         }
     }
 
@@ -217,6 +319,14 @@ impl Criterion {
     /// # Errors
     /// [`SimError::Parameter`] naming `refine`, the criterion and the number.
     pub fn check(&self, gravity: bool) -> Result<(), SimError> {
+        self.check_within(gravity, MAX_NESTING)
+    }
+
+    fn check_within(&self, gravity: bool, nesting: usize) -> Result<(), SimError> {
+        let deep = !self.joined().is_empty();
+        let reason = format!("all, any and not stand within each other up to {MAX_NESTING} times");
+        SimError::require("refine", &self.name(), !deep || nesting > 0, reason)?;
+        self.joined().iter().try_for_each(|one| one.check_within(gravity, nesting.saturating_sub(1)))?;
         let require = |value: f64, good: bool, reason: &str| SimError::require("refine", &value, good, reason);
         let all = |thresholds: &[f64], good: &dyn Fn(f64) -> bool, reason: &str| {
             thresholds.iter().try_for_each(|&t| require(t, t.is_finite() && good(t), reason))
@@ -253,7 +363,10 @@ impl Criterion {
                 box_of_points(center, "a region's center must be finite")?;
                 require(*radius, *radius > 0.0 && radius.is_finite(), "a region's radius must be positive")
             }
-            Self::Where { .. } => Ok(()),
+            Self::All(several) | Self::Any(several) => {
+                SimError::require("refine", &self.name(), !several.is_empty(), "joins no criteria: name at least one")
+            }
+            Self::Where { .. } | Self::Not(_) => Ok(()),
         }
     }
 }
@@ -274,7 +387,7 @@ mod tests {
             Criterion::JeansCellsBelow { thresholds: vec![4.0, 8.0, 16.0] },
             Criterion::InsideBox { min: [0.0, 0.1, -1.0], max: [0.5, 0.25, 2.0], level: 3 },
             Criterion::InsideBall { center: [0.5; 3], radius: 0.1, level: 3 },
-            Criterion::Where { program: program.try_into().unwrap() },
+            Criterion::Where { program: program.try_into().unwrap(), source: String::new() },
         ]
     }
 
@@ -298,6 +411,96 @@ mod tests {
             full.truncate(1);
             assert_eq!(full == shorter, matches!(full, Criterion::Where { .. }));
         }
+        let joined = |criteria: Vec<Criterion>| Criterion::Not(Box::new(Criterion::All(criteria)));
+        let (mut all, mut each) = (joined(every_kind()), every_kind());
+        all.truncate(1);
+        each.iter_mut().for_each(|one| one.truncate(1));
+        assert_eq!(all, joined(each));
+    }
+
+    fn level(number: usize) -> FlagLevel<f64> {
+        FlagLevel {
+            level: number,
+            cells: [16; 3],
+            periodic: [true; 3],
+            cell_width: 1.0,
+            a: 1.0,
+            four_pi_g: 1.0,
+            mean_density: 1.0,
+            mean_gas_density: 1.0,
+            eos: comove_kernels::Eos::new(5.0 / 3.0),
+        }
+    }
+
+    /// Beyond its list a criterion is met nowhere, and `not` of it everywhere.
+    #[test]
+    fn combinations_beyond_the_lists_of_their_criteria() {
+        let dense = || Criterion::DensityAbove { thresholds: vec![8.0] };
+        let ball = || Criterion::InsideBall { center: [0.5; 3], radius: 0.1, level: 3 };
+        let on = |criterion: Criterion, number| criterion.on(&level(number), 0.0, 1.0);
+        assert_eq!(on(Criterion::All(vec![dense(), ball()]), 1), None);
+        assert_eq!(on(Criterion::Any(vec![dense(), ball()]), 1), on(ball(), 1));
+        assert_eq!(on(Criterion::Any(vec![dense(), ball()]), 3), None);
+        assert_eq!(on(Criterion::Not(Box::new(dense())), 1), Some(Combination::everywhere()));
+        let inside = [dense(), ball()].map(|one| on(one, 0).unwrap());
+        assert_eq!(on(Criterion::All(vec![dense(), ball()]), 0), Combination::all(inside));
+    }
+
+    /// A raised combination is that of raised criteria, those within `not` lowered.
+    #[test]
+    fn within_not_thresholds_are_lowered() {
+        let dense = |t: f64| Criterion::DensityAbove { thresholds: vec![t] };
+        let unstable = |cells: f64| Criterion::JeansCellsBelow { thresholds: vec![cells] };
+        let joined = |a: f64, b: f64, c: f64| {
+            let inner = Criterion::Any(vec![dense(b), Criterion::Not(Box::new(unstable(c)))]);
+            Criterion::All(vec![dense(a), Criterion::Not(Box::new(inner))])
+        };
+        let mut raised = joined(8.0, 32.0, 4.0);
+        raised.raise(2.0);
+        assert_eq!(raised, joined(16.0, 16.0, 2.0));
+        assert_eq!(joined(8.0, 32.0, 4.0).on(&level(0), 0.0, 2.0), raised.on(&level(0), 0.0, 1.0));
+    }
+
+    #[test]
+    fn criteria_need_their_species() {
+        let program = |line: &str| vec![line.to_owned()].try_into().unwrap();
+        let expression = |line| Criterion::Where { program: program(line), source: "|c| …".into() };
+        let within = |one: Criterion| Criterion::All(vec![Criterion::Not(Box::new(one))]);
+        let (gas, both, dark_matter) = ((true, false), (true, true), (false, true));
+        for (criterion, fits) in [
+            (expression("r0 = density"), [true, true, false]),
+            (expression("r0 = matter_density"), [true; 3]),
+            (expression("r0 = dark_matter_density"), [false, true, true]),
+            (Criterion::ParticlesAbove { thresholds: vec![8.0] }, [false, true, true]),
+            (Criterion::JeansCellsBelow { thresholds: vec![8.0] }, [true, true, false]),
+            (Criterion::DensityAbove { thresholds: vec![8.0] }, [true; 3]),
+        ] {
+            let found = |one: &Criterion| [gas, both, dark_matter].map(|(g, d)| one.check_species(g, d).is_ok());
+            assert_eq!(found(&criterion), fits, "{criterion:?}");
+            assert_eq!(found(&within(criterion)), fits);
+        }
+        let error = expression("r0 = density").check_species(false, true).unwrap_err().to_string();
+        assert!(error.starts_with("refine = refine_where(|c| …): looks at gas"), "{error}");
+    }
+
+    #[test]
+    fn regions_have_their_places_in_the_box() {
+        let ball = |x: f64| Criterion::InsideBall { center: [1.0, x, 1.0], radius: 0.5, level: 1 };
+        let slab = |low: f64, high: f64| Criterion::InsideBox { min: [0.0, 0.0, low], max: [1.0, 1.0, high], level: 1 };
+        for (criterion, message) in [
+            (ball(2.0), None),
+            (ball(0.0), None),
+            (ball(2.4), Some("refine = 2.4: a region's center along y must lie in the box, [0, 2]")),
+            (ball(-0.1), Some("refine = -0.1: a region's center along y must lie in the box, [0, 2]")),
+            (slab(1.5, 2.5), None),
+            (slab(-1.0, 0.5), None),
+            (slab(4.0, 5.0), Some("refine = 4: a region with this min along z lies outside the box: must be below 4")),
+            (slab(-1.0, 0.0), Some("refine = 0: a region with this max along z lies outside the box: must be above 0")),
+        ] {
+            let found = |one: Criterion| one.check_places([2.0, 2.0, 4.0]).err().map(|error| error.to_string());
+            assert_eq!(found(criterion.clone()).as_deref(), message);
+            assert_eq!(found(Criterion::Not(Box::new(criterion))).as_deref(), message);
+        }
     }
 
     #[test]
@@ -313,6 +516,15 @@ mod tests {
             (Criterion::LohnerAbove { of: Quantity::Density, thresholds: vec![1.5], filter: 0.01 }, "refine = 1.5: L"),
             (Criterion::InsideBall { center: [0.5; 3], radius: -1.0, level: 1 }, "refine = -1: a region's radius"),
             (Criterion::InsideBox { min: [0.0; 3], max: [1.0, 0.0, 1.0], level: 1 }, "refine = 0: a region's max"),
+            (Criterion::All(Vec::new()), "refine = all: joins no criteria"),
+            (
+                Criterion::Not(Box::new(Criterion::DensityAbove { thresholds: vec![-1.0] })),
+                "refine = -1: a density must not",
+            ),
+            (
+                (0..13).fold(every_kind().remove(0), |inner, _| Criterion::Not(Box::new(inner))),
+                "refine = not: all, any and not stand within each other up to 12 times",
+            ),
         ];
         for (criterion, message) in refused {
             let parameters = RunParameters { refine: vec![criterion], ..good.clone() };

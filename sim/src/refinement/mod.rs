@@ -4,7 +4,8 @@
 //! level are raised by the smallest factor of a fixed ladder with which they are not exceeded; if even without that level
 //! there would be too many, it is left out, and the next coarser one is the finest. So level by level what is coarser
 //! comes first, and on the finest what the criteria ask for most. That depends on the state and the number alone: not on
-//! the device, nor on what is free there, nor on regrids before.
+//! the device, nor on what is free there, nor on regrids before. In a combination thresholds within `not` are divided by the
+//! factor, so that a larger one always refines no more; regions and expressions have no threshold.
 
 pub mod criterion;
 mod wanted;
@@ -21,7 +22,7 @@ use crate::state::State;
 use crate::step::diagnostics::StepDiagnostics;
 use crate::step::leaf_sums::{LeafSums, leaf_sums_from};
 use crate::step::physics::Physics;
-use comove_kernels::flag::{FlagCriteria, FlagLevel, flag};
+use comove_kernels::flag::{Combination, FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::{Buffer, Device, Eos, LevelTopology, Real};
 use std::time::Instant;
@@ -195,13 +196,12 @@ impl<'a, T: Real> RefinementContext<'a, T> {
             a: clock.a,
             four_pi_g: clock.four_pi_g(clock.a, self.parameters.four_pi_g),
             mean_density: self.mean_density,
+            mean_gas_density: self.mean_density * self.gas_share,
             eos: self.eos,
         };
-        let on_level = self.parameters.refine.iter().filter_map(|criterion| criterion.on(&level, self.particle_mass));
-        let any_of: Vec<_> = on_level.map(|criterion| criterion.raised(factor)).collect();
-        // programs see the gas
-        let level = FlagLevel { mean_density: level.mean_density * self.gas_share, ..level };
-        (!any_of.is_empty()).then_some(FlagCriteria { any_of, level })
+        let criteria = self.parameters.refine.iter();
+        let met = Combination::any(criteria.filter_map(|one| one.on(&level, self.particle_mass, factor)))?;
+        Some(FlagCriteria { met, level })
     }
 
     /// The masks of the patches of level `level`, which is level `place` of `tree` (see [`comove_kernels::flag::flag`]);

@@ -4,7 +4,7 @@ use crate::error::SimError;
 use crate::io::snapshot::{Snapshot, SnapshotHeader, StartFrom, Unverified};
 use crate::mesh::{HostState, Key, Octree};
 use crate::parallel::{CommandLock, Ranks};
-use crate::parameters::{Coordinates, Precision, RunParameters};
+use crate::parameters::{Coordinates, Precision, RunParameters, StartFacts};
 use crate::records::{RunSummary, StepRecord};
 use crate::run::command::{PANICKED, broadcast};
 use crate::run::start_scalars::StartScalars;
@@ -281,23 +281,12 @@ fn physics<T: Real>(parameters: RunParameters) -> Physics<T> {
     Physics { eos: parameters.eos(), parameters }
 }
 
-/// # Errors
-/// [`SimError::Parameter`] for dark matter in a run that cannot have any.
-fn refuse_dark_matter(header: &SnapshotHeader, tree: &Octree) -> Result<(), SimError> {
-    let Some(dark_matter) = header.dark_matter else { return Ok(()) };
-    // a root cell can hold the mass of four million
-    let most = 64 * tree.cells(0).iter().map(|&n| n as u64).product::<u64>();
-    let reason = format!("at most 64 for each root cell, {most}: take a finer root");
-    SimError::require("particles", &dark_matter.particles, dark_matter.particles <= most, reason)
-}
-
 /// Refuses numbers that no run can use or that contradict the snapshot.
 fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<(), SimError> {
     p.check()?;
     StartScalars::new(&header.fields, &p.scalars)?;
     if !header.fields.has_gas() {
         SimError::require("fields", &"none of gas", header.dark_matter.is_some(), "without gas there is dark matter")?;
-        p.check_without_gas()?;
     }
     let refuse = |name, value: String, reason: String| Err(SimError::Parameter { name, value, reason });
     let comoving = p.coordinates == Coordinates::Comoving;
@@ -311,24 +300,20 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
     if let Some(cosmology) = header.cosmology {
         cosmology.check()?;
     }
-    refuse_dark_matter(header, tree)?;
-    if (p.gamma - header.gamma).abs() > 1e-12 {
-        return refuse("gamma", p.gamma.to_string(), format!("the initial state was made with {}", header.gamma));
-    }
+    p.check_start(&StartFacts {
+        gas: header.fields.has_gas(),
+        particles: Some(header.dark_matter.map_or(0, |dark_matter| dark_matter.particles)),
+        gamma: header.gamma,
+        box_lengths: header.box_lengths(tree),
+        root_cells: tree.cells(0),
+        levels: tree.level_count(),
+    })?;
     let periodic = tree.periodic();
     if p.boundary.periodic() != periodic {
         let axes: Vec<&str> = ["x", "y", "z"].into_iter().zip(periodic).filter(|a| a.1).map(|a| a.0).collect();
         let along = if axes.is_empty() { "no axis".into() } else { axes.join(", ") };
         let reason = format!("the initial state is periodic along {along}: its patches were laid out for that");
         return refuse("boundary", p.boundary.to_string(), reason);
-    }
-    let root_cells = tree.cells(0).into_iter().map(|n| n as u64).product();
-    if let Some(most) = p.max_cells.filter(|&most| most < root_cells) {
-        return refuse("max_cells", most.to_string(), format!("the root level alone has {root_cells}"));
-    }
-    p.check_levels(tree.cells(0), tree.level_count())?;
-    if p.refine.iter().any(|criterion| criterion.counts_particles()) && header.dark_matter.is_none() {
-        return refuse("refine", "particles_above".into(), "needs dark matter, which the initial state lacks".into());
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ fn the_same_question_has_the_same_answer() {
     let threshold = b.push(Op::Add, &[first, rise]);
     let dense = b.push(Op::Less, &[threshold, density]);
     let program = Program(b.finish(dense).unwrap());
-    let (_, by_program) = run(vec![Criterion::Where { program }], 2, 6);
+    let (_, by_program) = run(vec![Criterion::Where { program, source: String::new() }], 2, 6);
     assert_eq!(by_density, by_program);
     let (uniform, _) = run(Vec::new(), 2, 0);
     assert_eq!(uniform.state.tree.level_count(), 1);
@@ -70,6 +70,50 @@ fn the_same_question_has_the_same_answer() {
     let relative = thresholds.iter().map(|t| t / mean).collect();
     let (_, by_overdensity) = run(vec![Criterion::OverdensityAbove { thresholds: relative }], 2, 6);
     assert_eq!(by_density, by_overdensity);
+}
+
+/// A combination flags the cells that the same expression flags, buffer and nesting included.
+#[test]
+fn combinations_are_their_expressions() {
+    let dense = |thresholds: Vec<f64>| Criterion::DensityAbove { thresholds };
+    let low = Criterion::InsideBox { min: [0.0; 3], max: [0.25, 1.0, 1.0], level: 2 };
+    let joined = Criterion::All(vec![
+        Criterion::Any(vec![dense(vec![1.5, 1.5]), dense(vec![3.0, 3.0])]),
+        Criterion::Not(Box::new(low)),
+    ]);
+    let (start, _) = run(vec![joined.clone()], 2, 0);
+    let tree = &start.state.tree;
+    // beyond the cut at x = 1/4 there is the buffer, a patch of the root wide, and its nesting; the blob there is not refined
+    let below: Vec<_> = tree.leaf_patches().filter(|patch| patch.level > 0 && patch.first_cell[0] == 0).collect();
+    assert!(tree.level_count() == 3 && !below.is_empty(), "the buffer reaches beyond the cut");
+    let (whole, _) = run(vec![dense(vec![1.5, 1.5])], 2, 0);
+    assert!(whole.state.tree.level(2).len() > tree.level(2).len(), "the cut leaves cells out");
+
+    let mut b = ProgramBuilder::default();
+    let [density, x] = [Op::Density, Op::PositionX].map(|field| b.push(field, &[]));
+    let [limit, cut] = [1.5, 0.25].map(|number| b.constant(number));
+    let dense_there = b.push(Op::Less, &[limit, density]);
+    let inside = b.push(Op::Less, &[x, cut]);
+    let outside = b.push(Op::Not, &[inside]);
+    let both = b.push(Op::And, &[dense_there, outside]);
+    let expression = Criterion::Where { program: Program(b.finish(both).unwrap()), source: String::new() };
+    assert_eq!(run(vec![joined.clone()], 2, 6).1, run(vec![expression], 2, 6).1);
+
+    // within a number of cells: thresholds are raised, those within `not` lowered
+    let shell = Criterion::All(vec![dense(vec![1.2, 1.2]), Criterion::Not(Box::new(dense(vec![3.5, 3.5])))]);
+    let groups = |max_cells: Option<u64>| {
+        let parameters = RunParameters {
+            refine: vec![shell.clone()],
+            max_cells,
+            ..plain_parameters(Precision::Double, 2, Vec::new())
+        };
+        let simulation = Simulation::start(common::device(2), &blob(), parameters).unwrap();
+        simulation.checkpoint().unwrap().state.tree.groups()
+    };
+    let all = groups(None);
+    let within = groups(Some(4096 * (all[0] + all[1] + all[2] / 2) as u64));
+    assert_eq!(within[..2], all[..2]);
+    assert!(within[2] > 0 && within[2] <= all[2] / 2, "{within:?} of {all:?}");
 }
 
 /// The edge of the blob is refined and followed; pressure is the same everywhere and asks for nothing.

@@ -2,7 +2,7 @@
 
 use super::program::{Cells, evaluate};
 use super::stencil::{BlockFields, LANES, Lanes, rough, steep};
-use super::{FlagCriteria, FlagCriterion};
+use super::{FlagCriteria, FlagCriterion, Step};
 use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::device::scratch::PerThread;
 use crate::layout::{
@@ -40,7 +40,7 @@ pub(super) struct Scratch<T>(Option<(CoarseCells<T>, BlockFields<T>)>);
 
 impl<T: Real> Scratch<T> {
     pub(super) fn for_criteria(criteria: &FlagCriteria<T>) -> Self {
-        let reads_neighbours = criteria.any_of.iter().any(FlagCriterion::reads_neighbours);
+        let reads_neighbours = criteria.met.criteria().any(FlagCriterion::reads_neighbours);
         Self(reads_neighbours.then(|| (CoarseCells::new(), BlockFields::new())))
     }
 }
@@ -108,62 +108,92 @@ impl<T: Real> Kernel for GroupFlags<'_, T> {
 
 impl<T: Real> GroupFlags<'_, T> {
     #[inline(always)]
-    fn flags(self, eos: &Eos<T>) -> FlaggedRows {
-        let mut flagged = [0; GROUP * GROUP];
-        let level = &self.criteria.level;
-        let mut block = self.block.map(|Gathered { tables, g, fluid, coarse, block }| {
+    fn flags(mut self, eos: &Eos<T>) -> FlaggedRows {
+        let mut block = self.block.take().map(|Gathered { tables, g, fluid, coarse, block }| {
             gather(tables, g, fluid, None, eos, coarse, &mut block.block);
             block
         });
-        for criterion in &self.criteria.any_of {
-            match criterion {
-                FlagCriterion::DensityAbove(threshold) => {
-                    by_row(&mut flagged, |j, k| above(&self.density[cell(0, j, k)..][..LANES], *threshold));
-                }
-                FlagCriterion::DarkMatterAbove(threshold) if self.group.is_empty() => {
-                    by_row(&mut flagged, |j, k| above(&self.density[cell(0, j, k)..][..LANES], *threshold));
-                }
-                // without dark matter the difference is zero
-                FlagCriterion::DarkMatterAbove(threshold) => {
-                    let gas = &self.group[DENSITY * GROUP_CELLS..][..GROUP_CELLS];
-                    by_row(&mut flagged, |j, k| {
-                        let row = cell(0, j, k);
-                        difference_above(&self.density[row..][..LANES], &gas[row..][..LANES], *threshold)
-                    });
-                }
-                FlagCriterion::GradientAbove { of, threshold } => {
-                    let block = block.as_mut().expect("gathered for this criterion");
-                    block.for_each_component(*of, eos, |value, scale| {
-                        by_row(&mut flagged, |j, k| steep(value, scale, j, k, *threshold));
-                    });
-                }
-                FlagCriterion::LohnerAbove { of, threshold, filter } => {
-                    let block = block.as_mut().expect("gathered for this criterion");
-                    block.for_each_component(*of, eos, |value, scale| {
-                        by_row(&mut flagged, |j, k| rough(value, scale, j, k, *threshold, *filter));
-                    });
-                }
-                FlagCriterion::JeansCellsBelow(cells) => {
-                    let factor = level.jeans_factor(*cells);
-                    by_row(&mut flagged, |j, k| unstable(self.group, eos, j, k, factor));
-                }
-                FlagCriterion::Inside(region) => {
-                    let [x, y, z] = [0, 1, 2].map(|axis| region.distances(level, self.coordinate, axis));
-                    let radius_squared = region.radius * region.radius;
-                    by_row(&mut flagged, |j, k| {
-                        let across = y[j] + z[k];
-                        x.map(|along| along + across <= radius_squared)
-                    });
-                }
-                FlagCriterion::Where(program) => {
-                    let cells =
-                        Cells { group: self.group, block: block.as_deref(), coordinate: self.coordinate, level };
-                    by_row(&mut flagged, |j, k| evaluate(program, &cells, j, k).map(|result| result > 0.0));
-                }
+        let mut sets: Vec<FlaggedRows> = Vec::with_capacity(self.criteria.met.depth());
+        for step in self.criteria.met.steps() {
+            match step {
+                Step::Criterion(criterion) => sets.push(self.cells_that_meet(criterion, block.as_deref_mut(), eos)),
+                Step::Nowhere => sets.push([0; GROUP * GROUP]),
+                Step::And => join(&mut sets, |row, other| *row &= other),
+                Step::Or => join(&mut sets, |row, other| *row |= other),
+                Step::Not => sets.last_mut().expect("a set to complement").iter_mut().for_each(|row| *row = !*row),
+            }
+        }
+        sets.pop().expect("a combination leaves one set")
+    }
+
+    #[inline(always)]
+    fn cells_that_meet(
+        &self,
+        criterion: &FlagCriterion<T>,
+        block: Option<&mut BlockFields<T>>,
+        eos: &Eos<T>,
+    ) -> FlaggedRows {
+        let mut flagged = [0; GROUP * GROUP];
+        let level = &self.criteria.level;
+        let gathered = "gathered for criteria on neighbours";
+        match criterion {
+            FlagCriterion::DensityAbove(threshold) => {
+                by_row(&mut flagged, |j, k| above(&self.density[cell(0, j, k)..][..LANES], *threshold));
+            }
+            FlagCriterion::DarkMatterAbove(threshold) => {
+                by_row(&mut flagged, |j, k| above(&dark_matter(self.density, self.group, j, k), *threshold));
+            }
+            FlagCriterion::GradientAbove { of, threshold } => {
+                block.expect(gathered).for_each_component(*of, eos, |value, scale| {
+                    by_row(&mut flagged, |j, k| steep(value, scale, j, k, *threshold));
+                });
+            }
+            FlagCriterion::LohnerAbove { of, threshold, filter } => {
+                block.expect(gathered).for_each_component(*of, eos, |value, scale| {
+                    by_row(&mut flagged, |j, k| rough(value, scale, j, k, *threshold, *filter));
+                });
+            }
+            FlagCriterion::JeansCellsBelow(cells) => {
+                let factor = level.jeans_factor(*cells);
+                by_row(&mut flagged, |j, k| unstable(self.group, eos, j, k, factor));
+            }
+            FlagCriterion::Inside(region) => {
+                let [x, y, z] = [0, 1, 2].map(|axis| region.distances(level, self.coordinate, axis));
+                let radius_squared = region.radius * region.radius;
+                by_row(&mut flagged, |j, k| {
+                    let across = y[j] + z[k];
+                    x.map(|along| along + across <= radius_squared)
+                });
+            }
+            FlagCriterion::Where(program) => {
+                let (group, density, block) = (self.group, self.density, block.as_deref());
+                let cells = Cells { group, density, block, coordinate: self.coordinate, level };
+                by_row(&mut flagged, |j, k| evaluate(program, &cells, j, k).map(|result| result > 0.0));
             }
         }
         flagged
     }
+}
+
+/// Joins the upper set into the one below it, row by row.
+fn join(sets: &mut Vec<FlaggedRows>, by: impl Fn(&mut u16, u16)) {
+    let upper = sets.pop().expect("two sets to join");
+    let lower = sets.last_mut().expect("two sets to join");
+    lower.iter_mut().zip(upper).for_each(|(row, other)| by(row, other));
+}
+
+/// Density of dark matter in row (j, k): of all matter less the gas, if there is gas.
+#[inline(always)]
+pub(super) fn dark_matter<T: Real>(density: &[T], group: &[T], j: usize, k: usize) -> Lanes<T> {
+    let row = cell(0, j, k);
+    let mut rest: Lanes<T> = density[row..][..LANES].try_into().expect("a row");
+    if !group.is_empty() {
+        let gas = &group[DENSITY * GROUP_CELLS + row..][..LANES];
+        for i in 0..LANES {
+            rest[i] = rest[i] - gas[i];
+        }
+    }
+    rest
 }
 
 /// Adds the cells that `met` names in each row (j, k).
@@ -189,15 +219,6 @@ fn above<T: Real>(row: &[T], threshold: T) -> Lanes<bool> {
     let mut met = [false; LANES];
     for i in 0..LANES {
         met[i] = row[i] > threshold;
-    }
-    met
-}
-
-#[inline(always)]
-fn difference_above<T: Real>(row: &[T], less: &[T], threshold: T) -> Lanes<bool> {
-    let mut met = [false; LANES];
-    for i in 0..LANES {
-        met[i] = row[i] - less[i] > threshold;
     }
     met
 }

@@ -1,7 +1,7 @@
-//! Flags on a GPU: the criteria as an array of equal entries, all programs one after another.
+//! Flags on a GPU: the steps of the combination as an array of equal entries, all programs one after another.
 
 use super::program::{Instruction, REGISTERS};
-use super::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, Region};
+use super::{FlagCriteria, FlagCriterion, FlagLevel, Quantity, Region, Step};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::{Array, Pointer};
 use crate::device::cuda::{CudaDevice, launch};
@@ -37,6 +37,7 @@ struct Gas<T> {
     cell_width: f64,
     a: f64,
     mean_density: f64,
+    mean_gas_density: f64,
     cells: [f64; 3],
     periodic: u32,
     eos: Eos<T>,
@@ -49,6 +50,7 @@ impl<T: Real> Gas<T> {
             cell_width: level.cell_width,
             a: level.a,
             mean_density: level.mean_density,
+            mean_gas_density: level.mean_gas_density,
             cells: level.cells.map(|cells| cells as f64),
             periodic: (0..3).fold(0, |bits, axis| bits | u32::from(level.periodic[axis]) << axis),
             eos: level.eos,
@@ -67,9 +69,9 @@ pub(super) fn flag<T: Real>(
     buffer: usize,
 ) -> Vec<u32> {
     let mut programs = Vec::new();
-    let entries: Vec<Criterion<T>> =
-        criteria.any_of.iter().map(|criterion| entry(criterion, &criteria.level, &mut programs)).collect();
-    let shared = criteria.any_of.iter().map(|criterion| work_bytes(criterion)).max().unwrap_or(0);
+    let steps = criteria.met.steps().iter();
+    let entries: Vec<Criterion<T>> = steps.map(|step| entry(step, &criteria.level, &mut programs)).collect();
+    let shared = criteria.met.criteria().map(work_bytes).max().unwrap_or(0);
     let [fluid, matter] = [fluid, matter].map(|pool| pool.map_or(Pointer::NULL, Buffer::pointer));
     let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;
@@ -77,7 +79,8 @@ pub(super) fn flag<T: Real>(
     let programs = Array::<Instruction>::work_space_of(device, &programs);
     let masks = Array::work_space(device, tables.len() * OCTANTS);
     // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, each group has a coordinate and room
-    // for eight masks, entries name instructions of the list, and these registers below REGISTERS.
+    // for eight masks, entries name instructions of the list, and these registers below REGISTERS; the stack of sets
+    // stays within STACK, which is that of the kernel.
     unsafe {
         launch!(device, T, "flag", tables.len(), THREADS, shared as u32;
             Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid, matter,
@@ -86,8 +89,8 @@ pub(super) fn flag<T: Real>(
     masks.to_host()
 }
 
-/// A criterion as the kernel takes it; its program joins the others.
-fn entry<T: Real>(criterion: &FlagCriterion<T>, level: &FlagLevel<T>, programs: &mut Vec<Instruction>) -> Criterion<T> {
+/// A step as the kernel takes it; its program joins the others.
+fn entry<T: Real>(step: &Step<T>, level: &FlagLevel<T>, programs: &mut Vec<Instruction>) -> Criterion<T> {
     let zero = T::zero();
     let nowhere = Region { min: [0.0; 3], max: [0.0; 3], radius: 0.0 };
     let plain = Criterion { kind: 0, of: 0, threshold: zero, filter: zero, region: nowhere, first: 0, count: 0 };
@@ -95,6 +98,13 @@ fn entry<T: Real>(criterion: &FlagCriterion<T>, level: &FlagLevel<T>, programs: 
         Quantity::Density => 0,
         Quantity::Pressure => 1,
         Quantity::Velocity => 2,
+    };
+    let criterion = match step {
+        Step::Criterion(criterion) => criterion,
+        Step::Nowhere => return Criterion { kind: 7, ..plain },
+        Step::And => return Criterion { kind: 8, ..plain },
+        Step::Or => return Criterion { kind: 9, ..plain },
+        Step::Not => return Criterion { kind: 10, ..plain },
     };
     match criterion {
         FlagCriterion::DensityAbove(threshold) => Criterion { threshold: *threshold, ..plain },

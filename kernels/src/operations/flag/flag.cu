@@ -4,7 +4,20 @@
 #include "operations/flag/region.cuh"
 #include "operations/flag/stencil.cuh"
 
-enum CriterionKind : uint32_t { DENSITY_ABOVE, GRADIENT_ABOVE, LOHNER_ABOVE, JEANS_BELOW, INSIDE, WHERE, DARK_MATTER_ABOVE };
+enum CriterionKind : uint32_t {
+    DENSITY_ABOVE,
+    GRADIENT_ABOVE,
+    LOHNER_ABOVE,
+    JEANS_BELOW,
+    INSIDE,
+    WHERE,
+    DARK_MATTER_ABOVE,
+    // steps of a combination that join or make sets of cells
+    NOWHERE,
+    AND,
+    OR,
+    NOT,
+};
 enum Quantity : uint32_t { OF_DENSITY, OF_PRESSURE, OF_VELOCITY };
 
 template <typename T> struct Criterion {
@@ -19,6 +32,8 @@ template <typename T> struct Criterion {
 };
 
 constexpr int FLAG_THREADS = FACE_CELLS;
+/// Sets of cells that a combination keeps at a time: STACK of combination.rs.
+constexpr int SETS = 16;
 
 /// Fills a block of the group with what a stencil looks at.
 template <typename T> __device__ void fill(const Ghosts<T> &ghosts, int look, const Eos<T> &eos, T *block) {
@@ -85,15 +100,18 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
     extern __shared__ double work[];
     __shared__ uint16_t rows[GROUP * GROUP];
     const int i = threadIdx.x % GROUP, j = threadIdx.x / GROUP;
-    const T *group = fluid + size_t(level.slots[blockIdx.x]) * GROUP_VALUES;
+    const T *group = fluid ? fluid + size_t(level.slots[blockIdx.x]) * GROUP_VALUES : nullptr;
     const T *density = matter ? matter + size_t(level.slots[blockIdx.x]) * GROUP_CELLS : group + DENSITY * GROUP_CELLS;
     const Ghosts<T> ghosts(level, blockIdx.x, fluid, EarlierFluid<T>{nullptr, nullptr, T(0)});
     const uint32_t *place = coordinates + 3 * blockIdx.x;
     const uint32_t coordinate[3] = {place[0], place[1], place[2]};
 
-    uint32_t met = 0;
+    // the cells of this thread in each set, bit k for the one in plane k
+    uint32_t sets[SETS];
+    int top = 0;
     for (int n = 0; n < count; n++) {
         const Criterion<T> &criterion = criteria[n];
+        uint32_t met = 0;
         switch (criterion.kind) {
         case DENSITY_ABOVE:
 #pragma unroll
@@ -102,11 +120,9 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
             }
             break;
         case DARK_MATTER_ABOVE:
-            if (!matter) break;
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
-                const T gas_density = fluid ? group[DENSITY * GROUP_CELLS + cell(i, j, k)] : T(0);
-                met |= uint32_t(density[cell(i, j, k)] - gas_density > criterion.threshold) << k;
+                met |= uint32_t(dark_matter(density, group, cell(i, j, k)) > criterion.threshold) << k;
             }
             break;
         case GRADIENT_ABOVE:
@@ -136,15 +152,27 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
             __syncthreads();
 #pragma unroll 1
             for (int k = 0; k < GROUP; k++) {
-                const CellFields<T> cell{gas, ghosts, group, coordinate, i, j, k};
+                const CellFields<T> cell{gas, ghosts, group, density, coordinate, i, j, k};
                 const Instruction *program = programs + criterion.first;
                 const double result = evaluate(program, criterion.count, cell, work + threadIdx.x, FLAG_THREADS);
                 met |= uint32_t(result > 0.0) << k;
             }
             break;
+        case NOWHERE: break;
+        case AND:
+            met = sets[top - 2] & sets[top - 1];
+            top -= 2;
+            break;
+        case OR:
+            met = sets[top - 2] | sets[top - 1];
+            top -= 2;
+            break;
+        case NOT: met = 0xffffu & ~sets[--top]; break;
         }
+        sets[top++] = met;
     }
 
+    const uint32_t met = sets[0];
     for (int k = 0; k < GROUP; k++) {
         const uint32_t two_rows = __ballot_sync(~0u, met >> k & 1);
         if (threadIdx.x % 32 == 0) rows[k * GROUP + j] = uint16_t(two_rows);

@@ -37,6 +37,29 @@ fn criteria<T: Real>(strictness: usize) -> Vec<FlagCriterion<T>> {
     let density = b.push(Op::Density, &[]);
     let above = b.push(Op::Subtract, &[density, power]);
     all.push(FlagCriterion::Where(b.finish(above).unwrap()));
+    // dark matter against its share of all matter
+    let mut b = ProgramBuilder::default();
+    let dark = b.push(Op::DarkMatterDensity, &[]);
+    let contrast = b.push(Op::MatterOverdensity, &[]);
+    let share = b.constant(0.1 * n);
+    let share = b.push(Op::Multiply, &[contrast, share]);
+    let dark = b.push(Op::Less, &[share, dark]);
+    all.push(FlagCriterion::Where(b.finish(dark).unwrap()));
+    all
+}
+
+/// Each criterion alone, all joined by any, and nested combinations of all kinds, the criteria in another order in each.
+fn combinations<T: Real>(criteria: &[FlagCriterion<T>]) -> Vec<Combination<T>> {
+    let one = |n: usize| Combination::from(criteria[n % criteria.len()].clone());
+    let mut all: Vec<Combination<T>> = (0..criteria.len()).map(one).collect();
+    all.extend(Combination::any((0..criteria.len()).map(one)));
+    all.push(Combination::everywhere());
+    for n in 0..criteria.len() {
+        let either = Combination::any([one(n + 3), one(n + 5).not()]).unwrap();
+        let both = Combination::all([one(n), either.clone(), one(n + 7)]).unwrap();
+        all.push(both.clone());
+        all.push(Combination::any([one(n + 1), Combination::all([either.not(), both.not()]).unwrap()]).unwrap());
+    }
     all
 }
 
@@ -49,6 +72,7 @@ fn level_of<T: Real>(mesh: &Mesh, level: usize) -> FlagLevel<T> {
         a: 0.25,
         four_pi_g: 0.01,
         mean_density: 1.25,
+        mean_gas_density: 1.0,
         eos: Eos::new(5.0 / 3.0),
     }
 }
@@ -62,7 +86,7 @@ fn gas<T: Real>(mesh: &Mesh, noise: &mut Noise) -> Vec<T> {
     })
 }
 
-/// Each criterion alone with several thresholds and buffers, and all together.
+/// Combinations of criteria with several thresholds and buffers.
 fn devices_agree<T: Real>(gpu: &Device) {
     let cpu = Device::cpu(2).unwrap();
     let mut noise = Noise::new(14);
@@ -79,10 +103,8 @@ fn devices_agree<T: Real>(gpu: &Device) {
             let tables = mesh.tables(level);
             let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().map(|c| c.map(|c| c as u32)).collect();
             for (turn, strictness) in [1, 3, 5, 7].into_iter().enumerate() {
-                let all = criteria::<T>(strictness);
-                let lists = all.iter().map(|criterion| vec![criterion.clone()]).chain([all.clone()]);
-                for any_of in lists {
-                    let criteria = FlagCriteria { any_of, level: level_of(&mesh, level) };
+                for met in combinations(&criteria::<T>(strictness)) {
+                    let criteria = FlagCriteria { met, level: level_of(&mesh, level) };
                     let buffer = [0, 1, 2, 3, 8][(turn + 2 * case) % 5];
                     let [expected, found] = [(&cpu, 0), (gpu, 1)].map(|(device, n)| {
                         let mut masks = vec![u32::MAX; tables.len() * OCTANTS];
@@ -99,7 +121,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
                              CPU {expected:027b}, {:?}",
                             n / OCTANTS,
                             n % OCTANTS,
-                            criteria.any_of,
+                            criteria.met,
                         );
                     }
                 }
@@ -144,7 +166,7 @@ fn a_gpu_computes_the_same_numbers() {
                 let here = one_cell_of_each_patch(&mut b, look);
                 let result = b.push(Op::Multiply, &[here, last_places]);
                 let program = FlagCriterion::Where(b.finish(result).unwrap());
-                let criteria = FlagCriteria { any_of: vec![program], level: level_of::<f64>(&mesh, 0) };
+                let criteria = FlagCriteria { met: program.into(), level: level_of::<f64>(&mesh, 0) };
                 let [expected, found] = [(&cpu, &pools[0]), (gpu, &pools[1])].map(|(device, pool)| {
                     let mut masks = vec![0; tables.len() * OCTANTS];
                     flag(device, &tables, &coordinates, Some(pool), None, &criteria, 0, &mut masks);

@@ -7,6 +7,7 @@ template <typename T> struct FlagLevel {
     double cell_width;
     double a;
     double mean_density;
+    double mean_gas_density;
     /// Of the whole box at this level.
     double cells[3];
     /// Bit a: the box ends at itself along axis a.

@@ -3,10 +3,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `cpu`, `cuda` | from criteria to masks, group by group |
+//! | [`combination`] | criteria joined by all, any and not |
 //! | `stencil` | gradient and Löhner's estimator, which read neighbours |
 //! | [`region`] | static regions |
 //! | [`program`] | expressions over a cell's fields, compiled |
 
+pub mod combination;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -21,6 +23,8 @@ use crate::layout::{GROUP_VALUES, OCTANTS};
 use crate::level::level_topology::LevelTopology;
 use crate::point::eos::Eos;
 use crate::real::Real;
+pub use combination::{Combination, Step};
+use program::Op;
 pub use program::Program;
 pub use region::Region;
 
@@ -35,12 +39,12 @@ pub enum Quantity {
     Velocity,
 }
 
-/// One reason to flag a cell. What is not a number meets no criterion.
+/// One reason to flag a cell. A value that is not a number meets no criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlagCriterion<T> {
     /// Density of gas and dark matter above this.
     DensityAbove(T),
-    /// Density of dark matter above this; met nowhere without dark matter.
+    /// Density of dark matter above this: of all matter less the gas. Met nowhere without dark matter.
     DarkMatterAbove(T),
     /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
     GradientAbove {
@@ -92,7 +96,8 @@ impl<T> FlagCriterion<T> {
         match self {
             Self::DensityAbove(_) => !with_matter,
             Self::DarkMatterAbove(_) | Self::Inside(_) => false,
-            Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow(_) | Self::Where(_) => true,
+            Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow(_) => true,
+            Self::Where(program) => program.reads(Op::is_of_gas) || !with_matter && program.reads(Op::is_of_matter),
         }
     }
 
@@ -100,7 +105,7 @@ impl<T> FlagCriterion<T> {
     fn reads_neighbours(&self) -> bool {
         match self {
             Self::GradientAbove { .. } | Self::LohnerAbove { .. } => true,
-            Self::Where(program) => program.reads_neighbours(),
+            Self::Where(program) => program.reads(|op| op == Op::DivergenceOfVelocity),
             Self::DensityAbove(_) | Self::DarkMatterAbove(_) | Self::JeansCellsBelow(_) | Self::Inside(_) => false,
         }
     }
@@ -121,8 +126,10 @@ pub struct FlagLevel<T> {
     pub a: f64,
     /// 4πG in code units, now.
     pub four_pi_g: f64,
-    /// Box mean of the gas's density, code units.
+    /// Box mean of the density of all matter, code units.
     pub mean_density: f64,
+    /// Box mean of the gas's density, code units.
+    pub mean_gas_density: f64,
     /// The gas.
     pub eos: Eos<T>,
 }
@@ -136,11 +143,11 @@ impl<T: Real> FlagLevel<T> {
     }
 }
 
-/// What flags a cell of one level; one criterion that is met is enough.
+/// Condition that flags a cell of one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlagCriteria<T> {
-    /// The criteria.
-    pub any_of: Vec<FlagCriterion<T>>,
+    /// The criteria and how they are joined.
+    pub met: Combination<T>,
     /// The level.
     pub level: FlagLevel<T>,
 }
@@ -170,8 +177,9 @@ pub fn flag<T: Real>(
     masks: &mut [u32],
 ) {
     assert!(fluid.is_none_or(|fluid| fluid.len() % GROUP_VALUES == 0), "a fluid pool holds whole groups");
-    let on_gas = criteria.any_of.iter().any(|criterion| criterion.is_on_gas(matter.is_some()));
+    let on_gas = criteria.met.criteria().any(|criterion| criterion.is_on_gas(matter.is_some()));
     assert!(fluid.is_some() || !on_gas, "a criterion on gas without gas");
+    assert!(criteria.met.depth() <= combination::STACK, "a combination needs {} sets at a time", criteria.met.depth());
     assert_eq!(coordinates.len(), tables.len(), "one coordinate per group");
     assert_eq!(masks.len(), tables.len() * OCTANTS, "one mask per patch");
     assert!(buffer <= crate::layout::PATCH, "a flag buffer of {buffer} cells is wider than a patch");

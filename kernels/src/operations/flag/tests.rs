@@ -1,6 +1,7 @@
 //! Criteria against brute force, cell by cell.
 
 use super::cpu::{Scratch, flagged_rows};
+use super::program::Op;
 use super::*;
 use crate::layout::{DIRECTIONS, FIELDS, GROUP, GROUP_CELLS, HYDRO_GHOSTS, PATCH, cell, octant_origin};
 use crate::level::ghosts::{BLOCK_VALUES, CoarseCells, block_cell, gather};
@@ -18,13 +19,14 @@ fn level<T: Real>(mesh: &Mesh, level: usize) -> FlagLevel<T> {
         a: 0.25,
         four_pi_g: 0.01,
         mean_density: 1.25,
+        mean_gas_density: 1.0,
         eos: Eos::new(GAMMA),
     }
 }
 
 /// The flagged cells of a group in the order of its layout, the same on every instruction set.
 fn flagged<T: Real>(mesh: &Mesh, l: usize, g: usize, fluid: &[T], criterion: FlagCriterion<T>) -> Vec<bool> {
-    let criteria = FlagCriteria { any_of: vec![criterion], level: level(mesh, l) };
+    let criteria = FlagCriteria { met: criterion.into(), level: level(mesh, l) };
     let coordinate = mesh.levels[l][g].map(|c| c as u32);
     let rows = |isa| {
         let mut scratch = Scratch::for_criteria(&criteria);
@@ -227,7 +229,7 @@ fn masks_agree_with_brute_force() {
     // a handful of flagged cells in each patch at most, none in some
     let fluid = mesh.fill::<f32>(|x| [1.0 + noise.next() * (1.0 + 0.01 * x[0].floor() / 32.0), 0., 0., 0., 1., 1.]);
     let threshold = 1.996;
-    let criteria = FlagCriteria { any_of: vec![FlagCriterion::DensityAbove(threshold)], level: level(&mesh, 0) };
+    let criteria = FlagCriteria { met: FlagCriterion::DensityAbove(threshold).into(), level: level(&mesh, 0) };
     let device = Device::cpu(2).unwrap();
     let pool = Buffer::from_host(&device, fluid.clone()).unwrap();
     for buffer in [0, 1, 3, 8] {
@@ -267,7 +269,7 @@ fn dark_matter_is_what_matter_has_beyond_the_gas() {
     let slots = fluid.len() / GROUP_VALUES;
     let cells = (0..slots).flat_map(|slot| (0..GROUP_CELLS).map(move |c| (slot, c)));
     let matter: Vec<f64> = cells.map(|(slot, c)| gas(slot, c) + 4.0 * noise.next().abs()).collect();
-    let criteria = FlagCriteria { any_of: vec![FlagCriterion::DarkMatterAbove(2.0)], level: level(&mesh, 1) };
+    let criteria = FlagCriteria { met: FlagCriterion::DarkMatterAbove(2.0).into(), level: level(&mesh, 1) };
     let (tables, coordinate) = (mesh.tables(1), mesh.levels[1][1].map(|c| c as u32));
     let slot = tables.slots[1] as usize;
     for isa in Isa::available() {
@@ -283,29 +285,88 @@ fn dark_matter_is_what_matter_has_beyond_the_gas() {
     }
 }
 
-/// Two criteria flag what either flags.
+/// Combinations flag the cells that their truth tables name, on every instruction set.
 #[test]
-fn criteria_add_up() {
+fn combinations_follow_their_truth_tables() {
     let (mesh, fluid) = rough_gas();
-    let criteria = [FlagCriterion::DensityAbove(3.2), FlagCriterion::JeansCellsBelow(40.0)];
-    let [dense, unstable] = criteria.clone().map(|criterion| flagged(&mesh, 0, 0, &fluid, criterion));
-    let both = FlagCriteria { any_of: criteria.to_vec(), level: level(&mesh, 0) };
-    let rows = flagged_rows(
-        Isa::best(),
-        &mesh.tables(0),
-        0,
-        [0; 3],
-        Some(&fluid),
-        None,
-        &both,
-        &mut Scratch::for_criteria(&both),
-    );
-    let mut only_one = 0;
-    for c in 0..GROUP_CELLS {
-        let [i, j, k] = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
-        assert_eq!(cell(i, j, k), c);
-        assert_eq!(rows[c / GROUP] >> i & 1 == 1, dense[c] || unstable[c]);
-        only_one += usize::from(dense[c] != unstable[c]);
+    let criteria = [
+        FlagCriterion::DensityAbove(2.3),
+        FlagCriterion::JeansCellsBelow(36.0),
+        FlagCriterion::GradientAbove { of: Quantity::Velocity, threshold: 0.2 },
+    ];
+    let alone = criteria.clone().map(|criterion| flagged(&mesh, 0, 0, &fluid, criterion));
+    let [a, b, c] = criteria.map(Combination::from);
+    let pair = |x: &Combination<f64>, y: &Combination<f64>| [x.clone(), y.clone()];
+    let none = Combination::everywhere().not();
+    type Truth = fn(bool, bool, bool) -> bool;
+    let cases: [(Combination<f64>, Truth); 8] = [
+        (Combination::any(pair(&a, &b)).unwrap(), |a, b, _| a || b),
+        (Combination::all(pair(&a, &b)).unwrap(), |a, b, _| a && b),
+        (a.clone().not(), |a, _, _| !a),
+        (Combination::all([a.clone(), b.clone().not(), c.clone()]).unwrap(), |a, b, c| a && !b && c),
+        (Combination::any([Combination::all(pair(&a, &b)).unwrap().not(), c.clone()]).unwrap(), |a, b, c| {
+            !(a && b) || c
+        }),
+        (
+            Combination::all([
+                a.clone(),
+                Combination::any([b.clone(), Combination::all(pair(&b, &c)).unwrap().not()]).unwrap(),
+            ])
+            .unwrap(),
+            |a, b, c| a && (b || !(b && c)),
+        ),
+        (Combination::all([Combination::everywhere(), c.clone().not()]).unwrap(), |_, _, c| !c),
+        (Combination::any([none, b.clone(), c.clone()]).unwrap(), |_, b, c| b || c),
+    ];
+    let mut seen = [0; 8];
+    for (n, (met, truth)) in cases.into_iter().enumerate() {
+        let criteria = FlagCriteria { met, level: level(&mesh, 0) };
+        for isa in Isa::available() {
+            let mut scratch = Scratch::for_criteria(&criteria);
+            let tables = mesh.tables(0);
+            let rows = flagged_rows(isa, &tables, 0, [0; 3], Some(&fluid), None, &criteria, &mut scratch);
+            for cell in 0..GROUP_CELLS {
+                let [a, b, c] = [0, 1, 2].map(|n| alone[n][cell]);
+                seen[usize::from(a) + 2 * usize::from(b) + 4 * usize::from(c)] += 1;
+                assert_eq!(rows[cell / GROUP] >> (cell % GROUP) & 1 == 1, truth(a, b, c), "{n} {isa:?}: {a} {b} {c}");
+            }
+        }
     }
-    assert!(only_one > 0, "the test needs cells that one criterion alone flags");
+    assert!(seen.iter().all(|cells| *cells > 0), "the test needs every row of the table: {seen:?}");
+}
+
+/// Fields of all matter and of dark matter in programs, with gas, without it, and with gas alone.
+#[test]
+fn programs_see_all_matter() {
+    let (mesh, fluid) = rough_gas();
+    let mut noise = Noise::new(6);
+    let gas_alone: Vec<f64> =
+        fluid.chunks_exact(GROUP_VALUES).flat_map(|group| group[..GROUP_CELLS].to_vec()).collect();
+    let matter: Vec<f64> = gas_alone.iter().map(|gas| gas + 4.0 * noise.next().abs()).collect();
+    let tables = mesh.tables(0);
+    let at = tables.slots[1] as usize * GROUP_CELLS;
+    let above = |op: Op, limit: f64| {
+        let mut b = program::ProgramBuilder::default();
+        let (value, limit) = (b.push(op, &[]), b.constant(limit));
+        let result = b.push(Op::Less, &[limit, value]);
+        FlagCriteria { met: FlagCriterion::Where(b.finish(result).unwrap()).into(), level: level(&mesh, 0) }
+    };
+    let found = |op, limit, fluid: Option<&[f64]>, matter: Option<&[f64]>| {
+        let criteria = above(op, limit);
+        let mut scratch = Scratch::for_criteria(&criteria);
+        let rows = flagged_rows(Isa::best(), &tables, 1, [1, 0, 0], fluid, matter, &criteria, &mut scratch);
+        (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect::<Vec<bool>>()
+    };
+    let cells = |of: &dyn Fn(f64, f64) -> bool| {
+        (at..at + GROUP_CELLS).map(|c| of(matter[c], gas_alone[c])).collect::<Vec<bool>>()
+    };
+    let both = (Some(&fluid[..]), Some(&matter[..]));
+    assert_same(&found(Op::MatterDensity, 4.0, both.0, both.1), &cells(&|all, _| all > 4.0), "matter");
+    assert_same(&found(Op::MatterOverdensity, 3.0, both.0, both.1), &cells(&|all, _| all / 1.25 > 3.0), "contrast");
+    assert_same(&found(Op::DarkMatterDensity, 2.0, both.0, both.1), &cells(&|all, gas| all - gas > 2.0), "dark matter");
+    assert_same(&found(Op::Density, 2.0, both.0, both.1), &cells(&|_, gas| gas > 2.0), "gas");
+    assert_same(&found(Op::MatterDensity, 4.0, None, both.1), &cells(&|all, _| all > 4.0), "without gas");
+    assert_same(&found(Op::DarkMatterDensity, 4.0, None, both.1), &cells(&|all, _| all > 4.0), "dark matter alone");
+    assert_same(&found(Op::MatterDensity, 2.0, both.0, None), &cells(&|_, gas| gas > 2.0), "gas alone");
+    assert!(!found(Op::DarkMatterDensity, 0.0, both.0, None).contains(&true));
 }

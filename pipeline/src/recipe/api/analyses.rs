@@ -1,7 +1,7 @@
 //! Analyses of a run's outputs.
 
 use super::call::Call;
-use super::finder::{finder, refused};
+use super::finder::{finder, out_of_range, refused};
 use super::handles::{Analysis, NAME, Naming, Run, input_path};
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Known};
@@ -11,8 +11,8 @@ use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, decode_with, take};
 use crate::recipe::reference::Function;
 use crate::stage::compare::Compare;
-use crate::stage::density_pdf::DensityPdfs;
-use crate::stage::force_test::{ForceTest, MASSES};
+use crate::stage::density_pdf::{DensityPdfs, PdfOptions};
+use crate::stage::force_test::{ForceTest, MASSES, SolverOptions};
 use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice};
 use crate::stage::initial::{InitialCondition, SpeciesPresent};
 use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
@@ -20,7 +20,9 @@ use crate::stage::mass_function::{HALOS, MassFunctions, PREDICTION, PredictionOp
 use crate::stage::power_spectrum::PowerSpectra;
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
+use comove_analysis::density_pdf;
 use comove_analysis::friends_of_friends::FofOptions;
+use comove_analysis::halo_finder::Reference;
 use comove_analysis::halo_profile::ProfileOptions;
 use comove_analysis::halos::Finder;
 use comove_analysis::map::MapOptions;
@@ -28,7 +30,9 @@ use comove_analysis::mass_function::MassFunctionOptions;
 use comove_analysis::power_spectrum::{PowerOptions, Species};
 use comove_analysis::spherical_overdensity::MassDefinition;
 use comove_ic::PowerSource;
+use comove_ic::problems::PointMasses;
 use comove_sim::fields::FieldSet;
+use comove_sim::{Coordinates, StartFacts};
 use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,16 +132,22 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         let choice: ProfileChoice = decode(name, take(&mut options, &PROFILE_CHOICE))?;
         let finder = finder(name, options, &[&PROFILE_CHOICE[..], &COMMON].concat())?;
         let ProfileChoice { profiles, profile } = choice;
-        profile.check().map_err(|error| refused(name, &error))?;
+        profile.check(box_of(&run.node)).map_err(|error| refused(name, &error))?;
         let species = species_of(&run.node);
-        match finder {
+        let refuse = |message: &str, option| Err(Refusal::error(name, message, Some(option)));
+        match &finder {
             Finder::Fof(_) if species.is_some_and(|species| !species.dark_matter) => {
-                return Err(Refusal::error(name, WITHOUT_PARTICLES, Some("finder")));
+                return refuse(WITHOUT_PARTICLES, "finder");
             }
             Finder::Peaks(_) if species.is_some_and(|species| !species.gas) => {
                 let message = "finder = \"peaks\": density peaks are those of gas and dark matter together, and there is no \
                                gas: take finder: \"fof\"";
-                return Err(Refusal::error(name, message, Some("finder")));
+                return refuse(message, "finder");
+            }
+            Finder::Peaks(options) if options.reference == Reference::Critical && !is_comoving(&run.node) => {
+                let message =
+                    "reference = \"critical\": non-comoving coordinates have no critical density; use \"mean\"";
+                return refuse(message, "reference");
             }
             _ => {}
         }
@@ -159,14 +169,31 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
             let of_gas = || run.node.stage().as_run().and_then(|run| run.parameters.scalars.fields().ok());
             let fields = if has_gas(&run.node) { of_gas() } else { Some(FieldSet::without_gas()) };
-            options.check(fields.as_ref()).map_err(|error| refused(name, &error))?;
+            options.check(fields.as_ref(), box_of(&run.node)).map_err(|error| refused(name, &error))?;
+            if options.field == "dark_matter_density" && !has_dark_matter(&run.node) {
+                let message =
+                    "field = \"dark_matter_density\": the run has no dark matter (dark_matter: true in ic_gaussian)";
+                return Err(Refusal::error(name, message, Some("field")));
+            }
+            if options.field == "potential" && run.node.stage().as_run().is_some_and(|run| !run.parameters.gravity) {
+                let message = "field = \"potential\": the run has gravity: false, and so no potential";
+                return Err(Refusal::error(name, message, Some("field")));
+            }
             Ok(Maps { outputs, map: MapWithTable { view, options }, style })
         });
     }
     with_options(engine, "power_spectrum", |name, options, outputs, run| {
         let options: PowerOptions = decode_with(name, options, &COMMON)?;
-        if !has_gas(&run.node) && matches!(options.species, Species::Gas | Species::Cross) {
-            return Err(Refusal::error(name, "species: there is no gas", Some("species")));
+        let (gas, dark_matter) = (has_gas(&run.node), has_dark_matter(&run.node));
+        options.check(gas, dark_matter).map_err(|error| refused(name, &error))?;
+        let finest = run.node.stage().as_run().map_or(u8::MAX, |run| run.parameters.max_level);
+        let of_gas = gas && options.species != Species::DarkMatter;
+        if of_gas && options.level > usize::from(finest) {
+            let message = format!(
+                "level = {}: the run's gas has no finer cells than those of max_level = {finest}",
+                options.level
+            );
+            return Err(Refusal::error(name, message, Some("level")));
         }
         Ok(PowerSpectra { outputs, options })
     });
@@ -174,14 +201,17 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         if !has_gas(&run.node) {
             return Err(Refusal::error(name, "the distribution is that of gas, of which there is none", None));
         }
-        Ok(DensityPdfs { outputs, options: decode_with(name, options, &COMMON)? })
+        let options: PdfOptions = decode_with(name, options, &COMMON)?;
+        density_pdf::check(options.bins_per_decade).map_err(|error| refused(name, &error))?;
+        Ok(DensityPdfs { outputs, options })
     });
     register_with_options!(engine, "compare", compare, context: NativeCallContext, run: Run);
     engine.register_fn("force_test", |context: NativeCallContext, options: Map| -> Bound<Analysis> {
         let call = Call::new("force_test", Vec::new(), options)?;
         let make = |mut options: Map, _: &Known| {
-            let masses = decode("force_test", take(&mut options, &MASSES))?;
-            let options = decode_with("force_test", options, &[&MASSES[..], &[NAME]].concat())?;
+            let masses: PointMasses = decode("force_test", take(&mut options, &MASSES))?;
+            let options: SolverOptions = decode_with("force_test", options, &[&MASSES[..], &[NAME]].concat())?;
+            masses.check(options.levels).map_err(|error| out_of_range("force_test", &error))?;
             Ok(Node::new(ForceTest { masses, options }, Vec::new()))
         };
         Ok(Analysis(call.stage(&context, make)?))
@@ -217,6 +247,26 @@ fn has_gas(node: &Node) -> bool {
     species_of(node).is_none_or(|species| species.gas)
 }
 
+/// Whether a run has dark matter, as far as that is known.
+fn has_dark_matter(node: &Node) -> bool {
+    species_of(node).is_none_or(|species| species.dark_matter)
+}
+
+/// Box lengths of a run, if they are known.
+fn box_of(node: &Node) -> Option<[f64; 3]> {
+    start_of(node).map(|start| start.box_lengths)
+}
+
+/// The starting state of a run, if it is known.
+fn start_of(node: &Node) -> Option<StartFacts> {
+    node.stage().as_run().and_then(|run| run.origin.facts())
+}
+
+/// Whether a run is in comoving coordinates, as far as that is known.
+fn is_comoving(node: &Node) -> bool {
+    node.stage().as_run().is_none_or(|run| run.parameters.coordinates == Coordinates::Comoving)
+}
+
 /// The stage that finds a run's halos by friends of friends with default options.
 fn friends_of_friends(context: &NativeCallContext<'_>, run: &Run, options: Map) -> Bound<Node> {
     const NAME: &str = "mass_function";
@@ -244,6 +294,11 @@ fn mass_function(
     if halos.stage().kind() != HALOS {
         let message =
             format!("it counts the halos of halos(RUN, #{{ … }}), or those of a run, not {}", halos.stage().kind());
+        return Err(Refusal::error(FUNCTION, message, None));
+    }
+    if !halos.inputs().iter().all(is_comoving) {
+        let message =
+            "the run is in non-comoving coordinates, where masses have no mean matter density to be compared to";
         return Err(Refusal::error(FUNCTION, message, None));
     }
     let call = Call::new(FUNCTION, vec![halos.clone()], options)?;
@@ -282,6 +337,9 @@ fn refinement_ratio(context: NativeCallContext<'_>, runs: Array, options: Map) -
             .ok_or_else(|| Refusal::error("refinement_ratio", format!("the list holds {what}, not a run"), None))
     });
     let runs = runs.collect::<Bound<Vec<_>>>()?;
+    if runs.is_empty() {
+        return Err(Refusal::error("refinement_ratio", "the list has no runs: name at least one", None));
+    }
     let call = Call::new("refinement_ratio", runs.clone(), options)?;
     let node = call.stage(&context, move |options, _| {
         decode_with::<Naming>("refinement_ratio", options, &[])?;

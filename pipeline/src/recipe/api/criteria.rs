@@ -1,14 +1,19 @@
 //! Refinement criteria: each function gives the map that a run's parameters are decoded from.
 
-use super::later::{Later, refuse};
+use super::handles::Analysis;
+use super::later::{Later, needs_of, refuse, substituted};
+use crate::campaign::deferred::{Known, Measured};
 use crate::recipe::error::{Bound, Refusal, plain};
-use crate::recipe::expression::compile;
+use crate::recipe::expression::{Expression, NotKnown};
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, from_json};
 use crate::recipe::reference::Function;
 use comove_sim::Criterion;
 use comove_sim::criterion::{Program, Quantity};
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -68,12 +73,29 @@ pub(crate) const FUNCTIONS: &[Function] = &[
          [Recipes](recipes.md#expressions) lists what it may use.",
     )
     .used_as("refine_where(|c| c.density > 8 && c.div_v < 0)"),
+    Function::new(
+        &["all(criteria: Array) -> Map"],
+        "Where one cell meets all criteria of the list. On levels beyond the thresholds or the `level` of one of them no \
+         cell does.",
+    )
+    .used_as("all([region(#{ center, radius, level }), particles_above(8)])"),
+    Function::new(
+        &["any(criteria: Array) -> Map"],
+        "Where a cell meets at least one criterion of the list, as in the list of `refine`: for use within `all` and `not`.",
+    )
+    .used_as("any([overdensity_above(8), jeans_cells_below(4)])"),
+    Function::new(
+        &["not(criterion: Map) -> Map"],
+        "Where a cell does not meet the criterion. Raised thresholds (`max_cells`, `threshold_factor`) are lowered within \
+         `not`, so that less is refined.",
+    )
+    .used_as("not(region(#{ center, radius, level }))"),
 ];
 
 /// Levels for which a closure is asked for its threshold or a single number is repeated.
 const LEVELS: i64 = 16;
 
-pub(crate) fn register(engine: &mut Engine) {
+pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("density_above", |context: NativeCallContext, threshold: Dynamic| {
         of_thresholds(&context, threshold, |thresholds| criterion(&Criterion::DensityAbove { thresholds }))
     });
@@ -100,10 +122,99 @@ pub(crate) fn register(engine: &mut Engine) {
         context: NativeCallContext, of: ImmutableString, threshold: Dynamic
     );
     engine.register_fn("region", |options: Map| Later::or_now(options.into(), |options| region(options.cast())));
-    engine.register_fn("refine_where", |context: NativeCallContext, closure: FnPtr| {
-        let program = Program(compile(&context, context.fn_name(), &closure)?);
-        criterion(&Criterion::Where { program })
+    let shared = session.clone();
+    engine.register_fn("refine_where", move |context: NativeCallContext, closure: FnPtr| {
+        refine_where(&shared, &context, &closure)
     });
+    for name in ["all", "any"] {
+        engine.register_fn(name, move |criteria: Array| {
+            criteria.iter().enumerate().try_for_each(|(n, one)| {
+                is_criterion(one).map_err(|what| {
+                    Refusal::error(name, format!("entry {} of the list is {what}, not a criterion", n + 1), None)
+                })
+            })?;
+            if criteria.is_empty() {
+                return Err(Refusal::error(name, "the list has no criteria: name at least one", None));
+            }
+            joined(name, criteria.into())
+        });
+    }
+    engine.register_fn("not", |criterion: Dynamic| {
+        is_criterion(&criterion)
+            .map_err(|what| Refusal::error("not", format!("the argument is {what}, not a criterion"), None))?;
+        joined("not", criterion)
+    });
+}
+
+/// Whether a value is a criterion, now or once values of results are known; if not, its kind.
+fn is_criterion(value: &Dynamic) -> Result<(), String> {
+    let is = value.is::<Later>() || value.is_map() && decode::<Criterion>("", value.clone().cast()).is_ok();
+    if is { Ok(()) } else { Err(plain(value.type_name())) }
+}
+
+/// The combination of this name of criteria, now or once values of results are known.
+fn joined(name: &'static str, criteria: Dynamic) -> Bound<Dynamic> {
+    Later::or_now(criteria, move |criteria| Ok(Map::from([(name.into(), criteria)]).into()))
+}
+
+/// The criterion of an expression, now or once the values of results that its closure has captured are known.
+fn refine_where(session: &Session, context: &NativeCallContext<'_>, closure: &FnPtr) -> Bound<Dynamic> {
+    const NAME: &str = "refine_where";
+    let Some(expression) = Expression::of(context, NAME, closure) else {
+        let message = "the expression must be a closure of one cell, as in |c| c.density > 8";
+        return Err(Refusal::error(NAME, message, None));
+    };
+    let text = match session.place_of(closure) {
+        Some(place) => session.source.closure_line(place).unwrap_or_default(),
+        None => session.source.function_text(closure.fn_name()),
+    };
+    let make = move |expression: &Expression| -> Bound<Dynamic> {
+        let program = expression.compile()?.expect("all its values are known");
+        let source = match expression.shown_values() {
+            values if values.is_empty() => text.clone(),
+            values => format!("{text}, {values}"),
+        };
+        let lines: Vec<String> = Program(program).into();
+        Ok(from_json(&json!({ "where": { "program": lines, "source": source } })))
+    };
+    match needs_of_closure(&expression) {
+        needs if needs.is_empty() => make(&expression),
+        needs => {
+            checked(&expression).compile()?;
+            Ok(Later::new(needs, move |known| make(&with_known(&expression, known)?)))
+        }
+    }
+}
+
+/// The values of results that a closure has captured, of measurements all they have found.
+fn needs_of_closure(expression: &Expression) -> Vec<Measured> {
+    expression
+        .captured()
+        .iter()
+        .flat_map(|value| whole(value).map_or_else(|| needs_of(value), |all| vec![all]))
+        .collect()
+}
+
+/// All that a measurement finds, if the value is one.
+fn whole(value: &Dynamic) -> Option<Measured> {
+    let node = value.read_lock::<Analysis>()?.0.clone();
+    ["measure", "combine"].contains(&node.stage().kind()).then_some(Measured { node, path: Vec::new() })
+}
+
+/// An expression in which the values of results are not known yet.
+fn checked(expression: &Expression) -> Expression {
+    let later = |value: &Dynamic| whole(value).is_some() || !needs_of(value).is_empty();
+    let captured = expression.captured().iter();
+    expression.with(captured.map(|value| if later(value) { Dynamic::from(NotKnown) } else { value.clone() }).collect())
+}
+
+/// An expression with the values of results in place.
+fn with_known(expression: &Expression, known: &Known) -> Bound<Expression> {
+    let value = |value: &Dynamic| match whole(value) {
+        Some(all) => Ok(from_json(known.of(&all))),
+        None => substituted(value, known),
+    };
+    Ok(expression.with(expression.captured().iter().map(value).collect::<Bound<_>>()?))
 }
 
 /// The criterion as the map that [`comove_sim::RunParameters`] decodes.
@@ -117,14 +228,26 @@ fn of_thresholds(
     given: Dynamic,
     make: impl Fn(Vec<f64>) -> Bound<Dynamic> + Send + Sync + 'static,
 ) -> Bound<Dynamic> {
+    let function = context.fn_name().to_owned();
     let given = match given.clone().try_cast::<FnPtr>() {
         Some(rule) => {
+            let expression = Expression::of(context, &function, &rule);
+            let needs = expression.as_ref().map_or(Vec::new(), needs_of_closure);
+            if let Some(expression) = expression.filter(|_| !needs.is_empty()) {
+                checked(&expression).at_level(0)?;
+                return Ok(Later::new(needs, move |known| {
+                    let rule = with_known(&expression, known)?;
+                    let at = |level| -> Bound<Dynamic> {
+                        Ok(rule.at_level(level)?.expect("all its values are known").into())
+                    };
+                    make(thresholds(&function, &(0..LEVELS).map(at).collect::<Bound<Array>>()?.into())?)
+                }));
+            }
             let at = |level: i64| rule.call_within_context::<Dynamic>(context, (level,));
             (0..LEVELS).map(at).collect::<Bound<Array>>()?.into()
         }
         None => given,
     };
-    let function = context.fn_name().to_owned();
     Later::or_now(given, move |given| make(thresholds(&function, &given)?))
 }
 

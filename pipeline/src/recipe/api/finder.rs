@@ -6,6 +6,8 @@ use comove_analysis::AnalysisError;
 use comove_analysis::friends_of_friends::FofOptions;
 use comove_analysis::halo_finder::HaloOptions;
 use comove_analysis::halos::Finder;
+use comove_ic::IcError;
+use comove_sim::SimError;
 use rhai::{EvalAltResult, Map};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +68,17 @@ pub(super) fn finder(function: &str, mut options: Map, others: &[&str]) -> Bound
 fn names_of(options: &impl Serialize) -> Vec<String> {
     let value = serde_json::to_value(options).expect("options are plain data");
     value.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+}
+
+/// An option of an initial condition or a problem that is refused.
+pub(super) fn out_of_range(name: &str, error: &IcError) -> Box<EvalAltResult> {
+    match error {
+        IcError::Parameter { name: option, value, reason }
+        | IcError::Sim(SimError::Parameter { name: option, value, reason }) => {
+            Refusal::error(name, format!("{option} = {value}: {reason}"), Some(option))
+        }
+        other => Refusal::error(name, other, None),
+    }
 }
 
 /// An option of an analysis that is refused.

@@ -156,6 +156,11 @@ fn setup(mut options: Map) -> Bound<(Setup, f64)> {
         return Err(refuse(name, format!("{name} = {value}: {reason}")));
     }
     let start = if comoving { 1.0 / (1.0 + start) } else { start };
+    let mean_molecular_weight = o.mean_molecular_weight.unwrap_or(NEUTRAL);
+    if !(mean_molecular_weight > 0.4 && mean_molecular_weight < 10.0) {
+        let message = format!("mean_molecular_weight = {mean_molecular_weight}: must lie between 0.4 and 10");
+        return Err(refuse("mean_molecular_weight", message));
+    }
     let setup = Setup { box_length, root, cosmology, start, end: f64::INFINITY, parameters };
-    Ok((setup, o.mean_molecular_weight.unwrap_or(NEUTRAL)))
+    Ok((setup, mean_molecular_weight))
 }

@@ -1,6 +1,7 @@
 //! `ic_gaussian` and `ic_load`.
 
 use super::call::Call;
+use super::finder::out_of_range;
 use super::handles::{Initial, NAME, input_path, name_of};
 use super::later::{needs_of_any, substituted};
 use crate::campaign::Node;
@@ -108,5 +109,10 @@ fn handle(function: &str, ic: InitialCondition, root: [usize; 3]) -> Bound<Initi
     if facts.z <= 0.0 {
         return refuse("z", format!("z = {}: must be positive", facts.z));
     }
+    let checked = match &ic {
+        InitialCondition::Gaussian(ic) => ic.check(),
+        InitialCondition::Load(ic) => ic.check(),
+    };
+    checked.map_err(|error| out_of_range(function, &error))?;
     Ok(Initial::Mesh { node: Node::new(ic, Vec::new()), facts })
 }

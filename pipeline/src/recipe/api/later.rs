@@ -17,6 +17,14 @@ pub(crate) struct Later {
 type MakeValue = dyn Fn(&Known) -> Bound<Dynamic> + Send + Sync;
 
 impl Later {
+    /// What `make` makes of values of results.
+    pub(super) fn new(
+        needs: Vec<Measured>,
+        make: impl Fn(&Known) -> Bound<Dynamic> + Send + Sync + 'static,
+    ) -> Dynamic {
+        Dynamic::from(Self { needs, make: Arc::new(make) })
+    }
+
     /// What `make` makes of an argument: now if it is known, else later.
     pub(super) fn or_now(
         argument: Dynamic,
@@ -26,7 +34,7 @@ impl Later {
         if needs.is_empty() {
             return make(argument);
         }
-        Ok(Dynamic::from(Self { needs, make: Arc::new(move |known| make(substituted(&argument, known)?)) }))
+        Ok(Self::new(needs, move |known| make(substituted(&argument, known)?)))
     }
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     initial::register(engine, session);
     formula::register(engine, session);
     runs::register(engine, session);
-    criteria::register(engine);
+    criteria::register(engine, session);
     analyses::register(engine, session);
     closures::register(engine, session);
     snapshot_view::register(engine);

@@ -16,7 +16,7 @@ use crate::stage::evolve::options::{EXTENT, Extent, check};
 use crate::stage::evolve::{Evolve, Hooks, Origin, TITLE};
 use crate::stage::formula::Formula;
 use crate::stage::saved::{KIND as SAVED, Saved};
-use comove_sim::RunParameters;
+use comove_sim::{Criterion, RunParameters};
 use rhai::{Array, Engine, FnPtr, ImmutableString, Map, NativeCallContext};
 use std::sync::Arc;
 
@@ -162,8 +162,11 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
         *criterion = Array::from([std::mem::take(criterion)]).into();
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
-    let has_gas = !matches!(&origin, Origin::Initial(facts) if !facts.gas);
-    check(&parameters, has_gas).map_err(refuse)?;
+    let start = origin.facts();
+    if start.as_ref().is_some_and(|start| start.particles == Some(0)) {
+        parameters.refine.iter_mut().for_each(Criterion::for_gas_alone);
+    }
+    check(&parameters, start.as_ref()).map_err(refuse)?;
     let lacking = match (&origin, &formula) {
         (Origin::Saved { .. }, _) => None,
         (_, formula) => lacking_scalar(&parameters, formula.as_deref()),
@@ -181,10 +184,6 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     if parameters.coordinates != end.coordinates() {
         let message = format!("the run counts {}, so they are another kind", end.symbol());
         return Err(refuse(("coordinates", message)));
-    }
-    if let Some(formula) = formula.as_ref().filter(|f| f.setup.parameters.gamma != parameters.gamma) {
-        let message = format!("the start was made with {}: say gamma there", formula.setup.parameters.gamma);
-        return Err(refuse(("gamma", format!("gamma = {}: {message}", parameters.gamma))));
     }
     // thresholds of levels that are never refined decide nothing, and must not count in the fingerprint
     for criterion in &mut parameters.refine {

@@ -14,6 +14,7 @@ use comove_analysis::halos::Catalogue;
 use comove_analysis::map::{self, MapOptions};
 use comove_analysis::matter::OneFluid;
 use comove_analysis::particles::{self, ParticleOptions};
+use comove_analysis::placement::position_in_box;
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};
 use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
 use comove_kernels::memory;
@@ -71,7 +72,8 @@ pub(crate) const SNAPSHOT: Type = Type {
         ),
         Function::new(
             &["value(snapshot: Snapshot, name: String, position: Array) -> float"],
-            "A field in the leaf cell at a position `[x, y, z]`, beyond periodic faces too.",
+            "A field in the leaf cell at a position `[x, y, z]` in the box; the upper face of a periodic axis is its lower \
+             one. Of a position beyond a periodic face `x % box` is in the box.",
         ),
         Function::new(
             &[
@@ -227,14 +229,8 @@ fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bou
     let position: Option<Vec<f64>> = position.iter().map(|entry| number(entry).filter(|n| n.is_finite())).collect();
     let position = position.and_then(|p| <[f64; 3]>::try_from(p).ok());
     let position = position.ok_or_else(|| refuse(&"the position is not a list of three finite numbers"))?;
-    let length = view.0.header.box_length;
-    let (root, periodic) = (view.0.state.tree.cells(0), view.0.state.tree.periodic());
-    // a box that does not repeat itself ends at its faces
-    let inside = |a: usize| (0.0..length * root[a] as f64 / root[0] as f64).contains(&position[a]);
-    let outside = (0..3).find(|&a| !periodic[a] && !inside(a));
-    if let Some(axis) = outside {
-        return Err(refuse(&format!("{} lies outside the box along {}", position[axis], ["x", "y", "z"][axis])));
-    }
+    let (lengths, periodic) = (view.0.box_lengths(), view.0.state.tree.periodic());
+    let position = position_in_box("position", position, lengths, periodic).map_err(|e| refuse(&e))?;
     Ok(field.value(&Gas::new(&view.0), &cells::leaf_at(&view.0, position)))
 }
 

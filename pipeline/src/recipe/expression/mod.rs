@@ -13,7 +13,7 @@
 mod operators;
 mod walk;
 
-use super::error::{Refusal, plain};
+use super::error::{Bound, Refusal};
 use comove_sim::kernels::flag::Program;
 use comove_sim::kernels::flag::program::{Op, ProgramBuilder, Value};
 use rhai::{AST, ASTNode, Dynamic, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, Position, Stmt};
@@ -24,6 +24,8 @@ enum Kind {
     Whole,
     Real,
     Truth,
+    /// Of a value that is not known yet.
+    Unknown,
 }
 
 /// A value of the program and what it is.
@@ -46,43 +48,115 @@ impl Wrong {
     }
 }
 
-/// Compiles `closure`, an argument of `function`: its one parameter is the cell, and its value is whether to refine.
-pub(crate) fn compile(
-    context: &NativeCallContext<'_>,
-    function: &str,
-    closure: &FnPtr,
-) -> Result<Program, Box<EvalAltResult>> {
-    let Some((parameters, body)) = definition(context, closure) else {
-        let message = "the expression must be a closure of one cell, as in |c| c.density > 8";
-        return Err(Refusal::error(function, message, None));
-    };
-    let refuse = |wrong: Wrong| Refusal::error_at(function, wrong.message, wrong.position);
-    let (builder, result) = walk(&parameters, closure.curry(), &body).map_err(refuse)?;
-    if result.kind != Kind::Truth {
-        let message = format!("the closure gives {}: end it with a comparison", result.kind.name());
-        let last = body.last().map_or(Position::NONE, walk::position);
-        return Err(Refusal::error_at(function, message, last));
-    }
-    builder.finish(result.value).map_err(|error| Refusal::error(function, error, None))
+/// A closure whose syntax tree has been found: values that it has captured may become known later.
+#[derive(Clone)]
+pub(crate) struct Expression {
+    function: String,
+    /// Names of the captured values, then that of the one argument.
+    parameters: Vec<ImmutableString>,
+    captured: Vec<Dynamic>,
+    body: Vec<Stmt>,
 }
 
-/// The operations of a closure's body, and its value.
-fn walk(parameters: &[ImmutableString], captured: &[Dynamic], body: &[Stmt]) -> Result<(ProgramBuilder, Typed), Wrong> {
-    let mut walk = Walk::default();
-    let (cell, names) = parameters.split_last().expect("a definition has the cell as its parameter");
-    for (name, value) in names.iter().zip(captured) {
-        let binding = captured_value(&mut walk.builder, &value.flatten_clone());
-        walk.names.push((name.clone(), binding));
+/// Characters of a captured value that are shown.
+const SHOWN: usize = 80;
+
+/// A captured value that is not known yet.
+#[derive(Clone)]
+pub(crate) struct NotKnown;
+
+impl Expression {
+    /// That of `closure`, an argument of `function`, with one parameter of its own.
+    pub(crate) fn of(context: &NativeCallContext<'_>, function: &str, closure: &FnPtr) -> Option<Self> {
+        let (parameters, body) = definition(context, closure)?;
+        let captured = closure.curry().iter().map(Dynamic::flatten_clone).collect();
+        Some(Self { function: function.to_owned(), parameters, captured, body })
     }
-    walk.names.push((cell.clone(), Binding::Cell));
-    let start = body.first().map_or(Position::NONE, walk::position);
-    let result = walk.block(body, start)?;
-    Ok((walk.builder, result))
+
+    /// The values that the closure has captured.
+    pub(crate) fn captured(&self) -> &[Dynamic] {
+        &self.captured
+    }
+
+    /// The expression with other values in place of those that it has captured.
+    pub(crate) fn with(&self, captured: Vec<Dynamic>) -> Self {
+        Self { captured, ..self.clone() }
+    }
+
+    /// Its captured values by their names, long ones in part; empty without any.
+    pub(crate) fn shown_values(&self) -> String {
+        let shown = |(name, value): (&ImmutableString, &Dynamic)| {
+            let text = value.to_string();
+            let part: String = text.chars().take(SHOWN).collect();
+            format!("{name} = {part}{}", if part.len() < text.len() { "…" } else { "" })
+        };
+        self.parameters.iter().zip(&self.captured).map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The program of a criterion: the argument is the cell, and the value is whether to refine. `None` while a captured
+    /// value is not known, if the rest is right.
+    pub(crate) fn compile(&self) -> Bound<Option<Program>> {
+        let (builder, result) = self.walk(Binding::Cell).map_err(|wrong| self.refuse(wrong))?;
+        match result.kind {
+            Kind::Truth if self.captured.iter().any(Dynamic::is::<NotKnown>) => Ok(None),
+            Kind::Unknown => Ok(None),
+            Kind::Truth => {
+                builder.finish(result.value).map(Some).map_err(|error| Refusal::error(&self.function, error, None))
+            }
+            kind => {
+                let message = format!("the closure gives {}: end it with a comparison", kind.name());
+                let last = self.body.last().map_or(Position::NONE, walk::position);
+                Err(Refusal::error_at(&self.function, message, last))
+            }
+        }
+    }
+
+    /// The number that the expression gives for a level; `None` while a captured value is not known.
+    pub(crate) fn at_level(&self, level: i64) -> Bound<Option<f64>> {
+        let (builder, result) = self.walk(Binding::Data(level.into())).map_err(|wrong| self.refuse(wrong))?;
+        match (result.kind, builder.constant_of(result.value)) {
+            (Kind::Whole | Kind::Real, Some(number)) => Ok(Some(number)),
+            (Kind::Unknown, _) => Ok(None),
+            _ => Err(Refusal::error(&self.function, "the closure gives no number", None)),
+        }
+    }
+
+    fn refuse(&self, wrong: Wrong) -> Box<EvalAltResult> {
+        Refusal::error_at(&self.function, wrong.message, wrong.position)
+    }
+
+    /// The operations of the closure's body, and its value.
+    fn walk(&self, argument: Binding) -> Result<(ProgramBuilder, Typed), Wrong> {
+        let mut walk = Walk::default();
+        let (own, names) = self.parameters.split_last().expect("a definition has one parameter of its own");
+        for (name, value) in names.iter().zip(&self.captured) {
+            let binding = walk.captured(value);
+            walk.names.push((name.clone(), binding));
+        }
+        let argument = match argument {
+            Binding::Data(value) => walk.captured(&value),
+            cell => cell,
+        };
+        walk.names.push((own.clone(), argument));
+        let start = self.body.first().map_or(Position::NONE, walk::position);
+        let result = walk.block(&self.body, start)?;
+        Ok((walk.builder, result))
+    }
 }
 
 /// The fields of a cell as they are written after its dot.
-fn fields() -> impl Iterator<Item = Op> {
-    Op::ALL.into_iter().filter(|op| op.is_field())
+fn fields() -> impl Iterator<Item = (&'static str, Op)> {
+    let of_matter = [
+        ("density", Op::MatterDensity),
+        ("matter_density", Op::MatterDensity),
+        ("overdensity", Op::MatterOverdensity),
+        ("dark_matter_density", Op::DarkMatterDensity),
+        ("gas_density", Op::Density),
+        ("gas_overdensity", Op::Overdensity),
+    ];
+    let named = |op: &Op| of_matter.iter().all(|(_, other)| other != op);
+    let others = Op::ALL.into_iter().filter(|op| op.is_field()).filter(named).collect::<Vec<_>>();
+    of_matter.into_iter().chain(others.into_iter().map(|op| (op.name(), op)))
 }
 
 /// The parameters of a closure, captured ones first, and its statements.
@@ -103,20 +177,6 @@ fn definition(context: &NativeCallContext<'_>, closure: &FnPtr) -> Option<(Vec<I
         });
         Some((parameters, body))
     })
-}
-
-/// A captured number or truth value as a constant.
-fn captured_value(builder: &mut ProgramBuilder, value: &Dynamic) -> Binding {
-    let typed = |value, kind| Binding::Value(Typed { value, kind });
-    if let Ok(whole) = value.as_int() {
-        typed(builder.constant(whole as f64), Kind::Whole)
-    } else if let Ok(real) = value.as_float() {
-        typed(builder.constant(real), Kind::Real)
-    } else if let Ok(truth) = value.as_bool() {
-        typed(builder.constant(f64::from(u8::from(truth))), Kind::Truth)
-    } else {
-        Binding::Other(plain(value.type_name()))
-    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ impl Kind {
             Self::Whole => "a whole number",
             Self::Real => "a real number",
             Self::Truth => "a truth value",
+            Self::Unknown => "a value that is known later",
         }
     }
 
@@ -46,6 +47,9 @@ impl Walk {
 
     /// An operator between two values or before one.
     pub(super) fn operator(&mut self, name: &str, operands: &[Typed], position: Position) -> Result<Typed, Wrong> {
+        if let Some(unknown) = operands.iter().find(|operand| operand.kind == Kind::Unknown) {
+            return Ok(*unknown);
+        }
         match operands {
             [x] => self.prefix(name, *x, position),
             [x, y] => self.infix(name, *x, *y, position),
@@ -107,6 +111,13 @@ impl Walk {
             return Err(Wrong::at(position, format!("\"{name}\" cannot take {}", truth.kind.name())));
         }
         let values: Vec<Value> = arguments.iter().map(|argument| argument.value).collect();
+        let is_known =
+            ["abs", "min", "max", "to_float", "log"].contains(&name) || FUNCTIONS.iter().any(|f| f.0 == name);
+        if let Some(unknown) = arguments.iter().find(|argument| argument.kind == Kind::Unknown)
+            && is_known
+        {
+            return Ok(*unknown);
+        }
         match (name, arguments) {
             ("abs", [x]) => return Ok(self.make(Op::Absolute, &values, x.kind)),
             ("min" | "max", [x, y]) => {

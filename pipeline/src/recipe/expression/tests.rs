@@ -7,16 +7,24 @@ use std::sync::{Arc, Mutex};
 /// The fields of a cell, by name; Rhai reads them from a map.
 fn cell(numbers: &mut impl FnMut() -> f64) -> Map {
     let mut cell = Map::new();
-    for op in fields() {
+    for (name, op) in fields() {
         let number = numbers();
         let value = match op {
             Op::Level => Dynamic::from((number * 5.0) as i64),
             Op::VelocityX | Op::VelocityY | Op::VelocityZ | Op::DivergenceOfVelocity => (number - 0.5).into(),
             _ => (10f64.powf(4.0 * number - 2.0)).into(),
         };
-        cell.insert(op.name().into(), value);
+        cell.insert(name.into(), value);
     }
+    // two names of one field
+    let density = cell["density"].clone();
+    cell.insert("matter_density".into(), density);
     cell
+}
+
+/// The name of a field, the first of those that it has.
+fn name_of(op: Op) -> &'static str {
+    fields().find(|(_, other)| *other == op).expect("a field").0
 }
 
 /// Compiles closures with `value_of` and calls them on random cells; what the two give is kept.
@@ -29,8 +37,8 @@ fn both(script: &str) -> Vec<(f64, f64)> {
     engine.register_fn(
         "value_of",
         move |context: NativeCallContext<'_>, closure: FnPtr| -> Result<(), Box<EvalAltResult>> {
-            let (parameters, body) = definition(&context, &closure).expect("a closure");
-            let (builder, result) = walk(&parameters, closure.curry(), &body).expect("compiles");
+            let expression = Expression::of(&context, "value_of", &closure).expect("a closure");
+            let (builder, result) = expression.walk(Binding::Cell).expect("compiles");
             let program = builder.finish(result.value).expect("fits");
             let mut seed = 1u64;
             let mut numbers = || {
@@ -43,7 +51,7 @@ fn both(script: &str) -> Vec<(f64, f64)> {
                     let truth = |truth: bool| f64::from(u8::from(truth));
                     value.as_float().or(value.as_int().map(|n| n as f64)).or(value.as_bool().map(truth)).unwrap()
                 };
-                let ours = program.result(|op| number(&cell[op.name()]));
+                let ours = program.result(|op| number(&cell[name_of(op)]));
                 let called = closure.call_within_context::<Dynamic>(&context, (cell.clone(),))?;
                 let kind = if called.is_int() { Kind::Whole } else { Kind::Real };
                 assert_eq!(result.kind, if called.is_bool() { Kind::Truth } else { kind });
@@ -82,8 +90,14 @@ fn numbers_are_those_of_rhai() {
         "{ let f = if c.vx < 0 { let g = c.vx * 2; -g } else { c.vx }; f * c.overdensity }",
         "{ return c.density * 2; }",
         "WHOLE / 2 + REAL * c.density",
+        "LIST[1] * c.x + LIST[-1] * MAP.inner.b[0] + MAP[\"a\"]",
+        "{ let l = MAP.inner; let p = LIST; c.x - p[0] + l.b[1] * (p[1] - c.y).abs() }",
+        "c.gas_density / c.matter_density + c.dark_matter_density * c.gas_overdensity",
     ] {
-        let script = format!("let WHOLE = 7; let REAL = 0.25; value_of(|c| {expression});");
+        let script = format!(
+            "let WHOLE = 7; let REAL = 0.25; let LIST = [0.5, 3, 2.5]; let MAP = #{{ a: 4, inner: #{{ b: [1.5, 8] }} }};
+             value_of(|c| {expression});"
+        );
         for (ours, theirs) in both(&script) {
             // powers and logarithms: a few units in the last place
             let close = ours == theirs || (ours / theirs - 1.0).abs() < 1e-13;
@@ -122,4 +136,33 @@ fn a_function_of_the_script_is_an_expression_too() {
     for (ours, theirs) in both(script) {
         assert_eq!(ours, theirs);
     }
+}
+
+/// Before a captured value is known, all else is checked; with it the program is that of a number.
+#[test]
+fn values_may_be_known_later() {
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let mut engine = Engine::new();
+    engine.set_optimization_level(rhai::OptimizationLevel::None);
+    let kept = given.clone();
+    engine.register_fn("expression", move |context: NativeCallContext<'_>, closure: FnPtr| {
+        kept.lock().unwrap().push(Expression::of(&context, "expression", &closure).expect("a closure"));
+    });
+    engine
+        .run(
+            "let PEAK = #{ place: [0.5, 3.0], density: 40 };
+             expression(|c| c.density > PEAK.density / 4 && (c.x - PEAK.place[1]).abs() < PEAK.place[0]);
+             expression(|c| if PEAK.on { c.densty > 1 } else { c.x > PEAK.place });
+             expression(|level| PEAK.density * 8 ** level);
+             expression(|c| c.density > 10 && (c.x - 3.0).abs() < 0.5);",
+        )
+        .unwrap();
+    let given = given.lock().unwrap();
+    let unknown = |n: usize| given[n].with(vec![Dynamic::from(NotKnown)]);
+    assert_eq!(unknown(0).compile().unwrap(), None);
+    assert_eq!(given[0].compile().unwrap(), given[3].compile().unwrap());
+    let error = unknown(1).compile().unwrap_err().to_string();
+    assert!(error.contains("densty"), "{error}");
+    assert_eq!(unknown(2).at_level(1).unwrap(), None);
+    assert_eq!(given[2].at_level(1).unwrap(), Some(320.0));
 }

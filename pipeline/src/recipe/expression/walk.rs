@@ -1,9 +1,9 @@
 //! The statements and expressions of a closure, from its syntax tree.
 
-use super::{Kind, Typed, Wrong, fields};
-use crate::recipe::error::hint;
+use super::{Kind, NotKnown, Typed, Wrong, fields};
+use crate::recipe::error::{hint, plain};
 use comove_sim::kernels::flag::program::{Op, ProgramBuilder};
-use rhai::{ASTFlags, Expr, FnCallExpr, ImmutableString, Position, Stmt};
+use rhai::{ASTFlags, Array, Dynamic, Expr, FnCallExpr, ImmutableString, Map, Position, Stmt};
 
 /// Whole numbers beyond this have no place in a program's real numbers.
 const LARGEST_WHOLE: i64 = 1 << 53;
@@ -14,8 +14,61 @@ pub(super) enum Binding {
     Cell,
     /// A number or truth value.
     Value(Typed),
+    /// A captured list or map, whose entries may be numbers.
+    Data(Dynamic),
     /// Something captured that no program can hold, in a recipe's words.
     Other(String),
+}
+
+impl Binding {
+    /// In a message.
+    fn words(&self) -> String {
+        match self {
+            Self::Cell => "the cell".into(),
+            Self::Value(value) => value.kind.name().into(),
+            Self::Data(data) => plain(data.type_name()),
+            Self::Other(what) => what.clone(),
+        }
+    }
+}
+
+/// A link of a chain, `.name`, `.call(…)` or `[index]`.
+enum Link<'a> {
+    Member(&'a Expr),
+    Index(&'a Expr),
+}
+
+/// The first part of a chain, and its links.
+fn chain(expression: &Expr) -> Option<(&Expr, Vec<Link<'_>>)> {
+    let (Expr::Dot(parts, ..) | Expr::Index(parts, ..)) = expression else { return None };
+    let mut links = Vec::new();
+    let mut at = expression;
+    // each part holds its link and the rest of the chain, unless it ends there
+    while let Expr::Dot(here, flags, _) | Expr::Index(here, flags, _) = at {
+        let is_index = matches!(at, Expr::Index(..));
+        let goes_on = !flags.contains(ASTFlags::BREAK);
+        let link = match &here.rhs {
+            Expr::Dot(next, ..) | Expr::Index(next, ..) if goes_on => &next.lhs,
+            last => last,
+        };
+        links.push(if is_index { Link::Index(link) } else { Link::Member(link) });
+        if !goes_on {
+            break;
+        }
+        at = &here.rhs;
+    }
+    Some((&parts.lhs, links))
+}
+
+/// Whether a chain has `?.` or `?[`, and where.
+fn elvis(expression: &Expr) -> Option<Position> {
+    match expression {
+        Expr::Dot(parts, flags, _) | Expr::Index(parts, flags, _) => match flags.contains(ASTFlags::NEGATED) {
+            true => Some(parts.rhs.start_position()),
+            false => elvis(&parts.rhs),
+        },
+        _ => None,
+    }
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +97,11 @@ impl Walk {
             match statement {
                 Stmt::Var(definition, _, _) => {
                     let (name, expression, _) = &**definition;
-                    let value = self.expression(expression)?;
-                    self.names.push((name.name.clone(), Binding::Value(value)));
+                    let binding = match self.bound(expression)? {
+                        data @ Binding::Data(_) => data,
+                        other => Binding::Value(self.value(other, expression)?),
+                    };
+                    self.names.push((name.name.clone(), binding));
                 }
                 Stmt::Noop(_) => {}
                 other => return Err(not_in_a_criterion(other)),
@@ -79,7 +135,7 @@ impl Walk {
         position: Position,
     ) -> Result<Typed, Wrong> {
         let chosen = self.expression(condition)?;
-        if chosen.kind != Kind::Truth {
+        if !matches!(chosen.kind, Kind::Truth | Kind::Unknown) {
             let message = format!("\"if\" needs a truth value, not {}", chosen.kind.name());
             return Err(Wrong::at(condition.start_position(), message));
         }
@@ -88,6 +144,9 @@ impl Walk {
         }
         let x = self.block(then.statements(), then.position())?;
         let y = self.block(otherwise.statements(), otherwise.position())?;
+        if let Some(unknown) = [chosen, x, y].into_iter().find(|value| value.kind == Kind::Unknown) {
+            return Ok(unknown);
+        }
         if x.kind != y.kind {
             let message = format!("\"if\" gives {} or {}: it must be one of them", x.kind.name(), y.kind.name());
             return Err(Wrong::at(position, message));
@@ -104,11 +163,10 @@ impl Walk {
             Expr::IntegerConstant(number, _) => Ok(self.number(*number as f64, Kind::Whole)),
             Expr::FloatConstant(number, _) => Ok(self.number(**number, Kind::Real)),
             Expr::BoolConstant(truth, _) => Ok(self.number(f64::from(u8::from(*truth)), Kind::Truth)),
-            Expr::Variable(variable, _, _) => self.variable(&variable.1, expression.start_position()),
-            Expr::Dot(link, flags, _) if flags.contains(ASTFlags::NEGATED) => {
-                Err(Wrong::at(link.rhs.start_position(), "\"?.\" cannot be used in a criterion"))
+            Expr::Variable(..) | Expr::Dot(..) | Expr::Index(..) => {
+                let bound = self.bound(expression)?;
+                self.value(bound, expression)
             }
-            Expr::Dot(link, _, _) => self.chain(&link.lhs, &link.rhs),
             Expr::FnCall(call, _) => self.call(call, place),
             Expr::And(operands, _) => self.logic("&&", operands, place),
             Expr::Or(operands, _) => self.logic("||", operands, place),
@@ -121,74 +179,146 @@ impl Walk {
         Typed { value: self.builder.constant(number), kind }
     }
 
-    fn variable(&mut self, name: &str, position: Position) -> Result<Typed, Wrong> {
-        match self.names.iter().rev().find(|(known, _)| known == name).map(|(_, binding)| binding) {
-            Some(Binding::Value(value)) => Ok(*value),
-            Some(Binding::Cell) => {
+    /// A captured value: a number or truth value as a constant.
+    pub(super) fn captured(&mut self, value: &Dynamic) -> Binding {
+        if let Ok(whole) = value.as_int() {
+            Binding::Value(self.number(whole as f64, Kind::Whole))
+        } else if let Ok(real) = value.as_float() {
+            Binding::Value(self.number(real, Kind::Real))
+        } else if let Ok(truth) = value.as_bool() {
+            Binding::Value(self.number(f64::from(u8::from(truth)), Kind::Truth))
+        } else if value.is::<NotKnown>() {
+            Binding::Value(self.number(0.0, Kind::Unknown))
+        } else if value.is_array() || value.is_map() {
+            Binding::Data(value.clone())
+        } else {
+            Binding::Other(plain(value.type_name()))
+        }
+    }
+
+    /// The value of an expression that is bound to something.
+    fn value(&self, binding: Binding, expression: &Expr) -> Result<Typed, Wrong> {
+        let (name, position) = match (expression, chain(expression)) {
+            (Expr::Variable(variable, _, _), _) => (variable.1.to_string(), expression.start_position()),
+            (_, Some((_, links))) => match links.last() {
+                Some(Link::Member(Expr::Property(property, position))) => (property.2.to_string(), *position),
+                _ => ("this entry".into(), expression.start_position()),
+            },
+            _ => (String::new(), expression.start_position()),
+        };
+        match binding {
+            Binding::Value(value) => Ok(value),
+            Binding::Cell => {
                 let message = format!("\"{name}\" is the cell: name one of its fields, as in {name}.density");
                 Err(Wrong::at(position, message))
             }
-            Some(Binding::Other(what)) => {
+            other => {
+                let what = other.words();
                 let message = format!("\"{name}\" is {what}: only numbers and truth values can be used in a criterion");
                 Err(Wrong::at(position, message))
             }
-            None => Err(Wrong::at(position, format!("unknown name \"{name}\""))),
         }
     }
 
-    /// first.rest: a field of the cell or a call, and what follows it.
-    fn chain(&mut self, first: &Expr, rest: &Expr) -> Result<Typed, Wrong> {
-        let (link, further) = match rest {
-            Expr::Dot(link, flags, _) if !flags.contains(ASTFlags::NEGATED) => (&link.lhs, Some(&link.rhs)),
-            link => (link, None),
-        };
-        let of_cell = matches!(first, Expr::Variable(variable, _, _)
-            if matches!(self.names.iter().rev().find(|(name, _)| *name == variable.1), Some((_, Binding::Cell))));
-        let mut value = match link {
-            Expr::Property(property, place) if of_cell => self.field(&property.2, *place)?,
-            link => {
-                let receiver = self.expression(first)?;
-                self.linked(receiver, link)?
+    /// The binding of a name, of a member or entry of one, or the value of any other expression.
+    fn bound(&mut self, expression: &Expr) -> Result<Binding, Wrong> {
+        if let Expr::Variable(variable, _, _) = expression {
+            let name = &variable.1;
+            let known = self.names.iter().rev().find(|(known, _)| known == name);
+            return known
+                .map(|(_, binding)| binding.clone())
+                .ok_or_else(|| Wrong::at(expression.start_position(), format!("unknown name \"{name}\"")));
+        }
+        let Some((first, links)) = chain(expression) else { return self.expression(expression).map(Binding::Value) };
+        if let Some(position) = elvis(expression) {
+            return Err(Wrong::at(position, "\"?.\" cannot be used in a criterion"));
+        }
+        let mut binding = self.bound(first)?;
+        for link in links {
+            binding = self.follow(binding, first, link)?;
+        }
+        Ok(binding)
+    }
+
+    /// The next link of a chain that begins with `first`.
+    fn follow(&mut self, binding: Binding, first: &Expr, link: Link<'_>) -> Result<Binding, Wrong> {
+        match (binding, link) {
+            (Binding::Cell, Link::Member(Expr::Property(property, place))) => {
+                self.field(&property.2, *place).map(Binding::Value)
             }
-        };
-        let mut further = further;
-        while let Some(rest) = further {
-            let (link, next) = match rest {
-                Expr::Dot(link, flags, _) if !flags.contains(ASTFlags::NEGATED) => (&link.lhs, Some(&link.rhs)),
-                link => (link, None),
-            };
-            value = self.linked(value, link)?;
-            further = next;
-        }
-        Ok(value)
-    }
-
-    /// .f(y) after a value.
-    fn linked(&mut self, receiver: Typed, link: &Expr) -> Result<Typed, Wrong> {
-        match link {
-            Expr::MethodCall(call, position) => {
-                let mut arguments = vec![receiver];
+            (Binding::Value(unknown), Link::Member(Expr::Property(..)) | Link::Index(_))
+                if unknown.kind == Kind::Unknown =>
+            {
+                Ok(Binding::Value(unknown))
+            }
+            (Binding::Data(data), Link::Member(Expr::Property(property, place))) => {
+                self.entry(&data, &property.2, *place)
+            }
+            (Binding::Data(data), Link::Index(Expr::StringConstant(name, place))) => self.entry(&data, name, *place),
+            (Binding::Data(data), Link::Index(index)) => self.indexed(&data, index),
+            (receiver, Link::Member(Expr::MethodCall(call, position))) => {
+                let mut arguments = vec![self.value(receiver, first)?];
                 for argument in &call.args {
                     arguments.push(self.expression(argument)?);
                 }
-                self.function(&call.name, &arguments, *position)
+                self.function(&call.name, &arguments, *position).map(Binding::Value)
             }
-            Expr::Property(property, position) => {
-                let message = format!("{} has no field \"{}\"", receiver.kind.name(), property.2);
-                Err(Wrong::at(*position, message))
+            (receiver, Link::Member(Expr::Property(property, position))) => {
+                Err(Wrong::at(*position, format!("{} has no field \"{}\"", receiver.words(), property.2)))
             }
-            other => Err(Wrong::at(other.start_position(), format!("{} cannot be used in a criterion", thing(other)))),
+            (_, Link::Index(index)) => {
+                Err(Wrong::at(index.start_position(), "an entry of a list cannot be used in a criterion"))
+            }
+            (_, Link::Member(other)) => {
+                Err(Wrong::at(other.start_position(), format!("{} cannot be used in a criterion", thing(other))))
+            }
         }
     }
 
+    /// An entry of a captured map.
+    fn entry(&mut self, data: &Dynamic, name: &str, position: Position) -> Result<Binding, Wrong> {
+        let Some(map) = data.read_lock::<Map>() else {
+            return Err(Wrong::at(position, format!("{} has no member \"{name}\"", plain(data.type_name()))));
+        };
+        match map.get(name) {
+            Some(value) => Ok(self.captured(value)),
+            None => {
+                let known: Vec<&str> = map.keys().map(|key| key.as_str()).collect();
+                let hint = hint(name, &known, "there are");
+                Err(Wrong::at(position, format!("the map has no member \"{name}\", {hint}")))
+            }
+        }
+    }
+
+    /// An entry of a captured list, counted from the end if the index is negative.
+    fn indexed(&mut self, data: &Dynamic, index: &Expr) -> Result<Binding, Wrong> {
+        let position = index.start_position();
+        let typed = self.expression(index)?;
+        if typed.kind == Kind::Unknown {
+            return Ok(Binding::Value(typed));
+        }
+        let number = self.builder.constant_of(typed.value).filter(|_| typed.kind == Kind::Whole);
+        let number =
+            number.ok_or_else(|| Wrong::at(position, "an index must be a whole number, the same in all cells"))?;
+        let Some(list) = data.read_lock::<Array>() else {
+            return Err(Wrong::at(position, format!("{} has no entry {number}", plain(data.type_name()))));
+        };
+        let from_start = if number < 0.0 { number + list.len() as f64 } else { number };
+        let entry = Some(from_start).filter(|n| *n >= 0.0).and_then(|n| list.get(n as usize));
+        let value = entry.ok_or_else(|| {
+            Wrong::at(position, format!("the list has no entry {number}: there are {}, counted from 0", list.len()))
+        })?;
+        Ok(self.captured(value))
+    }
+
     fn field(&mut self, name: &str, position: Position) -> Result<Typed, Wrong> {
-        match fields().find(|op| op.name() == name) {
-            Some(op) => {
+        match fields().find(|(known, _)| *known == name) {
+            Some((_, op)) => {
                 let kind = if op == Op::Level { Kind::Whole } else { Kind::Real };
                 Ok(Typed { value: self.builder.push(op, &[]), kind })
             }
             None => {
-                let known: Vec<&str> = fields().map(Op::name).collect();
+                let known: Vec<&str> = fields().map(|(known, _)| known).collect();
                 let hint = hint(name, &known, "a cell has");
                 Err(Wrong::at(position, format!("unknown field \"{name}\", {hint}")))
             }

@@ -30,7 +30,7 @@ pub(crate) mod trajectory;
 
 use super::ic::{self, MESH};
 use super::initial::SpeciesPresent;
-use super::{Input, Memory, Selection, Stage, StageResult, Work};
+use super::{EXPRESSIONS, Input, Memory, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::{Moment, list};
@@ -50,6 +50,35 @@ pub(crate) const TITLE: &str = "The run";
 
 /// The version of a run's results.
 pub const RESULTS_VERSION: u32 = 6;
+
+/// The parameters of two runs for a reader: where the programs of their criteria differ, by the texts of the expressions.
+pub(crate) fn with_expressions(mut of: [(Value, &Value); 2]) -> [Value; 2] {
+    let places: Vec<String> = of.iter().flat_map(|(parameters, _)| programs("", parameters)).collect();
+    for place in places {
+        if of[0].0.pointer(&place) != of[1].0.pointer(&place) {
+            for (parameters, extent) in &mut of {
+                let text = extent[EXPRESSIONS].get(&place).cloned();
+                if let Some(program) = parameters.pointer_mut(&place).filter(|program| program.is_array()) {
+                    *program = text.unwrap_or_else(|| "an expression, of which an earlier version kept no text".into());
+                }
+            }
+        }
+    }
+    of.map(|(parameters, _)| parameters)
+}
+
+/// Where programs of criteria stand in parameters, as JSON pointers.
+fn programs(place: &str, value: &Value) -> Vec<String> {
+    let inner = |name: &str, value: &Value| {
+        let place = format!("{place}/{name}");
+        if place.ends_with("/where/program") { vec![place] } else { programs(&place, value) }
+    };
+    match value {
+        Value::Object(map) => map.iter().flat_map(|(name, value)| inner(name, value)).collect(),
+        Value::Array(list) => list.iter().enumerate().flat_map(|(n, value)| inner(&n.to_string(), value)).collect(),
+        _ => Vec::new(),
+    }
+}
 
 impl Stage for Evolve {
     fn kind(&self) -> &'static str {
@@ -100,10 +129,26 @@ impl Stage for Evolve {
         matches!(self.origin, Origin::Formula(_)).then_some(SpeciesPresent::GAS)
     }
 
+    fn shown_parameters(&self) -> Value {
+        let mut parameters = self.parameters();
+        for (place, text) in self.expressions() {
+            if let Some(program) = parameters.pointer_mut(&place) {
+                *program = text.into();
+            }
+        }
+        parameters
+    }
+
     fn extent(&self) -> Value {
         let outputs: Vec<String> = self.outputs.iter().map(Moment::to_string).collect();
         let hooks = self.hooks.extent();
-        json!({ "end": self.end.to_string(), "outputs": outputs, "checkpoints": self.checkpoints, "hooks": hooks })
+        let mut extent =
+            json!({ "end": self.end.to_string(), "outputs": outputs, "checkpoints": self.checkpoints, "hooks": hooks });
+        let expressions = self.expressions();
+        if !expressions.is_empty() {
+            extent[EXPRESSIONS] = json!(expressions);
+        }
+        extent
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

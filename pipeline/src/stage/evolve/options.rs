@@ -1,7 +1,7 @@
 //! What a recipe may say in `evolve(IC, #{ … })` besides the run's own parameters.
 
 use crate::moment::Moment;
-use comove_sim::{RunParameters, SimError};
+use comove_sim::{RunParameters, SimError, StartFacts};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
@@ -155,9 +155,9 @@ impl Extent {
 
 /// What can be refused before anything is computed, in the words of a recipe.
 ///
-/// * `gas`: whether there is some
-pub(crate) fn check(p: &RunParameters, gas: bool) -> Result<(), (&'static str, String)> {
-    if let Err(error) = p.check().and_then(|()| if gas { Ok(()) } else { p.check_without_gas() }) {
+/// * `start`: facts of the starting state, if they are known
+pub(crate) fn check(p: &RunParameters, start: Option<&StartFacts>) -> Result<(), (&'static str, String)> {
+    if let Err(error) = p.check().and_then(|()| start.map_or(Ok(()), |start| p.check_start(start))) {
         let SimError::Parameter { name, value, reason } = error else { return Err(("", error.to_string())) };
         return Err((name, format!("{name} = {value}: {reason}")));
     }

@@ -7,7 +7,8 @@ use crate::moment::Moment;
 use crate::stage::formula::Formula;
 use crate::stage::initial::InitialFacts;
 use comove_sim::memory::Species;
-use comove_sim::{Role, RunParameters};
+use comove_sim::{Criterion, Role, RunParameters, StartFacts};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -60,9 +61,47 @@ impl Origin {
             Self::Saved { .. } => None,
         }
     }
+
+    /// The starting state, if it is known before the run starts. The levels of a mesh follow from the run's criteria.
+    pub(crate) fn facts(&self) -> Option<StartFacts> {
+        let lengths = |length: f64, root: [usize; 3]| root.map(|n| length * n as f64 / root[0] as f64);
+        match self {
+            Self::Initial(facts) => Some(StartFacts {
+                gas: facts.gas,
+                particles: facts.species_known.then_some(facts.particles),
+                gamma: facts.gamma,
+                box_lengths: lengths(facts.box_mpc_h, facts.root),
+                root_cells: facts.root,
+                levels: 1,
+            }),
+            Self::Formula(formula) => Some(StartFacts {
+                gas: true,
+                particles: Some(0),
+                gamma: formula.setup.parameters.gamma,
+                box_lengths: lengths(formula.setup.box_length, formula.setup.root),
+                root_cells: formula.setup.root,
+                levels: 1,
+            }),
+            Self::Saved { .. } => None,
+        }
+    }
 }
 
 impl Evolve {
+    /// The expressions of its criteria: their places in [`crate::stage::Stage::parameters`], as JSON pointers, and their
+    /// texts.
+    pub(crate) fn expressions(&self) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        for (n, criterion) in self.parameters.refine.iter().enumerate() {
+            criterion.for_each(&format!("/run/refine/{n}"), &mut |place, one| {
+                if let Criterion::Where { source, .. } = one {
+                    found.insert(format!("{place}/where/program"), source.clone());
+                }
+            });
+        }
+        found
+    }
+
     /// What it evolves, as far as that is known before it starts.
     pub(crate) fn species(&self) -> Species {
         match &self.origin {

@@ -3,14 +3,17 @@
 use super::{Op, Program, REGISTERS};
 use crate::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, MOMENTUM, cell};
 use crate::operations::flag::FlagLevel;
+use crate::operations::flag::cpu::dark_matter;
 use crate::operations::flag::stencil::{BlockFields, LANES, Lanes};
 use crate::point::dual_energy::pressure;
 use crate::real::Real;
 
 /// The cells that a program looks at: one group.
 pub(crate) struct Cells<'a, T> {
-    /// `[6, 16, 16, 16]`
+    /// `[6, 16, 16, 16]`, empty without gas
     pub(crate) group: &'a [T],
+    /// Of all matter, `[16, 16, 16]`
+    pub(crate) density: &'a [T],
     /// The group with its ghost cells, for programs that read neighbours.
     pub(crate) block: Option<&'a BlockFields<T>>,
     /// Of the group, in groups of its level.
@@ -69,7 +72,10 @@ impl<T: Real> Cells<'_, T> {
         };
         match op {
             Op::Density => value(DENSITY),
-            Op::Overdensity => over(value(DENSITY), [self.level.mean_density; LANES]),
+            Op::Overdensity => over(value(DENSITY), [self.level.mean_gas_density; LANES]),
+            Op::MatterDensity => self.matter(j, k),
+            Op::MatterOverdensity => over(self.matter(j, k), [self.level.mean_density; LANES]),
+            Op::DarkMatterDensity => dark_matter(self.density, self.group, j, k).map(Real::as_f64),
             Op::Pressure => self.pressure(j, k),
             Op::VelocityX => velocity(0),
             Op::VelocityY => velocity(1),
@@ -105,6 +111,13 @@ impl<T: Real> Cells<'_, T> {
             Op::CellWidth => [self.level.cell_width; LANES],
             _ => unreachable!("{op:?} is no field"),
         }
+    }
+
+    /// Density of all matter in row (j, k).
+    #[inline(always)]
+    fn matter(&self, j: usize, k: usize) -> Lanes<f64> {
+        let row: &Lanes<T> = self.density[cell(0, j, k)..][..LANES].try_into().expect("a row");
+        row.map(Real::as_f64)
     }
 
     /// Thermal pressure in row (j, k): what the solver takes, widened.

@@ -67,9 +67,22 @@ impl Program {
         &self.instructions
     }
 
-    /// Whether it looks at the cells beside the one it decides on.
-    pub fn reads_neighbours(&self) -> bool {
-        self.instructions.iter().any(|instruction| instruction.op == Op::DivergenceOfVelocity)
+    /// Whether it reads a field of this kind.
+    pub fn reads(&self, field: impl Fn(Op) -> bool) -> bool {
+        self.instructions.iter().any(|instruction| field(instruction.op))
+    }
+
+    /// The program where gas is all matter.
+    #[must_use]
+    pub fn of_gas_alone(mut self) -> Self {
+        for instruction in &mut self.instructions {
+            instruction.op = match instruction.op {
+                Op::MatterDensity => Op::Density,
+                Op::MatterOverdensity => Op::Overdensity,
+                op => op,
+            };
+        }
+        self
     }
 
     /// Its result for one cell with these fields: what every device must give for that cell, to the last bit.

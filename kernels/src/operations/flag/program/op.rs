@@ -30,10 +30,16 @@ macro_rules! operations {
 }
 
 operations! {
-    /// Mass density, code units.
+    /// Density of the gas, code units.
     Density "density" 0,
-    /// Density over the mean density of the box.
+    /// Density of the gas over its box mean.
     Overdensity "overdensity" 0,
+    /// Density of all matter, code units.
+    MatterDensity "matter_density" 0,
+    /// Density of all matter over its box mean.
+    MatterOverdensity "matter_overdensity" 0,
+    /// Density of dark matter, code units; 0 without.
+    DarkMatterDensity "dark_matter_density" 0,
     /// Thermal pressure, code units.
     Pressure "pressure" 0,
     /// Velocity along x, code units.
@@ -116,6 +122,29 @@ impl Op {
     /// Whether it reads the cell.
     pub const fn is_field(self) -> bool {
         self.operands() == 0 && !matches!(self, Self::Constant)
+    }
+
+    /// Whether it is a field of the gas.
+    pub const fn is_of_gas(self) -> bool {
+        matches!(
+            self,
+            Self::Density
+                | Self::Overdensity
+                | Self::Pressure
+                | Self::VelocityX
+                | Self::VelocityY
+                | Self::VelocityZ
+                | Self::Speed
+                | Self::Energy
+                | Self::Entropy
+                | Self::SoundSpeed
+                | Self::DivergenceOfVelocity
+        )
+    }
+
+    /// Whether it is a field of all matter, or of dark matter, which is all matter less the gas.
+    pub const fn is_of_matter(self) -> bool {
+        matches!(self, Self::MatterDensity | Self::MatterOverdensity | Self::DarkMatterDensity)
     }
 
     /// Whether the order of the two operands does not matter, to the last bit.

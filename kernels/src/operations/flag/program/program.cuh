@@ -8,6 +8,9 @@
 enum class Op : uint8_t {
     Density,
     Overdensity,
+    MatterDensity,
+    MatterOverdensity,
+    DarkMatterDensity,
     Pressure,
     VelocityX,
     VelocityY,
@@ -84,12 +87,19 @@ INLINE double apply(Op op, double x, double y, double z) {
     }
 }
 
+/// Density of dark matter in a cell: of all matter less the gas, if there is gas.
+template <typename T> INLINE T dark_matter(const T *density, const T *group, int at) {
+    return group ? density[at] - group[DENSITY * GROUP_CELLS + at] : density[at];
+}
+
 /// The cell that a program looks at.
 template <typename T> struct CellFields {
     const FlagLevel<T> &level;
     const Ghosts<T> &ghosts;
-    /// Of the group, [6, 16, 16, 16].
+    /// Of the group, [6, 16, 16, 16]; null without gas.
     const T *group;
+    /// Density of all matter in the group, [16, 16, 16].
+    const T *density;
     /// Of the group, in groups of its level.
     const uint32_t (&coordinate)[3];
     int i, j, k;
@@ -129,7 +139,10 @@ template <typename T> struct CellFields {
     INLINE double field(Op op) const {
         switch (op) {
         case Op::Density: return value(DENSITY);
-        case Op::Overdensity: return value(DENSITY) / level.mean_density;
+        case Op::Overdensity: return value(DENSITY) / level.mean_gas_density;
+        case Op::MatterDensity: return double(density[cell(i, j, k)]);
+        case Op::MatterOverdensity: return double(density[cell(i, j, k)]) / level.mean_density;
+        case Op::DarkMatterDensity: return double(dark_matter(density, group, cell(i, j, k)));
         case Op::Pressure: return thermal();
         case Op::VelocityX: return velocity(0);
         case Op::VelocityY: return velocity(1);

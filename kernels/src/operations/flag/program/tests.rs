@@ -77,6 +77,20 @@ fn what_is_written_twice_is_computed_once_and_constants_beforehand() {
     assert_eq!(program.lines(), ["r0 = constant 8.0", "r1 = density", "r0 = multiply r0 r1"]);
 }
 
+/// Where gas is all matter, its fields stand for those of all matter, in text as well.
+#[test]
+fn a_program_of_gas_alone_reads_the_gas() {
+    let program = |op: Op| {
+        let mut b = ProgramBuilder::default();
+        let (value, limit) = (b.push(op, &[]), b.constant(8.0));
+        let result = b.push(Op::Less, &[limit, value]);
+        b.finish(result).unwrap()
+    };
+    assert_eq!(program(Op::MatterDensity).of_gas_alone().lines(), program(Op::Density).lines());
+    assert_eq!(program(Op::MatterOverdensity).of_gas_alone().lines(), program(Op::Overdensity).lines());
+    assert_eq!(program(Op::Pressure).of_gas_alone(), program(Op::Pressure));
+}
+
 #[test]
 fn registers_serve_again_and_run_out() {
     // a long sum, from the left: two values at a time
@@ -120,9 +134,10 @@ fn rows_are_their_cells() {
         a: 1.0,
         four_pi_g: 1.0,
         mean_density: 1.0,
+        mean_gas_density: 1.0,
         eos: Eos::new(GAMMA),
     };
-    let cells = Cells { group: &fluid, block: None, coordinate: [0; 3], level: &level };
+    let cells = Cells { group: &fluid, density: &fluid[..GROUP_CELLS], block: None, coordinate: [0; 3], level: &level };
     let of = [Op::Density, Op::Energy, Op::Entropy];
     for op in Op::ALL.into_iter().filter(|op| op.operands() > 0) {
         let mut b = ProgramBuilder::default();
@@ -153,19 +168,20 @@ fn fields_are_what_they_are_called() {
         cell_width: 0.5,
         a: 0.3,
         four_pi_g: 1.0,
-        mean_density: 1.6,
+        mean_density: 2.0,
+        mean_gas_density: 1.6,
         eos: Eos::new(GAMMA),
     };
     let tables = mesh.tables(1);
     let mut block = BlockFields::new();
     gather(&tables, 0, &fluid, None, &Eos::new(5.0 / 3.0), &mut CoarseCells::new(), &mut block.block);
     let group = &fluid[tables.slots[0] as usize * GROUP_VALUES..][..GROUP_VALUES];
-    let cells = Cells { group, block: Some(&block), coordinate: [1, 2, 1], level: &level };
+    let matter: Vec<f64> = group[..GROUP_CELLS].iter().map(|gas| gas + 0.5).collect();
+    let cells = Cells { group, density: &matter, block: Some(&block), coordinate: [1, 2, 1], level: &level };
     for op in Op::ALL.into_iter().filter(|op| op.is_field()) {
         let mut b = ProgramBuilder::default();
         let value = b.push(op, &[]);
         let program = b.finish(value).unwrap();
-        assert_eq!(program.reads_neighbours(), op == Op::DivergenceOfVelocity);
         for c in 0..GROUP_CELLS {
             let [i, j, k] = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
             let x = [i as f64 + 16.0, j as f64 + 32.0, k as f64 + 16.0].map(|n| 0.5 * (n + 0.5));
@@ -175,6 +191,9 @@ fn fields_are_what_they_are_called() {
             let expected = match op {
                 Op::Density => rho,
                 Op::Overdensity => rho / 1.6,
+                Op::MatterDensity => rho + 0.5,
+                Op::MatterOverdensity => (rho + 0.5) / 2.0,
+                Op::DarkMatterDensity => 0.5,
                 Op::Pressure => p,
                 Op::VelocityX => v[0],
                 Op::VelocityY => v[1],
