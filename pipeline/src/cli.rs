@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::control::{TimeLimit, parse_walltime};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -24,10 +25,11 @@ pub enum Command {
     Plan(Plan),
     /// Say why `run` would do a stage, or do it again: what differs from what was done before
     Explain(Explain),
-    /// Go on with the campaign in a folder, as it was started
+    /// Resume a campaign with its original options
     #[command(after_help = REQUESTS)]
     Resume {
         /// The campaign folder
+        #[arg(value_parser = text_path())]
         dir: PathBuf,
         /// Where to compute, and for how long
         #[command(flatten)]
@@ -39,6 +41,7 @@ pub enum Command {
     /// Say how far the campaign in a folder is
     Status {
         /// The campaign folder
+        #[arg(value_parser = text_path())]
         dir: PathBuf,
         /// Say it anew every two seconds until the campaign ends: what is being done, and of runs their step, redshift (or
         /// time), speed, and the time that is left if they go on as in their last steps
@@ -48,19 +51,26 @@ pub enum Command {
     /// Write the report of the campaign in a folder again
     Report {
         /// The campaign folder
+        #[arg(value_parser = text_path())]
         dir: PathBuf,
     },
-    /// List what lies in a campaign folder that its recipe does not refer to; with --yes delete it
+    /// List files that the recipe no longer uses; with --yes delete them
     Clean {
         /// The campaign folder
+        #[arg(value_parser = text_path())]
         dir: PathBuf,
-        /// Delete it
+        /// Delete only these, as the list names them; an unfinished run is deleted only by its name [default: all but
+        /// unfinished runs and their initial conditions]
+        #[arg(value_name = "FILE")]
+        stages: Vec<String>,
+        /// Delete the files
         #[arg(long)]
         yes: bool,
     },
     /// Show what a snapshot holds, and check its digests
     Inspect {
         /// The snapshot file
+        #[arg(value_parser = text_path())]
         file: PathBuf,
     },
     /// Say where two runs, or two snapshots, differ; exit code 1 if they do
@@ -88,6 +98,7 @@ pub enum Trial {
     /// A snapshot
     Snapshot {
         /// The file
+        #[arg(value_parser = text_path())]
         file: PathBuf,
     },
     /// The species of a snapshot, which it prints
@@ -108,9 +119,10 @@ pub enum Trial {
 }
 
 /// What a running campaign can be asked for.
-const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGUSR1 or a file `stop` in the campaign folder end it after the \
-                        step in progress, with a checkpoint and exit code 75; a file `dump` asks for a checkpoint, a file \
-                        `pause` for one and a pause until the file is removed. Exit codes: docs/exit-codes.md.";
+const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU or a file \
+                        `stop` in the campaign folder end it after the step in progress, with a checkpoint and exit code \
+                        75; a file `dump` asks for a checkpoint, a file `pause` for one and a pause until the file is \
+                        removed. Exit codes: docs/exit-codes.md.";
 
 /// How a script is written.
 const SCRIPTS: &str = include_str!("command/script.txt");
@@ -119,6 +131,7 @@ const SCRIPTS: &str = include_str!("command/script.txt");
 #[derive(Debug, Args)]
 pub struct Recipe {
     /// The recipe (a .rhai file)
+    #[arg(value_parser = text_path())]
     pub recipe: PathBuf,
     /// Set a parameter of the recipe
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
@@ -188,13 +201,13 @@ pub struct Terminal {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The recipe (a .rhai file)
-    #[arg(required_unless_present = "help")]
+    #[arg(required_unless_present = "help", value_parser = text_path())]
     pub recipe: Option<PathBuf>,
     /// Set a parameter of the recipe
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
     pub parameters: Vec<(String, String)>,
     /// The campaign folder [default: in the working directory, named after the recipe]
-    #[arg(long)]
+    #[arg(long, value_parser = text_path())]
     pub dir: Option<PathBuf>,
     /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them; several with commas
     /// between them
@@ -203,6 +216,10 @@ pub struct Run {
     /// Do these stages again, though they may be done
     #[arg(long, value_name = "STAGE")]
     pub force: Vec<String>,
+    /// Start although the folder has an unfinished run that this command does not continue (a forgotten -p, an edited option),
+    /// or the campaign of another recipe; without it the command asks on a terminal and is refused elsewhere
+    #[arg(long)]
+    pub new: bool,
     /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
@@ -240,10 +257,10 @@ pub struct Plan {
     #[command(flatten)]
     pub recipe: Recipe,
     /// The campaign folder [default: in the working directory, named after the recipe]
-    #[arg(long)]
+    #[arg(long, value_parser = text_path())]
     pub dir: Option<PathBuf>,
     /// A campaign folder whose records tell what this one will take, besides its own and those beside it
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = text_path())]
     pub like: Option<PathBuf>,
     /// Where it is to run: auto, cpu or cuda:N; of several the first counts
     #[arg(long, default_value = "auto", value_delimiter = ',')]
@@ -260,15 +277,16 @@ pub struct Plan {
 #[derive(Debug, Args)]
 pub struct Script {
     /// The script (a .rhai file)
+    #[arg(value_parser = text_path())]
     pub script: PathBuf,
     /// The campaign folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = text_path())]
     pub campaign: PathBuf,
     /// Set a parameter of the script, which declares it as a recipe does: param("name", default, "help")
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
     pub parameters: Vec<(String, String)>,
     /// Where tables and plots go [default: scripts/SCRIPT in the campaign folder]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = text_path())]
     pub output: Option<PathBuf>,
 }
 
@@ -281,7 +299,7 @@ pub struct Explain {
     /// The stage: its number, folder, name or kind, as `plan` shows them
     pub stage: String,
     /// The campaign folder [default: in the working directory, named after the recipe]
-    #[arg(long)]
+    #[arg(long, value_parser = text_path())]
     pub dir: Option<PathBuf>,
 }
 
@@ -289,8 +307,10 @@ pub struct Explain {
 #[derive(Debug, Args)]
 pub struct Diff {
     /// A run: its folder in a campaign, or a campaign folder with one run; or a snapshot file
+    #[arg(value_parser = text_path())]
     pub a: PathBuf,
     /// What it is compared with, of the same kind; values are shown as A → B
+    #[arg(value_parser = text_path())]
     pub b: PathBuf,
     /// The run of a campaign folder that has several: its number, folder or kind, as `plan` shows them
     #[arg(long)]
@@ -313,6 +333,7 @@ pub struct Diff {
 #[derive(Debug, Args)]
 pub struct VerifyRestart {
     /// The checkpoint, in its run's folder
+    #[arg(value_parser = text_path())]
     pub snapshot: PathBuf,
     /// Steps that are taken and compared
     #[arg(long, value_name = "K", default_value = "3")]
@@ -335,6 +356,12 @@ pub struct OneDevice {
 
 fn gibibytes(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|gib: &f64| *gib > 0.0 && gib.is_finite()).ok_or_else(|| "expected a number of GiB".into())
+}
+
+/// A path in UTF-8, as JSON and HDF5 name files.
+fn text_path() -> impl TypedValueParser<Value = PathBuf> {
+    let utf8 = |path: PathBuf| if path.to_str().is_some() { Ok(path) } else { Err("the path is not UTF-8: rename it") };
+    PathBufValueParser::new().try_map(utf8)
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

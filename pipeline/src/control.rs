@@ -2,7 +2,7 @@
 //!
 //! | request | what happens |
 //! |---|---|
-//! | SIGINT, SIGTERM, SIGUSR1, a file `stop` | the step in progress ends, a checkpoint is written, and the process leaves with the exit code "resumable" |
+//! | a signal of [`STOPS`], a file `stop` | the step in progress ends, a checkpoint is written, and the process leaves with the exit code "resumable" |
 //! | a file `dump` | a checkpoint after the step in progress; the file goes once those of all runs are on disk |
 //! | a file `pause` | the same, and the campaign waits until the file is gone |
 //! | the wall-clock limit, or the end of the Slurm job | as a signal, as soon as the next step and a checkpoint might not end in time |
@@ -16,8 +16,10 @@
 use crate::error::PipelineError;
 use crate::files::remove_if_there;
 use crate::ledger::{Event, History, Ledger};
+use crate::machine;
 use crate::stage::evolve::steps;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 use signal_hook::{flag, low_level};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,6 +27,34 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Signals that end a campaign after the step in progress, with a checkpoint, and their names. Others that end a process
+/// (SIGKILL, SIGABRT, SIGSEGV and their like) end it at once.
+pub(crate) const STOPS: &[(i32, &str)] = &[
+    (SIGINT, "SIGINT"),
+    (SIGTERM, "SIGTERM"),
+    (SIGQUIT, "SIGQUIT"),
+    (SIGHUP, "SIGHUP"),
+    (SIGUSR1, "SIGUSR1"),
+    (SIGUSR2, "SIGUSR2"),
+    (SIGALRM, "SIGALRM"),
+    (SIGXCPU, "SIGXCPU"),
+    #[cfg(target_os = "linux")]
+    (Signal::POWER.as_raw(), "SIGPWR"),
+];
+
+/// Those of which a second one ends the process at once.
+const URGENT: [i32; 3] = [SIGINT, SIGTERM, SIGQUIT];
+
+/// Those by which a scheduler warns of a time limit.
+const WARNINGS: [&str; 3] = ["SIGUSR1", "SIGUSR2", "SIGXCPU"];
+
+/// Has a write beyond the limit of a file's size (`ulimit -f`) fail, with an error that names the file. SIGXFSZ would else end
+/// the process.
+pub fn catch_file_size_signal() {
+    // where it cannot be caught, the limit ends the process as before
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// What the process takes to leave: the report, the ledger.
 const LEAVING: Duration = Duration::from_secs(5);
@@ -179,14 +209,15 @@ impl Control {
             control.answer(request)?;
         }
         let seen = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in URGENT {
             // in this order the first signal only raises the flags, and the second one ends the process
             flag::register_conditional_shutdown(signal, 128 + signal, seen.clone())
                 .and_then(|_| flag::register(signal, seen.clone()))
                 .map_err(PipelineError::io(folder))?;
         }
+        let heeded = STOPS.iter().filter(|(signal, _)| *signal != SIGHUP || !machine::survives_its_terminal());
         // a scheduler's warning may come twice, and before a SIGTERM
-        for signal in [SIGINT, SIGTERM, SIGUSR1] {
+        for &(signal, _) in heeded {
             flag::register_usize(signal, control.signal.clone(), signal as usize).map_err(PipelineError::io(folder))?;
         }
         Ok(control)
@@ -262,7 +293,9 @@ impl Control {
         let folder = self.folder.clone();
         let limit = self.walltime.and_then(|limit| match by.as_str() {
             // a scheduler's warning, and not somebody's wish at any time
-            "SIGUSR1" => (limit.left() < limit.length / 2).then(|| format!("{by} ahead of {limit}")),
+            warning if WARNINGS.contains(&warning) => {
+                (limit.left() < limit.length / 2).then(|| format!("{by} ahead of {limit}"))
+            }
             _ => Some(limit.to_string()).filter(|limit| by == *limit),
         });
         let Some(by) = limit.filter(|_| !history.has_saved && !self.pause()) else {
@@ -286,12 +319,12 @@ impl Control {
 
     /// Who asks from outside, or whether time is short.
     fn request(&self, next: Duration) -> Option<String> {
-        match self.signal.load(Ordering::Relaxed) as i32 {
-            SIGINT => return Some("SIGINT".into()),
-            SIGTERM => return Some("SIGTERM".into()),
-            SIGUSR1 => return Some("SIGUSR1".into()),
-            _ if self.is_there("stop") => return Some(format!("the file {}", self.file("stop").display())),
-            _ => {}
+        let signal = self.signal.load(Ordering::Relaxed) as i32;
+        if let Some((_, name)) = STOPS.iter().find(|(stop, _)| *stop == signal) {
+            return Some((*name).into());
+        }
+        if self.is_there("stop") {
+            return Some(format!("the file {}", self.file("stop").display()));
         }
         let over = self.walltime.filter(|walltime| walltime.left() < next + LEAVING);
         over.map(|walltime| walltime.to_string())
@@ -439,6 +472,7 @@ mod tests {
         assert!(short.to_string().contains("stopped by the wall time of 1m before anything was saved (nothing had"));
         let warned = ending("SIGUSR1", 40, false);
         assert!(warned.exit_code() == 9 && warned.to_string().contains("SIGUSR1 ahead of the wall time"), "{warned}");
+        assert_eq!(ending("SIGXCPU", 40, false).exit_code(), 9);
         for (by, passed, saved) in [(limit, 58, true), ("SIGUSR1", 5, false), ("SIGTERM", 58, false)] {
             assert_eq!(ending(by, passed, saved).exit_code(), RESUMABLE, "{by}");
         }

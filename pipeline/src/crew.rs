@@ -2,8 +2,10 @@
 //! with it.
 
 use crate::cli::{Cli, Command, Machine};
+use crate::control::STOPS;
 use crate::error::PipelineError;
 use crate::launchers::{PMIX, SIZES};
+use crate::machine;
 use crate::snapshots::Snapshots;
 use crate::task::Task;
 use clap::Parser;
@@ -84,7 +86,7 @@ impl Ranks {
 
     /// Does what the first process says until that has nothing more to do. It alone listens to signals.
     pub fn follow(&self) {
-        for signal in signal_hook::consts::TERM_SIGNALS.iter().chain(&[signal_hook::consts::SIGUSR1]) {
+        for (signal, _) in STOPS {
             let _ = signal_hook::flag::register(*signal, Arc::new(AtomicBool::new(false)));
         }
         let machine = Cli::try_parse().ok().and_then(|cli| match cli.command {
@@ -133,7 +135,5 @@ fn world(ranks: usize) -> Result<Communicator, PipelineError> {
 
 /// The cores that this process may use, as the system names them.
 fn cores() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    line.unwrap_or_default().trim().to_owned()
+    machine::process_status("Cpus_allowed_list").unwrap_or_default()
 }

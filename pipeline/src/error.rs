@@ -1,12 +1,15 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
+use crate::machine;
 use crate::recipe::RecipeError;
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;
 use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
-use comove_sim::error::{Bound, ErrorKind};
+use comove_sim::error::{Bound, ErrorKind as SimErrorKind};
+use std::error::Error;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The exit code "resumable".
@@ -45,6 +48,14 @@ pub enum PipelineError {
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// A file has reached the size that files of this process may have.
+    #[error("{source}; a file may have {limit} bytes (ulimit -f): raise the limit")]
+    FileTooLarge {
+        /// The failure to write it.
+        source: Box<PipelineError>,
+        /// The limit in bytes.
+        limit: u64,
     },
     /// The run failed.
     #[error(transparent)]
@@ -178,6 +189,33 @@ impl PipelineError {
         }
     }
 
+    /// Names the limit of a file's size (`ulimit -f`) where it is the cause.
+    #[must_use]
+    pub fn with_file_size_limit(self) -> Self {
+        if let Self::Several(errors) = self {
+            return Self::Several(errors.into_iter().map(Self::with_file_size_limit).collect());
+        }
+        match machine::file_size_limit().filter(|_| self.is_file_too_large()) {
+            Some(limit) => Self::FileTooLarge { source: Box::new(self), limit },
+            None => self,
+        }
+    }
+
+    /// Whether the size of a file is the cause, and the limit is not named yet.
+    fn is_file_too_large(&self) -> bool {
+        let (mut cause, mut is_too_large): (Option<&(dyn Error + 'static)>, bool) = (Some(self), false);
+        while let Some(error) = cause {
+            let boxed = error.downcast_ref::<Box<Self>>().map(AsRef::as_ref);
+            if let Some(Self::FileTooLarge { .. }) = boxed.or(error.downcast_ref()) {
+                return false;
+            }
+            let system = error.downcast_ref::<std::io::Error>();
+            is_too_large |= system.is_some_and(|error| error.kind() == ErrorKind::FileTooLarge);
+            cause = error.source();
+        }
+        is_too_large
+    }
+
     /// Who asked to stop, if that is what ended the work.
     pub fn interrupted_by(&self) -> Option<String> {
         match self {
@@ -212,11 +250,12 @@ impl PipelineError {
             Self::Input { .. } | Self::Ic(_) | Self::Analysis(_) => 4,
             Self::Busy { .. } => 5,
             Self::Io { .. } => 6,
+            Self::FileTooLarge { source, .. } => source.exit_code(),
             Self::Sim(error) => match error.kind() {
-                ErrorKind::Input => 4,
-                ErrorKind::File => 6,
-                ErrorKind::Unphysical => 7,
-                ErrorKind::Device | ErrorKind::Room => 8,
+                SimErrorKind::Input => 4,
+                SimErrorKind::File => 6,
+                SimErrorKind::Unphysical => 7,
+                SimErrorKind::Device | SimErrorKind::Room => 8,
             },
             Self::Device(_) | Self::Memory { .. } | Self::OutOfMemory { .. } => 8,
             Self::Stage { source, .. } => source.exit_code(),

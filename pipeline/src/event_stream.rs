@@ -3,16 +3,21 @@
 //! These are the events of the ledger as they enter it, with one more that is not kept there: `step`, the record of a step of
 //! the run with this fingerprint and in this folder.
 
+use crate::error::PipelineError;
 use crate::ledger::VERSION;
+use crate::streams::printed;
 use comove_sim::records::StepRecord;
 use serde::Serialize;
 use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The lines, if they are asked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct EventStream {
     /// Whether they are.
     pub is_on: bool,
+    /// Why a line was lost.
+    lost: Arc<Mutex<Option<PipelineError>>>,
 }
 
 /// The record of a step, shaped as an event.
@@ -27,16 +32,32 @@ struct Step<'a> {
 }
 
 impl EventStream {
-    /// Says a line, which ends with a line break. A reader that has gone away is no error.
-    pub(crate) fn line(self, line: &[u8]) {
+    /// A stream, if `is_on`.
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self { is_on, ..Self::default() }
+    }
+
+    /// Prints a line, which ends with a line break.
+    pub(crate) fn line(&self, line: &[u8]) {
         if self.is_on {
             let mut out = std::io::stdout().lock();
-            let _ = out.write_all(line).and_then(|()| out.flush());
+            if let Err(error) = printed(out.write_all(line).and_then(|()| out.flush())) {
+                self.lost().get_or_insert(error);
+            }
         }
     }
 
+    /// The error of the first line that was lost: the campaign has gone on without it.
+    pub(crate) fn check(&self) -> Result<(), PipelineError> {
+        self.lost().take().map_or(Ok(()), Err)
+    }
+
+    fn lost(&self) -> std::sync::MutexGuard<'_, Option<PipelineError>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Says that a run has made a step.
-    pub(crate) fn step(self, unix_time_s: f64, fingerprint: &str, folder: &str, record: &StepRecord) {
+    pub(crate) fn step(&self, unix_time_s: f64, fingerprint: &str, folder: &str, record: &StepRecord) {
         let step = Step { version: VERSION, unix_time_s, event: "step", fingerprint, folder, record };
         let mut line = serde_json::to_vec(&step).expect("a record is plain data");
         line.push(b'\n');

@@ -3,7 +3,7 @@
 use crate::error::PipelineError;
 use std::fs::Metadata;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
     let found = path.metadata().map_err(PipelineError::io(path))?;
@@ -24,6 +24,15 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, PipelineErro
         Ok(bytes) => Ok(Some(bytes)),
         Err(PipelineError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// The absolute path of a recipe: UTF-8, as files in JSON and HDF5 name it and what lies beside it.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, PipelineError> {
+    let absolute = std::path::absolute(path).map_err(PipelineError::io(path))?;
+    match absolute.to_str() {
+        Some(_) => Ok(absolute),
+        None => Err(PipelineError::Usage(format!("{}: the path is not UTF-8: rename the folder", absolute.display()))),
     }
 }
 

@@ -12,11 +12,14 @@
 //! ```
 
 use crate::error::PipelineError;
+use crate::files::absolute;
 use crate::stage::work::write_file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+const REMEDY: &str = "`comove run` with the recipe writes it again, and what is done is not done again";
 
 /// What the command line said, for `resume` and `report`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,10 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Manifest {
     /// The recipe's file, absolute; files that it names are relative to its folder.
     pub recipe: PathBuf,
+    /// The recipe's file relative to the campaign folder: it holds where both were moved or copied. Campaigns of older programs
+    /// do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe_from_folder: Option<PathBuf>,
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -85,24 +92,101 @@ impl CampaignFolder {
         self.path.join("campaign.json")
     }
 
-    /// Stores the recipe and what the command line said.
-    pub(crate) fn store(&self, manifest: &Manifest, recipe: &str) -> Result<(), PipelineError> {
+    /// Stores a recipe, whose absolute path this is, and the parameters that the command line gives it.
+    pub(crate) fn store(
+        &self,
+        path: &Path,
+        parameters: BTreeMap<String, String>,
+        recipe: &str,
+    ) -> Result<(), PipelineError> {
+        let from_folder = relative(path, &absolute(&self.path)?);
+        let manifest = Manifest { recipe: path.into(), recipe_from_folder: Some(from_folder), parameters };
         write_file(&self.recipe(), recipe.as_bytes())?;
-        let text = serde_json::to_vec_pretty(manifest).expect("paths and texts");
+        let text = serde_json::to_vec_pretty(&manifest).expect("paths in UTF-8, and texts");
         write_file(&self.manifest_path(), &text)
+    }
+
+    /// What the command line said, with the place of the recipe now.
+    pub(crate) fn manifest(&self) -> Result<Manifest, PipelineError> {
+        let path = self.manifest_path();
+        let text = std::fs::read_to_string(&path).map_err(PipelineError::io(&path))?;
+        let mut manifest: Manifest = serde_json::from_str(&text)
+            .map_err(|e| PipelineError::input(&path, format!("not a campaign's manifest ({e}): {REMEDY}")))?;
+        if let Some(from_folder) = &manifest.recipe_from_folder {
+            let here = lexical(&absolute(&self.path)?.join(from_folder));
+            // a campaign folder may have been moved without its recipe
+            if here.exists() || !manifest.recipe.exists() {
+                manifest.recipe = here;
+            }
+        }
+        Ok(manifest)
     }
 
     /// What [`CampaignFolder::store`] stored: manifest and recipe.
     pub(crate) fn load(&self) -> Result<(Manifest, String), PipelineError> {
-        let path = self.manifest_path();
-        let text = std::fs::read_to_string(&path).map_err(PipelineError::io(&path))?;
-        let remedy = "`comove run` with the recipe writes it again, and what is done is not done again";
-        let manifest = serde_json::from_str(&text)
-            .map_err(|e| PipelineError::input(&path, format!("not a campaign's manifest ({e}): {remedy}")))?;
+        let manifest = self.manifest()?;
         let recipe = std::fs::read_to_string(self.recipe()).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => PipelineError::input(&self.recipe(), format!("missing: {remedy}")),
+            ErrorKind::NotFound => PipelineError::input(&self.recipe(), format!("missing: {REMEDY}")),
             _ => PipelineError::io(&self.recipe())(error),
         })?;
         Ok((manifest, recipe))
+    }
+}
+
+/// The path of `file` as seen from `folder`; both are absolute.
+fn relative(file: &Path, folder: &Path) -> PathBuf {
+    let (file, folder) = (lexical(file), lexical(folder));
+    let shared = file.components().zip(folder.components()).take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(file.components().skip(shared)).collect()
+}
+
+/// An absolute path without `..`, by its text alone.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_found_from_the_campaign_folder() {
+        for (recipe, folder, expected) in [
+            ("/p/run.rhai", "/p/run", "../run.rhai"),
+            ("/p/recipes/run.rhai", "/p/work/a/../run", "../../recipes/run.rhai"),
+            ("/p/run/recipe/x.rhai", "/p/run", "recipe/x.rhai"),
+            ("/home/x.rhai", "/scratch/x", "../../home/x.rhai"),
+        ] {
+            let found = relative(recipe.as_ref(), folder.as_ref());
+            assert_eq!(found, Path::new(expected));
+            assert_eq!(lexical(&Path::new(folder).join(found)), Path::new(recipe));
+        }
+    }
+
+    /// A project is copied whole; of another one only the campaign folder is moved.
+    #[test]
+    fn a_copy_has_its_own_recipe() {
+        let place = tempfile::tempdir().unwrap();
+        let (original, copy) = (place.path().join("original"), place.path().join("copy"));
+        let make = |project: &Path| {
+            std::fs::create_dir_all(project.join("run")).unwrap();
+            std::fs::write(project.join("run.rhai"), "").unwrap();
+            CampaignFolder { path: project.join("run") }
+        };
+        let folder = make(&original);
+        folder.store(&original.join("run.rhai"), BTreeMap::new(), "").unwrap();
+        let copied = make(&copy);
+        std::fs::copy(folder.manifest_path(), copied.manifest_path()).unwrap();
+        assert_eq!(copied.manifest().unwrap().recipe, copy.join("run.rhai"));
+        std::fs::remove_file(copy.join("run.rhai")).unwrap();
+        assert_eq!(copied.manifest().unwrap().recipe, original.join("run.rhai"));
     }
 }

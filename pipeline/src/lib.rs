@@ -15,12 +15,16 @@
 //! | `isolated_read` | files that nobody vouches for, read by a child process first |
 //! | `snapshots` | the snapshots in memory, read once for all stages |
 //! | `progress`, `logging`, `event_stream`, `control` | the terminal, the log file, what other programs are told, what is asked for from outside |
+//! | `streams` | standard output and standard error, which cannot always be written |
 //! | `machine` | what a process runs on, for provenance |
 //! | `moment` | redshift or time: where a run is |
 //! | `cli`, `command` | the command line |
 //! | `error` | what can go wrong, and the exit code of each |
 //!
 //! Evaluating a recipe runs nothing: it builds a value. `plan`, `run`, `resume` and `report` share that one path.
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::print_stdout, clippy::print_stderr))]
 
 mod campaign;
 mod canonical_json;
@@ -47,10 +51,13 @@ mod progress;
 mod recipe;
 mod snapshots;
 mod stage;
+mod streams;
 mod task;
 pub mod testing;
 
 pub use cli::Cli;
 pub use command::execute;
+pub use control::catch_file_size_signal;
 pub use crew::Ranks;
 pub use error::PipelineError;
+pub use streams::{message, print_usage};

@@ -1,8 +1,11 @@
-//! The machine that a process runs on and what the program was built with, for the provenance of results.
+//! The machine that a process runs on, what the system says of the process, and what the program was built with.
 
 use comove_kernels::isa;
+use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
-use std::fs::read_to_string;
+use signal_hook::consts::SIGHUP;
+use std::fs::{File, read_to_string};
+use std::io::{IsTerminal, stderr, stdin, stdout};
 
 /// What results may depend on besides program and device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +39,27 @@ impl Host {
             compiler: env!("COMOVE_COMPILER").into(),
         }
     }
+}
+
+/// What the system says of this process under a name; `None` where it has no `/proc`.
+pub(crate) fn process_status(name: &str) -> Option<String> {
+    field(&read_to_string("/proc/self/status").ok()?, name).map(str::to_owned)
+}
+
+/// Whether this process was started to survive its terminal, as by `nohup`.
+pub(crate) fn survives_its_terminal() -> bool {
+    let has_hangup = |signals: &str| {
+        let mask = process_status(signals).and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+        mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
+    };
+    // UCX, a library of MPI, replaces what nohup has set before `main`: nohup's streams tell then
+    let is_detached = || !(stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal());
+    has_hangup("SigIgn") || has_hangup("SigCgt") && is_detached() && File::open("/dev/tty").is_ok()
+}
+
+/// Bytes that a file of this process may have (`ulimit -f`), if there is a limit.
+pub(crate) fn file_size_limit() -> Option<u64> {
+    getrlimit(Resource::Fsize).current
 }
 
 /// The first value of that name in a list `name : value` of the system.

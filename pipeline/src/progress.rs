@@ -2,9 +2,9 @@
 //! each that is being done, and one for each large file that is being read.
 
 use crate::moment::Moment;
+use crate::streams;
 use comove_sim::records::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Default for Progress {
 impl Progress {
     /// Progress lines on the standard error.
     pub(crate) fn on_terminal() -> Self {
-        Self { lines: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(5)), line: None }
+        Self { lines: MultiProgress::with_draw_target(streams::progress_target()), line: None }
     }
 
     /// The line of all stages of a campaign.
@@ -88,8 +88,9 @@ impl Progress {
         Arc::new(Line(bar))
     }
 
-    pub(crate) fn print(&self, text: &[u8]) -> std::io::Result<()> {
-        self.lines.suspend(|| std::io::stderr().write_all(text))
+    /// Writes whole lines of messages above the progress lines.
+    pub(crate) fn print(&self, text: &[u8]) {
+        self.lines.suspend(|| streams::say(text));
     }
 }
 

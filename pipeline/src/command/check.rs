@@ -9,11 +9,11 @@ use std::path::Path;
 /// Prints the stages of a recipe that is right.
 pub(super) fn check(arguments: cli::Recipe) -> Result<(), PipelineError> {
     let recipe = recipe::evaluate(read(&arguments.recipe)?, given(arguments.parameters)?)?;
-    print(&format!("campaign \"{}\": {} stages", recipe.campaign.name, recipe.campaign.stages.len()));
+    print(&format!("campaign \"{}\": {} stages", recipe.campaign.name, recipe.campaign.stages.len()))?;
     let resolver = CampaignResolver::new(&recipe.campaign, Path::new(""));
     for n in resolver.positions() {
         let stage = resolver.stage(n);
-        print(&format!("{:>3}  {:<16} {}: {}", n + 1, stage.kind(), resolver.name(n), stage.describe()));
+        print(&format!("{:>3}  {:<16} {}: {}", n + 1, stage.kind(), resolver.name(n), stage.describe()))?;
     }
     Ok(())
 }

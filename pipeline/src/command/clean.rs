@@ -1,6 +1,6 @@
 //! `comove clean`: what lies in a campaign folder that its recipe does not refer to.
 
-use super::{print, stored};
+use super::{print, stored, unfinished};
 use crate::campaign::deferred::THEN;
 use crate::campaign::{Campaign, CampaignResolver, StageStatus};
 use crate::error::PipelineError;
@@ -8,14 +8,16 @@ use crate::files::remove_if_there;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, Identity, Ledger, StageHistory};
 use crate::lock::Lock;
+use crate::recipe::error::nearest;
 use crate::stage::Stage;
 use comove_sim::{Role, complete_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Lists it, and deletes it if `yes`.
-pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
+/// Lists it, or what `named` names of it, and deletes it if `yes`. Unfinished runs, and what they read, are deleted only where
+/// they are named.
+pub(super) fn clean(dir: &Path, named: &[String], yes: bool) -> Result<(), PipelineError> {
     let folder = CampaignFolder::open(dir)?;
     // nobody may be at work even for a list: what is being written looks like what is left
     let _lock = Lock::take(folder.path())?;
@@ -23,16 +25,30 @@ pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
     let ledger = Ledger::open(&folder.ledger())?;
     let mut found = stale_items(&recipe.campaign, folder.path(), &ledger.history())?;
     found.sort_by(|x, y| x.path.cmp(&y.path));
+    let name = |item: &Item| item.path.strip_prefix(folder.path()).unwrap_or(&item.path).display().to_string();
+    let (found, kept): (Vec<_>, Vec<_>) = match named {
+        [] => found.into_iter().partition(|item| item.kept.is_none()),
+        named => {
+            let known: Vec<String> = found.iter().map(name).collect();
+            let named: Vec<&str> = named.iter().map(|name| name.trim_end_matches('/')).collect();
+            if let Some(wrong) = named.iter().find(|named| !known.iter().any(|known| known == *named)) {
+                let meant = nearest(wrong, known.iter().map(String::as_str));
+                let hint = meant.map_or("is in use or not there".into(), |near| format!("did you mean {near}?"));
+                let message = format!("{wrong}: {hint}; `comove clean {}` lists what can be deleted", dir.display());
+                return Err(PipelineError::Usage(message));
+            }
+            (found.into_iter().filter(|item| named.contains(&name(item).as_str())).collect(), Vec::new())
+        }
+    };
     if !found.is_empty() {
         // results of other values of its parameters are among what is left over
         let given: String = manifest.parameters.iter().map(|(name, value)| format!(" -p {name}={value}")).collect();
         let how = if given.is_empty() { " with its defaults".into() } else { given };
-        print(&format!("what {} does not refer to, as it was run last:{how}", manifest.recipe.display()));
+        print(&format!("what {} does not refer to, as it was run last:{how}", manifest.recipe.display()))?;
     }
     let (nothing, total) = (found.is_empty(), found.iter().map(|item| item.bytes).sum());
     for item in found {
-        let name = item.path.strip_prefix(folder.path()).unwrap_or(&item.path).display().to_string();
-        print(&format!("{:>12}  {name}: {}", size(item.bytes), item.reason));
+        print(&format!("{:>12}  {}: {}", size(item.bytes), name(&item), item.reason))?;
         if yes {
             item.delete(&ledger)?;
         }
@@ -40,8 +56,15 @@ pub(super) fn clean(dir: &Path, yes: bool) -> Result<(), PipelineError> {
     print(&match (nothing, yes) {
         (true, _) => "nothing is left over".to_owned(),
         (false, true) => format!("{:>12}  deleted", size(total)),
-        (false, false) => format!("{:>12}  in all; `comove clean {} --yes` deletes it", size(total), dir.display()),
-    });
+        (false, false) => {
+            let words = named.iter().map(|name| format!(" {name}")).collect::<String>();
+            format!("{:>12}  in all; `comove clean {}{words} --yes` deletes it", size(total), dir.display())
+        }
+    })?;
+    for item in &kept {
+        let (bytes, name, why) = (size(item.bytes), name(item), item.kept.as_deref().unwrap_or_default());
+        print(&format!("{bytes:>12}  {name}: kept, {why}; `comove clean {} {name} --yes` deletes it", dir.display()))?;
+    }
     Ok(())
 }
 
@@ -53,12 +76,14 @@ struct Item {
     /// What the ledger has to know beforehand: a file that is still there is harmless, one that it promises and that is gone
     /// is not.
     event: Option<Event>,
+    /// Why it is deleted only where it is named.
+    kept: Option<String>,
 }
 
 impl Item {
     fn new(path: PathBuf, reason: impl Into<String>, event: Option<Event>) -> Result<Self, PipelineError> {
         let bytes = bytes_of(&path).map_err(PipelineError::io(&path))?;
-        Ok(Self { path, bytes, reason: reason.into(), event })
+        Ok(Self { path, bytes, reason: reason.into(), event, kept: None })
     }
 
     fn delete(self, ledger: &Ledger) -> Result<(), PipelineError> {
@@ -100,6 +125,7 @@ fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec
             live.entry(&resolved.fingerprint).or_default().push(n);
         }
     }
+    let kept = kept(dir, history);
     let mut found = Vec::new();
     for (fingerprint, stage) in history.stages().filter(|(_, stage)| is_name(&stage.folder)) {
         let path = dir.join(&stage.folder);
@@ -134,7 +160,8 @@ fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec
             };
             let event = Event::StageRemoved { fingerprint: fingerprint.into() };
             if path.exists() {
-                found.push(Item::new(path, reason, Some(event))?);
+                let kept = kept.get(stage.folder.as_str()).cloned();
+                found.push(Item { kept, ..Item::new(path, reason, Some(event))? });
             }
         }
     }
@@ -144,6 +171,19 @@ fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec
     }
     found.extend(leftovers(dir, |_| false, is_read)?);
     Ok(found)
+}
+
+/// Unfinished runs and the stages that they read, by folder: why each is kept.
+fn kept<'h>(dir: &Path, history: &'h History) -> BTreeMap<&'h str, String> {
+    let mut kept = BTreeMap::new();
+    for (_, run, progress) in unfinished::in_progress(dir, history) {
+        let read = run.identity.iter().flat_map(|identity| unfinished::made_by(identity, history));
+        for stage in read {
+            kept.entry(stage.folder.as_str()).or_insert_with(|| format!("read by the unfinished {}", run.folder));
+        }
+        kept.insert(run.folder.as_str(), format!("unfinished {progress}"));
+    }
+    kept
 }
 
 /// Whether this is the stage as an earlier program made it.

@@ -1,18 +1,19 @@
 //! `comove doctor`: what there is to compute with.
 
 use super::print;
+use crate::error::PipelineError;
 use comove_kernels::gpus::{Gpu, Gpus, gpus};
 use comove_kernels::memory::{self, GIB};
 use comove_kernels::{Device, isa};
 
 /// Prints a line for each device and library: what it is, what it lacks, what would help.
-pub(super) fn doctor() {
+pub(super) fn doctor() -> Result<(), PipelineError> {
     let found = gpus();
     let mut lines = vec![("comove", env!("CARGO_PKG_VERSION").into()), ("CPU", cpu())];
     lines.extend(gpu_lines(&found, free_memory));
     lines.push(("HDF5", format!("{}, built in", comove_sim::snapshot::hdf5_version())));
     lines.push(("MPI", "built without: a run has one process, on one machine".into()));
-    lines.iter().for_each(|(what, text)| print(&format!("{what:<7} {text}")));
+    lines.iter().try_for_each(|(what, text)| print(&format!("{what:<7} {text}")))
 }
 
 fn cpu() -> String {

@@ -41,9 +41,15 @@ impl Explanation<'_> {
         self.resolver.look(n, self.history)?;
         let stage = self.resolver.stage(n);
         let folder = self.resolver.resolved(n).map(|resolved| format!(" ({})", resolved.folder)).unwrap_or_default();
-        print(&format!("{:>3}  {}{folder}\n     {}: {}", n + 1, stage.kind(), self.resolver.name(n), stage.describe()));
+        print(&format!(
+            "{:>3}  {}{folder}\n     {}: {}",
+            n + 1,
+            stage.kind(),
+            self.resolver.name(n),
+            stage.describe()
+        ))?;
         let (lines, causes) = self.reasons(n);
-        lines.iter().for_each(|line| print(&format!("     {line}")));
+        lines.iter().try_for_each(|line| print(&format!("     {line}")))?;
         causes.into_iter().try_for_each(|cause| self.stage(cause, said))
     }
 

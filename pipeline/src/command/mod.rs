@@ -12,18 +12,21 @@ mod recorded;
 mod report;
 mod run;
 mod script;
+mod shell;
 mod status;
+mod unfinished;
 mod verify_restart;
 
 use crate::cli::{Cli, Command};
 use crate::crew::Ranks;
 use crate::error::PipelineError;
+use crate::files::absolute;
 use crate::folder::{CampaignFolder, Manifest};
 use crate::isolated_read;
 use crate::ledger::{History, StageHistory, history};
-use crate::recipe::interpreter::print;
 use crate::recipe::{self, Recipe, Source};
 use crate::stage::Stage;
+use crate::streams::print;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +35,16 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// [`PipelineError`], whose [`PipelineError::exit_code`] the process leaves with.
 pub fn execute(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
+    dispatch(cli, ranks).map_err(PipelineError::with_file_size_limit)
+}
+
+fn dispatch(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
     match cli.command {
         Command::Run(arguments) => run::run(arguments, ranks),
         Command::Resume { dir, machine, terminal } => run::resume(&dir, &machine, terminal, ranks),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
-        Command::Clean { dir, yes } => clean::clean(&dir, yes),
+        Command::Clean { dir, stages, yes } => clean::clean(&dir, &stages, yes),
         Command::Status { dir, watch: false } => status::status(&dir),
         Command::Status { dir, watch: true } => status::watch(&dir),
         Command::Report { dir } => report::report(&dir),
@@ -46,14 +53,8 @@ pub fn execute(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
         Command::Inspect { file } => inspect::inspect(&file),
         Command::Script(arguments) => script::script(arguments),
         Command::Check(arguments) => check::check(arguments),
-        Command::Docs(arguments) => {
-            docs::docs(&arguments);
-            Ok(())
-        }
-        Command::Doctor => {
-            doctor::doctor();
-            Ok(())
-        }
+        Command::Docs(arguments) => docs::docs(&arguments),
+        Command::Doctor => doctor::doctor(),
         Command::Trial(file) => isolated_read::read(file),
     }
 }
@@ -86,14 +87,14 @@ fn given(parameters: Vec<(String, String)>) -> Result<BTreeMap<String, String>, 
 /// Evaluates the recipe of a campaign folder as it was run.
 fn stored(folder: &CampaignFolder) -> Result<(Recipe, Manifest), PipelineError> {
     let (manifest, text) = folder.load()?;
-    let source = Source { path: manifest.recipe.clone(), text };
+    let source = Source { path: absolute(&manifest.recipe)?, text };
     Ok((recipe::evaluate(source, manifest.parameters.clone())?, manifest))
 }
 
 /// Evaluates the recipe in a file, whose path becomes absolute, so that a later `resume` finds the files that it names.
 fn evaluated(path: &Path, given: BTreeMap<String, String>) -> Result<Recipe, PipelineError> {
     let mut source = read(path)?;
-    source.path = std::path::absolute(path).map_err(PipelineError::io(path))?;
+    source.path = absolute(path)?;
     recipe::evaluate(source, given)
 }
 

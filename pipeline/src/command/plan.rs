@@ -1,6 +1,6 @@
 //! `comove plan`: what `run` would do, without doing it.
 
-use super::{done, print, standing};
+use super::{done, print, standing, unfinished};
 use crate::campaign::deferred::own_name;
 use crate::campaign::{CampaignResolver, StageStatus};
 use crate::cli;
@@ -24,18 +24,21 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let mut predictor = Predictor::new(&dir, &history, arguments.like.as_deref(), &device)?;
     let name = &recipe.campaign.name;
     if !arguments.json {
-        print(&format!("campaign \"{name}\" in {}", dir.display()));
+        print(&format!("campaign \"{name}\" in {}", dir.display()))?;
     }
     let lines = lines(&recipe, &history, &dir, Some(&mut predictor))?;
     let left = Total::of(&lines);
+    let unfinished = unfinished::of(&recipe, &dir, &history, false);
     if arguments.json {
-        let plan = json!({ "campaign": name, "folder": dir, "device": device.name(), "stages": lines, "left": left });
-        print(&plan.to_string());
+        let plan = json!({ "campaign": name, "folder": dir, "device": device.name(), "stages": lines, "left": left,
+            "unfinished": unfinished });
+        print(&plan.to_string())?;
         return Ok(());
     }
-    lines.iter().for_each(|line| print(&line.text()));
-    left.into_iter().for_each(|left| print(&left.text(&device)));
-    Ok(())
+    lines.iter().try_for_each(|line| print(&line.text()))?;
+    left.map_or(Ok(()), |left| print(&left.text(&device)))?;
+    let foreign = unfinished::foreign(&recipe, &dir, &history);
+    foreign.into_iter().chain(unfinished::list(&unfinished)).try_for_each(|line| print(&line))
 }
 
 #[derive(Serialize)]

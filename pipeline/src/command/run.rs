@@ -1,7 +1,7 @@
 //! `comove run` and `comove resume`.
 
 use super::report::Writer;
-use super::{directory, evaluated, given, happened, print, read, stored};
+use super::{directory, evaluated, given, happened, print, read, stored, unfinished};
 use crate::campaign::select::Choice;
 use crate::cli::{self, Cli, Machine, Terminal};
 use crate::control::{Control, Walltime};
@@ -9,7 +9,7 @@ use crate::crew::Ranks;
 use crate::error::PipelineError;
 use crate::event_stream::EventStream;
 use crate::executor::{Executor, Slots};
-use crate::folder::{CampaignFolder, Manifest};
+use crate::folder::CampaignFolder;
 use crate::ledger::{Event, Ledger};
 use crate::lock::{Lock, process};
 use crate::logging;
@@ -18,9 +18,11 @@ use crate::progress::Progress;
 use crate::recipe::{self, Recipe};
 use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
+use crate::streams::say;
 use clap::CommandFactory;
 use comove_kernels::memory::GIB;
 use comove_sim::Role;
+use std::io::{IsTerminal, stderr, stdin};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +33,8 @@ struct Task {
     recipe: Recipe,
     folder: CampaignFolder,
     choice: Choice,
+    /// Fingerprints of unfinished runs that it leaves.
+    left: Vec<String>,
     slots: Slots,
     /// Processes that share a GPU, at the most.
     sharers: usize,
@@ -56,19 +60,44 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
     };
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
-    folder.store(&Manifest { recipe: recipe.source.path.clone(), parameters }, &recipe.source.text)?;
-    let task = Task { recipe, folder, choice, slots, sharers, began, _lock: lock };
+    let history = happened(&dir)?;
+    let unfinished = unfinished::of(&recipe, &dir, &history, arguments.machine.accept_version);
+    if !arguments.new {
+        let may_ask = ranks.count() == 1 && !arguments.terminal.json;
+        let asked = |objection| if may_ask { confirmed(objection) } else { Err(objection) };
+        unfinished::objection(unfinished::foreign(&recipe, &dir, &history), &unfinished).or_else(asked)?;
+    }
+    let left = unfinished.into_iter().filter(|run| !run.is_settled).map(|run| run.fingerprint).collect();
+    folder.store(&recipe.source.path, parameters, &recipe.source.text)?;
+    let task = Task { recipe, folder, choice, left, slots, sharers, began, _lock: lock };
     campaign(task, &arguments.machine, arguments.terminal, ranks)
 }
 
-/// Goes on with the campaign in a folder.
+/// Asks on the terminal whether to start all the same.
+///
+/// # Errors
+/// The objection, where nobody can be asked; where the answer is no, that nothing was started.
+fn confirmed(objection: PipelineError) -> Result<(), PipelineError> {
+    if !(stdin().is_terminal() && stderr().is_terminal()) {
+        return Err(objection);
+    }
+    say(format!("{objection}\nStart? [y/N] ").as_bytes());
+    let mut answer = String::new();
+    stdin().read_line(&mut answer).map_err(PipelineError::io(Path::new("standard input")))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(PipelineError::Usage("nothing was started".into())),
+    }
+}
+
+/// Resumes the campaign in a folder.
 pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal, ranks: &Ranks) -> Result<(), PipelineError> {
     let began = Instant::now();
     let folder = CampaignFolder::open(dir)?;
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
     let (slots, sharers) = slots(machine, ranks)?;
-    let task = Task { recipe, folder, choice: Choice::all(), slots, sharers, began, _lock: lock };
+    let task = Task { recipe, folder, choice: Choice::all(), left: Vec::new(), slots, sharers, began, _lock: lock };
     campaign(task, machine, terminal, ranks)
 }
 
@@ -85,7 +114,7 @@ fn slots(machine: &Machine, ranks: &Ranks) -> Result<(Slots, usize), PipelineErr
 }
 
 fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) -> Result<(), PipelineError> {
-    let Task { recipe, folder, choice, slots, sharers, began, _lock } = task;
+    let Task { recipe, folder, choice, left, slots, sharers, began, _lock } = task;
     let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
     logging::start(&folder.log(), &progress, terminal.quiet)?;
     // on the terminal it is already
@@ -109,7 +138,8 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
              a node than it has GPUs"
         );
     }
-    let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(EventStream { is_on: terminal.json }));
+    let events = EventStream::new(terminal.json);
+    let ledger = Arc::new(Ledger::open(&folder.ledger())?.told_to(events.clone()));
     let writer = Arc::new(Writer::new(recipe, folder, Arc::clone(&ledger), progress.clone()));
     let (recipe, folder) = (&writer.recipe, &writer.folder);
     let last = Arc::clone(&writer);
@@ -117,12 +147,14 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
     ledger.append(Event::CampaignStarted {
         name: recipe.campaign.name.clone(),
         recipe_digest: blake3::hash(recipe.source.text.as_bytes()).to_hex().to_string(),
+        parameters: Some(recipe.parameters.given.clone()),
         program: concat!("comove ", env!("CARGO_PKG_VERSION")).into(),
         device: format!("{}; {}", slots.describe(), slots.any().class()),
         process: process(),
         machine: Some(Host::this()),
         options: machine.arguments(),
     })?;
+    left.into_iter().try_for_each(|fingerprint| ledger.append(Event::RunLeft { fingerprint }))?;
     let executor = Executor {
         campaign: &recipe.campaign,
         folder,
@@ -154,7 +186,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
     for line in whereabouts(folder.path(), &results) {
         tracing::info!("{line}");
     }
-    Ok(())
+    events.check()
 }
 
 /// Where pictures, tables and snapshots lie, one line each.
@@ -180,9 +212,9 @@ fn help(arguments: cli::Run) -> Result<(), PipelineError> {
     let mut command = Cli::command();
     command.build();
     let run = command.find_subcommand_mut("run").expect("the subcommand is declared");
-    print(&run.render_help().to_string());
+    print(&run.render_help().to_string())?;
     let Some(path) = arguments.recipe else { return Ok(()) };
     let (parameters, error) = recipe::parameters_of(read(&path)?, given(arguments.parameters)?);
-    print(&parameters.help());
+    print(&parameters.help())?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -1,6 +1,6 @@
 //! `comove status`: how far a campaign is, once or as long as somebody works on it.
 
-use super::{done, plan, print, stored};
+use super::{done, plan, print, stored, unfinished};
 use crate::campaign::{CampaignResolver, StageStatus};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -9,8 +9,9 @@ use crate::lock::Lock;
 use crate::moment::Moment;
 use crate::progress::{Progress, rate};
 use crate::stage::evolve::{Evolve, steps};
+use crate::streams::printed;
 use indicatif::HumanDuration;
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,9 +30,10 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let to_do = lines.iter().filter(|line| !line.done).count();
     let failed = lines.iter().filter(|line| line.failed).count();
     let now = state(holder, &history, lines.len(), to_do, failed);
-    print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()));
-    lines.iter().for_each(|line| print(&line.text()));
-    Ok(())
+    print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()))?;
+    lines.iter().try_for_each(|line| print(&line.text()))?;
+    let unfinished = unfinished::of(&recipe, dir, &history, false);
+    unfinished::list(&unfinished).into_iter().try_for_each(|line| print(&line))
 }
 
 /// The state of a campaign of so many stages, of which so many are to do, and so many of these have failed.
@@ -75,8 +77,12 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
         let head =
             format!("campaign \"{}\" in {}: {now}; {done} of {stages} stages", recipe.campaign.name, dir.display());
         let text = format!("{clear}{head}\n{}\n", lines.join("\n"));
-        // a reader that has gone away has seen enough
-        if writeln!(stdout(), "{text}").is_err() || is_over {
+        match writeln!(stdout(), "{text}") {
+            // the reader has seen enough
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+            outcome => printed(outcome)?,
+        }
+        if is_over {
             return Ok(());
         }
         clear = if stdout().is_terminal() { CLEAR } else { "" };

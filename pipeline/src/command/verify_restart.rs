@@ -46,12 +46,12 @@ pub(super) fn verify_restart(arguments: &cli::VerifyRestart) -> Result<(), Pipel
                 found.state_hash
             )));
         }
-        print(&format!("step {step}, {}: {recorded} in both", Moment::after(&found).rounded()));
+        print(&format!("step {step}, {}: {recorded} in both", Moment::after(&found).rounded()))?;
         steps += 1;
     }
     let steps = if steps == 1 { "1 step agrees".to_owned() } else { format!("{steps} steps agree") };
     let end = if run.last() < first + arguments.steps.get() { "; no more are recorded" } else { "" };
-    print(&format!("{}: {steps}, bit for bit{end}", path.display()));
+    print(&format!("{}: {steps}, bit for bit{end}", path.display()))?;
     Ok(())
 }
 

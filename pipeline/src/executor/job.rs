@@ -27,6 +27,10 @@ pub(super) struct Job {
 impl Job {
     /// Does it; when this returns without an error, what was made is in the ledger.
     pub(super) fn execute(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
+        self.attempt(executor).map_err(PipelineError::with_file_size_limit)
+    }
+
+    fn attempt(&self, executor: &Executor<'_>) -> Result<(), PipelineError> {
         let resolved = &self.resolved;
         let _span = tracing::info_span!("stage", name = %self.name).entered();
         let _phase = match self.node.stage().kind() {

@@ -473,7 +473,8 @@ impl<'a> Schedule<'a> {
     fn attempted(&mut self, stages: &[usize], fingerprint: String, title: &str, error: PipelineError) {
         let attempts = self.executor.campaign.attempts;
         let failures = self.stages[stages[0]].failures + 1;
-        let recorded = self.executor.ledger.append(Event::StageFailed { fingerprint, reason: error.to_string() });
+        let (reason, code) = (error.to_string(), Some(error.exit_code()));
+        let recorded = self.executor.ledger.append(Event::StageFailed { fingerprint, reason, code });
         if failures < attempts && error.may_pass() && recorded.is_ok() && !self.closed {
             tracing::warn!("{title}: {error}; attempt {} of {attempts} follows", failures + 1);
             self.again(stages);

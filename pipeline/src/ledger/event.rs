@@ -5,9 +5,10 @@ use crate::moment::Moment;
 use comove_sim::{Role, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The version of this format. A program refuses a ledger with a higher one.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +94,9 @@ pub(crate) enum Event {
         name: String,
         /// BLAKE3 of the recipe's text.
         recipe_digest: String,
+        /// The recipe's parameters as the command line gave them; ledgers of older programs do not say.
+        #[serde(default)]
+        parameters: Option<BTreeMap<String, String>>,
         program: String,
         /// Device and its class of reproducible bits.
         device: String,
@@ -156,7 +160,15 @@ pub(crate) enum Event {
         artefacts: Vec<Artefact>,
     },
     /// A stage could not be done.
-    StageFailed { fingerprint: String, reason: String },
+    StageFailed {
+        fingerprint: String,
+        reason: String,
+        /// The exit code of the failure; ledgers of older programs do not say.
+        #[serde(default)]
+        code: Option<u8>,
+    },
+    /// An unfinished run was left as it is by a command that does not continue it: `run --new`.
+    RunLeft { fingerprint: String },
     /// A stage is to be done again as if it had never been: `run --force`.
     StageForced { fingerprint: String },
     /// What an earlier version of a stage has made is continued by a later one: `run --accept-version`.

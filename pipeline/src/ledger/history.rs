@@ -14,6 +14,12 @@ const DIGITS: usize = 6;
 pub(crate) struct StageHistory {
     pub folder: String,
     pub kind: String,
+    /// Its name when it began last; unknown of stages that an older program began.
+    pub name: String,
+    /// What the campaign was started with when it began last.
+    pub given: Given,
+    /// Whether a later command left it unfinished on request.
+    pub left: bool,
     /// What it was when it began last; unknown of stages that an older program began.
     pub identity: Option<Identity>,
     /// What it made, once it was done.
@@ -23,6 +29,8 @@ pub(crate) struct StageHistory {
     /// What was found by the stop rules that a run has had, by their texts.
     pub rulings: BTreeMap<String, Ruling>,
     pub failure: Option<String>,
+    /// The exit code of the failure, if the ledger has it.
+    pub failure_code: Option<u8>,
     /// Files that were refused since it was done, and why.
     pub refused: Vec<(String, String)>,
     /// Whether it is to be done again on request.
@@ -38,10 +46,23 @@ pub(crate) struct StageHistory {
 }
 
 impl StageHistory {
+    /// Whether it was begun and the ledger has not recorded its end.
+    pub(crate) fn is_open(&self) -> bool {
+        self.began_at.is_some()
+    }
+
     /// How far its snapshots go, as [`crate::moment::Moment::now`] counts; `None` without one.
     pub(crate) fn reached(&self) -> Option<f64> {
         self.snapshots.last().map(|snapshot| snapshot.moment().now())
     }
+}
+
+/// The recipe and the parameters that a campaign was started with, as far as the ledger has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Given {
+    /// BLAKE3 of the recipe's text.
+    pub recipe_digest: String,
+    pub parameters: Option<BTreeMap<String, String>>,
 }
 
 /// What a stop rule has said of a run.
@@ -119,20 +140,22 @@ impl History {
                 self.ending = Some(event.clone());
                 self.at_work.clear();
             }
-            Event::StageStarted { fingerprint, folder, kind, identity, name: _ } => {
+            Event::StageStarted { fingerprint, folder, kind, identity, name } => {
                 self.at_work.insert(fingerprint.clone());
                 self.begun += 1;
                 self.removed.remove(folder);
                 self.folders.insert(folder.clone());
-                let begun = self.begun;
+                let (begun, given) = (self.begun, self.given());
                 let stage = self.of(fingerprint);
+                (stage.given, stage.left) = (given, false);
+                stage.name.clone_from(name);
                 stage.begun = begun;
                 stage.folder.clone_from(folder);
                 stage.kind.clone_from(kind);
                 stage.identity.clone_from(identity);
                 // what it made before is made anew
                 stage.artefacts = None;
-                stage.failure = None;
+                (stage.failure, stage.failure_code) = (None, None);
                 (stage.began_at, stage.seconds) = (Some(time), None);
             }
             Event::RunContinued { .. } => {}
@@ -172,10 +195,12 @@ impl History {
             Event::StopRulePassed { fingerprint, rule, step } => {
                 self.of(fingerprint).rulings.insert(rule.clone(), Ruling::Passed { step: *step });
             }
-            Event::StageFailed { fingerprint, reason } => {
+            Event::StageFailed { fingerprint, reason, code } => {
                 self.at_work.remove(fingerprint);
-                self.of(fingerprint).failure = Some(reason.clone());
+                let stage = self.of(fingerprint);
+                (stage.failure, stage.failure_code) = (Some(reason.clone()), *code);
             }
+            Event::RunLeft { fingerprint } => self.of(fingerprint).left = true,
             Event::StageForced { fingerprint } => {
                 let stage = self.of(fingerprint);
                 stage.artefacts = None;
@@ -194,6 +219,24 @@ impl History {
                     self.removed.insert(stage.folder);
                 }
             }
+        }
+    }
+
+    /// The campaign's name when it was started last.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match &self.start {
+            Some(Event::CampaignStarted { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What the last process was started with.
+    fn given(&self) -> Given {
+        match &self.start {
+            Some(Event::CampaignStarted { recipe_digest, parameters, .. }) => {
+                Given { recipe_digest: recipe_digest.clone(), parameters: parameters.clone() }
+            }
+            _ => Given::default(),
         }
     }
 

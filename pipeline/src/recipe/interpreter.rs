@@ -9,7 +9,6 @@ use rhai::packages::{
 };
 use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, OptimizationLevel};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Operations (about 10⁻⁸ s each) after which a recipe, or a closure for a cell, is stopped: the same on any machine. What
@@ -158,9 +157,4 @@ pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
 
 fn sleep() -> Result<(), Box<EvalAltResult>> {
     Err(Refusal::error("sleep", "recipes and scripts have no clock", None))
-}
-
-/// Prints a line. A reader that has gone away, as `head` does, wants no more of it.
-pub(crate) fn print(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
 }

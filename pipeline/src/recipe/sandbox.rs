@@ -4,6 +4,7 @@
 //! operation: a function of this program that is at work then (`halos`, a large `field`) ends first. The limit of time is
 //! of what its thread computes, so that neighbours do not count; ten times that may pass on the clock.
 
+use crate::{machine, streams};
 use comove_kernels::memory::{self, GIB};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -120,7 +121,7 @@ impl Budget {
         if tracing::enabled!(tracing::Level::INFO) {
             tracing::info!("{line}");
         } else {
-            eprintln!("{line}");
+            streams::message(&line);
             self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
     }
@@ -187,9 +188,8 @@ fn watch(limits: Limits<'_>, budget: &Budget, runs: impl Fn() -> bool) {
 
 /// Bytes of memory that this process has in use; `None` where the system does not say.
 fn resident() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok().map(|kib: f64| 1024.0 * kib)
+    let resident = machine::process_status("VmRSS")?;
+    resident.strip_suffix("kB")?.trim().parse().ok().map(|kib: f64| 1024.0 * kib)
 }
 
 #[cfg(test)]

@@ -9,15 +9,16 @@ use super::api::register_for_scripts;
 use super::engine::names_exist;
 use super::error::{RecipeError, nearest};
 use super::explain::of_script;
-use super::interpreter::{CLOSURE_SIZE, Session, bare, print};
+use super::interpreter::{CLOSURE_SIZE, Session, bare};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Limits, within};
 use super::source::Source;
 use crate::error::PipelineError;
+use crate::streams::{message, print};
 use rhai::{Engine, Module, ParseErrorType, Scope};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Evaluates a script of a campaign with the values that the command line gives its parameters. What it writes goes to
 /// `folder`, which is made with the first file.
@@ -28,20 +29,31 @@ pub(crate) fn run(
     folder: &Path,
 ) -> Result<(), PipelineError> {
     let session = Arc::new(Session::new(source, Parameters { given, ..Parameters::default() }));
+    let lost = Lost::default();
     let ended = within(Limits::script(), |budget| {
-        evaluate(&engine(&session, budget, campaign, folder), &session.source, campaign)
+        evaluate(&engine(&session, budget, campaign, folder, &lost), &session.source, campaign)
     });
     let source = &session.source;
     ended.unwrap_or_else(|message| Err(RecipeError::at(source, source.last_place(), message)))?;
-    session.parameters.lock().expect("no binding panics").check().map_err(PipelineError::Usage)
+    session.parameters.lock().expect("no binding panics").check().map_err(PipelineError::Usage)?;
+    let lost = lost.lock().unwrap_or_else(PoisonError::into_inner).take();
+    lost.map_or(Ok(()), Err)
 }
 
+/// Why a line that the script printed was lost, if one was.
+type Lost = Arc<Mutex<Option<PipelineError>>>;
+
 /// An engine for scripts, which know their campaign as a constant, in their functions too.
-fn engine(session: &Arc<Session>, budget: &Arc<Budget>, campaign: &CampaignView, folder: &Path) -> Engine {
+fn engine(session: &Arc<Session>, budget: &Arc<Budget>, campaign: &CampaignView, folder: &Path, lost: &Lost) -> Engine {
     let mut engine = bare(budget);
     engine.set_max_operations(0).set_max_array_size(CLOSURE_SIZE).set_max_map_size(CLOSURE_SIZE);
-    engine.on_print(print);
-    engine.on_debug(|text, _, position| eprintln!("{position:?}: {text}"));
+    let lost = Arc::clone(lost);
+    engine.on_print(move |text| {
+        if let Err(error) = print(text) {
+            lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    });
+    engine.on_debug(|text, _, position| message(&format!("{position:?}: {text}")));
     register_for_scripts(&mut engine, session, folder);
     let mut constants = Module::new();
     constants.set_var(NAME, campaign.clone());

@@ -284,17 +284,78 @@ fn bad_input_has_its_exit_code() {
     assert!(help.contains("-p z_end=14.0  redshift at which the run ends (a real number)"), "{help}");
 }
 
-/// A disk that is full: exit code 6 names the file, and what was there stays.
+/// A limit of a file's size, as a full disk: exit code 6, the file and the limit, and what was there stays.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_is_said() {
+fn a_file_size_limit_is_said() {
     let place = Place::new("", "10");
     let program = cargo_bin("comove");
-    let script = format!("trap '' XFSZ; ulimit -f 300; exec '{}' run small.rhai", program.display());
-    let output = Command::new("bash").args(["-c", &script]).current_dir(place.folder.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(6), "{}", text(&output));
-    assert!(text(&output).contains("initial_condition.h5"), "{}", text(&output));
+    let limited = |kib: u32, file: &str| {
+        let script = format!("ulimit -f {kib}; exec '{}' run small.rhai", program.display());
+        let output = Command::new("bash").args(["-c", &script]).current_dir(place.folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(6), "{}", text(&output));
+        let limit = format!("a file may have {} bytes (ulimit -f): raise the limit", 1024 * kib);
+        assert!(text(&output).contains(file) && text(&output).contains(&limit), "{}", text(&output));
+        assert_eq!(text(&output).matches("ulimit").count(), 1, "{}", text(&output));
+    };
+    limited(300, "initial_condition.h5");
+    place.ok(&["run", "small.rhai", "--only", "ic_gaussian"]);
+    limited(300, "checkpoint_");
     place.ok(&["run", "small.rhai"]);
+}
+
+/// A path that is not UTF-8 is refused by a sentence, in every place where one is given.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_path_that_is_not_utf_8_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new("", "10");
+    let odd = OsStr::from_bytes(b"caf\xe9");
+    let folder = place.folder.path().join(odd);
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(place.folder.path().join("small.rhai"), folder.join("small.rhai")).unwrap();
+    let refused = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", text(&output));
+        assert!(text(&output).contains("UTF-8"), "{command:?}: {}", text(&output));
+    };
+    let recipe = folder.join("small.rhai");
+    for command in ["run", "plan", "check"] {
+        refused(place.command(&[command]).arg(&recipe));
+    }
+    for arguments in [
+        &["run", "small.rhai", "--dir"][..],
+        &["run", "small.rhai", "-p"],
+        &["run", "small.rhai", "--only"],
+        &["plan", "small.rhai", "--like"],
+        &["explain", "small.rhai", "evolve", "--dir"],
+        &["script", "small.rhai", "--campaign"],
+        &["script", "small.rhai", "--campaign", "small", "--output"],
+        &["resume"],
+        &["status"],
+        &["report"],
+        &["clean"],
+        &["inspect"],
+        &["verify-restart"],
+        &["diff", "small"],
+    ] {
+        refused(place.command(arguments).arg(odd));
+    }
+    for command in ["run", "plan", "explain"] {
+        let stage = (command == "explain").then_some("evolve");
+        refused(place.command(&[command, "small.rhai"]).args(stage).current_dir(&folder));
+    }
+    // a campaign that was moved there
+    let moved = folder.join("small");
+    std::fs::create_dir(&moved).unwrap();
+    std::fs::write(
+        moved.join("campaign.json"),
+        r#"{"recipe":"/none.rhai","recipe_from_folder":"../small.rhai","parameters":{}}"#,
+    )
+    .unwrap();
+    std::fs::write(moved.join("recipe.rhai"), "").unwrap();
+    refused(place.command(&["resume", "small"]).current_dir(&folder));
 }
 
 /// A report that cannot be written, or a part of it that is gone, does not undo a finished campaign.

@@ -116,6 +116,49 @@ fn a_run_answers_requests() {
     assert!(here.state.fluid == there.state.fluid && here.state.potential == there.state.potential);
 }
 
+/// Whatever signal ends a process by default, and can be caught, leaves a checkpoint of the last step.
+#[test]
+fn every_signal_leaves_a_checkpoint() {
+    let place = Place::new(RECIPE);
+    let send = |signal: &str, run: &std::process::Child| {
+        assert!(Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap().success(), "{signal}");
+    };
+    let mut signals = vec!["HUP", "INT", "QUIT", "ALRM", "TERM", "USR2", "XCPU"];
+    if cfg!(target_os = "linux") {
+        signals.push("PWR");
+    }
+    let mut command = &["run", "asked.rhai"][..];
+    for signal in signals {
+        let before = place.steps();
+        let mut run = place.command(command).spawn().unwrap();
+        until("it steps", &mut run, || place.steps() > before);
+        send(&format!("-{signal}"), &run);
+        let text = said(&run.wait_with_output().unwrap(), 75);
+        assert!(text.contains(&format!("stopped by SIG{signal}; `comove resume asked` continues")), "{text}");
+        assert_eq!(place.checkpoint(), place.steps(), "{signal}");
+        command = &["resume", "asked"];
+    }
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("skipped: this system has no `script`, which makes a terminal");
+        return;
+    }
+    // under nohup a run survives its terminal
+    let before = place.steps();
+    let line = format!("nohup '{}' resume asked", cargo_bin("comove").display());
+    let mut terminal = Command::new("script");
+    let terminal = terminal.args(["-qefc", &line, "/dev/null"]).current_dir(place.0.path()).stdin(Stdio::null());
+    let mut terminal = terminal.stdout(Stdio::null()).spawn().unwrap();
+    until("it steps", &mut terminal, || place.steps() > before);
+    let lock = std::fs::read_to_string(place.path("lock")).unwrap();
+    let process = lock.split(' ').nth(1).unwrap();
+    let send = |signal: &str| assert!(Command::new("kill").args([signal, process]).status().unwrap().success());
+    send("-HUP");
+    let then = place.steps();
+    until("it goes on", &mut terminal, || place.steps() > then + 2);
+    send("-USR1");
+    assert_eq!(terminal.wait().unwrap().code(), Some(75));
+}
+
 /// A run stops in time by itself, with everything saved, and goes on in the next process.
 #[test]
 fn a_run_stops_before_its_wall_time_is_over() {

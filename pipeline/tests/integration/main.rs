@@ -33,3 +33,4 @@ mod script;
 mod starts;
 mod terminal;
 mod trial;
+mod unfinished;

@@ -89,6 +89,68 @@ fn json_says_all_that_happens() {
     assert!(child.wait().unwrap().success());
 }
 
+/// Streams that cannot be written: exit codes and results stay.
+#[test]
+#[cfg(target_os = "linux")]
+fn streams_may_be_lost() {
+    let place = Place::new();
+    let full = || std::fs::File::create("/dev/full").unwrap();
+    let code = |arguments: &[&str], is_stdout: bool| {
+        let mut command = place.command(arguments);
+        let command = if is_stdout { command.stdout(full()) } else { command.stderr(full()) };
+        let output = command.output().unwrap();
+        (output.status.code(), text(&output))
+    };
+    let write = |name: &str, content: &str| std::fs::write(place.0.path().join(name), content).unwrap();
+    write("print.rhai", "print(\"hello\"); debug(1); campaign(\"p\", [force_test(#{ levels: 1, pairs: 1 })])");
+    write("wrong.rhai", "nonsense");
+    write("script.rhai", "print(\"hello\"); debug(1);");
+    for (arguments, expected) in [
+        (&["check", "print.rhai"][..], 0),
+        (&["check", "wrong.rhai"], 3),
+        (&["check", "none.rhai"], 2),
+        (&["check", "--wrong"], 2),
+        (&["run", "print.rhai"], 0),
+        (&["run", "said.rhai"], 0),
+        (&["script", "script.rhai", "--campaign", "said"], 0),
+        (&["status", "none"], 4),
+    ] {
+        let (code, said) = code(arguments, false);
+        assert_eq!(code, Some(expected), "{arguments:?}: {said}");
+    }
+    for arguments in [
+        &["check", "said.rhai"][..],
+        &["plan", "said.rhai"],
+        &["plan", "said.rhai", "--json"],
+        &["explain", "said.rhai", "evolve"],
+        &["status", "said"],
+        &["status", "said", "--watch"],
+        &["clean", "said"],
+        &["report", "said"],
+        &["docs", "recipes"],
+        &["doctor"],
+        &["--help"],
+        &["--version"],
+        &["run", "--help", "said.rhai"],
+        &["script", "script.rhai", "--campaign", "said"],
+        &["run", "said.rhai", "--json"],
+    ] {
+        let (code, said) = code(arguments, true);
+        assert_eq!(code, Some(6), "{arguments:?}: {said}");
+        assert!(said.contains("standard output: No space left on device"), "{arguments:?}: {said}");
+    }
+    let (_, said) = code(&["run", "said.rhai", "--json", "-p", "z_end=35"], true);
+    assert!(said.contains("done; the report is"), "the campaign goes on: {said}");
+
+    // who reads the messages goes away, and the run is stopped
+    let mut run = place.command(&["run", "said.rhai", "-p", "z_end=0", "-p", "cells=64"]);
+    let mut run = run.stderr(Stdio::piped()).spawn().unwrap();
+    drop(run.stderr.take());
+    until("it steps", &mut run, || place.steps().len() > 8);
+    std::fs::write(place.path("stop"), "").unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(75));
+}
+
 #[test]
 fn a_campaign_is_watched_to_its_end() {
     let place = Place::new();

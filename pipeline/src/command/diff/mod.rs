@@ -55,9 +55,9 @@ fn is_file(path: &Path) -> Result<bool, PipelineError> {
 
 fn conclude(findings: &impl Findings, arguments: &cli::Diff) -> Result<(), PipelineError> {
     if arguments.json {
-        print(&serde_json::to_string(findings).expect("numbers and texts"));
+        print(&serde_json::to_string(findings).expect("numbers and texts"))?;
     } else {
-        findings.lines().iter().for_each(|line| print(line));
+        findings.lines().iter().try_for_each(|line| print(line))?;
     }
     findings.verdict().map_or(Ok(()), |verdict| Err(PipelineError::Different(verdict)))
 }

@@ -31,7 +31,7 @@ pub(super) fn report(dir: &Path) -> Result<(), PipelineError> {
     let holder = Lock::holder(folder.path());
     let (history, _) = history::read(&folder.ledger())?;
     let page = write(&recipe, &folder, &history, holder, &Progress::on_terminal())?;
-    print(&page.display().to_string());
+    print(&page.display().to_string())?;
     Ok(())
 }
 

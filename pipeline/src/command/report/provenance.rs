@@ -98,6 +98,7 @@ mod tests {
                 &Event::CampaignStarted {
                     name: String::new(),
                     recipe_digest: String::new(),
+                    parameters: None,
                     program: "comove".into(),
                     device: device.into(),
                     process: String::new(),

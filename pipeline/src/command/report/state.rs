@@ -1,5 +1,6 @@
 //! How far a campaign is, what failed, and the command that goes on with it.
 
+use super::super::shell::line;
 use crate::campaign::{CampaignResolver, StageStatus};
 use crate::command::done;
 use crate::error::PipelineError;
@@ -126,33 +127,5 @@ impl State<'_> {
                 vec![("To go on".into(), resume()), ("To go on with a changed recipe".into(), run())]
             }
         }
-    }
-}
-
-/// A line for a shell.
-fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted = |word: &str| {
-        let plain = |c: char| c.is_alphanumeric() || "_-+=:,./@%".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word.into()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line;
-
-    #[test]
-    fn a_shell_reads_the_words_back() {
-        let words = ["/a/b-c", "it's two", "", "$x;&", "x=1,2"];
-        let shown = line(words);
-        assert_eq!(shown, r"/a/b-c 'it'\''s two' '' '$x;&' x=1,2");
-        let script = format!("printf '%s|' {shown}");
-        let read = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-        assert_eq!(String::from_utf8(read.stdout).unwrap(), words.map(|word| format!("{word}|")).concat());
     }
 }

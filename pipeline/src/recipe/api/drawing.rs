@@ -2,11 +2,12 @@
 
 use crate::error::PipelineError;
 use crate::recipe::error::{Bound, Refusal};
-use crate::recipe::interpreter::{Session, print};
+use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode;
 use crate::recipe::reference::Function;
 use crate::stage::drawn::{DrawnTable, Plot};
 use crate::stage::work::write_file;
+use crate::streams::print;
 use rhai::{Engine, ImmutableString, Map};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -75,8 +76,10 @@ impl Drawing {
         }
         let path = self.folder.join(file);
         let folder = std::fs::create_dir_all(&self.folder).map_err(PipelineError::io(&self.folder));
-        folder.and_then(|()| write(&path)).map_err(|error| Refusal::caused_by(function, &error))?;
-        print(&path.display().to_string());
-        Ok(())
+        let printed = || print(&path.display().to_string());
+        folder
+            .and_then(|()| write(&path))
+            .and_then(|()| printed())
+            .map_err(|error| Refusal::caused_by(function, &error))
     }
 }
