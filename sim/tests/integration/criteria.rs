@@ -107,7 +107,7 @@ fn combinations_are_their_expressions() {
             max_cells,
             ..plain_parameters(Precision::Double, 2, Vec::new())
         };
-        let simulation = Simulation::start(common::device(2), &blob(), parameters).unwrap();
+        let mut simulation = Simulation::start(common::device(2), &blob(), parameters).unwrap();
         simulation.checkpoint().unwrap().state.tree.groups()
     };
     let all = groups(None);
