@@ -37,7 +37,7 @@ impl Stage for Combine {
     }
 
     fn results_version(&self) -> u32 {
-        2
+        3
     }
 
     fn parameters(&self) -> Value {

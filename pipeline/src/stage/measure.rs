@@ -33,6 +33,10 @@ impl Stage for Measure {
         format!("\"{}\"", self.closure.name)
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn parameters(&self) -> Value {
         self.closure.parameters()
     }
