@@ -5,6 +5,7 @@
 
 use super::error::{Bound, Refusal, hint};
 use super::reference::{Function, Member, Needs, Type};
+use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
 use comove_sim::fields::FieldSet;
@@ -45,7 +46,7 @@ impl RunFacts {
         let (there, message) = match needs {
             Needs::Nothing => return None,
             Needs::Gas => {
-                (self.gas, "there is no gas in the run: use sums, density_min, density_max or totals() of all matter")
+                (self.gas, "there is no gas in the run (gas: false); density_max, sums and totals() are of all matter")
             }
             Needs::DarkMatter => {
                 (self.dark_matter, "there is no dark matter in the run (dark_matter: true in ic_gaussian makes it)")
@@ -62,7 +63,13 @@ impl RunFacts {
             _ => self.fields.clone(),
         };
         if let Some(fields) = fields {
-            field_by_name(name, &fields).map_err(|error| error.to_string())?;
+            field_by_name(name, &fields).map_err(|error| match &error {
+                AnalysisError::UnknownField { known, .. } => {
+                    let known: Vec<&str> = known.split(", ").collect();
+                    format!("no field \"{name}\", {}", hint(name, &known, "there are"))
+                }
+                _ => error.to_string(),
+            })?;
         }
         let needs = match name {
             "dark_matter_density" => Needs::DarkMatter,

@@ -12,8 +12,8 @@ use std::process::{Command, Output};
 
 /// A stop rule by density, an observer and a measurement; both in closures of the recipe's functions.
 const RECIPE: &str = r#"
-const GAS = param("gas", false);
-const DARK_MATTER = param("dark_matter", true);
+const GAS = param("gas", false, "with gas");
+const DARK_MATTER = param("dark_matter", true, "with dark matter");
 const COSMO = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1.0 });
 const IC = ic_gaussian(COSMO, #{ box_mpc_h: 25, cells: 16, z: 49, seed: 1, dark_matter: DARK_MATTER, gas: GAS });
 const RUN = evolve(IC, #{
@@ -21,7 +21,7 @@ const RUN = evolve(IC, #{
     stop_when: |step| step.density_max > 4.0,
     observe: #{ on_step: |step| step },
 });
-campaign("species", [measure("m", RUN, |s| {
+campaign("r", [measure("m", RUN, |s| {
     let d = s.densest();
     let all = s.statistics("matter_density");
     #{
@@ -39,7 +39,7 @@ fn comove(folder: &Path, recipe: &str, arguments: &[&str]) -> Output {
 
 /// The folder of the one stage of this kind.
 fn stage(folder: &Path, kind: &str) -> PathBuf {
-    let entries = std::fs::read_dir(folder.join("species")).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(folder.join("r")).unwrap().map(|entry| entry.unwrap().path());
     let is_it = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(kind);
     entries.filter(is_it).next().unwrap_or_else(|| panic!("no {kind}"))
 }
@@ -122,7 +122,7 @@ fn members_are_checked_before_anything_runs() {
         let line = 1 + RECIPE.lines().position(|line| line.contains(old)).unwrap();
         assert!(said.contains(&format!("r.rhai:{line}:")), "{new}: {said}");
         messages.iter().for_each(|message| assert!(said.contains(message), "{new}: {message} is not in {said}"));
-        assert!(!folder.path().join("species").exists());
+        assert!(!folder.path().join("r").exists());
     };
     let with_gas = ["-p", "gas=true"];
     let gas_alone = ["-p", "gas=true", "-p", "dark_matter=false"];
@@ -158,14 +158,18 @@ fn members_are_checked_before_anything_runs() {
         (
             "level: s.totals().gas.mass",
             &[],
-            ["measure: \"s.totals().gas\": there is no gas in the run", "totals() of all matter"],
+            ["measure: \"s.totals().gas\": there is no gas in the run", "totals() are of all matter"],
         ),
         (
             "level: s.field(\"density\").mean()",
             &[],
             ["field: field \"density\" is not in this snapshot", "there is no gas"],
         ),
-        ("level: s.value(\"temperture\", d.position)", &with_gas, ["value: no field \"temperture\"", "temperature"]),
+        (
+            "level: s.value(\"temperture\", d.position)",
+            &with_gas,
+            ["value: no field \"temperture\"", "did you mean \"temperature\"?"],
+        ),
         ("level: s.slice().max()", &[], ["slice: field \"density\" is not in this snapshot", "there is no gas"]),
         (
             "level: s.projection(#{ field: \"mach\" }).max()",
@@ -180,9 +184,9 @@ fn members_are_checked_before_anything_runs() {
     ] {
         refused(measured, new, options, &messages);
     }
-    let by_function = RECIPE.replace(rule, "peak(step) > 4.0") + "fn peak(of) { of.densty_max }";
+    let by_function = format!("fn peak(of) {{ of.densty_max }}{}", RECIPE.replace(rule, "peak(step) > 4.0"));
     let said_of_it = said(&comove(folder.path(), &by_function, &["check", "r.rhai"]), 3);
-    assert!(said_of_it.contains("r.rhai:22:15: stop_when: a step has no property \"densty_max\""), "{said_of_it}");
+    assert!(said_of_it.contains("r.rhai:1:18: stop_when: a step has no property \"densty_max\""), "{said_of_it}");
 }
 
 /// What is not certain is left to the call: a parameter that is assigned to, a map that is added to, another value of the name.

@@ -130,11 +130,13 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
     ];
     // without gas its rows would be zeros
     let gas = gas.into_iter().filter(|_| summary.sums.mass > 0.0);
+    // older summaries do not have dark matter's
+    let run = run.into_iter().filter(|(name, _)| *name != drift_name || drift.is_finite());
     let device = [("device", summary.device.clone())];
     let raised = tally
         .filter(|tally| tally.raised > 0)
         .map(|tally| ("steps in which max_cells raised the finest thresholds", tally.raised.to_string()));
-    run.into_iter().chain(gas).chain(device).chain(raised).map(|(name, value)| vec![name.to_owned(), value]).collect()
+    run.chain(gas).chain(device).chain(raised).map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
 /// Seconds and percent of each part of a step.
