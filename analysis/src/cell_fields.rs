@@ -22,8 +22,19 @@ use std::borrow::Cow;
 pub enum Average {
     /// Σ f V / Σ V.
     Volume,
-    /// Σ f ρ V / Σ ρ V.
+    /// Σ f ρ V / Σ ρ V, ρ being the density of the field's [`Component`].
     Mass,
+}
+
+/// The matter that a field describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// Gas.
+    Gas,
+    /// Dark matter.
+    DarkMatter,
+    /// All matter.
+    Matter,
 }
 
 /// A field of a snapshot.
@@ -126,35 +137,77 @@ pub static CELL_FIELDS: [CellField; 18] = [
     field("density", "ρ", "mean density", "comoving mass density of the gas", Average::Volume, true, |_, c| {
         c.fluid[DENSITY]
     }),
-    field("overdensity", "δ", "", "density over the box mean, minus 1", Average::Volume, false, Gas::overdensity),
+    field("overdensity", "δ", "", "gas density over its mean, minus 1", Average::Volume, false, Gas::overdensity),
     field("temperature", "T", "K", "gas temperature", Average::Mass, true, Gas::temperature_k),
     field("pressure", "P", "code units", "supercomoving pressure", Average::Volume, true, Gas::pressure),
-    field("speed", "|v|", KM_S, "proper peculiar speed", Average::Mass, true, Gas::speed_km_s),
-    field("velocity_x", "x velocity", KM_S, "proper peculiar velocity along x", Average::Mass, false, |g, c| {
-        g.velocity_km_s(c, 0)
-    }),
-    field("velocity_y", "y velocity", KM_S, "proper peculiar velocity along y", Average::Mass, false, |g, c| {
-        g.velocity_km_s(c, 1)
-    }),
-    field("velocity_z", "z velocity", KM_S, "proper peculiar velocity along z", Average::Mass, false, |g, c| {
-        g.velocity_km_s(c, 2)
-    }),
+    field("speed", "|v|", KM_S, "proper peculiar speed of the gas", Average::Mass, true, Gas::speed_km_s),
+    field(
+        "velocity_x",
+        "x velocity",
+        KM_S,
+        "proper peculiar velocity of the gas along x",
+        Average::Mass,
+        false,
+        |g, c| g.velocity_km_s(c, 0),
+    ),
+    field(
+        "velocity_y",
+        "y velocity",
+        KM_S,
+        "proper peculiar velocity of the gas along y",
+        Average::Mass,
+        false,
+        |g, c| g.velocity_km_s(c, 1),
+    ),
+    field(
+        "velocity_z",
+        "z velocity",
+        KM_S,
+        "proper peculiar velocity of the gas along z",
+        Average::Mass,
+        false,
+        |g, c| g.velocity_km_s(c, 2),
+    ),
     field("sound_speed", "cₛ", KM_S, "proper speed of sound", Average::Mass, true, Gas::sound_speed_km_s),
     field("mach", "Mach number", "", "peculiar speed over speed of sound", Average::Mass, true, |g, c| {
         g.speed_km_s(c) / g.sound_speed_km_s(c)
     }),
-    field("momentum_x", "x momentum", "code units", "momentum density along x", Average::Volume, false, |_, c| {
-        c.fluid[MOMENTUM]
-    }),
-    field("momentum_y", "y momentum", "code units", "momentum density along y", Average::Volume, false, |_, c| {
-        c.fluid[MOMENTUM + 1]
-    }),
-    field("momentum_z", "z momentum", "code units", "momentum density along z", Average::Volume, false, |_, c| {
-        c.fluid[MOMENTUM + 2]
-    }),
-    field("energy", "E", "code units", "total energy density, kinetic included", Average::Volume, true, |_, c| {
-        c.fluid[ENERGY]
-    }),
+    field(
+        "momentum_x",
+        "x momentum",
+        "code units",
+        "momentum density of the gas along x",
+        Average::Volume,
+        false,
+        |_, c| c.fluid[MOMENTUM],
+    ),
+    field(
+        "momentum_y",
+        "y momentum",
+        "code units",
+        "momentum density of the gas along y",
+        Average::Volume,
+        false,
+        |_, c| c.fluid[MOMENTUM + 1],
+    ),
+    field(
+        "momentum_z",
+        "z momentum",
+        "code units",
+        "momentum density of the gas along z",
+        Average::Volume,
+        false,
+        |_, c| c.fluid[MOMENTUM + 2],
+    ),
+    field(
+        "energy",
+        "E",
+        "code units",
+        "total energy density of the gas, kinetic included",
+        Average::Volume,
+        true,
+        |_, c| c.fluid[ENERGY],
+    ),
     field("entropy", "S", "code units", "entropy scalar P/ρ^(γ−1)", Average::Volume, true, |_, c| c.fluid[ENTROPY]),
     field(
         "dark_matter_density",
@@ -172,7 +225,7 @@ pub static CELL_FIELDS: [CellField; 18] = [
         "comoving density of gas and dark matter",
         Average::Volume,
         true,
-        |_, c| c.fluid[DENSITY] + c.dark_matter,
+        |_, c| c.matter_density(),
     ),
     field("potential", "φ", "(100 km/s)²", "peculiar potential a²φ", Average::Volume, false, |_, c| c.potential),
 ];
@@ -204,6 +257,24 @@ impl CellField {
             Value::Of(value) => value(gas, cell),
             Value::Scalar(n) => cell.scalars[n],
             Value::Fraction(n) => cell.scalars[n] / cell.fluid[DENSITY],
+        }
+    }
+
+    /// The matter that it describes.
+    pub fn component(&self) -> Component {
+        match &*self.name {
+            "dark_matter_density" => Component::DarkMatter,
+            "matter_density" | "potential" => Component::Matter,
+            _ => Component::Gas,
+        }
+    }
+
+    /// The density of its component in a cell, code units.
+    pub fn density(&self, cell: &LeafCell) -> f64 {
+        match self.component() {
+            Component::Gas => cell.fluid[DENSITY],
+            Component::DarkMatter => cell.dark_matter,
+            Component::Matter => cell.matter_density(),
         }
     }
 
@@ -241,8 +312,8 @@ pub fn field_by_name(name: &str, fields: &FieldSet) -> Result<CellField, Analysi
     let all = || CELL_FIELDS.iter().chain(&scalars);
     let known = CELL_FIELDS.iter().find(|field| field.name == name);
     if !fields.has_gas()
-        && let Some(CellField { name: Cow::Borrowed(name), .. }) = known
-        && !["dark_matter_density", "matter_density", "potential"].contains(name)
+        && let Some(field @ CellField { name: Cow::Borrowed(name), .. }) = known
+        && field.component() == Component::Gas
     {
         let reason = "there is no gas in it; dark_matter_density, matter_density and potential are there";
         return Err(AnalysisError::MissingField { name, reason });

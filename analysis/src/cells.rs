@@ -37,9 +37,9 @@ impl LeafCell {
         self.width * self.width * self.width
     }
 
-    /// Its mass in code units.
-    pub fn mass(&self) -> f64 {
-        self.fluid[0] * self.volume()
+    /// The density of all matter in code units.
+    pub fn matter_density(&self) -> f64 {
+        self.fluid[DENSITY] + self.dark_matter
     }
 }
 
@@ -117,11 +117,10 @@ pub fn sum_over_leaves<const N: usize>(snapshot: &Snapshot, f: impl Fn(&LeafCell
     fold_leaves(snapshot, || [0.0; N], |sum, cell| add(sum, f(cell)), add)
 }
 
-/// The leaf cell with the densest gas, without gas the densest dark matter; of equally dense ones the first in key order.
+/// The leaf cell with the largest density of all matter; of equally dense ones the first in key order.
 pub fn densest(snapshot: &Snapshot) -> LeafCell {
-    let has_gas = snapshot.header.fields.has_gas();
-    let density = |cell: &LeafCell| if has_gas { cell.fluid[DENSITY] } else { cell.dark_matter };
-    let denser = |best: LeafCell, cell: LeafCell| if density(&cell) > density(&best) { cell } else { best };
+    let denser =
+        |best: LeafCell, cell: LeafCell| if cell.matter_density() > best.matter_density() { cell } else { best };
     let patches: Vec<LeafPatch> = snapshot.state.tree.leaf_patches().collect();
     let of_patches = patches.par_iter().filter_map(|&patch| patch_cells(snapshot, patch).reduce(denser));
     let of_patches: Vec<LeafCell> = of_patches.collect();

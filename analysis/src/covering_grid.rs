@@ -8,7 +8,7 @@ use crate::cells::patch_cells;
 use crate::error::AnalysisError;
 use crate::messages::exchange;
 use crate::part::Part;
-use comove_sim::kernels::layout::{DENSITY, OCTANTS, PATCH, octant_origin};
+use comove_sim::kernels::layout::{OCTANTS, PATCH, octant_origin};
 use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Key, Snapshot};
@@ -183,7 +183,7 @@ impl<'a> Blocks<'a> {
                 let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
                 let first: [usize; 3] =
                     std::array::from_fn(|a| ((patch.first_cell[a] + inside[a]) >> shift) * width % side);
-                let weight = if by_mass { share * cell.fluid[DENSITY] } else { share };
+                let weight = if by_mass { share * self.field.density(&cell) } else { share };
                 let value = weight * self.field.value(&self.gas, &cell);
                 for k in first[2]..first[2] + width {
                     for j in first[1]..first[1] + width {
@@ -247,7 +247,7 @@ mod tests {
         assert!((density.mean().unwrap() / mean_density(&snapshot) - 1.0).abs() < 1e-12);
         for ((k, j, i), &value) in density.indexed_iter().step_by(101) {
             let leaf = leaf_at(&snapshot, [i, j, k].map(|c| (c as f64 + 0.5) / 128.0));
-            assert_eq!(value, leaf.fluid[DENSITY]);
+            assert_eq!(value, leaf.fluid[0]);
         }
     }
 

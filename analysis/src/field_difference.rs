@@ -24,14 +24,14 @@ pub struct FieldDifference {
     pub mean: f64,
 }
 
-/// How far the fluid fields are apart.
+/// How far the fields are apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldDifferences {
     /// Leaf cells that both have.
     pub common: u64,
     /// Leaf cells of each.
     pub leaves: [u64; 2],
-    /// The fields of the gas.
+    /// The fields that both have.
     pub fields: Vec<FieldDifference>,
 }
 
@@ -44,7 +44,7 @@ struct Sums {
     at: CellPlace,
 }
 
-/// Compares the gas of two snapshots cell by cell where both have a leaf cell of the same level at the same place.
+/// Compares the gas and the density of dark matter of two snapshots cell by cell where both have a leaf cell of the same level at the same place.
 ///
 /// # Errors
 /// [`AnalysisError::Option`] for boxes whose root levels differ, where no cell is the same.
@@ -57,9 +57,12 @@ pub fn field_differences(a: &Snapshot, b: &Snapshot) -> Result<FieldDifferences,
     let pairs: Vec<(LeafPatch, LeafPatch)> =
         a.state.tree.leaf_patches().filter_map(|patch| Some((patch, same_leaf(patch, &b.state.tree)?))).collect();
     let common = (pairs.len() * PATCH_CELLS) as u64;
-    // scalars that both have
+    // gas and scalars that both have
     let common_scalars = a.header.fields.scalars().iter().filter(|name| b.header.fields.scalar(name).is_some());
-    let set = FieldSet::with_scalars(common_scalars).expect("names of a snapshot");
+    let set = match [a, b].iter().all(|snapshot| snapshot.header.fields.has_gas()) {
+        true => FieldSet::with_scalars(common_scalars).expect("names of a snapshot"),
+        false => FieldSet::without_gas(),
+    };
     let dark_matter = [a, b].iter().all(|snapshot| !snapshot.state.dark_matter.is_empty());
     let fields = set.stored(dark_matter, false).map(|field| {
         // patches in key order, so that sums do not depend on threads

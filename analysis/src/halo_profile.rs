@@ -512,7 +512,7 @@ mod tests {
                     }
                 }
                 let part = inside as f64 / 4096.0;
-                [part * cell.mass(), part * cell.volume()]
+                [part * cell.fluid[DENSITY] * cell.volume(), part * cell.volume()]
             });
             assert!((shell.density / (mass / volume) - 1.0).abs() < 5e-3, "{shell:?} {}", mass / volume);
         }

@@ -1,11 +1,14 @@
-//! A snapshot of gas and dark matter as one fluid: what finds halos and their profiles then sees all matter.
+//! All matter of a snapshot: its sums, and gas and dark matter as one fluid, in which halos and their profiles are found.
 
+use crate::cells::sum_over_leaves;
 use crate::error::AnalysisError;
 use crate::part::Part;
 use comove_sim::kernels::layout::{DENSITY, ENTROPY, FIELDS, GROUP_CELLS, GROUP_VALUES};
 use comove_sim::parallel::Communicator;
-use comove_sim::{HostState, Snapshot, SnapshotHeader};
+use comove_sim::records::Sums;
+use comove_sim::{HostParticles, HostState, Snapshot, SnapshotHeader};
 use rayon::prelude::*;
+use std::ops::Add;
 
 /// All matter of a snapshot: the snapshot with the density of all matter in place of the gas's, and the gas's velocity and
 /// temperature (zeros where there is no gas). Nothing of its own where there is no dark matter.
@@ -51,6 +54,52 @@ pub(crate) fn require_gas(part: &Part, reason: &'static str) -> Result<(), Analy
     }
 }
 
+/// Conserved sums over the box, code units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// All matter.
+    pub matter: Sums,
+    /// Gas, over the leaf cells.
+    pub gas: Option<Sums>,
+    /// Dark matter, over the particles; its energy is the kinetic one.
+    pub dark_matter: Option<Sums>,
+}
+
+/// The conserved sums of a snapshot that holds all of its particles.
+pub fn totals(snapshot: &Snapshot) -> Totals {
+    let gas = snapshot.header.fields.has_gas().then(|| of_gas(snapshot));
+    let dark_matter = snapshot.state.particles.as_ref().map(of_particles);
+    let matter = [gas, dark_matter].into_iter().flatten().fold(Sums::default(), Add::add);
+    Totals { matter, gas, dark_matter }
+}
+
+fn of_gas(snapshot: &Snapshot) -> Sums {
+    let [mass, x, y, z, kinetic, energy] = sum_over_leaves(snapshot, |cell| {
+        let [density, x, y, z, energy, _] = cell.fluid;
+        let kinetic = if density > 0.0 { 0.5 * (x * x + y * y + z * z) / density } else { 0.0 };
+        [density, x, y, z, kinetic, energy].map(|value| value * cell.volume())
+    });
+    Sums { mass, momentum: [x, y, z], kinetic, energy }
+}
+
+/// Particles whose velocities one thread adds up: a number of its own, so that sums do not depend on the number of threads.
+const PARTICLES: usize = 1 << 16;
+
+fn of_particles(particles: &HostParticles) -> Sums {
+    // Σv and Σv² along each axis
+    let sums = particles.velocity.each_ref().map(|column| {
+        let of_some = |some: &[f32]| {
+            some.iter().map(|v| f64::from(*v)).fold([0.0; 2], |[sum, squares], v| [sum + v, squares + v * v])
+        };
+        let parts: Vec<[f64; 2]> = column.par_chunks(PARTICLES).map(of_some).collect();
+        parts.into_iter().fold([0.0; 2], |all, part| [all[0] + part[0], all[1] + part[1]])
+    });
+    let mass = particles.particle_mass;
+    let kinetic = 0.5 * mass * sums.iter().map(|[_, squares]| squares).sum::<f64>();
+    let momentum = sums.map(|[sum, _]| mass * sum);
+    Sums { mass: mass * particles.len() as f64, momentum, kinetic, energy: kinetic }
+}
+
 fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
     if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
         return Ok(None);
@@ -85,8 +134,11 @@ fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snaps
 mod tests {
     use super::*;
     use crate::cell_fields::{Gas, field_by_name};
-    use crate::fixture::Fixture;
+    use crate::cells::densest;
+    use crate::fixture::{Fixture, gas, particles_at, with_particles};
+    use crate::region::{HistogramOptions, RegionOptions, histogram, statistics};
     use comove_sim::fields::FieldSet;
+    use comove_sim::kernels::layout::{cell, octant_origin};
 
     #[test]
     fn only_the_density_is_another() {
@@ -107,5 +159,60 @@ mod tests {
             let matter = at(&snapshot, "matter_density", position);
             assert!((at(&both, "density", position) / matter - 1.0).abs() < 1e-14);
         }
+    }
+
+    /// Gas of two phases at rest and in motion, and two particles: sums in closed form, without gas those of the particles.
+    #[test]
+    fn totals_are_of_all_matter() {
+        let fixture =
+            Fixture::new(|x| if x[0] < 0.5 { gas(3.0, [2.0, 0.0, 0.0], 1.0) } else { gas(1.0, [0.0; 3], 1.0) });
+        let two = [([0.1; 3], [1.0, 0.0, -2.0]), ([0.6; 3], [0.5, 1.0, 0.0])];
+        let mut snapshot = with_particles(fixture.build(), particles_at(two, [1.0; 3], 4.0));
+        let of_particles = Sums { mass: 8.0, momentum: [6.0, 4.0, -8.0], kinetic: 12.5, energy: 12.5 };
+        let of_gas = Sums { mass: 2.0, momentum: [3.0, 0.0, 0.0], kinetic: 3.0, energy: 4.5 };
+        let Totals { matter, gas, dark_matter } = totals(&snapshot);
+        assert_eq!((dark_matter, matter), (Some(of_particles), gas.expect("gas") + of_particles));
+        let numbers = |sums: Sums| [sums.mass, sums.momentum[0], sums.kinetic, sums.energy];
+        for (found, expected) in numbers(gas.unwrap()).into_iter().zip(numbers(of_gas)) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        snapshot.header.fields = FieldSet::without_gas();
+        snapshot.state.fluid.clear();
+        assert_eq!(totals(&snapshot), Totals { matter: of_particles, gas: None, dark_matter: Some(of_particles) });
+    }
+
+    /// Dark matter decides on the densest cell, beside gas and alone, and on the mass of regions.
+    #[test]
+    fn the_densest_cell_and_the_mass_are_those_of_all_matter() {
+        let mut snapshot = Fixture::blob().build();
+        let of_gas = totals(&snapshot).matter.mass;
+        let cells = snapshot.state.fluid.len() / FIELDS;
+        snapshot.state.dark_matter = vec![2.0; cells];
+        let leaf = snapshot.state.tree.leaf_patches().last().expect("a patch");
+        let [i, j, k] = octant_origin(leaf.octant);
+        snapshot.state.dark_matter[leaf.group * GROUP_CELLS + cell(i, j, k)] = 1e6;
+        let found = densest(&snapshot);
+        assert_eq!((found.dark_matter, found.matter_density()), (1e6, 1e6 + found.fluid[DENSITY]));
+        let added = 2.0 + (1e6 - 2.0) * found.volume();
+        let mass = |snapshot: &Snapshot, field: &str| {
+            let all = statistics(snapshot, field, &RegionOptions::default()).unwrap();
+            let bins = histogram(snapshot, field, &RegionOptions::default(), &HistogramOptions::default()).unwrap();
+            let binned: f64 = bins.iter().map(|bin| bin.mass).sum();
+            assert!((binned / all.mass - 1.0).abs() < 1e-12, "{field}: {binned} {all:?}");
+            all.mass
+        };
+        for (field, expected) in [
+            ("density", of_gas),
+            ("temperature", of_gas),
+            ("dark_matter_density", added),
+            ("matter_density", of_gas + added),
+        ] {
+            let found = mass(&snapshot, field);
+            assert!((found / expected - 1.0).abs() < 1e-12, "{field}: {found} {expected}");
+        }
+        snapshot.header.fields = FieldSet::without_gas();
+        snapshot.state.fluid.clear();
+        assert_eq!((densest(&snapshot).position, densest(&snapshot).matter_density()), (found.position, 1e6));
+        assert!((mass(&snapshot, "matter_density") / added - 1.0).abs() < 1e-12);
     }
 }

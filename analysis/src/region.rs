@@ -49,7 +49,7 @@ pub struct Statistics {
     pub cells: u64,
     /// Their volume in code length³.
     pub volume: f64,
-    /// Their mass in code units.
+    /// The mass in them in code units, of the field's [component](crate::cell_fields::Component).
     pub mass: f64,
     /// The least value.
     pub min: f64,
@@ -72,7 +72,7 @@ pub struct HistogramBin {
     pub cells: u64,
     /// Their volume in code length³.
     pub volume: f64,
-    /// Their mass in code units.
+    /// The mass in them in code units, of the field's [component](crate::cell_fields::Component).
     pub mass: f64,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     fn weight(&self, cell: &LeafCell) -> f64 {
         match self.field.average {
             Average::Volume => cell.volume(),
-            Average::Mass => cell.mass(),
+            Average::Mass => self.mass(cell),
         }
     }
 
@@ -174,6 +174,11 @@ impl<'a> Reader<'a> {
             }
             Region::All => unreachable!("a snapshot has cells"),
         }
+    }
+
+    /// The mass of the field's component in a cell.
+    fn mass(&self, cell: &LeafCell) -> f64 {
+        self.field.density(cell) * cell.volume()
     }
 
     fn statistics(&self) -> Result<Statistics, AnalysisError> {
@@ -196,7 +201,7 @@ impl<'a> Reader<'a> {
             |(sums, weight), cell, value| {
                 *weight += self.weight(cell);
                 sums.mean += self.weight(cell) * value;
-                sums.add(1, cell.volume(), cell.mass(), [value; 2]);
+                sums.add(1, cell.volume(), self.mass(cell), [value; 2]);
             },
             |(sums, weight), (part, more)| {
                 *weight += more;
@@ -270,7 +275,7 @@ pub fn histogram(
     let add_cell = |bins: &mut BTreeMap<usize, HistogramBin>, cell: &LeafCell, value: f64| {
         if (low..=high).contains(&value) {
             let n = (((scale(value) - first) / width) as usize).min(options.bins - 1);
-            bins.entry(n).or_insert_with(|| bin(n)).add(1, cell.volume(), cell.mass());
+            bins.entry(n).or_insert_with(|| bin(n)).add(1, cell.volume(), reader.mass(cell));
         }
     };
     let add = |bins: &mut BTreeMap<usize, HistogramBin>, part: BTreeMap<usize, HistogramBin>| {
@@ -326,7 +331,7 @@ mod tests {
         let squares: f64 = leaf_cells(&snapshot).map(|c| c.volume() * (density(&c) - all.mean).powi(2)).sum();
         assert!((all.variance / (squares / volume) - 1.0).abs() < 1e-10);
         let gas = Gas::new(&snapshot);
-        let weighted: f64 = leaf_cells(&snapshot).map(|c| c.mass() * gas.velocity_km_s(&c, 0)).sum();
+        let weighted: f64 = leaf_cells(&snapshot).map(|c| c.fluid[0] * c.volume() * gas.velocity_km_s(&c, 0)).sum();
         let velocity = statistics(&snapshot, "velocity_x", &RegionOptions::default()).unwrap();
         assert!((velocity.mean / (weighted / all.mass) - 1.0).abs() < 1e-10);
     }

@@ -17,7 +17,7 @@
 //! | passive scalars | [`scalars`] |
 //! | dark matter | [`particles`] |
 //! | the potential | [`root_poisson`], [`mod@group_poisson`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
-//! | nothing: they read | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@potential_energy`], [`mod@state_hash`] |
+//! | nothing: they read | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@potential_energy`], [`mod@density_range`], [`mod@state_hash`] |
 //!
 //! Nothing here knows an octree, a clock, a file or a recipe. An operation logs nothing and hides no floor: it counts
 //! unusual cells and its caller decides. On a GPU it takes its work space (reports, lists of groups, ghost zones of the
@@ -54,10 +54,12 @@ pub use level::{
     troubled_cells::TroubledCells,
 };
 pub use operations::{
-    flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet, particles, poisson_source, potential_energy,
-    potential_ghosts, prolong, reflux, restrict, root_poisson, scalars, slots, state_hash, timestep, totals,
+    density_range, flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet, particles, poisson_source,
+    potential_energy, potential_ghosts, prolong, reflux, restrict, root_poisson, scalars, slots, state_hash, timestep,
+    totals,
 };
 pub use operations::{
+    density_range::density_range,
     gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration},
     group_poisson::{GroupSolver, Guess, Iterations, group_poisson, relax_groups},
     mass_sheet::{add_correction, mass_sheet},

@@ -2,7 +2,7 @@
 
 pub use crate::recipe::docs::PARTS;
 pub use crate::recipe::engine::registered;
-pub use crate::recipe::reference::{Callers, Function, Part, Type};
+pub use crate::recipe::reference::{Callers, Function, Member, Part, Type};
 pub use crate::stage::evolve::RESULTS_VERSION;
 
 use crate::campaign::fingerprint::{fingerprint, fingerprint_of};

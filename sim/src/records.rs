@@ -4,7 +4,7 @@ use crate::mesh::CellPlace;
 use crate::parallel::communicator::Traffic;
 use crate::steering::Steering;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Which limit set a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ pub struct Ladder {
     pub courant_number: f64,
 }
 
-/// Conserved sums over the leaves, code units (density × Mpc³/h³ and so on).
+/// Conserved sums over the box, code units (density × Mpc³/h³ and so on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
     /// Mass.
@@ -102,6 +102,31 @@ pub struct Sums {
     pub kinetic: f64,
     /// Total energy (kinetic and thermal).
     pub energy: f64,
+}
+
+impl std::ops::Add for Sums {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            mass: self.mass + other.mass,
+            momentum: std::array::from_fn(|axis| self.momentum[axis] + other.momentum[axis]),
+            kinetic: self.kinetic + other.kinetic,
+            energy: self.energy + other.energy,
+        }
+    }
+}
+
+/// The gas after a step, code units.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GasRecord {
+    /// Conserved sums over the leaf cells.
+    #[serde(flatten)]
+    pub sums: Sums,
+    /// Smallest density of a leaf cell.
+    pub density_min: f64,
+    /// Largest density of a leaf cell.
+    pub density_max: f64,
 }
 
 /// The dark matter after a step, code units.
@@ -117,6 +142,13 @@ pub struct DarkMatterRecord {
     pub kinetic: f64,
 }
 
+impl DarkMatterRecord {
+    /// Conserved sums; the energy is the kinetic one.
+    pub fn sums(&self) -> Sums {
+        Sums { mass: self.mass, momentum: self.momentum, kinetic: self.kinetic, energy: self.kinetic }
+    }
+}
+
 /// The potential energy of all matter in a step, code units: ½ Σ (ρ − ⟨ρ⟩) φ h³ over the leaf cells, isolated without ⟨ρ⟩.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PotentialRecord {
@@ -127,7 +159,7 @@ pub struct PotentialRecord {
     pub energy: f64,
 }
 
-/// What changed energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
+/// What changed the gas's energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
@@ -258,12 +290,23 @@ pub struct RanksRecord {
     pub traffic: Vec<Traffic>,
 }
 
-/// The layout of records of steps. In version 0, which says nothing, Δt was that of a sweep: half a step's.
-pub const RECORD_VERSION: u32 = 1;
+/// The layout of records of steps.
+///
+/// | version | difference |
+/// |---|---|
+/// | 0, not stated | Δt is that of a sweep: half a step's |
+/// | 1 | `sums`, `density_min` and `density_max` are the gas's; there is no `gas` |
+/// | 2 | they are of all matter |
+pub const RECORD_VERSION: u32 = 2;
 
-/// Brings the record of a step that an older program has written to the present layout.
+/// Brings the record of a step that an older program has written to the present layout. The extreme densities of all matter
+/// are left out where an older program noted those of the gas beside dark matter.
 pub fn upgrade(record: &mut Value) {
-    if record["version"].is_null() && record.is_object() {
+    if !record.is_object() {
+        return;
+    }
+    let version = record["version"].as_u64().unwrap_or(0);
+    if version == 0 {
         for time_step in ["/dt", "/gas_dt", "/steering/dt_max"] {
             if let Some(value) = record.pointer_mut(time_step)
                 && let Some(of_a_sweep) = value.as_f64()
@@ -271,7 +314,27 @@ pub fn upgrade(record: &mut Value) {
                 *value = (2.0 * of_a_sweep).into();
             }
         }
-        record["version"] = RECORD_VERSION.into();
+    }
+    if version < 2 {
+        separate_gas(record);
+    }
+    record["version"] = version.max(RECORD_VERSION.into()).into();
+}
+
+/// Gives the gas its own place in a record of version 1.
+fn separate_gas(record: &mut Value) {
+    let Ok(of_gas) = serde_json::from_value::<Sums>(record["sums"].clone()) else { return };
+    let dark_matter: Option<DarkMatterRecord> = serde_json::from_value(record["dark_matter"].clone()).ok();
+    if of_gas.mass > 0.0 {
+        let mut gas = json!(of_gas);
+        for density in ["density_min", "density_max"] {
+            gas[density] = record[density].clone();
+        }
+        record["gas"] = gas;
+    }
+    if let (Some(dark_matter), Some(fields)) = (dark_matter, record.as_object_mut()) {
+        fields.insert("sums".into(), json!(of_gas + dark_matter.sums()));
+        ["density_min", "density_max"].iter().for_each(|density| _ = fields.remove(*density));
     }
 }
 
@@ -306,28 +369,33 @@ pub struct StepRecord {
     pub cell_updates: u64,
     /// Cell updates per second (a cell through a step of its level).
     pub cell_updates_per_second: f64,
-    /// Conserved sums of the gas at its end.
+    /// Conserved sums of all matter at its end.
     pub sums: Sums,
+    /// Gas at its end; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gas: Option<GasRecord>,
     /// Dark matter at its end; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dark_matter: Option<DarkMatterRecord>,
     /// Potential energy in the step; left out without gravity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub potential: Option<PotentialRecord>,
-    /// The energy and mass ledger so far.
+    /// The energy and mass ledger of the gas so far.
     pub ledger: Ledger,
-    /// (energy now − energy at start − everything booked)/largest kinetic energy so far.
+    /// Of the gas: (energy now − energy at start − everything booked)/largest kinetic energy so far.
     pub energy_residual: f64,
-    /// (mass now − mass at start − mass from floors)/mass at start.
+    /// Of the gas: (mass now − mass at start − mass from floors)/mass at start.
     pub mass_drift: f64,
     /// Fraction of leaf cells whose pressure comes from the entropy scalar.
     pub cold_fraction: f64,
     /// What was needed besides the scalar.
     pub ladder: Ladder,
-    /// Smallest density of a leaf cell.
-    pub density_min: f64,
-    /// Largest density of a leaf cell.
-    pub density_max: f64,
+    /// Smallest density of all matter in a leaf cell; `None` in records of version 1 with dark matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density_min: Option<f64>,
+    /// Largest density of all matter in a leaf cell; `None` in records of version 1 with dark matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density_max: Option<f64>,
     /// Whether a regrid changed the tree in the step or at its end.
     pub regridded: bool,
     /// What `max_cells` did to the tree, as it is now; left out where it has done nothing.
@@ -354,15 +422,18 @@ pub struct RunSummary {
     pub steps: u64,
     /// Scale factor.
     pub a: f64,
-    /// Conserved sums at the start.
+    /// Conserved sums of the gas at the start; zeros without gas.
     pub initial: Sums,
-    /// Conserved sums now.
+    /// Conserved sums of the gas now; zeros without gas.
     pub sums: Sums,
-    /// The ledger.
+    /// Conserved sums of dark matter now; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dark_matter: Option<Sums>,
+    /// The ledger of the gas.
     pub ledger: Ledger,
-    /// Relative drift of mass.
+    /// Relative drift of the gas's mass.
     pub mass_drift: f64,
-    /// Residual of the energy ledger.
+    /// Residual of the gas's energy ledger.
     pub energy_residual: f64,
     /// Cells now.
     pub cells: u64,
@@ -379,15 +450,52 @@ pub struct RunSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn records_of_older_programs_get_whole_steps_once() {
         let mut record = json!({ "step": 3, "dt": 0.5, "gas_dt": 0.75, "steering": { "dt_max": 0.5 } });
-        let whole = json!({ "version": 1, "step": 3, "dt": 1.0, "gas_dt": 1.5, "steering": { "dt_max": 1.0 } });
+        let whole =
+            json!({ "version": RECORD_VERSION, "step": 3, "dt": 1.0, "gas_dt": 1.5, "steering": { "dt_max": 1.0 } });
         for _ in 0..2 {
             upgrade(&mut record);
             assert_eq!(record, whole);
+        }
+    }
+
+    /// Sums of older records become those of all matter; extreme densities of the gas beside dark matter do not pass for
+    /// those of all matter.
+    #[test]
+    fn records_of_older_programs_have_the_gas_apart() {
+        let sums = |mass: f64| json!({ "mass": mass, "momentum": [mass, 0.0, 0.0], "kinetic": 2.0 * mass, "energy": 3.0 * mass });
+        let dark = json!({ "particles": [8], "mass": 5.0, "momentum": [-1.0, 0.5, 0.0], "kinetic": 0.25 });
+        let of = |gas: f64, dark_matter: &Value| {
+            let mut record =
+                json!({ "version": 1, "step": 1, "sums": sums(gas), "density_min": 0.5, "density_max": 2.0 });
+            if !dark_matter.is_null() {
+                record["dark_matter"] = dark_matter.clone();
+            }
+            upgrade(&mut record);
+            let once = record.clone();
+            upgrade(&mut record);
+            assert_eq!(record, once);
+            record
+        };
+        let gas = of(1.0, &Value::Null);
+        assert_eq!((&gas["sums"], &gas["density_max"]), (&sums(1.0), &json!(2.0)));
+        let mut apart = sums(1.0);
+        (apart["density_min"], apart["density_max"]) = (json!(0.5), json!(2.0));
+        assert_eq!(gas["gas"], apart);
+        let both = of(1.0, &dark);
+        let expected = json!({ "mass": 6.0, "momentum": [0.0, 0.5, 0.0], "kinetic": 2.25, "energy": 3.25 });
+        assert_eq!((&both["sums"], &both["gas"]), (&expected, &apart));
+        let alone = of(0.0, &dark);
+        assert_eq!(
+            alone["sums"],
+            json!({ "mass": 5.0, "momentum": [-1.0, 0.5, 0.0], "kinetic": 0.25, "energy": 0.25 })
+        );
+        for (record, has_gas) in [(&both, true), (&alone, false)] {
+            let lacks = |name: &str| record.get(name).is_none();
+            assert!(lacks("density_max") && lacks("density_min") && lacks("gas") != has_gas, "{record}");
         }
     }
 }

@@ -202,7 +202,7 @@ impl Look for Moments {
     }
 
     fn add(&self, _: usize, sums: &mut Self::Sums, cell: &LeafCell, offset: [f64; 3]) {
-        let w = cell.fluid[DENSITY] * cell.mass();
+        let w = cell.fluid[DENSITY] * (cell.fluid[DENSITY] * cell.volume());
         sums[0] += w;
         for axis in 0..3 {
             sums[1 + axis] += w * offset[axis];

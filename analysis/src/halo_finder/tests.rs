@@ -74,8 +74,8 @@ fn agrees_with_brute_force_over_the_leaf_list() {
             let x = std::array::from_fn(|a| cell.position[a] + ((sub[a] as f64 + 0.5) / 12.0 - 0.5) * cell.width);
             if inside(x) {
                 volume += cell.volume() / 1728.0;
-                mass += cell.mass() / 1728.0;
-                heat += cell.mass() / 1728.0 * gas.temperature_k(&cell);
+                mass += cell.matter_density() * cell.volume() / 1728.0;
+                heat += cell.matter_density() * cell.volume() / 1728.0 * gas.temperature_k(&cell);
             }
         }
     }

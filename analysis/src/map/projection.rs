@@ -11,7 +11,7 @@ use crate::error::AnalysisError;
 use crate::messages::{exchange, gather};
 use crate::part::{Part, alone};
 use comove_sim::Snapshot;
-use comove_sim::kernels::layout::{DENSITY, PATCH};
+use comove_sim::kernels::layout::PATCH;
 use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
@@ -167,7 +167,7 @@ impl Footprint {
         for (n, cell) in patch_cells(part.snapshot, patch).enumerate() {
             let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
             let [u, v, w] = window.frame.map(|a| inside[a]);
-            let weight = if field.average == Average::Mass { cell.fluid[DENSITY] } else { 1.0 };
+            let weight = if field.average == Average::Mass { field.density(&cell) } else { 1.0 };
             cells[(v * PATCH + u) * PATCH + w] = [weight * field.value(gas, &cell), weight];
         }
         let depth = [window.low[2], window.high[2]];

@@ -69,7 +69,7 @@ fn a_projection_keeps_the_mass() {
         (0.125..0.375).contains(&x) && (0.25..0.5).contains(&y) && (0.4375..0.5625).contains(&z)
     };
     let cells: Vec<_> = leaf_cells(&snapshot).collect();
-    let mass: f64 = cells.iter().filter(inside).map(|c| c.mass()).sum();
+    let mass: f64 = cells.iter().filter(inside).map(|c| c.matter_density() * c.volume()).sum();
     assert!((mean(&part) * 0.25 * 0.25 * 0.125 / mass - 1.0).abs() < 1e-12);
 }
 

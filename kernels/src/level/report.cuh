@@ -75,6 +75,20 @@ __device__ inline uint32_t least_of_block(uint32_t value, uint32_t *room) {
     return least;
 }
 
+/// The same for real numbers, in a block of whole warps.
+__device__ inline double least_of_block(double value, double *room) {
+    for (int lane = 16; lane > 0; lane /= 2) {
+        const double other = __shfl_down_sync(~0u, value, lane);
+        value = other < value ? other : value;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = value;
+    __syncthreads();
+    double least = room[0];
+    for (int warp = 1; warp < blockDim.x / 32; warp++) least = room[warp] < least ? room[warp] : least;
+    return least;
+}
+
 /// Room in shared memory for the sums of a block of up to 1024 threads.
 union BlockRoom {
     double reals[32];

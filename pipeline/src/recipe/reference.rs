@@ -14,6 +14,55 @@ pub struct Function {
     pub text: &'static str,
     /// The structures that its options are decoded to.
     pub options: &'static [&'static str],
+    /// Members of the map that it returns; none where they are not listed.
+    pub gives: &'static [Member],
+}
+
+/// A member of a map that closures see.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its value.
+    pub value: &'static str,
+    /// Its meaning, as Markdown.
+    pub text: &'static str,
+    /// Runs that have it.
+    pub needs: Needs,
+    /// Members of its value, if that is a map whose members are listed.
+    pub members: &'static [Member],
+}
+
+/// What a run must have for a member to exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Every run has it.
+    Nothing,
+    /// Gas.
+    Gas,
+    /// Dark matter.
+    DarkMatter,
+    /// Gravity.
+    Gravity,
+    /// Comoving coordinates.
+    Comoving,
+}
+
+impl Member {
+    /// A member of every run, whose value has no listed members.
+    pub(super) const fn new(name: &'static str, value: &'static str, text: &'static str) -> Self {
+        Self { name, value, text, needs: Needs::Nothing, members: &[] }
+    }
+
+    /// A member of runs with `needs` alone.
+    pub(super) const fn needing(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// The same with the members of its value.
+    pub(super) const fn with(self, members: &'static [Member]) -> Self {
+        Self { members, ..self }
+    }
 }
 
 impl Function {
@@ -23,17 +72,22 @@ impl Function {
         while signatures[0].as_bytes()[end] != b'(' {
             end += 1;
         }
-        Self { name: signatures[0].split_at(end).0, signatures, usage: "", text, options: &[] }
+        Self { name: signatures[0].split_at(end).0, signatures, usage: "", text, options: &[], gives: &[] }
     }
 
     /// What a closure returns under a name, which nobody calls.
     pub(super) const fn example(name: &'static str, text: &'static str) -> Self {
-        Self { name, signatures: &[], usage: "", text, options: &[] }
+        Self { name, signatures: &[], usage: "", text, options: &[], gives: &[] }
     }
 
     /// The same with how it is written, for messages.
     pub(super) const fn used_as(self, usage: &'static str) -> Self {
         Self { usage, ..self }
+    }
+
+    /// The same with the members of the map that it returns.
+    pub(super) const fn giving(self, gives: &'static [Member]) -> Self {
+        Self { gives, ..self }
     }
 
     /// The same with the structures that its options are decoded to.
@@ -42,7 +96,7 @@ impl Function {
     }
 }
 
-/// A type of a recipe that has properties or methods.
+/// A type of a recipe that has properties, methods or members.
 #[derive(Debug)]
 pub struct Type {
     /// Its name in signatures.
@@ -53,6 +107,8 @@ pub struct Type {
     pub properties: &'static [(&'static str, &'static str, &'static str)],
     /// Its methods.
     pub methods: &'static [Function],
+    /// Members of a map that closures see.
+    pub members: &'static [Member],
 }
 
 /// A part of the reference.

@@ -5,6 +5,7 @@ use super::section::Section;
 use super::work::Work;
 use crate::canonical_json::{canonical, visit_leaves};
 use crate::error::PipelineError;
+use crate::recipe::closure_members::Use;
 use crate::recipe::options::to_json;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::recipe::{Place, RecipeError};
@@ -37,6 +38,8 @@ pub(crate) struct Closure {
     pub captured: Captured,
     /// Seconds that a call may take.
     pub time_limit_s: f64,
+    /// What it reads of its argument that not every run has.
+    pub uses: Vec<Use>,
 }
 
 impl Closure {

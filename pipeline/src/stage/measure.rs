@@ -34,7 +34,7 @@ impl Stage for Measure {
     }
 
     fn results_version(&self) -> u32 {
-        self.closure.results_version(1)
+        self.closure.results_version(2)
     }
 
     fn parameters(&self) -> Value {

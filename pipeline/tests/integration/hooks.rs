@@ -255,7 +255,7 @@ fn an_observer_may_fail() {
     said(&free.run(rule), 0);
     for (observer, message) in [
         ("on_step: |step| if step.step > 5 { throw \"five\" } else { step.step }", "five"),
-        ("on_step: |step| step.temperatur", "temperatur"),
+        ("on_step: |step| [step.step][1]", "Array index 1 out of bounds"),
         ("on_output: |s| { loop {} }", "this computes for longer than 0.5 s"),
     ] {
         let place = Place::new();
@@ -306,6 +306,7 @@ fn hooks_that_are_none_are_told_where() {
         ("stop_when: 3,", "evolve: stop_when: a whole number is no closure"),
         ("observe: #{ every_step: 3 },", "unknown option \"every_step\", did you mean \"every_steps\"?"),
         ("observe: #{ every_steps: 0 },", "observe.every_steps"),
+        ("observe: #{ on_step: |step| step.temperatur },", "on_step: a step has no property \"temperatur\""),
         ("observe: #{ on_step: \"x\" },", "evolve: on_step: a text is no closure"),
         ("stop_wen: |s| true,", "stop_wen: a closure cannot be an option's value"),
         ("hook_time_limit_s: 0,", "hook_time_limit_s = 0: must be positive"),

@@ -30,6 +30,7 @@ mod report;
 mod sandbox;
 mod scalars;
 mod script;
+mod species;
 mod starts;
 mod terminal;
 mod trial;

@@ -9,7 +9,7 @@ use crate::mesh::tree::{leaf_cells, volume_fractions};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::{Communicator, Ranks};
 use crate::parameters::RunParameters;
-use crate::records::{RECORD_VERSION, RunSummary, StepLimit, StepRecord, Timing};
+use crate::records::{DarkMatterRecord, GasRecord, RECORD_VERSION, RunSummary, StepLimit, StepRecord, Sums, Timing};
 use crate::refinement::{self, RefinementContext};
 use crate::run::attempts::{Advance, RootStep};
 use crate::run::restart::Restart;
@@ -18,7 +18,7 @@ use crate::run::start_scalars::StartScalars;
 use crate::state::State;
 use crate::steering::Steering;
 use crate::step::diagnostics::StepDiagnostics;
-use crate::step::leaf_sums::{LeafSums, leaf_sums};
+use crate::step::leaf_sums::{LeafSums, leaf_sums, matter_range};
 use crate::step::physics::Physics;
 use crate::step::time_step::{self, CELLS_CROSSED, Choice};
 use comove_kernels::layout::GROUP_CELLS;
@@ -39,7 +39,10 @@ pub(crate) struct Run<T> {
     clock: Clock,
     step: u64,
     restart: Restart,
+    /// Of the gas.
     sums: LeafSums,
+    /// Conserved sums of dark matter, if there is some.
+    dark_matter: Option<Sums>,
     /// Δt of the next step once chosen, and the seconds that took.
     chosen: Option<Choice>,
     choosing: f64,
@@ -92,6 +95,7 @@ impl<T: Real> Run<T> {
             step: header.step,
             restart,
             sums: leaf_sums(&state),
+            dark_matter: None,
             chosen: None,
             choosing: 0.0,
             header,
@@ -101,6 +105,7 @@ impl<T: Real> Run<T> {
             asked: physics.parameters.clone(),
             physics,
         };
+        run.dark_matter = run.dark_matter_record().ok().flatten().map(|record| record.sums());
         if continues {
             run.steer(run.restart.steering)?;
         } else {
@@ -263,15 +268,16 @@ impl<T: Real> Run<T> {
         let recording = Instant::now();
         diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);
-        let State { device, exchange, dark_matter: particles, .. } = &self.state;
-        let dark_matter = particles.as_ref().map(|particles| particles.record(device, &exchange.communicator));
-        let dark_matter = dark_matter
-            .transpose()
+        let dark_matter = self
+            .dark_matter_record()
             .map_err(|particles| SimError::UnphysicalParticles { step: self.step, particles })?;
+        let State { device, exchange, dark_matter: particles, .. } = &self.state;
         if let Some(strays) = particles.as_ref().and_then(|particles| particles.strays(device, &exchange.communicator))
         {
             return Err(SimError::ParticlesLeave { step: self.step, strays });
         }
+        self.dark_matter = dark_matter.as_ref().map(DarkMatterRecord::sums);
+        let [density_min, density_max] = matter_range(&mut self.state, self.sums.density).map(Some);
         let state_hash = format!("{:016x}", self.state.hash());
         diagnostics.timing.records += recording.elapsed().as_secs_f64();
         self.timing.add(&diagnostics.timing);
@@ -293,7 +299,8 @@ impl<T: Real> Run<T> {
             volume_fractions: volume_fractions(self.state.mesh.tree.root_groups(), self.state.groups()),
             cell_updates: diagnostics.cell_updates,
             cell_updates_per_second: diagnostics.cell_updates as f64 / started.elapsed().as_secs_f64(),
-            sums: self.sums.sums,
+            sums: self.dark_matter.map_or(self.sums.sums, |dark_matter| self.sums.sums + dark_matter),
+            gas: self.state.gas.is_some().then(|| self.gas_record()),
             dark_matter,
             potential: diagnostics.potential(),
             ledger: self.restart.ledger,
@@ -301,8 +308,8 @@ impl<T: Real> Run<T> {
             mass_drift: self.mass_drift(),
             cold_fraction,
             ladder,
-            density_min: self.sums.density[0],
-            density_max: self.sums.density[1],
+            density_min,
+            density_max,
             regridded: diagnostics.regridded,
             raised: self.state.regrid.raised,
             steering: self.restart.steering,
@@ -320,6 +327,17 @@ impl<T: Real> Run<T> {
         let Self { state, physics, clock, step, restart, .. } = self;
         let (number, retry_policy) = (*step + 1, restart.retry_policy);
         RootStep { state, physics, clock: *clock, mean_density, number, retry_policy }
+    }
+
+    fn gas_record(&self) -> GasRecord {
+        let LeafSums { sums, density: [density_min, density_max] } = self.sums;
+        GasRecord { sums, density_min, density_max }
+    }
+
+    /// See [`DarkMatter::record`]; none without dark matter. Collective.
+    fn dark_matter_record(&self) -> Result<Option<DarkMatterRecord>, u64> {
+        let State { device, exchange, dark_matter, .. } = &self.state;
+        dark_matter.as_ref().map(|dark_matter| dark_matter.record(device, &exchange.communicator)).transpose()
     }
 
     fn leaf_cells(&self) -> f64 {
@@ -421,6 +439,7 @@ impl<T: Real> Run<T> {
             a: self.clock.a,
             initial: self.restart.initial,
             sums: self.sums.sums,
+            dark_matter: self.dark_matter,
             ledger: self.restart.ledger,
             mass_drift: self.mass_drift(),
             energy_residual: self.energy_residual(),

@@ -1,10 +1,11 @@
-//! Conserved sums over the leaves, the same bits on any number of ranks and threads.
+//! Conserved sums and extreme densities over the leaves, the same bits on any number of ranks and threads.
 
+use crate::parallel::Communicator;
 use crate::parallel::exact_sum::ExactSum;
 use crate::records::Sums;
 use crate::state::State;
-use comove_kernels::Real;
 use comove_kernels::totals::GroupTotals;
+use comove_kernels::{Real, density_range};
 use rayon::prelude::*;
 
 /// Groups whose sums one thread adds up.
@@ -24,6 +25,24 @@ pub struct LeafSums {
     pub sums: Sums,
     /// Smallest and largest density.
     pub density: [f64; 2],
+}
+
+/// Smallest and largest density of all matter over the leaves of all levels, which are at one time, and ranks: collective.
+///
+/// * `gas`: the range of the gas, which is all matter where there is no dark matter
+pub(crate) fn matter_range<T: Real>(state: &mut State<T>, gas: [f64; 2]) -> [f64; 2] {
+    let levels = state.level_count();
+    if state.find_matter_density(0..levels).is_none() {
+        return gas;
+    }
+    let State { device, mesh, dark_matter: Some(dark_matter), exchange, .. } = state else { return gas };
+    let of_level = |tables| density_range(device, tables, dark_matter.density()).into_iter().fold(NO_DENSITY, wider);
+    reduced(mesh.tables.iter().map(of_level).fold(NO_DENSITY, wider), &exchange.communicator)
+}
+
+/// The range of all ranks: collective.
+fn reduced([least, most]: [f64; 2], communicator: &Communicator) -> [f64; 2] {
+    [-communicator.max(-least), communicator.max(most)]
 }
 
 /// Sums over the leaves of all levels and ranks, the same bits in any order of groups: collective.
@@ -61,8 +80,7 @@ pub(crate) fn leaf_sums_from<T: Real>(state: &State<T>, from: usize) -> LeafSums
     if state.gas.is_none() {
         density[0] = 0.0;
     }
-    let lowest = -state.exchange.communicator.max(-density[0]);
-    let density = [lowest, state.exchange.communicator.max(density[1])];
+    let density = reduced(density, &state.exchange.communicator);
     let [mass, x, y, z, kinetic, energy] = exact.map(ExactSum::value);
     LeafSums { sums: Sums { mass, momentum: [x, y, z], kinetic, energy }, density }
 }

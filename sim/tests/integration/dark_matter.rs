@@ -4,9 +4,12 @@ use crate::common;
 
 use common::{cosmological_parameters, initial, initial_on};
 use comove_sim::fields::FieldSet;
+use comove_sim::kernels::layout::{GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
 use comove_sim::mesh::PERIODIC;
 use comove_sim::records::{Ledger, StepRecord};
-use comove_sim::{Cosmology, Criterion, HostParticles, Precision, RunParameters, Simulation, Snapshot, TimeSteps};
+use comove_sim::{
+    Cosmology, Criterion, HostParticles, HostState, Precision, RunParameters, Simulation, Snapshot, TimeSteps,
+};
 use std::f64::consts::TAU;
 
 /// The gas's share of the matter.
@@ -127,16 +130,52 @@ fn mass_and_momentum_stay() {
             let dark = record.dark_matter.expect("dark matter");
             assert_eq!(dark.particles.iter().sum::<u64>(), 32768);
             let volume = 50f64.powi(3);
-            assert!((dark.mass + record.sums.mass - volume).abs() < 1e-6 * volume);
+            let gas = record.gas.expect("gas").sums;
+            assert_eq!(record.sums, gas + dark.sums());
+            assert!((record.sums.mass - volume).abs() < 1e-6 * volume && gas.mass < 0.5 * volume);
             // against the speed that all particles have
             let scale = (2.0 * dark.kinetic * dark.mass).sqrt();
             for axis in 0..3 {
-                let momentum = dark.momentum[axis] + record.sums.momentum[axis];
+                let momentum = record.sums.momentum[axis];
                 assert!(momentum.abs() < 1e-3 * scale, "{time_steps:?} {momentum} of {scale}");
             }
             finest = record.groups.len();
         }
         assert_eq!(finest, 3);
+    }
+}
+
+/// Extreme densities of a record are those of all matter in the leaf cells, and of the gas those of the gas.
+#[test]
+fn records_have_the_extreme_densities_of_all_matter() {
+    for (start, time_steps) in [
+        (waves(2), TimeSteps::Uniform),
+        (waves(2), TimeSteps::Individual),
+        (waves_without_gas(2), TimeSteps::Individual),
+    ] {
+        let mut simulation =
+            Simulation::start(common::device(2), &start, parameters(time_steps, Precision::Single)).expect("start");
+        let record = (0..9).map(|_| simulation.step().expect("step")).last().expect("steps");
+        assert_eq!(record.groups.len(), 3, "the test needs refinement");
+        let HostState { tree, fluid, dark_matter, .. } = simulation.checkpoint().expect("checkpoint").state;
+        let (mut matter, mut gas) = ([f64::INFINITY, 0.0f64], [f64::INFINITY, 0.0f64]);
+        let wider = |range: &mut [f64; 2], rho: f64| *range = [range[0].min(rho), range[1].max(rho)];
+        for patch in tree.leaf_patches() {
+            let origin = octant_origin(patch.octant);
+            for n in 0..PATCH.pow(3) {
+                let inside = [n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)];
+                let [i, j, k] = std::array::from_fn(|a| origin[a] + inside[a]);
+                let of_gas = fluid.get(patch.group * GROUP_VALUES + cell(i, j, k)).copied();
+                of_gas.iter().for_each(|rho| wider(&mut gas, *rho));
+                wider(&mut matter, of_gas.unwrap_or(0.0) + dark_matter[patch.group * GROUP_CELLS + cell(i, j, k)]);
+            }
+        }
+        // each of two densities is rounded once more in the file
+        let close = |found: f64, expected: f64| (found - expected).abs() <= 3e-7 * expected;
+        let found = [record.density_min, record.density_max].map(|density| density.expect("a density"));
+        assert!(close(found[0], matter[0]) && close(found[1], matter[1]), "{time_steps:?} {found:?} {matter:?}");
+        assert_eq!(record.gas.map(|gas| [gas.density_min, gas.density_max]), (!fluid.is_empty()).then_some(gas));
+        assert!(found[1] > 2.0 && found[1] > 2.0 * gas[1], "the test needs dark matter that counts: {found:?}");
     }
 }
 
@@ -150,8 +189,7 @@ fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
         let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
         let kinetic = |record: &StepRecord| {
             let Ledger { entropy_energy, floor_energy, regrid_energy, .. } = record.ledger;
-            let gas = record.sums.energy - entropy_energy - floor_energy - regrid_energy;
-            (record.a.ln(), gas + record.dark_matter.as_ref().expect("dark matter").kinetic)
+            (record.a.ln(), record.sums.energy - entropy_energy - floor_energy - regrid_energy)
         };
         let mut before: Option<(f64, f64)> = None;
         let mut seen: Vec<(f64, f64, f64)> = Vec::new();

@@ -12,20 +12,6 @@ struct GroupTotals {
     double density_max;
 };
 
-/// The least value over the threads of a block, to all of them.
-__device__ double least_of_block(double value, double *room) {
-    for (int lane = 16; lane > 0; lane /= 2) {
-        const double other = __shfl_down_sync(~0u, value, lane);
-        value = other < value ? other : value;
-    }
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = value;
-    __syncthreads();
-    double least = room[0];
-    for (int warp = 1; warp < blockDim.x / 32; warp++) least = room[warp] < least ? room[warp] : least;
-    return least;
-}
-
 template <typename T> __device__ void sum_group(const Level &level, const T *fluid, GroupTotals *totals) {
     const T *group = fluid + size_t(level.slots[blockIdx.x]) * GROUP_VALUES;
     const uint32_t leaves = level.leaves[blockIdx.x];

@@ -59,6 +59,9 @@ pub(super) fn group_differences(
     device: &OneDevice,
 ) -> Result<GroupDifferences, String> {
     let (snapshot, from) = common_checkpoint(runs, step)?;
+    if !snapshot.header.fields.has_gas() {
+        return Err("groups are compared by their gas, and there is none: compare two checkpoints (--fields)".into());
+    }
     let said = |error: PipelineError| error.to_string();
     let device = device.open(class_of(&snapshot.header)).map_err(said)?;
     let mut hashes = [BTreeMap::new(), BTreeMap::new()];
@@ -135,7 +138,7 @@ impl GroupDifferences {
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("groups after step {}, replayed from {}:", self.step, self.from)];
+        let mut lines = vec![format!("gas of groups after step {}, replayed from {}:", self.step, self.from)];
         for level in &self.levels {
             let LevelDifferences { level, groups: [a, b], differ, only_a, only_b } = level;
             let groups = if a == b { format!("{a} groups") } else { format!("{a} → {b} groups") };

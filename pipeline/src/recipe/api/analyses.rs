@@ -91,7 +91,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .with_options(&["Common", "MapOptions", "MapStyle", "Naming"]),
     Function::new(
         &["density_pdf(run: Run) -> Analysis", "density_pdf(run: Run, options: Map) -> Analysis"],
-        "How volume and mass are distributed over density.",
+        "How volume and mass of the gas are distributed over its density. `histogram` of a snapshot has that of all matter.",
     )
     .used_as("density_pdf(RUN, #{ … })")
     .with_options(&["Common", "PdfOptions", "Naming"]),
@@ -199,7 +199,9 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
     with_options(engine, "density_pdf", |name, options, outputs, run| {
         if !has_gas(&run.node) {
-            return Err(Refusal::error(name, "the distribution is that of gas, of which there is none", None));
+            let message = "the distribution is that of gas, of which there is none: measure \
+                           snapshot.histogram(\"matter_density\")";
+            return Err(Refusal::error(name, message, None));
         }
         let options: PdfOptions = decode_with(name, options, &COMMON)?;
         density_pdf::check(options.bins_per_decade).map_err(|error| refused(name, &error))?;

@@ -63,6 +63,7 @@ pub(crate) const COSMOLOGY: Type = Type {
             "Critical density over the mean matter density at z.",
         ),
     ],
+    members: &[],
 };
 
 /// What a recipe says in `cosmology(#{ … })`: [`Cosmology`], where dark energy may be left out of a flat universe.

@@ -37,6 +37,7 @@ pub(crate) const CAMPAIGN: Type = Type {
              a run, a measurement also by its own: `result(\"peak\")`.",
         ),
     ],
+    members: &[],
 };
 
 /// A campaign in a script; copies share it.

@@ -3,10 +3,12 @@
 use super::analyses::{COMMON, selection};
 use super::call::Call;
 use super::handles::{
-    Analysis, Further, NAME, Naming, Run, captured, detached, name_of, nodes_of, place_of, stages_of,
+    Analysis, Further, NAME, Naming, Run, captured, detached, name_of, nodes_of, place_of, run_facts, stages_of,
 };
+use super::snapshot_view::SNAPSHOT;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Measured, THEN, Undecided, own_name};
+use crate::recipe::closure_members::{check, uses};
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode_with;
@@ -78,6 +80,7 @@ pub(crate) const RESULT: Type = Type {
         )
         .with_options(&["Plot"]),
     ],
+    members: &[],
 };
 
 /// What a function takes that calls a closure of the recipe.
@@ -113,6 +116,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         let call = Call { label: format!("measure-{name}"), title, ..call };
         let node = call.stage(&context, move |mut options, _| {
             let outputs = selection("measure", &run, &mut options)?;
+            check(&closure.uses, &run_facts(&run.node))?;
             let closure = within_limits("measure", &closure, options)?;
             Ok(Node::new(Measure { closure, outputs }, vec![run.node.clone()]))
         })?;
@@ -185,7 +189,11 @@ fn closure_of(
         return Err(Refusal::error(function, message, None));
     }
     let captured = captured(function, session, context, closure, 1)?;
-    Ok(Closure { function, name: name.into(), captured, time_limit_s: 0.0 })
+    let uses = match function {
+        "measure" => uses(context, function, &captured.closure, &SNAPSHOT)?,
+        _ => Vec::new(),
+    };
+    Ok(Closure { function, name: name.into(), captured, time_limit_s: 0.0, uses })
 }
 
 /// A closure with the limits that the options set.

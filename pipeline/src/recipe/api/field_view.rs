@@ -19,6 +19,7 @@ pub(crate) const FIELD: Type = Type {
         Function::new(&["variance(field: Field) -> float"], "The mean square of what differs from the mean."),
         Function::new(&["at(field: Field, i: int, j: int, k: int) -> float"], "The value of cell (i, j, k)."),
     ],
+    members: &[],
 };
 
 /// A field on a uniform grid in a closure, `[k, j, i]`; copies share the data.

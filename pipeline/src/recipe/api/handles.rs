@@ -4,20 +4,40 @@ use super::later;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured, THEN};
 use crate::moment::Moment;
+use crate::recipe::closure_members::RunFacts;
 use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, take, to_json};
 use crate::recipe::source::Place;
 use crate::stage::closure::Captured;
+use crate::stage::evolve::Origin;
 use crate::stage::formula::Formula;
-use crate::stage::ic::InitialFacts;
+use crate::stage::initial::{InitialCondition, InitialFacts};
 use comove_ic::problems::Problem;
-use comove_sim::Cosmology;
+use comove_sim::{Coordinates, Cosmology};
 use rhai::{Array, Dynamic, FnPtr, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// A run as far as its recipe says it; nothing of another stage.
+pub(super) fn run_facts(node: &Node) -> RunFacts {
+    let Some(run) = node.stage().as_run() else { return RunFacts::default() };
+    let mesh = node.inputs().first().and_then(|input| input.stage().as_initial());
+    let [gas, dark_matter] = match (&run.origin, mesh) {
+        (Origin::Initial(_), Some(InitialCondition::Gaussian(ic))) => [Some(ic.gas), Some(ic.dark_matter)],
+        (Origin::Formula(_), _) => [Some(true), Some(false)],
+        _ => [None; 2],
+    };
+    RunFacts {
+        gas,
+        dark_matter,
+        gravity: Some(run.parameters.gravity),
+        comoving: Some(run.parameters.coordinates == Coordinates::Comoving),
+        fields: gas.and_then(|_| run.parameters.scalars.fields().ok()),
+    }
+}
 
 /// The handle of an initial condition in a recipe.
 #[derive(Clone)]

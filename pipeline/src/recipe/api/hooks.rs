@@ -1,10 +1,13 @@
 //! The closures that `evolve` takes: a stop rule, observers, and what steers the run.
 
 use super::handles::captured;
+use super::snapshot_view::SNAPSHOT;
+use crate::recipe::closure_members::uses;
 use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, take};
 use crate::recipe::reference::{Function, Type};
+use crate::recipe::step_members::STEP_MEMBERS;
 use crate::stage::closure::Closure;
 use crate::stage::evolve::Hooks;
 use crate::stage::evolve::options::EXTENT;
@@ -12,22 +15,17 @@ use rhai::{Dynamic, FnPtr, Map, NativeCallContext};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// What they see.
+/// A root step.
 pub(crate) const STEP: Type = Type {
     name: "Step",
-    text: "What the closures of `evolve` see of a root step is a map: its record as in `steps.jsonl`, without what depends \
-           on the machine. It has `step` (its number), `a`, `z` (not in non-comoving coordinates), `time` and `dt` (Δt) \
-           in code units, `limit` (what set Δt: `limit.by` is `\"courant\"`, `\"inflow\"`, `\"acceleration\"`, \
-           `\"expansion\"` or `\"steered\"`), `groups` and `volume_fractions` (a list by level), `level_steps`, \
-           `cell_updates`, `sums` (`mass`, `momentum`, `kinetic`, `energy`), with dark matter `dark_matter` (`particles` of \
-           each level, `mass`, `momentum`, `kinetic`), with gravity `potential` (its `energy` and the `a` at which it was \
-           solved), `ledger`, `energy_residual`, `mass_drift`, \
-           `cold_fraction`, `ladder`, `density_min`, `density_max`, `regridded`, and `raised` and `steering`, which are \
-           `()` where there is nothing to say. What `steer` returns holds from the next step on; `()` lets the run go as \
-           its options say.",
+    text: "The argument of `stop_when`, `steer` and `on_step` is a map: the record of a root step as in `steps.jsonl`, \
+           without what depends on the machine, in code units. `sums` and densities are of all matter; members of the gas \
+           exist in runs with gas alone. `comove check` refuses a member that the run does not have. What `steer` returns \
+           holds from the next step on; `()` lets the run go as its options say.",
     properties: &[],
     methods: &[Function::example("steer", "`|step| if step.density_max > 1e4 { #{ max_level: 3 } }`")
         .with_options(&["Steering"])],
+    members: STEP_MEMBERS,
 };
 
 /// A closure among options: its text.
@@ -93,17 +91,18 @@ pub(super) fn hooks(session: &Session, context: &NativeCallContext<'_>, options:
         let message = format!("hook_time_limit_s = {limit}: must be positive");
         return Err(Refusal::error("evolve", message, Some("hook_time_limit_s")));
     }
-    let hook = |option: &'static str, closure: Option<FnPtr>| {
-        let captured = closure.map(|closure| captured("evolve", session, context, closure, 1)).transpose()?;
-        let name = option.to_owned();
-        Bound::Ok(captured.map(|captured| Closure { function: option, name, captured, time_limit_s: limit }))
+    let hook = |option: &'static str, closure: Option<FnPtr>, argument: &'static Type| {
+        let Some(closure) = closure else { return Bound::Ok(None) };
+        let captured = captured("evolve", session, context, closure, 1)?;
+        let uses = uses(context, option, &captured.closure, argument)?;
+        Ok(Some(Closure { function: option, name: option.to_owned(), captured, time_limit_s: limit, uses }))
     };
     Ok(Hooks {
-        stop_when: hook("stop_when", stop_when)?,
-        steer: hook("steer", steer)?,
+        stop_when: hook("stop_when", stop_when, &STEP)?,
+        steer: hook("steer", steer, &STEP)?,
         every_steps: observe.every_steps.get(),
-        on_step: hook("on_step", on_step)?,
-        on_output: hook("on_output", on_output)?,
+        on_step: hook("on_step", on_step, &STEP)?,
+        on_output: hook("on_output", on_output, &SNAPSHOT)?,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::recipe::options::from_json;
 use crate::recipe::reference::{Function, Type};
 use crate::snapshots::Snapshots;
 use crate::stage::Input;
-use crate::stage::evolve::hooks::Hooks;
+use crate::stage::evolve::hooks::{Hooks, of_present_species};
 use crate::stage::evolve::{observed, steps};
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, NativeCallContext};
 use serde_json::Value;
@@ -36,6 +36,7 @@ pub(crate) const RUN_OUTPUTS: Type = Type {
              They are read one after the other.",
         ),
     ],
+    members: &[],
 };
 
 /// A run of a campaign in a script.
@@ -61,6 +62,7 @@ pub(crate) const CAMPAIGN_RUN: Type = Type {
         "One value of every record, by its name: `steps(\"z\")`, `steps(\"timing.hydro\")`; `()` where a record has \
          none.",
     )],
+    members: &[],
 };
 
 /// The outputs of a run in a closure or a script, in the order of time; copies share them.
@@ -218,7 +220,8 @@ fn snapshot(function: &str, run: &RunView, output: Option<&Input>) -> Bound<Snap
 fn records(run: &RunView) -> Bound<Vec<Value>> {
     match kept(run) {
         KeptRun { folder: Some(folder), has_records: true, .. } => {
-            steps::all(folder).map_err(|error| Refusal::caused_by("steps", &error))
+            let records = steps::all(folder).map_err(|error| Refusal::caused_by("steps", &error))?;
+            Ok(records.into_iter().map(of_present_species).collect())
         }
         _ => Ok(Vec::new()),
     }

@@ -1,12 +1,13 @@
 //! `evolve` and `from_snapshot`.
 
 use super::call::Call;
-use super::handles::{Initial, NAME, Run, captured, input_path, name_of};
+use super::handles::{Initial, NAME, Run, captured, input_path, name_of, run_facts};
 use super::hooks::{HOOKS, hooks};
 use super::later::needs_of_any;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
+use crate::recipe::closure_members::{self, Use};
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, from_json, take};
@@ -194,8 +195,11 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
         initial => initial,
     };
     let problem = formula.and_then(|formula| formula.problem().cloned());
+    let uses: Vec<Use> = hooks.all().flat_map(|closure| closure.uses.clone()).collect();
     let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints, hooks };
-    Ok(Run { node: Node::new(stage, inputs), outputs: Some(outputs), problem })
+    let node = Node::new(stage, inputs);
+    closure_members::check(&uses, &run_facts(&node))?;
+    Ok(Run { node, outputs: Some(outputs), problem })
 }
 
 /// A scalar without a mass fraction to start with.

@@ -4,27 +4,32 @@ use super::field_view::{FieldView, grid_limit_mib};
 use super::finder::finder;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::{decode, decode_with, from_json, take};
-use crate::recipe::reference::{Function, Type};
+use crate::recipe::reference::{Function, Member, Needs, Type};
 use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::{Gas, field_of};
-use comove_analysis::cells::{self, sum_over_leaves};
+use comove_analysis::cells;
 use comove_analysis::covering_grid::grid_within;
 use comove_analysis::halo_profile::{ProfileCentre, ProfileOptions, halo_profile_in};
 use comove_analysis::halos::Catalogue;
 use comove_analysis::map::{self, MapOptions};
-use comove_analysis::matter::OneFluid;
+use comove_analysis::matter::{self, OneFluid, Totals};
 use comove_analysis::particles::{self, ParticleOptions};
 use comove_analysis::placement::position_in_box;
 use comove_analysis::power_spectrum::{PowerOptions, power_spectrum_within};
 use comove_analysis::region::{HistogramOptions, RegionOptions, histogram, statistics};
 use comove_kernels::memory;
-use comove_sim::kernels::layout::{DENSITY, ENERGY, MOMENTUM};
 use comove_sim::parallel::Communicator;
+use comove_sim::records::Sums;
 use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use serde::Serialize;
 use std::sync::{Arc, OnceLock};
+
+const MASS: Member = Member::new("mass", "float", "mass");
+const MOMENTUM: Member = Member::new("momentum", "Array", "momentum along x, y, z");
+const KINETIC: Member = Member::new("kinetic", "float", "kinetic energy");
+const ENERGY: Member = Member::new("energy", "float", "kinetic and thermal energy");
 
 pub(crate) const SNAPSHOT: Type = Type {
     name: "Snapshot",
@@ -39,11 +44,30 @@ pub(crate) const SNAPSHOT: Type = Type {
         ("levels", "int", "levels that there are"),
     ],
     methods: &[
-        Function::new(&["densest(snapshot: Snapshot) -> Map"], "The densest cell: `#{ position, density, level }`."),
+        Function::new(
+            &["densest(snapshot: Snapshot) -> Map"],
+            "The leaf cell with the largest density of all matter: `#{ position, density, level }`.",
+        )
+        .giving(&[
+            Member::new("position", "Array", "its centre"),
+            Member::new("density", "float", "density of all matter, code units"),
+            Member::new("level", "int", "its level"),
+        ]),
         Function::new(
             &["totals(snapshot: Snapshot) -> Map"],
-            "`#{ mass, momentum, energy }` over the leaf cells, in code units.",
-        ),
+            "`#{ mass, momentum, kinetic, energy }` of all matter in code units, `energy` being kinetic and thermal, and the \
+             same of each species as `gas` and `dark_matter`: of gas over the leaf cells, of dark matter over the particles.",
+        )
+        .giving(&[
+            MASS,
+            MOMENTUM,
+            KINETIC,
+            ENERGY,
+            Member::new("gas", "Map", "of the gas").needing(Needs::Gas).with(&[MASS, MOMENTUM, KINETIC, ENERGY]),
+            Member::new("dark_matter", "Map", "of dark matter")
+                .needing(Needs::DarkMatter)
+                .with(&[MASS, MOMENTUM, KINETIC, ENERGY]),
+        ]),
         Function::new(
             &["halos(snapshot: Snapshot) -> Array", "halos(snapshot: Snapshot, options: Map) -> Array"],
             "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
@@ -81,9 +105,19 @@ pub(crate) const SNAPSHOT: Type = Type {
                 "statistics(snapshot: Snapshot, name: String, options: Map) -> Map",
             ],
             "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`, \
-             code units. Mean and variance of temperatures, velocities and Mach numbers are by mass, of other \
-             fields by volume.",
+             code units. `mass` is that of the matter which the field describes: of all matter for `matter_density` and \
+             `potential`, of dark matter for `dark_matter_density`, else of the gas. Mean and variance of temperatures, \
+             velocities, Mach numbers and mass fractions are by mass of the gas, of other fields by volume.",
         )
+        .giving(&[
+            Member::new("cells", "int", "leaf cells"),
+            Member::new("volume", "float", "their volume"),
+            MASS,
+            Member::new("min", "float", "the least value"),
+            Member::new("max", "float", "the largest value"),
+            Member::new("mean", "float", "the mean value"),
+            Member::new("variance", "float", "the mean square of the difference from it"),
+        ])
         .with_options(&["RegionOptions"]),
         Function::new(
             &[
@@ -91,7 +125,7 @@ pub(crate) const SNAPSHOT: Type = Type {
                 "histogram(snapshot: Snapshot, name: String, options: Map) -> Array",
             ],
             "How cells, volume and mass of a region are distributed over the values of a field: a list of `#{ \
-             low, high, cells, volume, mass }`.",
+             low, high, cells, volume, mass }`, `mass` as of `statistics`.",
         )
         .with_options(&["RegionOptions", "HistogramOptions"]),
         Function::new(
@@ -116,6 +150,7 @@ pub(crate) const SNAPSHOT: Type = Type {
         )
         .with_options(&["PowerOptions"]),
     ],
+    members: &[],
 };
 
 const REGION: [&str; 4] = ["min", "max", "center", "radius"];
@@ -174,25 +209,25 @@ fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader>
     }
 }
 
-fn densest(snapshot: &Snapshot) -> Map {
+fn densest(snapshot: &Snapshot) -> Bound<Map> {
+    // an initial condition has particles without their density in cells
+    field_of(snapshot, "matter_density").map_err(|error| Refusal::error("densest", error, None))?;
     let cell = cells::densest(snapshot);
-    Map::from([
+    Ok(Map::from([
         ("position".into(), cell.position.map(Dynamic::from).to_vec().into()),
-        ("density".into(), cell.fluid[DENSITY].into()),
+        ("density".into(), cell.matter_density().into()),
         ("level".into(), (cell.level as i64).into()),
-    ])
+    ]))
 }
 
 fn totals(snapshot: &Snapshot) -> Map {
-    let [mass, x, y, z, energy] = sum_over_leaves(snapshot, |cell| {
-        let volume = cell.volume();
-        [DENSITY, MOMENTUM, MOMENTUM + 1, MOMENTUM + 2, ENERGY].map(|field| cell.fluid[field] * volume)
-    });
-    Map::from([
-        ("mass".into(), mass.into()),
-        ("momentum".into(), [x, y, z].map(Dynamic::from).to_vec().into()),
-        ("energy".into(), energy.into()),
-    ])
+    let map = |sums: &Sums| -> Map { from_json(&serde_json::to_value(sums).expect("numbers")).cast() };
+    let Totals { matter: all, gas, dark_matter } = matter::totals(snapshot);
+    let mut totals = map(&all);
+    for (name, sums) in [("gas", gas), ("dark_matter", dark_matter)] {
+        totals.extend(sums.map(|sums| (name.into(), map(&sums).into())));
+    }
+    totals
 }
 
 fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {

@@ -13,7 +13,7 @@ pub(crate) mod options;
 pub(crate) mod render;
 pub(crate) mod structures;
 
-pub(crate) use super::reference::{Callers, Function, Part, Type};
+pub(crate) use super::reference::{Callers, Function, Member, Needs, Part, Type};
 
 use super::api::{
     self, analyses, background, campaign_view, closures, criteria, drawing, field_view, formula, hooks, initial,

@@ -1,7 +1,7 @@
 //! The reference as Markdown, and as definitions that editors read.
 
 use super::options::{Row, table};
-use super::{Callers, Function, PARTS, Type};
+use super::{Callers, Function, Member, Needs, PARTS, Type};
 use crate::recipe::api::campaign_view::{self, CAMPAIGN};
 use comove_analysis::cell_fields::CELL_FIELDS;
 use comove_ic::problems;
@@ -55,12 +55,28 @@ fn type_of(kind: &Type) -> String {
     let property = |(name, value, what): &(&str, &str, &str)| format!("| `{name}` | {value} | {what} |\n");
     // methods that need no more than a line
     let (short, long): (Vec<_>, Vec<_>) = kind.methods.iter().partition(|method| method.options.is_empty());
-    let lines: String = kind.properties.iter().map(property).chain(short.into_iter().map(method)).collect();
+    let lines = kind.properties.iter().map(property).chain(kind.members.iter().map(member));
+    let lines: String = lines.chain(short.into_iter().map(method)).collect();
     if !lines.is_empty() {
         text += &format!("\n| | value | |\n|---|---|---|\n{lines}");
     }
     long.into_iter().for_each(|method| text += &function(method, "####"));
     text
+}
+
+/// A member as a line of its type's table: its meaning, the runs that have it, and the members of its value.
+fn member(member: &Member) -> String {
+    let Member { name, value, text, needs, members } = member;
+    let needs = match needs {
+        Needs::Nothing => "",
+        Needs::Gas => "; with gas",
+        Needs::DarkMatter => "; with dark matter",
+        Needs::Gravity => "; with gravity",
+        Needs::Comoving => "; in comoving coordinates",
+    };
+    let members: Vec<String> = members.iter().map(|member| format!("`{}`", member.name)).collect();
+    let members = if members.is_empty() { String::new() } else { format!(": {}", members.join(", ")) };
+    format!("| `{name}` | {value} | {text}{members}{needs} |\n")
 }
 
 /// A method as a line of its type's table: how it is called on a value, what it gives, what that is.

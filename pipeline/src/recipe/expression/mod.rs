@@ -13,10 +13,11 @@
 mod operators;
 mod walk;
 
+use super::closure_members;
 use super::error::{Bound, Refusal};
 use comove_sim::kernels::flag::Program;
 use comove_sim::kernels::flag::program::{Op, ProgramBuilder, Value};
-use rhai::{AST, ASTNode, Dynamic, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, Position, Stmt};
+use rhai::{ASTNode, Dynamic, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, Position, Stmt};
 use walk::{Binding, Walk};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,22 +162,16 @@ fn fields() -> impl Iterator<Item = (&'static str, Op)> {
 
 /// The parameters of a closure, captured ones first, and its statements.
 fn definition(context: &NativeCallContext<'_>, closure: &FnPtr) -> Option<(Vec<ImmutableString>, Vec<Stmt>)> {
-    let name = closure.fn_name();
-    let count = closure.curry().len() + 1;
-    context.namespaces().iter().find_map(|module| {
-        let parameters = module.get_script_fn(name, count)?.params.to_vec();
-        // the body of a definition is not public, but walking a syntax tree of nothing else passes its statements
-        let mut alone = AST::new([], module.clone());
-        alone.retain_functions(|_, _, function, n| function == name && n == count);
-        let mut body = Vec::new();
-        alone.walk(&mut |path: &[ASTNode<'_>]| {
-            if let [ASTNode::Stmt(statement)] = path {
-                body.push((*statement).clone());
-            }
-            true
-        });
-        Some((parameters, body))
-    })
+    let (parameters, alone) = closure_members::definition(context, closure.fn_name(), closure.curry().len() + 1)?;
+    // the body of a definition is not public, but walking a syntax tree of nothing else passes its statements
+    let mut body = Vec::new();
+    alone.walk(&mut |path: &[ASTNode<'_>]| {
+        if let [ASTNode::Stmt(statement)] = path {
+            body.push((*statement).clone());
+        }
+        true
+    });
+    Some((parameters, body))
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::options::{from_json, one};
+use crate::recipe::reference::Needs;
+use crate::recipe::step_members::STEP_MEMBERS;
 use crate::stage::closure::Closure;
 use crate::stage::work::Work;
 use comove_sim::{Simulation, Steering};
@@ -46,9 +48,9 @@ impl Hooks {
         [&self.stop_when, &self.steer, &self.on_step].into_iter().any(Option::is_some)
     }
 
-    /// The stop rule as the ledger knows it: its text and the values that it has captured.
-    pub(crate) fn rule(&self) -> Option<String> {
-        self.stop_when.as_ref().map(Closure::identity)
+    /// Every closure.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Closure> {
+        [&self.stop_when, &self.steer, &self.on_step, &self.on_output].into_iter().flatten()
     }
 
     /// What is told of them outside the fingerprint.
@@ -94,12 +96,21 @@ impl Hooks {
 
 /// A step as closures see it.
 pub(crate) fn step(record: &Value) -> Dynamic {
-    let mut seen = record.clone();
+    let mut seen = of_present_species(record.clone());
     if let Some(fields) = seen.as_object_mut() {
         HIDDEN.iter().for_each(|name| _ = fields.remove(*name));
         EMPTY.iter().for_each(|name| _ = fields.entry(*name).or_insert(Value::Null));
     }
     from_json(&seen)
+}
+
+/// The record of a step without members of the gas where there is none: they would be zeros.
+pub(crate) fn of_present_species(mut record: Value) -> Value {
+    if let Some(fields) = record.as_object_mut().filter(|fields| !fields.contains_key("gas")) {
+        let of_gas = STEP_MEMBERS.iter().filter(|member| member.needs == Needs::Gas);
+        of_gas.for_each(|member| _ = fields.remove(member.name));
+    }
+    record
 }
 
 /// The output of the state that a stop rule has found at a step.

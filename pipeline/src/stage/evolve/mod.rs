@@ -36,6 +36,7 @@ use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::{Moment, list};
 use comove_kernels::Device;
 use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::records::RECORD_VERSION;
 use comove_sim::{Octree, memory};
 pub(crate) use hooks::Hooks;
 pub(crate) use run::{Evolve, Origin};
@@ -119,10 +120,15 @@ impl Stage for Evolve {
             Origin::Formula(formula) => formula.parameters(),
             Origin::Saved { branch } => json!({ "branch": branch }),
         };
-        match &self.hooks.steer {
-            Some(steer) => json!({ "run": self.parameters, "origin": origin, "steer": steer.parameters() }),
-            None => json!({ "run": self.parameters, "origin": origin }),
+        let mut parameters = json!({ "run": self.parameters, "origin": origin });
+        if let Some(steer) = &self.hooks.steer {
+            parameters["steer"] = steer.parameters();
+            // older records, which have steered older runs, have other densities beside dark matter
+            if self.may_have_dark_matter() {
+                parameters["records"] = RECORD_VERSION.into();
+            }
         }
+        parameters
     }
 
     fn species(&self) -> Option<SpeciesPresent> {

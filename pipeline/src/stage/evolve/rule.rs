@@ -7,12 +7,23 @@ use crate::error::PipelineError;
 use crate::ledger::{Event, Ruling, StageHistory};
 use crate::moment::Moment;
 use crate::stage::work::Work;
-use comove_sim::records::StepRecord;
+use comove_sim::records::{RECORD_VERSION, StepRecord};
+
+/// Why a stop rule cannot be asked of a record without the density of all matter.
+const OLDER: &str = "the record is by an older version of comove, which noted the density of the gas alone, so the stop rule \
+                     cannot be asked of it: do the run again (--force evolve), or take the rule out";
 
 impl Evolve {
+    /// The stop rule as the ledger knows it: its text, the values that it has captured, and where there may be dark matter
+    /// the layout of records, of which older ones have other densities.
+    fn rule(&self) -> Option<String> {
+        let rule = self.hooks.stop_when.as_ref()?.identity();
+        Some(if self.may_have_dark_matter() { format!("{rule} {RECORD_VERSION}") } else { rule })
+    }
+
     /// Where the run's stop rule ends it, if that is known and lies before its end.
     pub(crate) fn stop(&self, history: &StageHistory) -> Option<StopPoint> {
-        match history.rulings.get(&self.hooks.rule()?)? {
+        match history.rulings.get(&self.rule()?)? {
             Ruling::Met { step, moment } if moment.now() < self.end.now() => {
                 Some(StopPoint { step: *step, moment: *moment })
             }
@@ -23,7 +34,7 @@ impl Evolve {
     /// Whether the stop rule, if there is one, has been asked of every step up to the end, and its output is there if it was
     /// met.
     pub(crate) fn is_ruled(&self, history: &StageHistory) -> bool {
-        let Some(rule) = self.hooks.rule() else { return true };
+        let Some(rule) = self.rule() else { return true };
         match history.rulings.get(&rule) {
             None => false,
             Some(Ruling::Met { .. }) => match self.stop(history) {
@@ -43,7 +54,7 @@ impl Evolve {
     /// [`PipelineError::Recipe`]; [`PipelineError::Io`] of the ledger and the records; [`PipelineError::Input`] if records
     /// are missing or damaged, so that nobody knows where the rule ends the run.
     pub(crate) fn rule_on_records(&self, work: &Work<'_>) -> Result<u64, PipelineError> {
-        let Some(rule) = self.hooks.rule() else { return Ok(0) };
+        let Some(rule) = self.rule() else { return Ok(0) };
         let (history, records) = (work.history(), steps::sound(&work.folder)?);
         let mut asked = match history.rulings.get(&rule) {
             Some(Ruling::Met { step, .. }) => return Ok(*step),
@@ -69,7 +80,11 @@ impl Evolve {
             if lacks(number, asked) {
                 return lost(asked + 1);
             }
-            if self.hooks.stops(&record, work)? {
+            let met = self.hooks.stops(&record, work).map_err(|error| match record.get("density_max") {
+                Some(_) => error,
+                None => PipelineError::input(&work.path(steps::FILE), format!("step {number}: {OLDER}\n{error}")),
+            })?;
+            if met {
                 let ended: StepRecord = serde_json::from_value(record)
                     .map_err(|e| PipelineError::input(&work.path(steps::FILE), format!("step {number}: {e}")))?;
                 self.rule_met(&ended, work)?;
@@ -86,7 +101,7 @@ impl Evolve {
     /// last of the steps taken before that it was asked of.
     pub(crate) fn rule_passed(&self, asked: u64, work: &Work<'_>) -> Result<(), PipelineError> {
         let history = work.history();
-        let Some(rule) = self.hooks.rule().filter(|_| !self.is_ruled(&history)) else { return Ok(()) };
+        let Some(rule) = self.rule().filter(|_| !self.is_ruled(&history)) else { return Ok(()) };
         let end = history.snapshots.iter().find(|s| s.moment() == self.end).map_or(0, |end| end.step);
         work.record(Event::StopRulePassed { fingerprint: work.fingerprint.into(), rule, step: end.max(asked) })
     }
@@ -95,7 +110,7 @@ impl Evolve {
     pub(crate) fn rule_met(&self, record: &StepRecord, work: &Work<'_>) -> Result<(), PipelineError> {
         let moment = Moment::after(record);
         tracing::info!("the stop rule is met at step {} ({})", record.step, moment.rounded());
-        let rule = self.hooks.rule().expect("it is met");
+        let rule = self.rule().expect("it is met");
         work.record(Event::StopRuleMet { fingerprint: work.fingerprint.into(), rule, step: record.step, moment })
     }
 }

@@ -9,7 +9,7 @@ use crate::stage::Stage;
 use crate::stage::section::Section;
 use crate::stage::work::Work;
 use comove_analysis::table::readable;
-use comove_sim::records::{RunSummary, Timing};
+use comove_sim::records::{RunSummary, Sums, Timing};
 use comove_sim::{Coordinates, VELOCITY_KM_S};
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -64,33 +64,43 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, PipelineError> {
 /// The run in one line, for the log.
 fn gist(summary: &RunSummary, tally: &Tally) -> String {
     let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
+    let gas = match summary.sums.mass > 0.0 {
+        true => format!(
+            "; mass drift {:.1e}; first-order fluxes in {:.1e} and floors in {:.1e} of the cell updates, {} steps taken again",
+            summary.mass_drift,
+            tally.redone_fraction(),
+            tally.floored_fraction(),
+            tally.retries,
+        ),
+        false => String::new(),
+    };
     format!(
-        "{} steps, {:.1} million cell updates in {:.1} s ({:.2} million a second), {:.0} bytes a cell; mass drift \
-         {:.1e}; first-order fluxes in {:.1e} and floors in {:.1e} of the cell updates, {} steps taken again",
+        "{} steps, {:.1} million cell updates in {:.1} s ({:.2} million a second), {:.0} bytes a cell{gas}",
         summary.steps,
         tally.cell_updates as f64 / 1e6,
         seconds,
         tally.cell_updates as f64 / seconds / 1e6,
         summary.bytes_per_cell,
-        summary.mass_drift,
-        tally.redone_fraction(),
-        tally.floored_fraction(),
-        tally.retries,
     )
 }
 
 fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates) -> Vec<Vec<String>> {
     let ledger = &summary.ledger;
     let energy = summary.sums.kinetic.max(f64::MIN_POSITIVE);
-    let of_kinetic = |e: f64| format!("{} ({} of the kinetic energy)", readable(e), readable(e / energy));
-    // the box as a whole should stay at rest; its mean velocity says how well momentum was kept
-    let gained = (0..3).map(|a| (summary.sums.momentum[a] - summary.initial.momentum[a]).powi(2)).sum::<f64>().sqrt();
-    let gained = gained / summary.sums.mass;
+    let of_kinetic = |e: f64| format!("{} ({} of the gas's kinetic energy)", readable(e), readable(e / energy));
+    // the box as a whole should stay at rest: its mean velocity measures the conservation of momentum
+    let speed = |sums: &Sums, before: [f64; 3]| {
+        (0..3).map(|a| (sums.momentum[a] - before[a]).powi(2)).sum::<f64>().sqrt() / sums.mass
+    };
+    let (gained, what) = match &summary.dark_matter {
+        None => (speed(&summary.sums, summary.initial.momentum), "mean velocity that the box has gained"),
+        Some(dark_matter) => (speed(&(summary.sums + *dark_matter), [0.0; 3]), "mean velocity of all matter"),
+    };
     let (drift, velocity_unit) = match coordinates {
         Coordinates::Comoving => (gained * VELOCITY_KM_S / summary.a, "km/s"),
         Coordinates::Plain => (gained, "code units"),
     };
-    let drift_name = format!("mean velocity that the box has gained, {velocity_unit}");
+    let drift_name = format!("{what}, {velocity_unit}");
     // the ledger counts from the start of the first run, the records from the start of this one
     let of_updates = |cells: u64, here: fn(&Tally) -> f64| match tally {
         Some(tally) => format!("{cells} ({} of the cell updates)", readable(here(tally))),
@@ -99,28 +109,34 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
     let updates = tally.map(|tally| tally.cell_updates as f64);
     let per_second = tally.map(|tally| tally.cell_updates as f64 / tally.timing.total().max(f64::MIN_POSITIVE));
     let shown = |value: Option<f64>| value.map_or("–".into(), readable);
-    let rows = [
+    let run = [
         ("root steps", summary.steps.to_string()),
         ("cells", summary.cells.to_string()),
         ("cell updates", shown(updates)),
         ("cell updates per second", shown(per_second)),
         ("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
-        ("relative drift of mass", readable(summary.mass_drift)),
         (drift_name.as_str(), readable(drift)),
-        ("residual of the energy ledger, of the largest kinetic energy", readable(summary.energy_residual)),
-        ("work of gravity", of_kinetic(ledger.gravity_work)),
+    ];
+    let gas = [
+        ("relative drift of the gas's mass", readable(summary.mass_drift)),
+        ("residual of the gas's energy ledger, of its largest kinetic energy", readable(summary.energy_residual)),
+        ("work of gravity on the gas", of_kinetic(ledger.gravity_work)),
         ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),
         ("energy from floors", of_kinetic(ledger.floor_energy)),
         ("energy from regrids", of_kinetic(ledger.regrid_energy)),
         ("cells redone with first-order fluxes", of_updates(ledger.redone_cells, Tally::redone_fraction)),
         ("times a step was taken again", ledger.retries.to_string()),
         ("cells floored", of_updates(ledger.floored_cells, Tally::floored_fraction)),
-        ("device", summary.device.clone()),
     ];
+    // without gas its rows would be zeros
+    let gas = gas.into_iter().filter(|_| summary.sums.mass > 0.0);
+    // older summaries do not have dark matter's
+    let run = run.into_iter().filter(|(name, _)| *name != drift_name || drift.is_finite());
+    let device = [("device", summary.device.clone())];
     let raised = tally
         .filter(|tally| tally.raised > 0)
         .map(|tally| ("steps in which max_cells raised the finest thresholds", tally.raised.to_string()));
-    rows.into_iter().chain(raised).map(|(name, value)| vec![name.to_owned(), value]).collect()
+    run.chain(gas).chain(device).chain(raised).map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
 /// Seconds and percent of each part of a step.

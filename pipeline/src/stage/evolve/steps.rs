@@ -84,7 +84,12 @@ pub(crate) fn last(folder: &Path) -> Vec<StepRecord> {
     let tail: std::io::Result<Vec<u8>> = tail();
     // the first line may begin in the middle, the last one may still be written
     let lines = tail.unwrap_or_default();
-    lines.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    let read = |line: &[u8]| {
+        let mut record: Value = serde_json::from_slice(line).ok()?;
+        upgrade(&mut record);
+        serde_json::from_value(record).ok()
+    };
+    lines.split(|&b| b == b'\n').filter_map(read).collect()
 }
 
 /// Sums over the records of a run, of all processes that worked on it.
