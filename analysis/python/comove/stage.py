@@ -1,0 +1,194 @@
+"""Stages of a campaign, and the tables and results of analyses."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+
+from .errors import AmbiguousStageError, ComoveWarning, UnknownStageError
+from .ledger import StageRecord
+from .tables import FileName, is_at, read_json, read_table
+
+if TYPE_CHECKING:
+    from .campaign import Campaign
+
+AnyStage = TypeVar("AnyStage", bound="Stage")
+RESULT = "result.json"
+#: A stage's part of the report, which is no result.
+SECTION = "section.json"
+
+
+class Stage:
+    """A stage of a campaign."""
+
+    def __init__(self, campaign: Campaign, fingerprint: str):
+        self.campaign = campaign
+        self.fingerprint = fingerprint
+
+    @property
+    def _record(self) -> StageRecord:
+        try:
+            return self.campaign._history.stages[self.fingerprint]
+        except KeyError:
+            raise UnknownStageError(f"{self.campaign.path}: the stage {self.fingerprint[:6]} was removed") from None
+
+    @property
+    def name(self) -> str:
+        """Its name, as `comove plan` shows it."""
+        return self._record.name
+
+    @property
+    def kind(self) -> str:
+        """Its kind: `evolve`, `halos`, ...."""
+        return self._record.kind
+
+    @property
+    def label(self) -> str:
+        """Its kind, with the name of a measurement: `measure-peak`."""
+        return self._record.label
+
+    @property
+    def folder(self) -> Path:
+        """Its folder."""
+        return self.campaign.path / self._record.folder
+
+    @property
+    def state(self) -> str:
+        """`done`, `failed`, or `started`: running, interrupted or killed."""
+        record = self._record
+        return "done" if record.files is not None else "failed" if record.failure else "started"
+
+    @property
+    def failure(self) -> str | None:
+        """The reason of its failure."""
+        return self._record.failure
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds from its latest start to its end."""
+        return self._record.seconds
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that it has made, without snapshots."""
+        return [self.folder / file for file in self._record.files or []]
+
+    @property
+    def figures(self) -> list[Path]:
+        """Its figures."""
+        return [path for path in self.files if path.suffix in (".png", ".svg", ".pdf")]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The options that decide its results."""
+        return dict(self._record.identity.get("parameters") or {})
+
+    @property
+    def inputs(self) -> list[Stage]:
+        """The stages that it reads."""
+        return [stage for stage in self.campaign.stages if stage._made_any(self._inputs())]
+
+    def _inputs(self) -> list[str]:
+        return [PurePosixPath(one["file"]).parent.as_posix() for one in self._record.identity.get("inputs") or []]
+
+    def _made_any(self, folders: list[str]) -> bool:
+        return self._record.folder in folders
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, {self.kind}, {self.state}, {self.folder.name}>"
+
+
+class Analysis(Stage):
+    """An analysis or a measurement: its tables and results."""
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All its tables, by file name without `.csv`."""
+        return {path.stem: read_table(path) for path in self.files if path.suffix == ".csv"}
+
+    def table(self, z: float | None = None, kind: str | None = None) -> pd.DataFrame:
+        """Its table at redshift `z` (time, in non-comoving coordinates), by default the last one. `kind` is the first
+        part of the file's name where a stage has several kinds of tables: `profile`."""
+        found = self._tables(kind or self._main_kind(), z)
+        if not found:
+            kinds = sorted({FileName.of(path.name).kind for path in self.files if path.suffix == ".csv"})
+            at = f" at {z:g}" if z is not None else ""
+            known = ", ".join(f"{moment:g}" for moment in self._moments())
+            raise UnknownStageError(
+                f"{self.name}: no table{f' {kind}' if kind else ''}{at}; kinds: {', '.join(kinds) or 'none'}; "
+                f"redshifts or times: {known or 'none'}"
+            )
+        return self._read(found[-1][1])
+
+    def result(self, z: float | None = None) -> Any:
+        """Of a measurement the value of its closure at redshift `z` (time), by default at the last output; of another
+        analysis its JSON file."""
+        results = self.results()
+        found = [value for moment, value in results if z is None or is_at(moment, z)]
+        if not found:
+            known = ", ".join(f"{moment:g}" for moment, _ in results if moment is not None)
+            at = f" at {z:g}; there are {known or 'none'}" if z is not None else f": it is not done ({self.state})"
+            raise UnknownStageError(f"{self.name}: no result{at}")
+        return found[-1]
+
+    def results(self) -> list[tuple[float | None, Any]]:
+        """Its results, output by output: redshift (or time) and value."""
+        made = {path.name: path for path in self.files}
+        if RESULT in made:
+            all_results = read_json(made[RESULT])
+            return [(one.get("z", one.get("t")), one["result"]) for one in all_results]
+        names = [(FileName.of(name), path) for name, path in made.items() if name.endswith(".json") and name != SECTION]
+        whole = [(name.moment, read_json(path)) for name, path in names if name.part is None]
+        return _in_time(whole, lambda one: one[0], any(name.symbol == "t" for name, _ in names))
+
+    def _main_kind(self) -> str | None:
+        return self.kind if any(FileName.of(path.name).kind == self.kind for path in self.files) else None
+
+    def _moments(self) -> list[float]:
+        names = [FileName.of(path.name) for path in self.files if path.suffix == ".csv"]
+        return sorted({name.moment for name in names if name.moment is not None}, reverse=True)
+
+    def _tables(self, kind: str | None, z: float | None) -> list[tuple[FileName, Path]]:
+        """Its tables of a kind, in the order of time."""
+        names = [(FileName.of(path.name), path) for path in self.files if path.suffix == ".csv"]
+        found = [one for one in names if kind is None or one[0].kind == kind]
+        found = [one for one in found if z is None or is_at(one[0].moment, z)]
+        return _in_time(found, lambda one: one[0].moment, any(name.symbol == "t" for name, _ in found))
+
+    def _read(self, path: Path) -> pd.DataFrame:
+        table = read_table(path)
+        table.attrs["stage"] = self.name
+        return table
+
+
+def _in_time(items: list[Any], moment: Any, is_time: bool) -> list[Any]:
+    """Items in the order of time: falling redshift, or rising time."""
+
+    def key(item: Any) -> float:
+        value = moment(item)
+        return float("-inf") if value is None else float(value if is_time else -value)
+
+    return sorted(items, key=key)
+
+
+def newest(stages: list[AnyStage], wanted: str) -> AnyStage:
+    """The stage that was started last among some of one name."""
+    stages = sorted(stages, key=lambda stage: stage._record.started)
+    if len(stages) > 1:
+        others = ", ".join(stage.folder.name for stage in stages[:-1])
+        warnings.warn(
+            f"{wanted}: {len(stages)} stages are named {stages[-1].name!r}; {stages[-1].folder.name} was started last "
+            f"and is taken, not {others}. A folder's name selects one",
+            ComoveWarning,
+            stacklevel=4,
+        )
+    return stages[-1]
+
+
+def ambiguous(stages: Sequence[Stage], wanted: str) -> AmbiguousStageError:
+    names = "; ".join(sorted({stage.name for stage in stages}))
+    return AmbiguousStageError(f"{wanted}: several stages: {names}. Give one of these names")
