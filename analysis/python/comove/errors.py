@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 
@@ -76,7 +77,7 @@ class OutOfTimeError(ProgramError):
 
 
 class Stopped(ProgramError):
-    """Exit codes 75, 130 and 143: the campaign was stopped on request; `comove.resume` continues it."""
+    """Exit code 75, or 128 and more for a signal: the campaign was stopped on request; `comove.resume` continues it."""
 
 
 BY_EXIT_CODE: dict[int, type[ProgramError]] = {
@@ -89,8 +90,10 @@ BY_EXIT_CODE: dict[int, type[ProgramError]] = {
     8: DeviceError,
     9: OutOfTimeError,
     75: Stopped,
-    130: Stopped,
-    143: Stopped,
-    -2: Stopped,
-    -15: Stopped,
 }
+
+
+def error_class(exit_code: int) -> type[ProgramError]:
+    """The exception of an exit code; a negative one is the signal that ended the program."""
+    by_signal = exit_code in (-signal.SIGINT, -signal.SIGTERM) or 128 < exit_code < 160
+    return Stopped if by_signal else BY_EXIT_CODE.get(exit_code, ProgramError)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Union
 
 from .campaign import Campaign
-from .errors import BY_EXIT_CODE, ComoveWarning, ProgramError
+from .errors import ComoveWarning, error_class
 from .program import find_program
 from .progress import Progress
 
@@ -35,6 +35,7 @@ def run(
     walltime: str | None = None,
     keep_going: bool = False,
     accept_version: bool = False,
+    options: Sequence[str] = (),
     progress: bool = True,
     program: PathLike | None = None,
     **recipe_parameters: Any,
@@ -42,7 +43,8 @@ def run(
     """Runs a recipe's campaign, or what is left of it, as `comove run` does: `run("recipe.rhai", root=64)`.
 
     Further keywords are parameters of the recipe; `parameters` has those whose names are options of this function.
-    The campaign folder is `dir`, by default in the working directory and named after the recipe.
+    `options` has further arguments of the command line. The campaign folder is `dir`, by default in the working
+    directory and named after the recipe.
 
     An interrupt (Ctrl-C, or the notebook's stop button) ends the program after the step in progress, with a checkpoint;
     the same call, or `resume`, continues. A second interrupt ends it at once.
@@ -58,7 +60,7 @@ def run(
     for option, names in (("--only", only), ("--force", force)):
         for name in [names] if isinstance(names, str) else names:
             arguments += [option, name]
-    arguments += _machine(device, jobs, threads, memory, walltime, keep_going, accept_version)
+    arguments += _machine(device, jobs, threads, memory, walltime, keep_going, accept_version, options)
     folder = Path(dir) if dir is not None else Path(Path(recipe).stem)
     return _follow(find_program(program), arguments, folder, progress)
 
@@ -73,11 +75,12 @@ def resume(
     walltime: str | None = None,
     keep_going: bool = False,
     accept_version: bool = False,
+    options: Sequence[str] = (),
     progress: bool = True,
     program: PathLike | None = None,
 ) -> Campaign:
     """Resumes the campaign in a folder, as `comove resume` does. Interrupts and errors are those of `run`."""
-    machine = _machine(device, jobs, threads, memory, walltime, keep_going, accept_version)
+    machine = _machine(device, jobs, threads, memory, walltime, keep_going, accept_version, options)
     return _follow(find_program(program), ["resume", str(dir), *machine], Path(dir), progress)
 
 
@@ -89,11 +92,12 @@ def _machine(
     walltime: str | None,
     keep_going: bool,
     accept_version: bool,
+    options: Sequence[str],
 ) -> list[str]:
     values = {"--device": device, "--jobs": jobs, "--threads": threads, "--memory": memory, "--walltime": walltime}
     arguments = [text for name, value in values.items() if value is not None for text in (name, str(value))]
     flags = {"--keep-going": keep_going, "--accept-version": accept_version}
-    return arguments + [name for name, is_on in flags.items() if is_on]
+    return arguments + [name for name, is_on in flags.items() if is_on] + list(options)
 
 
 def _text(value: Any) -> str:
@@ -138,7 +142,7 @@ def _follow(program: Path, arguments: list[str], folder: Path, shows_progress: b
     if exit_code == 0 and interrupt is None:
         return Campaign(folder)
     message = text or (f"{program}: ended by signal {-exit_code}" if exit_code < 0 else f"{program}: exit code {exit_code}")
-    problem = BY_EXIT_CODE.get(exit_code, ProgramError)(message, exit_code, folder, failed)
+    problem = error_class(exit_code)(message, exit_code, folder, failed)
     if interrupt is not None:
         raise interrupt from (problem if exit_code else None)
     raise problem
@@ -210,6 +214,9 @@ class Child:
         exit_code = self.process.wait()
         for thread in self._threads:
             thread.join()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
         return exit_code, "".join(self._errors)
 
     def abandon(self) -> None:

@@ -29,14 +29,9 @@ class Run(Stage):
 
     @property
     def steps(self) -> pd.DataFrame:
-        """The record of every root step so far, by step; nested values have dotted names: `timing.hydro`, `groups.0`."""
-        records = read_jsonl(self.folder / "steps.jsonl")
-        for record in records:
-            if record.get("version") is None:  # Δt of a sweep, half a step's
-                for owner, key in ((record, "dt"), (record, "gas_dt"), (record.get("steering") or {}, "dt_max")):
-                    if owner.get(key) is not None:
-                        owner[key] *= 2
-        table = table_of(records, "step")
+        """The record of every root step so far, by step, in the layout that its `version` names; nested values have dotted
+        names: `timing.hydro`, `groups.0`."""
+        table = table_of(read_jsonl(self.folder / "steps.jsonl"), "step")
         table.attrs["units"] = step_units(table.columns)
         return table
 

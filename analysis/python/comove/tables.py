@@ -69,7 +69,7 @@ def unit_of(column: str) -> str | None:
 def read_table(path: Path) -> pd.DataFrame:
     """Reads a table. What its JSON twin has besides the rows is in `attrs["record"]`: options, box, shot noise, ...."""
     try:
-        table = pd.read_csv(path, **EXACT)
+        table: pd.DataFrame = pd.read_csv(path, **EXACT)
     except pd.errors.EmptyDataError:
         table = pd.DataFrame()
     except FileNotFoundError as error:

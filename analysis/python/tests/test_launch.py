@@ -10,10 +10,12 @@ import threading
 import time
 import zipfile
 
-import comove
 import pytest
-from comove.progress import Progress, RunProgress
 from conftest import HERE, RECIPE
+
+import comove
+from comove.errors import error_class
+from comove.progress import Progress, RunProgress
 
 ENDLESS = HERE / "endless.rhai"
 
@@ -31,7 +33,8 @@ def test_parameters_reach_the_recipe(tmp_path):
         throw `n = ${N}, x = ${X}, on = ${ON}, dir = ${DIR}`;
     """
     with pytest.raises(comove.RecipeError, match=r"n = 3, x = 2\.5, on = true, dir = b c"):
-        comove.run(recipe(tmp_path, text), n=3, x=2.5, on=True, parameters={"dir": "b c"}, dir=tmp_path / "c", progress=False)
+        path = recipe(tmp_path, text)
+        comove.run(path, n=3, x=2.5, on=True, parameters={"dir": "b c"}, dir=tmp_path / "campaign", progress=False)
 
 
 def test_an_error_of_the_recipe_has_its_place_and_code(tmp_path):
@@ -49,21 +52,33 @@ def test_unknown_parameters_and_recipes_are_usage_errors(tmp_path):
         comove.run(RECIPE, dir=tmp_path / "c", rooot=32, progress=False)
 
 
-def test_a_failed_stage_is_named_and_warnings_are_not_its_message(tmp_path):
+def test_a_failed_stage_is_named_and_warnings_are_not_its_message(tmp_path, monkeypatch):
+    (tmp_path / "mesh.h5").write_bytes(b"no HDF5")
     text = """
         const COSMO = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 0.96 });
-        const IC = ic_gaussian(COSMO, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 1 });
-        const RUN = evolve(IC, #{ z_end: 48, observe: #{ on_step: |step| step.nothing } });
-        campaign("x", [measure("broken", RUN, |snapshot| #{ at: snapshot.value("density", [1, 2]) })])
+        const IC = ic_load(COSMO, "mesh.h5", #{ format: "comove_ic", box_mpc_h: 20, cells: 16, z: 49, name: "mesh" });
+        campaign("x", [evolve(IC, #{ z_end: 48 })])
     """
-    with pytest.warns(comove.ComoveWarning, match="is not observed"), pytest.raises(comove.RecipeError) as caught:
+    monkeypatch.setenv("SLURM_JOB_END_TIME", "tomorrow")
+    with pytest.warns(comove.ComoveWarning, match="SLURM_JOB_END_TIME"), pytest.raises(comove.InputError) as caught:
         comove.run(recipe(tmp_path, text), dir=tmp_path / "campaign", progress=False)
-    assert list(caught.value.failed) == ["Measured: broken"] and "not observed" not in str(caught.value)
-    assert caught.value.failed["Measured: broken"] in str(caught.value)
-    campaign = comove.Campaign(tmp_path / "campaign")
-    assert campaign["broken"].state == "failed" and campaign["broken"].failure == caught.value.failed["Measured: broken"]
-    with pytest.raises(comove.UnknownStageError, match=r"it is not done \(failed\)"):
-        campaign.result("broken")
+    assert list(caught.value.failed) == ["mesh"] and "SLURM" not in str(caught.value)
+    assert "mesh.h5" in str(caught.value) and caught.value.failed["mesh"] in str(caught.value)
+    stage = comove.Campaign(tmp_path / "campaign")["mesh"]
+    assert (stage.state, stage.failure, stage.seconds) == ("failed", caught.value.failed["mesh"], None)
+
+
+def test_further_options_reach_the_program(tmp_path):
+    with pytest.raises(comove.UsageError, match="--of-a-later-program"):
+        comove.run(ENDLESS, dir=tmp_path / "campaign", options=["--of-a-later-program"], progress=False)
+
+
+@pytest.mark.parametrize(
+    "code, kind",
+    [(7, comove.UnphysicalError), (130, comove.Stopped), (-2, comove.Stopped), (-9, comove.ProgramError)],
+)
+def test_exit_codes(code, kind):
+    assert error_class(code) is kind
 
 
 SCRIPT = """
@@ -135,7 +150,8 @@ def test_progress_without_tqdm(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     comove.run(ENDLESS, dir=tmp_path / "campaign", steps=3)
     said = capsys.readouterr()
-    assert said.out.splitlines() == ["Initial condition: started", "Initial condition: done", "long: done"] and said.err == ""
+    assert said.out.splitlines() == ["Initial condition: started", "Initial condition: done", "long: done"]
+    assert said.err == ""
     comove.run(ENDLESS, dir=tmp_path / "campaign", steps=3, progress=False)
     assert capsys.readouterr() == ("", "")
 

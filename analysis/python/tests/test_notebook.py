@@ -6,9 +6,10 @@ import os
 import pathlib
 import shutil
 
-import comove
 import pytest
 from conftest import HERE
+
+import comove
 
 EXAMPLES = HERE.parent / "examples"
 NOTEBOOK = EXAMPLES / "two_resolutions.ipynb"
@@ -31,7 +32,8 @@ def test_the_notebook_shows_the_numbers_of_the_files(tmp_path, monkeypatch):
         text = text.replace(default, smallest)
     notebook = nbformat.reads(text, as_version=4)
     shown = """import json
-curves = {f"{seed}-{cells}": [list(part) for part in zip(*spectrum(run, z=0).items())] for (seed, cells), run in runs.items()}
+points = {f"{seed}-{cells}": spectrum(run, z=0) for (seed, cells), run in runs.items()}
+curves = {key: [list(part) for part in zip(*points.items())] for key, points in points.items()}
 print(json.dumps(curves))"""
     notebook.cells.append(nbformat.v4.new_code_cell(shown))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")]))
