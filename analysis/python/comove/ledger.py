@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import CampaignError
+from .tables import Moment
 
 #: The latest format of ledgers that this module reads.
 VERSION = 3
@@ -28,8 +29,8 @@ class SnapshotRecord:
     step: int
 
     @property
-    def moment(self) -> float:
-        return self.z if self.time is None else self.time
+    def moment(self) -> Moment:
+        return Moment("z", self.z) if self.time is None else Moment("t", self.time)
 
 
 @dataclass
@@ -90,7 +91,7 @@ class History:
             keys = ("file", "role", "a", "z", "time", "step")
             record = SnapshotRecord(**{key: snapshot.get(key) for key in keys})
             kept = [other for other in stage.snapshots if other.file != record.file]
-            stage.snapshots = sorted([*kept, record], key=lambda one: one.a if one.time is None else one.time)
+            stage.snapshots = sorted([*kept, record], key=lambda one: one.moment.order)
         elif kind in ("snapshot_removed", "file_refused"):
             stage = self.stage(event["fingerprint"])
             stage.snapshots = [snapshot for snapshot in stage.snapshots if snapshot.file != event["file"]]

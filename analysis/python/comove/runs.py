@@ -11,7 +11,7 @@ from . import snapshots
 from .errors import UnknownStageError
 from .ledger import read_jsonl
 from .stage import Analysis, Stage
-from .tables import is_at, read_json, step_units, table_of
+from .tables import listed, read_json, step_units, table_of
 
 
 class Run(Stage):
@@ -70,10 +70,11 @@ class Run(Stage):
     def snapshot(self, z: float | None = None) -> Path:
         """The path of the output at redshift `z` (time, in non-comoving coordinates), by default of the last one."""
         records = [one for one in self._record.snapshots if one.role == "output"]
-        found = [one for one in records if z is None or is_at(one.moment, z)]
+        found = [one for one in records if z is None or one.moment.is_at(z)]
         if not found:
-            known = ", ".join(f"{one.moment:g}" for one in records) or "none"
-            raise UnknownStageError(f"{self.name}: no output{f' at {z:g}' if z is not None else ''}; there are {known}")
+            at = f" at {z:g}" if z is not None else ""
+            there = listed(one.moment for one in records)
+            raise UnknownStageError(f"{self.name}: no output{at}; there are {there}")
         return self.folder / found[-1].file
 
     def yt(self, z: float | None = None) -> Any:
@@ -115,8 +116,8 @@ class Run(Stage):
                     continue
                 table = stage._read(path)
                 units.update(table.attrs["units"])
-                symbol = file.symbol or symbol
-                tables[file.moment, int(file.part.lstrip("halo") or 0)] = _without_attributes(table)
+                symbol = file.moment.symbol
+                tables[file.moment.value, int(file.part[len("halo") :])] = _without_attributes(table)
         if not tables:
             return pd.DataFrame()
         joined = pd.concat(tables, names=[symbol, "halo", "bin"])
@@ -129,9 +130,9 @@ class Run(Stage):
 
     def _snapshots(self, role: str) -> pd.DataFrame:
         found = [one for one in self._record.snapshots if one.role == role]
-        symbol = "t" if any(one.time is not None for one in found) else "z"
+        symbol = next((one.moment.symbol for one in found), "z")
         rows = [
-            {symbol: one.moment, "a": one.a, "step": one.step, "path": self.folder / one.file} for one in found
+            {symbol: one.moment.value, "a": one.a, "step": one.step, "path": self.folder / one.file} for one in found
         ]
         return pd.DataFrame(rows, columns=[symbol, "a", "step", "path"])
 

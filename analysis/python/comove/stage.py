@@ -11,7 +11,7 @@ import pandas as pd
 
 from .errors import AmbiguousStageError, ComoveWarning, UnknownStageError
 from .ledger import StageRecord
-from .tables import FileName, is_at, read_json, read_table
+from .tables import FileName, Moment, listed, read_json, read_table
 
 if TYPE_CHECKING:
     from .campaign import Campaign
@@ -113,51 +113,54 @@ class Analysis(Stage):
     def table(self, z: float | None = None, kind: str | None = None) -> pd.DataFrame:
         """Its table at redshift `z` (time, in non-comoving coordinates), by default the last one. `kind` is the first
         part of the file's name where a stage has several kinds of tables: `profile`."""
-        found = self._tables(kind or self._main_kind(), z)
+        found = self._tables(kind, z)
+        kinds = {name.kind for name, _ in found}
+        if self.kind in kinds:
+            found = [one for one in found if one[0].kind == self.kind]
+        elif len(kinds) > 1:
+            raise AmbiguousStageError(f"{self.name}: several kinds of tables: {', '.join(sorted(kinds))}; give `kind`")
         if not found:
-            kinds = sorted({FileName.of(path.name).kind for path in self.files if path.suffix == ".csv"})
             at = f" at {z:g}" if z is not None else ""
-            known = ", ".join(f"{moment:g}" for moment in self._moments())
+            there = self._tables(None, None)
             raise UnknownStageError(
-                f"{self.name}: no table{f' {kind}' if kind else ''}{at}; kinds: {', '.join(kinds) or 'none'}; "
-                f"redshifts or times: {known or 'none'}"
+                f"{self.name}: no table{f' {kind}' if kind else ''}{at}; there are the kinds "
+                f"{', '.join(sorted({name.kind for name, _ in there})) or 'none'} at {self._moments()}"
             )
         return self._read(found[-1][1])
 
     def result(self, z: float | None = None) -> Any:
         """Of a measurement the value of its closure at redshift `z` (time), by default at the last output; of another
         analysis its JSON file."""
-        results = self.results()
-        found = [value for moment, value in results if z is None or is_at(moment, z)]
+        results = self._results()
+        found = [value for moment, value in results if z is None or (moment is not None and moment.is_at(z))]
         if not found:
-            known = ", ".join(f"{moment:g}" for moment, _ in results if moment is not None)
-            at = f" at {z:g}; there are {known or 'none'}" if z is not None else f": it is not done ({self.state})"
+            known = listed(moment for moment, _ in results)
+            at = f" at {z:g}; there are {known}" if z is not None else f": it is not done ({self.state})"
             raise UnknownStageError(f"{self.name}: no result{at}")
         return found[-1]
 
     def results(self) -> list[tuple[float | None, Any]]:
         """Its results, output by output: redshift (or time) and value."""
+        return [(None if moment is None else moment.value, value) for moment, value in self._results()]
+
+    def _results(self) -> list[tuple[Moment | None, Any]]:
         made = {path.name: path for path in self.files}
         if RESULT in made:
-            all_results = read_json(made[RESULT])
-            return [(one.get("z", one.get("t")), one["result"]) for one in all_results]
-        names = [(FileName.of(name), path) for name, path in made.items() if name.endswith(".json") and name != SECTION]
-        whole = [(name.moment, read_json(path)) for name, path in names if name.part is None]
-        return _in_time(whole, lambda one: one[0], any(name.symbol == "t" for name, _ in names))
+            found = [(_moment(one), one["result"]) for one in read_json(made[RESULT])]
+        else:
+            names = [(FileName.of(file), path) for file, path in made.items() if file.endswith(".json") and file != SECTION]
+            found = [(name.moment, read_json(path)) for name, path in names if name.part is None]
+        return sorted(found, key=lambda one: _order(one[0]))
 
-    def _main_kind(self) -> str | None:
-        return self.kind if any(FileName.of(path.name).kind == self.kind for path in self.files) else None
-
-    def _moments(self) -> list[float]:
-        names = [FileName.of(path.name) for path in self.files if path.suffix == ".csv"]
-        return sorted({name.moment for name in names if name.moment is not None}, reverse=True)
+    def _moments(self) -> str:
+        return listed(name.moment for name, _ in self._tables(None, None))
 
     def _tables(self, kind: str | None, z: float | None) -> list[tuple[FileName, Path]]:
         """Its tables of a kind, in the order of time."""
         names = [(FileName.of(path.name), path) for path in self.files if path.suffix == ".csv"]
         found = [one for one in names if kind is None or one[0].kind == kind]
-        found = [one for one in found if z is None or is_at(one[0].moment, z)]
-        return _in_time(found, lambda one: one[0].moment, any(name.symbol == "t" for name, _ in found))
+        found = [one for one in found if z is None or (one[0].moment is not None and one[0].moment.is_at(z))]
+        return sorted(found, key=lambda one: _order(one[0].moment))
 
     def _read(self, path: Path) -> pd.DataFrame:
         table = read_table(path)
@@ -165,14 +168,12 @@ class Analysis(Stage):
         return table
 
 
-def _in_time(items: list[Any], moment: Any, is_time: bool) -> list[Any]:
-    """Items in the order of time: falling redshift, or rising time."""
+def _moment(result: dict[str, Any]) -> Moment | None:
+    return next((Moment(symbol, result[symbol]) for symbol in ("z", "t") if symbol in result), None)
 
-    def key(item: Any) -> float:
-        value = moment(item)
-        return float("-inf") if value is None else float(value if is_time else -value)
 
-    return sorted(items, key=key)
+def _order(moment: Moment | None) -> float:
+    return float("-inf") if moment is None else moment.order
 
 
 def newest(stages: list[AnyStage], wanted: str) -> AnyStage:

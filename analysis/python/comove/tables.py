@@ -34,13 +34,31 @@ EXACT: dict[str, Any] = (
 )
 
 
+class Moment(NamedTuple):
+    """A redshift (`z`), or a time in non-comoving coordinates (`t`)."""
+
+    symbol: str
+    value: float
+
+    @property
+    def order(self) -> float:
+        """Grows in the order of time."""
+        return self.value if self.symbol == "t" else -self.value
+
+    def is_at(self, wanted: float) -> bool:
+        """Whether this is the wanted redshift or time: names of files have four decimals of one, six digits of the other."""
+        return abs(self.value - wanted) <= (1e-5 * abs(wanted) if self.symbol == "t" else 0.6e-4)
+
+    def __str__(self) -> str:
+        return f"{self.symbol} = {self.value:g}"
+
+
 class FileName(NamedTuple):
     """A file of an analysis: `halos_z0.csv` has the kind `halos` and the redshift 0, `profile_z0_halo1.csv` also the
-    part `halo1`. `symbol` is `z`, or `t` in non-comoving coordinates."""
+    part `halo1`."""
 
     kind: str
-    symbol: str | None
-    moment: float | None
+    moment: Moment | None
     part: str | None
 
     @classmethod
@@ -49,16 +67,17 @@ class FileName(NamedTuple):
         for n, word in enumerate(words):
             if re.fullmatch(r"[zt]-?\d\S*", word):
                 try:
-                    moment = float(word[1:])
+                    moment = Moment(word[0], float(word[1:]))
                 except ValueError:
                     continue
-                return cls("_".join(words[:n]), word[0], moment, "_".join(words[n + 1 :]) or None)
-        return cls("_".join(words), None, None, None)
+                return cls("_".join(words[:n]), moment, "_".join(words[n + 1 :]) or None)
+        return cls("_".join(words), None, None)
 
 
-def is_at(moment: float | None, wanted: float) -> bool:
-    """Whether a moment is the wanted one: file names have redshifts to four decimals, and times to six digits."""
-    return moment is not None and abs(moment - wanted) <= max(0.6e-4, 1e-5 * abs(wanted))
+def listed(moments: Iterable[Moment | None]) -> str:
+    """Moments in a few words."""
+    found = sorted({moment for moment in moments if moment is not None}, key=lambda moment: moment.order)
+    return ", ".join(map(str, found)) or "none"
 
 
 def unit_of(column: str) -> str | None:
@@ -76,14 +95,14 @@ def read_table(path: Path) -> pd.DataFrame:
         raise CampaignError(f"{path}: missing; `comove resume` computes it again") from error
     if "parent" in table:  # an index, or nothing
         table["parent"] = table["parent"].astype("Int64")
-    name = FileName.of(path.name)
-    in_code_units = name.symbol == "t"
+    moment = FileName.of(path.name).moment
+    in_code_units = moment is not None and moment.symbol == "t"
     units = {str(column): unit_of(str(column)) for column in table.columns}
     table.attrs["units"] = {
         column: "code units" if in_code_units else unit for column, unit in units.items() if unit is not None
     }
-    if name.symbol is not None:
-        table.attrs["redshift" if name.symbol == "z" else "time"] = name.moment
+    if moment is not None:
+        table.attrs["redshift" if moment.symbol == "z" else "time"] = moment.value
     table.attrs["file"] = str(path)
     twin = path.with_suffix(".json")
     if twin.exists():

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import RECIPE
+from conftest import HERE, RECIPE
 
 import comove
 
@@ -74,7 +74,7 @@ def test_outputs_and_snapshots(run):
         assert run.snapshot(z=output["z"]) == output["path"]
     assert run.snapshot() == outputs["path"].iloc[-1]
     assert len(run.checkpoints) >= 1 and all(path.exists() for path in run.checkpoints["path"])
-    with pytest.raises(comove.UnknownStageError, match=r"seed 1: no output at 5; there are 9.5, 3"):
+    with pytest.raises(comove.UnknownStageError, match=r"seed 1: no output at 5; there are z = 9\.5, z = 3"):
         run.snapshot(z=5)
 
 
@@ -184,7 +184,7 @@ def test_results(computed):
         assert run.result(stage.name) == written[-1]["result"]
     with pytest.raises(comove.AmbiguousStageError, match=r"'peak': several stages: .*seed 1.*seed 2"):
         computed.result("peak")
-    with pytest.raises(comove.UnknownStageError, match=r"no result at 7; there are 9\.5, 3"):
+    with pytest.raises(comove.UnknownStageError, match=r"no result at 7; there are z = 9\.5, z = 3"):
         run.result("peak", z=7)
 
 
@@ -307,3 +307,19 @@ def test_a_missing_table_is_named(copied):
     (stage.folder / "halos_z3.csv").unlink()
     with pytest.raises(comove.CampaignError, match=r"halos_z3\.csv: missing"):
         campaign["seed 1"].halos()
+
+
+def test_times_replace_redshifts_in_non_comoving_coordinates(tmp_path):
+    run = comove.run(HERE / "tube.rhai", dir=tmp_path / "tube", progress=False).runs[0]
+    assert list(run.outputs["t"]) == [0.05, 0.1] and run.snapshot(z=0.05) == run.outputs["path"].iloc[0]
+    assert "z" not in run.steps and 0.05 < run.steps["time"].iloc[-1] < 0.1
+    assert run.result("mass", z=0.1) == run.result("mass") == pytest.approx(0.5625 / 4)
+    maps = next(stage for stage in run.analyses if stage.kind == "slice")
+    for t, table in ((0.05, maps.table(z=0.05)), (0.1, maps.table())):
+        assert table.attrs["time"] == t
+        agrees(table, maps.folder / f"slice_density_z_t{t}.csv")
+    there = r"no table at 0\.07; there are the kinds slice_density_z at t = 0\.05, t = 0\.1"
+    with pytest.raises(comove.UnknownStageError, match=there):
+        maps.table(z=0.07)
+    with pytest.raises(comove.CampaignError, match="the snapshot has no dark matter"):
+        run.particles()
