@@ -317,8 +317,8 @@ def test_times_replace_redshifts_in_non_comoving_coordinates(tmp_path):
     maps = next(stage for stage in run.analyses if stage.kind == "slice")
     for t, table in ((0.05, maps.table(z=0.05)), (0.1, maps.table())):
         assert table.attrs["time"] == t
-        agrees(table, maps.folder / f"slice_density_z_t{t}.csv")
-    there = r"no table at 0\.07; there are the kinds slice_density_z at t = 0\.05, t = 0\.1"
+        agrees(table, maps.folder / f"slice_density_t{t}.csv")
+    there = r"no table at 0\.07; there are the kinds slice_density at t = 0\.05, t = 0\.1"
     with pytest.raises(comove.UnknownStageError, match=there):
         maps.table(z=0.07)
     with pytest.raises(comove.CampaignError, match="the snapshot has no dark matter"):
