@@ -10,7 +10,7 @@ import pandas as pd
 from . import snapshots
 from .errors import UnknownStageError
 from .ledger import read_jsonl
-from .stage import Analysis, Stage
+from .stage import Analysis, Stage, ambiguous
 from .tables import listed, read_json, step_units, table_of
 
 
@@ -109,6 +109,7 @@ class Run(Stage):
         stages = [stage for stage in self.analyses if stage.kind == "halos" and stage.state == "done"]
         if not stages:
             raise UnknownStageError(f"{self.name}: no halos; the recipe has halos(RUN) for profiles")
+        made_by: dict[tuple[float, int], Analysis] = {}
         symbol = "z"
         for stage in stages:
             for file, path in stage._tables("profile", None):
@@ -117,7 +118,11 @@ class Run(Stage):
                 table = stage._read(path)
                 units.update(table.attrs["units"])
                 symbol = file.moment.symbol
-                tables[file.moment.value, int(file.part[len("halo") :])] = _without_attributes(table)
+                key = (file.moment.value, int(file.part[len("halo") :]))
+                other = made_by.setdefault(key, stage)
+                if other.name != stage.name:
+                    raise ambiguous([other, stage], f"profiles of {self.name} at {file.moment}")
+                tables[key] = _without_attributes(table)
         if not tables:
             return pd.DataFrame()
         joined = pd.concat(tables, names=[symbol, "halo", "bin"])

@@ -141,6 +141,21 @@ def test_profiles(run):
     assert profiles.attrs["units"]["r_mpc_h"] == "Mpc/h"
 
 
+def test_catalogues_of_two_stages_are_not_mixed(copied):
+    """As if the halos of both seeds were found in the first run."""
+    campaign = comove.Campaign(copied)
+    first, second = (campaign[f"seed {n}"].folder.name for n in (1, 2))
+    ledger = copied / "ledger.jsonl"
+    events = ledger.read_text().splitlines()
+    events = [line.replace(second, first) if '"kind":"halos"' in line else line for line in events]
+    ledger.write_text("".join(f"{line}\n" for line in events))
+    run = campaign["seed 1"]
+    for read in (run.halos, lambda: run.profiles):
+        with pytest.raises(comove.AmbiguousStageError, match="several stages: Halos, seed 1; Halos, seed 2"):
+            read()
+    assert len(run.halos(name="Halos, seed 2")) == len(comove.Campaign(copied)["Halos, seed 2"].table()) > 0
+
+
 def test_particles_are_those_of_yt(run):
     yt = pytest.importorskip("yt")
     yt.set_log_level("error")
