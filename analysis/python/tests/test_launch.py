@@ -210,7 +210,7 @@ def test_where_the_program_is_looked_for(tmp_path, monkeypatch):
 def test_the_wheel_carries_the_program_and_the_crates_version(tmp_path):
     pytest.importorskip("hatchling")
     carried = program_at(tmp_path / "comove")
-    environment = {**os.environ, "COMOVE_WHEEL_PROGRAM": str(carried), "COMOVE_WHEEL_PLATFORM": "manylinux_2_17_x86_64"}
+    environment = {**os.environ, "COMOVE_WHEEL_PROGRAM": str(carried), "COMOVE_WHEEL_PLATFORM": "manylinux_2_28_x86_64"}
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=HERE.parent, env=environment, check=True, capture_output=True)
     packages = json.loads(
@@ -222,7 +222,7 @@ def test_the_wheel_carries_the_program_and_the_crates_version(tmp_path):
     version = next(package["version"] for package in packages if package["name"] == "comove")
     name = f"comove-{version}"
     assert f"\nversion: {version}\n" in (HERE.parents[2] / "CITATION.cff").read_text()
-    with zipfile.ZipFile(tmp_path / f"{name}-py3-none-manylinux_2_17_x86_64.whl") as wheel:
+    with zipfile.ZipFile(tmp_path / f"{name}-py3-none-manylinux_2_28_x86_64.whl") as wheel:
         assert wheel.read(f"{name}.data/scripts/comove") == carried.read_bytes()
         assert b"Root-Is-Purelib: false" in wheel.read(f"{name}.dist-info/WHEEL")
         assert {"comove/__init__.py", "comove/py.typed"} <= set(wheel.namelist())
