@@ -14,7 +14,7 @@ from .errors import CampaignError
 from .tables import Moment
 
 #: The latest format of ledgers that this module reads.
-VERSION = 3
+VERSION = 4
 
 
 @dataclass

@@ -312,7 +312,7 @@ def test_ledgers_that_cannot_be_read_are_refused(copied):
     with pytest.raises(comove.CampaignError, match=r"ledger\.jsonl: line 1 is not JSON"):
         len(comove.Campaign(copied))
     ledger.write_text('{"version":99,"event":"x"}\n' + whole)
-    with pytest.raises(comove.CampaignError, match="line 1 has format 99, this module reads up to 3"):
+    with pytest.raises(comove.CampaignError, match="line 1 has format 99, this module reads up to 4"):
         len(comove.Campaign(copied))
 
 
