@@ -95,6 +95,17 @@ pub(crate) fn visit_samples(
     samples: usize,
     mut visit: impl FnMut(f64, f64),
 ) {
+    visit_sample_places(cell, offset, reach, samples, |_, r, volume| visit(r, volume));
+}
+
+/// Calls `visit(offset, radius, volume)` for these sub-cells; their offsets are from the centre of the sphere.
+pub(crate) fn visit_sample_places(
+    cell: &LeafCell,
+    offset: [f64; 3],
+    reach: f64,
+    samples: usize,
+    mut visit: impl FnMut([f64; 3], f64, f64),
+) {
     let n = (cell.width * samples as f64 / reach).ceil().max(1.0) as usize;
     let width = cell.width / n as f64;
     // of a cell much wider than the sphere few can lie within: the others are not looked at
@@ -107,9 +118,10 @@ pub(crate) fn visit_samples(
         for y in within(1) {
             for x in within(0) {
                 let sub = [x, y, z];
-                let r = norm(std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width));
+                let place = std::array::from_fn(|a| offset[a] + (sub[a] as f64 + 0.5) * width - 0.5 * cell.width);
+                let r = norm(place);
                 if r <= reach {
-                    visit(r, width * width * width);
+                    visit(place, r, width * width * width);
                 }
             }
         }

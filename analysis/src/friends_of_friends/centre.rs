@@ -1,13 +1,13 @@
 //! Centres of groups: their density maxima.
 //!
-//! Cubes of one size that halves from step to step find the densest region; from there a sphere shrinks about the centre of
-//! mass of its particles (Power et al. 2003, MNRAS 338, 14). About the centre of mass of all particles it would come to rest
-//! between two clumps. The scale is 1% of the particles, so that a small satellite is not the centre of its host.
+//! Cubes of one size that halves from step to step find the densest regions; in each a sphere shrinks about the centre of mass
+//! of its particles (Power et al. 2003, MNRAS 338, 14), and the densest sphere is the centre. From the centre of mass of all
+//! particles on, it might come to rest between two clumps. The scale is 1% of the particles, so that a small satellite is not
+//! the centre of its host.
 
 use crate::particle_grid::ParticleGrid;
 use crate::sphere::norm;
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Factor between the radii of successive spheres.
 const SHRINK: f64 = 0.95;
@@ -18,36 +18,47 @@ const LEAST: usize = 16;
 /// Side of the smallest cubes in the extent of the group.
 const SMALLEST: f64 = 1e-9;
 
-/// The density maximum of a group in code length: the centre of mass of 1% of its particles, or 16, in the densest region.
+/// The density maximum of a group in code length: the centre of mass of 1% of its particles, or 16, where they are densest.
 pub(super) fn density_maximum(grid: &ParticleGrid, group: &[u32]) -> [f64; 3] {
     let anchor = group[0] as usize;
     let offsets = group.iter().map(|&particle| grid.separation(anchor, particle as usize)).collect();
     let enough = LEAST.max((SHARE * group.len() as f64) as usize);
-    let (around, cube, side) = densest_cube(offsets, enough);
-    let centre = shrinking_sphere(around, &cube, side, enough);
+    let (around, starts, side) = densest_cubes(offsets, enough);
+    let spheres = starts.into_iter().map(|start| shrinking_sphere(&around, start, side, enough));
+    let (centre, _) = spheres.min_by(|x, y| x.1.total_cmp(&y.1)).expect("at least one cube");
     let lengths = grid.box_lengths();
     let anchor = grid.position(anchor);
     std::array::from_fn(|a| (anchor[a] + centre[a]).rem_euclid(lengths[a]))
 }
 
-/// The fullest of the smallest cubes with enough particles, the particles around it, and its side.
-fn densest_cube(offsets: Vec<[f64; 3]>, enough: usize) -> (Vec<[f64; 3]>, Vec<[f64; 3]>, f64) {
+/// Of the smallest cubes with enough particles those at least half as full as the fullest: particles around them, their
+/// centres of mass, and their side.
+fn densest_cubes(offsets: Vec<[f64; 3]>, enough: usize) -> (Vec<[f64; 3]>, Vec<[f64; 3]>, f64) {
     let along = |axis: usize| offsets.iter().map(move |x| x[axis]);
     let low: [f64; 3] = std::array::from_fn(|a| along(a).fold(f64::INFINITY, f64::min));
     let extent = (0..3).map(|a| along(a).fold(f64::NEG_INFINITY, f64::max) - low[a]).fold(0.0, f64::max);
-    let mut found = (offsets.clone(), offsets.clone(), extent);
+    let mut found = None;
     let (mut left, mut side) = (offsets, extent);
     while side > SMALLEST * extent {
+        let cubes = Cubes::new(&left, low, 0.25 * side);
+        if cubes.most() < enough {
+            break;
+        }
         side *= 0.5;
-        let cubes = Cubes::new(&left, low, 0.5 * side);
-        let Some(first) = cubes.fullest(enough) else { break };
-        let cube = left.iter().copied().filter(|&x| first_cells(cubes.cell_of(x)).any(|other| other == first));
-        let cube = cube.collect();
         // a cube of half the side lies within one of those that hold enough
         let further = left.iter().copied().filter(|&x| cubes.most_around(x) >= enough).collect();
-        found = (std::mem::replace(&mut left, further), cube, side);
+        found = Some((std::mem::replace(&mut left, further), cubes));
     }
-    found
+    match found {
+        Some((around, cubes)) => {
+            let starts = cubes.centres_of_fullest(&around, enough);
+            (around, starts, side)
+        }
+        None => {
+            let (centre, _) = mean(left.iter());
+            (left, vec![centre], extent)
+        }
+    }
 }
 
 /// Cubes of two cells along each side, at every cell.
@@ -72,15 +83,29 @@ impl Cubes {
         std::array::from_fn(|a| ((x[a] - self.low[a]) / self.cell).floor() as i64)
     }
 
-    /// The first cell of the fullest cube, of equal ones the first, if it holds enough particles.
-    fn fullest(&self, enough: usize) -> Option<[i64; 3]> {
-        let full = self.counts.iter().filter(|(_, count)| **count >= enough);
-        full.max_by_key(|&(&first, &count)| (count, Reverse(first))).map(|(&first, _)| first)
+    /// Particles of the fullest cube.
+    fn most(&self) -> usize {
+        self.counts.values().copied().max().unwrap_or(0)
     }
 
     /// Particles of the fullest cube that holds this one.
     fn most_around(&self, x: [f64; 3]) -> usize {
         first_cells(self.cell_of(x)).map(|first| self.counts[&first]).max().unwrap_or(0)
+    }
+
+    /// The centres of mass of the cubes with enough particles and at least half as many as the fullest has.
+    fn centres_of_fullest(&self, offsets: &[[f64; 3]], enough: usize) -> Vec<[f64; 3]> {
+        let least = enough.max(self.most() / 2);
+        let full = self.counts.iter().filter(|(_, count)| **count >= least);
+        let mut inside: BTreeMap<[i64; 3], Vec<[f64; 3]>> = full.map(|(&first, _)| (first, Vec::new())).collect();
+        for &x in offsets {
+            for first in first_cells(self.cell_of(x)) {
+                if let Some(inside) = inside.get_mut(&first) {
+                    inside.push(x);
+                }
+            }
+        }
+        inside.values().map(|inside| mean(inside.iter()).0).collect()
     }
 }
 
@@ -89,28 +114,37 @@ fn first_cells([x, y, z]: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
     (0..8).map(move |n| [x - (n & 1), y - (n >> 1 & 1), z - (n >> 2)])
 }
 
-/// The centre of mass of the last sphere with enough particles, from one about a cube on.
-fn shrinking_sphere(mut around: Vec<[f64; 3]>, cube: &[[f64; 3]], side: f64, enough: usize) -> [f64; 3] {
+/// Centre of mass and number.
+fn mean<'a>(offsets: impl Iterator<Item = &'a [f64; 3]>) -> ([f64; 3], usize) {
+    let (mut sum, mut count) = ([0.0; 3], 0);
+    for x in offsets {
+        (0..3).for_each(|a| sum[a] += x[a]);
+        count += 1;
+    }
+    (sum.map(|s| s / count as f64), count)
+}
+
+/// The centre of mass of the last sphere with enough particles, from one about a cube on, and the radius in which there are
+/// enough.
+fn shrinking_sphere(around: &[[f64; 3]], start: [f64; 3], side: f64, enough: usize) -> ([f64; 3], f64) {
     let from = |x: [f64; 3], centre: [f64; 3]| norm([x[0] - centre[0], x[1] - centre[1], x[2] - centre[2]]);
-    let mean = |inside: &mut dyn Iterator<Item = &[f64; 3]>| {
-        let (mut sum, mut count) = ([0.0; 3], 0);
-        for x in inside {
-            (0..3).for_each(|a| sum[a] += x[a]);
-            count += 1;
-        }
-        (sum.map(|s| s / count as f64), count)
-    };
-    let (mut centre, mut count) = mean(&mut cube.iter());
     let mut radius = side * 3f64.sqrt() / 2.0;
+    let (mut centre, mut count) = (start, around.len());
+    let mut near: Vec<[f64; 3]> = around.iter().copied().filter(|&x| from(x, centre) <= 2.0 * radius).collect();
     while count > enough && radius > 0.0 {
         radius *= SHRINK;
-        let (next, inside) = mean(&mut around.iter().filter(|&&x| from(x, centre) <= radius));
+        let (next, inside) = mean(near.iter().filter(|&&x| from(x, centre) <= radius));
         if inside < enough {
             break;
         }
         (centre, count) = (next, inside);
         // a particle two radii away plays no further part
-        around.retain(|&x| from(x, centre) <= 2.0 * radius);
+        near.retain(|&x| from(x, centre) <= 2.0 * radius);
     }
-    centre
+    let mut distances: Vec<f64> = near.iter().map(|&x| from(x, centre)).collect();
+    if distances.len() < enough {
+        return (centre, f64::INFINITY);
+    }
+    let (_, radius, _) = distances.select_nth_unstable_by(enough - 1, f64::total_cmp);
+    (centre, *radius)
 }

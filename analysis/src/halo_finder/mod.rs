@@ -4,8 +4,8 @@
 //!    densities by position: z, then y, then x).
 //! 2. Around each peak, the smallest sphere, at least one peak cell in radius, whose mean density has fallen to Δ times
 //!    the reference density ([`growth`]). Its mass is M = Δ ρ_ref 4π/3 R³.
-//! 3. A peak inside a halo already accepted is that halo's sub-peak, and so is one whose sphere consists of accepted halos
-//!    (`claims.rs`).
+//! 3. A peak inside a halo already accepted is that halo's sub-peak, and so is one most of whose sphere lies in accepted
+//!    halos (`claims.rs`).
 //!
 //! The density is that of all matter: of the gas, and of dark matter where there is some, in units of the mean density of
 //! matter. Velocities and temperatures are the gas's. About each halo's centre masses of further definitions are measured
@@ -194,7 +194,7 @@ pub fn find_halos_by(
     let peak_count = peaks.as_ref().map(Vec::len);
     let density = options.delta * reference_density;
     let at_once = BATCH.max(communicator.size());
-    let mut claims = Claims::new(snapshot);
+    let mut claims = Claims::new(communicator, part, options.samples);
     let mut waiting = peaks.into_iter().flatten();
     loop {
         let starts = |peak: &Peak| !claims.joins(peak.position);
@@ -204,9 +204,6 @@ pub fn find_halos_by(
             break;
         }
         let grown = growth::grow(communicator, part, &gas, &batch, density, options);
-        if peak_count.is_none() {
-            continue;
-        }
         for (peak, outcome) in batch.iter().zip(grown) {
             // a halo accepted earlier in this batch may cover the peak
             if !claims.joins(peak.position) {

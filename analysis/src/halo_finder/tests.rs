@@ -156,8 +156,7 @@ fn clumps(clumps: &'static [(usize, f64, f64)]) -> comove_sim::Snapshot {
     fixture.build()
 }
 
-/// A weak peak outside the spheres of two clumps, whose own sphere grows over both and is heavier: it is no halo. A weaker
-/// peak beside it is none either.
+/// A weak peak outside the spheres of two clumps, whose own sphere grows over both and is heavier, is no halo.
 #[test]
 fn a_saddle_is_no_halo() {
     let options = HaloOptions { delta: 20.0, ..HaloOptions::default() };
@@ -165,7 +164,7 @@ fn a_saddle_is_no_halo() {
     let found = find_halos(&clumps(both), &options).unwrap();
     let peaks: Vec<f64> = found.halos.iter().map(|halo| (48.0 * halo.position_mpc_h[0]).floor()).collect();
     assert_eq!((peaks, found.peaks), (vec![17.0, 31.0], 3), "{found:?}");
-    assert_eq!(found.halos.iter().map(|halo| halo.sub_peaks).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(found.halos.iter().map(|halo| halo.sub_peaks).sum::<usize>(), 1);
     let snapshot = clumps(both);
     let whole = growth::grow(
         &Communicator::alone(),
@@ -179,6 +178,19 @@ fn a_saddle_is_no_halo() {
     let [growth::Outcome::Halo(saddle)] = &whole[..] else { panic!("{whole:?}") };
     assert!(saddle.mass_msun_h > 1.5 * found.halos[0].mass_msun_h && saddle.radius_mpc_h > 7.0 / 48.0, "{saddle:?}");
     assert!(found.halos.iter().all(|halo| halo.radius_mpc_h < 7.0 / 48.0), "{found:?}");
+}
+
+/// Of two clumps whose spheres overlap the less dense one is a halo unless most of its mass is the other's.
+#[test]
+fn clumps_that_share_their_mass() {
+    let options = HaloOptions { delta: 20.0, ..HaloOptions::default() };
+    let peaks = |both: &'static [(usize, f64, f64)]| -> Vec<(f64, usize)> {
+        let found = find_halos(&clumps(both), &options).unwrap();
+        found.halos.iter().map(|halo| ((48.0 * halo.position_mpc_h[0]).floor(), halo.sub_peaks)).collect()
+    };
+    // 20% and 57%
+    assert_eq!(peaks(&[(20, 300.0, 0.04), (28, 150.0, 0.03), (24, 40.0, 0.08)]), [(20.0, 0), (28.0, 0)]);
+    assert_eq!(peaks(&[(20, 400.0, 0.04), (27, 100.0, 0.03), (23, 40.0, 0.08)]), [(20.0, 1)]);
 }
 
 /// A small clump in the outskirts of a large one, denser than that: the large one stays the heaviest and is its host.
