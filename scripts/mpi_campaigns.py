@@ -249,7 +249,7 @@ def stop(launcher, process, campaign, how, at):
 
 def restarts(launcher, recipe, references):
     """Killed on 2 processes, stopped on 3, ended on 1: as if nobody had."""
-    rounds = [(1, signal.SIGTERM), (0, signal.SIGINT), (1, signal.SIGUSR1)]
+    rounds = [(1, signal.SIGTERM), (0, signal.SIGINT), (1, signal.SIGUSR2)]
     for n, (victim, number) in enumerate(rounds):
         campaign = launcher.folder / f"restarted-{n}"
         first = launcher.start(2, "run", recipe, "-p", "steps=individual", "--dir", campaign)

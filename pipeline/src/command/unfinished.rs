@@ -150,9 +150,10 @@ fn may_become(walk: &CampaignResolver<'_>, n: usize, known: &StageHistory, histo
 
 /// How a run that the last command does not refer to is continued.
 fn continuation(recipe: &Recipe, dir: &Path, known: &StageHistory) -> String {
-    let is_same_text = known.given.recipe_digest == given(recipe).recipe_digest;
-    let Some(parameters) = known.given.parameters.as_ref().filter(|_| is_same_text) else {
-        return "`comove run` continues it once the recipe has these options again".into();
+    let now = given(recipe);
+    let only_given = known.given.recipe_digest == now.recipe_digest && known.given.parameters != now.parameters;
+    let Some(parameters) = known.given.parameters.as_ref().filter(|_| only_given) else {
+        return "`comove run` continues it once the recipe and its files are as they were".into();
     };
     let file =
         std::env::current_dir().ok().and_then(|here| recipe.source.path.strip_prefix(here).ok().map(Path::to_owned));
