@@ -32,3 +32,4 @@ mod script;
 mod starts;
 mod terminal;
 mod trial;
+mod warnings;
