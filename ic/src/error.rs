@@ -49,7 +49,7 @@ pub enum IcError {
         remedy: String,
     },
     /// A line of a table that cannot be used.
-    #[error("{path}, line {line}: {reason}")]
+    #[error("{path}, line {line}: {reason}, in {text:?}")]
     TableLine {
         /// The file.
         path: PathBuf,
@@ -57,6 +57,8 @@ pub enum IcError {
         line: usize,
         /// What is wrong with it.
         reason: String,
+        /// The line's text.
+        text: String,
     },
     /// A power spectrum table that does not reach as far as the mesh.
     #[error(

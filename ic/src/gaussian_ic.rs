@@ -217,6 +217,17 @@ impl GaussianIc {
 pub const NEEDS_DARK_MATTER: &str =
     "gas or dark matter alone has the transfer function of all matter: take both, or leave species_transfer out";
 
+/// A remark on gas without dark matter in a cosmology that has dark matter, with what to set.
+pub fn all_baryons(cosmology: &Cosmology, remedy: &str) -> Option<String> {
+    let Cosmology { omega_m, omega_b, .. } = cosmology;
+    (omega_b < omega_m).then(|| {
+        format!(
+            "the gas has all of omega_m = {omega_m}, of which omega_b = {omega_b} is baryons: {remedy} (a warning in this \
+             version, an error in the next)"
+        )
+    })
+}
+
 /// Checks the numbers that every cosmological initial condition has.
 pub(crate) fn check_gas(
     box_mpc_h: f64,

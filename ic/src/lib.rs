@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`gaussian_ic`], [`load_ic`] | the two ways to a [`UniformMesh`]: generate it, or read a file |
 //! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
-//! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a CAMB table, normalised to σ8; transfer functions of gas and dark matter |
+//! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a table of CAMB or CLASS, normalised to σ8; transfer functions of gas and dark matter |
 //! | [`gaussian_field`] | seeded modes that do not depend on resolution, density and growing-mode velocity |
+//! | `growing_mode` | displacements and velocities of a file beside linear theory |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`] | density, momentum and internal energy on a uniform mesh |
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5 |
@@ -24,6 +25,7 @@ pub mod format;
 pub mod function_state;
 pub mod gaussian_field;
 pub mod gaussian_ic;
+mod growing_mode;
 pub mod linear_power;
 pub mod load_ic;
 mod ode;

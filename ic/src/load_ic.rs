@@ -2,7 +2,8 @@
 
 use crate::error::IcError;
 use crate::format::{comove_ic, um_ic};
-use crate::gaussian_ic::check_gas;
+use crate::gaussian_ic::{all_baryons, check_gas};
+use crate::growing_mode::{self, Frame};
 use crate::slab;
 use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::UniformMesh;
@@ -51,7 +52,13 @@ pub struct LoadIc {
     pub mean_molecular_weight: f64,
     /// Ratio of specific heats; a file that states another is refused.
     pub gamma: f64,
+    /// Whether gas alone may have all of omega_m, more than omega_b, without a remark.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub baryons_only: bool,
 }
+
+/// What to do about gas that has all of omega_m.
+pub const FOR_GAS_ALONE: &str = "write dark matter too, in a file of format \"comove_ic\", or set baryons_only: true";
 
 /// Cells that are read at a time on trial.
 const CELLS_ON_TRIAL: usize = 1 << 22;
@@ -60,22 +67,30 @@ const CELLS_ON_TRIAL: usize = 1 << 22;
 const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
 
 impl LoadIc {
-    /// Reads and checks the mesh. Collective; of ranks that share the work each reads some planes.
+    /// Reads and checks the mesh, with remarks on what is right but probably not meant so. Collective; of ranks that share the
+    /// work each reads some planes.
     ///
     /// # Errors
     /// [`IcError::Parameter`] for numbers out of range; [`IcError::Io`], [`IcError::Hdf5`], [`IcError::Size`],
     /// [`IcError::Content`] for a file that is not what the recipe says; [`IcError::Contradiction`] for one that states
     /// otherwise; [`IcError::Cell`] for a cell that is not finite and positive.
-    pub fn load(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
+    pub fn load(
+        &self,
+        communicator: &Communicator,
+        progress: &dyn Fn(&str, f64),
+    ) -> Result<(UniformMesh, Vec<String>), IcError> {
         self.check()?;
         progress("reading", 0.0);
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
         let mesh = collective_result(communicator, self.read(planes))?;
         progress("checking", 0.8);
         mesh.check(communicator)?;
+        let frame = Frame { cosmology: &self.cosmology, a: 1.0 / (1.0 + self.z), box_mpc_h: self.box_mpc_h };
+        let content = |reason| IcError::Content { path: self.path.clone(), reason };
+        let mut remarks = growing_mode::examine(communicator, &mesh, &frame).map_err(content)?;
         if !mesh.has_gas(communicator) {
             progress("initial condition", 1.0);
-            return Ok(mesh);
+            return Ok((mesh, remarks));
         }
         let mean = mesh.mean(communicator, |i| mesh.density[i]);
         // beside dark matter, which the restriction to the octree checks more closely
@@ -88,10 +103,13 @@ impl LoadIc {
                 "mean density {mean:.6}, expected {expected}: densities must be in the mean matter density, one fluid standing \
                  for all matter (divide density and momentum by the mean, or check the field order)"
             );
-            return Err(IcError::Content { path: self.path.clone(), reason });
+            return Err(content(reason));
+        }
+        if expected == 1.0 && !self.baryons_only && self.format == LoadFormat::ComoveIc {
+            remarks.extend(all_baryons(&self.cosmology, FOR_GAS_ALONE));
         }
         progress("initial condition", 1.0);
-        Ok(mesh)
+        Ok((mesh, remarks))
     }
 
     /// Checks the numbers, which the file is not needed for.

@@ -46,7 +46,7 @@ pub use dark_matter::{DarkMatterHeader, HostParticles};
 pub use error::SimError;
 pub use gas::{Gas, fields};
 pub use io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom, StoredSnapshot};
-pub use io::{complete_file, shared_file, snapshot};
+pub use io::{complete_file, filters, shared_file, snapshot};
 pub use mesh::{HostState, Key, Octree};
 pub use parameters::{
     Coordinates, GroupSolver, Precision, RunParameters, ScalarParameters, StartFacts, SweepOrder, TimeSteps,

@@ -190,14 +190,15 @@ const HEAVIEST: f64 = 1e17;
 
 /// The mass function of halos; without bins where there is neither a halo nor a least mass.
 ///
-/// * `sigma`: RMS of the linear density today in spheres of this radius in Mpc/h
+/// * `sigma`: RMS of the linear density today in spheres of this radius in Mpc/h; `None` where that is not known, and bins of such
+///   masses have no prediction
 ///
 /// # Errors
 /// [`AnalysisError::Option`] for an option out of its range.
 pub fn mass_function(
     halos: &HaloMasses,
     options: &MassFunctionOptions,
-    sigma: &(dyn Fn(f64) -> f64 + Sync),
+    sigma: &(dyn Fn(f64) -> Option<f64> + Sync),
 ) -> Result<MassFunction, AnalysisError> {
     options.check()?;
     let masses = &halos.masses_msun_h;
@@ -235,7 +236,7 @@ pub fn mass_function(
         let bin = (near.saturating_sub(1)..=near + 1).find(|&n| mass < edge(n + 1)).unwrap_or(near).min(most - 1);
         in_bins[bin].push(mass);
     }
-    let expected = |bin: usize| predictions.iter().flatten().map(|model| model[bin]).fold(0.0, f64::max);
+    let expected = |bin: usize| predictions.iter().flatten().filter_map(|model| model[bin]).fold(0.0, f64::max);
     let is_needed = |&bin: &usize| !in_bins[bin].is_empty() || expected(bin) * volume * width >= 1.0;
     let count = (0..most).rev().find(is_needed).unwrap_or(0) + 1;
     let bins = (0..count)
@@ -250,8 +251,8 @@ pub fn mass_function(
                 halos: inside.len(),
                 dn_dlnm_h3_mpc3: number / (volume * width),
                 error_h3_mpc3: number.sqrt() / (volume * width),
-                tinker08_h3_mpc3: predictions[0].as_ref().map(|model| model[n]),
-                despali16_h3_mpc3: predictions[1].as_ref().map(|model| model[n]),
+                tinker08_h3_mpc3: predictions[0].as_ref().and_then(|model| model[n]),
+                despali16_h3_mpc3: predictions[1].as_ref().and_then(|model| model[n]),
             }
         })
         .collect();
@@ -268,7 +269,7 @@ struct Linear {
     /// Mean matter density in Msun/h (h/Mpc)³.
     density: f64,
     /// From one point before the first bin to one behind the last.
-    ln_sigma: Vec<f64>,
+    ln_sigma: Vec<Option<f64>>,
 }
 
 impl Linear {
@@ -276,13 +277,14 @@ impl Linear {
     fn new(
         cosmology: &Cosmology,
         a: f64,
-        sigma: &(dyn Fn(f64) -> f64 + Sync),
+        sigma: &(dyn Fn(f64) -> Option<f64> + Sync),
         (first, width, bins): (f64, f64, usize),
     ) -> Self {
         let density = Units::new(Some(*cosmology)).mass_msun_h();
         let growth = cosmology.growth(a).0 / cosmology.growth(1.0).0;
         let empty = Self { first, bins, step: width / PARTS as f64, density, ln_sigma: Vec::new() };
-        let at = |point: usize| (growth * sigma((empty.mass(point) / (density * 4.0 / 3.0 * PI)).cbrt())).ln();
+        let radius = |point: usize| (empty.mass(point) / (density * 4.0 / 3.0 * PI)).cbrt();
+        let at = |point: usize| Some((growth * sigma(radius(point))?).ln());
         let ln_sigma = (0..bins * PARTS + 3).into_par_iter().map(at).collect();
         Self { ln_sigma, ..empty }
     }
@@ -291,20 +293,20 @@ impl Linear {
         self.first * ((point as f64 - 1.0) * self.step).exp()
     }
 
-    /// dn/dlnM = f(σ) ρ_m/M dlnσ⁻¹/dlnM in (h/Mpc)³, averaged over each bin.
-    fn predicted(&self, multiplicity: &dyn Fn(f64) -> f64) -> Vec<f64> {
+    /// dn/dlnM = f(σ) ρ_m/M dlnσ⁻¹/dlnM in (h/Mpc)³, averaged over each bin; `None` where σ is not known.
+    fn predicted(&self, multiplicity: &dyn Fn(f64) -> f64) -> Vec<Option<f64>> {
         let at = |point: usize| {
-            let slope = (self.ln_sigma[point - 1] - self.ln_sigma[point + 1]) / (2.0 * self.step);
-            multiplicity(self.ln_sigma[point].exp()) * self.density / self.mass(point) * slope
+            let slope = (self.ln_sigma[point - 1]? - self.ln_sigma[point + 1]?) / (2.0 * self.step);
+            Some(multiplicity(self.ln_sigma[point]?.exp()) * self.density / self.mass(point) * slope)
         };
         let mean = |bin: usize| {
-            let sum: f64 = (0..=PARTS)
+            let sum: Option<f64> = (0..=PARTS)
                 .map(|part| {
                     let weight = if part == 0 || part == PARTS { 1.0 } else { 2.0 + 2.0 * (part % 2) as f64 };
-                    weight * at(1 + bin * PARTS + part)
+                    Some(weight * at(1 + bin * PARTS + part)?)
                 })
                 .sum();
-            sum / (3.0 * PARTS as f64)
+            Some(sum? / (3.0 * PARTS as f64))
         };
         (0..self.bins).map(mean).collect()
     }

@@ -86,8 +86,10 @@ fn a_power_law_is_averaged_over_bins() {
     let width = std::f64::consts::LN_10 / 5.0;
     let density = Units::new(Some(planck())).mass_msun_h();
     let multiplicity = Model::Despali2016.multiplicity(M200m, &planck(), 1.0).unwrap();
-    let found = Linear::new(&planck(), 1.0, &power_law, (1e13, width, 3)).predicted(&*multiplicity);
-    for (bin, found) in found.iter().enumerate() {
+    let sigma = |radius: f64| Some(power_law(radius));
+    let found = Linear::new(&planck(), 1.0, &sigma, (1e13, width, 3)).predicted(&*multiplicity);
+    for (bin, found) in found.into_iter().enumerate() {
+        let found = found.unwrap();
         let at = |x: f64| {
             let mass = 1e13 * ((bin as f64 + x) * width).exp();
             // σ ∝ M^(−1/6)
@@ -130,8 +132,8 @@ fn catalogue(masses: &[f64]) -> FofCatalogue {
     }
 }
 
-fn sigma(radius: f64) -> f64 {
-    0.81 * (radius / 8.0).powf(-0.6)
+fn sigma(radius: f64) -> Option<f64> {
+    Some(0.81 * (radius / 8.0).powf(-0.6))
 }
 
 /// Counts, Poisson errors, edges at powers of ten, and the halo within another left out.
@@ -172,6 +174,26 @@ fn an_empty_catalogue_shows_what_is_expected() {
         most * 1e6 * std::f64::consts::LN_10 / 5.0
     };
     assert!(found.bins.len() > 5 && halos(&last) >= 1.0 && halos(&last) < 10.0, "{last:?}");
+}
+
+/// Masses whose σ is not known have bins without predictions.
+#[test]
+fn predictions_begin_where_sigma_is_known() {
+    let halos = HaloMasses::of_friends(&catalogue(&[2e11, 2e13]), M200c).unwrap();
+    let options = MassFunctionOptions {
+        definition: M200c,
+        bins_per_decade: 1,
+        min_mass_msun_h: Some(1e11),
+        ..MassFunctionOptions::default()
+    };
+    let all = mass_function(&halos, &options, &sigma).unwrap();
+    // 1.5 Mpc/h: 1.1e12 Msun/h
+    let found = mass_function(&halos, &options, &|radius| sigma(radius).filter(|_| radius > 1.5)).unwrap();
+    let without: Vec<bool> = found.bins.iter().map(|bin| bin.tinker08_h3_mpc3.is_none()).collect();
+    assert_eq!(without[..3], [true, true, false], "{found:?}");
+    assert_eq!(found.bins[0].halos, 1);
+    assert_eq!(found.bins[2], all.bins[2]);
+    assert_eq!(found.bins[1].despali16_h3_mpc3, None);
 }
 
 #[test]

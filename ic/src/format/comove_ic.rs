@@ -5,11 +5,12 @@
 use crate::error::IcError;
 use crate::uniform_mesh::{Lattice, UniformMesh};
 use comove_sim::SimError;
+use comove_sim::filters;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
 use comove_sim::shared_file::{SharedFile, allocate, failure};
-use hdf5::File;
-use hdf5::types::VarLenUnicode;
+use hdf5::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5::{Container, File};
 use ndarray::{Ix3, s};
 use std::ops::Range;
 use std::path::Path;
@@ -83,9 +84,8 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
     let failed = |source| IcError::Hdf5 { path: path.into(), source };
     let content = |reason: String| IcError::Content { path: path.into(), reason };
     let file = File::open(path).map_err(failed)?;
-    let format = file.attr("format").and_then(|attribute| attribute.read_scalar::<VarLenUnicode>());
-    if !format.is_ok_and(|text| text.as_str() == FORMAT) {
-        return Err(content(format!("attribute \"format\" is missing or not \"{FORMAT}\"")));
+    if !file.attr("format").is_ok_and(|attribute| text_of(&attribute).is_some_and(|text| text == FORMAT)) {
+        return Err(content(format!("attribute \"format\" is missing or not the text \"{FORMAT}\"")));
     }
     check_attributes(path, &file, recipe)?;
 
@@ -103,6 +103,12 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
                 [nz, ny, nx]
             )));
         }
+        if let Some(reason) = filters::unreadable(&dataset) {
+            return Err(content(reason));
+        }
+        if let Some(found) = described(&dataset).filter(|found| !is_number(found)) {
+            return Err(content(format!("dataset \"{name}\" holds {found}, expected are floats of 32 or 64 bits")));
+        }
         let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]).map_err(failed)?;
         fields.push(values.into_raw_vec_and_offset().0);
     }
@@ -119,14 +125,18 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
 
 fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcError> {
     for (name, expected, required) in recipe.attributes() {
-        let found = match file.attr(name).and_then(|attribute| attribute.read_scalar::<f64>()) {
-            Ok(found) => found,
-            Err(_) if required => {
-                let reason = format!("attribute \"{name}\" is missing or not a real number");
-                return Err(IcError::Content { path: path.into(), reason });
+        let wrong = |reason: String| IcError::Content { path: path.into(), reason };
+        if !file.attr_names().map_err(|source| IcError::Hdf5 { path: path.into(), source })?.iter().any(|n| n == name) {
+            match required {
+                true => return Err(wrong(format!("attribute \"{name}\" is missing: expected a 64-bit float"))),
+                false => continue,
             }
-            Err(_) => continue,
-        };
+        }
+        let found = file.attr(name).map_err(|_| None).and_then(|attribute| number_of(&attribute).map_err(Some));
+        let found = found.map_err(|found| {
+            let found = found.unwrap_or_else(|| "damaged".into());
+            wrong(format!("attribute \"{name}\" is {found}: expected one number, a 64-bit float"))
+        })?;
         if (found - expected).abs() <= SAME * expected.abs() {
             continue;
         }
@@ -138,6 +148,42 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
         return Err(IcError::Contradiction { path: path.into(), name, file, recipe });
     }
     Ok(())
+}
+
+/// The type of stored values; `None` for one that HDF5 knows and we do not.
+fn described(container: &Container) -> Option<TypeDescriptor> {
+    container.dtype().and_then(|dtype| dtype.to_descriptor()).ok()
+}
+
+fn is_number(found: &TypeDescriptor) -> bool {
+    matches!(found, TypeDescriptor::Float(_) | TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_))
+}
+
+/// A number, as a scalar or as a list of one.
+///
+/// # Errors
+/// The type and shape of what is no number.
+fn number_of(attribute: &Container) -> Result<f64, String> {
+    let (found, shape) = (described(attribute), attribute.shape());
+    let kind = found.as_ref().map_or_else(|| "of an unknown type".into(), |found| format!("of type {found}"));
+    let described = if shape.is_empty() { kind } else { format!("{kind} and shape {shape:?}") };
+    if attribute.size() != 1 || !found.is_some_and(|found| is_number(&found)) {
+        return Err(described);
+    }
+    attribute.read_raw::<f64>().ok().and_then(|values| values.first().copied()).ok_or(described)
+}
+
+/// A text of variable or fixed length.
+fn text_of(attribute: &Container) -> Option<String> {
+    match described(attribute)? {
+        TypeDescriptor::VarLenUnicode => attribute.read_scalar::<VarLenUnicode>().ok().map(|text| text.to_string()),
+        TypeDescriptor::VarLenAscii => attribute.read_scalar::<VarLenAscii>().ok().map(|text| text.to_string()),
+        TypeDescriptor::FixedAscii(_) => attribute.read_scalar::<FixedAscii<64>>().ok().map(|text| text.to_string()),
+        TypeDescriptor::FixedUnicode(_) => {
+            attribute.read_scalar::<FixedUnicode<64>>().ok().map(|text| text.to_string())
+        }
+        _ => None,
+    }
 }
 
 /// Writes a mesh in double precision. Collective: every rank writes its planes to the file, which the first one creates.
@@ -292,5 +338,71 @@ mod tests {
         std::fs::create_dir(folder.path().join(format!(".ic.h5.tmp-{}", std::process::id()))).unwrap();
         assert!(write(&path, &Communicator::alone(), &mesh(), &HEADER).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    /// Attributes of other types and shapes, of which optional ones were once taken as absent.
+    #[test]
+    fn attributes_are_compared_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ic.h5");
+        let with = |name: &str, attribute: &dyn Fn(&File)| {
+            write(&path, &Communicator::alone(), &mesh(), &HEADER).unwrap();
+            let file = File::open_rw(&path).unwrap();
+            file.delete_attr(name).unwrap();
+            attribute(&file);
+            file.close().unwrap();
+            read(&path, [4, 3, 2], 0..2, &HEADER).map(drop).map_err(|error| error.to_string())
+        };
+        let list = |values: &'static [f64]| {
+            move |file: &File| drop(file.new_attr_builder().with_data(values).create("gamma").unwrap())
+        };
+        let says = |found: Result<(), String>, parts: &[&str]| {
+            let found = found.unwrap_err();
+            assert!(parts.iter().all(|part| found.contains(part)), "{found}");
+        };
+        assert_eq!(with("gamma", &|_| ()), Ok(()));
+        assert_eq!(with("gamma", &list(&[5.0 / 3.0])), Ok(()));
+        says(with("gamma", &list(&[1.4])), &["the file has gamma = 1.4, the recipe says 1.66"]);
+        says(with("gamma", &list(&[1.4, 1.4])), &["\"gamma\" is of type float64 and shape [2]", "expected one number"]);
+        let text = |file: &File| {
+            let value: VarLenUnicode = "5/3".parse().unwrap();
+            file.new_attr::<VarLenUnicode>().create("gamma").unwrap().write_scalar(&value).unwrap();
+        };
+        says(with("gamma", &text), &["\"gamma\" is of type", "expected one number"]);
+        let whole = |value: i64| {
+            move |file: &File| file.new_attr::<i64>().create("gamma").unwrap().write_scalar(&value).unwrap()
+        };
+        says(with("gamma", &whole(2)), &["the file has gamma = 2, the recipe says"]);
+        let single =
+            |file: &File| file.new_attr::<f32>().create("gamma").unwrap().write_scalar(&(5.0f32 / 3.0)).unwrap();
+        assert_eq!(with("gamma", &single), Ok(()));
+        says(with("a", &|_| ()), &["attribute \"a\" is missing"]);
+    }
+
+    /// Files of gzip are read; a filter that is not in this program is named with the remedy.
+    #[test]
+    fn compressed_files_are_read_or_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ic.h5");
+        let compressed = |filter: &dyn Fn(hdf5::DatasetBuilderEmptyShape) -> hdf5::DatasetBuilderEmptyShape| {
+            write(&path, &Communicator::alone(), &mesh(), &HEADER).unwrap();
+            let file = File::open_rw(&path).unwrap();
+            file.unlink("density").unwrap();
+            let dataset =
+                filter(file.new_dataset::<f64>().chunk((1, 3, 4)).shape((2, 3, 4))).create("density").unwrap();
+            let _ = dataset.write_raw(&mesh().density);
+            drop(dataset);
+            file.close().unwrap();
+            read(&path, mesh().cells, 0..2, &HEADER).map_err(|error| error.to_string())
+        };
+        assert_eq!(compressed(&|builder| builder.shuffle().deflate(4)), Ok(mesh()));
+        // the filter's id stands before its name: LZF, which is not in this program
+        let mut bytes = std::fs::read(&path).unwrap();
+        let name = bytes.windows(8).position(|window| window == b"deflate\0").unwrap();
+        assert_eq!(bytes[name - 8..name - 6], [1, 0]);
+        bytes[name - 8..name - 6].copy_from_slice(&32000u16.to_le_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        let message = read(&path, mesh().cells, 0..2, &HEADER).unwrap_err().to_string();
+        assert!(message.contains("\"density\" is compressed with LZF") && message.contains("h5repack"), "{message}");
     }
 }

@@ -1,16 +1,23 @@
 //! The linear matter power spectrum today, normalised to σ8, and what gas and dark matter differ from it.
 
 pub mod eisenstein_hu;
+mod label;
+mod plausibility;
 pub mod species_transfer;
-pub mod table;
+mod spectrum_file;
+pub mod spline;
+mod table;
+mod tail;
 
 use crate::error::IcError;
 use comove_sim::Cosmology;
 use eisenstein_hu::EisensteinHu;
 use serde::{Deserialize, Serialize};
+use spectrum_file::{read_power, read_transfer};
+use spline::LogSpline;
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
-use table::LogSpline;
+use tail::Tail;
 
 /// Where the shape of the spectrum comes from. Its amplitude is always the cosmology's σ8.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +26,11 @@ pub enum PowerSource {
     /// The fitting formula of Eisenstein & Hu 1998 with baryon wiggles.
     #[default]
     EisensteinHu,
-    /// A CAMB transfer table of 7 or 13 columns at z = 0: k in h/Mpc, and in column 7 the total matter transfer Δ/k².
+    /// A transfer table at z = 0: CAMB's of 7 or 13 columns, k in h/Mpc and in column 7 the total matter transfer Δ/k², or one of
+    /// CLASS in its own format or CAMB's. Names and units of a header decide.
     CambTransfer(PathBuf),
-    /// A CAMB matter power table at z = 0: k in h/Mpc and P in (Mpc/h)³; further columns are ignored.
+    /// A matter power table at z = 0: k in h/Mpc and P in (Mpc/h)³, or in the units that a header states; further columns are
+    /// ignored.
     CambPower(PathBuf),
 }
 
@@ -49,12 +58,13 @@ impl PowerSource {
 pub struct LinearPower {
     shape: Shape,
     amplitude: f64,
+    remarks: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 enum Shape {
     EisensteinHu { transfer: EisensteinHu, h: f64, n_s: f64 },
-    Table(LogSpline),
+    Table { spline: LogSpline, tail: Tail },
 }
 
 impl Shape {
@@ -62,14 +72,18 @@ impl Shape {
     fn at(&self, k: f64) -> f64 {
         match self {
             Shape::EisensteinHu { transfer, h, n_s } => k.powf(*n_s) * transfer.at(k * h).powi(2),
-            Shape::Table(spline) => spline.at(k),
+            // a table's end is met but for round-off
+            Shape::Table { tail, .. } if k > tail.from() * (1.0 + 1e-12) => tail.at(k),
+            Shape::Table { spline, .. } => spline.at(k),
         }
     }
 }
 
-/// Range of k in h/Mpc over which σ(R) is integrated where no table limits it: for R near 8 Mpc/h the rest is below
-/// 10⁻⁷ of it.
-const SIGMA_RANGE: (f64, f64) = (1e-6, 1e2);
+/// Range of k in h/Mpc over which σ8 is integrated where no table limits it: the rest is below 10⁻⁷ of it.
+const SIGMA8_RANGE: (f64, f64) = (1e-6, 1e2);
+
+/// kR up to which σ(R) is integrated: the variance beyond is below 10⁻⁷ of it.
+const WELL_INSIDE: f64 = 300.0;
 
 impl LinearPower {
     /// The spectrum of a cosmology, its shape from `source`.
@@ -79,19 +93,30 @@ impl LinearPower {
     /// for a table that cannot be used.
     pub fn new(source: &PowerSource, cosmology: &Cosmology) -> Result<Self, IcError> {
         cosmology.check()?;
-        let shape = match source {
-            PowerSource::EisensteinHu => {
-                Shape::EisensteinHu { transfer: EisensteinHu::new(cosmology), h: cosmology.h, n_s: cosmology.n_s }
-            }
-            PowerSource::CambTransfer(path) => Shape::Table(table::read_transfer(path, cosmology.n_s)?),
-            PowerSource::CambPower(path) => Shape::Table(table::read_power(path)?),
+        let table = match source {
+            PowerSource::EisensteinHu => None,
+            PowerSource::CambTransfer(path) => Some(read_transfer(path, cosmology)?),
+            PowerSource::CambPower(path) => Some(read_power(path, cosmology)?),
         };
-        let mut power = Self { shape, amplitude: 1.0 };
-        power.amplitude = (cosmology.sigma8 / power.sigma(8.0)).powi(2);
+        let mut power = match table {
+            None => {
+                let transfer = EisensteinHu::new(cosmology);
+                let shape = Shape::EisensteinHu { transfer, h: cosmology.h, n_s: cosmology.n_s };
+                Self { shape, amplitude: 1.0, remarks: Vec::new() }
+            }
+            Some(table) => Self { remarks: table.remarks, ..Self::of_table(table.spline, cosmology.n_s) },
+        };
+        power.amplitude = (cosmology.sigma8 / power.sigma8()).powi(2);
         Ok(power)
     }
 
-    /// P(k) today in (Mpc/h)³, k in h/Mpc. Meaningful inside [`LinearPower::range`].
+    /// A tabulated spectrum with its own amplitude.
+    fn of_table(spline: LogSpline, n_s: f64) -> Self {
+        let tail = Tail::of(&spline, n_s);
+        Self { shape: Shape::Table { spline, tail }, amplitude: 1.0, remarks: Vec::new() }
+    }
+
+    /// P(k) today in (Mpc/h)³, k in h/Mpc; beyond the upper end of [`LinearPower::range`] extrapolated.
     pub fn at(&self, k: f64) -> f64 {
         self.amplitude * self.shape.at(k)
     }
@@ -100,16 +125,39 @@ impl LinearPower {
     pub fn range(&self) -> (f64, f64) {
         match &self.shape {
             Shape::EisensteinHu { .. } => (0.0, f64::INFINITY),
-            Shape::Table(spline) => spline.range(),
+            Shape::Table { spline, .. } => spline.range(),
         }
     }
 
-    /// RMS of the linear density today in spheres of `radius` Mpc/h:
-    /// σ² = ∫ dlnk k³ P(k) W²(kR)/(2π²), W(x) = 3 (sin x − x cos x)/x³, by Simpson's rule in lnk.
-    pub fn sigma(&self, radius: f64) -> f64 {
+    /// Remarks on a table: units that were converted, an amplitude or a shape that another reading of it explains.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// RMS of the linear density today in spheres of `radius` Mpc/h. `None` where a table does not hold it: most of the
+    /// variance, or a percent of it if the table's end has no slope of cold dark matter, comes from larger k.
+    pub fn sigma(&self, radius: f64) -> Option<f64> {
         let (from, to) = self.range();
-        let (from, to) = (from.max(SIGMA_RANGE.0).ln(), to.min(SIGMA_RANGE.1).ln());
+        let (from, all) = (from.max(SIGMA8_RANGE.0), SIGMA8_RANGE.1.max(WELL_INSIDE / radius));
+        let within = self.variance(radius, (from, all.min(to)));
+        let beyond = if to < all { self.variance(radius, (to, all)) } else { 0.0 };
+        let most = match &self.shape {
+            Shape::Table { tail, .. } if !tail.is_of_cold_dark_matter() => 0.01,
+            _ => 0.5,
+        };
+        (beyond <= most * (within + beyond)).then(|| (within + beyond).sqrt())
+    }
+
+    /// σ in spheres of 8 Mpc/h, within the range of a table.
+    fn sigma8(&self) -> f64 {
+        let (from, to) = self.range();
+        self.variance(8.0, (from.max(SIGMA8_RANGE.0), to.min(SIGMA8_RANGE.1))).sqrt()
+    }
+
+    /// σ² = ∫ dlnk k³ P(k) W²(kR)/(2π²), W(x) = 3 (sin x − x cos x)/x³, by Simpson's rule in lnk.
+    fn variance(&self, radius: f64, (from, to): (f64, f64)) -> f64 {
         const STEPS: usize = 8192;
+        let (from, to) = (from.ln(), to.ln());
         let dx = (to - from) / STEPS as f64;
         let integral: f64 = (0..=STEPS)
             .map(|i| {
@@ -118,7 +166,7 @@ impl LinearPower {
                 weight * k.powi(3) * self.at(k) * top_hat(k * radius).powi(2)
             })
             .sum();
-        (integral * dx / 3.0 / (2.0 * PI * PI)).sqrt()
+        integral * dx / 3.0 / (2.0 * PI * PI)
     }
 }
 

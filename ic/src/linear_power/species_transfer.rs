@@ -1,7 +1,9 @@
 //! How gas and dark matter differ from all matter at the initial redshift: contrasts and velocities from a table of a
 //! Boltzmann code (docs/equations.md, *Initial conditions*).
 
-use super::table::{Spline, numbered_rows, read_text};
+use super::label::Label;
+use super::spline::Spline;
+use super::table::TextTable;
 use crate::error::IcError;
 use comove_sim::Cosmology;
 use serde::{Deserialize, Serialize};
@@ -88,19 +90,19 @@ impl SpeciesRatios {
         let path = source.file();
         let gas_share = cosmology.omega_b / cosmology.omega_m;
         let mean = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
-        let text = read_text(path)?;
+        let table = TextTable::read(path)?;
         let rows = match source {
-            SpeciesTransfer::Camb(_) => camb_rows(path, &text)?,
-            SpeciesTransfer::Class(_) => class_rows(path, &text, cosmology, z)?,
+            SpeciesTransfer::Camb(_) => camb_rows(&table, cosmology.h)?,
+            SpeciesTransfer::Class(_) => class_rows(&table, cosmology, z)?,
         };
         for row in &rows {
-            check_row(row, mean).map_err(|reason| IcError::TableLine { path: path.into(), line: row.line, reason })?;
+            check_row(row, mean).map_err(|reason| table.wrong_line(row.line, reason))?;
         }
         if let Some([_, row]) = rows.windows(2).find(|pair| pair[1].k_h_mpc <= pair[0].k_h_mpc) {
-            let reason = format!("k = {:e}: k must increase from row to row", row.k_h_mpc);
-            return Err(IcError::TableLine { path: path.into(), line: row.line, reason });
+            let reason = format!("k = {:e} h/Mpc: k must increase from row to row (sort -g -u)", row.k_h_mpc);
+            return Err(table.wrong_line(row.line, reason));
         }
-        check_growth_rate(path, &rows, mean, cosmology, z)?;
+        check_growth_rate(&table, &rows, mean, cosmology, z)?;
         let difference = |values: fn(&Row) -> [f64; 2]| {
             let points = rows.iter().map(|row| {
                 let [gas, dark] = values(row);
@@ -135,25 +137,36 @@ impl SpeciesRatios {
 }
 
 /// CAMB's columns (`transfer_names` of its documentation): 1 k in h/Mpc; over k² of 1/Mpc², 2 cold dark matter, 3 baryons, 8
-/// both; 11, 12 velocities of cold dark matter and baryons as dδ/dlna.
-fn camb_rows(path: &Path, text: &str) -> Result<Vec<Row>, IcError> {
-    let rows = numbered_rows(path, text)?;
-    let columns = rows[0].1.len();
-    if columns != 13 {
-        let reason = format!(
-            "{columns} columns; a CAMB transfer table with velocities has 13 (from CLASS take its own format, with output = \
-             mTk, vTk, and species_transfer: #{{ class: … }})"
-        );
-        return Err(IcError::Content { path: path.into(), reason });
+/// both; 11, 12 velocities of cold dark matter and baryons as dδ/dlna. Names of a header decide.
+fn camb_rows(table: &TextTable, h: f64) -> Result<Vec<Row>, IcError> {
+    let of_class = "from CLASS take its own format, with output = mTk, vTk, and species_transfer: #{ class: … }";
+    let columns = table.columns();
+    let labels = table.labels();
+    let names = labels.as_ref().map(|(_, names)| names.as_slice()).unwrap_or_default();
+    if let Some((line, _)) = labels.as_ref().filter(|_| names.iter().any(|name| name.text().starts_with("d_"))) {
+        return Err(table.wrong_line(*line, format!("columns of CLASS, expected are CAMB's: {of_class}")));
     }
-    let row = |(line, row): (usize, Vec<f64>)| Row {
-        line,
-        k_h_mpc: row[0],
-        contrast: [row[2], row[1]],
-        growth: [row[11], row[10]],
-        total: Some(row[7]),
+    if columns != 13 {
+        let reason = format!("{columns} columns; a CAMB transfer table with velocities has 13 ({of_class})");
+        return Err(table.wrong(reason));
+    }
+    let place = |name: &str, otherwise: usize| names.iter().position(|label| label.is(name)).unwrap_or(otherwise);
+    let [dark, gas] = [place("CDM", 1), place("baryon", 2)];
+    let [v_dark, v_gas, total] = [place("v_CDM", 10), place("v_b", 11), place("no_nu", 7)];
+    let factor = k_factor(names, h);
+    let row = |row: &super::table::Row| Row {
+        line: row.line,
+        k_h_mpc: factor * row.values[0],
+        contrast: [row.values[gas], row.values[dark]],
+        growth: [row.values[v_gas], row.values[v_dark]],
+        total: Some(row.values[total]),
     };
-    Ok(rows.into_iter().map(row).collect())
+    Ok(table.rows.iter().map(row).collect())
+}
+
+/// The unit of wave numbers in the first column, in h/Mpc.
+fn k_factor(names: &[Label], h: f64) -> f64 {
+    names.first().and_then(|label| label.wave_number_unit(h)).map_or(1.0, |unit| unit.factor)
 }
 
 /// CLASS's columns by the names in its header: k in h/Mpc, contrasts d_b, d_cdm, d_m, and divergences of velocities t_b, t_cdm
@@ -161,43 +174,40 @@ fn camb_rows(path: &Path, text: &str) -> Result<Vec<Row>, IcError> {
 ///
 /// In the synchronous gauge dark matter is at rest: t_b is the difference of the velocities, and all matter has that of the run's
 /// growth rate. In the Newtonian gauge contrasts lack 3 aH θ/k² of all matter.
-fn class_rows(path: &Path, text: &str, cosmology: &Cosmology, z: f64) -> Result<Vec<Row>, IcError> {
-    let wrong = |reason: String| Err(IcError::Content { path: path.into(), reason });
-    let header = text.lines().rfind(|line| line.starts_with('#') && line.contains(":k (h/Mpc)"));
-    let Some(header) = header else {
-        return wrong("no header with \"1:k (h/Mpc)\"; CLASS writes it with format = class, headers = yes".into());
+fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Row>, IcError> {
+    let labels = table.labels().filter(|(_, names)| names[0].is_wave_number());
+    let Some((line, names)) = labels else {
+        let reason = "no header that names the columns (\"1:k (h/Mpc)\" and others); CLASS writes it with format = class, \
+                      headers = yes";
+        return Err(table.wrong(reason));
     };
-    let stated = text.lines().enumerate().find_map(|(line, text)| Some((line + 1, stated_redshift(text)?)));
-    if let Some((line, found)) = stated.filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
+    if let Some((line, found)) = table.redshift().filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
         let reason = format!("a table at z = {found}, the recipe says {z}: run CLASS with z_pk = {z}");
-        return Err(IcError::TableLine { path: path.into(), line, reason });
+        return Err(table.wrong_line(line, reason));
     }
-    let names: Vec<&str> = column_names(header);
-    let rows = numbered_rows(path, text)?;
-    if rows[0].1.len() != names.len() {
-        let (line, reason) = (rows[0].0, format!("{} columns, {} in the header", rows[0].1.len(), names.len()));
-        return Err(IcError::TableLine { path: path.into(), line, reason });
-    }
-    let column = |name: &str| names.iter().position(|found| *found == name);
+    let column = |name: &str| names.iter().position(|label| label.is(name));
     let [Some(d_b), Some(d_cdm), Some(t_b)] = ["d_b", "d_cdm", "t_b"].map(column) else {
-        return wrong(format!(
-            "columns {}; needed are d_b, d_cdm and t_b: run CLASS with output = mTk, vTk",
-            names.join(", ")
-        ));
+        let names: Vec<&str> = names.iter().map(Label::text).collect();
+        let reason =
+            format!("columns {}; needed are d_b, d_cdm and t_b: run CLASS with output = mTk, vTk", names.join(", "));
+        return Err(table.wrong_line(line, reason));
     };
     // d_m has massive neutrinos in it
-    let total = column("d_m").filter(|_| !names.iter().any(|name| name.starts_with("d_ncdm")));
+    let total = column("d_m").filter(|_| !names.iter().any(|label| label.text().starts_with("d_ncdm")));
     let a = 1.0 / (1.0 + z);
     let hubble = cosmology.comoving_hubble_h_mpc(a) * cosmology.h;
     let gas_share = cosmology.omega_b / cosmology.omega_m;
     let growth_rate = cosmology.growth(a).1;
-    let row = |(line, row): (usize, Vec<f64>)| {
+    let factor = k_factor(&names, cosmology.h);
+    let row = |row: &super::table::Row| {
+        let (line, row) = (row.line, &row.values);
+        let k_h_mpc = factor * row[0];
         let of_all = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
         let contrast = [row[d_b], row[d_cdm]];
         let (growth, shift) = match column("t_cdm") {
             Some(t_cdm) => {
                 let growth = [row[t_b], row[t_cdm]].map(|divergence| -divergence / hubble);
-                (growth, -3.0 * (hubble / (row[0] * cosmology.h)).powi(2) * of_all(growth))
+                (growth, -3.0 * (hubble / (k_h_mpc * cosmology.h)).powi(2) * of_all(growth))
             }
             None => {
                 let (mean, difference) = (growth_rate * of_all(contrast), -row[t_b] / hubble);
@@ -206,21 +216,9 @@ fn class_rows(path: &Path, text: &str, cosmology: &Cosmology, z: f64) -> Result<
         };
         // which has no gauge
         let total = total.map(|d_m| row[d_m]);
-        Row { line, k_h_mpc: row[0], contrast: contrast.map(|d| d + shift), growth, total }
+        Row { line, k_h_mpc, contrast: contrast.map(|d| d + shift), growth, total }
     };
-    Ok(rows.into_iter().map(row).collect())
-}
-
-/// The names of a header like `# 1:k (h/Mpc)  2:d_g  3:d_b`.
-fn column_names(header: &str) -> Vec<&str> {
-    let parts = header.split(':').skip(1);
-    // each but the last is followed by the next one's number
-    parts.map(|part| part.trim_end().trim_end_matches(|c: char| c.is_ascii_digit()).trim()).collect()
-}
-
-/// The z of a comment that ends with `z=99`.
-fn stated_redshift(comment: &str) -> Option<f64> {
-    comment.strip_prefix('#')?.rsplit_once("redshift z=")?.1.trim().parse().ok()
+    Ok(table.rows.iter().map(row).collect())
 }
 
 /// Whether a row can be used; else why not.
@@ -246,7 +244,7 @@ fn check_row(row: &Row, mean: impl Fn([f64; 2]) -> f64) -> Result<(), String> {
 /// Whether velocities make contrasts grow as the run does at its initial redshift, by the row whose k is next to 1 h/Mpc,
 /// far inside the horizon.
 fn check_growth_rate(
-    path: &Path,
+    table: &TextTable,
     rows: &[Row],
     mean: impl Fn([f64; 2]) -> f64,
     cosmology: &Cosmology,
@@ -263,7 +261,7 @@ fn check_growth_rate(
          the table at this redshift",
         row.k_h_mpc
     );
-    Err(IcError::TableLine { path: path.into(), line: row.line, reason })
+    Err(table.wrong_line(row.line, reason))
 }
 
 #[cfg(test)]
@@ -288,9 +286,9 @@ mod tests {
         let camb = read(SpeciesTransfer::Camb(data("camb_transfer_z99.dat")));
         for name in ["class_synchronous_z99_tk.dat", "class_newtonian_z99_tk.dat"] {
             let class = read(SpeciesTransfer::Class(data(name)));
-            let rows = numbered_rows(&data(name), &read_text(&data(name)).unwrap()).unwrap();
+            let rows = TextTable::read(&data(name)).unwrap().rows;
             for species in [Species::Gas, Species::DarkMatter] {
-                let ratios = rows.iter().map(|(_, row)| row[0]).filter(|k| (0.002..20.0).contains(k)).map(|k| {
+                let ratios = rows.iter().map(|row| row.values[0]).filter(|k| (0.002..20.0).contains(k)).map(|k| {
                     let density = class.density(species, k) / camb.density(species, k);
                     let velocity = class.velocity(species, k) / camb.velocity(species, k);
                     [density, velocity]
@@ -326,6 +324,7 @@ mod tests {
         let baryons = Cosmology { omega_b: 0.06, ..right };
         says(message(SpeciesTransfer::Camb, &camb, &baryons, 99.0), &["line ", "omega_b", "recipe's cosmology"]);
         says(message(SpeciesTransfer::Camb, "1 2 3\n2 3 4\n3 4 5\n", &right, 99.0), &["3 columns", "vTk"]);
+        says(message(SpeciesTransfer::Camb, &class, &right, 99.0), &["line ", "columns of CLASS", "#{ class: … }"]);
         let mut lines: Vec<&str> = camb.lines().collect();
         lines.swap(9, 10);
         says(message(SpeciesTransfer::Camb, &lines.join("\n"), &right, 99.0), &["line 11", "must increase"]);
@@ -334,7 +333,9 @@ mod tests {
         says(message(SpeciesTransfer::Camb, &nan, &right, 99.0), &["line 5", "finite"]);
 
         says(message(SpeciesTransfer::Class, &class, &right, 49.0), &["line 1", "z = 99", "z_pk = 49"]);
-        says(message(SpeciesTransfer::Class, &camb, &right, 99.0), &["no header", "headers = yes"]);
+        says(message(SpeciesTransfer::Class, &camb, &right, 99.0), &["line 2", "needed are d_b", "v_CDM"]);
+        let bare: Vec<&str> = class.lines().filter(|line| !line.starts_with('#')).collect();
+        says(message(SpeciesTransfer::Class, &bare.join("\n"), &right, 99.0), &["no header", "headers = yes"]);
         let without = class.replace(":t_b ", ":t_g2 ");
         says(message(SpeciesTransfer::Class, &without, &right, 99.0), &["d_cdm", "t_g2", "output = mTk, vTk"]);
     }

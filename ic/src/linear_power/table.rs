@@ -1,200 +1,174 @@
-//! CAMB's tables (docs/equations.md, *Initial conditions*) and splines through them.
+//! Tables of numbers in text files, as CAMB, CLASS, numpy and spreadsheets write them.
+//!
+//! Columns are separated by blanks, tabs, commas or semicolons. `#`, `!` and `%` begin a comment, also behind numbers. The
+//! header is the last comment before the numbers, or a first line of words, that has as many names as there are columns.
 
+use super::label::Label;
 use crate::error::IcError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A function of a positive variable: natural cubic spline in its logarithm.
-#[derive(Clone, Debug)]
-pub struct Spline {
-    x: Vec<f64>,
-    y: Vec<f64>,
-    /// Second derivatives at the nodes.
-    curvature: Vec<f64>,
+/// A table with its comments and the lines that its rows stand in.
+pub(super) struct TextTable {
+    path: PathBuf,
+    text: String,
+    /// Comments before the first row, each with its line, counted from 1.
+    comments: Vec<(usize, String)>,
+    /// At least three, all of one length.
+    pub(super) rows: Vec<Row>,
 }
 
-impl Spline {
-    /// The spline through points with positive, increasing abscissa, at least three of them.
-    pub fn new(points: &[(f64, f64)]) -> Self {
-        let x: Vec<f64> = points.iter().map(|p| p.0.ln()).collect();
-        let y: Vec<f64> = points.iter().map(|p| p.1).collect();
-        let n = x.len();
-        let mut curvature = vec![0.0; n];
-        // Tridiagonal system of the continuous slope; forward elimination, then back substitution.
-        let mut ratio = vec![0.0; n];
-        for i in 1..n - 1 {
-            let (left, right) = (x[i] - x[i - 1], x[i + 1] - x[i]);
-            let source = 6.0 * ((y[i + 1] - y[i]) / right - (y[i] - y[i - 1]) / left);
-            let pivot = 2.0 * (left + right) - left * ratio[i - 1];
-            ratio[i] = right / pivot;
-            curvature[i] = (source - left * curvature[i - 1]) / pivot;
+/// Numbers of a line.
+pub(super) struct Row {
+    /// Line of the file, counted from 1.
+    pub(super) line: usize,
+    pub(super) values: Vec<f64>,
+}
+
+/// Rows that a spline needs.
+const FEWEST_ROWS: usize = 3;
+
+/// Characters of a line that an error shows.
+const SHOWN: usize = 80;
+
+impl TextTable {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`IcError::Io`]; [`IcError::TableLine`] for a row that cannot be read; [`IcError::Content`] for a file without rows.
+    pub(super) fn read(path: &Path) -> Result<Self, IcError> {
+        let bytes = std::fs::read(path).map_err(|source| IcError::Io { path: path.into(), source })?;
+        // a comment may be in another encoding than UTF-8, a line may end with a carriage return alone
+        let text = String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let text = text.replace('\r', "\n");
+        let mut table = Self { path: path.into(), text, comments: Vec::new(), rows: Vec::new() };
+        if bytes.contains(&0) {
+            return Err(table.wrong("zero bytes, which no text has: save the table as plain text (UTF-8)"));
         }
-        for i in (1..n - 1).rev() {
-            curvature[i] -= ratio[i] * curvature[i + 1];
+        table.take_lines()?;
+        if table.rows.len() < FEWEST_ROWS {
+            let reason = format!("{} rows of numbers; a spectrum needs at least {FEWEST_ROWS}", table.rows.len());
+            return Err(table.wrong(reason));
         }
-        Self { x, y, curvature }
+        Ok(table)
     }
 
-    /// First and last abscissa.
-    pub fn range(&self) -> (f64, f64) {
-        (self.x[0].exp(), self.x[self.x.len() - 1].exp())
-    }
-
-    /// The value at a positive argument; beyond the ends the end pieces continue.
-    pub fn at(&self, argument: f64) -> f64 {
-        let t = argument.ln();
-        let i = self.x.partition_point(|x| *x <= t).clamp(1, self.x.len() - 1);
-        let width = self.x[i] - self.x[i - 1];
-        let (a, b) = ((self.x[i] - t) / width, (t - self.x[i - 1]) / width);
-        let bend = (a * a * a - a) * self.curvature[i - 1] + (b * b * b - b) * self.curvature[i];
-        a * self.y[i - 1] + b * self.y[i] + bend * width * width / 6.0
-    }
-}
-
-/// A positive function of a positive variable: natural cubic spline in ln–ln.
-#[derive(Clone, Debug)]
-pub struct LogSpline(Spline);
-
-impl LogSpline {
-    /// The spline through positive points with increasing abscissa, at least three of them.
-    pub fn new(points: &[(f64, f64)]) -> Self {
-        Self(Spline::new(&points.iter().map(|&(x, y)| (x, y.ln())).collect::<Vec<_>>()))
-    }
-
-    /// First and last abscissa.
-    pub fn range(&self) -> (f64, f64) {
-        self.0.range()
-    }
-
-    /// The value at a positive argument; beyond the ends the end pieces continue.
-    pub fn at(&self, argument: f64) -> f64 {
-        self.0.at(argument).exp()
-    }
-}
-
-/// Reads a CAMB transfer table: k in h/Mpc in column 1, total matter Δ/k² in column 7. Returns k^n_s T², which is P(k)
-/// up to a factor.
-///
-/// # Errors
-/// [`IcError::Io`], [`IcError::TableLine`], [`IcError::Content`].
-pub fn read_transfer(path: &Path, n_s: f64) -> Result<LogSpline, IcError> {
-    let rows = read_rows(path)?;
-    if ![7, 13].contains(&rows[0].len()) {
-        let reason = format!(
-            "{} columns; a CAMB transfer table has 7 or 13 (a table of k and P(k) is a power table)",
-            rows[0].len()
-        );
-        return Err(IcError::Content { path: path.into(), reason });
-    }
-    spline(path, rows.iter().map(|row| (row[0], row[0].powf(n_s) * row[6] * row[6])).collect())
-}
-
-/// Reads a CAMB matter power table: k in h/Mpc in column 1, P in (Mpc/h)³ in column 2.
-///
-/// # Errors
-/// [`IcError::Io`], [`IcError::TableLine`], [`IcError::Content`].
-pub fn read_power(path: &Path) -> Result<LogSpline, IcError> {
-    let rows = read_rows(path)?;
-    if [1, 7, 13].contains(&rows[0].len()) {
-        let reason = format!(
-            "{} columns; a matter power table has k and P(k) (7 or 13 columns make a transfer table)",
-            rows[0].len()
-        );
-        return Err(IcError::Content { path: path.into(), reason });
-    }
-    spline(path, rows.iter().map(|row| (row[0], row[1])).collect())
-}
-
-/// The numbers of a table, row by row, all rows of one length; at least three rows.
-fn read_rows(path: &Path) -> Result<Vec<Vec<f64>>, IcError> {
-    Ok(numbered_rows(path, &read_text(path)?)?.into_iter().map(|(_, row)| row).collect())
-}
-
-pub(super) fn read_text(path: &Path) -> Result<String, IcError> {
-    std::fs::read_to_string(path).map_err(|source| IcError::Io { path: path.into(), source })
-}
-
-/// The same of a table's text, each row with its line in the file, from 1.
-pub(super) fn numbered_rows(path: &Path, text: &str) -> Result<Vec<(usize, Vec<f64>)>, IcError> {
-    let mut rows: Vec<(usize, Vec<f64>)> = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.contains('#') || line.trim().is_empty() {
-            continue;
+    fn take_lines(&mut self) -> Result<(), IcError> {
+        let mut may_be_header = true;
+        for (n, line) in self.text.lines().enumerate() {
+            let (numbers, comment) = line.split_at(line.find(['#', '!', '%']).unwrap_or(line.len()));
+            let words = || numbers.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|w| !w.is_empty());
+            if self.rows.is_empty() && !comment.is_empty() {
+                self.comments.push((n + 1, comment[1..].trim().to_owned()));
+            }
+            if words().next().is_none() {
+                continue;
+            }
+            if std::mem::take(&mut may_be_header) && words().all(|word| number(word).is_none()) {
+                self.comments.push((n + 1, numbers.trim().to_owned()));
+                continue;
+            }
+            let values = words()
+                .map(|word| number(word).ok_or_else(|| self.wrong_line(n + 1, format!("\"{word}\" is not a number"))))
+                .collect::<Result<Vec<f64>, IcError>>()?;
+            if let Some(first) = self.rows.first().filter(|first| first.values.len() != values.len()) {
+                let (found, expected) = (values.len(), first.values.len());
+                return Err(self.wrong_line(n + 1, format!("{found} columns, {expected} in line {}", first.line)));
+            }
+            self.rows.push(Row { line: n + 1, values });
         }
-        let wrong = |reason: String| IcError::TableLine { path: path.into(), line: number + 1, reason };
-        let row = line
-            .split_whitespace()
-            .map(|word| word.parse().map_err(|_| wrong(format!("\"{word}\" is not a number"))))
-            .collect::<Result<Vec<f64>, IcError>>()?;
-        if let Some((_, first)) = rows.first()
-            && first.len() != row.len()
-        {
-            return Err(wrong(format!("{} columns, {} before", row.len(), first.len())));
-        }
-        rows.push((number + 1, row));
+        Ok(())
     }
-    if rows.len() < 3 {
-        let reason = format!("{} rows of numbers; a spectrum needs at least 3", rows.len());
-        return Err(IcError::Content { path: path.into(), reason });
+
+    /// Columns of each row.
+    pub(super) fn columns(&self) -> usize {
+        self.rows[0].values.len()
     }
-    Ok(rows)
+
+    /// The header's names of the columns, with its line.
+    pub(super) fn labels(&self) -> Option<(usize, Vec<Label>)> {
+        let of = |(line, text): &(usize, String)| Some((*line, Label::all(text, self.columns())?));
+        self.comments.iter().rev().find_map(of)
+    }
+
+    /// The redshift that comments state as `z=…`, with the line; `None` where they state several.
+    pub(super) fn redshift(&self) -> Option<(usize, f64)> {
+        let stated = |(line, text): &(usize, String)| {
+            let values = text.match_indices("z=").filter_map(|(at, _)| {
+                let digits = text[at + 2..].trim_start();
+                let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
+                digits[..end].trim_end_matches('.').parse::<f64>().ok()
+            });
+            values.map(|z| (*line, z)).collect::<Vec<_>>()
+        };
+        let all: Vec<(usize, f64)> = self.comments.iter().flat_map(stated).collect();
+        let first = *all.first()?;
+        all.iter().all(|(_, z)| *z == first.1).then_some(first)
+    }
+
+    /// An error about the whole table.
+    pub(super) fn wrong(&self, reason: impl Into<String>) -> IcError {
+        IcError::Content { path: self.path.clone(), reason: reason.into() }
+    }
+
+    /// An error about a line.
+    pub(super) fn wrong_line(&self, line: usize, reason: impl Into<String>) -> IcError {
+        let text = self.text.lines().nth(line - 1).unwrap_or_default();
+        let text = text.trim().chars().take(SHOWN).collect();
+        IcError::TableLine { path: self.path.clone(), line, reason: reason.into(), text }
+    }
 }
 
-fn spline(path: &Path, points: Vec<(f64, f64)>) -> Result<LogSpline, IcError> {
-    let positive = points.iter().all(|(k, p)| *k > 0.0 && *p > 0.0 && k.is_finite() && p.is_finite());
-    if !positive || points.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
-        let reason = "k must increase from row to row, and k and the spectrum be positive and finite".into();
-        return Err(IcError::Content { path: path.into(), reason });
-    }
-    // σ8 needs what a sphere of 8 Mpc/h sees; beyond these limits lies less than 10⁻⁴ of its variance.
-    let (first, last) = (points[0].0, points[points.len() - 1].0);
-    if first > 1e-3 || last < 5.0 {
-        let reason = format!("k from {first:e} to {last:e} h/Mpc; σ8 needs a table from 1e-3 or less to 5 or more");
-        return Err(IcError::Content { path: path.into(), reason });
-    }
-    Ok(LogSpline::new(&points))
+/// A number, also with Fortran's exponents: `1.0D-03`, `1.0-103`.
+fn number(word: &str) -> Option<f64> {
+    let plain = word.replace(['d', 'D'], "e");
+    plain.parse().ok().or_else(|| {
+        let follows_digit = |at: &usize| plain[..*at].ends_with(|c: char| c.is_ascii_digit() || c == '.');
+        let sign = plain.rfind(['+', '-']).filter(follows_digit)?;
+        format!("{}e{}", &plain[..sign], &plain[sign..]).parse().ok()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
+    fn read(text: &[u8]) -> Result<Vec<Vec<f64>>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.dat");
+        std::fs::write(&path, text).unwrap();
+        let table =
+            TextTable::read(&path).map_err(|error| error.to_string().rsplit_once("rows.dat").unwrap().1.to_owned())?;
+        Ok(table.rows.into_iter().map(|row| row.values).collect())
+    }
+
+    /// One table in the ways of editors, spreadsheets and Fortran.
     #[test]
-    fn a_power_law_is_reproduced_and_a_curve_converges() {
-        let points = |n: i32| -> Vec<(f64, f64)> {
-            (0..=n).map(|i| f64::from(i) / f64::from(n)).map(|t| ((4.0 * t).exp(), (5.0 * t).sin().exp())).collect()
-        };
-        let law: Vec<(f64, f64)> = points(10).iter().map(|(k, _)| (*k, 3.0 * k.powf(-2.7))).collect();
-        assert!((LogSpline::new(&law).at(7.7) / (3.0 * 7.7f64.powf(-2.7)) - 1.0).abs() < 1e-13);
-        // fourth order away from the ends: 16 times smaller at twice the points
-        let error = |n| {
-            let spline = LogSpline::new(&points(n));
-            let at = |t: f64| (spline.at((4.0 * t).exp()).ln() - (5.0 * t).sin()).abs();
-            (0..200).map(|i| at(0.3 + 0.002 * f64::from(i))).fold(0.0, f64::max)
-        };
-        assert!(error(80) < error(40) / 14.0 && error(40) < 1e-5, "{} {}", error(40), error(80));
+    fn one_table_is_written_in_many_ways() {
+        let rows = vec![vec![1e-4, 2.0], vec![1.0, 3e-103], vec![10.0, -5.0]];
+        let ways: [&[u8]; 9] = [
+            b"# k P\n1e-4 2\n1 3e-103\n10 -5\n",
+            b"# k P\n\n1e-4 2 # bump\n1 3e-103 ! peak\n  # between\n10 -5",
+            b"\xef\xbb\xbf# k P\r\n1e-4\t2\r\n1\t3e-103\r\n10\t-5\r\n",
+            b"k,P\n1e-4,2\n1, 3e-103\n10,-5\n",
+            b"k;P\n1e-4;2\n1;3e-103\n10;-5\n",
+            b"! k P\n 1.0D-04 2.0d0\n 1.0D+00 3.0-103\n .1E+02 -.5D1\n",
+            b"# k P\r1e-4 2\r1 3e-103\r10 -5\r",
+            b"# \xb2 in Latin-1\n1e-4 2\n1 3e-103\n10 -5\n",
+            b"% k P\n1e-4 2 % of Octave\n1 3e-103\n10 -5\n",
+        ];
+        for way in ways {
+            assert_eq!(read(way).as_ref(), Ok(&rows), "{}", String::from_utf8_lossy(way));
+        }
     }
 
     #[test]
-    fn unusable_tables_say_why() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| -> PathBuf {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let message = |result: Result<LogSpline, IcError>| result.unwrap_err().to_string();
-        let short = write("short", "# k P\n1e-4 1\n1 2\n");
-        assert!(message(read_power(&short)).contains("2 rows"));
-        let word = write("word", "# k P\n1e-4 1\n1 two\n10 3\n");
-        assert!(message(read_power(&word)).contains("line 3: \"two\" is not a number"));
-        let ragged = write("ragged", "1e-4 1\n1 2 3\n");
-        assert!(message(read_power(&ragged)).contains("line 2: 3 columns, 2 before"));
-        let narrow = write("narrow", "1e-4 1\n1e-2 2\n1 2\n");
-        assert!(message(read_power(&narrow)).contains("σ8 needs"));
-        assert!(message(read_transfer(&narrow, 1.0)).contains("2 columns"));
-        let falling = write("falling", "1e-4 1\n10 2\n1 2\n");
-        assert!(message(read_power(&falling)).contains("must increase"));
-        assert!(message(read_power(&folder.path().join("absent"))).contains("absent"));
+    fn a_wrong_row_is_named_with_its_line_and_text() {
+        let says = |text: &[u8], expected: &str| assert_eq!(read(text).unwrap_err(), expected);
+        says(b"", ": 0 rows of numbers; a spectrum needs at least 3");
+        says(b"# k P\n1e-4 1\n1 2\n", ": 2 rows of numbers; a spectrum needs at least 3");
+        says(b"# k P\n1e-4 1\n1 two # 2\n10 3\n", ", line 3: \"two\" is not a number, in \"1 two # 2\"");
+        says(b"1e-4 1\r\n\r\n1 2 3\r\n", ", line 3: 3 columns, 2 in line 1, in \"1 2 3\"");
+        says(b"k P\nalso words\n1e-4 1\n", ", line 2: \"also\" is not a number, in \"also words\"");
+        says(b"\xff\xfe1\x00 \x002\x00\n\x00", ": zero bytes, which no text has: save the table as plain text (UTF-8)");
     }
 }

@@ -57,15 +57,15 @@ fn meshes_and_their_files_do_not_depend_on_ranks() {
     let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
     let raw = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Zyxv, precision: None });
     um_ic::write(&raw.path, &whole, Order::Zyxv, Precision::Double).unwrap();
-    let loaded = raw.load(&Communicator::alone(), &silent).unwrap();
+    let loaded = raw.load(&Communicator::alone(), &silent).unwrap().0;
     let file = |ranks: usize| folder.path().join(format!("{ranks}.h5"));
     for ranks in RANKS {
         let own = load(gaussian(), &file(ranks), LoadFormat::ComoveIc);
         let slabs = on_ranks(ranks, |communicator| {
             let mesh = ic.generate(&communicator, &silent).unwrap();
             own_format::write(&own.path, &communicator, &mesh, &own.header()).unwrap();
-            assert_eq!(own.load(&communicator, &silent).unwrap(), mesh);
-            [mesh, raw.load(&communicator, &silent).unwrap()]
+            assert_eq!(own.load(&communicator, &silent).unwrap().0, mesh);
+            [mesh, raw.load(&communicator, &silent).unwrap().0]
         });
         let [generated, read] = [0, 1].map(|n| slabs.iter().map(|slabs| slabs[n].clone()).collect::<Vec<_>>());
         assert_make(&generated, &whole);

@@ -41,7 +41,7 @@ fn files_carry_an_initial_condition_to_the_octree() {
     um_ic::write(&raw.path, &mesh, Order::Zyxv, Precision::Double).unwrap();
     let own = load(gaussian(), &folder.path().join("ic.h5"), LoadFormat::ComoveIc);
     own_format::write(&own.path, &Communicator::alone(), &mesh, &own.header()).unwrap();
-    assert_eq!(own.load(&Communicator::alone(), &silent).unwrap(), mesh);
+    assert_eq!(own.load(&Communicator::alone(), &silent).unwrap().0, mesh);
 
     let parameters = RunParameters {
         max_level: 1,
@@ -56,7 +56,7 @@ fn files_carry_an_initial_condition_to_the_octree() {
     let (direct, audit) = place(mesh.clone());
     assert!(audit.levels[1].cells_kept > 0 && audit.levels[1].cells_removed > 0, "{audit:?}");
     assert!(audit.worst_change() < 1e-13 && audit.unresolved_kinetic_energy > 0.0);
-    let (detour, _) = place(raw.load(&Communicator::alone(), &silent).unwrap());
+    let (detour, _) = place(raw.load(&Communicator::alone(), &silent).unwrap().0);
     assert_eq!(detour.tree, direct.tree);
     // The raw file holds the total energy, which comes back up to the rounding of one subtraction and one addition.
     for field in [DENSITY, MOMENTUM, MOMENTUM + 2] {
@@ -82,10 +82,10 @@ fn temperatures_survive_and_can_be_replaced() {
         |mesh: &UniformMesh, index: usize| 2.0 / 3.0 * mesh.internal_energy[index] / mesh.density[index] * unit_k;
     let expected = 2.7255 * 2500.0 / (137.0 * (0.045f64 * 0.49 / 0.022).powf(0.4));
     // single precision keeps the total energy to 6e-8, the internal one to that times the Mach number squared
-    let loaded = ic.load(&Communicator::alone(), &silent).unwrap();
+    let loaded = ic.load(&Communicator::alone(), &silent).unwrap().0;
     assert!((0..1000).all(|i| (temperature_k(&loaded, i) / expected - 1.0).abs() < 1e-3));
     ic.temperature_k = Some(1234.0);
-    let replaced = ic.load(&Communicator::alone(), &silent).unwrap();
+    let replaced = ic.load(&Communicator::alone(), &silent).unwrap().0;
     assert!((0..1000).all(|i| (temperature_k(&replaced, i) / 1234.0 - 1.0).abs() < 1e-12));
 }
 

@@ -6,7 +6,7 @@ use crate::error::PipelineError;
 use crate::{cli, recipe};
 use std::path::Path;
 
-/// Prints the stages of a recipe that is right.
+/// Prints the stages of a recipe that is right, and its warnings.
 pub(super) fn check(arguments: cli::Recipe) -> Result<(), PipelineError> {
     let recipe = recipe::evaluate(read(&arguments.recipe)?, given(arguments.parameters)?)?;
     print(&format!("campaign \"{}\": {} stages", recipe.campaign.name, recipe.campaign.stages.len()))?;
@@ -15,5 +15,6 @@ pub(super) fn check(arguments: cli::Recipe) -> Result<(), PipelineError> {
         let stage = resolver.stage(n);
         print(&format!("{:>3}  {:<16} {}: {}", n + 1, stage.kind(), resolver.name(n), stage.describe()))?;
     }
+    recipe.warnings.iter().for_each(|warning| print(&format!("warning: {warning}")));
     Ok(())
 }

@@ -119,6 +119,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
     logging::start(&folder.log(), &progress, terminal.quiet)?;
     // on the terminal it is already
     recipe.printed.iter().for_each(|line| tracing::debug!("{line}"));
+    recipe.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let job_end = std::env::var(Walltime::JOB_END).ok();
     let walltime = Walltime::of(machine.walltime, began, job_end.as_deref()).unwrap_or_else(|what| {
         tracing::warn!("{what}");

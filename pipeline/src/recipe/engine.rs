@@ -22,6 +22,8 @@ pub(crate) struct Recipe {
     pub parameters: Parameters,
     /// What it has printed before there was a log.
     pub printed: Vec<String>,
+    /// Warnings of its functions, with the lines of their calls.
+    pub warnings: Vec<String>,
 }
 
 /// Evaluates a recipe with the values that the command line gives its parameters.
@@ -30,7 +32,8 @@ pub(crate) fn evaluate(source: Source, given: BTreeMap<String, String>) -> Resul
     let campaign = result?;
     let parameters = session.parameters.lock().expect("no binding panics").clone();
     parameters.check().map_err(PipelineError::Usage)?;
-    Ok(Recipe { source: session.source.clone(), campaign, parameters, printed })
+    let warnings = session.warnings.collect();
+    Ok(Recipe { source: session.source.clone(), campaign, parameters, printed, warnings })
 }
 
 /// The parameters that a recipe declares, as far as it could be evaluated, and its error if it has one.

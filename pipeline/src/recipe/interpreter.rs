@@ -104,6 +104,7 @@ impl Program {
 pub(crate) struct Session {
     pub source: Source,
     pub parameters: Mutex<Parameters>,
+    pub warnings: Warnings,
     /// Where its closures begin, by the names that Rhai gives them, once it is compiled. Those that are written alike have
     /// one.
     pub closures: OnceLock<BTreeMap<String, Place>>,
@@ -112,12 +113,42 @@ pub(crate) struct Session {
 impl Session {
     /// One that is about to evaluate `source`.
     pub(crate) fn new(source: Source, parameters: Parameters) -> Self {
-        Self { source, parameters: Mutex::new(parameters), closures: OnceLock::new() }
+        Self { source, parameters: Mutex::new(parameters), warnings: Warnings::default(), closures: OnceLock::new() }
+    }
+
+    /// Warns of a call of `function` at a place of the recipe, which is right but probably not meant so.
+    pub(crate) fn warn(&self, function: &str, place: Place, message: impl std::fmt::Display) {
+        self.warnings.add(RecipeError::at(&self.source, place, format!("{function}: {message}")).to_string());
     }
 
     /// Where a closure begins; `None` for `Fn("name")`.
     pub(crate) fn place_of(&self, closure: &FnPtr) -> Option<Place> {
         self.closures.get()?.get(closure.fn_name()).copied()
+    }
+}
+
+/// Warnings of bindings, each kept once. Those of a recipe's evaluation are collected for the command that evaluates it; later
+/// ones, of calls whose options were known late, go to the log.
+#[derive(Default)]
+pub(crate) struct Warnings(Mutex<(Vec<String>, bool)>);
+
+impl Warnings {
+    fn add(&self, warning: String) {
+        let (known, is_evaluated) = &mut *self.0.lock().expect("no warning panics");
+        if known.contains(&warning) {
+            return;
+        }
+        if *is_evaluated {
+            tracing::warn!("{warning}");
+        }
+        known.push(warning);
+    }
+
+    /// Those of an evaluation that has ended.
+    pub(super) fn collect(&self) -> Vec<String> {
+        let (known, is_evaluated) = &mut *self.0.lock().expect("no warning panics");
+        *is_evaluated = true;
+        known.clone()
     }
 }
 

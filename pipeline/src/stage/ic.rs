@@ -63,7 +63,7 @@ impl InitialCondition {
         })?;
         let particles = if self.has_particles() { cells.iter().map(|&n| n as u64).product() } else { 0 };
         let gas = self.has_gas();
-        let species_known = !matches!(self, Self::Load(ic) if ic.format == LoadFormat::ComoveIc);
+        let species_known = self.known_species().is_some();
         Ok(InitialFacts {
             cosmology,
             box_mpc_h,
@@ -117,6 +117,14 @@ impl Stage for InitialCondition {
         TITLE.into()
     }
 
+    fn results_version(&self) -> u32 {
+        // headers of tables decide columns and units, and rows with comments count
+        match self {
+            Self::Gaussian(ic) if ic.power.file().is_some() || ic.species_transfer.is_some() => 2,
+            _ => 1,
+        }
+    }
+
     fn describe(&self) -> String {
         let (cells, box_mpc_h, z, source) = match self {
             Self::Gaussian(ic) => {
@@ -159,6 +167,8 @@ impl Stage for InitialCondition {
                 value
             }
             Self::Load(ic, _) => {
+                // whether a remark is wanted decides nothing
+                let ic = LoadIc { baryons_only: false, ..ic.clone() };
                 let mut value = serde_json::to_value(ic).expect("numbers and names");
                 value["path"] = Value::Null;
                 value
@@ -200,14 +210,17 @@ impl Stage for InitialCondition {
                 isolated_read::mesh(ic)?;
             }
         }
-        let rows = {
+        let made = {
             let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             let make = |communicator: &_| ic_task::make(self, communicator, &work.path(MESH), &report);
             work.crew.run_collective(&Task::Ic(IcTask::Make(self.clone())), make)?
         };
+        if let Self::Load(ic, _) = self {
+            made.remarks.iter().for_each(|remark| tracing::warn!("{}: {remark}", ic.path.display()));
+        }
         let mut section = Section::new(self.describe());
-        section.table("Its mesh", &["quantity", "value"], rows);
+        section.table("Its mesh", &["quantity", "value"], made.rows);
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }
 }
@@ -275,6 +288,9 @@ pub(crate) struct GaussianOptions {
     /// omega_m, else all.
     #[serde(default)]
     pub dark_matter: bool,
+    /// Whether gas without dark matter, which then has all of omega_m, is meant where omega_b is less: a warning without it.
+    #[serde(default)]
+    pub baryons_only: bool,
     /// Transfer functions of gas and dark matter at `z`, densities and velocities: a table of CAMB (13 columns) or CLASS
     /// (`_tk.dat` of `output = mTk, vTk`) at that redshift. By default both have that of all matter; `power` and `sigma8` set
     /// all matter as without.
@@ -305,6 +321,9 @@ pub(crate) struct LoadOptions {
     /// Mean molecular weight.
     #[serde(default = "neutral")]
     pub mean_molecular_weight: f64,
+    /// Whether a file of gas alone, which then has all of omega_m, is meant where omega_b is less: a warning without it.
+    #[serde(default)]
+    pub baryons_only: bool,
 }
 
 /// μ of neutral primordial gas.
@@ -354,6 +373,7 @@ impl LoadOptions {
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,
+            baryons_only: self.baryons_only,
         };
         (InitialCondition::Load(ic, species), root)
     }

@@ -7,20 +7,27 @@ use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, HostState, RunParameters};
 use std::path::Path;
 
-/// Makes a mesh, each process some planes of it, of which the first writes the file; what there is to say of it, as rows of
-/// a table. Collective.
+/// A mesh that was made.
+pub(crate) struct Made {
+    /// Rows of a table about it.
+    pub rows: Vec<Vec<String>>,
+    /// Remarks on a file that is probably not what it is taken for.
+    pub remarks: Vec<String>,
+}
+
+/// Makes a mesh, each process some planes of it, of which the first writes the file. Collective.
 pub(crate) fn make(
     ic: &InitialCondition,
     communicator: &Communicator,
     file: &Path,
     progress: &dyn Fn(&str, f64),
-) -> Result<Vec<Vec<String>>, IcError> {
-    let mesh = match ic {
-        InitialCondition::Gaussian(ic) => ic.generate(communicator, progress)?,
+) -> Result<Made, IcError> {
+    let (mesh, remarks) = match ic {
+        InitialCondition::Gaussian(ic) => (ic.generate(communicator, progress)?, Vec::new()),
         InitialCondition::Load(ic, _) => ic.load(communicator, progress)?,
     };
     mesh_file::write(file, communicator, &mesh, &ic.header())?;
-    Ok(rows(communicator, &mesh))
+    Ok(Made { rows: rows(communicator, &mesh), remarks })
 }
 
 /// Mean and scatter of the gas's density, and its emptiest and densest cell; without gas how far particles are displaced:

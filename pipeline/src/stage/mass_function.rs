@@ -8,13 +8,14 @@ use crate::error::PipelineError;
 use crate::moment::Moment;
 use comove_analysis::figure::results::mass_function_figure;
 use comove_analysis::halos::Catalogue;
-use comove_analysis::mass_function::{MassFunction, MassFunctionOptions, mass_function};
+use comove_analysis::mass_function::{MassBin, MassFunction, MassFunctionOptions, mass_function};
 use comove_analysis::spherical_overdensity::MassDefinition;
 use comove_analysis::table::Record;
 use comove_ic::{LinearPower, PowerSource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The mass functions of what a stage of [`super::halos`] has found.
 #[derive(Clone, Debug)]
@@ -40,18 +41,41 @@ pub(crate) const PREDICTION: [&str; 1] = ["power"];
 pub(crate) const HALOS: &str = "halos";
 
 impl MassFunctions {
-    /// The mass function of a catalogue.
-    fn of(&self, catalogue: &Input) -> Result<MassFunction, PipelineError> {
+    /// The mass function of a catalogue, and why bins have no predictions, if some have none.
+    fn of(&self, catalogue: &Input) -> Result<(MassFunction, String), PipelineError> {
         let halos = read_json::<Catalogue>(&catalogue.path)?;
         let masses = halos.masses(self.options.definition)?;
         let linear = LinearPower::new(&self.power, masses.cosmology())?;
-        Ok(mass_function(&masses, &self.options, &|radius| linear.sigma(radius))?)
+        let is_known = AtomicBool::new(true);
+        let sigma = |radius: f64| {
+            let sigma = linear.sigma(radius);
+            is_known.fetch_and(sigma.is_some(), Ordering::Relaxed);
+            sigma
+        };
+        let found = mass_function(&masses, &self.options, &sigma)?;
+        if is_known.into_inner() {
+            return Ok((found, String::new()));
+        }
+        let has_prediction = |bin: &&MassBin| bin.tinker08_h3_mpc3.or(bin.despali16_h3_mpc3).is_some();
+        let first = found.bins.iter().find(has_prediction);
+        let below = first.map_or(String::new(), |first| format!(" below {:.2e} Msun/h", first.low_msun_h));
+        let left_out = format!(
+            "; no predictions{below}: the table of the linear spectrum ends at k = {:.3} h/Mpc, and most of the variance of such \
+             masses comes from larger k",
+            linear.range().1
+        );
+        Ok((found, left_out))
     }
 }
 
 impl Stage for MassFunctions {
     fn kind(&self) -> &'static str {
         "mass_function"
+    }
+
+    fn results_version(&self) -> u32 {
+        // predictions: σ(M) without a cut at k = 100 h/Mpc or at the end of a table
+        2
     }
 
     fn describe(&self) -> String {
@@ -81,7 +105,10 @@ impl Stage for MassFunctions {
         let mut section = Section::new(text);
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let found = self.of(input)?;
+            let (found, without_prediction) = self.of(input)?;
+            if !without_prediction.is_empty() {
+                tracing::warn!("{}{without_prediction}", input.name());
+            }
             let now = moment_of(&input.name()).unwrap_or(Moment::Redshift(found.redshift).rounded());
             let file = format!("mass_function_{}", now.tag());
             files.extend(work.write_record(&file, &found)?);
@@ -94,7 +121,7 @@ impl Stage for MassFunctions {
                 0 => String::new(),
                 n => format!("; {n} more have their centres in heavier ones and are left out"),
             };
-            section.record(format!("{now}: {halos} halos{left_out}"), &found.table());
+            section.record(format!("{now}: {halos} halos{left_out}{without_prediction}"), &found.table());
         }
         files.push(work.write_section(&section)?);
         Ok(files)

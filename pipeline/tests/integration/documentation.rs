@@ -55,7 +55,7 @@ fn every_function_is_documented_and_is_there() {
 
 /// What the examples of docs/recipes.md take for granted, small.
 const BEFORE: &str = "const COSMO = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });\n\
-    const IC = ic_gaussian(COSMO, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7 });\n";
+    const IC = ic_gaussian(COSMO, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 7, baryons_only: true });\n";
 const RUN: &str = "const RUN = evolve(IC, #{ z_end: 44, outputs: #{ at_z: [46] } });\n";
 
 /// The examples of a section: its indented lines, block by block.

@@ -28,7 +28,7 @@ const MODEST: f64 = 0.2;
 
 /// For texts that take it as given.
 const COSMOLOGY: &str = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });\n";
-const INITIAL: &str = "const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5 });\n";
+const INITIAL: &str = "const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5, baryons_only: true });\n";
 
 /// Campaigns of a second or less that use whatever a closure may call: what is changed of them is run.
 const SMALL: [&str; 8] = [

@@ -5,7 +5,7 @@
 //! COMOVE_SLOW_TESTS set it goes to level 2 (20 million cells, several minutes).
 
 use comove_analysis::power_spectrum::{PowerOptions, Species, power_spectrum};
-use comove_ic::linear_power::table::LogSpline;
+use comove_ic::linear_power::spline::LogSpline;
 use comove_ic::{GaussianIc, PowerSource, SpeciesTransfer, restrict, silent};
 use comove_sim::fields::FieldSet;
 use comove_sim::kernels::Device;

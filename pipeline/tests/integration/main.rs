@@ -35,3 +35,4 @@ mod starts;
 mod terminal;
 mod trial;
 mod unfinished;
+mod warnings;

@@ -12,7 +12,7 @@ const RECIPE: &str = r#"
 const Z_END = param("z_end", 40.0, "where the run ends");
 const CELLS = param("cells", 16, "per axis");
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
-const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: CELLS, z: 49, seed: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: CELLS, z: 49, seed: 1, baryons_only: true });
 const RUN = evolve(IC, #{ z_end: Z_END, outputs: #{ at_z: [45] } });
 campaign("said", [slice(RUN, #{ pixels: 32, at_z: "all" }), measure("m", RUN, |s| { print("from a closure"); 1 })])
 "#;

@@ -2,5 +2,6 @@
 
 pub(crate) mod blocks;
 pub mod complete_file;
+pub mod filters;
 pub mod shared_file;
 pub mod snapshot;

@@ -15,5 +15,6 @@ pub(crate) fn load(ic: GaussianIc, path: &Path, format: LoadFormat) -> LoadIc {
         temperature_k: None,
         mean_molecular_weight: ic.mean_molecular_weight,
         gamma: ic.gamma,
+        baryons_only: false,
     }
 }

@@ -2,7 +2,8 @@
 
 use super::call::Call;
 use super::finder::{finder, out_of_range, refused};
-use super::handles::{Analysis, NAME, Naming, Run, input_path};
+use super::handles::{Analysis, NAME, Naming, Run, input_path, place_of};
+use super::initial::check_power;
 use crate::campaign::Node;
 use crate::campaign::deferred::{Deferred, Known};
 use crate::moment::Moment;
@@ -304,11 +305,18 @@ fn mass_function(
         return Err(Refusal::error(FUNCTION, message, None));
     }
     let call = Call::new(FUNCTION, vec![halos.clone()], options)?;
-    let session = session.clone();
+    let (session, place) = (session.clone(), place_of(context));
     let node = call.stage(context, move |mut options, _| {
         let PredictionOptions { mut power } = decode(FUNCTION, take(&mut options, &PREDICTION))?;
         if let Some(PowerSource::CambTransfer(path) | PowerSource::CambPower(path)) = &mut power {
             *path = input_path(FUNCTION, &session, &path.to_string_lossy())?;
+        }
+        let cosmology = initial_of(&halos).map(|initial| match initial {
+            InitialCondition::Gaussian(ic) => ic.cosmology,
+            InitialCondition::Load(ic, _) => ic.cosmology,
+        });
+        if let (Some(power), Some(cosmology)) = (&power, &cosmology) {
+            check_power(FUNCTION, &session, place, power, cosmology)?;
         }
         let options: MassFunctionOptions = decode_with(FUNCTION, options, &[&PREDICTION[..], &[NAME]].concat())?;
         options.check().map_err(|error| refused(FUNCTION, &error))?;

@@ -2,19 +2,23 @@
 
 use super::call::Call;
 use super::finder::out_of_range;
-use super::handles::{Initial, NAME, input_path, name_of};
+use super::handles::{Initial, NAME, input_path, name_of, place_of};
 use super::later::{needs_of_any, substituted};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
+use crate::error::PipelineError;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::decode_with;
 use crate::recipe::reference::Function;
+use crate::recipe::source::Place;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
-use comove_ic::PowerSource;
-use comove_ic::gaussian_ic::NEEDS_DARK_MATTER;
+use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, all_baryons};
+use comove_ic::load_ic::FOR_GAS_ALONE;
+use comove_ic::{IcError, LinearPower, LoadFormat, PowerSource, SpeciesRatios};
 use comove_sim::Cosmology;
-use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
+use rhai::{Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
@@ -35,7 +39,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     let gaussian = move |context: NativeCallContext, cosmology: Cosmology, options: Map| -> Bound<Initial> {
-        let shared = shared.clone();
+        let (shared, place) = (shared.clone(), place_of(&context));
         later_or_now("ic_gaussian", &context, options, move |options| {
             let mut options: GaussianOptions = decode_with("ic_gaussian", options, &[NAME])?;
             if let PowerSource::CambTransfer(path) | PowerSource::CambPower(path) = &mut options.power {
@@ -45,6 +49,10 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 let message = "gas: false leaves nothing: set dark_matter: true";
                 return Err(Refusal::error("ic_gaussian", message, Some("gas")));
             }
+            if options.baryons_only && (options.dark_matter || !options.gas) {
+                let message = "baryons_only: true is gas without dark matter: leave it out, or dark_matter and gas";
+                return Err(Refusal::error("ic_gaussian", message, Some("baryons_only")));
+            }
             if let Some(source) = &mut options.species_transfer {
                 if !(options.gas && options.dark_matter) {
                     let message = format!("species_transfer: {NEEDS_DARK_MATTER}");
@@ -52,6 +60,15 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 }
                 let path = source.file_mut();
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
+            }
+            check_power("ic_gaussian", &shared, place, &options.power, &cosmology)?;
+            if let Some(source) = options.species_transfer.as_ref().filter(|source| source.file().exists()) {
+                SpeciesRatios::new(source, &cosmology, options.z).map_err(|error| unusable("ic_gaussian", error))?;
+            }
+            if !(options.dark_matter || options.baryons_only)
+                && let Some(warning) = all_baryons(&cosmology, TELL)
+            {
+                shared.warn("ic_gaussian", place, warning);
             }
             let (ic, root) = options.build(cosmology);
             handle("ic_gaussian", ic, root)
@@ -65,13 +82,42 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                      options: Map|
           -> Bound<Initial> {
         let path = input_path("ic_load", &shared, &file)?;
+        let (shared, place) = (shared.clone(), place_of(&context));
         later_or_now("ic_load", &context, options, move |options| {
             let options: LoadOptions = decode_with("ic_load", options, &[NAME])?;
+            // what a file of comove_ic holds is known when it is read
+            let is_of_gas = matches!(options.format, LoadFormat::UmIc { .. }) && !options.baryons_only;
+            if let Some(warning) = all_baryons(&cosmology, FOR_GAS_ALONE).filter(|_| is_of_gas) {
+                shared.warn("ic_load", place, warning);
+            }
             let (ic, root) = options.build(cosmology, path.clone());
             handle("ic_load", ic, root)
         })
     };
     engine.register_fn("ic_load", load);
+}
+
+/// What to do about gas that has all of omega_m.
+const TELL: &str =
+    "set dark_matter: true (with gas: false for dark matter alone), or baryons_only: true if all matter is to be gas";
+
+/// Reads a table of the linear spectrum, if it is there, and warns of what it seems to hold instead.
+pub(super) fn check_power(
+    function: &str,
+    session: &Session,
+    place: Place,
+    source: &PowerSource,
+    cosmology: &Cosmology,
+) -> Bound<()> {
+    if source.file().is_some_and(Path::exists) {
+        let power = LinearPower::new(source, cosmology).map_err(|error| unusable(function, error))?;
+        power.remarks().iter().for_each(|remark| session.warn(function, place, remark));
+    }
+    Ok(())
+}
+
+fn unusable(function: &str, error: IcError) -> Box<EvalAltResult> {
+    Refusal::caused_by(function, &PipelineError::Ic(error))
 }
 
 /// The mesh that `make` makes of the options, now or once they are known.
@@ -111,7 +157,7 @@ fn handle(function: &str, ic: InitialCondition, root: [usize; 3]) -> Bound<Initi
     }
     let checked = match &ic {
         InitialCondition::Gaussian(ic) => ic.check(),
-        InitialCondition::Load(ic) => ic.check(),
+        InitialCondition::Load(ic, _) => ic.check(),
     };
     checked.map_err(|error| out_of_range(function, &error))?;
     Ok(Initial::Mesh { node: Node::new(ic, Vec::new()), facts })

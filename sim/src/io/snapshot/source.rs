@@ -3,6 +3,7 @@
 use super::contents;
 use super::digest::{Digest, Stored, digest};
 use crate::error::SimError;
+use crate::io::filters;
 use hdf5::types::FixedAscii;
 use hdf5::{Hyperslab, SliceOrIndex};
 use serde::de::DeserializeOwned;
@@ -118,7 +119,12 @@ impl Source {
         if stored.ok() != Some(T::type_descriptor().to_packed_repr()) {
             return Err(self.not(format!("{name} has another type than the header says")));
         }
-        if values.and_then(|n| n.checked_mul(T::BYTES)).is_none_or(|bytes| bytes as u64 > self.bytes) {
+        if let Some(reason) = filters::unreadable(dataset) {
+            return Err(self.not(reason));
+        }
+        let compression = if dataset.filters().is_empty() { 1 } else { filters::LARGEST_COMPRESSION };
+        let most = self.bytes.saturating_mul(compression);
+        if values.and_then(|n| n.checked_mul(T::BYTES)).is_none_or(|bytes| bytes as u64 > most) {
             return Err(self.damaged(name));
         }
         Ok(dataset.size())
