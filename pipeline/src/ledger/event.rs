@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of this format. A program refuses a ledger with a higher one.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -176,6 +176,16 @@ pub(crate) enum Event {
     CampaignInterrupted {
         /// The signal or file that asked.
         by: String,
+    },
+    /// The closures of the recipe were called on toy data without an error of the recipe.
+    Rehearsed {
+        /// Digest of the recipe, its parameters and the program.
+        digest: String,
+        /// Closures that were called.
+        closures: usize,
+        seconds: f64,
+        /// Reasons why others were not called, or gave no result.
+        not_rehearsed: Vec<String>,
     },
     /// Every stage is done.
     CampaignFinished {},
