@@ -82,7 +82,7 @@ pub enum Command {
     #[command(after_help = SCRIPTS)]
     Script(Script),
     /// Evaluate a recipe and list its stages; nothing is run
-    Check(Recipe),
+    Check(Check),
     /// Print the reference of what the program understands
     Docs(Docs),
     /// Say what this machine and this program can compute with, what is missing, and what would help
@@ -220,6 +220,10 @@ pub struct Run {
     /// or the campaign of another recipe; without it the command asks on a terminal and is refused elsewhere
     #[arg(long)]
     pub new: bool,
+    /// Start without a rehearsal: the closures of the recipe are else called on a toy universe first, which takes seconds
+    /// and finds misspelt members before the campaign comes to them
+    #[arg(long)]
+    pub no_rehearsal: bool,
     /// Where to compute, and for how long
     #[command(flatten)]
     pub machine: Machine,
@@ -229,6 +233,18 @@ pub struct Run {
     /// Print help, and the parameters of the recipe if one is given
     #[arg(short, long)]
     pub help: bool,
+}
+
+/// `comove check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// What to check
+    #[command(flatten)]
+    pub recipe: Recipe,
+    /// Call the closures and decisions of the recipe on a toy universe too, in seconds, as `run` does before it starts: names
+    /// of members, types, options of later stages
+    #[arg(long)]
+    pub rehearse: bool,
 }
 
 /// `comove docs`.

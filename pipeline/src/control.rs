@@ -202,6 +202,12 @@ impl Control {
         Self { folder: folder.into(), signal: Arc::default(), walltime, shared: Arc::default() }
     }
 
+    /// Asks to stop after `limit` and hears nobody: for a rehearsal.
+    pub(crate) fn within(folder: &Path, limit: Duration) -> Self {
+        let end = Instant::now() + limit + LEAVING;
+        Self::new(folder, Some(Walltime { end, length: limit, source: Source::Option(limit) }))
+    }
+
     /// Listens to signals and watches the files in `folder`; a `stop` or `dump` left from before is removed.
     pub(crate) fn listen(folder: &Path, walltime: Option<Walltime>) -> Result<Self, PipelineError> {
         let control = Self::new(folder, walltime);

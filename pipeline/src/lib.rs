@@ -11,6 +11,7 @@
 //! | `files`, `canonical_json` | whole files of a campaign, regular ones only; JSON in one form |
 //! | `folder`, `lock` | the campaign folder and who may write to it |
 //! | `executor` | does what is not yet done, several stages at once |
+//! | `rehearsal` | calls the closures of a campaign on a toy universe before it runs |
 //! | `crew`, `task` | the processes of MPI, and what they do together besides runs |
 //! | `isolated_read` | files that nobody vouches for, read by a child process first |
 //! | `snapshots` | the snapshots in memory, read once for all stages |
@@ -49,6 +50,7 @@ mod moment;
 mod probe;
 mod progress;
 mod recipe;
+mod rehearsal;
 mod snapshots;
 mod stage;
 mod streams;

@@ -16,6 +16,7 @@ use crate::logging;
 use crate::machine::Host;
 use crate::progress::Progress;
 use crate::recipe::{self, Recipe};
+use crate::rehearsal::{self, Rehearsal};
 use crate::snapshots::Snapshots;
 use crate::stage::StageResult;
 use crate::streams::say;
@@ -35,6 +36,7 @@ struct Task {
     choice: Choice,
     /// Fingerprints of unfinished runs that it leaves.
     left: Vec<String>,
+    rehearsal: Option<Rehearsal>,
     slots: Slots,
     /// Processes that share a GPU, at the most.
     sharers: usize,
@@ -58,6 +60,7 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
     } else {
         Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?
     };
+    let rehearsal = if arguments.no_rehearsal { None } else { rehearsed(&recipe, &dir, arguments.terminal)? };
     let folder = CampaignFolder::create(&dir)?;
     let lock = Lock::take(folder.path())?;
     let history = happened(&dir)?;
@@ -69,7 +72,7 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
     }
     let left = unfinished.into_iter().filter(|run| !run.is_settled).map(|run| run.fingerprint).collect();
     folder.store(&recipe.source.path, parameters, &recipe.source.text)?;
-    let task = Task { recipe, folder, choice, left, slots, sharers, began, _lock: lock };
+    let task = Task { recipe, folder, choice, left, rehearsal, slots, sharers, began, _lock: lock };
     campaign(task, &arguments.machine, arguments.terminal, ranks)
 }
 
@@ -97,8 +100,23 @@ pub(super) fn resume(dir: &Path, machine: &Machine, terminal: Terminal, ranks: &
     let lock = Lock::take(folder.path())?;
     let (recipe, _) = stored(&folder)?;
     let (slots, sharers) = slots(machine, ranks)?;
-    let task = Task { recipe, folder, choice: Choice::all(), left: Vec::new(), slots, sharers, began, _lock: lock };
+    let (choice, left, rehearsal) = (Choice::all(), Vec::new(), None);
+    let task = Task { recipe, folder, choice, left, rehearsal, slots, sharers, began, _lock: lock };
     campaign(task, machine, terminal, ranks)
+}
+
+/// Rehearses a recipe, unless that was done before in its campaign folder.
+fn rehearsed(recipe: &Recipe, dir: &Path, terminal: Terminal) -> Result<Option<Rehearsal>, PipelineError> {
+    if !rehearsal::is_due(recipe, dir, &happened(dir)?) {
+        return Ok(None);
+    }
+    let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
+    let outcome = rehearsal::rehearse(recipe, &progress);
+    if matches!(outcome, Err(PipelineError::Recipe(_) | PipelineError::Several(_))) {
+        // a terminal that is gone does not change the outcome
+        let _ = progress.print(b"the rehearsal on a toy universe has found (--no-rehearsal runs without one):\n");
+    }
+    outcome.map(Some)
 }
 
 /// Where to compute, and how many processes share a GPU at the most.
@@ -114,7 +132,7 @@ fn slots(machine: &Machine, ranks: &Ranks) -> Result<(Slots, usize), PipelineErr
 }
 
 fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) -> Result<(), PipelineError> {
-    let Task { recipe, folder, choice, left, slots, sharers, began, _lock } = task;
+    let Task { recipe, folder, choice, left, rehearsal, slots, sharers, began, _lock } = task;
     let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
     logging::start(&folder.log(), &progress, terminal.quiet)?;
     // on the terminal it is already
@@ -156,6 +174,11 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
         options: machine.arguments(),
     })?;
     left.into_iter().try_for_each(|fingerprint| ledger.append(Event::RunLeft { fingerprint }))?;
+    if let Some(rehearsal) = rehearsal {
+        tracing::info!("{rehearsal}");
+        rehearsal.not_rehearsed.iter().for_each(|note| tracing::debug!("not rehearsed: {note}"));
+        ledger.append(rehearsal.event())?;
+    }
     let executor = Executor {
         campaign: &recipe.campaign,
         folder,

@@ -56,6 +56,7 @@ impl Job {
             control: executor.control,
             program: executor.campaign.program.as_deref(),
             recipe: executor.recipe,
+            is_rehearsal: false,
         };
         let files = self.node.stage().execute(&mut work)?;
         let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file), executor.progress)?, file });

@@ -189,6 +189,16 @@ pub(crate) enum Event {
         /// The signal or file that asked.
         by: String,
     },
+    /// The closures of the recipe were called on toy data without an error of the recipe.
+    Rehearsed {
+        /// Digest of the recipe, its parameters and the program.
+        digest: String,
+        /// Closures that were called.
+        closures: usize,
+        seconds: f64,
+        /// Reasons why others were not called, or gave no result.
+        not_rehearsed: Vec<String>,
+    },
     /// Every stage is done.
     CampaignFinished {},
 }

@@ -96,6 +96,8 @@ pub(crate) struct History {
     pub removed: BTreeSet<String>,
     folders: BTreeSet<String>,
     begun: usize,
+    /// Digests of the recipes that were rehearsed.
+    rehearsed: BTreeSet<String>,
     /// Digests of all files that were made here, or validated in a child process.
     known: BTreeSet<String>,
 }
@@ -114,6 +116,11 @@ impl History {
     /// Whether a file with this digest was made here, or read to its end by a child process: then HDF5 opens it without harm.
     pub(crate) fn vouches_for(&self, digest: &str) -> bool {
         self.known.contains(digest)
+    }
+
+    /// Whether a recipe with this digest was rehearsed.
+    pub(crate) fn has_rehearsed(&self, digest: &str) -> bool {
+        self.rehearsed.contains(digest)
     }
 
     /// The name of a stage's folder: the one it has, or its label and as many digits of its fingerprint, six or more, as
@@ -209,6 +216,7 @@ impl History {
                 stage.rulings.clear();
                 stage.forced = true;
             }
+            Event::Rehearsed { digest, .. } => _ = self.rehearsed.insert(digest.clone()),
             Event::InputTried { file } => _ = self.known.insert(file.digest.clone()),
             Event::VersionAccepted { fingerprint, continued_by, .. } => {
                 self.of(fingerprint).continued_by.insert(*continued_by);

@@ -4,6 +4,19 @@ use super::source::{Place, Source};
 use crate::error::PipelineError;
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 
+/// The origin of an error in a recipe: decides whether a rehearsal on toy data stops the campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The recipe's text: the error occurs with any data.
+    Text,
+    /// The fields or outputs of a run.
+    Fields,
+    /// The value of an option: the text's where it is written there, else that of the data.
+    Option,
+    /// Computed values: other data may give no error.
+    Data,
+}
+
 /// What is wrong with a recipe, and where.
 #[derive(Debug, thiserror::Error)]
 pub struct RecipeError {
@@ -19,6 +32,8 @@ pub struct RecipeError {
     pub is_late: bool,
     /// The exit code: another than a wrong recipe's where a function has failed for what is not the recipe's affair.
     pub exit_code: u8,
+    /// Its origin.
+    pub cause: Cause,
 }
 
 impl std::fmt::Display for RecipeError {
@@ -39,6 +54,8 @@ pub(crate) struct Refusal {
     pub key: Option<String>,
     /// The exit code of [`RecipeError`].
     pub(super) exit_code: u8,
+    /// The cause of [`RecipeError`].
+    pub(super) cause: Cause,
 }
 
 /// The exit code that says that a recipe or a script is wrong.
@@ -47,20 +64,32 @@ pub(super) const WRONG: u8 = 3;
 impl Refusal {
     /// The error that a binding returns; Rhai adds the position of the call.
     pub(crate) fn error(function: &str, message: impl std::fmt::Display, key: Option<&str>) -> Box<EvalAltResult> {
+        Self::because(Cause::Option, function, message, key)
+    }
+
+    /// The same with a cause other than computed values.
+    pub(crate) fn because(
+        cause: Cause,
+        function: &str,
+        message: impl std::fmt::Display,
+        key: Option<&str>,
+    ) -> Box<EvalAltResult> {
         let message = format!("{function}: {message}");
-        let refusal = Self { message, key: key.map(Into::into), exit_code: WRONG };
+        let refusal = Self { message, key: key.map(Into::into), exit_code: WRONG, cause };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
 
     /// The same where something else has failed, whose exit code stays.
     pub(crate) fn caused_by(function: &str, error: &PipelineError) -> Box<EvalAltResult> {
-        let refusal = Self { message: format!("{function}: {error}"), key: None, exit_code: error.exit_code() };
+        let (message, exit_code) = (format!("{function}: {error}"), error.exit_code());
+        let refusal = Self { message, key: None, exit_code, cause: Cause::Data };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
 
     /// The same for a token inside an argument, where the caret goes.
     pub(crate) fn error_at(function: &str, message: impl std::fmt::Display, position: Position) -> Box<EvalAltResult> {
-        let refusal = Self { message: format!("{function}: {message}"), key: None, exit_code: WRONG };
+        let message = format!("{function}: {message}");
+        let refusal = Self { message, key: None, exit_code: WRONG, cause: Cause::Text };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), position))
     }
 }
@@ -69,7 +98,14 @@ impl RecipeError {
     /// An error at a place.
     pub fn at(source: &Source, place: Place, message: impl Into<String>) -> Box<Self> {
         let line = source.line(place.line).to_owned();
-        Box::new(Self { file: source.name(), place, message: message.into(), line, is_late: false, exit_code: WRONG })
+        let (is_late, exit_code, cause) = (false, WRONG, Cause::Text);
+        Box::new(Self { file: source.name(), place, message: message.into(), line, is_late, exit_code, cause })
+    }
+
+    /// The same error with another cause.
+    #[must_use]
+    pub(crate) fn because(self: Box<Self>, cause: Cause) -> Box<Self> {
+        Box::new(Self { cause, ..*self })
     }
 
     /// What the parser says.

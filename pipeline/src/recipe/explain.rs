@@ -2,7 +2,7 @@
 //! meant.
 
 use super::docs::{self, Callers, Function, functions, methods, types};
-use super::error::{RecipeError, Refusal, WRONG, nearest, place, plain};
+use super::error::{Cause, RecipeError, Refusal, WRONG, nearest, place, plain};
 use super::interpreter::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, bare};
 use super::source::{Place, Source};
 use rhai::{Engine, EvalAltResult, Position};
@@ -24,12 +24,17 @@ fn explained(caller: Callers, source: &Source, error: &EvalAltResult, otherwise:
     let (innermost, position) = innermost(error);
     let mut at = place(position).unwrap_or(otherwise);
     let mut exit_code = WRONG;
+    let mut cause = cause_of(innermost, source.line(at.line));
     let message = match innermost {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
             Some(refusal) => {
-                if let Some(found) = refusal.key.and_then(|key| source.find_key(at, &key)) {
-                    at = found;
+                cause = refusal.cause;
+                let found = refusal.key.and_then(|key| source.find_key(at, &key));
+                if cause == Cause::Option {
+                    let is_literal = found.is_some_and(|key| source.is_literal_option(key));
+                    cause = if is_literal { Cause::Text } else { Cause::Data };
                 }
+                at = found.unwrap_or(at);
                 exit_code = refusal.exit_code;
                 refusal.message
             }
@@ -52,7 +57,30 @@ fn explained(caller: Callers, source: &Source, error: &EvalAltResult, otherwise:
             bare
         }
     };
-    Box::new(RecipeError { exit_code, ..*RecipeError::at(source, at, message) })
+    Box::new(RecipeError { exit_code, cause, ..*RecipeError::at(source, at, message) })
+}
+
+/// The cause of an error that no binding has raised, in this line of the text. Errors about `()` count as data: it stands
+/// for a value that other data may have.
+fn cause_of(error: &EvalAltResult, line: &str) -> Cause {
+    let is_of_the_text = match error {
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+            !signature.split_once('(').is_some_and(|(_, arguments)| arguments.contains("()"))
+        }
+        EvalAltResult::ErrorDotExpr(what, _) | EvalAltResult::ErrorIndexingType(what, _) => !what.contains("()"),
+        EvalAltResult::ErrorMismatchDataType(_, found, _) | EvalAltResult::ErrorMismatchOutputType(_, found, _) => {
+            found != "()"
+        }
+        // a computed key of a map is not written in the line
+        EvalAltResult::ErrorPropertyNotFound(name, _) => line.contains(name.as_str()),
+        EvalAltResult::ErrorVariableNotFound(..)
+        | EvalAltResult::ErrorAssignmentToConstant(..)
+        | EvalAltResult::ErrorNonPureMethodCallOnConstant(..)
+        | EvalAltResult::ErrorUnboundThis(..)
+        | EvalAltResult::ErrorDataRace(..) => true,
+        _ => false,
+    };
+    if is_of_the_text { Cause::Text } else { Cause::Data }
 }
 
 /// The error that started it, below the calls it passed through, and the innermost position that is known.

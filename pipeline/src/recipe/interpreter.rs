@@ -31,6 +31,8 @@ pub(crate) struct Program {
     pub ast: AST,
     /// What it is written in.
     pub language: Language,
+    /// Whether what its closures print is dropped.
+    pub is_silent: bool,
 }
 
 /// What recipes are written in: the bindings, which this part does not know, and how their errors are explained.
@@ -51,7 +53,16 @@ impl Program {
         (self.language.explain)(self.source(), error, otherwise)
     }
 
+    /// The same program, whose closures print nothing.
+    pub(crate) fn silent(&self) -> Self {
+        let (session, ast, language) = (Arc::clone(&self.session), self.ast.clone(), self.language);
+        Self { session, ast, language, is_silent: true }
+    }
+
     fn engine(&self, budget: &Arc<Budget>) -> Engine {
+        if self.is_silent {
+            budget.mute();
+        }
         let mut engine = bare(budget);
         (self.language.register)(&mut engine, &self.session);
         engine

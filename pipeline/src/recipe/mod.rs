@@ -32,6 +32,6 @@ pub(crate) mod source;
 pub(crate) mod step_members;
 
 pub(crate) use engine::{Recipe, evaluate, parameters_of};
-pub(crate) use error::RecipeError;
+pub(crate) use error::{Cause, RecipeError};
 pub(crate) use interpreter::Program;
 pub(crate) use source::{Place, Source};

@@ -1,6 +1,6 @@
 //! The one way from a `#{…}` of a recipe to a Rust structure, and from a refused option to a message.
 
-use super::error::{Refusal, hint, plain};
+use super::error::{Cause, Refusal, hint, plain};
 use rhai::{Dynamic, EvalAltResult, Map};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -55,8 +55,10 @@ pub(crate) fn one<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, 
 
 /// What a function says of an option that serde refuses, `path` and `message` being serde's.
 pub(crate) fn refusal(function: &str, path: &str, message: &str, others: &[&str]) -> Box<EvalAltResult> {
+    // nothing may stand where other data have a value
+    let cause = if message.contains("invalid type: null") { Cause::Data } else { Cause::Text };
     let (message, key) = explain(path, message, others);
-    Refusal::error(function, message, key.as_deref())
+    Refusal::because(cause, function, message, key.as_deref())
 }
 
 /// Lists and maps within each other that a value may have.

@@ -110,6 +110,11 @@ impl Budget {
         self.excess.get()
     }
 
+    /// Drops everything that the script prints.
+    pub(crate) fn mute(&self) {
+        self.printed.store(LINES + 1, Ordering::Relaxed);
+    }
+
     /// What a script prints goes to the log, or to the terminal while there is none, up to a number of lines and no line
     /// without end.
     pub(crate) fn print(&self, text: &str) {

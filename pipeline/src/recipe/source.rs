@@ -69,6 +69,36 @@ impl Source {
             .next()
     }
 
+    /// Whether the value of the option whose name stands at `key` is written out in numbers, texts, truth values and constants
+    /// of the recipe.
+    pub fn is_literal_option(&self, key: Place) -> bool {
+        let tokens = self.tokens();
+        let Some(name) = tokens.iter().position(|token| self.place(token.bytes.start) == key) else { return false };
+        let text = |n: usize| &self.text[tokens[n].bytes.clone()];
+        let is_constant = |word: &str| {
+            (1..tokens.len()).any(|n| tokens[n].kind == Kind::Word && text(n) == word && text(n - 1) == "const")
+        };
+        let mut n = name + 2;
+        let mut depth = 0;
+        while n < tokens.len() {
+            match (tokens[n].kind, text(n)) {
+                (Kind::Symbol, "," | "}" | "]" | ")") if depth == 0 => return n > name + 2,
+                (Kind::Symbol, "(" | "[" | "{") => depth += 1,
+                (Kind::Symbol, ")" | "]" | "}") => depth -= 1,
+                (Kind::Text, text) if text.starts_with('`') => return false,
+                (Kind::Word, "true" | "false") => {}
+                // a key of a map
+                (Kind::Word, _) if self.symbol(&tokens, n + 1) == Some(":") => {}
+                (Kind::Word, word) if !word.starts_with(|c: char| c.is_ascii_digit()) && !is_constant(word) => {
+                    return false;
+                }
+                _ => {}
+            }
+            n += 1;
+        }
+        false
+    }
+
     /// The text that the fingerprint of the closure at `place` rests on: its own, and that of every script function that it
     /// names, and so on. Comments and white space do not count.
     pub fn closure_text(&self, place: Place) -> Option<String> {
@@ -263,6 +293,19 @@ mod tests {
         let source = source("// bins: 1\nconst A = f(#{ bins: 2 });\nconst B = g(X, #{ a: \"bins: 3)\", bins: 4 });\n");
         assert_eq!(source.find_key(Place { line: 3, column: 11 }, "bins"), Some(Place { line: 3, column: 34 }));
         assert_eq!(source.find_key(Place { line: 2, column: 11 }, "a"), None);
+    }
+
+    #[test]
+    fn an_option_is_literal_without_variables() {
+        let text = "const MOST = 3;\nthen(P, |p| f(#{ a: -1.5, b: [1, MOST], c: p.x, d: #{ e: \"t\", f: `${p}` }, g: #{ h: true } }))";
+        let source = source(text);
+        let literal = |key: &str| {
+            source.is_literal_option(
+                source.find_key(Place { line: 2, column: 13 }, key).unwrap_or_else(|| panic!("{key}")),
+            )
+        };
+        let found = ["a", "b", "c", "d", "e", "f", "g"].map(literal);
+        assert_eq!(found, [true, true, false, false, true, false, true]);
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use super::drawn::Drawn;
 use super::section::Section;
-use super::work::Work;
+use super::work::{REHEARSED_CALL_S, Work};
 use crate::canonical_json::{canonical, visit_leaves};
 use crate::error::PipelineError;
 use crate::recipe::closure_members::Use;
 use crate::recipe::options::to_json;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
-use crate::recipe::{Place, RecipeError};
+use crate::recipe::{Cause, Place, RecipeError};
 use comove_analysis::table::readable;
 use rhai::{Dynamic, FnPtr};
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl Closure {
     /// What the closure gives for an argument, and what is to be drawn of it.
     pub(crate) fn call(&self, argument: impl Into<Dynamic>, work: &Work<'_>) -> Result<(Value, Drawn), PipelineError> {
         let value = self.written(work.call(self, argument.into(), |value| to_json(&value))?, work)?;
-        let drawn = Drawn::of(&value).map_err(|message| self.refused(message, work))?;
+        let drawn = Drawn::of(&value).map_err(|(cause, message)| self.refused(cause, message, work))?;
         Ok((value, drawn))
     }
 
@@ -75,14 +75,17 @@ impl Closure {
     fn written(&self, value: Result<Value, (String, String)>, work: &Work<'_>) -> Result<Value, PipelineError> {
         value.map_err(|(key, what)| {
             let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
-            self.refused(format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps"), work)
+            // NaN or infinity
+            let cause = if what.parse::<f64>().is_ok() { Cause::Data } else { Cause::Text };
+            let message = format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps");
+            self.refused(cause, message, work)
         })
     }
 
     /// The error, at its place in the recipe, for a closure that gave what cannot be used.
-    pub(crate) fn refused(&self, message: String, work: &Work<'_>) -> PipelineError {
+    pub(crate) fn refused(&self, cause: Cause, message: String, work: &Work<'_>) -> PipelineError {
         let source = work.program.expect("a campaign from a recipe has its program").source();
-        RecipeError::at(source, self.captured.place, format!("{}: {message}", self.function)).into()
+        RecipeError::at(source, self.captured.place, format!("{}: {message}", self.function)).because(cause).into()
     }
 
     /// Shows what the closure gave as a table of names and values; what is drawn has its own place.
@@ -143,7 +146,11 @@ impl Work<'_> {
     ) -> Result<Result<T, String>, PipelineError> {
         let program = self.program.expect("a campaign from a recipe has its program");
         let memory = half_of_what_is_free();
-        let limits = Limits { seconds: closure.time_limit_s, option, memory, spare: 0.5 * memory, stop };
+        let (seconds, option) = match self.is_rehearsal {
+            true => (closure.time_limit_s.min(REHEARSED_CALL_S), ""),
+            false => (closure.time_limit_s, option),
+        };
+        let limits = Limits { seconds, option, memory, spare: 0.5 * memory, stop };
         Ok(program.call(limits, &closure.captured.closure, closure.captured.place, (argument,), read)?)
     }
 }

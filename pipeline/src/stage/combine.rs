@@ -6,6 +6,7 @@ use super::section::{self, Section};
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::moment::Moment;
+use crate::recipe::Place;
 use crate::recipe::api::run_view::RunView;
 use crate::recipe::options::from_json;
 use rhai::{Array, Dynamic, Map};
@@ -42,6 +43,10 @@ impl Stage for Combine {
 
     fn parameters(&self) -> Value {
         self.closure.parameters()
+    }
+
+    fn closures(&self) -> Vec<Place> {
+        vec![self.closure.captured.place]
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

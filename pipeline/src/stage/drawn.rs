@@ -3,6 +3,7 @@
 use super::section::Section;
 use super::work::Work;
 use crate::error::PipelineError;
+use crate::recipe::Cause;
 use crate::recipe::options::one_or_several;
 use comove_analysis::Figure;
 use comove_analysis::figure::lines::{Curve, Mark, Panel, Style, line_figure};
@@ -121,15 +122,19 @@ impl Drawn {
     }
 
     /// What is to be drawn of a result.
-    pub(crate) fn of(result: &Value) -> Result<Self, String> {
-        let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE)?;
-        let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT)?;
-        tables.iter().try_for_each(DrawnTable::check).map_err(|wrong| format!("{TABLE}.{wrong}"))?;
-        plots.iter().try_for_each(Plot::check).map_err(|wrong| format!("{PLOT}.{wrong}"))?;
+    pub(crate) fn of(result: &Value) -> Result<Self, (Cause, String)> {
+        let of_text = |message| (Cause::Text, message);
+        let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE).map_err(of_text)?;
+        let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT).map_err(of_text)?;
+        let wrong = tables.iter().try_for_each(DrawnTable::check).map_err(|wrong| format!("{TABLE}.{wrong}"));
+        wrong.map_err(of_text)?;
+        // points may be missing from other data
+        let wrong = plots.iter().try_for_each(Plot::check).map_err(|wrong| format!("{PLOT}.{wrong}"));
+        wrong.map_err(|message| (Cause::Data, message))?;
         for names in [tables.iter().map(|t| &t.name).collect::<Vec<_>>(), plots.iter().map(|p| &p.name).collect()] {
             let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
             if let Some((_, name)) = twice {
-                return Err(format!("two are named \"{name}\": give each a name of its own"));
+                return Err(of_text(format!("two are named \"{name}\": give each a name of its own")));
             }
         }
         Ok(Self { tables, plots })
@@ -266,7 +271,7 @@ mod tests {
 
     #[test]
     fn tables_and_plots_are_checked() {
-        let refused = |result: Value| Drawn::of(&result).unwrap_err();
+        let refused = |result: Value| Drawn::of(&result).unwrap_err().1;
         let plot = |more: Value| {
             let mut plot = json!({ "curves": [{ "points": [[1, 2], [null, 3]] }] });
             plot.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

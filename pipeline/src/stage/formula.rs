@@ -8,7 +8,7 @@ use super::work::Work;
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use crate::recipe::error::plain;
-use crate::recipe::{Program, RecipeError};
+use crate::recipe::{Cause, Place, Program, RecipeError};
 use comove_ic::problems::{Gas, Problem, Setup};
 use comove_ic::{function_state, scalar_state};
 use comove_sim::fields::FieldSet;
@@ -64,6 +64,15 @@ impl Formula {
         }
     }
 
+    /// Where its closures begin.
+    pub(crate) fn closures(&self) -> Vec<Place> {
+        let gas = match &self.source {
+            FormulaSource::Closure(closure) => Some(closure.place),
+            FormulaSource::Problem(_) => None,
+        };
+        gas.into_iter().chain(self.scalars.iter().map(|(_, closure)| closure.place)).collect()
+    }
+
     /// One phrase for `plan`.
     pub(crate) fn describe(&self) -> String {
         match &self.source {
@@ -112,7 +121,11 @@ impl Formula {
             FormulaSource::Closure(closure) => {
                 let program = work.program.expect("a campaign from a recipe has its program");
                 let engine = program.engine_for_cells();
-                function_state(&|x, h| self.gas(closure, program, &engine, x, h), &setup, work.device, &report)
+                let gas = |x, h| {
+                    work.in_time()?;
+                    self.gas(closure, program, &engine, x, h)
+                };
+                function_state(&gas, &setup, work.device, &report)
             }
         }?;
         let header = SnapshotHeader {
@@ -155,16 +168,13 @@ impl Formula {
             error.message = format!("{} ({})", error.message, cell());
             error
         })?;
-        let gas = self.read(value).and_then(|gas| match gas.check() {
+        let gas = self.read(value).map_err(|what| (Cause::Text, what)).and_then(|gas| match gas.check() {
             Ok(()) => Ok(gas),
-            Err((field, value)) => Err(format!("{field} = {value}, which no gas can have")),
+            Err((field, value)) => Err((Cause::Data, format!("{field} = {value}, which no gas can have"))),
         });
-        Ok(gas.map_err(|what| {
-            RecipeError::at(
-                program.source(),
-                closure.place,
-                format!("ic_function: the closure gave {what}, {}", cell()),
-            )
+        Ok(gas.map_err(|(cause, what)| {
+            let message = format!("ic_function: the closure gave {what}, {}", cell());
+            RecipeError::at(program.source(), closure.place, message).because(cause)
         })?)
     }
 
@@ -214,12 +224,14 @@ fn fraction(
         error.message = format!("{} ({})", error.message, cell());
         error
     })?;
-    let value = number(name, &value).and_then(|value| match (0.0..=1.0).contains(&value) {
+    let value = number(name, &value).map_err(|what| (Cause::Text, what));
+    let value = value.and_then(|value| match (0.0..=1.0).contains(&value) {
         true => Ok(value),
-        false => Err(format!("{name} = {value}, but a mass fraction lies in [0, 1]")),
+        false => Err((Cause::Data, format!("{name} = {value}, but a mass fraction lies in [0, 1]"))),
     });
-    Ok(value.map_err(|what| {
-        RecipeError::at(program.source(), closure.place, format!("evolve: the closure gave {what}, {}", cell()))
+    Ok(value.map_err(|(cause, what)| {
+        let message = format!("evolve: the closure gave {what}, {}", cell());
+        RecipeError::at(program.source(), closure.place, message).because(cause)
     })?)
 }
 

@@ -4,6 +4,7 @@ use super::closure::{Closure, RESULT};
 use super::section::Section;
 use super::{Input, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
+use crate::recipe::Place;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use rhai::Dynamic;
 use serde_json::{Value, json};
@@ -39,6 +40,10 @@ impl Stage for Measure {
 
     fn parameters(&self) -> Value {
         self.closure.parameters()
+    }
+
+    fn closures(&self) -> Vec<Place> {
+        vec![self.closure.captured.place]
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

@@ -44,6 +44,7 @@ pub(crate) mod work;
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};
 use crate::progress::Progress;
+use crate::recipe::Place;
 use comove_kernels::Device;
 use comove_sim::Octree;
 pub(crate) use result::{Input, Selection, StageResult};
@@ -139,6 +140,11 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
     /// The snapshots of its history that are its results, oldest first: a run's folder may hold outputs that were asked for
     /// another time.
     fn snapshots(&self, _history: &StageHistory) -> Vec<SnapshotFile> {
+        Vec::new()
+    }
+
+    /// Where the closures of the recipe begin that it calls.
+    fn closures(&self) -> Vec<Place> {
         Vec::new()
     }
 

@@ -15,6 +15,13 @@ use comove_sim::{RankGroup, RunParameters, SimError, Simulation, StartFrom, comp
 use rayon::prelude::*;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest that a rehearsal takes.
+pub(crate) const REHEARSAL: Duration = Duration::from_secs(30);
+
+/// Seconds that a call of a closure may compute in a rehearsal.
+pub(super) const REHEARSED_CALL_S: f64 = 5.0;
 
 /// A stage's surroundings while it runs.
 pub(crate) struct Work<'a> {
@@ -41,6 +48,8 @@ pub(crate) struct Work<'a> {
     pub program: Option<&'a Program>,
     /// The recipe's text, for snapshots.
     pub recipe: &'a str,
+    /// Whether this is a rehearsal: files go to a temporary folder, and nothing is drawn.
+    pub is_rehearsal: bool,
 }
 
 impl Work<'_> {
@@ -56,6 +65,12 @@ impl Work<'_> {
     /// Whether this process has all of a run that it computes, and not only its share.
     pub(crate) fn is_alone(&self) -> bool {
         self.crew.communicator().size() == 1
+    }
+
+    /// Whether a rehearsal may go on.
+    pub(crate) fn in_time(&self) -> Result<(), PipelineError> {
+        let over = self.is_rehearsal.then(|| self.control.stop(Duration::ZERO)).flatten();
+        over.map_or(Ok(()), |by| Err(PipelineError::Interrupted { folder: self.campaign.into(), by }))
     }
 
     pub(crate) fn record(&self, event: Event) -> Result<(), PipelineError> {
@@ -93,7 +108,13 @@ impl Work<'_> {
 
     /// Writes a file of the stage: under a temporary name, on disk, then renamed.
     pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<String, PipelineError> {
-        write_file(&self.path(file), content)?;
+        let path = self.path(file);
+        if self.is_rehearsal {
+            // nobody reads it after a crash
+            std::fs::write(&path, content).map_err(PipelineError::io(&path))?;
+        } else {
+            write_file(&path, content)?;
+        }
         Ok(file.to_owned())
     }
 
@@ -116,9 +137,13 @@ impl Work<'_> {
         section: &mut Section,
     ) -> Result<String, PipelineError> {
         let file = format!("{name}.png");
-        figure.write_png(&self.path(&file))?;
+        self.draw(figure, &file)?;
         section.image(&file, figure.title());
         Ok(file)
+    }
+
+    fn draw(&self, figure: &Figure, file: &str) -> Result<(), AnalysisError> {
+        if self.is_rehearsal { Ok(()) } else { figure.write_png(&self.path(file)) }
     }
 
     /// Writes figures as `name.png`, drawn at the same time, and shows them in the section in this order.
@@ -128,7 +153,7 @@ impl Work<'_> {
         section: &mut Section,
     ) -> Result<Vec<String>, PipelineError> {
         let written: Result<Vec<()>, AnalysisError> =
-            figures.par_iter().map(|(name, figure)| figure.write_png(&self.path(&format!("{name}.png")))).collect();
+            figures.par_iter().map(|(name, figure)| self.draw(figure, &format!("{name}.png"))).collect();
         written?;
         let shown = figures.iter().map(|(name, figure)| {
             let file = format!("{name}.png");

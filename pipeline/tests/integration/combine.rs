@@ -34,8 +34,12 @@ campaign("r", [GROWTH])
 "#;
 
 fn run(folder: &Path, recipe: &str) -> Output {
+    run_with(folder, recipe, &[])
+}
+
+fn run_with(folder: &Path, recipe: &str, options: &[&str]) -> Output {
     std::fs::write(folder.join("r.rhai"), recipe).unwrap();
-    Command::new(cargo_bin("comove")).current_dir(folder).args(["run", "r.rhai"]).output().unwrap()
+    Command::new(cargo_bin("comove")).current_dir(folder).args(["run", "r.rhai"]).args(options).output().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -139,7 +143,8 @@ fn wrong_tables_and_plots_are_told_where() {
     let folder = tempfile::tempdir().unwrap();
     let at_the_closure = |result: &str, message: &str| {
         let last = format!("measure(\"m\", RUNS[0], |s| {result})");
-        let output = run(folder.path(), &format!("{RUNS}const M = {last};\ncampaign(\"r\", [M])\n"));
+        let recipe = format!("{RUNS}const M = {last};\ncampaign(\"r\", [M])\n");
+        let output = run_with(folder.path(), &recipe, &["--no-rehearsal"]);
         let said = said(&output);
         assert_eq!(output.status.code(), Some(3), "{said}");
         assert!(said.contains(&format!("r.rhai:11:33: {message}")), "{said}");

@@ -44,6 +44,11 @@ impl Place {
         self.command(hooks, "run").output().unwrap()
     }
 
+    /// Runs hooks whose failure a rehearsal would find before.
+    fn run_unrehearsed(&self, hooks: &str) -> Output {
+        self.command(hooks, "run").arg("--no-rehearsal").output().unwrap()
+    }
+
     /// The folders of stages whose names start so.
     fn stages(&self, start: &str) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.0.path().join("r")).unwrap().map(|entry| entry.unwrap().path());
@@ -259,7 +264,8 @@ fn an_observer_may_fail() {
         ("on_output: |s| { loop {} }", "this computes for longer than 0.5 s"),
     ] {
         let place = Place::new();
-        let said = said(&place.run(&format!("{rule} hook_time_limit_s: 0.5, observe: #{{ {observer} }},")), 0);
+        let hooks = format!("{rule} hook_time_limit_s: 0.5, observe: #{{ {observer} }},");
+        let said = said(&place.run_unrehearsed(&hooks), 0);
         assert!(said.contains(message) && said.contains("r.rhai:4:"), "{said}");
         assert_eq!(said.matches("is not observed").count(), 1, "{said}");
         assert_eq!(place.steps(), free.steps());
@@ -287,7 +293,7 @@ fn a_rule_or_steering_that_fails_ends_the_run() {
     ] {
         let place = Place::new();
         let hooks = format!("{hooks} hook_time_limit_s: 0.5,");
-        let said = said(&place.run(&hooks), 3);
+        let said = said(&place.run_unrehearsed(&hooks), 3);
         assert!(said.contains(message) && said.contains("r.rhai:4:"), "{said}");
         let last = place.events("snapshot_written").pop().unwrap()["snapshot"]["step"].as_u64();
         assert_eq!(last, Some(if hooks.starts_with("stop") { 6 } else { 5 }), "{said}");

@@ -189,7 +189,7 @@ const LONG = RUN.call(32, 2, 12);
 campaign("jobs", [slice(SHORT, #{ center: BAD.place, pixels: 32 }), PEAK.call(LONG)])
 "#;
     let place = Place::new(recipe);
-    let text = place.ends(&["--jobs", "2"], 3);
+    let text = place.ends(&["--jobs", "2", "--no-rehearsal"], 3);
     assert!(text.contains("nowhere"), "{text}");
     let is_long = |event: &Value| event["identity"]["describes"].as_str().unwrap().contains("root 32³");
     let mut begun = place.events("stage_started").into_iter().filter(|event| event["kind"] == "evolve");
@@ -198,7 +198,7 @@ campaign("jobs", [slice(SHORT, #{ center: BAD.place, pixels: 32 }), PEAK.call(LO
     assert_eq!(place.checkpoints()[&long], place.steps()[&long], "it ends with a checkpoint of its last step");
     assert!(place.stages("measure-peak").is_empty());
 
-    let text = place.ends(&["--jobs", "2", "--keep-going"], 3);
+    let text = place.ends(&["--jobs", "2", "--keep-going", "--no-rehearsal"], 3);
     assert!(text.contains("continuing from checkpoint_") && text.contains("is not done, as it needs "), "{text}");
     assert_eq!((place.stages("measure-peak").len(), place.stages("slice").len()), (1, 0));
     assert_eq!(place.events("stage_failed").len(), 2);

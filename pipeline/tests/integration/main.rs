@@ -26,6 +26,7 @@ mod memory;
 mod names;
 mod predictions;
 mod recipes;
+mod rehearsal;
 mod report;
 mod sandbox;
 mod scalars;

@@ -190,7 +190,7 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
 #[test]
 fn a_failure_is_named_with_its_message() {
     let place = Place::new();
-    place.ends(&["run", "page.rhai", "-p", "broken=true", "--keep-going"], 3);
+    place.ends(&["run", "page.rhai", "-p", "broken=true", "--keep-going", "--no-rehearsal"], 3);
     let page = place.page();
     assert!(page.contains("<p class=\"headline\">Failed at") || page.contains("<p class=\"headline\">Failed</p>"));
     assert!(

@@ -114,7 +114,8 @@ fn a_measurement_has_its_time_and_its_lines() {
 fn a_measurement_hears_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let recipe = measured("", "{ print(\"begun\"); loop {} }");
-    let mut child = comove(folder.path(), &recipe, &["run", "r.rhai"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        comove(folder.path(), &recipe, &["run", "r.rhai", "--no-rehearsal"]).stderr(Stdio::null()).spawn().unwrap();
     let log = folder.path().join("r/log.txt");
     wait(&mut child, || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("begun")));
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());

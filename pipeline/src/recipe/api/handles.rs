@@ -5,7 +5,7 @@ use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured, THEN};
 use crate::moment::Moment;
 use crate::recipe::closure_members::RunFacts;
-use crate::recipe::error::{Bound, Refusal, plain};
+use crate::recipe::error::{Bound, Cause, Refusal, plain};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, take, to_json};
 use crate::recipe::source::Place;
@@ -117,7 +117,7 @@ fn takes(function: &str, context: &NativeCallContext<'_>, closure: &FnPtr, argum
     match (0..=MOST_PARAMETERS).find(|count| has(*count)) {
         Some(count) if !has(arguments) => {
             let message = format!("the closure has {count} parameters, and is called with {arguments}");
-            Err(Refusal::error(function, message, None))
+            Err(Refusal::because(Cause::Text, function, message, None))
         }
         _ => Ok(()),
     }
@@ -241,7 +241,8 @@ pub(crate) fn nodes_of(function: &str, value: &Dynamic) -> Bound<Vec<Node>> {
         collect(function, &list, &mut nodes)?;
     } else if !value.is_unit() {
         let what = plain(value.type_name());
-        let none = || Refusal::error(function, format!("the closure gave {what}; give a list of stages"), None);
+        let none =
+            || Refusal::because(Cause::Text, function, format!("the closure gave {what}; give a list of stages"), None);
         nodes.push(node_of(value).ok_or_else(none)?);
     }
     Ok(nodes)
@@ -255,7 +256,7 @@ fn collect(function: &str, stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
             collect(function, &inner, nodes)?;
         } else {
             let message = format!("entry {} of the list is {}, not a stage", n + 1, plain(value.type_name()));
-            return Err(Refusal::error(function, message, None));
+            return Err(Refusal::because(Cause::Text, function, message, None));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use super::snapshot_view::SnapshotView;
 use crate::canonical_json::leaves;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
-use crate::recipe::error::{Bound, Refusal, hint};
+use crate::recipe::error::{Bound, Cause, Refusal, hint};
 use crate::recipe::options::from_json;
 use crate::recipe::reference::{Function, Type};
 use crate::snapshots::Snapshots;
@@ -176,7 +176,10 @@ fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
         [Some(*shown), output.moment].into_iter().flatten().any(|moment| moment.value() == when)
     };
     let found = moments.iter().zip(run.outputs.iter()).position(is_it);
-    let missing = || Refusal::error("snapshot", format!("no output at {when}; there are {}", list(&moments)), None);
+    let missing = || {
+        let message = format!("no output at {when}; there are {}", list(&moments));
+        Refusal::because(Cause::Fields, "snapshot", message, None)
+    };
     match found {
         None if !moments.is_empty() => Err(missing()),
         found => snapshot("snapshot", run, found.map(|n| &run.outputs[n])),

@@ -8,7 +8,7 @@ use crate::campaign::Node;
 use crate::campaign::deferred::{Known, Measured};
 use crate::moment::Moment;
 use crate::recipe::closure_members::{self, Use};
-use crate::recipe::error::{Bound, Refusal};
+use crate::recipe::error::{Bound, Cause, Refusal};
 use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, from_json, take};
 use crate::recipe::reference::Function;
@@ -146,8 +146,11 @@ fn later_or_now(
 
 fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bound<Run> {
     let extent: Extent = decode_with("evolve", take(&mut options, &EXTENT), &[])?;
-    let refuse =
-        |(key, message): (&str, String)| Refusal::error("evolve", message, Some(key).filter(|key| !key.is_empty()));
+    // without a key an option is missing
+    let refuse = |(key, message): (&str, String)| match key {
+        "" => Refusal::because(Cause::Text, "evolve", message, None),
+        key => Refusal::error("evolve", message, Some(key)),
+    };
     let formula = match &origin {
         Origin::Formula(formula) => Some(formula.clone()),
         _ => None,

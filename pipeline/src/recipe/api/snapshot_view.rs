@@ -2,7 +2,7 @@
 
 use super::field_view::{FieldView, grid_limit_mib};
 use super::finder::finder;
-use crate::recipe::error::{Bound, Refusal};
+use crate::recipe::error::{Bound, Cause, Refusal};
 use crate::recipe::options::{decode, decode_with, from_json, take};
 use crate::recipe::reference::{Function, Member, Needs, Type};
 use comove_analysis::AnalysisError;
@@ -22,7 +22,7 @@ use comove_sim::parallel::Communicator;
 use comove_sim::records::Sums;
 use comove_sim::{Coordinates, Snapshot, SnapshotHeader};
 use ndarray::Array3;
-use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map};
 use serde::Serialize;
 use std::sync::{Arc, OnceLock};
 
@@ -204,14 +204,24 @@ fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader>
     match header.coordinates {
         Coordinates::Comoving => Ok(header),
         Coordinates::Plain => {
-            Err(Refusal::error(name, "the snapshot is in non-comoving coordinates: it has t and box", None))
+            let message = "the snapshot is in non-comoving coordinates: it has t and box";
+            Err(Refusal::because(Cause::Fields, name, message, None))
         }
     }
 }
 
+/// An analysis of a snapshot that is refused.
+fn failed(function: &str, error: &AnalysisError) -> Box<EvalAltResult> {
+    let cause = match error {
+        AnalysisError::UnknownField { .. } | AnalysisError::MissingField { .. } => Cause::Fields,
+        _ => Cause::Data,
+    };
+    Refusal::because(cause, function, error, None)
+}
+
 fn densest(snapshot: &Snapshot) -> Bound<Map> {
     // an initial condition has particles without their density in cells
-    field_of(snapshot, "matter_density").map_err(|error| Refusal::error("densest", error, None))?;
+    field_of(snapshot, "matter_density").map_err(|error| failed("densest", &error))?;
     let cell = cells::densest(snapshot);
     Ok(Map::from([
         ("position".into(), cell.position.map(Dynamic::from).to_vec().into()),
@@ -233,7 +243,7 @@ fn totals(snapshot: &Snapshot) -> Map {
 fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {
     let finder = finder("halos", options, &[])?;
     let found = finder.find(&Communicator::alone(), &(&*view.0).into(), view.matter());
-    let found = found.map_err(|error| Refusal::error("halos", error, None))?;
+    let found = found.map_err(|error| failed("halos", &error))?;
     Ok(match found.expect("one process has all halos") {
         Catalogue::Fof(found) => found.halos.iter().map(dynamic).collect(),
         Catalogue::Peaks(found) => found.halos.iter().map(dynamic).collect(),
@@ -243,23 +253,22 @@ fn halos(view: &mut SnapshotView, options: Map) -> Bound<Array> {
 fn profile(view: &mut SnapshotView, halo: Map, options: Map) -> Bound<Array> {
     let halo: ProfileCentre = decode("profile", halo)?;
     let options: ProfileOptions = decode("profile", options)?;
-    let profile =
-        halo_profile_in(&view.0, view.matter(), &halo, &options).map_err(|e| Refusal::error("profile", e, None))?;
+    let profile = halo_profile_in(&view.0, view.matter(), &halo, &options).map_err(|e| failed("profile", &e))?;
     Ok(profile.shells.iter().map(dynamic).collect())
 }
 
 fn field(snapshot: &Snapshot, name: &str, level: i64) -> Bound<FieldView> {
     let level = usize::try_from(level)
         .map_err(|_| Refusal::error("field", format!("level {level}: must not be negative"), None))?;
-    let values = grid_within(snapshot, name, level, grid_limit_mib(memory::available()))
-        .map_err(|e| Refusal::error("field", e, None))?;
+    let values =
+        grid_within(snapshot, name, level, grid_limit_mib(memory::available())).map_err(|e| failed("field", &e))?;
     Ok(FieldView(Arc::new(values)))
 }
 
 /// The value of a field in the leaf cell at a position.
 fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bound<f64> {
     let refuse = |error: &dyn std::fmt::Display| Refusal::error("value", error, None);
-    let field = field_of(&view.0, &name).map_err(|e| refuse(&e))?;
+    let field = field_of(&view.0, &name).map_err(|e| failed("value", &e))?;
     let number = |value: &Dynamic| value.as_float().or_else(|_| value.as_int().map(|n| n as f64)).ok();
     let position: Option<Vec<f64>> = position.iter().map(|entry| number(entry).filter(|n| n.is_finite())).collect();
     let position = position.and_then(|p| <[f64; 3]>::try_from(p).ok());
@@ -271,21 +280,21 @@ fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bou
 
 fn over(view: &mut SnapshotView, name: ImmutableString, region: Map) -> Bound<Dynamic> {
     let region: RegionOptions = decode("statistics", region)?;
-    let found = statistics(&view.0, &name, &region).map_err(|e| Refusal::error("statistics", e, None))?;
+    let found = statistics(&view.0, &name, &region).map_err(|e| failed("statistics", &e))?;
     Ok(dynamic(&found))
 }
 
 fn distribution(view: &mut SnapshotView, name: ImmutableString, mut options: Map) -> Bound<Array> {
     let region: RegionOptions = decode("histogram", take(&mut options, &REGION))?;
     let options: HistogramOptions = decode_with("histogram", options, &REGION)?;
-    let bins = histogram(&view.0, &name, &region, &options).map_err(|e| Refusal::error("histogram", e, None))?;
+    let bins = histogram(&view.0, &name, &region, &options).map_err(|e| failed("histogram", &e))?;
     Ok(bins.iter().map(dynamic).collect())
 }
 
 fn particles(view: &mut SnapshotView, mut options: Map) -> Bound<Array> {
     let region: RegionOptions = decode("particles", take(&mut options, &REGION))?;
     let options: ParticleOptions = decode_with("particles", options, &REGION)?;
-    let found = particles::particles(&view.0, &region, &options).map_err(|e| Refusal::error("particles", e, None))?;
+    let found = particles::particles(&view.0, &region, &options).map_err(|e| failed("particles", &e))?;
     Ok(found.iter().map(dynamic).collect())
 }
 
@@ -293,8 +302,7 @@ fn power(view: &mut SnapshotView, options: Map) -> Bound<Dynamic> {
     let options: PowerOptions = decode("power_spectrum", options)?;
     // the transform takes as much again as the grid
     let limit_mib = grid_limit_mib(memory::available()) / 2;
-    let spectrum =
-        power_spectrum_within(&view.0, &options, limit_mib).map_err(|e| Refusal::error("power_spectrum", e, None))?;
+    let spectrum = power_spectrum_within(&view.0, &options, limit_mib).map_err(|e| failed("power_spectrum", &e))?;
     Ok(dynamic(&spectrum))
 }
 
@@ -304,7 +312,7 @@ type MapFunction = fn(&Snapshot, &MapOptions) -> Result<map::Map, AnalysisError>
 /// The pixels of a map as a grid of one cell along the line of sight.
 fn pixels(name: &str, make: MapFunction, snapshot: &Snapshot, options: Map) -> Bound<FieldView> {
     let options: MapOptions = decode(name, options)?;
-    let map = make(snapshot, &options).map_err(|e| Refusal::error(name, e, None))?;
+    let map = make(snapshot, &options).map_err(|e| failed(name, &e))?;
     let [nx, ny] = map.pixels();
     let values = map.values.into_iter().flatten().collect();
     Ok(FieldView(Arc::new(Array3::from_shape_vec([1, ny, nx], values).expect("as many values as pixels"))))

@@ -5,12 +5,13 @@
 
 use crate::error::PipelineError;
 use crate::moment::Moment;
+use crate::recipe::Cause;
 use crate::recipe::options::{from_json, one};
 use crate::recipe::reference::Needs;
 use crate::recipe::step_members::STEP_MEMBERS;
 use crate::stage::closure::Closure;
 use crate::stage::work::Work;
-use comove_sim::{Simulation, Steering};
+use comove_sim::{SimError, Simulation, Steering};
 use rhai::Dynamic;
 use serde_json::{Value, json};
 
@@ -43,6 +44,11 @@ pub(crate) const HIDDEN: [&str; 7] = [
 const EMPTY: [&str; 2] = ["raised", "steering"];
 
 impl Hooks {
+    /// All of them.
+    pub(crate) fn closures(&self) -> impl Iterator<Item = &Closure> {
+        [&self.stop_when, &self.steer, &self.on_step, &self.on_output].into_iter().flatten()
+    }
+
     /// Whether anything is asked of steps.
     pub(crate) fn see_steps(&self) -> bool {
         [&self.stop_when, &self.steer, &self.on_step].into_iter().any(Option::is_some)
@@ -75,7 +81,7 @@ impl Hooks {
         let Some(rule) = &self.stop_when else { return Ok(false) };
         match rule.ask(step(record), work)? {
             Value::Bool(met) => Ok(met),
-            other => Err(rule.refused(format!("the closure gave {other}; give true or false"), work)),
+            other => Err(rule.refused(Cause::Text, format!("the closure gave {other}; give true or false"), work)),
         }
     }
 
@@ -86,11 +92,26 @@ impl Hooks {
         record: &Value,
         work: &Work<'_>,
     ) -> Result<(), PipelineError> {
+        self.steering(record, work, |steering| simulation.steer(steering))
+    }
+
+    /// Has `apply` steer a run as the closure says after a step.
+    pub(crate) fn steering(
+        &self,
+        record: &Value,
+        work: &Work<'_>,
+        apply: impl FnOnce(Steering) -> Result<(), SimError>,
+    ) -> Result<(), PipelineError> {
         let Some(hook) = &self.steer else { return Ok(()) };
         let value = hook.ask(step(record), work)?;
         let decoded = if value.is_null() { Ok(Steering::default()) } else { one(&value, "result") };
-        let steered = decoded.and_then(|steering| simulation.steer(steering).map_err(|error| error.to_string()));
-        steered.map_err(|message| hook.refused(message, work))
+        let steering = decoded.map_err(|message| hook.refused(Cause::Text, message, work))?;
+        apply(steering).map_err(|error| {
+            // a level is mostly written out, a time step computed
+            let is_of_the_text = matches!(error, SimError::Parameter { name: "max_level", .. });
+            let cause = if is_of_the_text { Cause::Text } else { Cause::Data };
+            hook.refused(cause, error.to_string(), work)
+        })
     }
 }
 

@@ -34,6 +34,7 @@ use super::{EXPRESSIONS, Input, Memory, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::{Moment, list};
+use crate::recipe::Place;
 use comove_kernels::Device;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::records::RECORD_VERSION;
@@ -189,6 +190,14 @@ impl Stage for Evolve {
             (None, Origin::Formula(formula)) => of_root(formula.setup.root, 0.0),
             (None, Origin::Saved { .. }) => Memory::default(),
         }
+    }
+
+    fn closures(&self) -> Vec<Place> {
+        let of_start = match &self.origin {
+            Origin::Formula(formula) => formula.closures(),
+            Origin::Initial(_) | Origin::Saved { .. } => Vec::new(),
+        };
+        self.hooks.closures().map(|hook| hook.captured.place).chain(of_start).collect()
     }
 
     fn as_run(&self) -> Option<&Self> {
