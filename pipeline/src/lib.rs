@@ -17,6 +17,7 @@
 //! | `progress`, `logging`, `event_stream`, `control` | the terminal, the log file, what other programs are told, what is asked for from outside |
 //! | `machine` | what a process runs on, for provenance |
 //! | `moment` | redshift or time: where a run is |
+//! | `time_left` | the time that a run in progress has left; estimated in `cost` |
 //! | `cli`, `command` | the command line |
 //! | `error` | what can go wrong, and the exit code of each |
 //!
@@ -49,6 +50,7 @@ mod snapshots;
 mod stage;
 mod task;
 pub mod testing;
+mod time_left;
 
 pub use cli::Cli;
 pub use command::execute;

@@ -8,6 +8,7 @@ use crate::ledger::{Artefact, Event, Ledger, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Program;
 use crate::snapshots::Snapshots;
+use crate::time_left::Estimator;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::{RankGroup, RunParameters, SimError, Simulation, StartFrom, complete_file};
@@ -40,6 +41,8 @@ pub(crate) struct Work<'a> {
     pub program: Option<&'a Program>,
     /// The recipe's text, for snapshots.
     pub recipe: &'a str,
+    /// Estimates the time that a run has left.
+    pub estimator: Option<Box<dyn Estimator + 'a>>,
 }
 
 impl Work<'_> {
