@@ -6,6 +6,7 @@
 use crate::error::PipelineError;
 use crate::ledger::VERSION;
 use crate::streams::printed;
+use crate::time_left::TimeLeft;
 use comove_sim::records::StepRecord;
 use serde::Serialize;
 use std::io::Write;
@@ -29,6 +30,12 @@ struct Step<'a> {
     fingerprint: &'a str,
     folder: &'a str,
     record: &'a StepRecord,
+    /// Seconds that the run has left, as far as known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_left: Option<f64>,
+    /// Whether that is a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    at_least: bool,
 }
 
 impl EventStream {
@@ -57,8 +64,16 @@ impl EventStream {
     }
 
     /// Says that a run has made a step.
-    pub(crate) fn step(&self, unix_time_s: f64, fingerprint: &str, folder: &str, record: &StepRecord) {
-        let step = Step { version: VERSION, unix_time_s, event: "step", fingerprint, folder, record };
+    pub(crate) fn step(
+        &self,
+        unix_time_s: f64,
+        fingerprint: &str,
+        folder: &str,
+        (record, left): (&StepRecord, Option<TimeLeft>),
+    ) {
+        let (seconds_left, at_least) = (left.map(|left| left.seconds), left.is_some_and(|left| left.is_least));
+        let event = "step";
+        let step = Step { version: VERSION, unix_time_s, event, fingerprint, folder, record, seconds_left, at_least };
         let mut line = serde_json::to_vec(&step).expect("a record is plain data");
         line.push(b'\n');
         self.line(&line);

@@ -19,6 +19,7 @@
 //! | `streams` | standard output and standard error, which cannot always be written |
 //! | `machine` | what a process runs on, for provenance |
 //! | `moment` | redshift or time: where a run is |
+//! | `time_left` | the time that a run in progress has left; estimated in `cost` |
 //! | `cli`, `command` | the command line |
 //! | `error` | what can go wrong, and the exit code of each |
 //!
@@ -56,6 +57,7 @@ mod stage;
 mod streams;
 mod task;
 pub mod testing;
+mod time_left;
 
 pub use cli::Cli;
 pub use command::execute;

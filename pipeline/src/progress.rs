@@ -35,6 +35,8 @@ const LARGE: u64 = 64 << 20;
 
 /// The line of a stage that is on a way whose end is known.
 const WAY: &str = "  {prefix} {bar:16} {percent:>3}%  {eta} left  {wide_msg}";
+/// The line of a run, whose message begins with the time left.
+const RUN: &str = "  {prefix} {bar:16} {percent:>3}%  {wide_msg}";
 /// The line of a stage of which only is known what it does.
 const WORK: &str = "  {prefix} {spinner} {elapsed}  {wide_msg}";
 const FILE: &str = "  {prefix} {bar:16} {bytes}/{total_bytes}";
@@ -126,7 +128,11 @@ pub(crate) struct StageProgress {
 impl StageProgress {
     /// Says what is being done, and the fraction done.
     pub(crate) fn at(&self, activity: &str, fraction: f64) {
-        self.line.0.set_style(style(WAY));
+        self.show(WAY, activity, fraction);
+    }
+
+    fn show(&self, template: &str, activity: &str, fraction: f64) {
+        self.line.0.set_style(style(template));
         self.line.0.set_position((fraction.clamp(0.0, 1.0) * RESOLUTION) as u64);
         self.line.0.set_message(activity.to_owned());
     }
@@ -154,13 +160,14 @@ impl StageProgress {
             .map(|(_, item)| item)
     }
 
-    /// Says where a run is.
-    pub(crate) fn step(&self, record: &StepRecord, fraction: f64) {
+    /// Shows where a run is, and the time left.
+    pub(crate) fn step(&self, record: &StepRecord, fraction: f64, left: &str) {
         let finest = record.groups.iter().rposition(|n| *n > 0).unwrap_or(0);
         let levels = if finest == 0 { "level 0".into() } else { format!("levels 0–{finest}") };
         // what matters most comes first: a narrow terminal cuts the end off
         let now = Moment::after(record).brief();
-        self.at(&format!("{now}  step {}  {levels}  {}", record.step, rate(record)), fraction);
+        let left = if left.is_empty() { String::new() } else { format!("{left}  ") };
+        self.show(RUN, &format!("{left}{now}  step {}  {levels}  {}", record.step, rate(record)), fraction);
     }
 }
 

@@ -9,10 +9,9 @@ use crate::error::PipelineError;
 use crate::ledger::{History, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Recipe;
-use crate::stage::{Input, Memory, Stage};
+use crate::stage::{Input, Memory, SavedState, Stage};
 use comove_kernels::Device;
-use comove_kernels::memory::GIB;
-use comove_sim::{Octree, Snapshot};
+use comove_sim::Snapshot;
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
@@ -27,7 +26,7 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
         print(&format!("campaign \"{name}\" in {}", dir.display()))?;
     }
     let lines = lines(&recipe, &history, &dir, Some(&mut predictor))?;
-    let left = Total::of(&lines);
+    let left = Total::of(&lines, &dir);
     let unfinished = unfinished::of(&recipe, &dir, &history, false);
     if arguments.json {
         let plan = json!({ "campaign": name, "folder": dir, "device": device.name(), "stages": lines, "left": left,
@@ -40,6 +39,9 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let foreign = unfinished::foreign(&recipe, &dir, &history);
     foreign.into_iter().chain(unfinished::list(&unfinished)).try_for_each(|line| print(&line))
 }
+
+/// Bytes below which `plan` does not mention memory.
+const LITTLE_MEMORY: f64 = 5e6;
 
 #[derive(Serialize)]
 pub(super) struct Line {
@@ -78,6 +80,8 @@ struct Total {
     seconds: f64,
     /// Bytes of the files that they leave.
     disk_bytes: f64,
+    /// Bytes free on the file system of the campaign's folder, where the system knows them.
+    free_disk_bytes: Option<f64>,
     /// Most bytes on the device of a run.
     device_bytes: f64,
     /// Stages of which nothing is known.
@@ -87,7 +91,7 @@ struct Total {
 }
 
 impl Total {
-    fn of(lines: &[Line]) -> Option<Self> {
+    fn of(lines: &[Line], folder: &Path) -> Option<Self> {
         // what is done costs nothing more
         let costs = || lines.iter().filter_map(|line| line.cost.as_ref());
         let stages = costs().count();
@@ -95,6 +99,7 @@ impl Total {
             stages,
             seconds: costs().filter_map(|cost| cost.seconds).sum(),
             disk_bytes: costs().map(|cost| cost.disk_bytes).sum(),
+            free_disk_bytes: free_bytes(folder),
             device_bytes: costs().filter_map(|cost| cost.device_bytes).fold(0.0, f64::max),
             unknown: costs().filter(|cost| cost.seconds.is_none()).count(),
             is_guess: costs().any(|cost| cost.is_guess),
@@ -102,7 +107,7 @@ impl Total {
     }
 
     fn text(&self, device: &Device) -> String {
-        let Self { stages, seconds, disk_bytes, device_bytes, unknown, is_guess } = self;
+        let Self { stages, seconds, disk_bytes, free_disk_bytes, device_bytes, unknown, is_guess } = self;
         if unknown == stages {
             let why = "no run like these was recorded (--like names a campaign that has one)";
             return format!("left to do: {stages} stages; what they will take is not known: {why}");
@@ -114,14 +119,25 @@ impl Total {
             text += &format!("; besides {unknown} of {stages} stages, of which nothing is known yet");
         }
         if let Some(free) = device.free_bytes().filter(|free| (*free as f64) < *device_bytes) {
-            let [most, free] = [*device_bytes, free as f64].map(|bytes| bytes / GIB);
-            text += &format!("; it does not fit: a run wants {most:.1} GiB of memory, and {free:.1} GiB are free");
+            let [most, free] = [*device_bytes, free as f64].map(cost::memory);
+            text += &format!("; it does not fit: a run wants {most} of memory, and {free} are free");
+        }
+        if let Some(free) = free_disk_bytes.filter(|free| free < disk_bytes) {
+            let (most, free) = (cost::bytes(*disk_bytes), cost::bytes(free));
+            text += &format!("; it does not fit on disk: the files take {most}, and {free} are free");
         }
         if *is_guess {
             text += "; a first guess, for want of records of a run like these (--like names a campaign that has some)";
         }
         text
     }
+}
+
+/// Bytes free for an ordinary user on the file system of a folder, or of the nearest existing one above it.
+fn free_bytes(folder: &Path) -> Option<f64> {
+    let folder = std::path::absolute(folder).ok()?;
+    let found = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
+    Some(found.f_bavail as f64 * found.f_frsize as f64)
 }
 
 /// One entry a stage of the campaign in `folder`, which need not be there; with what each will take if somebody predicts.
@@ -164,19 +180,19 @@ pub(super) fn lines(
         };
         let done = resolver.is_done(n);
         let failed = resolver.has_failed(n, history);
-        let tree = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok()).map(|(_, tree)| tree);
+        let begun = from.as_ref().and_then(|from| Snapshot::read_tree(&from.path).ok());
         let cost = predictor.as_deref_mut().filter(|_| !done).map(|predictor| {
             let inputs: Vec<Option<&Left>> = resolver.reads(n).iter().map(|&input| left[input].as_ref()).collect();
             let (own, from) = (own.as_deref(), from.as_ref());
-            let planned = Planned { stage, folder: own, from, tree: tree.as_ref(), known, inputs: &inputs };
+            let planned = Planned { stage, folder: own, from, begun: begun.as_ref(), known, inputs: &inputs };
             let (cost, leaves) = predictor.stage(&planned);
             left[n] = leaves;
             cost
         });
         let mut describes = stage.describe();
         if !done {
-            let begun = from.as_ref().map(Input::name).zip(tree);
-            describes += &memory_of(stage, &device, begun.as_ref());
+            let begun = from.as_ref().map(Input::name).zip(begun.as_ref());
+            describes += &memory_of(stage, &device, begun);
         }
         let (number, name, kind) = (n + 1, resolver.name(n).into(), stage.kind());
         lines.push(Line { number, name, kind, state, describes, done, failed, cost });
@@ -225,17 +241,18 @@ pub(super) fn goes_on_from(
 }
 
 /// What a stage needs, in words; nothing where that is little.
-fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<&(String, Octree)>) -> String {
-    let Memory { host, device } = stage.memory(device, begun.map(|(_, tree)| tree));
-    let [host, device] = [host, device].map(|bytes| bytes / GIB);
+fn memory_of(stage: &dyn Stage, device: &Device, begun: Option<(String, &SavedState)>) -> String {
+    let Memory { host, device } = stage.memory(device, begun.as_ref().map(|(_, state)| *state));
+    let is_little = host + device < LITTLE_MEMORY;
+    let [host, of_device] = [host, device].map(cost::memory);
     let of_device = match begun {
-        Some((file, _)) => format!("{device:.2} GiB of the device's memory with the levels of {file}"),
-        None => format!("at least {device:.2} GiB of the device's memory (its root level alone)"),
+        Some((file, _)) => format!("{of_device} of the device's memory with the levels of {file}"),
+        None => format!("at least {of_device} of the device's memory (its root level alone)"),
     };
-    match (host + device >= 0.005, device > 0.0) {
-        (false, _) => String::new(),
-        (true, false) => format!("; needs about {host:.2} GiB of memory"),
-        (true, true) => format!("; needs {of_device} and {host:.2} GiB of the host's"),
+    match (is_little, device > 0.0) {
+        (true, _) => String::new(),
+        (false, false) => format!("; needs about {host} of memory"),
+        (false, true) => format!("; needs {of_device} and {host} of the host's"),
     }
 }
 

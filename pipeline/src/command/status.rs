@@ -2,15 +2,19 @@
 
 use super::{done, plan, print, stored, unfinished};
 use crate::campaign::{CampaignResolver, StageStatus};
+use crate::cost::records::Records;
+use crate::cost::remaining::Remaining;
+use crate::cost::speed::DeviceKind;
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, history};
 use crate::lock::Lock;
 use crate::moment::Moment;
 use crate::progress::{Progress, rate};
+use crate::stage::Input;
 use crate::stage::evolve::{Evolve, steps};
 use crate::streams::printed;
-use indicatif::HumanDuration;
+use comove_sim::Snapshot;
 use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::path::Path;
 use std::time::Duration;
@@ -105,8 +109,9 @@ fn line(resolver: &CampaignResolver<'_>, n: usize, hindrance: &Option<PipelineEr
         (None, StageStatus::ToDo) => {
             let resolved = resolver.resolved(n).expect("it is to do");
             let is_at_work = history.at_work.contains(&resolved.fingerprint);
-            let way = resolver.stage(n).as_run();
-            let way = way.and_then(|run| way_of(&resolver.folder().join(&resolved.folder), run, is_at_work));
+            let folder = resolver.folder().join(&resolved.folder);
+            let run = resolver.stage(n).as_run();
+            let way = run.and_then(|run| progress_of(run, &folder, &resolved.inputs, history, is_at_work));
             let failure = known.and_then(|known| known.failure.as_ref());
             match (way, is_at_work, failure) {
                 (Some(way), true, _) => way,
@@ -120,39 +125,27 @@ fn line(resolver: &CampaignResolver<'_>, n: usize, hindrance: &Option<PipelineEr
     format!("{:>3}  {}: {state}", n + 1, resolver.name(n))
 }
 
-/// How far the records of a run in `folder` go: step, redshift or time, speed, and while it steps the time that is left,
-/// which a stop rule may shorten.
-fn way_of(folder: &Path, run: &Evolve, is_at_work: bool) -> Option<String> {
+/// Progress of a run: step, redshift or time, speed, and while it steps the time left.
+fn progress_of(
+    run: &Evolve,
+    folder: &Path,
+    inputs: &[Vec<Input>],
+    history: &History,
+    is_at_work: bool,
+) -> Option<String> {
     let records = steps::last(folder);
     let last = records.last()?;
     let here = format!("step {}, {}, {}", last.step, Moment::after(last).brief(), rate(last));
-    let steps: Vec<_> = records.iter().map(|record| (Moment::after(record), record.timing.total())).collect();
-    match time_left(&steps, run.end).filter(|_| is_at_work) {
-        Some(left) if run.hooks.stop_when.is_some() => Some(format!("{here}, at most {} left", HumanDuration(left))),
-        Some(left) => Some(format!("{here}, {} left", HumanDuration(left))),
+    let left = || {
+        let campaign = Records::around(folder.parent()?, history, None).ok()?;
+        let begun = inputs.first()?.first().filter(|input| input.moment.is_some());
+        let begun = begun.and_then(|snapshot| Snapshot::read_tree(&snapshot.path).ok());
+        let kind = DeviceKind::of_campaign(history);
+        let remaining = Remaining::new(run, begun.as_ref(), &run.outputs, kind, (folder, &campaign))?;
+        remaining.estimate()?.text(run.hooks.stop_when.is_some())
+    };
+    match is_at_work.then(left).flatten() {
+        Some(left) => Some(format!("{here}, {left}")),
         None => Some(here),
-    }
-}
-
-/// The time that a run takes to its end if it goes on as in these steps: where each led, and its seconds.
-fn time_left(steps: &[(Moment, f64)], end: Moment) -> Option<Duration> {
-    let [(first, _), .., (last, _)] = steps else { return None };
-    let fraction = end.fraction(first.now(), last.now());
-    let seconds: f64 = steps[1..].iter().map(|(_, seconds)| seconds).sum();
-    Duration::try_from_secs_f64(seconds * (1.0 - fraction).max(0.0) / fraction).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// From z = 3 to z = 1 the expansion is by a factor of two, from there to z = 0 by another one.
-    #[test]
-    fn the_time_left_is_that_of_the_last_steps() {
-        let steps = [3.0, 2.0, 1.0].map(|z| (Moment::Redshift(z), 10.0));
-        let left = |steps: &[_], z| time_left(steps, Moment::Redshift(z));
-        assert!((left(&steps, 0.0).unwrap().as_secs_f64() - 20.0).abs() < 1e-9);
-        assert_eq!((left(&steps[..1], 0.0), left(&steps, 1.0)), (None, Some(Duration::ZERO)));
-        assert_eq!(left(&[steps[2], steps[2]], 0.0), None, "who does not move never arrives");
     }
 }

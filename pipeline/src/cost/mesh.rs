@@ -1,20 +1,36 @@
-//! What the steps of a run depend on, and what it is like at a place on its way.
+//! Mesh, universe and options that decide a run's steps, and its state at a place on its way.
 
+use super::model::Model;
+use super::theory::Universe;
 use comove_sim::{Coordinates, RunParameters, TimeSteps};
+use std::sync::OnceLock;
 
-/// What a run's way depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Mesh {
     pub root_cells: f64,
-    /// Width of a root cell, in Mpc/h where space expands; unknown of a run from a snapshot.
-    pub width: Option<f64>,
-    /// Whether it starts from an initial condition, as the runs of the reference do.
-    pub is_cosmic: bool,
+    /// `None` in non-comoving coordinates, and where neither an initial condition nor a snapshot tells of it.
+    pub universe: Option<Universe>,
     pub parameters: RunParameters,
+    model: OnceLock<Option<Box<Model>>>,
 }
 
 impl Mesh {
-    /// Where a run is when its scale factor or time is `now`: ln a, or the time. Steps have lengths in this.
+    pub(crate) fn new(root_cells: f64, universe: Option<Universe>, parameters: RunParameters) -> Self {
+        let universe = universe.filter(|_| parameters.coordinates == Coordinates::Comoving);
+        Self { root_cells, universe, parameters, model: OnceLock::new() }
+    }
+
+    /// Width of a root cell in Mpc/h, where space expands.
+    pub(super) fn width(&self) -> Option<f64> {
+        self.universe.as_ref().map(|universe| universe.box_mpc_h / self.root_cells.cbrt())
+    }
+
+    /// The run without records: `None` where theory does not tell of it.
+    pub(super) fn model(&self) -> Option<&Model> {
+        self.model.get_or_init(|| Model::new(self).map(Box::new)).as_deref()
+    }
+
+    /// Place of a run with this scale factor or time: ln a, or the time. Steps have lengths in the same unit.
     pub(crate) fn place(&self, now: f64) -> f64 {
         match self.parameters.coordinates {
             Coordinates::Comoving => now.ln(),
@@ -30,16 +46,16 @@ impl Mesh {
         }
     }
 
-    /// How wide its root cells are, against those of another.
+    /// Width of its root cells over that of another mesh's.
     pub(super) fn width_over(&self, other: &Self) -> f64 {
-        match (self.width, other.width) {
+        match (self.width(), other.width()) {
             (Some(width), Some(others)) => width / others,
             _ => (other.root_cells / self.root_cells).cbrt(),
         }
     }
 
-    /// How long its steps may be where the gas limits both, against those of another that has so many refined levels: both
-    /// grow with the cells, and uniform steps are those of the finest.
+    /// Length of its steps where matter limits both runs, over those of another with so many refined levels: both
+    /// grow with the cells, and uniform steps are those of the finest level.
     pub(super) fn steps_over(&self, other: &Self, refined: usize) -> f64 {
         let finest = (1u64 << refined.min(60)) as f64;
         let kind = match (self.parameters.time_steps, other.parameters.time_steps) {
@@ -51,18 +67,32 @@ impl Mesh {
     }
 }
 
-/// A place on a way.
+/// State of a run at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     /// Fraction of the box that each level covers, the root's first.
     pub fractions: Vec<f64>,
-    /// The longest root step that the gas allows; infinite where that is not known.
-    pub gas: f64,
+    /// The longest root step that gas and particles allow; infinite where that is not known.
+    pub step: f64,
 }
 
 impl State {
-    /// The fraction of the box that a level covers, which it may not have.
+    /// The fraction of the box that a level covers; 0 for one that the run does not have.
     pub(super) fn fraction(&self, level: usize) -> f64 {
         self.fractions.get(level).copied().unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uniform steps are those of the finest level.
+    #[test]
+    fn uniform_steps_are_shorter() {
+        let [uniform, individual] = [TimeSteps::Uniform, TimeSteps::Individual]
+            .map(|time_steps| Mesh::new(4096.0, None, RunParameters { time_steps, ..RunParameters::default() }));
+        assert_eq!((uniform.steps_over(&individual, 3), individual.steps_over(&uniform, 3)), (0.125, 8.0));
+        assert_eq!(uniform.steps_over(&uniform, 3), 1.0);
     }
 }

@@ -1,34 +1,44 @@
 //! What the stages of a campaign will take: cells, memory, disk and time.
 //!
-//! A run is predicted from records: its own so far, those of runs like it, and last the program's reference. What came of a
+//! A run is predicted from records: its own so far, those of runs like it, and last a model of how matter clusters. What came of a
 //! prediction is in a table of docs/campaigns.md, written by `scripts/check-predictions`.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`records`] | campaigns that have run: their runs' records, and how long their stages took |
-//! | [`mesh`] | what a run's steps depend on |
-//! | [`trajectory_model`] | where a run's steps lead and how much of the box it refines, from the records of another |
-//! | [`mod@reference`] | the same of the program's own runs, and the speeds of its reference machines |
-//! | [`run`] | what a run takes on such ways |
+//! | [`mesh`] | mesh, universe and options that decide a run's steps |
+//! | [`theory`], [`model`] | the run without records: linear theory, and the fractions of the box that halos refine |
+//! | [`trajectory_model`] | the way of a recorded run, its steps and refined fractions, also on another mesh |
+//! | [`ways`] | records and the model one after the other |
+//! | [`mod@reference`] | speeds of the reference machines |
+//! | [`run`] | cost of a run on such a way |
+//! | [`remaining`] | time that a run in progress has left |
 //! | [`speed`] | how fast this machine is, against those of the reference |
 
 mod mesh;
+mod model;
 pub(crate) mod records;
 pub(crate) mod reference;
+pub(crate) mod remaining;
 pub(crate) mod run;
 pub(crate) mod speed;
+mod theory;
 pub(crate) mod trajectory_model;
+mod ways;
 
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};
 use crate::moment::Moment;
 use crate::stage::evolve::Evolve;
 use crate::stage::ic::MESH;
-use crate::stage::{Input, Stage, StageResult};
+use crate::stage::{Input, SavedState, Stage, StageResult};
+use crate::time_left::CENTURY;
 use comove_kernels::Device;
-use comove_sim::{Coordinates, Octree, Role, SnapshotHeader};
+use comove_kernels::memory::GIB;
+use comove_sim::{Coordinates, Role, SnapshotHeader};
 use indicatif::{BinaryBytes, DecimalBytes, HumanDuration};
 use records::Records;
+use run::{RunCost, Start};
 use serde::Serialize;
 use speed::Speed;
 use std::path::{Path, PathBuf};
@@ -57,6 +67,13 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
+    fn is_finite(&self) -> bool {
+        [self.steps, self.cells, self.device_bytes, Some(self.disk_bytes), self.seconds]
+            .into_iter()
+            .flatten()
+            .all(f64::is_finite)
+    }
+
     /// Whether it is not worth a word: nothing is known, or it is a second at most and leaves no large file.
     pub(crate) fn is_little(&self) -> bool {
         self.steps.is_none() && self.disk_bytes < 1e6 && self.seconds.is_none_or(|seconds| seconds < 1.0)
@@ -66,9 +83,9 @@ impl Cost {
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut parts = Vec::new();
-        parts.extend(self.steps.map(|steps| format!("{} steps", steps.ceil())));
-        parts.extend(self.cells.map(|cells| format!("up to {}", million(cells))));
-        parts.extend(self.device_bytes.map(|bytes| format!("{} of the device's memory", BinaryBytes(bytes as u64))));
+        parts.extend(self.steps.map(|steps| format!("{} steps", count(steps.ceil()))));
+        parts.extend(self.cells.map(|cells| format!("up to {} cells", count(cells))));
+        parts.extend(self.device_bytes.map(|bytes| format!("{} of the device's memory", memory(bytes))));
         parts.extend(Some(self.disk_bytes).filter(|bytes| *bytes > 0.0).map(|disk| format!("{} on disk", bytes(disk))));
         parts.extend(self.seconds.map(time));
         let from = match (&self.from, self.is_guess) {
@@ -80,17 +97,15 @@ impl std::fmt::Display for Cost {
     }
 }
 
-/// A number of cells in words.
-fn million(cells: f64) -> String {
-    match cells {
-        ..1e5 => format!("{cells:.0} cells"),
-        ..1e9 => format!("{:.1} million cells", cells / 1e6),
-        _ => format!("{:.1} billion cells", cells / 1e9),
+/// A count in words: `512`, `1.2 million`, `6.9e21`.
+fn count(n: f64) -> String {
+    match n {
+        ..1e5 => format!("{n:.0}"),
+        ..1e9 => format!("{:.1} million", n / 1e6),
+        ..1e14 => format!("{:.1} billion", n / 1e9),
+        _ => format!("{n:.1e}"),
     }
 }
-
-/// Seconds that nobody waits for.
-const CENTURY: f64 = 100.0 * 365.25 * 86400.0;
 
 pub(crate) fn time(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds) {
@@ -102,7 +117,17 @@ pub(crate) fn time(seconds: f64) -> String {
 
 /// A size of files in words.
 pub(crate) fn bytes(bytes: f64) -> String {
-    DecimalBytes(bytes as u64).to_string()
+    if bytes < 1e18 { DecimalBytes(bytes as u64).to_string() } else { format!("{:.1e} EB", bytes / 1e18) }
+}
+
+/// A size of memory in words.
+pub(crate) fn memory(bytes: f64) -> String {
+    let gibibytes = bytes / GIB;
+    match gibibytes {
+        ..0.01 => BinaryBytes(bytes as u64).to_string(),
+        ..1e7 => format!("{gibibytes:.2} GiB"),
+        _ => format!("{gibibytes:.1e} GiB"),
+    }
 }
 
 /// Predicts the stages of a campaign, each after those that it reads.
@@ -118,9 +143,9 @@ pub(crate) struct Planned<'a> {
     pub stage: &'a dyn Stage,
     /// Its folder in the campaign's, once its inputs are there.
     pub folder: Option<&'a Path>,
-    /// The snapshot that a run goes on from.
+    /// The snapshot from which a run resumes or starts, and its header and octree.
     pub from: Option<&'a Input>,
-    pub tree: Option<&'a Octree>,
+    pub begun: Option<&'a SavedState>,
     /// What the ledger knows of it.
     pub known: Option<&'a StageHistory>,
     /// What it reads, stage by stage: [`Left`] of each, if known.
@@ -135,6 +160,8 @@ pub(crate) struct Left {
     bytes: Vec<f64>,
     /// Bytes of its mesh.
     mesh: f64,
+    /// Of a run that does not exist yet.
+    start: Option<Start>,
 }
 
 impl Left {
@@ -143,7 +170,7 @@ impl Left {
         let size = |file: &str| std::fs::metadata(result.folder.join(file)).map_or(0.0, |file| file.len() as f64);
         let mesh = result.artefact(MESH).map_or(0.0, |_| size(MESH));
         let bytes = result.snapshots.iter().map(|snapshot| size(&snapshot.file)).collect();
-        Self { result: result.clone(), bytes, mesh }
+        Self { result: result.clone(), bytes, mesh, start: None }
     }
 }
 
@@ -166,17 +193,19 @@ impl<'a> Predictor<'a> {
         if let Some(run) = planned.stage.as_run() {
             return self.run(run, planned);
         }
-        let left = Left { result: nothing(), bytes: Vec::new(), mesh: planned.stage.mesh_bytes() };
+        let left = Left { result: nothing(), bytes: Vec::new(), mesh: planned.stage.mesh_bytes(), start: None };
         (self.other(planned), Some(left))
     }
 
     fn run(&mut self, run: &Evolve, planned: &Planned<'_>) -> (Cost, Option<Left>) {
-        let Some((cost, outputs)) = run::cost(run, planned, &self.records, self.device, &mut self.speed) else {
+        let Some(RunCost { cost, outputs, start }) =
+            run::cost(run, planned, &self.records, self.device, &mut self.speed)
+        else {
             return (Cost::default(), None);
         };
         let snapshots = outputs.iter().enumerate().map(|(n, (moment, _))| snapshot_at(n, *moment)).collect();
         let bytes = outputs.into_iter().map(|(_, bytes)| bytes).collect();
-        (cost, Some(Left { result: StageResult { snapshots, ..nothing() }, bytes, mesh: 0.0 }))
+        (cost, Some(Left { result: StageResult { snapshots, ..nothing() }, bytes, mesh: 0.0, start: Some(start) }))
     }
 
     /// An initial condition or an analysis, by what it reads and makes.

@@ -1,6 +1,7 @@
 //! Campaigns that have run, as far as their folders tell: their runs, and how long their other stages took.
 
 use super::mesh::Mesh;
+use super::theory::Universe;
 use super::trajectory_model::{Record, Recorded};
 use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
@@ -29,8 +30,8 @@ pub(crate) struct RecordedRun {
     pub parameters: RunParameters,
     /// What else decides its results: what it started from.
     origin: Value,
-    /// Width of a root cell in Mpc/h, if it started from an initial condition.
-    width: Option<f64>,
+    /// `None` where the ledger does not hold its initial condition.
+    universe: Option<Universe>,
     /// Its records, once they have been read.
     records: OnceCell<Vec<Record>>,
 }
@@ -69,13 +70,6 @@ impl Records {
 
     fn take(&mut self, folder: &Path, history: &History) {
         let Some(Event::CampaignStarted { device, machine, .. }) = &history.start else { return };
-        let width = |run: &StageHistory| {
-            let mesh = &run.identity.as_ref()?.inputs.first()?.file;
-            let ic = mesh.strip_suffix(MESH)?.trim_end_matches('/');
-            let (_, ic) = history.stages().find(|(_, stage)| stage.folder == ic)?;
-            let root = run.identity.as_ref()?.parameters["origin"]["root"][0].as_f64()?;
-            Some(ic.identity.as_ref()?.parameters["box_mpc_h"].as_f64()? / root)
-        };
         for (_, stage) in history.stages() {
             let (Some(identity), folder) = (&stage.identity, folder.join(&stage.folder)) else { continue };
             if stage.kind == "evolve" {
@@ -86,7 +80,7 @@ impl Records {
                     machine: machine.clone(),
                     parameters,
                     origin: identity.parameters["origin"].clone(),
-                    width: width(stage),
+                    universe: universe(history, stage),
                     records: OnceCell::new(),
                 });
             } else if let Some(seconds) = stage.seconds {
@@ -101,6 +95,23 @@ impl Records {
             }
         }
     }
+}
+
+/// Universe of a run: that of the initial condition which it, or the run that it continues, started from.
+fn universe(history: &History, run: &StageHistory) -> Option<Universe> {
+    let origin = |stage: &StageHistory| {
+        let (folder, _) = stage.identity.as_ref()?.inputs.first()?.file.rsplit_once('/')?;
+        history.stages().map(|(_, stage)| stage).find(|stage| stage.folder == folder)
+    };
+    let mut stage = origin(run)?;
+    // a damaged ledger may lead in a circle
+    for _ in history.stages() {
+        if stage.kind != "evolve" {
+            return Universe::of_initial(&stage.identity.as_ref()?.parameters);
+        }
+        stage = origin(stage)?;
+    }
+    None
 }
 
 /// The campaigns in folders beside one, the latest first.
@@ -126,14 +137,17 @@ impl RecordedRun {
         })
     }
 
+    /// Whether it had gas.
+    pub(crate) fn gas(&self) -> bool {
+        self.universe.as_ref().is_none_or(|universe| universe.gas)
+    }
+
     pub(crate) fn way(&self) -> Option<Recorded> {
         let records = self.records();
-        let mesh = Mesh {
-            root_cells: (records.first()?.groups[0] * GROUP_CELLS) as f64,
-            width: self.width,
-            is_cosmic: self.width.is_some(),
-            parameters: self.parameters.clone(),
-        };
+        let first = records.first()?;
+        let particles = first.dark_matter.iter().flat_map(|dark_matter| &dark_matter.particles).sum::<u64>();
+        let universe = self.universe.clone().map(|universe| Universe { particles: particles as f64, ..universe });
+        let mesh = Mesh::new((first.groups[0] * GROUP_CELLS) as f64, universe, self.parameters.clone());
         Recorded::new(mesh, records)
     }
 
@@ -145,23 +159,26 @@ impl RecordedRun {
         }
         let same = |name: &str, ours: &Value| self.origin.get(name) == ours.get(name);
         let is_like = match &run.origin {
-            Origin::Initial(_) => self.width.is_some(),
+            Origin::Initial(_) => self.universe.is_some(),
             Origin::Formula(formula) => {
                 let ours = formula.parameters();
                 same("problem", &ours) && same("closure", &ours)
             }
             Origin::Saved { .. } => true,
         };
-        let doublings = match (self.width, mesh.width) {
-            (Some(width), Some(ours)) => (width / ours).log2().abs(),
-            _ => 0.0,
-        };
+        let root = self.origin["root"].as_array();
+        let root = root.map(|root| root.iter().filter_map(Value::as_f64).product::<f64>());
+        let width = self.universe.as_ref().zip(root).map(|(universe, root)| universe.box_mpc_h / root.cbrt());
+        let doublings = width.zip(mesh.width()).map_or(0.0, |(width, ours)| (width / ours).log2().abs());
+        let species = |universe: &Universe| (universe.gas, universe.particles > 0.0);
+        let species = self.universe.as_ref().map(species) != mesh.universe.as_ref().map(species);
         let levels = f64::from(self.parameters.max_level.abs_diff(parameters.max_level));
         let differs = |is_so: bool, by: f64| if is_so { by } else { 0.0 };
         is_like.then_some(
             doublings
                 + 0.5 * levels
                 + differs(self.parameters.refine != parameters.refine, 2.0)
+                + differs(species, 2.0)
                 + differs(self.parameters.time_steps != parameters.time_steps, 1.0)
                 + differs(self.parameters.precision != parameters.precision, 0.1),
         )

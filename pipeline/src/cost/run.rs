@@ -1,19 +1,21 @@
-//! What a run takes: its way, step by step.
+//! Cost of a run: the sums over its way.
 
 use super::mesh::{Mesh, State};
 use super::records::{RecordedRun, Records};
 use super::reference::REFERENCE;
-use super::speed::{Speed, step_seconds};
-use super::trajectory_model::{Record, Recorded, Ways};
+use super::speed::{DeviceKind, Speed, StepWork};
+use super::theory::Universe;
+use super::trajectory_model::{Record, Recorded};
+use super::ways::Ways;
 use super::{Cost, Planned};
 use crate::ledger::StageHistory;
 use crate::moment::Moment;
 use crate::stage::evolve::{Evolve, Origin};
-use crate::stage::ic;
+use crate::stage::{SavedState, ic};
 use comove_kernels::Device;
 use comove_kernels::layout::{GROUP, GROUP_CELLS};
 use comove_sim::memory::{self, Species};
-use comove_sim::{Octree, TimeSteps};
+use comove_sim::{Cosmology, RunParameters, TimeSteps};
 use std::path::Path;
 
 /// Parts of a stretch of the way for which steps are counted.
@@ -30,42 +32,99 @@ const SNAPSHOT_OCTREE: f64 = 0.21;
 /// Bytes of a snapshot for each particle.
 const SNAPSHOT_BYTES_PER_PARTICLE: f64 = 52.0;
 
+/// Exponent of a level's volume fraction that gives its mass fraction.
+const CLUSTERING: f64 = 0.4;
+
 /// Bytes of the record of a step.
 const RECORD_BYTES: f64 = 1300.0;
 
-/// What a run takes from here on, and its outputs, those included that are there: moments, and bytes of each. `None` where
-/// neither records nor the reference tell of it.
+/// Root, universe and matter of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub root: [usize; 3],
+    pub universe: Option<Universe>,
+    pub species: Species,
+}
+
+impl Start {
+    /// Of a run that resumes or starts from `begun`, or from an initial condition; `None` of one from a snapshot that does
+    /// not exist yet.
+    pub(crate) fn of(run: &Evolve, begun: Option<&SavedState>) -> Option<Self> {
+        let species = run.species(begun.map(|(header, _)| header));
+        let particles = species.particles as f64;
+        let cosmic = |cosmology: &Cosmology, lengths: [f64; 3], mesh_cells: f64| {
+            let box_mpc_h = lengths.iter().product::<f64>().cbrt();
+            let mesh_mpc_h = box_mpc_h / mesh_cells.cbrt();
+            Universe { cosmology: *cosmology, box_mpc_h, mesh_mpc_h, gas: species.gas, particles }
+        };
+        let (root, universe) = match (&run.origin, begun) {
+            (Origin::Initial(facts), _) => {
+                let lengths = facts.cells.map(|n| facts.box_mpc_h * n as f64 / facts.cells[0] as f64);
+                (facts.root, Some(cosmic(&facts.cosmology, lengths, ic::volume(facts.cells))))
+            }
+            (Origin::Formula(formula), _) => (formula.setup.root, None),
+            (Origin::Saved { .. }, begun) => {
+                let (header, tree) = begun?;
+                let root = tree.root_groups().map(|n| n as usize * GROUP);
+                // where no particle tells of the initial mesh, it had the root's cells
+                let mesh_cells = if particles > 0.0 { particles } else { ic::volume(root) };
+                let universe =
+                    header.cosmology.map(|cosmology| cosmic(&cosmology, header.box_lengths(tree), mesh_cells));
+                (root, universe)
+            }
+        };
+        Some(Self { root, universe, species })
+    }
+
+    pub(crate) fn mesh(&self, parameters: &RunParameters) -> Mesh {
+        Mesh::new(ic::volume(self.root), self.universe.clone(), parameters.clone())
+    }
+}
+
+/// Cost of a run.
+pub(crate) struct RunCost {
+    pub cost: Cost,
+    /// All outputs, also those that exist: moments, and bytes of each.
+    pub outputs: Vec<(Moment, f64)>,
+    pub start: Start,
+}
+
+/// What a run takes from its present state to its end. `None` where neither records nor the model tell of it.
 pub(crate) fn cost(
     run: &Evolve,
     planned: &Planned<'_>,
     records: &Records,
     device: &Device,
     speed: &mut Speed,
-) -> Option<(Cost, Vec<(Moment, f64)>)> {
-    let (root, mesh) = mesh_of(run, planned.tree)?;
+) -> Option<RunCost> {
+    let input = planned.inputs.first().copied().flatten();
+    let start = Start::of(run, planned.begun).or_else(|| input?.start.clone())?;
+    let mesh = start.mesh(&run.parameters);
     let like = like(run, &mesh, planned.folder, records);
-    let ways = Ways { mesh: &mesh, recorded: like.iter().map(|(_, way)| way).collect() };
-    let start = run.origin.start().or(planned.from.and_then(|input| input.moment))?;
+    let ways = Ways::new(&mesh, like.iter().map(|(_, way)| way).collect());
+    let from = planned.from.and_then(|input| input.moment);
+    let first = run.origin.start().or(from).or_else(|| Some(input?.result.snapshots.last()?.moment()))?;
     let nothing = StageHistory::default();
     let known = planned.known.unwrap_or(&nothing);
     // the first one from the checkpoint that was found to be whole
-    let stretches = run.stretches(known).into_iter().enumerate().map(|(n, (from, to))| {
-        let from = if n == 0 { planned.from.and_then(|input| input.moment) } else { from };
-        [from.unwrap_or(start), to].map(|moment| mesh.place(moment.now()))
+    let stretches = run.stretches(known).into_iter().enumerate().map(|(n, (checkpoint, to))| {
+        let from = if n == 0 { from } else { checkpoint };
+        [from.unwrap_or(first), to].map(|moment| mesh.place(moment.now()))
     });
     let stretches: Vec<[f64; 2]> = stretches.collect();
-    let (sums, main) = along(&ways, &stretches)?;
+    let species = start.species;
+    let (sums, main) = along(&ways, &stretches, species)?;
     let likest = like.first().map(|(other, way)| (other.records(), &way.mesh));
     let factor = speed.of_run(like.iter().map(|(other, _)| *other), records);
-    let stepping = factor * step_seconds(device, sums.level_steps, sums.root_updates, sums.refined_updates);
+    let stepping = factor * sums.work.seconds(DeviceKind::of(device), species.gas);
 
-    let bytes_of = |cells: f64| snapshot_bytes(cells, &mesh, run.species());
+    let bytes_of = |cells: f64| snapshot_bytes(cells, &mesh, species);
     let bytes_at = |moment: Moment| {
         let state = ways.at(mesh.place(moment.now()));
         bytes_of(state.map_or(sums.cells, |(_, state)| cells(&state, &mesh).iter().sum()))
     };
-    let snapshots: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, bytes_at(*moment))).collect();
-    let outputs: f64 = run.missing(known).into_iter().map(bytes_at).sum();
+    let outputs: Vec<(Moment, f64)> = run.outputs.iter().map(|moment| (*moment, bytes_at(*moment))).collect();
+    let missing: f64 = run.missing(known).into_iter().map(bytes_at).sum();
     let passed = |place: f64| stretches.iter().any(|[from, to]| (*from..*to).contains(&place));
     let lasting: f64 = run.checkpoints.moments().filter(|moment| passed(mesh.place(moment.now()))).map(bytes_at).sum();
     // one before the last step, and those that are due on the way
@@ -73,61 +132,55 @@ pub(crate) fn cost(
     let minutes = stepping / (60.0 * run.checkpoints.every_minutes.max(1e-3));
     let due = minutes + run.checkpoints.every_steps.map_or(0.0, |every| sums.steps / f64::from(every.get()));
     let kept = (1.0 + due.floor()).min(run.checkpoints.keep as f64);
+    let name = |(other, _): &(&RecordedRun, _)| other.folder.display().to_string();
     let cost = Cost {
         steps: Some(sums.steps),
         cells: Some(sums.cells),
-        device_bytes: Some(device_bytes((root, run.species()), &mesh, &sums, device, likest)),
-        disk_bytes: outputs + lasting + kept * last + RECORD_BYTES * sums.steps,
-        seconds: Some(stepping + speed.writing(outputs + lasting + last + due.floor() * bytes_of(0.5 * sums.cells))),
-        from: Some(
-            like.get(main).map_or("the program's reference".into(), |(other, _)| other.folder.display().to_string()),
-        ),
+        device_bytes: Some(device_bytes(&start, &mesh, &sums, device, likest)),
+        disk_bytes: missing + lasting + kept * last + RECORD_BYTES * sums.steps,
+        seconds: Some(stepping + speed.writing(missing + lasting + last + due.floor() * bytes_of(0.5 * sums.cells))),
+        from: Some(like.get(main).map_or("a model of how matter clusters".into(), name)),
         is_guess: main == like.len() && !stretches.is_empty(),
     };
-    Some((cost, snapshots))
+    // numbers that no run has
+    cost.is_finite().then_some(RunCost { cost, outputs, start })
 }
 
-/// What a run adds up to on these stretches, and the number of the way that says most of it; `None` where none does, or
-/// nothing limits its steps.
-fn along(ways: &Ways<'_>, stretches: &[[f64; 2]]) -> Option<(Sums, usize)> {
+/// Sums of a run over these stretches, and the number of the source that most of them come from; `None` where none tells of
+/// it, or nothing limits its steps.
+pub(super) fn along(ways: &Ways<'_>, stretches: &[[f64; 2]], species: Species) -> Option<(Sums, usize)> {
     let mut sums = Sums::default();
-    let mut used = vec![0; ways.recorded.len() + 1];
+    let mut used = vec![0; ways.model() + 1];
     for [start, end] in stretches {
         let part = (end - start) / PARTS as f64;
         for n in 0..PARTS {
             let (way, state) = ways.at(start + (n as f64 + 0.5) * part)?;
-            let length = state.gas.min(ways.mesh.expansion());
+            let length = state.step.min(ways.mesh().expansion());
             if !length.is_finite() {
                 return None;
             }
             used[way] += 1;
-            sums.take(&state, ways.mesh, part / length);
+            sums.add(&state, ways.mesh(), species, part / length);
         }
     }
     Some((sums, (0..used.len()).max_by_key(|n| used[*n])?))
 }
 
 /// Bytes of a snapshot of so many cells.
-fn snapshot_bytes(cells: f64, mesh: &Mesh, species: Species) -> f64 {
+pub(super) fn snapshot_bytes(cells: f64, mesh: &Mesh, species: Species) -> f64 {
     let [gas, potential, particles] = SNAPSHOT_VALUES;
     let has = |there: bool, values: f64| if there { values } else { 0.0 };
     let values = has(species.gas, gas) + potential + has(species.particles > 0, particles) + SNAPSHOT_OCTREE;
     cells * values * mesh.parameters.precision.bytes() as f64 + species.particles as f64 * SNAPSHOT_BYTES_PER_PARTICLE
 }
 
-/// Cells of a run's root, and what its way depends on; `None` of one from a snapshot that is not there yet.
-fn mesh_of(run: &Evolve, tree: Option<&Octree>) -> Option<([usize; 3], Mesh)> {
-    let (root, width) = match &run.origin {
-        Origin::Initial(facts) => (facts.root, Some(facts.box_mpc_h / facts.root[0] as f64)),
-        Origin::Formula(formula) => (formula.setup.root, None),
-        Origin::Saved { .. } => (tree?.root_groups().map(|n| n as usize * GROUP), None),
-    };
-    let parameters = run.parameters.clone();
-    Some((root, Mesh { root_cells: ic::volume(root), width, is_cosmic: width.is_some(), parameters }))
-}
-
 /// Runs that tell of this one, the likest first: its own records, then others'.
-fn like<'r>(run: &Evolve, mesh: &Mesh, own: Option<&Path>, records: &'r Records) -> Vec<(&'r RecordedRun, Recorded)> {
+pub(super) fn like<'r>(
+    run: &Evolve,
+    mesh: &Mesh,
+    own: Option<&Path>,
+    records: &'r Records,
+) -> Vec<(&'r RecordedRun, Recorded)> {
     let rank = |other: &RecordedRun| {
         let unlike = other.unlike(run, mesh)?;
         Some(if own == Some(other.folder.as_path()) { -1.0 } else { unlike })
@@ -138,7 +191,7 @@ fn like<'r>(run: &Evolve, mesh: &Mesh, own: Option<&Path>, records: &'r Records)
 }
 
 /// Cells of each level in a state.
-fn cells(state: &State, mesh: &Mesh) -> Vec<f64> {
+pub(super) fn cells(state: &State, mesh: &Mesh) -> Vec<f64> {
     let of_level = |(level, fraction): (usize, &f64)| fraction * mesh.root_cells * 8f64.powi(level as i32);
     // less than half a group is none
     let cells = state.fractions.iter().enumerate().map(of_level).take_while(|cells| *cells > 0.5 * GROUP_CELLS as f64);
@@ -150,47 +203,54 @@ fn cells(state: &State, mesh: &Mesh) -> Vec<f64> {
     }
 }
 
-/// What a run adds up to.
+/// Sums of a run.
 #[derive(Debug, Default)]
-struct Sums {
+pub(super) struct Sums {
     steps: f64,
-    level_steps: f64,
-    root_updates: f64,
-    refined_updates: f64,
+    pub(super) work: StepWork,
+    /// Most cells at a time.
     cells: f64,
 }
 
 impl Sums {
-    /// So many steps in this state.
-    fn take(&mut self, state: &State, mesh: &Mesh, steps: f64) {
+    /// Adds so many steps in this state.
+    pub(super) fn add(&mut self, state: &State, mesh: &Mesh, species: Species, steps: f64) {
         let cells = cells(state, mesh);
         let of = |level: usize| mesh.parameters.time_steps.per_root_step(level);
+        // mass that is on a level or finer ones
+        let mass = |level: usize| if level < cells.len() { state.fraction(level).powf(CLUSTERING) } else { 0.0 };
+        let share: f64 = (0..cells.len()).map(|level| of(level) * (mass(level) - mass(level + 1))).sum();
         self.steps += steps;
-        self.level_steps += steps * (0..cells.len()).map(of).sum::<f64>();
-        self.root_updates += steps * cells[0];
-        self.refined_updates += steps * (1..cells.len()).map(|level| of(level) * cells[level]).sum::<f64>();
+        self.work.level_steps += steps * (0..cells.len()).map(of).sum::<f64>();
+        self.work.root_updates += steps * cells[0];
+        self.work.refined_updates += steps * (1..cells.len()).map(|level| of(level) * cells[level]).sum::<f64>();
+        self.work.particle_updates += steps * share * species.particles as f64;
         self.cells = self.cells.max(cells.iter().sum());
     }
 }
 
-/// Most bytes on the device, as those of the records were if there are any: refined cells take more than the root's.
-fn device_bytes(
-    (root, species): ([usize; 3], Species),
-    mesh: &Mesh,
-    sums: &Sums,
-    device: &Device,
-    like: Option<(&[Record], &Mesh)>,
-) -> f64 {
-    let of_root = memory::root_device_bytes(device, root, &mesh.parameters, species);
+/// Most bytes on the device: the root's and the particles' are exact, those of a refined cell as in the records, else the
+/// reference's in proportion to the root's.
+fn device_bytes(start: &Start, mesh: &Mesh, sums: &Sums, device: &Device, like: Option<(&[Record], &Mesh)>) -> f64 {
+    let of_root = memory::root_device_bytes(device, start.root, &mesh.parameters, start.species);
     let of_records = like.and_then(|(records, mesh)| {
         let fullest = records.iter().max_by_key(|record| record.device_bytes)?;
         let refined = (fullest.groups[1..].iter().sum::<usize>() * GROUP_CELLS) as f64;
         let axis = (mesh.root_cells.cbrt().round() as usize).next_multiple_of(GROUP);
-        let of_root = memory::root_device_bytes(device, [axis; 3], &mesh.parameters, species);
+        let universe = mesh.universe.as_ref();
+        let gas = universe.is_none_or(|universe| universe.gas);
+        let particles = universe.map_or(0, |universe| universe.particles as usize);
+        let of_root = memory::root_device_bytes(device, [axis; 3], &mesh.parameters, Species { gas, particles });
         (refined > 0.0).then(|| (fullest.device_bytes as f64 - of_root) / refined)
     });
     let individual = usize::from(mesh.parameters.time_steps == TimeSteps::Individual);
-    let usual = REFERENCE.refined_bytes[individual] * of_root / mesh.root_cells;
+    let of_cells = memory::root_device_bytes(
+        device,
+        start.root,
+        &mesh.parameters,
+        Species { particles: start.species.particles.min(1), ..start.species },
+    );
+    let usual = REFERENCE.refined_bytes[individual] * of_cells / mesh.root_cells;
     let a_refined_cell = of_records.filter(|bytes| *bytes > 0.0).unwrap_or(usual);
     of_root + (sums.cells - mesh.root_cells).max(0.0) * a_refined_cell
 }

@@ -5,6 +5,7 @@ use super::records::{RecordedRun, Records};
 use super::reference::{REFERENCE, Speeds};
 use super::trajectory_model::Record;
 use crate::error::PipelineError;
+use crate::ledger::{Event, History};
 use crate::machine::Host;
 use comove_ic::function_state;
 use comove_ic::problems::{Jeans, Problem};
@@ -31,14 +32,74 @@ pub(crate) struct Speed {
     other: f64,
 }
 
-/// Seconds that steps take on the reference machine with this kind of device.
-pub(crate) fn step_seconds(device: &Device, level_steps: f64, root_updates: f64, refined_updates: f64) -> f64 {
-    let speeds = speeds(device);
-    level_steps * speeds.level_step + root_updates * speeds.root_cell + refined_updates * speeds.refined_cell
+/// Work of steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StepWork {
+    /// Steps of all levels.
+    pub level_steps: f64,
+    /// Cells of the root through a step, and cells of refined levels through a step of theirs.
+    pub root_updates: f64,
+    pub refined_updates: f64,
+    /// Particles through a step of their level.
+    pub particle_updates: f64,
 }
 
-fn speeds(device: &Device) -> &'static Speeds {
-    if matches!(device, Device::Cpu(_)) { &REFERENCE.cpu } else { &REFERENCE.cuda }
+impl StepWork {
+    /// Work of a recorded step.
+    pub(crate) fn of(record: &Record) -> Self {
+        // levels may have come or gone at the end of the step
+        let levels = record.groups.len().min(record.level_steps.len());
+        let steps = |level: usize| f64::from(record.level_steps[level.min(levels - 1)]);
+        let updates = |level: usize| (record.groups[level] * GROUP_CELLS) as f64 * steps(level);
+        let particles = record.dark_matter.iter().flat_map(|dark_matter| dark_matter.particles.iter().enumerate());
+        Self {
+            level_steps: record.level_steps.iter().copied().map(f64::from).sum(),
+            root_updates: updates(0),
+            refined_updates: (1..levels).map(updates).sum(),
+            particle_updates: particles.map(|(level, particles)| *particles as f64 * steps(level)).sum(),
+        }
+    }
+
+    /// Seconds on the reference machine with this kind of device, for a run with or without gas.
+    pub(crate) fn seconds(&self, device: DeviceKind, gas: bool) -> f64 {
+        let speeds = device.speeds();
+        let cells = |[root, refined]: [f64; 2]| self.root_updates * root + self.refined_updates * refined;
+        let of_gas = if gas { cells(speeds.gas) } else { 0.0 };
+        self.level_steps * speeds.level_step + of_gas + cells(speeds.gravity) + self.particle_updates * speeds.particle
+    }
+}
+
+/// Kind of a device, whose reference speeds differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceKind {
+    Cpu,
+    Gpu,
+}
+
+impl DeviceKind {
+    pub(crate) fn of(device: &Device) -> Self {
+        if matches!(device, Device::Cpu(_)) { Self::Cpu } else { Self::Gpu }
+    }
+
+    /// That of the device on which a campaign began.
+    pub(crate) fn of_campaign(history: &History) -> Self {
+        match &history.start {
+            Some(Event::CampaignStarted { device, .. }) if device.contains("cuda") => Self::Gpu,
+            _ => Self::Cpu,
+        }
+    }
+
+    fn speeds(self) -> &'static Speeds {
+        match self {
+            Self::Cpu => &REFERENCE.cpu,
+            Self::Gpu => &REFERENCE.cuda,
+        }
+    }
+
+    /// Seconds for writing so many bytes of snapshots on the reference machine.
+    pub(super) fn written_seconds(self, bytes: f64) -> f64 {
+        bytes * self.speeds().written_byte
+    }
 }
 
 impl Speed {
@@ -61,7 +122,9 @@ impl Speed {
     /// Seconds of a run's steps against the reference's: from the first of these records that were made on this machine and
     /// device, else from any that were, else from a few steps.
     pub(crate) fn of_run<'r>(&mut self, mut like: impl Iterator<Item = &'r RecordedRun>, records: &Records) -> f64 {
-        let of = |run: &RecordedRun| if self.made(run) { factor(&self.device, run.records()) } else { None };
+        let of = |run: &RecordedRun| {
+            if self.made(run) { factor(DeviceKind::of(&self.device), run.gas(), run.records()) } else { None }
+        };
         if let Some(factor) = like.find_map(of) {
             return factor;
         }
@@ -80,7 +143,7 @@ impl Speed {
 
     /// Seconds for writing so many bytes of snapshots.
     pub(crate) fn writing(&self, bytes: f64) -> f64 {
-        bytes * speeds(&self.device).written_byte
+        DeviceKind::of(&self.device).written_seconds(bytes)
     }
 
     /// Seconds of a stage that is no run; `None` of a kind that neither reference nor records know.
@@ -95,15 +158,9 @@ fn on_reference(kind: &str, files: usize, bytes: f64) -> Option<f64> {
     REFERENCE.stages.get(kind).map(|[file, byte]| file * files.max(1) as f64 + byte * bytes)
 }
 
-/// Seconds of recorded steps against those of the reference.
-fn factor(device: &Device, records: &[Record]) -> Option<f64> {
-    let expected = |record: &Record| {
-        let updates = |level: usize| (record.groups[level] * GROUP_CELLS) as f64 * f64::from(record.level_steps[level]);
-        // levels may have come or gone at the end of the step
-        let levels = record.groups.len().min(record.level_steps.len());
-        let steps = record.level_steps.iter().copied().map(f64::from).sum();
-        step_seconds(device, steps, updates(0), (1..levels).map(updates).sum())
-    };
+/// Seconds of recorded steps of a run with or without gas, over those of the reference.
+pub(super) fn factor(device: DeviceKind, gas: bool, records: &[Record]) -> Option<f64> {
+    let expected = |record: &Record| StepWork::of(record).seconds(device, gas);
     let mut steps: Vec<(f64, f64)> = records.iter().map(|r| (r.timing.total(), expected(r))).collect();
     steps.sort_by(|x, y| (x.0 / x.1).total_cmp(&(y.0 / y.1)));
     let total: f64 = steps.iter().map(|(_, expected)| expected).sum();
@@ -131,9 +188,12 @@ fn trial(device: &Device) -> Option<f64> {
         ..SnapshotHeader::initial(setup.parameters.coordinates)
     };
     let mut simulation = Simulation::start(device.clone(), &Snapshot { header, state }, setup.parameters).ok()?;
-    let records: Option<Vec<Record>> = (0..=TRIAL.1).map(|_| Some(simulation.step().ok()?.into())).collect();
+    let records: Option<Vec<Record>> = (0..=TRIAL.1).map(|_| Some((&simulation.step().ok()?).into())).collect();
     // the first step finds nothing in the caches; what else runs meanwhile holds up others
-    records?[1..].iter().filter_map(|record| factor(device, std::slice::from_ref(record))).reduce(f64::min)
+    records?[1..]
+        .iter()
+        .filter_map(|record| factor(DeviceKind::of(device), true, std::slice::from_ref(record)))
+        .reduce(f64::min)
 }
 
 #[cfg(test)]
@@ -142,9 +202,10 @@ mod tests {
 
     /// Steps of a root alone, which took so many times the reference's seconds.
     fn records(factors: &[f64]) -> Vec<Record> {
-        let device = Device::cpu(1).unwrap();
         let record = |factor: &f64| {
-            let seconds = factor * step_seconds(&device, 1.0, 8.0 * GROUP_CELLS as f64, 0.0);
+            let root_updates = 8.0 * GROUP_CELLS as f64;
+            let work = StepWork { level_steps: 1.0, root_updates, ..StepWork::default() };
+            let seconds = factor * work.seconds(DeviceKind::Cpu, true);
             let json = serde_json::json!({
                 "a": 1.0, "time": 0.0, "dt": 1.0, "limit": { "by": "expansion" }, "groups": [8],
                 "volume_fractions": [1.0], "level_steps": [1], "timing": { "hydro": seconds }, "device_bytes": 0,
@@ -157,11 +218,11 @@ mod tests {
     #[test]
     fn a_machine_is_as_fast_as_its_steps_were() {
         let device = Device::cpu(1).unwrap();
-        let of = |factors: &[f64]| factor(&device, &records(factors)).unwrap();
+        let of = |factors: &[f64]| factor(DeviceKind::Cpu, true, &records(factors)).unwrap();
         assert!((of(&[2.0, 3.0, 4.0]) - 3.0).abs() < 1e-9);
         // one that was held up for an hour counts like a slow one
         assert!((of(&[2.0, 2.0, 1e6, 2.0]) - 3.0).abs() < 1e-9);
-        assert_eq!(factor(&device, &[]), None);
+        assert_eq!(factor(DeviceKind::Cpu, true, &[]), None);
         assert!(trial(&device).is_some_and(|factor| (1e-2..1e3).contains(&factor)), "it is some machine");
     }
 }

@@ -1,13 +1,12 @@
-//! Where the steps of a run lead and how much of the box it refines: from the records of another, put onto its own mesh.
+//! The way of a recorded run, its steps and the fractions of the box that it refines, on its own mesh or another.
 
 use super::mesh::{Mesh, State};
-use super::reference;
 use comove_sim::Coordinates;
 use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
 use serde::Deserialize;
 
-/// By how much two ways may be apart where one is scaled to the other.
-const APART: f64 = 5.0;
+/// Largest factor between two runs by which one is scaled to the other.
+pub(super) const APART: f64 = 5.0;
 
 /// Records over which the end of a way is averaged.
 const END: usize = 8;
@@ -33,13 +32,35 @@ pub(crate) struct Record {
     pub ladder: Ladder,
     pub timing: Timing,
     pub device_bytes: u64,
+    #[serde(default)]
+    pub dark_matter: Option<Particles>,
 }
 
-impl From<StepRecord> for Record {
-    fn from(record: StepRecord) -> Self {
-        let StepRecord { a, time, dt, gas_dt, limit, groups, volume_fractions, level_steps, .. } = record;
-        let StepRecord { ladder, timing, device_bytes, .. } = record;
-        Self { a, time, dt, gas_dt, limit, groups, volume_fractions, level_steps, ladder, timing, device_bytes }
+/// Particles of each level at the end of a step.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Particles {
+    pub particles: Vec<u64>,
+}
+
+impl From<&StepRecord> for Record {
+    fn from(record: &StepRecord) -> Self {
+        let StepRecord { a, time, dt, gas_dt, timing, ladder, device_bytes, .. } = *record;
+        let StepRecord { limit, groups, volume_fractions, level_steps, dark_matter, .. } = record.clone();
+        let dark_matter = dark_matter.map(|dark_matter| Particles { particles: dark_matter.particles });
+        Self {
+            a,
+            time,
+            dt,
+            gas_dt,
+            limit,
+            groups,
+            volume_fractions,
+            level_steps,
+            ladder,
+            timing,
+            device_bytes,
+            dark_matter,
+        }
     }
 }
 
@@ -51,7 +72,7 @@ impl Record {
     }
 
     /// Scale factor or time, as [`Mesh::place`] takes it.
-    fn now(&self, coordinates: Coordinates) -> f64 {
+    pub(super) fn now(&self, coordinates: Coordinates) -> f64 {
         match coordinates {
             Coordinates::Comoving => self.a,
             Coordinates::Plain => self.time,
@@ -67,6 +88,8 @@ pub(crate) struct Recorded {
     /// Places at the ends of its steps, in order.
     places: Vec<f64>,
     states: Vec<State>,
+    /// Whether the last steps tell what matter allows: not where expansion has set them, and particles might.
+    pub(super) tells_step: bool,
 }
 
 impl Recorded {
@@ -81,24 +104,31 @@ impl Recorded {
         let lengths = std::iter::once(first).chain(places.windows(2).map(|pair| pair[1] - pair[0]));
         let state = |(record, length): (&Record, f64)| {
             let chosen = record.dt * f64::from(1u32 << record.ladder.retries.min(31));
-            let gas = match (record.gas_dt, &record.limit) {
-                (Some(gas), _) => length * gas / chosen,
-                // older records say it where the gas has set the step
-                (None, StepLimit::Expansion | StepLimit::Steered | StepLimit::Particle { .. }) => f64::INFINITY,
-                (None, _) => length,
+            let gas = record.gas_dt.map_or(f64::INFINITY, |gas| length * gas / chosen);
+            let step = match &record.limit {
+                StepLimit::Expansion | StepLimit::Steered => gas,
+                // older records have no `gas_dt`
+                _ => gas.min(length),
             };
-            State { fractions: record.volume_fractions.clone(), gas }
+            State { fractions: record.volume_fractions.clone(), step }
         };
         let states = records.iter().zip(lengths).map(state).collect();
-        Some(Self { start: places[0] - first, mesh, places, states })
+        let is_set_by_matter = |record: &Record| !matches!(record.limit, StepLimit::Expansion | StepLimit::Steered);
+        let tells_step = records.last().is_some_and(|last| last.dark_matter.is_none() || is_set_by_matter(last));
+        Some(Self { start: places[0] - first, mesh, places, states, tells_step })
+    }
+
+    /// Length of the last step.
+    pub(super) fn last_step(&self) -> f64 {
+        self.end() - self.places[self.places.len() - 2]
     }
 
     pub(crate) fn end(&self) -> f64 {
         *self.places.last().expect("a way has places")
     }
 
-    /// What it is like at `place` on a mesh; `None` where it has not been.
-    fn at(&self, place: f64, mesh: &Mesh) -> Option<State> {
+    /// State at `place`, on another mesh; `None` outside the records.
+    pub(super) fn at(&self, place: f64, mesh: &Mesh) -> Option<State> {
         let slack = 0.5 * (self.places[1] - self.places[0]);
         if place < self.start - slack || place > self.end() + 1e-9 {
             return None;
@@ -107,152 +137,50 @@ impl Recorded {
         Some(self.on(mesh, &self.states[n], place))
     }
 
-    /// What it is like at its end, on average.
-    fn at_end(&self, mesh: &Mesh) -> State {
-        let last = &self.states[self.states.len().saturating_sub(END)..];
+    /// Mean place and state of the last records, on another mesh.
+    pub(super) fn at_end(&self, mesh: &Mesh) -> (f64, State) {
+        let from = self.states.len().saturating_sub(END);
+        let (places, last) = (&self.places[from..], &self.states[from..]);
+        let place = places.iter().sum::<f64>() / places.len() as f64;
         let levels = last.iter().map(|state| state.fractions.len()).max().unwrap_or(1);
         let mean = |level: usize| last.iter().map(|state| state.fraction(level)).sum::<f64>() / last.len() as f64;
-        let gas = last.iter().map(|state| state.gas).sum::<f64>() / last.len() as f64;
-        self.on(mesh, &State { fractions: (0..levels).map(mean).collect(), gas }, self.end())
+        let step = last.iter().map(|state| state.step).sum::<f64>() / last.len() as f64;
+        (place, self.on(mesh, &State { fractions: (0..levels).map(mean).collect(), step }, place))
     }
 
-    /// A state of this way on another mesh. Other widths of cells change what is refined as they do in the reference.
+    /// A recorded state on another mesh: fractions differ as those of the two models do.
     fn on(&self, mesh: &Mesh, state: &State, place: f64) -> State {
         let refined = state.fractions.iter().filter(|fraction| **fraction > 0.0).count() - 1;
-        let gas = state.gas * mesh.steps_over(&self.mesh, refined);
-        let reference = |mesh: &Mesh| reference::state(mesh, place);
-        let is_same = (mesh.width_over(&self.mesh).log2()).abs() < 0.1;
-        let (Some(ours), Some(theirs)) = (reference(mesh), reference(&self.mesh)) else {
-            return State { fractions: state.fractions.clone(), gas };
+        let step = state.step * mesh.steps_over(&self.mesh, refined);
+        let (Some(ours), Some(theirs)) = (mesh.model(), self.mesh.model()) else {
+            return State { fractions: state.fractions.clone(), step };
         };
+        let [ours, theirs] = [ours, theirs].map(|model| model.at(place));
         let mut fractions = vec![1.0];
         for level in 1..=usize::from(mesh.parameters.max_level) {
             let coarser = fractions[level - 1];
-            let [ours_coarser, ours] = [level - 1, level].map(|level| ours.fraction(level));
-            let (theirs, there) = (theirs.fraction(level), state.fraction(level));
-            let has_level = level <= usize::from(self.mesh.parameters.max_level);
-            let fraction = match (has_level, is_same) {
-                (true, true) => there,
-                (true, false) if theirs > 0.0 && there > 0.0 => there * within(ours / theirs),
-                _ if ours_coarser > 0.0 => ours * within(coarser / ours_coarser),
-                _ => 0.0,
+            let fraction = if level <= usize::from(self.mesh.parameters.max_level) {
+                changed(state.fraction(level), theirs.fraction(level), ours.fraction(level))
+            } else {
+                changed(ours.fraction(level), ours.fraction(level - 1), coarser)
             };
             fractions.push(fraction.min(coarser));
         }
-        State { fractions, gas }
+        State { fractions, step }
     }
 }
 
 /// A factor that is not out of all proportion.
-fn within(factor: f64) -> f64 {
+pub(super) fn within(factor: f64) -> f64 {
     factor.clamp(1.0 / APART, APART)
 }
 
-/// Ways that a run may go, the likest first, each as far as it goes; the last one is the reference.
-pub(crate) struct Ways<'a> {
-    pub mesh: &'a Mesh,
-    /// Ways of runs like it.
-    pub recorded: Vec<&'a Recorded>,
-}
-
-impl Ways<'_> {
-    /// What the run is like at `place`, and the number of the way that says so: `recorded.len()` stands for the reference.
-    /// Where one way ends and the next one takes over, that is scaled to what the first has ended with.
-    pub(crate) fn at(&self, place: f64) -> Option<(usize, State)> {
-        let of = |n: usize, place: f64| match self.recorded.get(n) {
-            Some(way) => way.at(place, self.mesh),
-            None => reference::state(self.mesh, place),
-        };
-        let (n, state) = (0..=self.recorded.len()).find_map(|n| Some((n, of(n, place)?)))?;
-        let before = self.recorded[..n].iter().filter(|way| way.end() < place);
-        let before = before.max_by(|x, y| x.end().total_cmp(&y.end()));
-        let scaled = before.and_then(|before| Some(state.scaled(&before.at_end(self.mesh), &of(n, before.end())?)));
-        Some((n, scaled.unwrap_or(state)))
+/// A fraction whose odds change as those from `before` to `after`.
+fn changed(fraction: f64, before: f64, after: f64) -> f64 {
+    if before == after || fraction <= 0.0 || fraction >= 1.0 {
+        return fraction;
     }
-}
-
-impl State {
-    /// The same, as another way would have it that was like `theirs` where this one was like `ours`.
-    fn scaled(&self, theirs: &Self, ours: &Self) -> Self {
-        let (mut factor, mut coarser) = (1.0, 1.0);
-        let fraction = |(level, fraction): (usize, &f64)| {
-            let [theirs, ours] = [theirs, ours].map(|state| state.fraction(level));
-            if theirs > 0.0 && ours > 0.0 {
-                factor = within(theirs / ours);
-            }
-            coarser = (fraction * factor).min(coarser);
-            coarser
-        };
-        let fractions = self.fractions.iter().enumerate().map(fraction).collect();
-        let gas = if theirs.gas.is_finite() && ours.gas.is_finite() { within(theirs.gas / ours.gas) } else { 1.0 };
-        Self { fractions, gas: self.gas * gas }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use comove_sim::{RunParameters, TimeSteps};
-
-    fn mesh(root: f64, max_level: u8) -> Mesh {
-        let parameters = RunParameters { max_level, ..RunParameters::default() };
-        Mesh { root_cells: root.powi(3), width: Some(100.0 / root), is_cosmic: true, parameters }
-    }
-
-    /// Records of steps of one percent from a = 0.1 on, half of what the gas would allow, with so much refined at each end.
-    fn recorded(mesh: Mesh, refined: impl Fn(f64) -> f64, steps: i32) -> Recorded {
-        let record = |n: i32| {
-            let a = 0.1 * 1.01f64.powi(n);
-            let json = serde_json::json!({
-                "a": a, "time": 0.0, "dt": 1.0, "gas_dt": 2.0, "limit": { "by": "expansion" }, "groups": [1],
-                "volume_fractions": [1.0, refined(a)], "level_steps": [1], "timing": {}, "device_bytes": 0,
-            });
-            serde_json::from_value(json).unwrap()
-        };
-        Recorded::new(mesh, &(1..=steps).map(record).collect::<Vec<Record>>()).unwrap()
-    }
-
-    #[test]
-    fn a_run_like_another_goes_its_way() {
-        let (mesh, expansion) = (mesh(64.0, 1), 0.01f64.ln_1p());
-        let way = recorded(mesh.clone(), |a| a, 100);
-        let ways = Ways { mesh: &mesh, recorded: vec![&way] };
-        let (n, state) = ways.at(0.2f64.ln()).unwrap();
-        assert_eq!(n, 0);
-        assert!((state.fractions[1] - 0.2).abs() < 0.003, "{state:?}");
-        assert!((state.gas / expansion - 2.0).abs() < 1e-6, "{state:?}");
-        assert!((mesh.expansion() - expansion).abs() < 1e-9);
-        // cells twice as wide let the gas take steps twice as long
-        let wider =
-            Mesh { root_cells: mesh.root_cells / 8.0, width: mesh.width.map(|width| 2.0 * width), ..mesh.clone() };
-        let ways = Ways { mesh: &wider, recorded: vec![&way] };
-        let (_, state) = ways.at(0.2f64.ln()).unwrap();
-        assert!((state.gas / expansion - 4.0).abs() < 1e-6, "{state:?}");
-    }
-
-    /// Where the first way ends, the second one goes on from there: with twice as much refined if the first had that.
-    #[test]
-    fn ways_join() {
-        let mesh = mesh(64.0, 1);
-        let (first, second) = (recorded(mesh.clone(), |_| 0.2, 100), recorded(mesh.clone(), |_| 0.1, 200));
-        let ways = Ways { mesh: &mesh, recorded: vec![&first, &second] };
-        for (place, n) in [(0.2f64, 0), (0.5, 1)] {
-            let (way, state) = ways.at(place.ln()).unwrap();
-            assert_eq!(way, n);
-            assert!((state.fractions[1] - 0.2).abs() < 1e-9, "{state:?}");
-        }
-        // the reference knows where nobody has been, but nothing of another physics
-        assert_eq!(ways.at(0.9f64.ln()).unwrap().0, 2);
-        let other = Mesh { is_cosmic: false, ..mesh.clone() };
-        assert_eq!(Ways { mesh: &other, recorded: Vec::new() }.at(0.9f64.ln()), None);
-    }
-
-    /// Uniform steps are those of the finest level.
-    #[test]
-    fn uniform_steps_are_shorter() {
-        let individual = RunParameters { time_steps: TimeSteps::Individual, ..RunParameters::default() };
-        let (uniform, individual) = (mesh(64.0, 0), Mesh { parameters: individual, ..mesh(64.0, 0) });
-        assert_eq!((uniform.steps_over(&individual, 3), individual.steps_over(&uniform, 3)), (0.125, 8.0));
-        assert_eq!(uniform.steps_over(&uniform, 3), 1.0);
-    }
+    let odds = |fraction: f64| fraction.max(1e-9) / (1.0 - fraction).max(1e-9);
+    let changed = odds(fraction) * within(odds(after) / odds(before));
+    changed / (1.0 + changed)
 }

@@ -2,14 +2,17 @@
 
 use super::Executor;
 use crate::campaign::{Node, Resolved};
+use crate::cost::remaining::RunEstimator;
 use crate::error::PipelineError;
 use crate::files::remove_if_there;
 use crate::ledger::{Artefact, Event};
-use crate::stage::evolve::{observed, section, steps};
+use crate::stage::evolve::{Evolve, observed, section, steps};
 use crate::stage::result::digest_of;
 use crate::stage::{Stage, Work};
+use crate::time_left::Estimator;
 use comove_kernels::Device;
 use comove_sim::complete_file;
+use std::path::Path;
 
 /// A stage that is about to be done.
 pub(super) struct Job {
@@ -57,11 +60,22 @@ impl Job {
             program: executor.campaign.program.as_deref(),
             recipe: executor.recipe,
             is_rehearsal: false,
+            estimator: self.node.stage().as_run().map(|run| self.estimator(run, &folder, executor)),
         };
         let files = self.node.stage().execute(&mut work)?;
         let artefact = |file: String| Ok(Artefact { digest: digest_of(&folder.join(&file), executor.progress)?, file });
         let artefacts = files.into_iter().map(artefact).collect::<Result<Vec<_>, PipelineError>>()?;
         executor.ledger.append(Event::StageFinished { fingerprint: resolved.fingerprint.clone(), artefacts })
+    }
+
+    fn estimator<'a>(
+        &'a self,
+        run: &'a Evolve,
+        folder: &'a Path,
+        executor: &'a Executor<'_>,
+    ) -> Box<dyn Estimator + 'a> {
+        let (campaign, history) = (executor.folder.path(), executor.ledger.history());
+        Box::new(RunEstimator { run, device: &self.device, folder, campaign, history, remaining: None, last: None })
     }
 
     /// Makes its folder, and enters into the ledger that it begins.

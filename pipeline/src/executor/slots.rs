@@ -154,8 +154,7 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::error::PipelineError;
-    use crate::stage::{Memory, Work};
-    use comove_sim::Octree;
+    use crate::stage::{Memory, SavedState, Work};
     use serde_json::Value;
 
     /// A run whose arrays take so many bytes.
@@ -172,7 +171,7 @@ mod tests {
         fn parameters(&self) -> Value {
             Value::Null
         }
-        fn memory(&self, _: &Device, _: Option<&Octree>) -> Memory {
+        fn memory(&self, _: &Device, _: Option<&SavedState>) -> Memory {
             Memory { host: 0.0, device: self.0 }
         }
         fn execute(&self, _: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

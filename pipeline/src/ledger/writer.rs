@@ -4,6 +4,7 @@ use super::event::{Entry, Event, VERSION};
 use super::history::{self, History};
 use crate::error::PipelineError;
 use crate::event_stream::EventStream;
+use crate::time_left::TimeLeft;
 use comove_sim::records::StepRecord;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -64,14 +65,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// Tells whoever listens of a step; its record is kept beside the run's snapshots, not here.
-    pub(crate) fn stepped(&self, fingerprint: &str, record: &StepRecord) {
+    /// Tells whoever listens of a step and the time that its run has left; its record is kept beside the run's snapshots,
+    /// not here.
+    pub(crate) fn stepped(&self, fingerprint: &str, record: &StepRecord, left: Option<TimeLeft>) {
         if !self.events.is_on {
             return;
         }
         let history = self.history();
         let folder = history.stage(fingerprint).map_or("", |stage| stage.folder.as_str());
-        self.events.step(now(), fingerprint, folder, record);
+        self.events.step(now(), fingerprint, folder, (record, left));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

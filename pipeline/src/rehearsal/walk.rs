@@ -318,6 +318,7 @@ impl Surroundings {
             program: Some(&self.program),
             recipe: "",
             is_rehearsal: true,
+            estimator: None,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! `force_test`: the forces between two point masses on refined meshes, a test of the Poisson solver without a run.
 
 use super::section::Section;
-use super::{Memory, Stage, Work};
+use super::{Memory, SavedState, Stage, Work};
 use crate::error::PipelineError;
 use comove_analysis::figure::results::force_figure;
 use comove_analysis::{Record, Table};
 use comove_ic::problems::PointMasses;
 use comove_ic::problems::point_masses::{ForceBin, ForceSample, ForceTable, Spread};
 use comove_kernels::Device;
-use comove_sim::{GroupSolver, Octree, Precision, RunParameters};
+use comove_sim::{GroupSolver, Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
@@ -100,7 +100,7 @@ impl Stage for ForceTest {
         json!({ "masses": self.masses, "options": self.options })
     }
 
-    fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
+    fn memory(&self, _device: &Device, _begun: Option<&SavedState>) -> Memory {
         Memory { host: self.masses.bytes(self.options.levels), device: 0.0 }
     }
 

@@ -8,7 +8,7 @@ pub(crate) use super::initial::{InitialCondition, InitialFacts, shown};
 
 use super::initial::{SpeciesPresent, header, yes};
 use super::section::Section;
-use super::{Input, Memory, Stage, Work, ic_task};
+use super::{Input, Memory, SavedState, Stage, Work, ic_task};
 use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::task::{IcTask, Task};
@@ -16,7 +16,7 @@ use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
 use comove_kernels::Device;
 use comove_sim::fields::FieldSet;
-use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, Octree, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) const MESH: &str = "initial_condition.h5";
 /// their transform. Measured as peak memory at 128³ cells, the program itself included: 60.
 pub(crate) const BYTES_PER_CELL: f64 = 60.0;
 
-/// Bytes of a cell in the mesh's file: five fields in double precision.
+/// Bytes of a cell of gas in the mesh's file: five fields in double precision.
 const FILE_BYTES_PER_CELL: f64 = 40.0;
 
 /// The same of a particle beside it: displacement and velocity.
@@ -151,8 +151,8 @@ impl Stage for InitialCondition {
 
     fn mesh_bytes(&self) -> f64 {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
-        let fields = if self.has_particles() { FILE_BYTES_PER_CELL + PARTICLE_BYTES } else { FILE_BYTES_PER_CELL };
-        fields * volume(*cells)
+        let of = |there: bool, bytes: f64| if there { bytes } else { 0.0 };
+        (of(self.has_gas(), FILE_BYTES_PER_CELL) + of(self.has_particles(), PARTICLE_BYTES)) * volume(*cells)
     }
 
     fn parameters(&self) -> Value {
@@ -186,7 +186,7 @@ impl Stage for InitialCondition {
         }
     }
 
-    fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
+    fn memory(&self, _device: &Device, _begun: Option<&SavedState>) -> Memory {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
         let fields = match self {
             Self::Gaussian(GaussianIc { species_transfer: Some(_), .. }) => {

@@ -46,7 +46,7 @@ use crate::ledger::{History, SnapshotFile, StageHistory};
 use crate::progress::Progress;
 use crate::recipe::Place;
 use comove_kernels::Device;
-use comove_sim::Octree;
+use comove_sim::{Octree, SnapshotHeader};
 pub(crate) use result::{Input, Selection, StageResult};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,9 @@ pub(crate) use work::Work;
 
 /// The key in a stage's extent of the expressions among its parameters as the recipe has them.
 pub(crate) const EXPRESSIONS: &str = "expressions";
+
+/// Header and octree of a snapshot from which a run resumes or starts.
+pub(crate) type SavedState = (SnapshotHeader, Octree);
 
 /// Bytes that a stage needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -116,9 +119,9 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// What it needs at the least, where its options say so: more than there is is refused beforehand. `tree`: the octree
-    /// that it goes on from, for a run that has begun or that continues a snapshot.
-    fn memory(&self, _device: &Device, _tree: Option<&Octree>) -> Memory {
+    /// Least memory needed, where the options decide it: more than the machine has is refused beforehand. `begun`: the
+    /// snapshot from which a run resumes or starts.
+    fn memory(&self, _device: &Device, _begun: Option<&SavedState>) -> Memory {
         Memory::default()
     }
 

@@ -9,6 +9,7 @@ use crate::moment::Moment;
 use crate::progress::Progress;
 use crate::recipe::Program;
 use crate::snapshots::Snapshots;
+use crate::time_left::Estimator;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::{RankGroup, RunParameters, SimError, Simulation, StartFrom, complete_file};
@@ -50,6 +51,8 @@ pub(crate) struct Work<'a> {
     pub recipe: &'a str,
     /// Whether this is a rehearsal: files go to a temporary folder, and nothing is drawn.
     pub is_rehearsal: bool,
+    /// Estimates the time that a run has left.
+    pub estimator: Option<Box<dyn Estimator + 'a>>,
 }
 
 impl Work<'_> {

@@ -13,10 +13,11 @@ const RECIPE: &str = r#"
 const SEED  = param("seed", 1, "of the phases");
 const ROOT  = param("root", 16, "root cells per axis");
 const Z_END = param("z_end", 1.0, "where it ends");
+const DA    = param("delta_a", 0.01, "longest step");
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
 const IC = ic_gaussian(C, #{ box_mpc_h: 25, cells: ROOT, z: 49, seed: SEED });
 const RUN = evolve(IC, #{
-    z_end: Z_END, max_level: 1, refine: density_above(|level| 4 ** (level + 1)),
+    z_end: Z_END, max_level: 1, max_delta_a: DA, refine: density_above(|level| 4 ** (level + 1)),
     outputs: #{ at_z: [9, 4].filter(|z| z > Z_END) },
 });
 campaign("small", [slice(RUN), power_spectrum(RUN, #{ at_z: "all" })])
@@ -102,6 +103,55 @@ fn other_phases_take_what_those_before_took() {
     let text = said(&output, 0);
     assert!(text.contains("it does not fit: a run wants ") && text.contains(" billion cells"), "{text}");
     assert!(text.contains("left to do: more than a century on "), "{text}");
+    assert!(text.contains("it does not fit on disk: the files take "), "{text}");
+    // numbers that no run has are not printed
+    for value in ["delta_a=1e-300", "delta_a=1e-12", "root=1073741824"] {
+        let output = comove(folder.path(), "plan", &["--dir", "third", "-p", value]).output().unwrap();
+        let text = said(&output, 0);
+        let digits = |word: &str| word.chars().filter(char::is_ascii_digit).count();
+        let long = text.split_whitespace().find(|word| digits(word) > 16 || ["inf", "NaN"].contains(word));
+        assert_eq!(long, None, "{text}");
+    }
+}
+
+/// Particles of an initial condition without gas, and of a snapshot that a run starts from.
+#[test]
+fn particles_are_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = |start: &str, z_end: f64| {
+        format!(
+            r#"
+const C = cosmology(#{{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 }});
+const IC = ic_gaussian(C, #{{ box_mpc_h: 25, cells: 16, z: 49, seed: 1, dark_matter: true, gas: false }});
+campaign("dark", [evolve({start}, #{{ z_end: {z_end} }})])
+"#
+        )
+    };
+    let comove = |command: &str, text: &str, arguments: &[&str]| {
+        std::fs::write(folder.path().join("dark.rhai"), text).unwrap();
+        let mut process = Command::new(cargo_bin("comove"));
+        process.current_dir(folder.path()).args([command, "dark.rhai", "--device", "cpu", "--threads", "1"]);
+        let output = process.args(arguments).output().unwrap();
+        said(&output, 0);
+        output.stdout
+    };
+    let plan = |text: &str, dir: &str| -> Value {
+        serde_json::from_slice(&comove("plan", text, &["--dir", dir, "--json"])).unwrap()
+    };
+    let first = recipe("IC", 20.0);
+    let expected = plan(&first, "first");
+    // displacements and velocities in double precision, and no gas
+    assert_eq!(stage(&expected, "ic_gaussian")["cost"]["disk_bytes"], 4096.0 * 48.0, "{expected}");
+    comove("run", &first, &["--dir", "first"]);
+    compare(&expected, &folder.path().join("first"), 0.1);
+    let run = folder_of_run(&folder.path().join("first"));
+    let mut files = std::fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+    let checkpoint = files.find(|path| path.display().to_string().contains("checkpoint")).unwrap();
+    let start = format!("from_snapshot(\"{}\")", checkpoint.display());
+    let second = recipe(&start, 12.0);
+    let expected = plan(&second, "second");
+    comove("run", &second, &["--dir", "second"]);
+    compare(&expected, &folder.path().join("second"), 0.1);
 }
 
 #[test]

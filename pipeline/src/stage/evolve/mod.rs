@@ -30,15 +30,15 @@ pub(crate) mod trajectory;
 
 use super::ic::{self, MESH};
 use super::initial::SpeciesPresent;
-use super::{EXPRESSIONS, Input, Memory, Selection, Stage, StageResult, Work};
+use super::{EXPRESSIONS, Input, Memory, SavedState, Selection, Stage, StageResult, Work};
 use crate::error::PipelineError;
 use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::{Moment, list};
 use crate::recipe::Place;
 use comove_kernels::Device;
 use comove_kernels::layout::GROUP_CELLS;
+use comove_sim::memory;
 use comove_sim::records::RECORD_VERSION;
-use comove_sim::{Octree, memory};
 pub(crate) use hooks::Hooks;
 pub(crate) use run::{Evolve, Origin};
 use run::{Segment, checkpoints_before};
@@ -170,8 +170,8 @@ impl Stage for Evolve {
     }
 
     /// The octree's arrays and a snapshot of it: of the root alone where nothing more is known.
-    fn memory(&self, device: &Device, tree: Option<&Octree>) -> Memory {
-        let species = self.species();
+    fn memory(&self, device: &Device, begun: Option<&SavedState>) -> Memory {
+        let species = self.species(begun.map(|(header, _)| header));
         let snapshot = |cells: f64| {
             let groups = (cells / GROUP_CELLS as f64) as usize;
             let scalars = self.parameters.scalars.len();
@@ -181,8 +181,8 @@ impl Stage for Evolve {
             host: mesh + snapshot(ic::volume(root)),
             device: memory::root_device_bytes(device, root, &self.parameters, species),
         };
-        match (tree, &self.origin) {
-            (Some(tree), _) => Memory {
+        match (begun, &self.origin) {
+            (Some((_, tree)), _) => Memory {
                 host: snapshot((tree.group_count() * GROUP_CELLS) as f64),
                 device: memory::device_bytes(device, tree, &self.parameters, species) as f64,
             },

@@ -7,7 +7,7 @@ use crate::moment::Moment;
 use crate::stage::formula::Formula;
 use crate::stage::initial::InitialFacts;
 use comove_sim::memory::Species;
-use comove_sim::{Criterion, Role, RunParameters, StartFacts};
+use comove_sim::{Criterion, Role, RunParameters, SnapshotHeader, StartFacts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -102,11 +102,16 @@ impl Evolve {
         found
     }
 
-    /// What it evolves, as far as that is known before it starts.
-    pub(crate) fn species(&self) -> Species {
-        match &self.origin {
-            Origin::Initial(facts) => Species { gas: facts.gas, particles: facts.particles as usize },
-            Origin::Formula(_) | Origin::Saved { .. } => Species { gas: true, particles: 0 },
+    /// Gas and particles of the run: those in `header`, the snapshot from which it resumes or starts, else those of its
+    /// initial condition.
+    pub(crate) fn species(&self, header: Option<&SnapshotHeader>) -> Species {
+        match (header, &self.origin) {
+            (Some(header), _) => Species {
+                gas: header.fields.has_gas(),
+                particles: header.dark_matter.as_ref().map_or(0, |dark_matter| dark_matter.particles as usize),
+            },
+            (None, Origin::Initial(facts)) => Species { gas: facts.gas, particles: facts.particles as usize },
+            (None, Origin::Formula(_) | Origin::Saved { .. }) => Species { gas: true, particles: 0 },
         }
     }
 

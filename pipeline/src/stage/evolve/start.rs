@@ -6,9 +6,9 @@ use crate::error::PipelineError;
 use crate::ledger::Event;
 use crate::moment::Moment;
 use crate::progress::Progress;
-use crate::stage::ic;
 use crate::stage::result::Input;
 use crate::stage::work::Work;
+use crate::stage::{SavedState, ic};
 use comove_analysis::table::readable;
 use comove_ic::Audit;
 use comove_sim::{Role, Simulation, StartFrom, StoredSnapshot};
@@ -19,6 +19,8 @@ pub(crate) const AUDIT: &str = "audit.json";
 /// A run that is about to step.
 pub(crate) struct Started {
     pub simulation: Simulation,
+    /// Header and octree of the state that it starts or resumes from.
+    pub begun: SavedState,
     /// Step of the checkpoint that it continues.
     pub checkpoint_step: Option<u64>,
     /// The class of the device that wrote the checkpoint, if it is not the present one.
@@ -60,7 +62,8 @@ pub(crate) fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<
         }
     };
     let simulation = work.simulation(&snapshot, &run.parameters)?;
-    Ok(Started { simulation, checkpoint_step: None, other_device_class: None })
+    let begun = (snapshot.header, snapshot.state.tree);
+    Ok(Started { simulation, begun, checkpoint_step: None, other_device_class: None })
 }
 
 /// A snapshot from elsewhere, if it can be started from, without the levels above `max_level`.
@@ -129,7 +132,8 @@ fn begin(
         from: from.into(),
         other_device_class: other_device_class.clone(),
     })?;
-    Ok(Started { simulation, checkpoint_step: Some(snapshot.header.step), other_device_class })
+    let begun = (snapshot.header.clone(), snapshot.tree().clone());
+    Ok(Started { simulation, begun, checkpoint_step: Some(snapshot.header.step), other_device_class })
 }
 
 /// Opens a snapshot if the whole file is what the ledger says.

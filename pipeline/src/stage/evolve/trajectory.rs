@@ -53,6 +53,8 @@ pub(super) fn follow(
 ) -> Result<RunSummary, PipelineError> {
     let steps = Steps::open(&work.folder, simulation.other_device_class.take())?;
     let observed = Observed::open(&run.hooks, work)?;
+    let end = if leg.stop.is_none() { &leg.outputs } else { &run.outputs };
+    work.estimator.iter_mut().for_each(|estimator| estimator.begin(&simulation.begun, end));
     let mut run_loop = RunLoop {
         run,
         writer: SnapshotWriter::new(run.checkpoints.keep),
@@ -100,10 +102,15 @@ impl RunLoop<'_, '_> {
             let record = simulation.step().inspect_err(|error| self.name_last_checkpoint(error))?;
             self.pace.stepped(began.elapsed());
             self.steps.append(&record)?;
-            self.work.ledger.stepped(self.work.fingerprint, &record);
+            let left = self.work.estimator.as_mut().and_then(|estimator| {
+                estimator.step(&record);
+                estimator.left()
+            });
+            self.work.ledger.stepped(self.work.fingerprint, &record, left);
             self.say_what_is_raised(&record);
             tracing::debug!("{}", step_line(&record));
-            self.progress.step(&record, self.run.end.fraction(start, simulation.now()));
+            let left = left.and_then(|left| left.text(self.run.hooks.stop_when.is_some())).unwrap_or_default();
+            self.progress.step(&record, self.run.end.fraction(start, simulation.now()), &left);
             if self.asks(simulation, &record)? {
                 self.run.rule_met(&record, self.work)?;
                 return self.stop(simulation);
