@@ -24,7 +24,7 @@ import h5py
 RECIPE = """
 const STEPS = param("steps", "uniform", "uniform or individual");
 const COSMO = cosmology(#{ h: 0.6774, omega_m: 0.3089, omega_b: 0.0486, sigma8: 0.816, n_s: 0.967 });
-const IC = ic_gaussian(COSMO, #{ box_mpc_h: 5, cells: 32, z: 30, seed: 42 });
+const IC = ic_gaussian(COSMO, #{ box_mpc_h: 5, cells: 32, z: 30, seed: 42, baryons_only: true });
 const RUN = evolve(IC, #{
     z_end: 7.9, max_delta_a: 0.04, time_steps: STEPS,
     max_level: 3, refine: density_above(|level| 4.2 * 1.5 ** level), regrid_every: 2,
@@ -46,10 +46,11 @@ MESH_RECIPE = """
 const FILE = param("file", "", "a raw file of the mesh");
 const COSMO = cosmology(#{ h: 0.6774, omega_m: 0.3089, omega_b: 0.0486, sigma8: 0.816, n_s: 0.967 });
 const IC = if FILE == "" {
-    ic_gaussian(COSMO, #{ box_mpc_h: 5, cells: [64, 64, 96], root: [32, 32, 48], z: 60, seed: 42 })
+    ic_gaussian(COSMO, #{ box_mpc_h: 5, cells: [64, 64, 96], root: [32, 32, 48], z: 60, seed: 42, baryons_only: true })
 } else {
     ic_load(COSMO, FILE, #{
         box_mpc_h: 5, cells: [64, 64, 96], root: [32, 32, 48], z: 60, format: #{ um_ic: #{ order: "vzyx" } },
+        baryons_only: true,
     })
 };
 const RUN = evolve(IC, #{

@@ -321,7 +321,7 @@ mod tests {
         let pdf = crate::density_pdf::density_pdf(&snapshot, 8).unwrap();
         let masses = HaloMasses::of_peaks(&catalogue, MassDefinition::M200m).unwrap();
         let options = MassFunctionOptions { min_mass_msun_h: Some(1e11), ..MassFunctionOptions::default() };
-        let counted = mass_function(&masses, &options, &|radius| 0.8 * (radius / 8.0).powf(-0.6)).unwrap();
+        let counted = mass_function(&masses, &options, &|radius| Some(0.8 * (radius / 8.0).powf(-0.6))).unwrap();
         assert_eq!(counted.halos, 3, "{counted:?}");
         let exact = |x: [f64; 3]| Some((1.0 + 2e-5 * (x[0] - 12.5), [3.0, 0.0, 0.0], x[0]));
         let path = Path::Line { axis: 0, through: [0.1, 12.4, 12.6] };

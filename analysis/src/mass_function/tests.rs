@@ -179,7 +179,7 @@ fn an_empty_catalogue_shows_what_is_expected() {
 /// Masses whose σ is not known have bins without predictions.
 #[test]
 fn predictions_begin_where_sigma_is_known() {
-    let halos = HaloMasses::of_friends(&catalogue(&[2e11, 2e13]), M200c).unwrap();
+    let halos = HaloMasses::of_friends(&catalogue(&[2e13, 1e10, 2e11]), M200c).unwrap();
     let options = MassFunctionOptions {
         definition: M200c,
         bins_per_decade: 1,

@@ -169,6 +169,7 @@ fn every_recipe_runs_shrunk() {
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {said}", shrunk.recipe);
+        assert!(!said.contains("has all of omega_m"), "{}: {said}", shrunk.recipe);
         let runs = shrunk.files.iter().any(|file| file.starts_with("evolve/"));
         assert!(
             said.contains("pictures:") && said.contains("tables:") && said.contains("snapshots:") == runs,
