@@ -205,7 +205,7 @@ impl PipelineError {
     fn is_file_too_large(&self) -> bool {
         let (mut cause, mut is_too_large): (Option<&(dyn Error + 'static)>, bool) = (Some(self), false);
         while let Some(error) = cause {
-            let boxed = error.downcast_ref::<Box<Self>>().map(AsRef::as_ref);
+            let boxed = error.downcast_ref::<Box<Self>>().map(|boxed| &**boxed);
             if let Some(Self::FileTooLarge { .. }) = boxed.or(error.downcast_ref()) {
                 return false;
             }
