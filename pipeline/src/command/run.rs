@@ -111,12 +111,19 @@ fn rehearsed(recipe: &Recipe, dir: &Path, terminal: Terminal) -> Result<Option<R
         return Ok(None);
     }
     let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
-    let outcome = rehearsal::rehearse(recipe, &progress);
-    if matches!(outcome, Err(PipelineError::Recipe(_) | PipelineError::Several(_))) {
-        // a terminal that is gone does not change the outcome
-        let _ = progress.print(b"the rehearsal on a toy universe has found (--no-rehearsal runs without one):\n");
+    // a terminal that is gone does not change the outcome
+    let tell = |text: &str| _ = progress.print(text.as_bytes());
+    match rehearsal::rehearse(recipe, &progress) {
+        Ok(rehearsal) => Ok(Some(rehearsal)),
+        Err(error @ (PipelineError::Recipe(_) | PipelineError::Several(_))) => {
+            tell("the rehearsal on a toy universe has found (--no-rehearsal runs without one):\n");
+            Err(error)
+        }
+        Err(error) => {
+            tell(&format!("not rehearsed: {error}\n"));
+            Ok(None)
+        }
     }
-    outcome.map(Some)
 }
 
 /// Where to compute, and how many processes share a GPU at the most.

@@ -197,7 +197,10 @@ fn a_rehearsal_is_done_once_and_leaves_nothing() {
     assert!(told.contains("rehearsed 2 closures in ") && !told.contains("heard"), "{told}");
     assert_eq!((place.names("."), place.names("tmp")), (vec!["r.rhai".into(), "tmp".into()], Vec::new()));
     let told = said(&place.comove(&recipe, &["run", "r.rhai", "--json"]), 0);
-    assert!(told.contains("\"event\":\"rehearsed\"") && told.matches(": heard\n").count() == 1 && !told.contains("\nheard"), "{told}");
+    assert!(
+        told.contains("\"event\":\"rehearsed\"") && told.matches(": heard\n").count() == 1 && !told.contains("\nheard"),
+        "{told}"
+    );
     let rehearsals = || common::events(&place.path().join("r"), "rehearsed").len();
     assert_eq!((rehearsals(), place.names("tmp")), (1, Vec::new()));
     said(&place.comove(&recipe, &["run", "r.rhai", "--force", "loud"]), 0);
@@ -213,6 +216,16 @@ fn a_rehearsal_is_done_once_and_leaves_nothing() {
     let without = without.replace("measure(\"loud\", RUN, |s| { print(\"heard\"); #{ z: s.redshift } })", "RUN");
     let told = said(&place.comove(&without, &["run", "r.rhai", "--dir", "plain"]), 0);
     assert!(!told.contains("rehearsed"), "{told}");
+}
+
+/// A campaign runs where no temporary folder can be made.
+#[test]
+fn without_a_temporary_folder_there_is_no_rehearsal() {
+    let (place, recipe) = (Place::new(), recipe("", "campaign(\"r\", [measure(\"m\", RUN, |s| #{ x: s.a })])"));
+    std::fs::remove_dir(place.path().join("tmp")).unwrap();
+    said(&place.rehearse(&recipe), 6);
+    let told = said(&place.comove(&recipe, &["run", "r.rhai"]), 0);
+    assert!(told.contains("not rehearsed: ") && told.contains("done; the report"), "{told}");
 }
 
 /// A closure that computes on and on has a few seconds; the others are called nonetheless.
