@@ -3,7 +3,7 @@
 //! A cell exceeds a threshold where a halo is massive enough for its centre to do so: halos have the mass function of Sheth
 //! & Tormen 1999, with the barrier of spherical collapse to that overdensity, and an isothermal profile within the virial
 //! radius. A patch is refined with such a halo in it or within the buffer around it. Halos cluster, so their counts in such
-//! cubes follow a negative binomial distribution. [`Calibration`] was fitted to runs of 16³ to 64³ root cells in boxes of 12.5
+//! cubes follow a negative binomial distribution. [`Calibration`] was fitted to runs of 16³ to 128³ root cells in boxes of 12.5
 //! to 200 Mpc/h; `scripts/check-predictions` compares.
 
 use super::mesh::{Mesh, State};
@@ -50,8 +50,8 @@ struct Calibration {
 }
 
 const DARK_MATTER: Calibration =
-    Calibration { core: 0.74, steepness: 0.0, barrier: 1.135, clustering: 2.8, extent: 0.54 };
-const GAS: Calibration = Calibration { core: 1.33, steepness: 0.24, barrier: 0.9, clustering: 0.75, extent: 0.6 };
+    Calibration { core: 0.73, steepness: 0.0, barrier: 1.135, clustering: 2.3, extent: 0.55 };
+const GAS: Calibration = Calibration { core: 1.25, steepness: 0.24, barrier: 0.9, clustering: 0.75, extent: 0.6 };
 
 /// Speed of the fastest signal in gas and of the fastest particle, over the circular velocity of the most massive halo.
 const SPEEDS: (f64, f64) = (1.1, 2.0);
@@ -307,6 +307,8 @@ mod tests {
             (16.0, 200.0, dark, 8.0, 3, 1.0),
             (16.0, 25.0, dark, 30.0, 3, 60.0),
             (16.0, 50.0, dark, 8.0, 3, 123.0),
+            (32.0, 25.0, both, 8.0, 2, 40.8),
+            (32.0, 25.0, dark, 8.0, 3, 93.4),
             (32.0, 100.0, dark, 8.0, 2, 50.75),
             (16.0, 12.5, gas, 8.0, 3, 41.0),
             (32.0, 200.0, gas, 8.0, 3, 9.0),
@@ -329,12 +331,13 @@ mod tests {
             |refine: Vec<Criterion>| mesh(64.0, 100.0, [false, true], refine, 2).model().unwrap().at(-0.5).fractions;
         let particles = Criterion::ParticlesAbove { thresholds: vec![8.0; 2] };
         let density = Criterion::OverdensityAbove { thresholds: thresholds(8.0) };
-        assert_eq!(fractions(vec![particles]), fractions(vec![density.clone()]));
+        let are_equal = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() < 1e-9);
+        assert!(are_equal(&fractions(vec![particles]), &fractions(vec![density.clone()])));
         let region = Criterion::InsideBox { min: [25.0; 3], max: [75.0; 3], level: 1 };
         let both = fractions(vec![density.clone(), region.clone()]);
         let [density, region] = [density, region].map(|criterion| fractions(vec![criterion]));
-        assert_eq!(region[1..], [0.75f64.powi(3), 0.0]);
-        assert!(both[1] > density[1] && both[1] > region[1] && both[1] < 1.0 && both[2] == density[2], "{both:?}");
+        assert!(are_equal(&region, &[1.0, 0.75f64.powi(3), 0.0]), "{region:?}");
+        assert!(both[1] >= density[1] && both[1] > region[1] && are_equal(&both[2..], &density[2..]), "{both:?}");
         // gas that is not in the model
         let jeans = Criterion::JeansCellsBelow { thresholds: vec![4.0] };
         assert!(mesh(64.0, 100.0, [true, false], vec![jeans], 1).model().is_none());
