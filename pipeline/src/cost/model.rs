@@ -154,6 +154,12 @@ impl Volume<'_> {
                 let ball = SPHERE * (radius + 0.62 * around).powi(3);
                 Some(if level < *finest { (ball / self.box_mpc_h.powi(3)).min(1.0) } else { 0.0 })
             }
+            // as if places that meet one criterion met another by chance
+            Criterion::All(all) => all.iter().map(|one| self.refined(one, level, place)).product(),
+            Criterion::Any(any) => {
+                let refined = any.iter().map(|one| self.refined(one, level, place));
+                Some(1.0 - refined.map(|fraction| Some(1.0 - fraction?)).product::<Option<f64>>()?)
+            }
             _ => None,
         }
     }

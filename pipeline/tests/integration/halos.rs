@@ -214,7 +214,7 @@ fn finders_agree_on_the_heaviest() {
         let both = "campaign(\"q\", [\"fof\", \"peaks\"].map(|finder| halos(RUN, #{ finder: finder, profiles: 0 })))";
         let (name, file) = (format!("q{seed}"), format!("q{seed}.rhai"));
         fs::write(place.path().join(&file), run_alone.replace("seed: 42", &format!("seed: {seed}")) + both).unwrap();
-        comove(place.path(), &["run", &file, "-p", "root=32", "-p", "levels=3", "-p", &format!("z_end={z_end}")], 0);
+        comove(place.path(), &["run", &file, "-p", "root=32", "-p", &format!("z_end={z_end}")], 0);
         let catalogues = stages(&place.path().join(&name), "halos-").into_iter();
         let catalogues = catalogues.map(|stage| read(&stage.join(format!("halos_z{z_end}.json"))));
         let [one, other] = catalogues.collect::<Vec<_>>().try_into().unwrap();
@@ -226,7 +226,7 @@ fn finders_agree_on_the_heaviest() {
                 (d - length * (d / length).round()).powi(2)
             };
             let distance = (0..3).map(offset).sum::<f64>().sqrt();
-            distance <= 2.0 * length / f64::from(32 << 3) && (x.mass / y.mass - 1.0).abs() < 0.1
+            distance <= 2.0 * length / f64::from(32 << 2) && (x.mass / y.mass - 1.0).abs() < 0.1
         };
         let matched =
             |ten: &[Sphere], all: &[Sphere]| ten[..10].iter().filter(|x| all.iter().any(|y| agree(x, y))).count();

@@ -117,7 +117,7 @@ impl Evolve {
 
     /// Whether it may have dark matter, as far as that is known before it starts.
     pub(super) fn may_have_dark_matter(&self) -> bool {
-        self.species().particles > 0 || matches!(self.origin, Origin::Saved { .. })
+        self.species(None).particles > 0 || matches!(self.origin, Origin::Saved { .. })
     }
 
     /// The outputs that a history lacks, in the order of time, up to where the stop rule has ended the run.
