@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn leaves_tile_the_box_and_are_found_by_position() {
         let snapshot = Fixture::blob().build();
-        let [volume, mass] = sum_over_leaves(&snapshot, |c| [c.volume(), c.mass()]);
+        let [volume, mass] = sum_over_leaves(&snapshot, |c| [c.volume(), c.matter_density() * c.volume()]);
         let lengths = snapshot.box_lengths();
         assert!((volume / (lengths[0] * lengths[1] * lengths[2]) - 1.0).abs() < 1e-13);
-        let serial: f64 = leaf_cells(&snapshot).map(|c| c.mass()).sum();
+        let serial: f64 = leaf_cells(&snapshot).map(|c| c.matter_density() * c.volume()).sum();
         assert!((mass / serial - 1.0).abs() < 1e-13);
         for cell in leaf_cells(&snapshot).step_by(37) {
             let off = cell.position.map(|x| x + 0.49 * cell.width - lengths[0]);

@@ -4,7 +4,8 @@
 //!    (`groups.rs`), across periodic faces.
 //! 2. A group of at least `min_particles` is a halo. Its mass is that of its particles times Ω_m/(Ω_m − Ω_b): each stands for
 //!    all matter of its share of the box.
-//! 3. Its centre is its density maximum (`centre.rs`), its velocity the mean of its particles.
+//! 3. Its centre is its density maximum: uphill from where its particles are densest (`centre.rs`), the densest cell of all
+//!    matter (`uphill.rs`), so that both finders measure spheres about one centre. Its velocity is the mean of its particles.
 //! 4. Spherical overdensities of all matter, gas and particles whether linked or not, about that centre
 //!    ([`crate::spherical_overdensity`]).
 //!
@@ -12,6 +13,7 @@
 
 mod centre;
 mod groups;
+mod uphill;
 
 use crate::error::AnalysisError;
 use crate::matter::require_one_process;
@@ -134,7 +136,7 @@ pub fn find_fof_halos_by(
                 id: 0,
                 particles: group.len(),
                 mass_msun_h: mass * units.mass_msun_h(),
-                position_mpc_h: centre::density_maximum(&grid, group),
+                position_mpc_h: uphill::densest_cell(part.snapshot, centre::density_maximum(&grid, group)),
                 radius_mpc_h: (mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt(),
                 velocity_km_s: velocity.map(|v| v * velocity_unit),
                 dispersion_km_s: dispersion * velocity_unit,
