@@ -81,17 +81,20 @@ impl ProfileOptions {
     /// # Errors
     /// [`AnalysisError::Option`] for an option out of its range.
     pub fn check(&self, box_lengths: Option<[f64; 3]>) -> Result<(), AnalysisError> {
-        let least = self.r_min_mpc_h.unwrap_or(0.0);
-        if !(least >= 0.0 && self.r_min_mpc_h != Some(0.0)) {
-            return Err(AnalysisError::option("r_min_mpc_h", least, "must be positive"));
-        }
         let half_box = box_lengths.map_or(f64::INFINITY, half_of);
-        let most = self.r_max_mpc_h.unwrap_or(half_box);
-        if !(most > least && most <= half_box * (1.0 + 1e-12)) {
-            let name = if self.r_max_mpc_h.is_some() { "r_max_mpc_h" } else { "r_min_mpc_h" };
-            let value = if self.r_max_mpc_h.is_some() { most } else { least };
-            let reason = format!("radii must rise from r_min_mpc_h to r_max_mpc_h, at most half the box, {half_box}");
-            return Err(AnalysisError::option(name, value, reason));
+        let radii = [("r_min_mpc_h", self.r_min_mpc_h), ("r_max_mpc_h", self.r_max_mpc_h)];
+        for (name, radius) in radii.into_iter().filter_map(|(name, radius)| Some((name, radius?))) {
+            if !(radius > 0.0 && radius.is_finite()) {
+                return Err(AnalysisError::option(name, radius, "must be positive"));
+            }
+            if radius > half_box * (1.0 + 1e-12) {
+                return Err(AnalysisError::option(name, radius, format!("must be at most half the box, {half_box}")));
+            }
+        }
+        if let (Some(r_min), Some(r_max)) = (self.r_min_mpc_h, self.r_max_mpc_h)
+            && r_max <= r_min
+        {
+            return Err(AnalysisError::option("r_max_mpc_h", r_max, format!("must exceed r_min_mpc_h = {r_min}")));
         }
         if !(1..=100).contains(&self.bins_per_decade) {
             return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));

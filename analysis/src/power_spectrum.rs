@@ -457,7 +457,7 @@ mod tests {
         assert!((power(Species::Matter).1.unwrap() / (0.64 * noise) - 1.0).abs() < 1e-6);
         snapshot.header.dark_matter = None;
         let options = PowerOptions { species: Species::DarkMatter, ..PowerOptions::default() };
-        assert!(power_spectrum(&snapshot, &options).unwrap_err().to_string().contains("the snapshot has none"));
+        assert!(power_spectrum(&snapshot, &options).unwrap_err().to_string().contains("dark matter: there is none"));
     }
 
     /// The grid of a coarser level keeps large-scale power of a refined snapshot.

@@ -127,6 +127,29 @@ fn halos_and_profiles() {
     }
 }
 
+/// A weak peak between two clumps, whose sphere covers both, is a sub-peak: all ranks measure how much of it they claim.
+#[test]
+fn a_saddle_is_a_sub_peak() {
+    let snapshot = saddle().build();
+    let options = HaloOptions { delta: 20.0, ..HaloOptions::default() };
+    let text = |communicator: &Communicator, part: &Part| {
+        let matter = OneFluid::by(communicator, part).unwrap();
+        serde_json::to_string(&find_halos_by(communicator, part, &matter, &options).unwrap()).unwrap()
+    };
+    let found = find_halos(&snapshot, &options).unwrap();
+    let sub_peaks: usize = found.halos.iter().map(|halo| halo.sub_peaks).sum();
+    assert_eq!((found.halos.len(), found.peaks, sub_peaks), (2, 3, 1), "{found:?}");
+    // it is in neither halo, so that its own sphere decides
+    let to_middle = |x: [f64; 3]| norm(separation(x, [24.5 / 48.0; 3], 1.0));
+    assert!(found.halos.iter().all(|halo| to_middle(halo.position_mpc_h) > halo.radius_mpc_h), "{found:?}");
+    let alone = serde_json::to_string(&found).unwrap();
+    for ranks in [1, 2, 4] {
+        let of_ranks = on_ranks(&snapshot, ranks, text);
+        assert!(of_ranks[0] == alone, "{ranks} ranks: {} {alone}", of_ranks[0]);
+        assert!(of_ranks[1..].iter().all(|other| other == "null"), "{of_ranks:?}");
+    }
+}
+
 /// A profile wider than the box is refused by all ranks.
 #[test]
 fn a_profile_out_of_range_ends_on_all_ranks() {
@@ -152,6 +175,21 @@ fn what_is_missing_is_missing_on_all_ranks() {
     assert_eq!(is_found(&snapshot), [false; 11]);
     snapshot.state.potential = vec![1.0; snapshot.state.fluid.len() / 6];
     assert_eq!(is_found(&snapshot), [true; 11]);
+}
+
+/// Two clumps along the middle of a box of 48³ cells, and between them a weak peak on broad wings.
+fn saddle() -> Fixture {
+    let clumps: [(usize, f64, f64); 4] = [(17, 400.0, 0.04), (31, 320.0, 0.04), (24, 20.0, 0.03), (24, 35.0, 0.11)];
+    let at = |cell: usize| (cell as f64 + 0.5) / 48.0;
+    let mut fixture = Fixture::new(move |x| {
+        let density = |&(cell, height, width): &(usize, f64, f64)| {
+            let r = norm(separation(x, [at(cell), at(24), at(24)], 1.0));
+            height * (-(r / width).powi(2)).exp()
+        };
+        gas(0.5 + clumps.iter().map(density).sum::<f64>(), [0.0; 3], 1.0)
+    });
+    fixture.root = [3; 3];
+    fixture
 }
 
 /// Clumps that straddle parts and the boundary of a box of 4³ root groups, with three levels.

@@ -21,8 +21,6 @@ use std::time::{Duration, Instant};
 
 /// Seconds that a trial may take of a small file.
 const PATIENCE: f64 = 60.0;
-/// Seconds that a trial of a file's header may take.
-const HEADER_PATIENCE: f64 = 10.0;
 /// Bytes per second that a file is read with at the least.
 const RATE: f64 = 2e7;
 /// The longest pause before it is looked whether a trial has ended.
@@ -30,28 +28,38 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Has a child process read all of a snapshot and check its digests.
 pub(crate) fn snapshot(file: &Path) -> Result<(), PipelineError> {
-    of(file, "snapshot", file.as_os_str())
+    tried(file, "snapshot", file.as_os_str()).map(drop)
 }
 
 /// Has a child process load an initial condition.
 pub(crate) fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
     let json = serde_json::to_string(ic).expect("numbers and names");
-    of(&ic.path, "mesh", json.as_ref())
+    tried(&ic.path, "mesh", json.as_ref()).map(drop)
 }
 
-/// The species of a snapshot, if a child process can read them.
-pub(crate) fn snapshot_species(file: &Path) -> Option<SpeciesPresent> {
+/// The species of a snapshot, as a child process reads them; `None` if there is no such file yet.
+///
+/// # Errors
+/// As of [`snapshot`], if the header cannot be read.
+pub(crate) fn snapshot_species(file: &Path) -> Result<Option<SpeciesPresent>, PipelineError> {
     species(file, "snapshot-species")
 }
 
-/// The species of a `comove_ic` file, if a child process can read them.
-pub(crate) fn mesh_species(file: &Path) -> Option<SpeciesPresent> {
+/// The species of a `comove_ic` file, likewise.
+pub(crate) fn mesh_species(file: &Path) -> Result<Option<SpeciesPresent>, PipelineError> {
     species(file, "mesh-species")
 }
 
-fn species(file: &Path, kind: &str) -> Option<SpeciesPresent> {
-    let printed = tried(file, kind, file.as_os_str(), HEADER_PATIENCE).ok()?;
-    serde_json::from_str(&printed).ok()
+fn species(file: &Path, kind: &str) -> Result<Option<SpeciesPresent>, PipelineError> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let printed = tried(file, kind, file.as_os_str())?;
+    serde_json::from_str(&printed).map(Some).map_err(|_| {
+        let reason =
+            format!("the process that read its species printed \"{printed}\": please report this bug in comove");
+        PipelineError::input(file, reason)
+    })
 }
 
 /// What the child process does.
@@ -80,14 +88,9 @@ fn print_species([gas, dark_matter]: [bool; 2]) -> Result<(), PipelineError> {
     std::io::stdout().write_all(text.as_bytes()).map_err(PipelineError::io(Path::new("standard output")))
 }
 
-fn of(file: &Path, kind: &str, what: &OsStr) -> Result<(), PipelineError> {
+/// Standard output of a child process that reads a file.
+fn tried(file: &Path, kind: &str, what: &OsStr) -> Result<String, PipelineError> {
     let seconds = PATIENCE + regular_file(file)?.len() as f64 / RATE;
-    tried(file, kind, what, seconds).map(drop)
-}
-
-/// Standard output of a child process that reads a file within so many seconds.
-fn tried(file: &Path, kind: &str, what: &OsStr, seconds: f64) -> Result<String, PipelineError> {
-    regular_file(file)?;
     let mut command = Command::new(this_program()?);
     command.args(["trial", kind, "--"]).arg(what);
     launchers::apart(&mut command);

@@ -426,7 +426,7 @@ impl RunParameters {
         SimError::require("scalars", &names.join(", "), fits, "they move with gas, of which there is none")?;
         for criterion in &self.refine {
             criterion.check_species(start.gas, start.particles != Some(0))?;
-            criterion.check_places(start.box_lengths)?;
+            criterion.check_places(start.box_lengths, self.boundary.periodic())?;
         }
         let reason = format!("the initial state was made with {}: say gamma there", start.gamma);
         SimError::require("gamma", &self.gamma, (self.gamma - start.gamma).abs() <= 1e-12, reason)?;

@@ -415,17 +415,42 @@ pub struct StepRecord {
     pub state_hash: String,
 }
 
+/// The layout of summaries of runs.
+///
+/// | version | difference |
+/// |---|---|
+/// | 0, not stated | `initial` and `sums` are the gas's, zeros without gas; there is no `gas` |
+/// | 1 | they are of all matter |
+pub const SUMMARY_VERSION: u32 = 1;
+
+/// Conserved sums of the gas of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GasSums {
+    /// At the start.
+    pub initial: Sums,
+    /// Now.
+    pub sums: Sums,
+}
+
 /// What a run has done so far, for reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
+    /// [`SUMMARY_VERSION`].
+    #[serde(default)]
+    pub version: u32,
     /// Steps taken since the start of the run.
     pub steps: u64,
     /// Scale factor.
     pub a: f64,
-    /// Conserved sums of the gas at the start; zeros without gas.
-    pub initial: Sums,
-    /// Conserved sums of the gas now; zeros without gas.
+    /// Conserved sums of all matter at the start; left out where a checkpoint of an older program does not have those of dark
+    /// matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<Sums>,
+    /// Conserved sums of all matter now.
     pub sums: Sums,
+    /// Conserved sums of the gas; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gas: Option<GasSums>,
     /// Conserved sums of dark matter now; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dark_matter: Option<Sums>,
@@ -445,6 +470,27 @@ pub struct RunSummary {
     pub cell_updates: u64,
     /// Device.
     pub device: String,
+}
+
+impl RunSummary {
+    /// The summary in the present layout. Those of older programs do not have the initial sums of dark matter; where there
+    /// is some, `initial` is left out.
+    #[must_use]
+    pub fn upgraded(mut self) -> Self {
+        if self.version > 0 {
+            return self;
+        }
+        self.version = SUMMARY_VERSION;
+        let of_gas = self.sums;
+        if of_gas.mass > 0.0 {
+            self.gas = self.initial.map(|initial| GasSums { initial, sums: of_gas });
+        }
+        if let Some(dark_matter) = self.dark_matter {
+            self.initial = None;
+            self.sums = of_gas + dark_matter;
+        }
+        self
+    }
 }
 
 #[cfg(test)]
@@ -497,5 +543,29 @@ mod tests {
             let lacks = |name: &str| record.get(name).is_none();
             assert!(lacks("density_max") && lacks("density_min") && lacks("gas") != has_gas, "{record}");
         }
+    }
+
+    /// Sums of older summaries become those of all matter, with the gas's beside them.
+    #[test]
+    fn summaries_of_older_programs_have_the_gas_apart() {
+        let sums = |mass: f64| Sums { mass, momentum: [mass, 0.0, -mass], kinetic: 2.0 * mass, energy: 3.0 * mass };
+        let of = |gas: f64, dark_matter: Option<f64>| {
+            let mut old = json!({
+                "steps": 3, "a": 0.5, "initial": sums(0.5 * gas), "sums": sums(gas), "ledger": {}, "mass_drift": 0.0,
+                "energy_residual": 0.0, "cells": 4096, "bytes_per_cell": 100.0, "timing": {}, "cell_updates": 4096,
+                "device": "cpu"
+            });
+            if let Some(mass) = dark_matter {
+                old["dark_matter"] = json!(sums(mass));
+            }
+            let summary = serde_json::from_value::<RunSummary>(old).unwrap().upgraded();
+            let text = serde_json::to_string(&summary).unwrap();
+            assert_eq!(serde_json::from_str::<RunSummary>(&text).unwrap().upgraded(), summary);
+            (summary.initial, summary.sums, summary.gas)
+        };
+        let gas = Some(GasSums { initial: sums(0.5), sums: sums(1.0) });
+        assert_eq!(of(1.0, None), (Some(sums(0.5)), sums(1.0), gas));
+        assert_eq!(of(1.0, Some(5.0)), (None, sums(6.0), gas));
+        assert_eq!(of(0.0, Some(5.0)), (None, sums(5.0), None));
     }
 }

@@ -11,7 +11,7 @@ from . import snapshots
 from .errors import UnknownStageError
 from .ledger import read_jsonl
 from .stage import Analysis, Stage, ambiguous
-from .tables import listed, read_json, step_units, table_of
+from .tables import listed, nearest, read_json, step_units, table_of
 
 
 class Run(Stage):
@@ -70,7 +70,7 @@ class Run(Stage):
     def snapshot(self, z: float | None = None) -> Path:
         """The path of the output at redshift `z` (time, in non-comoving coordinates), by default of the last one."""
         records = [one for one in self._record.snapshots if one.role == "output"]
-        found = [one for one in records if z is None or one.moment.is_at(z)]
+        found = nearest(records, z, lambda one: one.moment)
         if not found:
             at = f" at {z:g}" if z is not None else ""
             there = listed(one.moment for one in records)
@@ -149,16 +149,16 @@ class Run(Stage):
         elif not stages:
             raise UnknownStageError(f"{self.name}: no {kind}; the recipe has {kind}(RUN) for it")
         matching = [stage for stage in stages if all(_has(stage, key, value) for key, value in options.items())]
-        found = [(stage, stage._tables(kind, z)) for stage in matching]
-        found = [(stage, tables) for stage, tables in found if tables]
+        tables = [(stage, file, path) for stage in matching for file, path in stage._tables(kind, None)]
+        found = nearest(tables, z, lambda one: one[1].moment)
         if not found:
             at = f" at {z:g}" if z is not None else ""
             with_options = "".join(f", {key} = {value}" for key, value in options.items())
             there = [f"{stage.name} ({stage.state}): {stage._moments()}" for stage in stages]
             raise UnknownStageError(f"{self.name}: no {kind}{at}{with_options}; there are {'; '.join(there)}")
-        stage = self.campaign._one([stage for stage, _ in found], f"{kind} of {self.name}")
-        _, path = stage._tables(kind, z)[-1]
-        return stage._read(path)
+        stages = [stage for stage in matching if any(one is stage for one, _, _ in found)]
+        stage = self.campaign._one(stages, f"{kind} of {self.name}")
+        return stage._read([path for one, _, path in found if one is stage][-1])
 
 
 def _has(stage: Stage, key: str, value: Any) -> bool:

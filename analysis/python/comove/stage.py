@@ -11,7 +11,7 @@ import pandas as pd
 
 from .errors import AmbiguousStageError, ComoveWarning, UnknownStageError
 from .ledger import StageRecord
-from .tables import FileName, Moment, listed, read_json, read_table
+from .tables import FileName, Moment, listed, nearest, read_json, read_table
 
 if TYPE_CHECKING:
     from .campaign import Campaign
@@ -132,12 +132,12 @@ class Analysis(Stage):
         """Of a measurement the value of its closure at redshift `z` (time), by default at the last output; of another
         analysis its JSON file."""
         results = self._results()
-        found = [value for moment, value in results if z is None or (moment is not None and moment.is_at(z))]
+        found = nearest(results, z, lambda one: one[0])
         if not found:
             known = listed(moment for moment, _ in results)
             at = f" at {z:g}; there are {known}" if z is not None else f": it is not done ({self.state})"
             raise UnknownStageError(f"{self.name}: no result{at}")
-        return found[-1]
+        return found[-1][1]
 
     def results(self) -> list[tuple[float | None, Any]]:
         """Its results, output by output: redshift (or time) and value."""
@@ -159,7 +159,7 @@ class Analysis(Stage):
         """Its tables of a kind, in the order of time."""
         names = [(FileName.of(path.name), path) for path in self.files if path.suffix == ".csv"]
         found = [one for one in names if kind is None or one[0].kind == kind]
-        found = [one for one in found if z is None or (one[0].moment is not None and one[0].moment.is_at(z))]
+        found = nearest(found, z, lambda one: one[0].moment)
         return sorted(found, key=lambda one: _order(one[0].moment))
 
     def _read(self, path: Path) -> pd.DataFrame:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
 from .errors import CampaignError
+
+One = TypeVar("One")
 
 #: Units by the ends of column names, the longest first. Lengths are comoving.
 UNITS = (
@@ -46,7 +48,8 @@ class Moment(NamedTuple):
         return self.value if self.symbol == "t" else -self.value
 
     def is_at(self, wanted: float) -> bool:
-        """Whether this is the wanted redshift or time: names of files have four decimals of one, six digits of the other."""
+        """Whether this can be the wanted redshift or time, which may be rounded to four decimals of one, six digits of the
+        other."""
         return abs(self.value - wanted) <= (1e-5 * abs(wanted) if self.symbol == "t" else 0.6e-4)
 
     def __str__(self) -> str:
@@ -72,6 +75,15 @@ class FileName(NamedTuple):
                     continue
                 return cls("_".join(words[:n]), moment, "_".join(words[n + 1 :]) or None)
         return cls("_".join(words), None, None)
+
+
+def nearest(found: Iterable[One], wanted: float | None, moment_of: Callable[[One], Moment | None]) -> list[One]:
+    """Those of the moment that is nearest to the wanted redshift or time and can be it; all if none is wanted."""
+    if wanted is None:
+        return list(found)
+    near = [(moment, one) for one in found if (moment := moment_of(one)) is not None and moment.is_at(wanted)]
+    closest = min((moment for moment, _ in near), key=lambda moment: abs(moment.value - wanted), default=None)
+    return [one for moment, one in near if moment == closest]
 
 
 def listed(moments: Iterable[Moment | None]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import warnings
 
 import h5py
@@ -98,6 +99,39 @@ def test_tables_of_a_run(computed, kind, z, tag):
         agrees(run.campaign[stage.folder.name].table(z=z), path)
         record = json.loads(path.with_suffix(".json").read_text())
         assert table.attrs["record"]["options"] == record["options"]
+
+
+def test_the_nearer_of_two_close_outputs_is_taken(copied):
+    """As if the outputs were at z = 1.00004 and 1.00001, whose files have these exact names."""
+    renamed = {"z9.5": "z1.00004", "z3": "z1.00001"}
+    for tag, new in renamed.items():
+        for path in copied.glob(f"*/*_{tag}*"):
+            path.rename(path.with_name(path.name.replace(f"_{tag}", f"_{new}")))
+    ledger, (first, second) = copied / "ledger.jsonl", (1.00004, 1.00001)
+    events = lines(ledger)
+    for event in events:
+        for artefact in event.get("artefacts", []):
+            for tag, new in renamed.items():
+                artefact["file"] = re.sub(rf"_{tag}(?=[_.])", f"_{new}", artefact["file"])
+        if event["event"] == "snapshot_written":
+            snapshot = event["snapshot"]
+            snapshot["z"] = {9.5: first, 3.0: second}.get(snapshot["z"], snapshot["z"])
+    ledger.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    for path in copied.glob("*/result.json"):
+        results = json.loads(path.read_text())
+        path.write_text(json.dumps([{**one, "z": {9.5: first, 3.0: second}[one["z"]]} for one in results]))
+    run = comove.Campaign(copied)["seed 1"]
+    outputs, results = run.outputs, next(stage for stage in run.analyses if stage.label == "measure-peak").results()
+    assert list(outputs["z"]) == [first, second] == [z for z, _ in results] and results[0][1] != results[1][1]
+    halos = next(stage for stage in run.analyses if stage.kind == "halos")
+    for n, z in ((0, 1.00004), (1, 1.00001), (0, 1.00003), (0, 1.00008), (1, 1.00002), (1, 1.0)):
+        assert run.snapshot(z) == outputs["path"].iloc[n]
+        assert run.result("peak", z=z) == results[n][1]
+        for table in (run.halos(z), run.mass_function(z), halos.table(z)):
+            assert table.attrs["redshift"] == (first, second)[n]
+    for read in (run.snapshot, run.halos, halos.table, halos.result):
+        with pytest.raises(comove.UnknownStageError):
+            read(1.0002)
 
 
 def test_units(run):

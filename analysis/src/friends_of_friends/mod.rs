@@ -132,12 +132,14 @@ pub fn find_fof_halos_by(
         .map(|group| {
             let mass = group.len() as f64 * particle_mass;
             let (velocity, dispersion) = motion(&grid, group);
+            let radius = (mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt();
+            let densest = centre::density_maximum(&grid, group);
             FofHalo {
                 id: 0,
                 particles: group.len(),
                 mass_msun_h: mass * units.mass_msun_h(),
-                position_mpc_h: uphill::densest_cell(part.snapshot, centre::density_maximum(&grid, group)),
-                radius_mpc_h: (mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt(),
+                position_mpc_h: uphill::densest_cell(part.snapshot, densest, radius),
+                radius_mpc_h: radius,
                 velocity_km_s: velocity.map(|v| v * velocity_unit),
                 dispersion_km_s: dispersion * velocity_unit,
                 spheres: Overdensities::default(),

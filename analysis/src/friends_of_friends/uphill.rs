@@ -4,24 +4,30 @@ use crate::cells::{LeafCell, leaf_at};
 use crate::sphere::{norm, separation};
 use comove_sim::Snapshot;
 
-/// Distance from the start in widths of its cell up to which a maximum belongs to it.
+/// Widths of the first cell, and share of the halo's radius, up to which a maximum belongs to the halo.
 const REACH: f64 = 3.0;
+const SHARE: f64 = 0.5;
 
 /// Offsets in cell widths of the samples beside a cell: each cell that touches it holds one, also of half its width.
 const BESIDE: [f64; 4] = [-0.75, -0.25, 0.25, 0.75];
 
 /// The centre of the leaf cell with a local maximum of the density of all matter that the steepest way uphill leads to; the
-/// place itself where that is more than [`REACH`] cells away, or the cells do not hold the particles' density.
-pub(super) fn densest_cell(snapshot: &Snapshot, place: [f64; 3]) -> [f64; 3] {
-    if snapshot.state.dark_matter.is_empty() {
+/// place itself where that is too far away, where cells are wider than the halo's radius, or do not hold the particles'
+/// density.
+pub(super) fn densest_cell(snapshot: &Snapshot, place: [f64; 3], radius: f64) -> [f64; 3] {
+    let mut cell = leaf_at(snapshot, place);
+    if snapshot.state.dark_matter.is_empty() || cell.width > radius {
         return place;
     }
-    let mut cell = leaf_at(snapshot, place);
-    let reach = REACH * cell.width;
+    let reach = (REACH * cell.width).min(SHARE * radius);
+    let is_near = |cell: &LeafCell| norm(separation(snapshot, place, cell.position)) <= reach;
     while let Some(higher) = higher(snapshot, &cell) {
+        if !is_near(&higher) {
+            return place;
+        }
         cell = higher;
     }
-    if norm(separation(snapshot, place, cell.position)) <= reach { cell.position } else { place }
+    if is_near(&cell) { cell.position } else { place }
 }
 
 /// The densest of the cells around one, if it is denser.
@@ -43,16 +49,21 @@ mod tests {
     use crate::fixture::Fixture;
     use comove_sim::kernels::layout::GROUP_CELLS;
 
-    /// From beside the blob's peak the way leads to the cell that beats all others; from far away it does not.
+    /// From beside the blob's peak the way leads to the cell that beats all others; not from far away, nor for a small halo.
     #[test]
     fn the_way_leads_to_the_peak_nearby() {
         let mut snapshot = Fixture::blob().build();
         let peak = crate::cells::densest(&snapshot);
         let beside = peak.position.map(|x| x + 0.9 * peak.width);
-        assert_eq!(densest_cell(&snapshot, beside), beside, "without particles in cells a place stays");
+        let radius = 8.0 * peak.width;
+        assert_eq!(densest_cell(&snapshot, beside, radius), beside, "without particles in cells a place stays");
         snapshot.state.dark_matter = vec![0.0; snapshot.state.tree.group_count() * GROUP_CELLS];
-        assert_eq!(densest_cell(&snapshot, beside), peak.position);
+        assert_eq!(densest_cell(&snapshot, beside, radius), peak.position);
+        let small = 2.0 * peak.width;
+        assert_eq!(densest_cell(&snapshot, beside, small), beside, "the peak is more than half a radius away");
+        let unresolved = 0.9 * peak.width;
+        assert_eq!(densest_cell(&snapshot, peak.position.map(|x| x + 1e-3), unresolved)[0], peak.position[0] + 1e-3);
         let far = peak.position.map(|x| x + 4.0 * peak.width);
-        assert_eq!(densest_cell(&snapshot, far), far);
+        assert_eq!(densest_cell(&snapshot, far, radius), far);
     }
 }

@@ -203,7 +203,8 @@ fn a_denser_satellite_does_not_replace_its_host() {
     assert!(found.halos[1].peak_density > found.halos[0].peak_density);
 }
 
-/// No halo's sphere holds a cell that is denser than its centre and in no other halo's sphere.
+/// The sphere of a halo without sub-peaks holds no cell that is denser than its centre and in no other halo's sphere. A host of
+/// denser clumps may hold saddles between these.
 #[test]
 fn centres_are_maxima() {
     let mut random = crate::fixture::Random::new(4);
@@ -220,7 +221,7 @@ fn centres_are_maxima() {
     let found = find_halos(&snapshot, &options).unwrap();
     assert!(found.halos.len() > 20 && found.halos.iter().any(|halo| halo.sub_peaks > 0), "{found:?}");
     let holds = |halo: &Halo, x: [f64; 3]| norm(separation(&snapshot, halo.position_mpc_h, x)) < halo.radius_mpc_h;
-    for halo in &found.halos {
+    for halo in found.halos.iter().filter(|halo| halo.sub_peaks == 0) {
         let denser = leaf_cells(&snapshot).filter(|cell| {
             let others = found.halos.iter().filter(|other| other.id != halo.id);
             let is_claimed = others.into_iter().any(|other| holds(other, cell.position));

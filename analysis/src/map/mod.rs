@@ -46,7 +46,7 @@ impl Axis {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapOptions {
-    /// Field, by its name ([`crate::cell_fields`]).
+    /// Field, by its name ([`crate::cell_fields`]); by default the gas's density, without gas that of matter.
     pub field: String,
     /// Direction looked along.
     pub axis: Axis,

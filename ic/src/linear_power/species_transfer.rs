@@ -153,10 +153,10 @@ fn camb_rows(table: &TextTable, h: f64) -> Result<Vec<Row>, IcError> {
     let place = |name: &str, otherwise: usize| names.iter().position(|label| label.is(name)).unwrap_or(otherwise);
     let [dark, gas] = [place("CDM", 1), place("baryon", 2)];
     let [v_dark, v_gas, total] = [place("v_CDM", 10), place("v_b", 11), place("no_nu", 7)];
-    let factor = k_factor(names, h);
+    let (wave_number, factor) = wave_number(names, h);
     let row = |row: &super::table::Row| Row {
         line: row.line,
-        k_h_mpc: factor * row.values[0],
+        k_h_mpc: factor * row.values[wave_number],
         contrast: [row.values[gas], row.values[dark]],
         growth: [row.values[v_gas], row.values[v_dark]],
         total: Some(row.values[total]),
@@ -164,9 +164,11 @@ fn camb_rows(table: &TextTable, h: f64) -> Result<Vec<Row>, IcError> {
     Ok(table.rows.iter().map(row).collect())
 }
 
-/// The unit of wave numbers in the first column, in h/Mpc.
-fn k_factor(names: &[Label], h: f64) -> f64 {
-    names.first().and_then(|label| label.wave_number_unit(h)).map_or(1.0, |unit| unit.factor)
+/// The column of wave numbers, without names the first, and their unit in h/Mpc.
+fn wave_number(names: &[Label], h: f64) -> (usize, f64) {
+    let column = names.iter().position(Label::is_wave_number).unwrap_or(0);
+    let unit = names.get(column).and_then(|label| label.wave_number_unit(h));
+    (column, unit.map_or(1.0, |unit| unit.factor))
 }
 
 /// CLASS's columns by the names in its header: k in h/Mpc, contrasts d_b, d_cdm, d_m, and divergences of velocities t_b, t_cdm
@@ -175,8 +177,7 @@ fn k_factor(names: &[Label], h: f64) -> f64 {
 /// In the synchronous gauge dark matter is at rest: t_b is the difference of the velocities, and all matter has that of the run's
 /// growth rate. In the Newtonian gauge contrasts lack 3 aH θ/k² of all matter.
 fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Row>, IcError> {
-    let labels = table.labels().filter(|(_, names)| names[0].is_wave_number());
-    let Some((line, names)) = labels else {
+    let Some((line, names)) = table.labels() else {
         let reason = "no header that names the columns (\"1:k (h/Mpc)\" and others); CLASS writes it with format = class, \
                       headers = yes";
         return Err(table.wrong(reason));
@@ -198,10 +199,10 @@ fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Ro
     let hubble = cosmology.comoving_hubble_h_mpc(a) * cosmology.h;
     let gas_share = cosmology.omega_b / cosmology.omega_m;
     let growth_rate = cosmology.growth(a).1;
-    let factor = k_factor(&names, cosmology.h);
+    let (wave_number, factor) = wave_number(&names, cosmology.h);
     let row = |row: &super::table::Row| {
         let (line, row) = (row.line, &row.values);
-        let k_h_mpc = factor * row[0];
+        let k_h_mpc = factor * row[wave_number];
         let of_all = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
         let contrast = [row[d_b], row[d_cdm]];
         let (growth, shift) = match column("t_cdm") {
@@ -300,6 +301,35 @@ mod tests {
         }
         // at 1 h/Mpc by the row itself
         assert!((camb.density(Species::Gas, 0.9895) / camb.density(Species::DarkMatter, 0.9895) - 0.7151).abs() < 1e-3);
+    }
+
+    /// Nor does it matter which column has the wave number.
+    #[test]
+    fn a_comment_as_wide_as_the_table_does_not_hide_the_header() {
+        let name = "class_synchronous_z99_tk.dat";
+        let text = std::fs::read_to_string(data(name)).unwrap();
+        let columns = TextTable::read(&data(name)).unwrap().columns();
+        let header = text.lines().rfind(|line| line.starts_with('#')).unwrap();
+        let mut names: Vec<&str> =
+            header.split(':').skip(1).map(|name| name.trim_end_matches(char::is_numeric).trim()).collect();
+        assert_eq!(names.len(), columns);
+        names.rotate_left(1);
+        let numbered: Vec<String> = names.iter().enumerate().map(|(n, name)| format!("{}:{name}", n + 1)).collect();
+        let mut lines = vec![format!("# {}", numbered.join("  ")), format!("#{}", " word".repeat(columns))];
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let mut values: Vec<&str> = line.split_whitespace().collect();
+            values.rotate_left(1);
+            lines.push(values.join(" "));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let read = |path: PathBuf| SpeciesRatios::new(&SpeciesTransfer::Class(path), &cosmology(), 99.0).unwrap();
+        let (found, expected) = (read(path), read(data(name)));
+        for k in [0.01, 1.0, 10.0] {
+            assert_eq!(found.density(Species::Gas, k), expected.density(Species::Gas, k));
+            assert_eq!(found.velocity(Species::DarkMatter, k), expected.velocity(Species::DarkMatter, k));
+        }
     }
 
     #[test]

@@ -21,28 +21,41 @@ pub(super) struct TabulatedSpectrum {
 /// Names of columns in CAMB's transfer tables and in those that CLASS writes in CAMB's format.
 const TOTAL: [&str; 2] = ["total", "-T_tot/k2"];
 
+/// Beginnings of CLASS's names for matter besides baryons and cold dark matter.
+const OTHER_MATTER: [&str; 3] = ["d_ncdm", "d_dcdm", "d_idm"];
+
 /// Reads a transfer table at z = 0: Δ/k² of all matter beside k. Named columns are found by name (`total` of CAMB, `d_m`, which
-/// is Δ, of CLASS); else k in h/Mpc is column 1 and Δ/k² column 7 of 7 or 13. P(k) is k^n_s T² up to a factor.
+/// is Δ, of CLASS, or d_b and d_cdm in the shares of the cosmology); else k in h/Mpc is column 1 and Δ/k² column 7 of 7 or 13.
+/// P(k) is k^n_s T² up to a factor.
 ///
 /// # Errors
 /// [`IcError::Io`], [`IcError::TableLine`], [`IcError::Content`].
 pub(super) fn read_transfer(path: &Path, cosmology: &Cosmology) -> Result<TabulatedSpectrum, IcError> {
     let table = TextTable::read(path)?;
-    let labels = labels(&table);
+    let labels = table.labels();
     let names = labels.as_ref().map(|(_, names)| names.as_slice()).unwrap_or_default();
     let place = |name: &str| names.iter().position(|label| label.is(name));
-    let is_of_class = names.iter().any(|label| label.text().starts_with("d_"));
+    let begins = |start: &str| names.iter().any(|label| label.text().starts_with(start));
     let total = TOTAL.iter().find_map(|name| place(name));
-    let (column, is_over_k2) = match (total, place("d_m"), table.columns()) {
-        (Some(column), ..) => (column, true),
-        (None, Some(column), _) => (column, false),
-        (None, None, _) if is_of_class => {
+    // without matter of other species these two are all
+    let has_other_matter = OTHER_MATTER.iter().any(|start| begins(start));
+    let parts = place("d_b").zip(place("d_cdm")).filter(|_| !has_other_matter);
+    let baryons = cosmology.omega_b / cosmology.omega_m;
+    // columns with their weights
+    let (terms, is_over_k2) = match (total, place("d_m"), parts, table.columns()) {
+        (Some(column), ..) => (vec![(column, 1.0)], true),
+        (None, Some(column), ..) => (vec![(column, 1.0)], false),
+        (None, None, Some((d_b, d_cdm)), _) => (vec![(d_b, baryons), (d_cdm, 1.0 - baryons)], false),
+        (None, None, None, _) if begins("d_") => {
             let names: Vec<&str> = names.iter().map(Label::text).collect();
-            let reason = format!("columns {}; needed is d_m: run CLASS with output = mTk", names.join(", "));
+            let reason = format!(
+                "columns {}; needed are d_m, or d_b and d_cdm where there is no other matter: run CLASS with output = mTk",
+                names.join(", ")
+            );
             return Err(table.wrong(reason));
         }
-        (None, None, 7 | 13) => (6, true),
-        (None, None, columns) => {
+        (None, None, None, 7 | 13) => (vec![(6, 1.0)], true),
+        (None, None, None, columns) => {
             let reason = format!(
                 "{columns} columns; a CAMB transfer table has 7 or 13, one of CLASS names d_m in its header (a table of k and \
                  P(k) is a power table: power: #{{ camb_power: … }})"
@@ -55,52 +68,31 @@ pub(super) fn read_transfer(path: &Path, cosmology: &Cosmology) -> Result<Tabula
     let k_factor = unit.as_ref().map_or(1.0, |unit| unit.factor);
     let points = table.rows.iter().map(|row| {
         let k = k_factor * row.values[wave_number];
-        let transfer = if is_over_k2 { row.values[column] } else { row.values[column] / k.powi(2) };
+        let sum: f64 = terms.iter().map(|(column, weight)| weight * row.values[*column]).sum();
+        let transfer = if is_over_k2 { sum } else { sum / k.powi(2) };
         (row.line, row.values[wave_number], k, k.powf(cosmology.n_s) * transfer * transfer)
     });
     let points = checked(&table, points)?;
     let line = labels.as_ref().map(|(line, _)| *line);
-    let mut remarks = remarks(path, &table, unit.filter(|unit| unit.factor != 1.0).map(|unit| unit.text.into()), line);
+    let mut remarks = remarks(path, &table, unit.filter(|unit| unit.factor != 1.0).map(|unit| unit.text), line);
     remarks.extend(
         examine(&points, OF_TRANSFER, cosmology).map_err(|reason| table.wrong(reason))?.map(|r| named(path, &r)),
     );
     Ok(TabulatedSpectrum { spline: LogSpline::new(&points), remarks })
 }
 
-/// Reads a power table at z = 0: named columns of k and P or Δ², with the units that the header states; else k in h/Mpc in column
-/// 1, P in (Mpc/h)³ in column 2.
+/// Reads a power table at z = 0: named columns of k and P or Δ², with the units that the header states; else P in (Mpc/h)³ in the
+/// first column beside that of k, and k in h/Mpc in column 1.
 ///
 /// # Errors
 /// [`IcError::Io`], [`IcError::TableLine`], [`IcError::Content`].
 pub(super) fn read_power(path: &Path, cosmology: &Cosmology) -> Result<TabulatedSpectrum, IcError> {
     let table = TextTable::read(path)?;
-    let labels = labels(&table);
+    let labels = table.labels();
     let names = labels.as_ref().map(|(_, names)| names.as_slice()).unwrap_or_default();
-    let wave_number = names.iter().position(Label::is_wave_number).unwrap_or(0);
-    let known = |n: &usize| *n != wave_number && names[*n].quantity().is_some();
-    let column = (0..names.len()).find(known).unwrap_or(1);
-    let quantity = names.get(column).and_then(Label::quantity);
-    if quantity.is_none() && [1, 7, 13].contains(&table.columns()) {
-        let reason = format!(
-            "{} columns; a matter power table has k and P(k) (7 or 13 columns make a transfer table: power: #{{ \
-             camb_transfer: … }})",
-            table.columns()
-        );
-        return Err(table.wrong(reason));
-    }
     let header = labels.as_ref().map_or(0, |(line, _)| *line);
-    let is_delta2 = match quantity {
-        None | Some(Quantity::Power) => false,
-        Some(Quantity::Delta2) => true,
-        Some(Quantity::Transfer) => {
-            return Err(
-                table.wrong_line(header, "a transfer function, needed is P(k): square it and multiply by k^n_s")
-            );
-        }
-        Some(Quantity::Logarithm) => {
-            return Err(table.wrong_line(header, "logarithms: write k and P(k) themselves"));
-        }
-    };
+    let wave_number = names.iter().position(Label::is_wave_number).unwrap_or(0);
+    let (column, is_delta2) = power_column(&table, header, names, wave_number)?;
     let k_unit = names.get(wave_number).and_then(|label| label.wave_number_unit(cosmology.h));
     let p_unit = names.get(column).and_then(|label| label.power_unit(cosmology.h)).filter(|_| !is_delta2);
     let factor = |unit: &Option<Unit>| unit.as_ref().map_or(1.0, |unit| unit.factor);
@@ -111,8 +103,11 @@ pub(super) fn read_power(path: &Path, cosmology: &Cosmology) -> Result<Tabulated
     });
     let points = checked(&table, points)?;
     let of_k = k_unit.filter(|unit| unit.factor != 1.0).map(|unit| unit.text);
-    let of_power =
-        if is_delta2 { Some("Δ²") } else { p_unit.filter(|unit| unit.factor != 1.0).map(|unit| unit.text) };
+    let of_power = if is_delta2 {
+        Some("Δ²".to_owned())
+    } else {
+        p_unit.filter(|unit| unit.factor != 1.0).map(|unit| unit.text)
+    };
     let converted = of_k.into_iter().chain(of_power).collect::<Vec<_>>().join(" and ");
     let spline = LogSpline::new(&points);
     let sigma8 = || LinearPower::of_table(spline.clone(), cosmology.n_s).sigma8();
@@ -123,10 +118,47 @@ pub(super) fn read_power(path: &Path, cosmology: &Cosmology) -> Result<Tabulated
     Ok(TabulatedSpectrum { spline, remarks })
 }
 
-/// The labels of a header that names a wave number; other comments may have as many words as the table has columns.
-fn labels(table: &TextTable) -> Option<(usize, Vec<Label>)> {
-    let is_logarithm = |label: &Label| label.quantity() == Some(Quantity::Logarithm);
-    table.labels().filter(|(_, names)| names.iter().any(|label| label.is_wave_number() || is_logarithm(label)))
+/// The column of P or, if true, Δ²: by its name, else the first that is not the wave number. `names` stand in line `header`.
+fn power_column(
+    table: &TextTable,
+    header: usize,
+    names: &[Label],
+    wave_number: usize,
+) -> Result<(usize, bool), IcError> {
+    let others: Vec<usize> = (0..table.columns()).filter(|n| *n != wave_number).collect();
+    let quantity = |n: usize| names.get(n).and_then(Label::quantity);
+    let is_power = |n: &usize| matches!(quantity(*n), Some(Quantity::Power | Quantity::Delta2));
+    let is_known = |n: &usize| quantity(*n).is_some();
+    let named = others.iter().copied().find(is_power).or_else(|| others.iter().copied().find(is_known));
+    if let Some(column) = named {
+        return match quantity(column) {
+            Some(Quantity::Transfer) => {
+                Err(table.wrong_line(header, "a transfer function, needed is P(k): square it and multiply by k^n_s"))
+            }
+            Some(Quantity::Logarithm) => Err(table.wrong_line(header, "logarithms: write k and P(k) themselves")),
+            found => Ok((column, found == Some(Quantity::Delta2))),
+        };
+    }
+    let of_transfer: Vec<&str> = names.iter().filter(|label| label.is_of_transfer_table()).map(Label::text).collect();
+    if !of_transfer.is_empty() {
+        let reason = format!(
+            "columns {}: a transfer table, needed is P(k): read it with power: #{{ camb_transfer: … }}, or take the table of \
+             P(k) (CLASS: output = mPk)",
+            of_transfer.join(", ")
+        );
+        return Err(table.wrong_line(header, reason));
+    }
+    match others.first() {
+        Some(column) if ![7, 13].contains(&table.columns()) => Ok((*column, false)),
+        _ => {
+            let reason = format!(
+                "{} columns; a matter power table has k and P(k) (7 or 13 columns make a transfer table: power: #{{ \
+                 camb_transfer: … }})",
+                table.columns()
+            );
+            Err(table.wrong(reason))
+        }
+    }
 }
 
 fn named(path: &Path, remark: &str) -> String {
@@ -244,10 +276,25 @@ mod tests {
             ),
             (table("# k [h/Mpc] Delta^2", 50.0, delta2), "converted from Δ² (σ8 is then 0.900), as line 1 says"),
             (table("P(k) [Mpc^3], z, k [1/Mpc]", 50.0, |k| vec![per_mpc(k)[1], 0.0, per_mpc(k)[0]]), "1/Mpc and Mpc³"),
+            (
+                table("## k [1/Mpc] P [Mpc^3]\n# from CLASS", 50.0, per_mpc),
+                "1/Mpc and Mpc³ (σ8 is then 0.900), as line 1",
+            ),
+            (table("# k [1/Mpc] (physical), P [Mpc^3] (h = 0.7)", 50.0, per_mpc), "1/Mpc and Mpc³ (σ8 is then 0.900)"),
         ] {
             let found = power(&text).unwrap();
             assert_right(&found);
             assert!(found.remarks().len() == 1 && found.remarks()[0].contains(said), "{:?}", found.remarks());
+        }
+        // an unknown name, and P behind another known one
+        for text in [
+            table("# S(k)  k [h/Mpc]", 50.0, |k| vec![p.at(k), k]),
+            table("# k T(k) P(k)", 50.0, |k| vec![k, 1.0, p.at(k)]),
+            table("# k phi P(k)", 50.0, |k| vec![k, 1.0, p.at(k)]),
+        ] {
+            let found = power(&text).unwrap();
+            assert_right(&found);
+            assert!(found.remarks().is_empty(), "{:?}", found.remarks());
         }
         let logarithms = table("# log10(k) log10(P)", 50.0, |k| vec![k.log10(), p.at(k).log10()]);
         assert!(power(&logarithms).unwrap_err().contains("line 1: logarithms"));
@@ -282,9 +329,18 @@ mod tests {
         }
         let bare = transfer(&table("# no names", 50.0, class)).unwrap_err();
         assert!(bare.contains("Δ instead of Δ/k²") && bare.contains("CLASS"), "{bare}");
-        let densities = numbered("k (h/Mpc),d_g,d_b,d_cdm,d_ur,d_tot,phi");
-        let message = transfer(&table(&densities, 50.0, camb)).unwrap_err();
-        assert!(message.contains("needed is d_m"), "{message}");
+        // without d_m: baryons are 0.045/0.3 of all matter
+        let densities = |k: f64| {
+            let delta = -(0.7 * k).powi(2) * t(k);
+            vec![k, 0.1 * delta, 0.6 * delta, (1.0 - 0.15 * 0.6) / 0.85 * delta, 0.1 * delta, 2.0 * delta, 0.5]
+        };
+        let found = transfer(&table(&numbered("k (h/Mpc),d_g,d_b,d_cdm,d_ur,d_tot,phi"), 50.0, densities)).unwrap();
+        assert_right(&found);
+        assert!(found.remarks().is_empty(), "{:?}", found.remarks());
+        for names in ["k (h/Mpc),d_g,d_b,d_cdm,d_ncdm[0],d_tot,phi", "k (h/Mpc),d_g,d_b,t_b,t_cdm,d_tot,phi"] {
+            let message = transfer(&table(&numbered(names), 50.0, densities)).unwrap_err();
+            assert!(message.contains("needed are d_m, or d_b and d_cdm"), "{message}");
+        }
         let per_mpc = transfer(&table("# none", 50.0, |k| [vec![0.7 * k], camb(k)[1..].to_vec()].concat())).unwrap();
         assert!(per_mpc.remarks()[0].contains("k in 1/Mpc instead of h/Mpc?"), "{:?}", per_mpc.remarks());
     }
@@ -343,6 +399,12 @@ mod tests {
         says("# k P\n0 0\n1e-4 1\n1 2\n10 1\n", &["line 2: k = 0"]);
         says("-4 1\n0 2\n1 1\n", &["line 1: k = -4", "log10 of k?"]);
         says("1 2 3 4 5 6 7\n2 2 3 4 5 6 7\n3 2 3 4 5 6 7\n", &["7 columns", "camb_transfer"]);
+        says("# k\n1e-4\n1\n10\n", &["1 columns", "k and P(k)"]);
+        let rows = "1e-4 2 3 4 5 6 7\n1 2 3 4 5 6 7\n10 2 3 4 5 6 7\n";
+        let of_camb = format!("# k/h CDM baryon photon nu mass_nu total\n{rows}");
+        says(&of_camb, &["line 1: columns CDM, baryon, photon, nu, mass_nu, total", "camb_transfer", "in \"# k/h CDM"]);
+        says("# k phi psi\n1e-4 2 3\n1 2 3\n10 2 3\n", &["line 1: columns phi, psi: a transfer table", "mPk"]);
+        says("# k d_m\n1e-4 2\n1 2\n10 2\n", &["line 1: columns d_m: a transfer table"]);
         let narrow = transfer("1e-4 1\n1e-2 2\n1 2\n").unwrap_err();
         assert!(narrow.contains("2 columns") && narrow.contains("camb_power"), "{narrow}");
         let absent = LinearPower::new(&PowerSource::CambPower("absent".into()), &cosmology()).unwrap_err();

@@ -1,7 +1,8 @@
 //! Tables of numbers in text files, as CAMB, CLASS, numpy and spreadsheets write them.
 //!
 //! Columns are separated by blanks, tabs, commas or semicolons. `#`, `!` and `%` begin a comment, also behind numbers. The
-//! header is the last comment before the numbers, or a first line of words, that has as many names as there are columns.
+//! header is the last comment before the numbers, or a first line of words, that has as many names as there are columns and
+//! names a wave number.
 
 use super::label::Label;
 use crate::error::IcError;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct TextTable {
     path: PathBuf,
     text: String,
-    /// Comments before the first row, each with its line, counted from 1.
+    /// Comments above the first row, each with its line, counted from 1.
     comments: Vec<(usize, String)>,
     /// At least three, all of one length.
     pub(super) rows: Vec<Row>,
@@ -57,13 +58,15 @@ impl TextTable {
         for (n, line) in self.text.lines().enumerate() {
             let (numbers, comment) = line.split_at(line.find(['#', '!', '%']).unwrap_or(line.len()));
             let words = || numbers.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|w| !w.is_empty());
-            if self.rows.is_empty() && !comment.is_empty() {
-                self.comments.push((n + 1, comment[1..].trim().to_owned()));
+            let has_no_number = words().all(|word| number(word).is_none());
+            if self.rows.is_empty() && has_no_number && !comment.is_empty() {
+                let is_mark = |c: char| c.is_whitespace() || ['#', '!', '%'].contains(&c);
+                self.comments.push((n + 1, comment.trim_matches(is_mark).to_owned()));
             }
             if words().next().is_none() {
                 continue;
             }
-            if std::mem::take(&mut may_be_header) && words().all(|word| number(word).is_none()) {
+            if std::mem::take(&mut may_be_header) && has_no_number {
                 self.comments.push((n + 1, numbers.trim().to_owned()));
                 continue;
             }
@@ -84,9 +87,14 @@ impl TextTable {
         self.rows[0].values.len()
     }
 
-    /// The header's names of the columns, with its line.
+    /// The header's names of the columns, a wave number among them, with its line. Other comments may have as many words as the
+    /// table has columns.
     pub(super) fn labels(&self) -> Option<(usize, Vec<Label>)> {
-        let of = |(line, text): &(usize, String)| Some((*line, Label::all(text, self.columns())?));
+        let of = |(line, text): &(usize, String)| {
+            let names = Label::all(text, self.columns())?;
+            let is_header = names.iter().any(Label::names_wave_number);
+            is_header.then_some((*line, names))
+        };
         self.comments.iter().rev().find_map(of)
     }
 
@@ -132,13 +140,15 @@ fn number(word: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn read(text: &[u8]) -> Result<Vec<Vec<f64>>, String> {
+    fn table(text: &[u8]) -> Result<TextTable, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.dat");
         std::fs::write(&path, text).unwrap();
-        let table =
-            TextTable::read(&path).map_err(|error| error.to_string().rsplit_once("rows.dat").unwrap().1.to_owned())?;
-        Ok(table.rows.into_iter().map(|row| row.values).collect())
+        TextTable::read(&path).map_err(|error| error.to_string().rsplit_once("rows.dat").unwrap().1.to_owned())
+    }
+
+    fn read(text: &[u8]) -> Result<Vec<Vec<f64>>, String> {
+        Ok(table(text)?.rows.into_iter().map(|row| row.values).collect())
     }
 
     /// One table in the ways of editors, spreadsheets and Fortran.
@@ -158,6 +168,27 @@ mod tests {
         ];
         for way in ways {
             assert_eq!(read(way).as_ref(), Ok(&rows), "{}", String::from_utf8_lossy(way));
+        }
+    }
+
+    /// Line and first name of the header.
+    #[test]
+    fn the_last_comment_above_the_numbers_that_names_a_wave_number_is_the_header() {
+        let rest = "1e-4 2\n1 3\n10 4\n";
+        for (top, expected) in [
+            ("# k [1/Mpc] P [Mpc^3]\n# from CLASS\n", Some((1, "k [1/Mpc]"))),
+            ("# from CLASS\n# k P\n#\n# k [1/Mpc] P [Mpc^3]\n", Some((4, "k [1/Mpc]"))),
+            ("# k [1/Mpc] P [Mpc^3]\n1e-5 2 # k regime\n", Some((1, "k [1/Mpc]"))),
+            ("# log10(k) log10(P)\n# from CLASS\n", Some((1, "log10(k)"))),
+            ("## k [1/Mpc] P [Mpc^3]\n", Some((1, "k [1/Mpc]"))),
+            ("#! % k [1/Mpc] P [Mpc^3] ##\n", Some((1, "k [1/Mpc]"))),
+            ("k P # of CAMB\n", Some((1, "k"))),
+            ("# from CLASS\n", None),
+            ("1e-5 2 # k P\n", None),
+        ] {
+            let labels = table(format!("{top}{rest}").as_bytes()).unwrap().labels();
+            let found = labels.as_ref().map(|(line, names)| (*line, names[0].text()));
+            assert_eq!(found, expected, "{top}");
         }
     }
 

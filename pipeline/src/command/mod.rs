@@ -3,6 +3,7 @@
 mod check;
 mod clean;
 mod diff;
+mod differences;
 mod docs;
 mod doctor;
 mod explain;

@@ -28,15 +28,16 @@ pub(super) fn plan(arguments: cli::Plan) -> Result<(), PipelineError> {
     let lines = lines(&recipe, &history, &dir, Some(&mut predictor))?;
     let left = Total::of(&lines, &dir);
     let unfinished = unfinished::of(&recipe, &dir, &history, false);
+    let foreign = unfinished::foreign(&recipe, &dir, &history);
     if arguments.json {
         let plan = json!({ "campaign": name, "folder": dir, "device": device.name(), "stages": lines, "left": left,
-            "unfinished": unfinished });
+            "unfinished": unfinished, "foreign": foreign });
         print(&plan.to_string())?;
         return Ok(());
     }
     lines.iter().try_for_each(|line| print(&line.text()))?;
     left.map_or(Ok(()), |left| print(&left.text(&device)))?;
-    let foreign = unfinished::foreign(&recipe, &dir, &history);
+    recipe.warnings.iter().try_for_each(|warning| print(&format!("warning: {warning}")))?;
     foreign.into_iter().chain(unfinished::list(&unfinished)).try_for_each(|line| print(&line))
 }
 

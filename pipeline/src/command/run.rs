@@ -60,9 +60,6 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
     } else {
         Choice::of(&recipe.campaign, &dir, &happened(&dir)?, &arguments.only, &arguments.force)?
     };
-    let rehearsal = if arguments.no_rehearsal { None } else { rehearsed(&recipe, &dir, arguments.terminal)? };
-    let folder = CampaignFolder::create(&dir)?;
-    let lock = Lock::take(folder.path())?;
     let history = happened(&dir)?;
     let unfinished = unfinished::of(&recipe, &dir, &history, arguments.machine.accept_version);
     if !arguments.new {
@@ -71,6 +68,9 @@ pub(super) fn run(arguments: cli::Run, ranks: &Ranks) -> Result<(), PipelineErro
         unfinished::objection(unfinished::foreign(&recipe, &dir, &history), &unfinished).or_else(asked)?;
     }
     let left = unfinished.into_iter().filter(|run| !run.is_settled).map(|run| run.fingerprint).collect();
+    let rehearsal = if arguments.no_rehearsal { None } else { rehearsed(&recipe, &dir, arguments.terminal)? };
+    let folder = CampaignFolder::create(&dir)?;
+    let lock = Lock::take(folder.path())?;
     folder.store(&recipe.source.path, parameters, &recipe.source.text)?;
     let task = Task { recipe, folder, choice, left, rehearsal, slots, sharers, began, _lock: lock };
     campaign(task, &arguments.machine, arguments.terminal, ranks)

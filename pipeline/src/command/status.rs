@@ -11,6 +11,7 @@ use crate::ledger::{Event, History, history};
 use crate::lock::Lock;
 use crate::moment::Moment;
 use crate::progress::{Progress, rate};
+use crate::recipe::Recipe;
 use crate::stage::Input;
 use crate::stage::evolve::{Evolve, steps};
 use crate::streams::printed;
@@ -30,14 +31,36 @@ pub(super) fn status(dir: &Path) -> Result<(), PipelineError> {
     let holder = Lock::holder(folder.path());
     let (history, _) = history::read(&folder.ledger())?;
     let (recipe, _) = stored(&folder)?;
+    let unfinished = unfinished::list(&unfinished::of(&recipe, dir, &history, false));
+    if holder.is_some() {
+        let mut resolver = CampaignResolver::new(&recipe.campaign, folder.path()).shown(&Progress::on_terminal());
+        print(&at_work(&mut resolver, &recipe, dir, holder, &history))?;
+        return unfinished.into_iter().try_for_each(|line| print(&line));
+    }
     let lines = plan::lines(&recipe, &history, folder.path(), None)?;
     let to_do = lines.iter().filter(|line| !line.done).count();
     let failed = lines.iter().filter(|line| line.failed).count();
     let now = state(holder, &history, lines.len(), to_do, failed);
     print(&format!("campaign \"{}\" in {}: {now}", recipe.campaign.name, dir.display()))?;
     lines.iter().try_for_each(|line| print(&line.text()))?;
-    let unfinished = unfinished::of(&recipe, dir, &history, false);
-    unfinished::list(&unfinished).into_iter().try_for_each(|line| print(&line))
+    unfinished.into_iter().try_for_each(|line| print(&line))
+}
+
+/// The stages of a campaign that is computed now, with the progress of its runs.
+fn at_work(
+    resolver: &mut CampaignResolver<'_>,
+    recipe: &Recipe,
+    dir: &Path,
+    holder: Option<String>,
+    history: &History,
+) -> String {
+    let hindrances = resolver.look_at_all(history);
+    let lines: Vec<String> = resolver.positions().map(|n| line(resolver, n, &hindrances[n], history)).collect();
+    let (stages, to_do) = (lines.len(), resolver.positions().filter(|&n| !resolver.is_done(n)).count());
+    let failed = resolver.positions().filter(|&n| resolver.has_failed(n, history)).count();
+    let now = state(holder, history, stages, to_do, failed);
+    let (name, done) = (&recipe.campaign.name, stages - to_do);
+    format!("campaign \"{name}\" in {}: {now}; {done} of {stages} stages\n{}", dir.display(), lines.join("\n"))
 }
 
 /// The state of a campaign of so many stages, of which so many are to do, and so many of these have failed.
@@ -71,16 +94,8 @@ pub(super) fn watch(dir: &Path) -> Result<(), PipelineError> {
         // what was done may have been refused meanwhile, or asked for again
         let done = resolver.positions().filter(|&n| resolver.status(n) == StageStatus::Done).collect::<Vec<_>>();
         done.into_iter().for_each(|n| resolver.set_aside(n));
-        let hindrances = resolver.look_at_all(&history);
-        let lines: Vec<String> = resolver.positions().map(|n| line(&resolver, n, &hindrances[n], &history)).collect();
-        let (stages, to_do) = (lines.len(), resolver.positions().filter(|&n| !resolver.is_done(n)).count());
         let is_over = holder.is_none();
-        let failed = resolver.positions().filter(|&n| resolver.has_failed(n, &history)).count();
-        let now = state(holder, &history, stages, to_do, failed);
-        let done = stages - to_do;
-        let head =
-            format!("campaign \"{}\" in {}: {now}; {done} of {stages} stages", recipe.campaign.name, dir.display());
-        let text = format!("{clear}{head}\n{}\n", lines.join("\n"));
+        let text = format!("{clear}{}\n", at_work(&mut resolver, &recipe, dir, holder, &history));
         match writeln!(stdout(), "{text}") {
             // the reader has seen enough
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
@@ -138,7 +153,7 @@ fn progress_of(
     let here = format!("step {}, {}, {}", last.step, Moment::after(last).brief(), rate(last));
     let left = || {
         let campaign = Records::around(folder.parent()?, history, None).ok()?;
-        let begun = inputs.first()?.first().filter(|input| input.moment.is_some());
+        let begun = inputs.first().and_then(|input| input.first()).filter(|input| input.moment.is_some());
         let begun = begun.and_then(|snapshot| Snapshot::read_tree(&snapshot.path).ok());
         let kind = DeviceKind::of_campaign(history);
         let remaining = Remaining::new(run, begun.as_ref(), &run.outputs, kind, (folder, &campaign))?;

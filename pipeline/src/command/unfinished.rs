@@ -1,6 +1,6 @@
 //! Unfinished runs that a recipe does not refer to: begun with other parameters, or before the recipe was edited.
 
-use super::explain::{changes, differences};
+use super::differences::{changes, differences};
 use super::shell::line;
 use super::stored;
 use crate::campaign::CampaignResolver;

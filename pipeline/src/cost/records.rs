@@ -12,6 +12,7 @@ use crate::stage::evolve::{Evolve, Origin, steps};
 use crate::stage::ic::MESH;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::RunParameters;
+use comove_sim::records::upgrade;
 use serde::Deserialize;
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -34,6 +35,20 @@ pub(crate) struct RecordedRun {
     universe: Option<Universe>,
     /// Its records, once they have been read.
     records: OnceCell<Vec<Record>>,
+}
+
+/// A record, brought to the present layout as it is read.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+struct Upgraded(Record);
+
+impl TryFrom<Value> for Upgraded {
+    type Error = serde_json::Error;
+
+    fn try_from(mut record: Value) -> Result<Self, Self::Error> {
+        upgrade(&mut record);
+        serde_json::from_value(record).map(Self)
+    }
 }
 
 #[derive(Debug)]
@@ -132,7 +147,8 @@ impl RecordedRun {
     /// Its records; none if one is damaged.
     pub(crate) fn records(&self) -> &[Record] {
         self.records.get_or_init(|| {
-            let records: Vec<Record> = jsonl::read(&self.folder.join(steps::FILE)).unwrap_or_default();
+            let records: Vec<Upgraded> = jsonl::read(&self.folder.join(steps::FILE)).unwrap_or_default();
+            let records: Vec<Record> = records.into_iter().map(|Upgraded(record)| record).collect();
             if records.iter().all(Record::is_whole) { records } else { Vec::new() }
         })
     }
@@ -182,5 +198,40 @@ impl RecordedRun {
                 + differs(self.parameters.time_steps != parameters.time_steps, 1.0)
                 + differs(self.parameters.precision != parameters.precision, 0.1),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Records of an older program have half a step's Δt, and count as those of the present one.
+    #[test]
+    fn records_of_older_programs_are_upgraded() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |step: u64, version: Option<u64>, dt: f64| {
+            let mut record = json!({
+                "step": step, "a": 0.1, "time": 1.0, "dt": dt, "gas_dt": 1.5 * dt, "limit": { "by": "expansion" },
+                "groups": [8], "volume_fractions": [1.0], "level_steps": [1], "timing": {}, "device_bytes": 4096
+            });
+            if let Some(version) = version {
+                record["version"] = version.into();
+            }
+            format!("{record}\n")
+        };
+        let lines = [line(1, None, 0.5), line(2, Some(1), 1.0), line(3, Some(2), 1.0)].concat();
+        std::fs::write(folder.path().join(steps::FILE), lines).unwrap();
+        let run = RecordedRun {
+            folder: folder.path().to_owned(),
+            device: "cpu".into(),
+            machine: None,
+            parameters: RunParameters::default(),
+            origin: Value::Null,
+            universe: None,
+            records: OnceCell::new(),
+        };
+        let found: Vec<_> = run.records().iter().map(|record| (record.dt, record.gas_dt)).collect();
+        assert_eq!(found, [(1.0, Some(1.5)); 3]);
     }
 }

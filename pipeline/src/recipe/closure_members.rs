@@ -1,7 +1,8 @@
 //! Members of a step or a snapshot that a closure reads, from its syntax tree, before it is called.
 //!
 //! Seen are members of the closure's own parameter, in the closure, in closures within it and in functions of the recipe
-//! that get the parameter. A parameter that is assigned to, or a map that is added to, is left alone.
+//! that get the parameter. Left to the call are a parameter that is assigned to, a map that is added to, another variable of
+//! the parameter's name, and members that the closure looks for (`"gas" in step`) before it reads them.
 
 use super::error::{Bound, Refusal, hint};
 use super::reference::{Function, Member, Needs, Type};
@@ -9,7 +10,7 @@ use comove_analysis::AnalysisError;
 use comove_analysis::cell_fields::field_by_name;
 use comove_analysis::map::MapOptions;
 use comove_sim::fields::FieldSet;
-use rhai::{AST, ASTFlags, ASTNode, Dynamic, Expr, FnPtr, ImmutableString, Map, NativeCallContext, Position, Stmt};
+use rhai::{AST, ASTNode, Dynamic, Expr, FnPtr, ImmutableString, Map, NativeCallContext, Position, Stmt};
 use std::collections::BTreeSet;
 
 /// A member that not every run has, or a field of a snapshot, where a closure reads it.
@@ -27,6 +28,22 @@ enum Wanted {
     Member(String, Needs),
     /// A cell field by its name.
     Field(String),
+}
+
+impl Use {
+    /// Whether a closure that looks for these members finds out by itself whether the run has it.
+    fn is_among(&self, looked_for: &BTreeSet<String>) -> bool {
+        let has = |name: &str| looked_for.contains(name);
+        match &self.wanted {
+            Wanted::Member(path, needs) => {
+                let is_of = |species: &str, of: Needs| *needs == of && has(species);
+                path.rsplit('.').next().is_some_and(has)
+                    || is_of("gas", Needs::Gas)
+                    || is_of("dark_matter", Needs::DarkMatter)
+            }
+            Wanted::Field(_) => has("gas") || has("dark_matter"),
+        }
+    }
 }
 
 /// A run as far as it is known before it starts; `None` where it is not.
@@ -101,13 +118,18 @@ pub(crate) fn uses(
     closure: &FnPtr,
     of: &'static Type,
 ) -> Bound<Vec<Use>> {
-    let mut reader = Reader { context, function, of, uses: Vec::new(), wrong: None, seen: BTreeSet::new() };
+    let (looked_for, seen) = (BTreeSet::new(), BTreeSet::new());
+    let mut reader = Reader { context, function, of, uses: Vec::new(), wrong: Vec::new(), looked_for, seen };
     let captured = closure.curry().len();
     reader.follow(closure.fn_name(), captured + 1, captured);
-    match reader.wrong {
-        None => Ok(reader.uses),
-        Some((message, position)) => Err(Refusal::error_at(function, message, position)),
+    let Reader { mut uses, wrong, looked_for, .. } = reader;
+    if let Some(Wrong { message, position, .. }) =
+        wrong.into_iter().find(|wrong| !looked_for.contains(wrong.name.as_str()))
+    {
+        return Err(Refusal::error_at(function, message, position));
     }
+    uses.retain(|one| !one.is_among(&looked_for));
+    Ok(uses)
 }
 
 /// The parameters of a function of the recipe, and a tree of nothing else.
@@ -129,10 +151,19 @@ struct Reader<'a, 'c> {
     function: &'static str,
     of: &'static Type,
     uses: Vec<Use>,
-    /// The first member that does not exist.
-    wrong: Option<(String, Position)>,
+    /// Members that do not exist.
+    wrong: Vec<Wrong>,
+    /// Names that are looked for in a map or a list.
+    looked_for: BTreeSet<String>,
     /// Functions that have been read, and which of their parameters.
     seen: BTreeSet<(String, usize, usize)>,
+}
+
+/// A member that does not exist, where a closure reads it.
+struct Wrong {
+    name: String,
+    message: String,
+    position: Position,
 }
 
 /// A value whose members are known.
@@ -160,7 +191,7 @@ impl Reader<'_, '_> {
         let is_parameter = |expression: &Expr| matches!(expression, Expr::Variable(v, _, _) if v.1 == parameter);
         let mut is_changed = false;
         tree.walk(&mut |path: &[ASTNode<'_>]| {
-            is_changed |= path.last().is_some_and(|node| changes(node, &is_parameter));
+            is_changed |= path.last().is_some_and(|node| changes(node, &parameter, &is_parameter));
             !is_changed
         });
         if is_changed {
@@ -169,10 +200,16 @@ impl Reader<'_, '_> {
         let mut further = Vec::new();
         tree.walk(&mut |path: &[ASTNode<'_>]| {
             match path.last() {
-                Some(ASTNode::Expr(Expr::Dot(link, flags, _)))
-                    if is_parameter(&link.lhs) && !flags.contains(ASTFlags::NEGATED) =>
-                {
+                // behind ?. too: a map that is there fails without the member
+                Some(ASTNode::Expr(Expr::Dot(link, _, _))) if is_parameter(&link.lhs) => {
                     self.link(Value::Parameter(self.of), &link.rhs, &parameter);
+                }
+                // x in y calls it too
+                Some(
+                    ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))
+                    | ASTNode::Stmt(Stmt::FnCall(call, _)),
+                ) if call.name == "contains" => {
+                    self.looked_for.extend(call.args.iter().filter_map(written));
                 }
                 Some(ASTNode::Expr(Expr::FnCall(call, _)) | ASTNode::Stmt(Stmt::FnCall(call, _))) => {
                     // a closure gets what it captures before its own arguments
@@ -197,8 +234,8 @@ impl Reader<'_, '_> {
     /// Reads what follows a value behind a point.
     fn link(&mut self, value: Value, rest: &Expr, path: &str) {
         let (link, further) = match rest {
-            Expr::Dot(link, flags, _) if !flags.contains(ASTFlags::NEGATED) => (&link.lhs, Some(&link.rhs)),
-            Expr::Dot(link, _, _) | Expr::Index(link, _, _) => (&link.lhs, None),
+            Expr::Dot(link, _, _) => (&link.lhs, Some(&link.rhs)),
+            Expr::Index(link, _, _) => (&link.lhs, None),
             link => (link, None),
         };
         let found = match link {
@@ -247,7 +284,7 @@ impl Reader<'_, '_> {
             }
             _ => return None,
         };
-        self.wrong.get_or_insert((message, position));
+        self.wrong.push(Wrong { name: name.to_owned(), message, position });
         None
     }
 
@@ -284,14 +321,26 @@ fn unknown(of: &Type, name: &str) -> String {
 /// Up to so many parameters of a closure are tried.
 const MOST_PARAMETERS: usize = 8;
 
-/// Whether a node assigns to the parameter or adds to it.
-fn changes(node: &ASTNode<'_>, is_parameter: &impl Fn(&Expr) -> bool) -> bool {
+/// A text that is written out.
+fn written(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::StringConstant(text, _) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a node assigns to the parameter or adds to it, or declares another variable of its name: which of both is read
+/// then is not followed.
+fn changes(node: &ASTNode<'_>, name: &ImmutableString, is_parameter: &impl Fn(&Expr) -> bool) -> bool {
     let begins = |expression: &Expr| match expression {
         Expr::Dot(link, _, _) | Expr::Index(link, _, _) => is_parameter(&link.lhs),
         other => is_parameter(other),
     };
     match node {
         ASTNode::Stmt(Stmt::Assignment(assignment)) => begins(&assignment.1.lhs),
+        ASTNode::Stmt(Stmt::Var(declared, _, _)) => declared.0.name == *name,
+        ASTNode::Stmt(Stmt::For(of, _)) => of.0.name == *name || of.1.as_ref().is_some_and(|count| count.name == *name),
+        ASTNode::Stmt(Stmt::TryCatch(flow, _)) => is_parameter(&flow.expr),
         ASTNode::Expr(Expr::Dot(link, _, _)) if is_parameter(&link.lhs) => {
             let method = match &link.rhs {
                 Expr::Dot(link, _, _) => &link.lhs,

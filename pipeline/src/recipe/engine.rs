@@ -76,7 +76,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
         RecipeError::at(source, source.last_place(), message)
     })?;
     let language = Language { register: api::register, explain: of_recipe };
-    campaign.program = Some(Arc::new(Program { session: Arc::clone(session), ast, language, is_silent: false }));
+    campaign.program = Some(Arc::new(Program { session: Arc::clone(session), ast, language, silence: None }));
     Ok(campaign)
 }
 

@@ -9,6 +9,8 @@ use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 pub enum Cause {
     /// The recipe's text: the error occurs with any data.
     Text,
+    /// A member that a value lacks: members differ between species.
+    Members,
     /// The fields or outputs of a run.
     Fields,
     /// The value of an option: the text's where it is written there, else that of the data.

@@ -24,7 +24,7 @@ fn explained(caller: Callers, source: &Source, error: &EvalAltResult, otherwise:
     let (innermost, position) = innermost(error);
     let mut at = place(position).unwrap_or(otherwise);
     let mut exit_code = WRONG;
-    let mut cause = cause_of(innermost, source.line(at.line));
+    let mut cause = cause_of(innermost, source, at, otherwise);
     let message = match innermost {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Refusal>() {
             Some(refusal) => {
@@ -60,9 +60,14 @@ fn explained(caller: Callers, source: &Source, error: &EvalAltResult, otherwise:
     Box::new(RecipeError { exit_code, cause, ..*RecipeError::at(source, at, message) })
 }
 
-/// The cause of an error that no binding has raised, in this line of the text. Errors about `()` count as data: it stands
-/// for a value that other data may have.
-fn cause_of(error: &EvalAltResult, line: &str) -> Cause {
+/// The cause of an error at `at` that no binding has raised, in the closure that begins at `closure`. Errors about `()` count
+/// as data: it stands for a value that other data may have. So do members that the closure gives its own maps.
+fn cause_of(error: &EvalAltResult, source: &Source, at: Place, closure: Place) -> Cause {
+    // a computed key of a map is not written in the line
+    if let EvalAltResult::ErrorPropertyNotFound(name, _) = error {
+        let is_written = source.line(at.line).contains(name.as_str());
+        return if is_written && !source.makes_member(closure, name) { Cause::Members } else { Cause::Data };
+    }
     let is_of_the_text = match error {
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             !signature.split_once('(').is_some_and(|(_, arguments)| arguments.contains("()"))
@@ -71,8 +76,6 @@ fn cause_of(error: &EvalAltResult, line: &str) -> Cause {
         EvalAltResult::ErrorMismatchDataType(_, found, _) | EvalAltResult::ErrorMismatchOutputType(_, found, _) => {
             found != "()"
         }
-        // a computed key of a map is not written in the line
-        EvalAltResult::ErrorPropertyNotFound(name, _) => line.contains(name.as_str()),
         EvalAltResult::ErrorVariableNotFound(..)
         | EvalAltResult::ErrorAssignmentToConstant(..)
         | EvalAltResult::ErrorNonPureMethodCallOnConstant(..)

@@ -9,7 +9,7 @@ use rhai::packages::{
 };
 use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, OptimizationLevel};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Operations (about 10⁻⁸ s each) after which a recipe, or a closure for a cell, is stopped: the same on any machine. What
 /// they do not count ends by the clock.
@@ -31,8 +31,24 @@ pub(crate) struct Program {
     pub ast: AST,
     /// What it is written in.
     pub language: Language,
-    /// Whether what its closures print is dropped.
-    pub is_silent: bool,
+    /// Drops what its closures print and the session's warnings.
+    pub silence: Option<Silence>,
+}
+
+/// A session drops its warnings while this lives, also those of calls that its stages hold.
+pub(crate) struct Silence(Arc<Session>);
+
+impl Silence {
+    fn of(session: &Arc<Session>) -> Self {
+        session.warnings.kept().silences += 1;
+        Self(Arc::clone(session))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        self.0.warnings.kept().silences -= 1;
+    }
 }
 
 /// What recipes are written in: the bindings, which this part does not know, and how their errors are explained.
@@ -53,14 +69,15 @@ impl Program {
         (self.language.explain)(self.source(), error, otherwise)
     }
 
-    /// The same program, whose closures print nothing.
+    /// The same program, whose closures print nothing. While it lives, nobody is warned: a warning in a rehearsal is neither
+    /// shown nor counted as known in the run.
     pub(crate) fn silent(&self) -> Self {
         let (session, ast, language) = (Arc::clone(&self.session), self.ast.clone(), self.language);
-        Self { session, ast, language, is_silent: true }
+        Self { silence: Some(Silence::of(&session)), session, ast, language }
     }
 
     fn engine(&self, budget: &Arc<Budget>) -> Engine {
-        if self.is_silent {
+        if self.silence.is_some() {
             budget.mute();
         }
         let mut engine = bare(budget);
@@ -141,25 +158,37 @@ impl Session {
 /// Warnings of bindings, each kept once. Those of a recipe's evaluation are collected for the command that evaluates it; later
 /// ones, of calls whose options were known late, go to the log.
 #[derive(Default)]
-pub(crate) struct Warnings(Mutex<(Vec<String>, bool)>);
+pub(crate) struct Warnings(Mutex<KeptWarnings>);
+
+#[derive(Default)]
+struct KeptWarnings {
+    known: Vec<String>,
+    is_evaluated: bool,
+    /// Values of [`Silence`] that live.
+    silences: usize,
+}
 
 impl Warnings {
+    fn kept(&self) -> MutexGuard<'_, KeptWarnings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add(&self, warning: String) {
-        let (known, is_evaluated) = &mut *self.0.lock().expect("no warning panics");
-        if known.contains(&warning) {
+        let mut kept = self.kept();
+        if kept.silences > 0 || kept.known.contains(&warning) {
             return;
         }
-        if *is_evaluated {
+        if kept.is_evaluated {
             tracing::warn!("{warning}");
         }
-        known.push(warning);
+        kept.known.push(warning);
     }
 
     /// Those of an evaluation that has ended.
     pub(super) fn collect(&self) -> Vec<String> {
-        let (known, is_evaluated) = &mut *self.0.lock().expect("no warning panics");
-        *is_evaluated = true;
-        known.clone()
+        let mut kept = self.kept();
+        kept.is_evaluated = true;
+        kept.known.clone()
     }
 }
 

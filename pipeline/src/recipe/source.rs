@@ -108,6 +108,26 @@ impl Source {
         Some(self.text_of(&tokens, vec![closure]))
     }
 
+    /// Whether the closure at `place`, or a function that it calls, writes a member of a map: `.name =`, `["name"]`,
+    /// `set("name", …)`, or `name:` in a literal.
+    pub fn makes_member(&self, place: Place, name: &str) -> bool {
+        let Some(text) = self.closure_text(place) else { return false };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let quoted = format!("\"{name}\"");
+        (0..words.len()).any(|n| {
+            let before = |back: usize| n.checked_sub(back).map_or("", |at| words[at]);
+            let after = |on: usize| words.get(n + on).copied().unwrap_or("");
+            let is_quoted = words[n] == quoted;
+            if !is_quoted && words[n] != name {
+                return false;
+            }
+            let is_assigned = before(1) == "." && after(1) == "=" && after(2) != "=";
+            let is_set = before(2) == "set" && before(1) == "(";
+            let is_key = before(1) == "[" && after(1) == "]";
+            after(1) == ":" || (!is_quoted && is_assigned) || (is_quoted && (is_set || is_key))
+        })
+    }
+
     /// The closure at `place` as it is written, on one line and without comments.
     pub fn closure_line(&self, place: Place) -> Option<String> {
         let tokens = self.tokens();
@@ -319,6 +339,20 @@ mod tests {
         assert_eq!(closure(2, 49).as_deref(), Some("| x | # { a : [ x , 1 ] }"));
         assert_eq!(closure(2, 73).as_deref(), Some("| | 2"));
         assert_eq!(closure(3, 1), None);
+    }
+
+    #[test]
+    fn members_that_a_closure_makes_are_found() {
+        let text = "fn add(m) { m.added = 1 }\nf(|s| { let m = #{ given: 1 }; m.set = 2; m[\"key\"] = s.read; m.set(\"put\", 3); \
+                    add(m); m.same == 4; m })";
+        let source = source(text);
+        let made = |name: &str| source.makes_member(Place { line: 2, column: 3 }, name);
+        for name in ["added", "given", "set", "key", "put"] {
+            assert!(made(name), "{name}");
+        }
+        for name in ["read", "same", "m", "none"] {
+            assert!(!made(name), "{name}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::canonical_json::canonical;
 use crate::error::PipelineError;
 use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::formula::Formula;
+use crate::stage::initial::SpeciesPresent;
 use crate::stage::work::Work;
 use comove_ic::problems::{Gas, Setup};
 use comove_ic::{IcError, function_state, silent};
@@ -68,11 +69,7 @@ impl Toy {
                 (UNKNOWN_BOX, [GROUP; 3], comoving.then(unknown_cosmology), start, NEUTRAL)
             }
         };
-        let species = match &run.origin {
-            Origin::Initial(facts) => Species { gas: facts.gas, particles: usize::from(facts.particles > 0) },
-            Origin::Formula(_) => Species { gas: true, particles: 0 },
-            Origin::Saved { .. } => Species { gas: true, particles: usize::from(comoving) },
-        };
+        let species = run.origin.species().unwrap_or(SpeciesPresent { gas: true, dark_matter: comoving });
         let formula = match &run.origin {
             Origin::Formula(formula) => Some(Formula::clone(formula)),
             Origin::Initial(_) | Origin::Saved { .. } => None,
@@ -80,9 +77,10 @@ impl Toy {
         Self::new(box_length, root, cosmology, start, &run.parameters, mean_molecular_weight, species, formula)
     }
 
-    /// Of a snapshot of which nothing is known before it is read: comoving, with gas and dark matter.
-    pub(super) fn unknown() -> Self {
-        let species = Species { gas: true, particles: 1 };
+    /// Of a snapshot of which only the species are known before it is read, or nothing: comoving, by default with gas and
+    /// dark matter.
+    pub(super) fn of_snapshot(species: Option<SpeciesPresent>) -> Self {
+        let species = species.unwrap_or(SpeciesPresent { gas: true, dark_matter: true });
         let parameters = RunParameters { max_level: 1, ..RunParameters::default() };
         Self::new(UNKNOWN_BOX, [GROUP; 3], Some(unknown_cosmology()), 0.5, &parameters, NEUTRAL, species, None)
     }
@@ -95,9 +93,10 @@ impl Toy {
         start: f64,
         run: &RunParameters,
         mean_molecular_weight: f64,
-        species: Species,
+        SpeciesPresent { gas, dark_matter }: SpeciesPresent,
         formula: Option<Formula>,
     ) -> Self {
+        let species = Species { gas, particles: usize::from(dark_matter) };
         // a halo has cells enough; what a closure says of a cell is said of one of the run's
         let is_fine = run.max_level == 0 && formula.is_none();
         let root = toy_root(root, is_fine);

@@ -11,6 +11,7 @@ use crate::moment::Moment;
 use crate::progress::StageProgress;
 use crate::recipe::{Cause, Place, RecipeError};
 use crate::stage::evolve::{Evolve, Origin};
+use crate::stage::initial::SpeciesPresent;
 use crate::stage::work::{REHEARSAL, Work};
 use crate::stage::{Input, Stage, StageResult, saved};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +54,24 @@ struct Rehearsed {
     /// As decided, if it had to wait for a value.
     node: Node,
     outcome: Outcome,
-    /// Whether it rests on a snapshot of which nothing is known.
-    is_guess: bool,
+    guess: Guess,
+}
+
+/// What the toy of a stage guesses of a file that the run will read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Guess {
+    Nothing,
+    /// Fields, box and cosmology.
+    Fields,
+    /// The species too.
+    Species,
+}
+
+impl Guess {
+    /// Of a file with these species.
+    fn of_file(species: Option<SpeciesPresent>) -> Self {
+        if species.is_some() { Self::Fields } else { Self::Species }
+    }
 }
 
 #[derive(Clone)]
@@ -124,14 +141,14 @@ impl<'a> Walk<'a> {
                 self.note(format!("{name}: it needs {input}"));
                 return Ok(false);
             }
-            self.stages[n].is_guess |= self.stages[input].is_guess;
+            self.stages[n].guess = self.stages[n].guess.max(self.stages[input].guess);
         }
         let outcome = self.decided(n, &reads).and_then(|is_stage| match is_stage {
             true if is_read || !self.stages[n].node.stage().closures().is_empty() => self.execute(n).map(Outcome::Done),
             true => Ok(Outcome::Left),
             false => Ok(Outcome::Decided),
         });
-        let is_guess = self.stages[n].is_guess;
+        let guess = self.stages[n].guess;
         self.stages[n].outcome = match outcome {
             Ok(outcome) => {
                 let node = self.stages[n].node.clone();
@@ -142,7 +159,7 @@ impl<'a> Walk<'a> {
                 outcome
             }
             Err(error) => {
-                self.report(error, is_guess, &called(&original))?;
+                self.report(error, guess, &called(&original))?;
                 Outcome::Failed
             }
         };
@@ -185,12 +202,16 @@ impl<'a> Walk<'a> {
         std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
         let empty = StageResult { folder: folder.clone(), artefacts: Vec::new(), snapshots: Vec::new() };
         if let Some(run) = stage.as_run() {
-            self.stages[n].is_guess = matches!(run.origin, Origin::Saved { .. });
+            let species = run.origin.species();
+            let is_of_snapshot = matches!(run.origin, Origin::Saved { .. });
+            self.stages[n].guess =
+                if is_of_snapshot || species.is_none() { Guess::of_file(species) } else { Guess::Nothing };
             return self.run(n, run, empty);
         }
         if stage.kind() == saved::KIND {
-            self.stages[n].is_guess = true;
-            let universe = self.universe(&Toy::unknown(), &self.around.work(n, Vec::new(), &[]))?;
+            let species = stage.species();
+            self.stages[n].guess = Guess::of_file(species);
+            let universe = self.universe(&Toy::of_snapshot(species), &self.around.work(n, Vec::new(), &[]))?;
             return Ok(self.with_outputs(n, empty, &universe, &[Moment::of(&universe.output.header)]));
         }
         // the mesh is no part of the toy
@@ -218,9 +239,9 @@ impl<'a> Walk<'a> {
         if errors.is_empty() {
             self.found.closures.extend(run.closures().into_iter().map(key));
         }
-        let is_guess = self.stages[n].is_guess;
+        let guess = self.stages[n].guess;
         for error in errors {
-            self.report(error, is_guess, "a closure of evolve")?;
+            self.report(error, guess, "a closure of evolve")?;
         }
         Ok(self.with_outputs(n, empty, &universe, &run.outputs))
     }
@@ -255,10 +276,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes in an error of the stage that is called `name`.
-    fn report(&mut self, error: PipelineError, is_guess: bool, name: &str) -> Result<(), PipelineError> {
+    fn report(&mut self, error: PipelineError, guess: Guess, name: &str) -> Result<(), PipelineError> {
         match error {
             PipelineError::Recipe(error) => {
-                let is_of_the_recipe = error.cause == Cause::Text || (error.cause == Cause::Fields && !is_guess);
+                let is_of_the_recipe = match error.cause {
+                    Cause::Text => true,
+                    Cause::Members => guess < Guess::Species,
+                    Cause::Fields => guess == Guess::Nothing,
+                    Cause::Option | Cause::Data => false,
+                };
                 // one of a place is enough: others may only differ in a value
                 let is_same = |other: &RecipeError| other.place == error.place;
                 if !is_of_the_recipe {
@@ -289,7 +315,7 @@ impl<'a> Walk<'a> {
 
 impl Rehearsed {
     fn new(node: Node) -> Self {
-        Self { original: node.clone(), node, outcome: Outcome::Left, is_guess: false }
+        Self { original: node.clone(), node, outcome: Outcome::Left, guess: Guess::Nothing }
     }
 
     fn result(&self) -> Option<&StageResult> {

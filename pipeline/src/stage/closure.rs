@@ -48,11 +48,6 @@ impl Closure {
         json!({ "closure": self.captured.text, "captured": self.captured.values })
     }
 
-    /// 1 more where it finds halos: since friends of friends are the default, and saddles between clumps are no halos.
-    pub(crate) fn results_version(&self, otherwise: u32) -> u32 {
-        otherwise + u32::from(self.identity().contains("halos("))
-    }
-
     /// Its parameters as a text, to be compared.
     pub(crate) fn identity(&self) -> String {
         canonical(&self.parameters())
@@ -125,15 +120,17 @@ impl Work<'_> {
     }
 
     /// The same of a closure that is asked between two steps of a run: requests from outside wait for it, so that it is asked
-    /// after every step, wherever the run is stopped.
+    /// after every step, wherever the run is stopped. The end of a rehearsal stops it.
     pub(crate) fn ask<T: Send>(
         &self,
         closure: &Closure,
         argument: Dynamic,
         read: impl FnOnce(Dynamic) -> T + Send,
     ) -> Result<T, PipelineError> {
-        let value = self.call_within("hook_time_limit_s", &|| None, closure, argument, read)?;
-        Ok(value.unwrap_or_else(|by| unreachable!("nobody may stop it, and {by} did")))
+        let (control, is_rehearsal) = (self.control, self.is_rehearsal);
+        let stop = || if is_rehearsal { control.stop(Duration::ZERO) } else { None };
+        let value = self.call_within("hook_time_limit_s", &stop, closure, argument, read)?;
+        value.map_err(|by| PipelineError::Interrupted { folder: self.campaign.into(), by })
     }
 
     fn call_within<T: Send>(

@@ -357,11 +357,18 @@ impl GaussianOptions {
 
 impl LoadOptions {
     /// The initial condition, and its root.
-    pub(crate) fn build(self, cosmology: Cosmology, path: PathBuf) -> (InitialCondition, [usize; 3]) {
+    ///
+    /// # Errors
+    /// If the file is there and its species cannot be read.
+    pub(crate) fn build(
+        self,
+        cosmology: Cosmology,
+        path: PathBuf,
+    ) -> Result<(InitialCondition, [usize; 3]), PipelineError> {
         let Extents(root) = self.root.unwrap_or(self.cells);
         let species = match self.format {
             LoadFormat::UmIc { .. } => Some(SpeciesPresent::GAS),
-            LoadFormat::ComoveIc => isolated_read::mesh_species(&path),
+            LoadFormat::ComoveIc => isolated_read::mesh_species(&path)?,
         };
         let ic = LoadIc {
             path,
@@ -375,6 +382,6 @@ impl LoadOptions {
             gamma: 5.0 / 3.0,
             baryons_only: self.baryons_only,
         };
-        (InitialCondition::Load(ic, species), root)
+        Ok((InitialCondition::Load(ic, species), root))
     }
 }

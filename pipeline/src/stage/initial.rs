@@ -57,7 +57,7 @@ impl SpeciesPresent {
 pub(crate) enum InitialCondition {
     /// A Gaussian realisation of a linear spectrum.
     Gaussian(GaussianIc),
-    /// A file, and the species in it if it could be read when the recipe was evaluated.
+    /// A file, and the species in it; `None` if there was no such file when the recipe was evaluated.
     Load(LoadIc, Option<SpeciesPresent>),
 }
 

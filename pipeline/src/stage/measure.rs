@@ -35,7 +35,7 @@ impl Stage for Measure {
     }
 
     fn results_version(&self) -> u32 {
-        self.closure.results_version(2)
+        2
     }
 
     fn parameters(&self) -> Value {

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use comove_sim::Snapshot;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 pub(crate) const KIND: &str = "from_snapshot";
 
@@ -21,13 +21,18 @@ pub(crate) struct Saved {
     pub path: PathBuf,
     /// The digest of what was validated in a child process last, and why it could not be.
     trial: Mutex<Option<(String, Option<String>)>>,
-    /// Its species, if the file can be read.
-    species: OnceLock<Option<SpeciesPresent>>,
+    /// Its species; `None` if there was no such file when the recipe was evaluated.
+    species: Option<SpeciesPresent>,
 }
 
 impl Saved {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, trial: Mutex::default(), species: OnceLock::new() }
+    /// The snapshot in a file, which need not be there yet.
+    ///
+    /// # Errors
+    /// If the file is there and its header cannot be read.
+    pub(crate) fn new(path: PathBuf) -> Result<Self, PipelineError> {
+        let species = isolated_read::snapshot_species(&path)?;
+        Ok(Self { path, trial: Mutex::default(), species })
     }
 
     /// Reads the file, whose digest this is, on trial; once in the life of a process.
@@ -72,7 +77,7 @@ impl Stage for Saved {
     }
 
     fn species(&self) -> Option<SpeciesPresent> {
-        *self.species.get_or_init(|| isolated_read::snapshot_species(&self.path))
+        self.species
     }
 
     fn given(&self, history: &History, progress: &Progress) -> Option<Result<StageResult, PipelineError>> {

@@ -410,8 +410,9 @@ fn what_check_knows() {
         // regions
         (
             "",
-            gas("region(#{ center: [1, 26, 1], radius: 2, level: 1 })"),
-            "refine = 26: a region's center along y must lie in the box, [0, 25]",
+            gas("region(#{ center: [1, 60, 1], radius: 2, level: 1 })"),
+            "refine = region(#{ center: [1.0, 60.0, 1.0], radius: 2, level: 1 }): lies outside the box by its radius or \
+             more: its center along y should be in [-25, 50] (the box and its periodic images); take y % 25",
         ),
         (
             "",
@@ -420,13 +421,14 @@ fn what_check_knows() {
         ),
         (
             "",
-            gas("region(#{ min: [25, 0, 0], max: [26, 2, 2], level: 1 })"),
-            "refine = 25: a region with this min along x lies outside the box: must be below 25",
+            gas("region(#{ min: [50, 0, 0], max: [51, 2, 2], level: 1 })"),
+            "refine = region(#{ min: [50.0, 0.0, 0.0], max: [51.0, 2.0, 2.0], level: 1 }): lies outside the box: along x it \
+             must overlap [-25, 50]",
         ),
         (
             "",
-            gas("not(region(#{ min: [0, 0, -2], max: [1, 1, 0], level: 1 }))"),
-            "refine = 0: a region with this max along z lies outside the box: must be above 0",
+            gas("not(region(#{ min: [0, 0, -27], max: [1, 1, -25], level: 1 }))"),
+            "lies outside the box: along z it must overlap [-25, 50] (the box and its periodic images)",
         ),
         // criteria and species
         ("", gas("particles_above(8)"), "refine = particles_above: looks at dark matter, of which there is none"),
@@ -502,9 +504,13 @@ fn what_check_knows() {
         (
             GAS,
             text("halos(G, #{ profile: #{ r_max_mpc_h: 13 } });"),
-            "r_max_mpc_h = 13: radii must rise from r_min_mpc_h to r_max_mpc_h, at most half the box, 12.5",
+            "r_max_mpc_h = 13: must be at most half the box, 12.5",
         ),
-        (GAS, text("halos(G, #{ profile: #{ r_min_mpc_h: 2, r_max_mpc_h: 1 } });"), "r_max_mpc_h = 1: radii must rise"),
+        (
+            GAS,
+            text("halos(G, #{ profile: #{ r_min_mpc_h: 2, r_max_mpc_h: 1 } });"),
+            "r_max_mpc_h = 1: must exceed r_min_mpc_h = 2",
+        ),
         (GAS, text("halos(G, #{ profile: #{ bins_per_decade: 0 } });"), "bins_per_decade = 0: between 1 and 100"),
         (GAS, text("slice(G, #{ at_z: 1 });"), "at_z: 1 is not among the run's outputs (2, 0)"),
         ("", text("refinement_ratio([]);"), "refinement_ratio: the list has no runs"),

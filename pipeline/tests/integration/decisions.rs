@@ -318,7 +318,7 @@ fn wrong_decisions_are_told_where() {
     );
     let refined =
         |closure: &str| format!("evolve(IC, #{{ z_end: 40, max_level: 1, refine: refine_where({closure}) }})");
-    told(&refined("|c| c.densty > PEAK.width"), "check", &["unknown field \"densty\"", "5:69"]);
+    told(&refined("|c| c.densty > PEAK.width"), "check", &["unknown field \"densty\"", "5:77"]);
     told("density_above(|level| sin(PEAK.width))", "check", &["unknown function \"sin\""]);
     told("then(RUN, |run| [])", "check", &["measure it, and decide on the measurement"]);
     told("combine(\"c\", [then(PEAK, |peak| [])], |all| 1)", "check", &["no result of its own"]);

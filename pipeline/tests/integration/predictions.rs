@@ -105,7 +105,7 @@ fn other_phases_take_what_those_before_took() {
     assert!(text.contains("left to do: more than a century on "), "{text}");
     assert!(text.contains("it does not fit on disk: the files take "), "{text}");
     // numbers that no run has are not printed
-    for value in ["delta_a=1e-300", "delta_a=1e-12", "root=1073741824"] {
+    for value in ["delta_a=1e-300", "delta_a=1e-12", "root=4194304"] {
         let output = comove(folder.path(), "plan", &["--dir", "third", "-p", value]).output().unwrap();
         let text = said(&output, 0);
         let digits = |word: &str| word.chars().filter(char::is_ascii_digit).count();

@@ -145,6 +145,8 @@ fn members_are_checked_before_anything_runs() {
             ["\"step.dark_matter\": there is no dark matter", "dark_matter: true"],
         ),
         ("step.redshift > 4.0", &with_gas, ["stop_when: a step has no property \"redshift\"", "did you mean \"z\"?"]),
+        // a step is never (): ?. fails as . does
+        ("step?.densty_max == ()", &[], ["stop_when: a step has no property", "did you mean \"density_max\"?"]),
     ] {
         refused(rule, new, options, &messages);
     }
@@ -189,7 +191,8 @@ fn members_are_checked_before_anything_runs() {
     assert!(said_of_it.contains("r.rhai:1:18: stop_when: a step has no property \"densty_max\""), "{said_of_it}");
 }
 
-/// What is not certain is left to the call: a parameter that is assigned to, a map that is added to, another value of the name.
+/// What is not certain is left to the call: a parameter that is assigned to, a map that is added to, another value of the
+/// name, and a member that the closure looks for before it reads it.
 #[test]
 fn members_that_may_exist_pass() {
     let folder = tempfile::tempdir().unwrap();
@@ -198,9 +201,88 @@ fn members_that_may_exist_pass() {
         "{ step = #{ peak: step.density_max }; step.peak > 4.0 }",
         "{ step.set(\"peak\", 5.0); step.peak > 4.0 }",
         "[#{ peak: 1.0 }].some(|step| step.peak > 4.0)",
-        "step?.peak == () && step.gas_dt == ()",
+        "{ let most = 0.0; for step in [#{ peak: 1.0 }] { most = step.peak; } most > 4.0 }",
+        "{ let most = 0.0; try { throw #{ peak: 1.0 } } catch (step) { most = step.peak; } most > 4.0 }",
+        "\"peak\" in step && step.peak > 4.0",
+        "step.gas_dt == ()",
     ] {
         let rule = RECIPE.replace("step.density_max > 4.0", rule);
         said(&comove(folder.path(), &rule, &["check", "r.rhai", "-p", "gas=true"]), 0);
     }
+    for (old, new) in [
+        ("step.density_max > 4.0", "if \"gas\" in step { step.gas.mass > 4.0 } else { false }"),
+        ("step.density_max > 4.0", "step.contains(\"gas\") && step.gas.mass > 4.0"),
+        ("level: d.level", "level: if \"gas\" in s.totals() { s.field(\"density\").mean() } else { 0.0 }"),
+    ] {
+        said(&comove(folder.path(), &RECIPE.replace(old, new), &["check", "r.rhai", "--rehearse"]), 0);
+    }
+}
+
+/// A snapshot's species decide as those of an initial condition do: members, toys and the program of an expression.
+#[test]
+fn species_of_snapshots_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    for (species, file) in [("gas: false, dark_matter: true", "dark.h5"), ("baryons_only: true", "gas.h5")] {
+        let recipe = format!(
+            "const C = cosmology(#{{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1.0 }});\n\
+             const IC = ic_gaussian(C, #{{ box_mpc_h: 25, cells: 16, z: 49, seed: 1, {species} }});\n\
+             campaign(\"r\", [evolve(IC, #{{ z_end: 48 }})])\n"
+        );
+        said(&comove(folder.path(), &recipe, &["run", "r.rhai"]), 0);
+        let mut files = std::fs::read_dir(stage(folder.path(), "evolve-")).unwrap().map(|entry| entry.unwrap().path());
+        let is_checkpoint = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("checkpoint");
+        let checkpoint = files.find(is_checkpoint).unwrap();
+        std::fs::copy(checkpoint, folder.path().join(file)).unwrap();
+        std::fs::remove_dir_all(folder.path().join("r")).unwrap();
+    }
+    let comove_of = |stage: &str, arguments: &[&str]| {
+        comove(
+            folder.path(),
+            &format!("campaign(\"r\", [{stage}])\n"),
+            &[&arguments[..1], &["r.rhai"][..], &arguments[1..]].concat(),
+        )
+    };
+    for (stage, message) in [
+        (
+            "evolve(from_snapshot(\"dark.h5\"), #{ z_end: 47, stop_when: |s| s.gas.density_max > 4 })",
+            "stop_when: \"s.gas\": there is no gas in the run",
+        ),
+        (
+            "measure(\"m\", from_snapshot(\"dark.h5\"), |s| #{ m: s.totals().gas.mass })",
+            "measure: \"s.totals().gas\": there is no gas in the run",
+        ),
+        (
+            "measure(\"m\", from_snapshot(\"gas.h5\"), |s| #{ m: s.totals().dark_matter.mass })",
+            "measure: \"s.totals().dark_matter\": there is no dark matter in the run",
+        ),
+    ] {
+        let said = said(&comove_of(stage, &["check"]), 3);
+        assert!(said.contains(message), "{message} is not in {said}");
+    }
+
+    // peaks of gas alone have a temperature, friends of friends have none; of a file that is not there nobody knows
+    let measured = |file: &str| {
+        let stage = format!("measure(\"t\", from_snapshot(\"{file}\"), |s| #{{ t: s.halos()[0].temperature_k }})");
+        comove_of(&stage, &["check", "--rehearse"])
+    };
+    let of_gas = said(&measured("gas.h5"), 0);
+    assert!(of_gas.contains("rehearsed 1 closure in ") && !of_gas.contains("not rehearsed"), "{of_gas}");
+    assert!(said(&measured("dark.h5"), 3).contains("no property \"temperature_k\" here"));
+    assert!(said(&measured("none.h5"), 0).contains("not rehearsed: r.rhai:1:"));
+
+    // of gas alone, all matter is the gas
+    let state = |density: &str| {
+        let stage = format!(
+            "evolve(from_snapshot(\"gas.h5\"), #{{ z_end: 47, max_level: 1, refine: refine_where(|c| c.{density} > 8) }})"
+        );
+        let planned: Value = serde_json::from_slice(&comove_of(&stage, &["plan", "--json"]).stdout).unwrap();
+        planned["stages"][1]["state"].as_str().unwrap().to_owned()
+    };
+    assert!(state("density").contains("evolve-"), "{}", state("density"));
+    assert_eq!(state("density"), state("gas_density"));
+
+    // a file that is there has to be readable
+    std::fs::write(folder.path().join("dark.h5"), "no HDF5").unwrap();
+    let refused = said(&comove_of("slice(from_snapshot(\"dark.h5\"))", &["check"]), 4);
+    assert!(refused.contains("r.rhai:1:22: from_snapshot: ") && refused.contains("dark.h5: "), "{refused}");
 }

@@ -87,6 +87,26 @@ fn gas_of_all_matter_is_stated() {
     assert!(!place.said("check", &load(&format!("{um_ic}, baryons_only: true")), 0).contains("warning"));
 }
 
+/// A warning of a call whose options are known late is in the log of the run, though the rehearsal has made that call before.
+#[test]
+fn late_warnings_outlive_the_rehearsal() {
+    for last in [
+        "then(M, |m| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 6 }), #{ z_end: 48.5 }))",
+        "evolve(ic_gaussian(C, #{ box_mpc_h: M.box, cells: 16, z: 49, seed: 6 }), #{ z_end: 48.5 })",
+    ] {
+        let place = Place::new();
+        let measured = format!(
+            "const M = measure(\"m\", evolve(IC, #{{ z_end: 48.5 }}), |s| #{{ box: s.box_mpc_h }});\ncampaign(\"x\", [{last}])"
+        );
+        let recipe = recipe(", baryons_only: true");
+        let text = recipe.replace("campaign(\"x\", [evolve(IC, #{ z_end: 48.5 })])", &measured);
+        assert!(!place.said("check", &text, 0).contains("the gas has all of omega_m"), "{last}");
+        let found = place.said("run", &text, 0);
+        assert!(found.contains("rehearsed "), "{found}");
+        assert_eq!(found.matches("the gas has all of omega_m").count(), 1, "{found}");
+    }
+}
+
 /// Tables are read by `check`: a wrong row is named, other units are warned of.
 #[test]
 fn tables_are_checked() {

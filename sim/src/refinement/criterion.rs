@@ -226,53 +226,96 @@ impl Criterion {
             Self::Where { program, .. } => program.0.reads(|op| op == Op::DarkMatterDensity),
             _ => false,
         };
-        let reason = "looks at gas, of which there is none: take overdensity_above, density_above, particles_above or a \
-                      region";
+        let reason = match self {
+            Self::Where { .. } => {
+                "looks at gas, of which there is none: take c.matter_density, the density of all matter, or \
+                 c.dark_matter_density"
+            }
+            _ => {
+                "looks at gas, of which there is none: take overdensity_above, density_above, particles_above or a region"
+            }
+        };
         SimError::require("refine", &self.name(), gas || !needs_gas, reason)?;
-        let reason = "looks at dark matter, of which there is none: take overdensity_above or mass_above, or add \
-                      dark_matter: true to the initial condition";
+        let reason = match self {
+            Self::Where { .. } => {
+                "looks at dark matter, of which there is none: take c.matter_density, the density of all matter, or add \
+                 dark_matter: true to the initial condition"
+            }
+            _ => {
+                "looks at dark matter, of which there is none: take overdensity_above or mass_above, or add \
+                 dark_matter: true to the initial condition"
+            }
+        };
         SimError::require("refine", &self.name(), dark_matter || !needs_dark_matter, reason)
     }
 
-    /// Its name in a run's parameters; of an expression its text, if that is known.
+    /// Its name in a run's parameters; of a region, and of an expression whose text is known, the call in a recipe.
     fn name(&self) -> String {
-        if let Self::Where { source, .. } = self
-            && !source.is_empty()
-        {
-            return format!("refine_where({source})");
-        }
-        let json = serde_json::to_value(self).expect("numbers and names");
-        json.as_object().and_then(|criterion| criterion.keys().next().cloned()).unwrap_or_default()
-    }
-
-    /// Checks that regions have their places in a box of these lengths, code length.
-    ///
-    /// # Errors
-    /// [`SimError::Parameter`] naming `refine` and the number.
-    pub(crate) fn check_places(&self, lengths: [f64; 3]) -> Result<(), SimError> {
-        self.joined().iter().try_for_each(|one| one.check_places(lengths))?;
-        let axes = ["x", "y", "z"];
-        for (axis, length) in lengths.into_iter().enumerate() {
-            let require = |value: f64, fits: bool, reason: String| SimError::require("refine", &value, fits, reason);
-            let along = axes[axis];
-            match self {
-                Self::InsideBall { center, .. } => {
-                    let reason = format!("a region's center along {along} must lie in the box, [0, {length}]");
-                    // the length may be off by its rounding
-                    let fits = center[axis] >= 0.0 && center[axis] <= length * (1.0 + 1e-12);
-                    require(center[axis], fits, reason)?;
-                }
-                Self::InsideBox { min, max, .. } => {
-                    let reason = |end: &str, limit| {
-                        format!("a region with this {end} along {along} lies outside the box: {limit}")
-                    };
-                    require(min[axis], min[axis] < length, reason("min", format!("must be below {length}")))?;
-                    require(max[axis], max[axis] > 0.0, reason("max", "must be above 0".into()))?;
-                }
-                _ => {}
+        match self {
+            Self::Where { source, .. } if !source.is_empty() => format!("refine_where({source})"),
+            Self::InsideBox { min, max, level } => {
+                format!("region(#{{ min: {min:?}, max: {max:?}, level: {level} }})")
+            }
+            Self::InsideBall { center, radius, level } => {
+                format!("region(#{{ center: {center:?}, radius: {radius}, level: {level} }})")
+            }
+            _ => {
+                let json = serde_json::to_value(self).expect("numbers and names");
+                json.as_object().and_then(|criterion| criterion.keys().next().cloned()).unwrap_or_default()
             }
         }
-        Ok(())
+    }
+
+    /// Checks that regions share volume with a box, or with its nearest images along periodic axes, which [`Region`] counts.
+    ///
+    /// * `lengths`: of the box along x, y, z, code length
+    /// * `periodic`: axes along which it is periodic
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] naming `refine`, the region and the axis along which it is farthest from the box.
+    pub(crate) fn check_places(&self, lengths: [f64; 3], periodic: [bool; 3]) -> Result<(), SimError> {
+        self.joined().iter().try_for_each(|one| one.check_places(lengths, periodic))?;
+        let (min, max) = match self {
+            Self::InsideBox { min, max, .. } => (*min, *max),
+            Self::InsideBall { center, .. } => (*center, *center),
+            _ => return Ok(()),
+        };
+        // negative where the region, or the centre of a ball, reaches into the box
+        let gaps: [f64; 3] = std::array::from_fn(|axis| {
+            let length = lengths[axis];
+            let images = if periodic[axis] { -1..=1 } else { 0..=0 };
+            let gap = |image: i32| {
+                let shift = f64::from(image) * length;
+                (min[axis] + shift - length).max(-(max[axis] + shift))
+            };
+            images.map(gap).fold(f64::INFINITY, f64::min)
+        });
+        let farthest = (0..3).max_by(|&x, &y| gaps[x].total_cmp(&gaps[y])).expect("three axes");
+        let (along, length) = (["x", "y", "z"][farthest], lengths[farthest]);
+        let allowed = match periodic[farthest] {
+            true => format!("[{}, {}] (the box and its periodic images)", -length, 2.0 * length),
+            false => format!("[0, {length}]"),
+        };
+        let (fits, reason) = match self {
+            Self::InsideBall { radius, .. } => {
+                let distance = gaps.iter().map(|gap| gap.max(0.0).powi(2)).sum::<f64>().sqrt();
+                let remedy =
+                    if periodic[farthest] { format!("take {along} % {length}") } else { "move it there".into() };
+                let reason = format!(
+                    "lies outside the box by its radius or more: its center along {along} should be in {allowed}; {remedy}"
+                );
+                (distance < *radius, reason)
+            }
+            _ => {
+                let remedy = match periodic[farthest] {
+                    true => format!("shift both corners by as much as takes the lower one to {along} % {length}"),
+                    false => "move it there".into(),
+                };
+                let reason = format!("lies outside the box: along {along} it must overlap {allowed}; {remedy}");
+                (gaps.iter().all(|gap| *gap < 0.0), reason)
+            }
+        };
+        SimError::require("refine", &self.name(), fits, reason)
     }
 
     /// Lets expressions on all matter look at the gas, which is all matter.
@@ -480,26 +523,72 @@ mod tests {
             assert_eq!(found(&within(criterion)), fits);
         }
         let error = expression("r0 = density").check_species(false, true).unwrap_err().to_string();
-        assert!(error.starts_with("refine = refine_where(|c| …): looks at gas"), "{error}");
+        let message = "refine = refine_where(|c| …): looks at gas, of which there is none: take c.matter_density";
+        assert!(error.starts_with(message), "{error}");
+        let error = expression("r0 = dark_matter_density").check_species(true, false).unwrap_err().to_string();
+        let message =
+            "refine = refine_where(|c| …): looks at dark matter, of which there is none: take c.matter_density";
+        assert!(error.starts_with(message), "{error}");
     }
 
+    /// A region is refused where it shares no volume with the box, the images of which count along x and z.
     #[test]
     fn regions_have_their_places_in_the_box() {
-        let ball = |x: f64| Criterion::InsideBall { center: [1.0, x, 1.0], radius: 0.5, level: 1 };
-        let slab = |low: f64, high: f64| Criterion::InsideBox { min: [0.0, 0.0, low], max: [1.0, 1.0, high], level: 1 };
-        for (criterion, message) in [
-            (ball(2.0), None),
-            (ball(0.0), None),
-            (ball(2.4), Some("refine = 2.4: a region's center along y must lie in the box, [0, 2]")),
-            (ball(-0.1), Some("refine = -0.1: a region's center along y must lie in the box, [0, 2]")),
-            (slab(1.5, 2.5), None),
-            (slab(-1.0, 0.5), None),
-            (slab(4.0, 5.0), Some("refine = 4: a region with this min along z lies outside the box: must be below 4")),
-            (slab(-1.0, 0.0), Some("refine = 0: a region with this max along z lies outside the box: must be above 0")),
+        let ball = |center: [f64; 3]| Criterion::InsideBall { center, radius: 0.5, level: 1 };
+        let along = |axis: usize, low: f64, high: f64| {
+            let (mut min, mut max) = ([0.25; 3], [0.75; 3]);
+            (min[axis], max[axis]) = (low, high);
+            Criterion::InsideBox { min, max, level: 1 }
+        };
+        let found = |one: Criterion| {
+            one.check_places([2.0, 2.0, 4.0], [true, false, true]).err().map(|error| error.to_string())
+        };
+        for inside in [
+            // periodic
+            ball([-0.5, 1.0, 1.0]),
+            ball([-2.4, 1.0, 1.0]),
+            ball([4.3, 1.0, 8.3]),
+            along(2, -3.0, -1.0),
+            along(2, -4.5, -3.9),
+            along(2, 4.0, 5.0),
+            along(2, 7.9, 9.0),
+            along(2, -100.0, 100.0),
+            // isolated
+            ball([1.0, -0.4, 1.0]),
+            ball([1.0, 2.4, 1.0]),
+            ball([-2.3, 2.3, 1.0]),
+            along(1, -1.0, 0.5),
+            along(1, 1.5, 2.5),
         ] {
-            let found = |one: Criterion| one.check_places([2.0, 2.0, 4.0]).err().map(|error| error.to_string());
-            assert_eq!(found(criterion.clone()).as_deref(), message);
-            assert_eq!(found(Criterion::Not(Box::new(criterion))).as_deref(), message);
+            assert_eq!(found(inside.clone()), None, "{inside:?}");
+        }
+        for (outside, message) in [
+            (
+                ball([1.0, 1.0, 9.0]),
+                "refine = region(#{ center: [1.0, 1.0, 9.0], radius: 0.5, level: 1 }): lies outside the box by its radius \
+                 or more: its center along z should be in [-4, 8] (the box and its periodic images); take z % 4",
+            ),
+            (
+                ball([-2.5, 1.0, 1.0]),
+                "its center along x should be in [-2, 4] (the box and its periodic images); take x % 2",
+            ),
+            (ball([1.0, -0.5, 1.0]), "its center along y should be in [0, 2]; move it there"),
+            // either axis alone would do
+            (ball([-2.4, 2.45, 1.0]), "its center along y should be in [0, 2]; move it there"),
+            (
+                along(0, -4.0, -2.0),
+                "refine = region(#{ min: [-4.0, 0.25, 0.25], max: [-2.0, 0.75, 0.75], level: 1 }): lies outside the box: \
+                 along x it must overlap [-2, 4] (the box and its periodic images); shift both corners by as much as takes \
+                 the lower one to x % 2",
+            ),
+            (along(2, 8.0, 9.0), "along z it must overlap [-4, 8] (the box"),
+            (along(1, -1.0, 0.0), "lies outside the box: along y it must overlap [0, 2]; move it there"),
+            (along(1, 2.0, 2.5), "lies outside the box: along y it must overlap [0, 2]; move it there"),
+        ] {
+            for refused in [outside.clone(), Criterion::Not(Box::new(outside))] {
+                let error = found(refused).unwrap_or_default();
+                assert!(error.contains(message), "{error}");
+            }
         }
     }
 

@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 /// What a bitwise restart needs besides clock, tree and fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Restart {
+    /// Of the gas.
     pub(super) initial: Sums,
+    /// None without dark matter, and from an older program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) initial_dark_matter: Option<Sums>,
     pub(super) ledger: Ledger,
     pub(super) peak_kinetic: f64,
     pub(super) acceleration: Option<Acceleration>,

@@ -9,7 +9,10 @@ use crate::mesh::tree::{leaf_cells, volume_fractions};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::{Communicator, Ranks};
 use crate::parameters::RunParameters;
-use crate::records::{DarkMatterRecord, GasRecord, RECORD_VERSION, RunSummary, StepLimit, StepRecord, Sums, Timing};
+use crate::records::{
+    DarkMatterRecord, GasRecord, GasSums, RECORD_VERSION, RunSummary, SUMMARY_VERSION, StepLimit, StepRecord, Sums,
+    Timing,
+};
 use crate::refinement::{self, RefinementContext};
 use crate::run::attempts::{Advance, RootStep};
 use crate::run::restart::Restart;
@@ -129,6 +132,7 @@ impl<T: Real> Run<T> {
         }
         self.sums = leaf_sums(&self.state);
         self.restart.initial = self.sums.sums;
+        self.restart.initial_dark_matter = self.dark_matter;
         self.restart.peak_kinetic = self.sums.sums.kinetic;
         if self.physics.parameters.gravity {
             let mut diagnostics = StepDiagnostics::new(self.physics.parameters.time_steps);
@@ -299,7 +303,7 @@ impl<T: Real> Run<T> {
             volume_fractions: volume_fractions(self.state.mesh.tree.root_groups(), self.state.groups()),
             cell_updates: diagnostics.cell_updates,
             cell_updates_per_second: diagnostics.cell_updates as f64 / started.elapsed().as_secs_f64(),
-            sums: self.dark_matter.map_or(self.sums.sums, |dark_matter| self.sums.sums + dark_matter),
+            sums: self.matter_sums(),
             gas: self.state.gas.is_some().then(|| self.gas_record()),
             dark_matter,
             potential: diagnostics.potential(),
@@ -327,6 +331,11 @@ impl<T: Real> Run<T> {
         let Self { state, physics, clock, step, restart, .. } = self;
         let (number, retry_policy) = (*step + 1, restart.retry_policy);
         RootStep { state, physics, clock: *clock, mean_density, number, retry_policy }
+    }
+
+    /// Conserved sums of all matter.
+    fn matter_sums(&self) -> Sums {
+        self.dark_matter.map_or(self.sums.sums, |dark_matter| self.sums.sums + dark_matter)
     }
 
     fn gas_record(&self) -> GasRecord {
@@ -434,11 +443,18 @@ impl<T: Real> Run<T> {
     /// See [`crate::Simulation::summary`].
     pub(crate) fn summary(&self) -> RunSummary {
         let own_cells = self.state.mesh.tree.group_count() * GROUP_CELLS;
+        let of_gas = self.restart.initial;
+        let initial = match self.dark_matter {
+            None => Some(of_gas),
+            Some(_) => self.restart.initial_dark_matter.map(|dark_matter| of_gas + dark_matter),
+        };
         RunSummary {
+            version: SUMMARY_VERSION,
             steps: self.step,
             a: self.clock.a,
-            initial: self.restart.initial,
-            sums: self.sums.sums,
+            initial,
+            sums: self.matter_sums(),
+            gas: self.state.gas.is_some().then_some(GasSums { initial: of_gas, sums: self.sums.sums }),
             dark_matter: self.dark_matter,
             ledger: self.restart.ledger,
             mass_drift: self.mass_drift(),

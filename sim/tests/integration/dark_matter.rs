@@ -100,6 +100,8 @@ fn the_bits_depend_neither_on_threads_nor_on_restarts_nor_on_outputs() {
         let parameters = parameters(time_steps, precision);
         let (one, mut simulation) = run(&start, 1, &parameters, 12);
         let end = simulation.checkpoint().unwrap();
+        let whole = simulation.summary();
+        assert!(whole.initial.is_some_and(|initial| (initial.mass / 50f64.powi(3) - 1.0).abs() < 1e-6), "{whole:?}");
         assert_eq!(end.state.tree.level_count(), 3, "the test needs refinement");
         assert_eq!(run(&start, 2, &parameters, 12).0, one, "two threads");
         let (_, mut simulation) = run(&start, 2, &parameters, 7);
@@ -113,6 +115,8 @@ fn the_bits_depend_neither_on_threads_nor_on_restarts_nor_on_outputs() {
         assert_eq!(Some(simulation.step().unwrap().state_hash), one.get(7).cloned(), "after an output");
         let (rest, mut simulation) = run(&read, 1, &parameters, 12);
         assert_eq!(rest, one[7..], "after a restart from the file");
+        let summary = simulation.summary();
+        assert_eq!((summary.initial, summary.sums, summary.gas), (whole.initial, whole.sums, whole.gas));
         assert_eq!(simulation.checkpoint().unwrap().state.particles, end.state.particles);
     }
 }
@@ -132,6 +136,8 @@ fn mass_and_momentum_stay() {
             let volume = 50f64.powi(3);
             let gas = record.gas.expect("gas").sums;
             assert_eq!(record.sums, gas + dark.sums());
+            let summary = simulation.summary();
+            assert_eq!((summary.sums, summary.gas.map(|gas| gas.sums)), (record.sums, Some(gas)));
             assert!((record.sums.mass - volume).abs() < 1e-6 * volume && gas.mass < 0.5 * volume);
             // against the speed that all particles have
             let scale = (2.0 * dark.kinetic * dark.mass).sqrt();
@@ -357,7 +363,7 @@ fn cells_of_many_particles_are_refined() {
         let mut gas = start.clone();
         (gas.header.dark_matter, gas.state.particles) = (None, None);
         let error = Simulation::start(common::device(1), &gas, parameters).err().expect("refused").to_string();
-        assert!(error.contains("refine = particles_above: needs dark matter"), "{error}");
+        assert!(error.contains("refine = particles_above: looks at dark matter, of which there is none"), "{error}");
     }
 }
 

@@ -73,9 +73,9 @@ pub(crate) fn run(case: Case) -> Result<Outcome, SimError> {
         outcome.retries += u64::from(record.ladder.retries);
         outcome.floored += record.ladder.floored_cells;
         outcome.floored_in_sweeps += record.ladder.floored_in_sweeps;
-        let summary = simulation.summary();
-        let gained = (0..3).map(|a| record.sums.momentum[a] - summary.initial.momentum[a]);
-        let momentum = gained.map(f64::abs).fold(0.0, f64::max) / (summary.initial.mass * case.mach);
+        let initial = simulation.summary().initial.expect("known sums");
+        let gained = (0..3).map(|a| record.sums.momentum[a] - initial.momentum[a]);
+        let momentum = gained.map(f64::abs).fold(0.0, f64::max) / (initial.mass * case.mach);
         for (drift, now) in outcome.drift.iter_mut().zip([record.mass_drift, momentum, record.energy_residual]) {
             *drift = drift.max(now.abs());
         }

@@ -1,7 +1,7 @@
 //! Flags on the host: parallel over groups.
 
 use super::program::{Cells, evaluate};
-use super::stencil::{BlockFields, LANES, Lanes, rough, steep};
+use super::stencil::{BlockFields, LANES, Lanes, dark_matter, rough, steep};
 use super::{FlagCriteria, FlagCriterion, Step};
 use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::device::scratch::PerThread;
@@ -180,20 +180,6 @@ fn join(sets: &mut Vec<FlaggedRows>, by: impl Fn(&mut u16, u16)) {
     let upper = sets.pop().expect("two sets to join");
     let lower = sets.last_mut().expect("two sets to join");
     lower.iter_mut().zip(upper).for_each(|(row, other)| by(row, other));
-}
-
-/// Density of dark matter in row (j, k): of all matter less the gas, if there is gas.
-#[inline(always)]
-pub(super) fn dark_matter<T: Real>(density: &[T], group: &[T], j: usize, k: usize) -> Lanes<T> {
-    let row = cell(0, j, k);
-    let mut rest: Lanes<T> = density[row..][..LANES].try_into().expect("a row");
-    if !group.is_empty() {
-        let gas = &group[DENSITY * GROUP_CELLS + row..][..LANES];
-        for i in 0..LANES {
-            rest[i] = rest[i] - gas[i];
-        }
-    }
-    rest
 }
 
 /// Adds the cells that `met` names in each row (j, k).

@@ -1,7 +1,7 @@
 //! Criteria that look at a cell's neighbours: gradient and Löhner's estimator.
 
 use super::Quantity;
-use crate::layout::{DENSITY, ENERGY, ENTROPY, GROUP, HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM};
+use crate::layout::{DENSITY, ENERGY, ENTROPY, GROUP, GROUP_CELLS, HYDRO_BLOCK, HYDRO_GHOSTS, MOMENTUM, cell};
 use crate::level::ghosts::{BLOCK_VALUES, block_cell};
 use crate::point::dual_energy::pressure;
 use crate::point::eos::Eos;
@@ -20,6 +20,20 @@ const STRIDES: [usize; 3] = [1, HYDRO_BLOCK, HYDRO_BLOCK * HYDRO_BLOCK];
 #[inline(always)]
 fn row_start(j: usize, k: usize) -> usize {
     block_cell(0, HYDRO_GHOSTS, j + HYDRO_GHOSTS, k + HYDRO_GHOSTS)
+}
+
+/// Density of dark matter in row (j, k): of all matter less the gas, if there is gas.
+#[inline(always)]
+pub(super) fn dark_matter<T: Real>(density: &[T], group: &[T], j: usize, k: usize) -> Lanes<T> {
+    let row = cell(0, j, k);
+    let mut rest: Lanes<T> = density[row..][..LANES].try_into().expect("a row");
+    if !group.is_empty() {
+        let gas = &group[DENSITY * GROUP_CELLS + row..][..LANES];
+        for i in 0..LANES {
+            rest[i] = rest[i] - gas[i];
+        }
+    }
+    rest
 }
 
 #[inline(always)]

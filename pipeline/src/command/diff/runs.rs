@@ -1,6 +1,6 @@
 //! Two runs: what their ledgers say that they are, and the records of their steps.
 
-use super::super::explain::{changes, differences};
+use super::super::differences::{changes, differences};
 use super::super::recorded::{Recorded, RecordedRun, class_of};
 use super::super::stored;
 use super::groups::{GroupDifferences, group_differences};

@@ -1,6 +1,6 @@
 //! Two snapshots: headers, trees, and on request fields and power spectra.
 
-use super::super::explain::changes;
+use super::super::differences::changes;
 use super::{Findings, listed};
 use crate::error::PipelineError;
 use crate::{cli, isolated_read};

@@ -2,10 +2,10 @@
 
 use super::call::Call;
 use super::finder::{finder, out_of_range, refused};
-use super::handles::{Analysis, NAME, Naming, Run, input_path, place_of};
+use super::handles::{Analysis, NAME, Naming, Run, input_path, place_of, read_by, species_of};
 use super::initial::check_power;
 use crate::campaign::Node;
-use crate::campaign::deferred::{Deferred, Known};
+use crate::campaign::deferred::Known;
 use crate::moment::Moment;
 use crate::recipe::error::{Bound, Refusal, plain};
 use crate::recipe::interpreter::Session;
@@ -15,7 +15,7 @@ use crate::stage::compare::Compare;
 use crate::stage::density_pdf::{DensityPdfs, PdfOptions};
 use crate::stage::force_test::{ForceTest, MASSES, SolverOptions};
 use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice};
-use crate::stage::initial::{InitialCondition, SpeciesPresent};
+use crate::stage::initial::InitialCondition;
 use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
 use crate::stage::mass_function::{HALOS, MassFunctions, PREDICTION, PredictionOptions};
 use crate::stage::power_spectrum::PowerSpectra;
@@ -167,6 +167,9 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     for (name, view) in [("slice", View::Slice), ("projection", View::Projection)] {
         with_options(engine, name, move |name, mut options, outputs, run| {
             let style = decode(name, take(&mut options, &STYLE))?;
+            if !has_gas(&run.node) && !options.contains_key("field") {
+                options.insert("field".into(), "matter_density".into());
+            }
             let options: MapOptions = decode_with(name, options, &[&STYLE[..], &COMMON].concat())?;
             let of_gas = || run.node.stage().as_run().and_then(|run| run.parameters.scalars.fields().ok());
             let fields = if has_gas(&run.node) { of_gas() } else { Some(FieldSet::without_gas()) };
@@ -229,20 +232,6 @@ const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends are partic
 /// The mesh that a run or what is made of it begins with, if it is known.
 fn initial_of(node: &Node) -> Option<&InitialCondition> {
     node.stage().as_initial().or_else(|| read_by(node).iter().find_map(initial_of))
-}
-
-/// The species of a run or what is made of it, if they are known.
-fn species_of(node: &Node) -> Option<SpeciesPresent> {
-    node.stage().species().or_else(|| read_by(node).iter().find_map(species_of))
-}
-
-/// The inputs that a stage reads, without those that only decide on it.
-fn read_by(node: &Node) -> &[Node] {
-    match node.decision() {
-        Some((_, Deferred::Stage { own, .. })) => &node.inputs()[..*own],
-        Some((_, Deferred::Then(..))) => &[],
-        None => node.inputs(),
-    }
 }
 
 /// Whether a run has gas, as far as that is known.

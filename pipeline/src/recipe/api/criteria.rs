@@ -86,8 +86,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .used_as("any([overdensity_above(8), jeans_cells_below(4)])"),
     Function::new(
         &["not(criterion: Map) -> Map"],
-        "Where a cell does not meet the criterion. Raised thresholds (`max_cells`, `threshold_factor`) are lowered within \
-         `not`, so that less is refined.",
+        "Where a cell does not meet the criterion. A criterion is met nowhere on levels beyond its thresholds or its `level`: \
+         `not` of it is met everywhere there, and refines all cells of these levels up to `max_level`. Raised thresholds \
+         (`max_cells`, `threshold_factor`) are lowered within `not`, so that less is refined.",
     )
     .used_as("not(region(#{ center, radius, level }))"),
 ];

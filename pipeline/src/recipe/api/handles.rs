@@ -2,7 +2,7 @@
 
 use super::later;
 use crate::campaign::Node;
-use crate::campaign::deferred::{Known, Measured, THEN};
+use crate::campaign::deferred::{Deferred, Known, Measured, THEN};
 use crate::moment::Moment;
 use crate::recipe::closure_members::RunFacts;
 use crate::recipe::error::{Bound, Cause, Refusal, plain};
@@ -10,9 +10,8 @@ use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode, take, to_json};
 use crate::recipe::source::Place;
 use crate::stage::closure::Captured;
-use crate::stage::evolve::Origin;
 use crate::stage::formula::Formula;
-use crate::stage::initial::{InitialCondition, InitialFacts};
+use crate::stage::initial::{InitialFacts, SpeciesPresent};
 use comove_ic::problems::Problem;
 use comove_sim::{Coordinates, Cosmology};
 use rhai::{Array, Dynamic, FnPtr, Map, NativeCallContext};
@@ -21,15 +20,26 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A run as far as its recipe says it; nothing of another stage.
+/// The species of a run or what is made of it, if they are known.
+pub(super) fn species_of(node: &Node) -> Option<SpeciesPresent> {
+    node.stage().species().or_else(|| read_by(node).iter().find_map(species_of))
+}
+
+/// The inputs that a stage reads, without those that only decide on it.
+pub(super) fn read_by(node: &Node) -> &[Node] {
+    match node.decision() {
+        Some((_, Deferred::Stage { own, .. })) => &node.inputs()[..*own],
+        Some((_, Deferred::Then(..))) => &[],
+        None => node.inputs(),
+    }
+}
+
+/// A run or a snapshot as far as it is known before it is computed or read.
 pub(super) fn run_facts(node: &Node) -> RunFacts {
-    let Some(run) = node.stage().as_run() else { return RunFacts::default() };
-    let mesh = node.inputs().first().and_then(|input| input.stage().as_initial());
-    let [gas, dark_matter] = match (&run.origin, mesh) {
-        (Origin::Initial(_), Some(InitialCondition::Gaussian(ic))) => [Some(ic.gas), Some(ic.dark_matter)],
-        (Origin::Formula(_), _) => [Some(true), Some(false)],
-        _ => [None; 2],
-    };
+    let species = species_of(node);
+    let gas = species.map(|species| species.gas);
+    let dark_matter = species.map(|species| species.dark_matter);
+    let Some(run) = node.stage().as_run() else { return RunFacts { gas, dark_matter, ..RunFacts::default() } };
     RunFacts {
         gas,
         dark_matter,

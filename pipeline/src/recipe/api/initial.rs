@@ -90,7 +90,8 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             if let Some(warning) = all_baryons(&cosmology, FOR_GAS_ALONE).filter(|_| is_of_gas) {
                 shared.warn("ic_load", place, warning);
             }
-            let (ic, root) = options.build(cosmology, path.clone());
+            let built = options.build(cosmology, path.clone());
+            let (ic, root) = built.map_err(|error| Refusal::caused_by("ic_load", &error))?;
             handle("ic_load", ic, root)
         })
     };

@@ -59,15 +59,17 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             return Err(Refusal::error("evolve", message, None));
         }
         let hooks = hooks(&shared, &context, &mut options)?;
+        let species = saved.node.stage().species();
         later_or_now(&context, vec![saved.node], Vec::new(), options, move |inputs, options, _| {
-            run(inputs, Origin::Saved { branch: false }, hooks.clone(), options)
+            run(inputs, Origin::Saved { branch: false, species }, hooks.clone(), options)
         })
     };
     engine.register_fn("evolve", evolve_saved);
     let shared = session.clone();
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Bound<Run> {
-        let node = Node::new(Saved::new(input_path(SAVED, &shared, &file)?), Vec::new());
-        Ok(Run { node, outputs: None, problem: None })
+        let saved = Saved::new(input_path(SAVED, &shared, &file)?);
+        let saved = saved.map_err(|error| Refusal::caused_by(SAVED, &error))?;
+        Ok(Run { node: Node::new(saved, Vec::new()), outputs: None, problem: None })
     });
 }
 
@@ -167,7 +169,7 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     }
     let mut parameters: RunParameters = decode_with("evolve", standard(formula.as_deref(), end, options), &others)?;
     let start = origin.facts();
-    if start.as_ref().is_some_and(|start| start.particles == Some(0)) {
+    if origin.species().is_some_and(|species| !species.dark_matter) {
         parameters.refine.iter_mut().for_each(Criterion::for_gas_alone);
     }
     check(&parameters, start.as_ref()).map_err(refuse)?;
@@ -194,11 +196,11 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
         criterion.truncate(parameters.max_level);
     }
     let origin = match origin {
-        Origin::Saved { .. } => Origin::Saved { branch: extent.branch },
+        Origin::Saved { species, .. } => Origin::Saved { branch: extent.branch, species },
         initial => initial,
     };
     let problem = formula.and_then(|formula| formula.problem().cloned());
-    let uses: Vec<Use> = hooks.all().flat_map(|closure| closure.uses.clone()).collect();
+    let uses: Vec<Use> = hooks.closures().flat_map(|closure| closure.uses.clone()).collect();
     let stage = Evolve { origin, parameters, end, outputs: outputs.clone(), checkpoints: extent.checkpoints, hooks };
     let node = Node::new(stage, inputs);
     closure_members::check(&uses, &run_facts(&node))?;

@@ -161,7 +161,8 @@ fn values_may_be_known_later() {
     let unknown = |n: usize| given[n].with(vec![Dynamic::from(NotKnown)]);
     assert_eq!(unknown(0).compile().unwrap(), None);
     assert_eq!(given[0].compile().unwrap(), given[3].compile().unwrap());
-    let error = unknown(1).compile().unwrap_err().to_string();
+    let EvalAltResult::ErrorRuntime(refusal, _) = *unknown(1).compile().unwrap_err() else { panic!("a refusal") };
+    let error = refusal.cast::<Refusal>().message;
     assert!(error.contains("densty"), "{error}");
     assert_eq!(unknown(2).at_level(1).unwrap(), None);
     assert_eq!(given[2].at_level(1).unwrap(), Some(320.0));

@@ -54,11 +54,6 @@ impl Hooks {
         [&self.stop_when, &self.steer, &self.on_step].into_iter().any(Option::is_some)
     }
 
-    /// Every closure.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Closure> {
-        [&self.stop_when, &self.steer, &self.on_step, &self.on_output].into_iter().flatten()
-    }
-
     /// What is told of them outside the fingerprint.
     pub(crate) fn extent(&self) -> Value {
         let told = |hook: &Option<Closure>| hook.as_ref().map(Closure::parameters);

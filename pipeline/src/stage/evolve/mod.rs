@@ -119,7 +119,7 @@ impl Stage for Evolve {
         let origin = match &self.origin {
             Origin::Initial(facts) => json!({ "root": facts.root }),
             Origin::Formula(formula) => formula.parameters(),
-            Origin::Saved { branch } => json!({ "branch": branch }),
+            Origin::Saved { branch, .. } => json!({ "branch": branch }),
         };
         let mut parameters = json!({ "run": self.parameters, "origin": origin });
         if let Some(steer) = &self.hooks.steer {
@@ -133,7 +133,7 @@ impl Stage for Evolve {
     }
 
     fn species(&self) -> Option<SpeciesPresent> {
-        matches!(self.origin, Origin::Formula(_)).then_some(SpeciesPresent::GAS)
+        self.origin.species()
     }
 
     fn shown_parameters(&self) -> Value {

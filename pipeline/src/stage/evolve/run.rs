@@ -5,7 +5,7 @@ use super::options::Checkpoints;
 use crate::ledger::{SnapshotFile, StageHistory};
 use crate::moment::Moment;
 use crate::stage::formula::Formula;
-use crate::stage::initial::InitialFacts;
+use crate::stage::initial::{InitialFacts, SpeciesPresent};
 use comove_sim::memory::Species;
 use comove_sim::{Criterion, Role, RunParameters, SnapshotHeader, StartFacts};
 use std::collections::BTreeMap;
@@ -49,6 +49,8 @@ pub(crate) enum Origin {
     Saved {
         /// Whether the run may leave the snapshot's own trajectory.
         branch: bool,
+        /// The snapshot's species, if the file was there when the recipe was evaluated.
+        species: Option<SpeciesPresent>,
     },
 }
 
@@ -59,6 +61,18 @@ impl Origin {
             Self::Initial(facts) => Some(Moment::Redshift(facts.z)),
             Self::Formula(formula) => Some(formula.start()),
             Self::Saved { .. } => None,
+        }
+    }
+
+    /// The species of the starting state, if they are known before the run starts.
+    pub(crate) fn species(&self) -> Option<SpeciesPresent> {
+        match self {
+            Self::Initial(facts) => {
+                let species = SpeciesPresent { gas: facts.gas, dark_matter: facts.particles > 0 };
+                facts.species_known.then_some(species)
+            }
+            Self::Formula(_) => Some(SpeciesPresent::GAS),
+            Self::Saved { species, .. } => *species,
         }
     }
 
@@ -117,7 +131,7 @@ impl Evolve {
 
     /// Whether it may have dark matter, as far as that is known before it starts.
     pub(super) fn may_have_dark_matter(&self) -> bool {
-        self.species(None).particles > 0 || matches!(self.origin, Origin::Saved { .. })
+        self.origin.species().is_none_or(|species| species.dark_matter)
     }
 
     /// The outputs that a history lacks, in the order of time, up to where the stop rule has ended the run.

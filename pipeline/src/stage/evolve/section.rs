@@ -24,7 +24,7 @@ pub(crate) fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, Pipeline
         section.text += &format!(". Its stop rule ended it {stop}.");
     }
     let summary: Option<RunSummary> = read(&work.path(SUMMARY))?;
-    if let Some(summary) = summary {
+    if let Some(summary) = summary.map(RunSummary::upgraded) {
         // without the records of its steps the run's totals stand, but not what it took
         let tally = Some(steps::tally(&work.folder)?).filter(|tally| tally.cell_updates > 0);
         section.table(
@@ -64,7 +64,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, PipelineError> {
 /// The run in one line, for the log.
 fn gist(summary: &RunSummary, tally: &Tally) -> String {
     let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
-    let gas = match summary.sums.mass > 0.0 {
+    let gas = match summary.gas.is_some() {
         true => format!(
             "; mass drift {:.1e}; first-order fluxes in {:.1e} and floors in {:.1e} of the cell updates, {} steps taken again",
             summary.mass_drift,
@@ -86,21 +86,9 @@ fn gist(summary: &RunSummary, tally: &Tally) -> String {
 
 fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates) -> Vec<Vec<String>> {
     let ledger = &summary.ledger;
-    let energy = summary.sums.kinetic.max(f64::MIN_POSITIVE);
+    let energy = summary.gas.map_or(0.0, |gas| gas.sums.kinetic).max(f64::MIN_POSITIVE);
     let of_kinetic = |e: f64| format!("{} ({} of the gas's kinetic energy)", readable(e), readable(e / energy));
-    // the box as a whole should stay at rest: its mean velocity measures the conservation of momentum
-    let speed = |sums: &Sums, before: [f64; 3]| {
-        (0..3).map(|a| (sums.momentum[a] - before[a]).powi(2)).sum::<f64>().sqrt() / sums.mass
-    };
-    let (gained, what) = match &summary.dark_matter {
-        None => (speed(&summary.sums, summary.initial.momentum), "mean velocity that the box has gained"),
-        Some(dark_matter) => (speed(&(summary.sums + *dark_matter), [0.0; 3]), "mean velocity of all matter"),
-    };
-    let (drift, velocity_unit) = match coordinates {
-        Coordinates::Comoving => (gained * VELOCITY_KM_S / summary.a, "km/s"),
-        Coordinates::Plain => (gained, "code units"),
-    };
-    let drift_name = format!("{what}, {velocity_unit}");
+    let velocities = mean_velocities(summary, coordinates);
     // the ledger counts from the start of the first run, the records from the start of this one
     let of_updates = |cells: u64, here: fn(&Tally) -> f64| match tally {
         Some(tally) => format!("{cells} ({} of the cell updates)", readable(here(tally))),
@@ -115,8 +103,8 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         ("cell updates", shown(updates)),
         ("cell updates per second", shown(per_second)),
         ("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
-        (drift_name.as_str(), readable(drift)),
     ];
+    let velocities = velocities.iter().map(|(name, speed)| (name.as_str(), readable(*speed)));
     let gas = [
         ("relative drift of the gas's mass", readable(summary.mass_drift)),
         ("residual of the gas's energy ledger, of its largest kinetic energy", readable(summary.energy_residual)),
@@ -129,14 +117,34 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         ("cells floored", of_updates(ledger.floored_cells, Tally::floored_fraction)),
     ];
     // without gas its rows would be zeros
-    let gas = gas.into_iter().filter(|_| summary.sums.mass > 0.0);
-    // older summaries do not have dark matter's
-    let run = run.into_iter().filter(|(name, _)| *name != drift_name || drift.is_finite());
+    let gas = gas.into_iter().filter(|_| summary.gas.is_some());
     let device = [("device", summary.device.clone())];
     let raised = tally
         .filter(|tally| tally.raised > 0)
         .map(|tally| ("steps in which max_cells raised the finest thresholds", tally.raised.to_string()));
-    run.chain(gas).chain(device).chain(raised).map(|(name, value)| vec![name.to_owned(), value]).collect()
+    let rows = run.into_iter().chain(velocities).chain(gas).chain(device).chain(raised);
+    rows.map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+/// Names with their units, and mean velocities: of all matter, and of the gas where there is dark matter too. The box as a
+/// whole should stay at rest: its velocity measures the conservation of momentum.
+fn mean_velocities(summary: &RunSummary, coordinates: Coordinates) -> Vec<(String, f64)> {
+    let (factor, unit) = match coordinates {
+        Coordinates::Comoving => (VELOCITY_KM_S / summary.a, "km/s"),
+        Coordinates::Plain => (1.0, "code units"),
+    };
+    let of = |what: &str, now: Sums, before: Sums| {
+        let gained = (0..3).map(|a| (now.momentum[a] - before.momentum[a]).powi(2)).sum::<f64>().sqrt() / now.mass;
+        (format!("mean velocity {what}, {unit}"), factor * gained)
+    };
+    let of_all = match summary.initial {
+        Some(initial) => of("that the box has gained", summary.sums, initial),
+        None => of("of all matter", summary.sums, Sums::default()),
+    };
+    let gas = summary.gas.filter(|_| summary.dark_matter.is_some());
+    let of_gas = gas.map(|gas| of("that the gas has gained", gas.sums, gas.initial));
+    // the oldest summaries do not have dark matter's mass
+    [Some(of_all), of_gas].into_iter().flatten().filter(|(_, speed)| speed.is_finite()).collect()
 }
 
 /// Seconds and percent of each part of a step.
@@ -146,4 +154,46 @@ fn shares(timing: &Timing) -> Vec<Vec<String>> {
         .parts()
         .map(|(name, s)| vec![name.to_owned(), format!("{s:.2}"), format!("{:.1}", 100.0 * s / total)])
         .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comove_sim::records::{GasSums, SUMMARY_VERSION};
+    use serde_json::json;
+
+    /// Mean velocities are those of all matter, and beside dark matter also of the gas, which alone its rows are about.
+    #[test]
+    fn totals_are_of_all_matter_and_of_the_gas() {
+        let sums = |mass: f64, x: f64| Sums { mass, momentum: [x, 0.0, 0.0], kinetic: 4.0 * mass, energy: 5.0 * mass };
+        let rows = |gas: bool, dark_matter: bool| {
+            let of_gas = gas.then(|| GasSums { initial: sums(1.0, 1.0), sums: sums(1.0, 4.0) });
+            let (initial, now) = match (gas, dark_matter) {
+                (true, true) => (sums(8.0, 3.0), sums(8.0, 5.0)),
+                (true, false) => (sums(1.0, 1.0), sums(1.0, 4.0)),
+                _ => (sums(7.0, 2.0), sums(7.0, 1.0)),
+            };
+            let mut summary: RunSummary = serde_json::from_value(json!({
+                "version": SUMMARY_VERSION, "steps": 3, "a": 0.5, "initial": initial, "sums": now,
+                "ledger": { "gravity_work": 2.0 }, "mass_drift": 0.0, "energy_residual": 0.0, "cells": 4096,
+                "bytes_per_cell": 100.0, "timing": {}, "cell_updates": 4096, "device": "cpu"
+            }))
+            .unwrap();
+            (summary.gas, summary.dark_matter) = (of_gas, dark_matter.then(|| sums(7.0, 1.0)));
+            totals(&summary.upgraded(), None, Coordinates::Plain)
+        };
+        let of = |rows: &[Vec<String>], name: &str| rows.iter().find(|row| row[0] == name).map(|row| row[1].clone());
+        let (all, gas) =
+            ("mean velocity that the box has gained, code units", "mean velocity that the gas has gained, code units");
+        for (rows, expected) in [
+            (rows(true, true), [Some(0.25), Some(3.0), Some(2.0)]),
+            (rows(true, false), [Some(3.0), None, Some(2.0)]),
+            (rows(false, true), [Some(1.0 / 7.0), None, None]),
+        ] {
+            assert_eq!([of(&rows, all), of(&rows, gas)], [expected[0], expected[1]].map(|speed| speed.map(readable)));
+            let work = expected[2]
+                .map(|work| format!("{} ({} of the gas's kinetic energy)", readable(work), readable(work / 4.0)));
+            assert_eq!(of(&rows, "work of gravity on the gas"), work);
+        }
+    }
 }

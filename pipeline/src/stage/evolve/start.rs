@@ -52,7 +52,7 @@ pub(crate) fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<
             snapshot
         }
         Origin::Formula(formula) => formula.snapshot(&run.parameters, work)?,
-        Origin::Saved { branch } => {
+        Origin::Saved { branch, .. } => {
             let input = work.inputs[0][0].clone();
             let mut snapshot = saved(&input, *branch, first, run.parameters.max_level, work.progress)?;
             if (*branch || run.hooks.steer.is_none()) && snapshot.header.unsteer() {

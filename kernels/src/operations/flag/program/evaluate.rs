@@ -3,8 +3,7 @@
 use super::{Op, Program, REGISTERS};
 use crate::layout::{DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, MOMENTUM, cell};
 use crate::operations::flag::FlagLevel;
-use crate::operations::flag::cpu::dark_matter;
-use crate::operations::flag::stencil::{BlockFields, LANES, Lanes};
+use crate::operations::flag::stencil::{BlockFields, LANES, Lanes, dark_matter};
 use crate::point::dual_energy::pressure;
 use crate::real::Real;
 
