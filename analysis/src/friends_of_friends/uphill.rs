@@ -6,7 +6,7 @@ use comove_sim::Snapshot;
 
 /// Widths of the first cell, and share of the halo's radius, up to which a maximum belongs to the halo.
 const REACH: f64 = 3.0;
-const SHARE: f64 = 0.5;
+const SHARE: f64 = 0.8;
 
 /// Offsets in cell widths of the samples beside a cell: each cell that touches it holds one, also of half its width.
 const BESIDE: [f64; 4] = [-0.75, -0.25, 0.25, 0.75];
@@ -59,8 +59,8 @@ mod tests {
         assert_eq!(densest_cell(&snapshot, beside, radius), beside, "without particles in cells a place stays");
         snapshot.state.dark_matter = vec![0.0; snapshot.state.tree.group_count() * GROUP_CELLS];
         assert_eq!(densest_cell(&snapshot, beside, radius), peak.position);
-        let small = 2.0 * peak.width;
-        assert_eq!(densest_cell(&snapshot, beside, small), beside, "the peak is more than half a radius away");
+        let small = 1.5 * peak.width;
+        assert_eq!(densest_cell(&snapshot, beside, small), beside, "the peak is outside the halo");
         let unresolved = 0.9 * peak.width;
         assert_eq!(densest_cell(&snapshot, peak.position.map(|x| x + 1e-3), unresolved)[0], peak.position[0] + 1e-3);
         let far = peak.position.map(|x| x + 4.0 * peak.width);
