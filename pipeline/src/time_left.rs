@@ -40,8 +40,8 @@ impl TimeLeft {
         };
         let time = Duration::try_from_secs_f64(self.seconds).ok().filter(|time| time.as_secs_f64() < CENTURY)?;
         Some(match time.as_secs() {
-            ..90 => format!("{bound}{:.0} s left", self.seconds.ceil()),
-            ..5400 => format!("{bound}{:.0} min left", self.seconds / 60.0),
+            0..90 => format!("{bound}{:.0} s left", self.seconds.ceil()),
+            90..5400 => format!("{bound}{:.0} min left", self.seconds / 60.0),
             _ => format!("{bound}{} left", HumanDuration(time)),
         })
     }

@@ -111,8 +111,7 @@ fn rehearsed(recipe: &Recipe, dir: &Path, terminal: Terminal) -> Result<Option<R
         return Ok(None);
     }
     let progress = if terminal.quiet { Progress::default() } else { Progress::on_terminal() };
-    // a terminal that is gone does not change the outcome
-    let tell = |text: &str| _ = progress.print(text.as_bytes());
+    let tell = |text: &str| progress.print(text.as_bytes());
     match rehearsal::rehearse(recipe, &progress) {
         Ok(rehearsal) => Ok(Some(rehearsal)),
         Err(error @ (PipelineError::Recipe(_) | PipelineError::Several(_))) => {

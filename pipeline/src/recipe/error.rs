@@ -106,8 +106,8 @@ impl RecipeError {
 
     /// The same error with another cause.
     #[must_use]
-    pub(crate) fn because(self: Box<Self>, cause: Cause) -> Box<Self> {
-        Box::new(Self { cause, ..*self })
+    pub(crate) fn because(self, cause: Cause) -> Box<Self> {
+        Box::new(Self { cause, ..self })
     }
 
     /// What the parser says.

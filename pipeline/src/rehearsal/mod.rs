@@ -94,7 +94,7 @@ pub(crate) fn rehearse(recipe: &Recipe, progress: &Progress) -> Result<Rehearsal
         progress: Progress::default(),
     };
     let found = Walk::new(&recipe.campaign, &surroundings).through(&progress.stage())?;
-    let errors = found.errors.into_iter().map(PipelineError::Recipe).collect();
+    let errors = found.errors.into_iter().map(|error| PipelineError::Recipe(Box::new(error))).collect();
     match PipelineError::all(errors) {
         Some(error) => Err(error),
         None => Ok(Rehearsal {

@@ -33,7 +33,7 @@ pub(super) struct Found {
     /// Closures that gave a result, by line and column.
     pub closures: BTreeSet<(usize, usize)>,
     /// Errors that a run of the recipe would have.
-    pub errors: Vec<Box<RecipeError>>,
+    pub errors: Vec<RecipeError>,
     /// Closures that were not called or gave no result, and why.
     pub not_rehearsed: Vec<String>,
 }
@@ -290,8 +290,8 @@ impl<'a> Walk<'a> {
                 if !is_of_the_recipe {
                     let RecipeError { file, place: Place { line, column }, message, .. } = *error;
                     self.note(format!("{file}:{line}:{column}: {message}"));
-                } else if !self.found.errors.iter().any(|other| is_same(other)) {
-                    self.found.errors.push(error);
+                } else if !self.found.errors.iter().any(is_same) {
+                    self.found.errors.push(*error);
                 }
             }
             PipelineError::Interrupted { .. } => return Err(error),

@@ -39,9 +39,9 @@ fn comove(folder: &Path, recipe: &str, arguments: &[&str]) -> Output {
 
 /// The folder of the one stage of this kind.
 fn stage(folder: &Path, kind: &str) -> PathBuf {
-    let entries = std::fs::read_dir(folder.join("r")).unwrap().map(|entry| entry.unwrap().path());
+    let mut entries = std::fs::read_dir(folder.join("r")).unwrap().map(|entry| entry.unwrap().path());
     let is_it = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(kind);
-    entries.filter(is_it).next().unwrap_or_else(|| panic!("no {kind}"))
+    entries.find(is_it).unwrap_or_else(|| panic!("no {kind}"))
 }
 
 fn number(value: &Value) -> f64 {

@@ -146,7 +146,7 @@ impl Criterion {
             }
             Self::Not(other) => {
                 let other = other.on(level, particle_mass, 1.0 / factor);
-                return Some(other.map_or_else(Combination::everywhere, Combination::not));
+                return Some(other.map_or_else(Combination::everywhere, Combination::complement));
             }
             Self::DensityAbove { thresholds } => {
                 of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t)))

@@ -52,7 +52,7 @@ impl<T> Combination<T> {
 
     /// All other cells.
     #[must_use]
-    pub fn not(mut self) -> Self {
+    pub fn complement(mut self) -> Self {
         self.steps.push(Step::Not);
         self
     }

@@ -55,10 +55,13 @@ fn combinations<T: Real>(criteria: &[FlagCriterion<T>]) -> Vec<Combination<T>> {
     all.extend(Combination::any((0..criteria.len()).map(one)));
     all.push(Combination::everywhere());
     for n in 0..criteria.len() {
-        let either = Combination::any([one(n + 3), one(n + 5).not()]).unwrap();
+        let either = Combination::any([one(n + 3), one(n + 5).complement()]).unwrap();
         let both = Combination::all([one(n), either.clone(), one(n + 7)]).unwrap();
         all.push(both.clone());
-        all.push(Combination::any([one(n + 1), Combination::all([either.not(), both.not()]).unwrap()]).unwrap());
+        all.push(
+            Combination::any([one(n + 1), Combination::all([either.complement(), both.complement()]).unwrap()])
+                .unwrap(),
+        );
     }
     all
 }

@@ -30,7 +30,7 @@ pub(super) fn dark_matter<T: Real>(density: &[T], group: &[T], j: usize, k: usiz
     if !group.is_empty() {
         let gas = &group[DENSITY * GROUP_CELLS + row..][..LANES];
         for i in 0..LANES {
-            rest[i] = rest[i] - gas[i];
+            rest[i] -= gas[i];
         }
     }
     rest

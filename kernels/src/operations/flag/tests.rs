@@ -297,25 +297,25 @@ fn combinations_follow_their_truth_tables() {
     let alone = criteria.clone().map(|criterion| flagged(&mesh, 0, 0, &fluid, criterion));
     let [a, b, c] = criteria.map(Combination::from);
     let pair = |x: &Combination<f64>, y: &Combination<f64>| [x.clone(), y.clone()];
-    let none = Combination::everywhere().not();
+    let none = Combination::everywhere().complement();
     type Truth = fn(bool, bool, bool) -> bool;
     let cases: [(Combination<f64>, Truth); 8] = [
         (Combination::any(pair(&a, &b)).unwrap(), |a, b, _| a || b),
         (Combination::all(pair(&a, &b)).unwrap(), |a, b, _| a && b),
-        (a.clone().not(), |a, _, _| !a),
-        (Combination::all([a.clone(), b.clone().not(), c.clone()]).unwrap(), |a, b, c| a && !b && c),
-        (Combination::any([Combination::all(pair(&a, &b)).unwrap().not(), c.clone()]).unwrap(), |a, b, c| {
+        (a.clone().complement(), |a, _, _| !a),
+        (Combination::all([a.clone(), b.clone().complement(), c.clone()]).unwrap(), |a, b, c| a && !b && c),
+        (Combination::any([Combination::all(pair(&a, &b)).unwrap().complement(), c.clone()]).unwrap(), |a, b, c| {
             !(a && b) || c
         }),
         (
             Combination::all([
                 a.clone(),
-                Combination::any([b.clone(), Combination::all(pair(&b, &c)).unwrap().not()]).unwrap(),
+                Combination::any([b.clone(), Combination::all(pair(&a, &c)).unwrap().complement()]).unwrap(),
             ])
             .unwrap(),
-            |a, b, c| a && (b || !(b && c)),
+            |a, b, c| a && (b || !c),
         ),
-        (Combination::all([Combination::everywhere(), c.clone().not()]).unwrap(), |_, _, c| !c),
+        (Combination::all([Combination::everywhere(), c.clone().complement()]).unwrap(), |_, _, c| !c),
         (Combination::any([none, b.clone(), c.clone()]).unwrap(), |_, b, c| b || c),
     ];
     let mut seen = [0; 8];

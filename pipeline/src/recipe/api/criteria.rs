@@ -182,7 +182,7 @@ fn refine_where(session: &Session, context: &NativeCallContext<'_>, closure: &Fn
         needs if needs.is_empty() => make(&expression),
         needs => {
             checked(&expression).compile()?;
-            Ok(Later::new(needs, move |known| make(&with_known(&expression, known)?)))
+            Ok(Later::value(needs, move |known| make(&with_known(&expression, known)?)))
         }
     }
 }
@@ -236,7 +236,7 @@ fn of_thresholds(
             let needs = expression.as_ref().map_or(Vec::new(), needs_of_closure);
             if let Some(expression) = expression.filter(|_| !needs.is_empty()) {
                 checked(&expression).at_level(0)?;
-                return Ok(Later::new(needs, move |known| {
+                return Ok(Later::value(needs, move |known| {
                     let rule = with_known(&expression, known)?;
                     let at = |level| -> Bound<Dynamic> {
                         Ok(rule.at_level(level)?.expect("all its values are known").into())

@@ -18,7 +18,7 @@ type MakeValue = dyn Fn(&Known) -> Bound<Dynamic> + Send + Sync;
 
 impl Later {
     /// What `make` makes of values of results.
-    pub(super) fn new(
+    pub(super) fn value(
         needs: Vec<Measured>,
         make: impl Fn(&Known) -> Bound<Dynamic> + Send + Sync + 'static,
     ) -> Dynamic {
@@ -34,7 +34,7 @@ impl Later {
         if needs.is_empty() {
             return make(argument);
         }
-        Ok(Self::new(needs, move |known| make(substituted(&argument, known)?)))
+        Ok(Self::value(needs, move |known| make(substituted(&argument, known)?)))
     }
 }
 
