@@ -14,9 +14,6 @@ use comove_kernels::layout::GROUP_CELLS;
 use comove_sim::{Precision, Simulation, Snapshot, SnapshotHeader};
 use std::collections::BTreeMap;
 
-/// A step that took so many times as long as half of them was held up by something else.
-const HELD_UP: f64 = 3.0;
-
 /// Cells of the root per axis, and steps, of the trial.
 const TRIAL: (usize, usize) = (32, 4);
 
@@ -158,20 +155,13 @@ fn on_reference(kind: &str, files: usize, bytes: f64) -> Option<f64> {
     REFERENCE.stages.get(kind).map(|[file, byte]| file * files.max(1) as f64 + byte * bytes)
 }
 
-/// Seconds of recorded steps of a run with or without gas, over those of the reference.
+/// Seconds of recorded steps of a run with or without gas, over those of the reference: Σe / Σ(e²/s) of seconds s where e
+/// are expected, which a step that something else has held up hardly changes.
 pub(super) fn factor(device: DeviceKind, gas: bool, records: &[Record]) -> Option<f64> {
-    let expected = |record: &Record| StepWork::of(record).seconds(device, gas);
-    let mut steps: Vec<(f64, f64)> = records.iter().map(|r| (r.timing.total(), expected(r))).collect();
-    steps.sort_by(|x, y| (x.0 / x.1).total_cmp(&(y.0 / y.1)));
-    let total: f64 = steps.iter().map(|(_, expected)| expected).sum();
-    let mut passed = 0.0;
-    let middle = steps.iter().find(|(_, expected)| {
-        passed += expected;
-        passed >= 0.5 * total
-    });
-    let most = HELD_UP * middle.map(|(took, expected)| took / expected)?;
-    let took: f64 = steps.iter().map(|(took, expected)| took.min(most * expected)).sum();
-    Some(took / total).filter(|factor| *factor > 0.0)
+    let steps = records.iter().map(|record| (record.timing.total(), StepWork::of(record).seconds(device, gas)));
+    let [expected, squares] =
+        steps.fold([0.0; 2], |[sum, squares], (took, expected)| [sum + expected, squares + expected * expected / took]);
+    Some(expected / squares).filter(|factor| *factor > 0.0)
 }
 
 /// The same of a few steps of a wave on a root and a level that covers it.
@@ -219,9 +209,9 @@ mod tests {
     fn a_machine_is_as_fast_as_its_steps_were() {
         let device = Device::cpu(1).unwrap();
         let of = |factors: &[f64]| factor(DeviceKind::Cpu, true, &records(factors)).unwrap();
-        assert!((of(&[2.0, 3.0, 4.0]) - 3.0).abs() < 1e-9);
-        // one that was held up for an hour counts like a slow one
-        assert!((of(&[2.0, 2.0, 1e6, 2.0]) - 3.0).abs() < 1e-9);
+        assert!((of(&[2.0, 3.0, 4.0]) - 36.0 / 13.0).abs() < 1e-9);
+        // of one that was held up for an hour little is left
+        assert!((of(&[2.0, 2.0, 1e9, 2.0]) - 8.0 / 3.0).abs() < 1e-6);
         assert_eq!(factor(DeviceKind::Cpu, true, &[]), None);
         assert!(trial(&device).is_some_and(|factor| (1e-2..1e3).contains(&factor)), "it is some machine");
     }
