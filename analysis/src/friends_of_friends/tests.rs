@@ -123,7 +123,7 @@ fn centres_are_density_maxima() {
         let places = places.into_iter().chain(field).map(|x| (x, [0.0; 3]));
         let particles = particles_at(places, [10.0; 3], 0.84 * 1000.0 / (count + 512) as f64);
         let found = find_fof_halos(&snapshot(particles), &FofOptions::default()).unwrap();
-        assert!(found.halos[0].particles >= count, "{found:?}");
+        assert!(found.halos[0].particles >= count - count / 20, "{found:?}"); // some lie alone at the edge
         let off = centres.iter().map(|&centre| norm(separation(found.halos[0].position_mpc_h, centre, 10.0)));
         let off = off.fold(f64::INFINITY, f64::min);
         assert!(off < 0.06, "{off} {found:?}");
