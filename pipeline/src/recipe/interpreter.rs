@@ -7,7 +7,7 @@ use super::source::{Place, Source};
 use rhai::packages::{
     BasicArrayPackage, BasicMapPackage, BasicMathPackage, CorePackage, LogicPackage, MoreStringPackage, Package,
 };
-use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, OptimizationLevel};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, FuncArgs, ImmutableString, OptimizationLevel};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -207,6 +207,7 @@ pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
         .set_strict_variables(true)
         .set_fail_on_invalid_map_property(true)
         .set_allow_shadowing(false)
+        .set_fast_operators(false) // those of Rhai would come before `refuse_orders_of_text`
         .set_max_operations(OPERATIONS)
         .set_max_call_levels(64)
         .set_max_expr_depths(128, 64)
@@ -221,9 +222,25 @@ pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
     engine.on_print(move |text| log.print(text));
     let log = Arc::clone(budget);
     engine.on_debug(move |text, _, position| log.print(&format!("{position:?}: {text}")));
+    refuse_orders_of_text(&mut engine);
     // Rhai's own sleeps where nothing can wake it
     engine.register_fn("sleep", |_: f64| sleep()).register_fn("sleep", |_: i64| sleep());
     engine
+}
+
+/// Between a number and a text every order is an error; Rhai finds it false, and `step.a > "0.5"` would never be true.
+fn refuse_orders_of_text(engine: &mut Engine) {
+    for operator in ["<", "<=", ">", ">="] {
+        let refuse = move |number: String, text: &str| -> Result<bool, Box<EvalAltResult>> {
+            let remedy = format!("the number {number} and the text \"{text}\" have no order; write a number without quotes");
+            Err(Refusal::error(operator, remedy, None))
+        };
+        engine
+            .register_fn(operator, move |x: f64, y: ImmutableString| refuse(x.to_string(), &y))
+            .register_fn(operator, move |x: i64, y: ImmutableString| refuse(x.to_string(), &y))
+            .register_fn(operator, move |x: ImmutableString, y: f64| refuse(y.to_string(), &x))
+            .register_fn(operator, move |x: ImmutableString, y: i64| refuse(y.to_string(), &x));
+    }
 }
 
 fn sleep() -> Result<(), Box<EvalAltResult>> {

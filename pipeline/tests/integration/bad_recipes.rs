@@ -40,6 +40,14 @@ fn names_that_no_file_has() {
     );
 }
 
+/// Rhai finds every order between a number and a text false.
+#[test]
+fn orders_between_numbers_and_texts() {
+    let message = r#"the number 2.5 and the text "200" have no order; write a number without quotes"#;
+    check(r#"if 2.5 > "200" { }"#, "       ^", &format!(">: {message}"));
+    check(r#"let x = "200" <= 2.5;"#, "              ^", &format!("<=: {message}"));
+}
+
 #[test]
 fn options() {
     check(
