@@ -93,9 +93,9 @@ def test_halo_mass_agrees_with_yts_own_sum(campaign):
         halo = {name: float(value or "nan") for name, value in next(csv.DictReader(table)).items()}
     data = output(campaign, "z1")
     centre = data.arr([halo["x_mpc_h"], halo["y_mpc_h"], halo["z_mpc_h"]], "Mpccm/h")
-    sphere = data.sphere(centre, (halo["radius_mpc_h"], "Mpccm/h"))
+    sphere = data.sphere(centre, (halo["radius_200m_mpc_h"], "Mpccm/h"))
     gas = sphere["gas", "cell_mass"].to_value("Msun").sum() * H
     mass = gas + sphere["io", "particle_mass"].to_value("Msun").sum() * H
-    assert gas / mass == pytest.approx(halo["gas_fraction"], rel=0.15)
+    assert gas / mass == pytest.approx(halo["gas_fraction_200m"], rel=0.15)
     # yt counts whole cells whose centres lie inside, the catalogue cuts cells at the sphere
-    assert mass == pytest.approx(halo["mass_msun_h"], rel=0.15)
+    assert mass == pytest.approx(halo["mass_200m_msun_h"], rel=0.15)

@@ -53,17 +53,17 @@ def test_unknown_parameters_and_recipes_are_usage_errors(tmp_path):
 
 
 def test_a_failed_stage_is_named_and_warnings_are_not_its_message(tmp_path, monkeypatch):
-    (tmp_path / "mesh.h5").write_bytes(b"no HDF5")
+    (tmp_path / "mesh.um").write_bytes(b"no mesh")
     text = """
         const COSMO = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 0.96 });
-        const IC = ic_load(COSMO, "mesh.h5", #{ format: "comove_ic", box_mpc_h: 20, cells: 16, z: 49, name: "mesh" });
+        const IC = ic_load(COSMO, "mesh.um", #{ format: #{ um_ic: #{ order: "vzyx", precision: "single" } }, box_mpc_h: 20, cells: 16, z: 49, baryons_only: true, name: "mesh" });
         campaign("x", [evolve(IC, #{ z_end: 48 })])
     """
     monkeypatch.setenv("SLURM_JOB_END_TIME", "tomorrow")
     with pytest.warns(comove.ComoveWarning, match="SLURM_JOB_END_TIME"), pytest.raises(comove.InputError) as caught:
         comove.run(recipe(tmp_path, text), dir=tmp_path / "campaign", progress=False)
     assert list(caught.value.failed) == ["mesh"] and "SLURM" not in str(caught.value)
-    assert "mesh.h5" in str(caught.value) and caught.value.failed["mesh"] in str(caught.value)
+    assert "mesh.um" in str(caught.value) and caught.value.failed["mesh"] in str(caught.value)
     stage = comove.Campaign(tmp_path / "campaign")["mesh"]
     assert (stage.state, stage.failure, stage.seconds) == ("failed", caught.value.failed["mesh"], None)
 
@@ -104,7 +104,10 @@ def test_an_interrupt_leaves_a_checkpoint_and_resume_has_the_same_bits(tmp_path)
     """As Ctrl-C in a terminal: the signal goes to the whole process group of Python."""
     folder = tmp_path / "campaign"
     script = textwrap.dedent(SCRIPT).format(module=str(HERE.parent), recipe=str(ENDLESS), folder=str(folder))
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    command = [sys.executable, "-c", script]
+    # a shell's background jobs ignore interrupts, and what they start would too
+    heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeds)
     steps = lambda: len(list((folder).glob("*/steps.jsonl"))) and comove.Campaign(folder)["long"].steps.shape[0]  # noqa: E731
     wait_for(lambda: steps() >= 3)
     os.killpg(child.pid, signal.SIGINT)
