@@ -17,7 +17,7 @@
 //! | [`matter`] | gas and dark matter as one fluid |
 //! | [`power_spectrum`] | P(k) of the density |
 //! | [`map`] | slices and projections, with the patches |
-//! | [`figure`] | what results look like: PNG and SVG |
+//! | [`figure`] | figures of results: SVG, PNG, PDF |
 //! | [`report`] | a campaign as one HTML page |
 //! | [`table`] | [`Record`]: every result as CSV and JSON |
 //!

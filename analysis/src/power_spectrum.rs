@@ -119,6 +119,9 @@ pub struct PowerSpectrum {
     pub shot_noise_mpc3_h3: Option<f64>,
     /// From small k to large.
     pub bins: Vec<PowerBin>,
+    /// Linear theory at the wave numbers of the bins in (Mpc/h)³; left out where it is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linear_mpc3_h3: Vec<f64>,
 }
 
 /// P(k) = V ⟨|δ_k|²⟩ with δ_k = (1/N) Σ δ exp(−i k·x), in comoving (Mpc/h)³.
@@ -176,6 +179,7 @@ pub fn power_spectrum_by(
         k_nyquist_h_mpc: PI / width,
         shot_noise_mpc3_h3: shot_noise.map(|stated| volume / stated.particles as f64 * share * share),
         bins,
+        linear_mpc3_h3: Vec::new(),
     }))
 }
 
@@ -317,14 +321,14 @@ fn binned_power(
 
 impl Record for PowerSpectrum {
     fn table(&self) -> Table {
-        let mut table = Table::new(["k_h_mpc", "power_mpc3_h3", "modes", "k_nyquist_h_mpc"]);
-        for bin in &self.bins {
-            table.push(vec![
-                bin.k_h_mpc.into(),
-                bin.power_mpc3_h3.into(),
-                bin.modes.into(),
-                self.k_nyquist_h_mpc.into(),
-            ]);
+        let linear = (!self.linear_mpc3_h3.is_empty()).then_some("linear_mpc3_h3");
+        let columns = ["k_h_mpc", "power_mpc3_h3", "modes", "k_nyquist_h_mpc"];
+        let mut table = Table::new(columns.into_iter().chain(linear));
+        for (n, bin) in self.bins.iter().enumerate() {
+            let measured =
+                [bin.k_h_mpc.into(), bin.power_mpc3_h3.into(), bin.modes.into(), self.k_nyquist_h_mpc.into()];
+            let linear = self.linear_mpc3_h3.get(n).map(|power| (*power).into());
+            table.push(measured.into_iter().chain(linear).collect());
         }
         table
     }

@@ -1,30 +1,38 @@
-//! Panels of curves: logarithmic or linear axes, ticks, legends, marks.
+//! Panels of curves: logarithmic or linear axes, ticks, legends, marks, bands, ratios to one of the curves.
 
-use super::axis::{Scale, Tick};
-use super::{Align, CURVES, Colour, FAINT, Figure, GRID, INK, Shape};
+use super::frame::{Frame, label_room};
+use super::text::wrap;
+use super::{Align, CURVES, Colour, Dash, Figure, FigureSize, INK, LINE};
 use serde::{Deserialize, Serialize};
 
-/// Size of a panel's frame in logical pixels, and the space around it.
-const FRAME: [f64; 2] = [440.0, 320.0];
-const LEFT: f64 = 98.0;
-const RIGHT: f64 = 24.0;
-const BELOW: f64 = 62.0;
-const ABOVE: f64 = 18.0;
-const TITLE: f64 = 40.0;
-const SMALL: f64 = 12.5;
-const LABEL: f64 = 14.5;
+/// Space around frames in points.
+const RIGHT: f64 = 11.0;
+const ABOVE: f64 = 6.0;
+const BELOW: f64 = 32.0;
+/// Space between a frame and that of its ratios.
+const GAP: f64 = 5.0;
+/// Height of a frame per width: in a column, across a page.
+const ASPECT: [f64; 2] = [0.72, 0.5];
+/// Height of the frame of ratios over that of the frame above.
+const RATIO_HEIGHT: f64 = 0.45;
 
 /// A curve.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
-    /// Its name in the legend; without one it is not listed.
+    /// Name in the legend; a curve without a name is not listed.
     pub name: String,
-    /// Points; what an axis cannot show (not finite, or not positive on a logarithmic one) interrupts the curve.
+    /// Points; one that an axis cannot show (not finite, or not positive on a logarithmic axis) interrupts the curve.
     pub points: Vec<[f64; 2]>,
-    /// How it is drawn.
+    /// Line, points or both.
     pub style: Style,
     /// Half heights of error bars, one a point; none if empty.
     pub bars: Vec<f64>,
+    /// Lower and upper ends of a band, one a point; none if empty.
+    pub band: Vec<[f64; 2]>,
+    /// Number of the colour, from 0 on; by default the curve's number.
+    pub color: Option<usize>,
+    /// Dashes; by default each seven curves have their own, as colours recur.
+    pub dash: Option<Dash>,
 }
 
 /// How a curve is drawn.
@@ -40,6 +48,25 @@ pub enum Style {
     Points,
 }
 
+/// Place of a legend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LegendPlace {
+    /// The corner where it covers the least of the curves.
+    #[default]
+    Auto,
+    /// Upper right corner.
+    UpperRight,
+    /// Upper left corner.
+    UpperLeft,
+    /// Lower left corner.
+    LowerLeft,
+    /// Lower right corner.
+    LowerRight,
+    /// No legend.
+    None,
+}
+
 /// A vertical mark at a value of the lower axis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +76,17 @@ pub struct Mark {
     /// What it says.
     #[serde(default)]
     pub label: String,
+}
+
+/// A frame of ratios below a panel.
+#[derive(Clone, Debug, Default)]
+pub struct Ratio {
+    /// Number of the curve that all are divided by, from 0 on; between its points it is interpolated.
+    pub to: usize,
+    /// Label of its left axis.
+    pub label: String,
+    /// Ends of its left axis; by default those of the ratios.
+    pub range: Option<[f64; 2]>,
 }
 
 /// One pair of axes with curves.
@@ -66,213 +104,137 @@ pub struct Panel {
     pub y_whole: bool,
     /// Whether the lower axis runs from large to small.
     pub x_reversed: bool,
+    /// Ends of the lower axis, rising; by default those of the curves.
+    pub x_range: Option<[f64; 2]>,
+    /// Ends of the left axis, rising; by default those of the curves between the ends of the lower axis.
+    pub y_range: Option<[f64; 2]>,
     /// The curves.
     pub curves: Vec<Curve>,
     /// Vertical marks.
     pub marks: Vec<Mark>,
+    /// Place of the legend.
+    pub legend: LegendPlace,
+    /// Ratios to one of the curves, below.
+    pub ratio: Option<Ratio>,
 }
 
-/// Panels side by side, `columns` in a row, under a title.
+impl Panel {
+    /// Colour and dashes of a curve.
+    pub(super) fn look(&self, n: usize) -> (Colour, Dash) {
+        let curve = &self.curves[n];
+        let colour = CURVES[curve.color.unwrap_or(n) % CURVES.len()];
+        (colour, curve.dash.unwrap_or(Dash::ALL[n / CURVES.len() % Dash::ALL.len()]))
+    }
+
+    /// The panel of ratios.
+    fn ratios(&self) -> Option<Panel> {
+        let ratio = self.ratio.as_ref()?;
+        let reference = Reference::new(self, self.curves.get(ratio.to)?);
+        let over = |(n, curve): (usize, &Curve)| {
+            let units: Vec<f64> = curve.points.iter().map(|p| reference.at(p[0])).collect();
+            Curve {
+                name: String::new(),
+                points: curve.points.iter().zip(&units).map(|(p, unit)| [p[0], p[1] / unit]).collect(),
+                style: curve.style,
+                bars: curve.bars.iter().zip(&units).map(|(bar, unit)| bar / unit).collect(),
+                band: curve.band.iter().zip(&units).map(|(band, unit)| band.map(|end| end / unit)).collect(),
+                color: Some(curve.color.unwrap_or(n)),
+                dash: Some(self.look(n).1),
+            }
+        };
+        Some(Panel {
+            x_label: self.x_label.clone(),
+            y_label: if ratio.label.is_empty() { "ratio".into() } else { ratio.label.clone() },
+            x_logarithmic: self.x_logarithmic,
+            x_reversed: self.x_reversed,
+            x_range: self.x_range,
+            y_range: ratio.range,
+            curves: self.curves.iter().enumerate().map(over).collect(),
+            marks: self.marks.iter().map(|mark| Mark { x: mark.x, label: String::new() }).collect(),
+            ..Panel::default()
+        })
+    }
+}
+
+/// The curve that others are divided by, in logarithms along logarithmic axes.
+struct Reference {
+    points: Vec<[f64; 2]>,
+    logarithmic: [bool; 2],
+}
+
+impl Reference {
+    fn new(panel: &Panel, curve: &Curve) -> Self {
+        let logarithmic = [panel.x_logarithmic, panel.y_logarithmic];
+        let scaled = |p: &[f64; 2]| std::array::from_fn(|a| if logarithmic[a] { p[a].ln() } else { p[a] });
+        let mut points: Vec<[f64; 2]> = curve.points.iter().map(scaled).collect();
+        points.retain(|p| p.iter().all(|c| c.is_finite()));
+        points.sort_by(|p, q| p[0].total_cmp(&q[0]));
+        Self { points, logarithmic }
+    }
+
+    /// Its value; NaN where it has none.
+    fn at(&self, x: f64) -> f64 {
+        let x = if self.logarithmic[0] { x.ln() } else { x };
+        let after = self.points.partition_point(|p| p[0] < x);
+        let y = match (after.checked_sub(1).map(|n| self.points[n]), self.points.get(after)) {
+            (_, Some(&[there, y])) if there == x => y,
+            (Some(from), Some(to)) => from[1] + (to[1] - from[1]) * (x - from[0]) / (to[0] - from[0]),
+            _ => f64::NAN,
+        };
+        if self.logarithmic[1] { y.exp() } else { y }
+    }
+}
+
+/// Panels side by side, `columns` in a row, under a title; each as wide as a journal column.
 pub fn line_figure(title: &str, panels: &[Panel], columns: usize) -> Figure {
     let columns = columns.clamp(1, panels.len().max(1));
+    lay_out(title, panels, columns, columns as f64 * FigureSize::Column.width(), ASPECT[0])
+}
+
+/// As [`line_figure`], as wide as a journal column or page.
+pub fn line_figure_of_size(title: &str, panels: &[Panel], columns: usize, size: FigureSize) -> Figure {
+    let columns = columns.clamp(1, panels.len().max(1));
+    let aspect = if size == FigureSize::Page && columns == 1 { ASPECT[1] } else { ASPECT[0] };
+    lay_out(title, panels, columns, size.width(), aspect)
+}
+
+fn lay_out(title: &str, panels: &[Panel], columns: usize, width: f64, aspect: f64) -> Figure {
+    let ratios: Vec<Option<Panel>> = panels.iter().map(Panel::ratios).collect();
     let rows = panels.len().div_ceil(columns);
-    let cell = [LEFT + FRAME[0] + RIGHT, ABOVE + FRAME[1] + BELOW];
-    let size = [columns as f64 * cell[0], TITLE + rows as f64 * cell[1]];
-    let mut figure = Figure { title: title.into(), size, shapes: Vec::new() };
-    figure.text([LEFT, 26.0], title, 16.0, INK, Align::Left);
-    for (n, panel) in panels.iter().enumerate() {
-        let corner = [(n % columns) as f64 * cell[0] + LEFT, TITLE + (n / columns) as f64 * cell[1] + ABOVE];
-        Frame::new(panel, corner).draw(&mut figure, panel);
+    let cell_width = width / columns as f64;
+    // labels need room for their lines, whose number depends on the height: that of a frame with the least room beside it
+    let height = aspect * (cell_width - RIGHT - 60.0);
+    let left = |panel: &Panel, height: f64| label_room(panel, height);
+    let lefts = panels.iter().map(|panel| left(panel, height));
+    let lefts = lefts.chain(ratios.iter().flatten().map(|ratio| left(ratio, RATIO_HEIGHT * height)));
+    let left = lefts.fold(40.0, f64::max).min(0.5 * cell_width);
+    let frame_width = cell_width - left - RIGHT;
+    let height = aspect * frame_width;
+    let ratio_height = if ratios.iter().any(Option::is_some) { GAP + RATIO_HEIGHT * height } else { 0.0 };
+    let cell_height = ABOVE + height + ratio_height + BELOW;
+    let lines = wrap(title, width - left - RIGHT);
+    let top = if lines.is_empty() { 0.0 } else { 4.0 + LINE * lines.len() as f64 };
+    let mut figure = Figure { title: title.into(), size: [width, top + rows as f64 * cell_height], shapes: Vec::new() };
+    for (n, line) in lines.into_iter().enumerate() {
+        figure.text([left, 9.0 + LINE * n as f64], line, INK, Align::Left);
+    }
+    for (n, (panel, ratio)) in panels.iter().zip(&ratios).enumerate() {
+        let low = [(n % columns) as f64 * cell_width + left, top + (n / columns) as f64 * cell_height + ABOVE];
+        let high = [low[0] + frame_width, low[1] + height];
+        match ratio {
+            None => Frame::new(panel, low, high).draw(&mut figure, panel, true),
+            Some(ratio) => {
+                let mut above = Frame::new(panel, low, high);
+                let low = [low[0], high[1] + GAP];
+                let mut below = Frame::new(ratio, low, [high[0], low[1] + RATIO_HEIGHT * height]);
+                above.share_x(&mut below);
+                above.draw(&mut figure, panel, false);
+                below.draw(&mut figure, ratio, true);
+            }
+        }
     }
     figure
 }
 
-struct Frame {
-    low: [f64; 2],
-    x: Scale,
-    y: Scale,
-    reversed: bool,
-    y_whole: bool,
-}
-
-/// A scale from half below the least to half above the largest value.
-fn whole(values: impl Iterator<Item = f64>) -> Scale {
-    let (least, most) = values.fold((0.0, 0.0), |(l, h): (f64, f64), v| (l.min(v.floor()), h.max(v.ceil())));
-    Scale::new(least - 0.5, most + 0.5, false)
-}
-
-impl Frame {
-    fn new(panel: &Panel, low: [f64; 2]) -> Self {
-        let points = || panel.curves.iter().flat_map(|c| &c.points);
-        let shown = |p: &&[f64; 2]| {
-            let good = |v: f64, log: bool| v.is_finite() && (!log || v > 0.0);
-            good(p[0], panel.x_logarithmic) && good(p[1], panel.y_logarithmic)
-        };
-        let x = Scale::around(points().filter(shown).map(|p| p[0]), panel.x_logarithmic);
-        let reach = |(n, p): (usize, &[f64; 2]), bars: &[f64]| {
-            let half = bars.get(n).copied().unwrap_or(0.0);
-            [p[1], p[1] - half, p[1] + half]
-        };
-        let heights = panel.curves.iter().flat_map(|c| {
-            c.points.iter().enumerate().filter(|(_, p)| shown(p)).flat_map(|point| reach(point, &c.bars))
-        });
-        let y = Scale::around(heights, panel.y_logarithmic);
-        let y = if panel.y_whole { whole(points().map(|p| p[1])) } else { y };
-        Self { low, x, y, reversed: panel.x_reversed, y_whole: panel.y_whole }
-    }
-
-    fn at_x(&self, value: f64) -> f64 {
-        let place = self.x.place(value);
-        self.low[0] + FRAME[0] * if self.reversed { 1.0 - place } else { place }
-    }
-
-    fn at_y(&self, value: f64) -> f64 {
-        self.low[1] + FRAME[1] * (1.0 - self.y.place(value))
-    }
-
-    fn draw(&self, figure: &mut Figure, panel: &Panel) {
-        let high = [self.low[0] + FRAME[0], self.low[1] + FRAME[1]];
-        self.axes(figure, high);
-        for mark in panel.marks.iter().filter(|m| (0.0..=1.0).contains(&self.x.place(m.x))) {
-            let x = self.at_x(mark.x);
-            let dashes = (0..(FRAME[1] / 8.0) as usize).map(|n| self.low[1] + 8.0 * n as f64);
-            dashes.for_each(|y| figure.line(vec![[x, y], [x, y + 4.0]], FAINT, 1.0));
-            let right = x + 60.0 < high[0];
-            let (offset, align) = if right { (5.0, Align::Left) } else { (-5.0, Align::Right) };
-            figure.text([x + offset, high[1] - 14.0], &mark.label, SMALL, FAINT, align);
-        }
-        for (curve, colour) in panel.curves.iter().zip(CURVES.iter().cycle()) {
-            self.curve(figure, curve, *colour);
-        }
-        figure.outline(self.low, high, INK, 1.0);
-        self.legend(figure, panel, high);
-        figure.text([(self.low[0] + high[0]) / 2.0, high[1] + 44.0], &panel.x_label, LABEL, INK, Align::Centre);
-        figure.upright([self.low[0] - 76.0, (self.low[1] + high[1]) / 2.0], &panel.y_label, LABEL, INK);
-    }
-
-    fn axes(&self, figure: &mut Figure, high: [f64; 2]) {
-        let length = |label: &Option<String>| if label.is_some() { 6.0 } else { 3.5 };
-        let x_ticks = self.x.ticks(6);
-        let y_ticks: Vec<Tick> = if self.y_whole {
-            let tick = |n: i64| Tick { value: n as f64, label: Some(n.to_string()) };
-            (self.y.low.ceil() as i64..=self.y.high.floor() as i64).map(tick).collect()
-        } else {
-            self.y.ticks(6)
-        };
-        for tick in x_ticks.iter().filter(|t| t.label.is_some()) {
-            figure.line(vec![[self.at_x(tick.value), self.low[1]], [self.at_x(tick.value), high[1]]], GRID, 0.8);
-        }
-        for tick in y_ticks.iter().filter(|t| t.label.is_some()) {
-            figure.line(vec![[self.low[0], self.at_y(tick.value)], [high[0], self.at_y(tick.value)]], GRID, 0.8);
-        }
-        for tick in x_ticks {
-            let x = self.at_x(tick.value);
-            figure.line(vec![[x, high[1]], [x, high[1] + length(&tick.label)]], INK, 1.0);
-            if let Some(label) = tick.label {
-                figure.text([x, high[1] + 18.0], label, SMALL, INK, Align::Centre);
-            }
-        }
-        for tick in y_ticks {
-            let y = self.at_y(tick.value);
-            figure.line(vec![[self.low[0], y], [self.low[0] - length(&tick.label), y]], INK, 1.0);
-            if let Some(label) = tick.label {
-                figure.text([self.low[0] - 10.0, y], label, SMALL, INK, Align::Right);
-            }
-        }
-    }
-
-    fn curve(&self, figure: &mut Figure, curve: &Curve, colour: Colour) {
-        let visible = |p: &[f64; 2]| self.x.place(p[0]).is_finite() && self.y.place(p[1]).is_finite();
-        let pale = Colour(colour.0, colour.1, colour.2, 0.35);
-        for (p, half) in curve.points.iter().zip(&curve.bars).filter(|(p, half)| visible(p) && **half > 0.0) {
-            let end = |value: f64| [self.at_x(p[0]), self.at_y(value.clamp(self.y.low, self.y.high))];
-            figure.line(vec![end(p[1] - half), end(p[1] + half)], pale, 1.2);
-        }
-        for run in curve.points.split(|p| !visible(p)) {
-            let points: Vec<[f64; 2]> = run.iter().map(|p| [self.at_x(p[0]), self.at_y(p[1])]).collect();
-            if curve.style != Style::Line || points.len() == 1 {
-                // many points lie close
-                let radius = if points.len() > 60 { 1.8 } else { 3.0 };
-                figure.shapes.extend(points.iter().map(|&centre| Shape::Disc { centre, radius, colour }));
-            }
-            if points.len() > 1 && curve.style != Style::Points {
-                figure.line(points, colour, 1.8);
-            }
-        }
-    }
-
-    /// The legend, in the corner that the fewest points lie in.
-    fn legend(&self, figure: &mut Figure, panel: &Panel, high: [f64; 2]) {
-        let names: Vec<(&str, Colour)> = panel
-            .curves
-            .iter()
-            .zip(CURVES.iter().cycle())
-            .filter(|(curve, _)| !curve.name.is_empty())
-            .map(|(curve, colour)| (curve.name.as_str(), *colour))
-            .collect();
-        if names.is_empty() {
-            return;
-        }
-        let widest = names.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) as f64;
-        let size = [44.0 + 0.6 * SMALL * widest, 12.0 + 19.0 * names.len() as f64];
-        let corners = [
-            [high[0] - size[0] - 8.0, self.low[1] + 8.0],
-            [self.low[0] + 8.0, self.low[1] + 8.0],
-            [self.low[0] + 8.0, high[1] - size[1] - 8.0],
-            [high[0] - size[0] - 8.0, high[1] - size[1] - 8.0],
-        ];
-        let covered = |corner: &[f64; 2]| {
-            let points = panel.curves.iter().flat_map(|c| &c.points).map(|p| [self.at_x(p[0]), self.at_y(p[1])]);
-            points.filter(|p| (0..2).all(|a| p[a] > corner[a] - 6.0 && p[a] < corner[a] + size[a] + 6.0)).count()
-        };
-        let corner = corners.into_iter().min_by_key(covered).expect("four corners");
-        figure.rectangle(corner, [corner[0] + size[0], corner[1] + size[1]], Colour(255, 255, 255, 0.85));
-        for (n, (name, colour)) in names.into_iter().enumerate() {
-            let y = corner[1] + 15.5 + 19.0 * n as f64;
-            figure.line(vec![[corner[0] + 8.0, y], [corner[0] + 30.0, y]], colour, 2.2);
-            figure.text([corner[0] + 37.0, y], name, SMALL, INK, Align::Left);
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Error bars count for the scale: those that a logarithmic axis can show.
-    #[test]
-    fn error_bars_fit_into_the_frame() {
-        for (y_logarithmic, low) in [(false, -8.0), (true, 0.9)] {
-            let curve = Curve { points: vec![[1.0, 1.0], [2.0, 2.0]], bars: vec![0.1, 10.0], ..Curve::default() };
-            let frame = Frame::new(&Panel { y_logarithmic, curves: vec![curve], ..Panel::default() }, [0.0; 2]);
-            assert!(frame.y.low < low && frame.y.high > 12.0, "{:?}", frame.y);
-        }
-    }
-
-    /// All that is drawn stays inside the figure, and points that a logarithmic axis cannot show interrupt the curve.
-    #[test]
-    fn curves_stay_inside_and_break_at_gaps() {
-        let points = vec![[1.0, 1.0], [2.0, 10.0], [3.0, 0.0], [4.0, 1e4], [5.0, 1e5]];
-        let panel = Panel {
-            y_logarithmic: true,
-            curves: vec![Curve { name: "x".into(), points, style: Style::Marked, ..Curve::default() }],
-            marks: vec![Mark { x: 4.9, label: "edge".into() }, Mark { x: 77.0, label: "outside".into() }],
-            ..Panel::default()
-        };
-        let figure = line_figure("two panels", &[panel.clone(), panel], 2);
-        let thick = figure.shapes.iter().filter(|s| matches!(s, Shape::Line { width, .. } if *width == 1.8));
-        assert_eq!(thick.count(), 4);
-        for shape in &figure.shapes {
-            let points = match shape {
-                Shape::Line { points, .. } => points.clone(),
-                Shape::Disc { centre, .. } => vec![*centre],
-                Shape::Text { at, text, .. } => {
-                    assert_ne!(text, "outside");
-                    vec![*at]
-                }
-                _ => Vec::new(),
-            };
-            assert!(points.iter().all(|p| (0..2).all(|a| (0.0..=figure.size[a]).contains(&p[a]))), "{shape:?}");
-        }
-    }
-}
+mod tests;

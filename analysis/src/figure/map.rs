@@ -1,22 +1,28 @@
 //! A map as a figure: the field in colours, a colour bar, axes in Mpc/h and the patches.
 
 use super::axis::{Scale, Tick};
-use super::{Align, Colour, FAINT, Figure, INK, Shape};
+use super::text::{width, wrap};
+use super::{Align, Colour, Dash, FAINT, Figure, FigureSize, INK, LINE, Shape, outline};
 use crate::cell_fields::{CellField, labelled};
 use crate::error::AnalysisError;
 use crate::map::Map;
 use crate::table::readable;
 use serde::{Deserialize, Serialize};
 
-/// Longer side of the picture in logical pixels, and the space around it.
-const SIDE: f64 = 640.0;
-const LEFT: f64 = 84.0;
-const ABOVE: f64 = 50.0;
-const BELOW: f64 = 64.0;
-const BAR: f64 = 22.0;
-const BAR_GAP: f64 = 16.0;
-/// Width of a character of a tick label.
-const LETTER: f64 = 8.3;
+/// Longer side of the picture in points by default: 960 pixels of a PNG, as many as a map has by default.
+const SIDE: f64 = 960.0 * 72.0 / super::render::RESOLUTION;
+/// Height of the picture over the width of a figure of a given size, at most.
+const TALLEST: f64 = 1.3;
+/// Space around the picture and its colour bar in points.
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = 5.0;
+const BELOW: f64 = 32.0;
+const BAR: f64 = 9.0;
+const BAR_GAP: f64 = 6.0;
+/// Distances of labelled ticks along the axes and the bar.
+const TICK_SPACING: f64 = 43.0;
+const BAR_TICK_SPACING: f64 = 38.0;
+const AXIS_WIDTH: f64 = 0.6;
 
 /// How a map is coloured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +32,8 @@ pub struct MapStyle {
     pub range: Option<[f64; 2]>,
     /// Whether colours follow the logarithm; by default as the field's entry in the table says.
     pub logarithmic: Option<bool>,
+    /// Width in print: a journal column of 86 mm, or a page of 178 mm; by default the longer side of the map is 98 mm.
+    pub size: Option<FigureSize>,
 }
 
 /// The figure of a slice or projection.
@@ -45,22 +53,36 @@ pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> 
         return Err(AnalysisError::Figure { title, reason: "the map has no pixels".into() });
     }
     let extent = [map.horizontal_mpc_h, map.vertical_mpc_h].map(|e| e[1] - e[0]);
-    let scale = SIDE / extent[0].max(extent[1]);
-    let low = [LEFT, ABOVE];
-    let high = [LEFT + scale * extent[0], ABOVE + scale * extent[1]];
-    let ticks = colours.scale.ticks(wanted(high[1] - low[1], 90.0));
-    let letters = ticks.iter().filter_map(|t| t.label.as_ref()).map(|l| l.chars().count()).max().unwrap_or(0);
-    let label_at = high[0] + BAR_GAP + BAR + 32.0 + LETTER * letters as f64;
-    let size = [label_at + 20.0, high[1] + BELOW];
+    // beside the picture: the bar, its ticks, which depend on its height, and its label
+    let beside = |ticks: &[Tick]| {
+        let labels = ticks.iter().filter_map(|t| t.label.as_ref()).map(|label| width(label)).fold(0.0, f64::max);
+        BAR_GAP + BAR + 6.0 + labels + LINE + RIGHT
+    };
+    let bar_ticks = |height: f64| colours.scale.ticks(wanted(height, BAR_TICK_SPACING));
+    let scale = match style.size {
+        None => SIDE / extent[0].max(extent[1]),
+        Some(size) => {
+            let room = size.width() - LEFT - beside(&bar_ticks(0.7 * size.width()));
+            (room / extent[0]).min(TALLEST * size.width() / extent[1])
+        }
+    };
+    let picture = [scale * extent[0], scale * extent[1]];
+    let ticks = bar_ticks(picture[1]);
+    let right = beside(&ticks);
+    let headline = Headline::new(&title, map, picture[0] + BAR_GAP + BAR);
+    let low = [LEFT, headline.height()];
+    let high = [low[0] + picture[0], low[1] + picture[1]];
+    let size = [high[0] + right, high[1] + BELOW];
     let mut figure = Figure { title, size, shapes: Vec::new() };
     let rgb = map.values.iter().rev().flatten().flat_map(|&v| colours.rgb(v)).collect();
     figure.shapes.push(Shape::Image { low, high, columns, rgb });
     patches(&mut figure, map, low, scale);
-    figure.outline(low, high, INK, 1.0);
+    figure.outline(low, high, INK, AXIS_WIDTH);
     axes(&mut figure, map, low, high);
     bar(&mut figure, &colours, ticks, [high[0] + BAR_GAP, low[1]], high[1]);
-    figure.upright([label_at, (low[1] + high[1]) / 2.0], field.label(), 15.0, INK);
-    headline(&mut figure, map, low, high);
+    let label = [field.label()];
+    figure.upright([size[0] - RIGHT - 0.5 * LINE, (low[1] + high[1]) / 2.0], &label, INK);
+    headline.draw(&mut figure);
     Ok(figure)
 }
 
@@ -86,16 +108,41 @@ fn length(value: f64) -> String {
     }
 }
 
-/// The title, capitalised, and the redshift; in two lines where the picture is narrow.
-fn headline(figure: &mut Figure, map: &Map, low: [f64; 2], high: [f64; 2]) {
-    let mut letters = figure.title.chars();
-    let text: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-    // a map much taller than wide leaves the title less room than its frame
-    let size = (15.0f64).min((high[0] - low[0] + BAR_GAP + BAR) / (0.62 * text.chars().count() as f64 + 8.0));
-    figure.text([low[0], low[1] - 19.0], text, size, INK, Align::Left);
-    if let Some(z) = map.redshift {
-        let shown = format!("redshift {}", if z.abs() < 5e-4 { "0".into() } else { readable(z) });
-        figure.text([figure.size[0] - 14.0, low[1] - 19.0], shown, size.max(11.0), FAINT, Align::Right);
+/// The title, capitalised, in as many lines as it takes, and the redshift at their right end.
+struct Headline {
+    lines: Vec<String>,
+    redshift: Option<String>,
+    /// Width of the title and the redshift.
+    room: f64,
+}
+
+impl Headline {
+    fn new(title: &str, map: &Map, room: f64) -> Self {
+        let mut letters = title.chars();
+        let text: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+        let shown = |z: f64| format!("z = {}", if z.abs() < 5e-4 { "0".into() } else { readable(z) });
+        let redshift = map.redshift.map(shown);
+        let mut lines = wrap(&text, room);
+        let taken = |line: &String| width(line) + 8.0 + redshift.as_deref().map_or(0.0, width);
+        if lines.last().is_some_and(|last| taken(last) > room) {
+            lines.push(String::new());
+        }
+        Self { lines, redshift, room }
+    }
+
+    fn height(&self) -> f64 {
+        6.0 + LINE * self.lines.len() as f64
+    }
+
+    fn draw(self, figure: &mut Figure) {
+        let y = |n: usize| 7.5 + LINE * n as f64;
+        if let Some(redshift) = self.redshift {
+            let last = self.lines.len().saturating_sub(1);
+            figure.text([LEFT + self.room, y(last)], redshift, FAINT, Align::Right);
+        }
+        for (n, line) in self.lines.into_iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+            figure.text([LEFT, y(n)], line, INK, Align::Left);
+        }
     }
 }
 
@@ -103,19 +150,24 @@ fn axes(figure: &mut Figure, map: &Map, low: [f64; 2], high: [f64; 2]) {
     let [right, up, _] = map.axis.frame().map(|a| ["x", "y", "z"][a]);
     let x = Scale::new(map.horizontal_mpc_h[0], map.horizontal_mpc_h[1], false);
     let y = Scale::new(map.vertical_mpc_h[0], map.vertical_mpc_h[1], false);
-    for tick in x.ticks(wanted(high[0] - low[0], 100.0)) {
+    let (mut lines, bottom) = (Vec::new(), high[1] + 9.5);
+    for tick in x.ticks(wanted(high[0] - low[0], TICK_SPACING)) {
         let at = low[0] + (high[0] - low[0]) * x.place(tick.value);
-        figure.line(vec![[at, high[1]], [at, high[1] + 6.0]], INK, 1.0);
-        figure.text([at, high[1] + 18.0], tick.label.unwrap_or_default(), 13.0, INK, Align::Centre);
+        lines.push(vec![[at, high[1]], [at, high[1] + 3.0]]);
+        figure.text([at, bottom], tick.label.unwrap_or_default(), INK, Align::Centre);
     }
-    for tick in y.ticks(wanted(high[1] - low[1], 100.0)) {
+    let mut widest = 0.0f64;
+    for tick in y.ticks(wanted(high[1] - low[1], TICK_SPACING)) {
         let at = high[1] - (high[1] - low[1]) * y.place(tick.value);
-        figure.line(vec![[low[0], at], [low[0] - 6.0, at]], INK, 1.0);
-        figure.text([low[0] - 10.0, at], tick.label.unwrap_or_default(), 13.0, INK, Align::Right);
+        lines.push(vec![[low[0], at], [low[0] - 3.0, at]]);
+        let label = tick.label.unwrap_or_default();
+        widest = widest.max(width(&label));
+        figure.text([low[0] - 5.5, at], label, INK, Align::Right);
     }
+    figure.lines(lines, INK, AXIS_WIDTH, Dash::Solid);
     let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
-    figure.text([middle[0], high[1] + 44.0], format!("{right} [Mpc/h]"), 15.0, INK, Align::Centre);
-    figure.upright([low[0] - 62.0, middle[1]], format!("{up} [Mpc/h]"), 15.0, INK);
+    figure.text([middle[0], high[1] + 22.0], format!("{right} [Mpc/h]"), INK, Align::Centre);
+    figure.upright([(low[0] - widest - 12.5).max(6.0), middle[1]], &[format!("{up} [Mpc/h]")], INK);
 }
 
 /// Thin outlines, those of finer levels stronger.
@@ -125,14 +177,16 @@ fn patches(figure: &mut Figure, map: &Map, corner: [f64; 2], scale: f64) {
     };
     let y =
         |v: f64| corner[1] + scale * (map.vertical_mpc_h[1] - v.clamp(map.vertical_mpc_h[0], map.vertical_mpc_h[1]));
-    for patch in &map.patches {
-        let strength = (0.30 + 0.08 * patch.level as f64).min(0.7);
-        let colour = Colour(235, 240, 250, strength);
-        figure.outline([x(patch.low[0]), y(patch.high[1])], [x(patch.high[0]), y(patch.low[1])], colour, 0.5);
+    let finest = map.patches.iter().map(|patch| patch.level).max().unwrap_or(0);
+    for level in 0..=finest {
+        let of_level = map.patches.iter().filter(|patch| patch.level == level);
+        let outlines = of_level.map(|p| outline([x(p.low[0]), y(p.high[1])], [x(p.high[0]), y(p.low[1])]));
+        let strength = (0.30 + 0.08 * level as f64).min(0.7);
+        figure.lines(outlines.collect(), Colour(235, 240, 250, strength), 0.3, Dash::Solid);
     }
 }
 
-/// Ticks along a side, about one every `each` pixels.
+/// Ticks along a side, about one every `each` points.
 fn wanted(length: f64, each: f64) -> usize {
     ((length / each).round() as usize).clamp(2, 7)
 }
@@ -143,13 +197,14 @@ fn bar(figure: &mut Figure, colours: &Colours, ticks: Vec<Tick>, corner: [f64; 2
     let rgb = (0..steps).rev().flat_map(at).collect();
     let high = [corner[0] + BAR, bottom];
     figure.shapes.push(Shape::Image { low: corner, high, columns: 1, rgb });
-    figure.outline(corner, high, INK, 1.0);
-    for tick in ticks {
-        let y = bottom - (bottom - corner[1]) * colours.scale.place(tick.value);
-        let length = if tick.label.is_some() { 6.0 } else { 3.5 };
-        figure.line(vec![[high[0], y], [high[0] + length, y]], INK, 1.0);
-        if let Some(text) = tick.label {
-            figure.text([high[0] + 10.0, y], text, 13.0, INK, Align::Left);
+    figure.outline(corner, high, INK, AXIS_WIDTH);
+    let y = |tick: &Tick| bottom - (bottom - corner[1]) * colours.scale.place(tick.value);
+    let length = |tick: &Tick| if tick.label.is_some() { 3.0 } else { 1.8 };
+    let lines = ticks.iter().map(|tick| vec![[high[0], y(tick)], [high[0] + length(tick), y(tick)]]);
+    figure.lines(lines.collect(), INK, AXIS_WIDTH, Dash::Solid);
+    for tick in &ticks {
+        if let Some(text) = &tick.label {
+            figure.text([high[0] + 5.0, y(tick)], text, INK, Align::Left);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The figure of each result.
 
-use super::Figure;
-use super::lines::{Curve, Mark, Panel, Style, line_figure};
+use super::lines::{Curve, Mark, Panel, Ratio, Style, line_figure};
+use super::{Dash, Figure};
 use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
 use crate::halo_profile::{HaloProfile, Shell};
@@ -38,11 +38,20 @@ pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
     line_figure(&format!("Refinement against {}", if comoving { "redshift" } else { "time" }), &panels, 2)
 }
 
-/// P(k) of one or more named spectra, up to their Nyquist wave numbers.
+/// P(k) of one or more named spectra, up to their Nyquist wave numbers, and linear theory where it is known.
 pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
     let curves = spectra.iter().map(|(name, spectrum)| Curve {
         name: name.clone(),
         points: spectrum.bins.iter().map(|b| [b.k_h_mpc, b.power_mpc3_h3]).collect(),
+        ..Curve::default()
+    });
+    let with_linear = spectra.iter().enumerate().filter(|(_, (_, spectrum))| !spectrum.linear_mpc3_h3.is_empty());
+    let linear = with_linear.enumerate().map(|(listed, (n, (_, spectrum)))| Curve {
+        // the curves differ by the colours of what they belong to
+        name: if listed == 0 { "linear theory".into() } else { String::new() },
+        points: spectrum.bins.iter().zip(&spectrum.linear_mpc3_h3).map(|(bin, power)| [bin.k_h_mpc, *power]).collect(),
+        color: Some(n),
+        dash: Some(Dash::Dashed),
         ..Curve::default()
     });
     // a mark for grids of different levels would belong to one of them only
@@ -54,7 +63,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         y_label: "P(k) [(Mpc/h)³]".into(),
         x_logarithmic: true,
         y_logarithmic: true,
-        curves: curves.collect(),
+        curves: curves.chain(linear).collect(),
         marks,
         ..Panel::default()
     };
@@ -73,7 +82,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
 /// What a model predicts in a bin.
 type Prediction = fn(&MassBin) -> Option<f64>;
 
-/// dn/dlnM with the errors of Poisson statistics, and over a prediction, beside those predictions that there are.
+/// dn/dlnM with Poisson errors and predictions, and below the ratios to the first prediction.
 pub fn mass_function_figure(found: &MassFunction) -> Figure {
     let definition = found.options.definition;
     let by_density = definition.density(&found.cosmology, 1.0).is_some();
@@ -82,45 +91,33 @@ pub fn mass_function_figure(found: &MassFunction) -> Figure {
         [(tinker, |bin| bin.tinker08_h3_mpc3), ("Despali et al. 2016", |bin| bin.despali16_h3_mpc3)];
     let models = || models.iter().filter(|(_, value)| found.bins.iter().any(|bin| value(bin).is_some()));
     let middle = |bin: &MassBin| (bin.low_msun_h * bin.high_msun_h).sqrt();
-    let panel = |over: Option<Prediction>| {
-        let unit = |bin: &MassBin| over.map_or(Some(1.0), |value| value(bin)).unwrap_or(f64::NAN);
-        let full = || found.bins.iter().filter(|bin| bin.halos > 0);
-        let halos = Curve {
-            name: "halos".into(),
-            // a bin's mean is drawn at its middle, as predictions are
-            points: full().map(|bin| [middle(bin), bin.dn_dlnm_h3_mpc3 / unit(bin)]).collect(),
-            style: Style::Points,
-            bars: full().map(|bin| bin.error_h3_mpc3 / unit(bin)).collect(),
-        };
-        let curve = |(name, value): &(&str, Prediction)| Curve {
-            name: (*name).into(),
-            points: found.bins.iter().map(|bin| [middle(bin), value(bin).unwrap_or(f64::NAN) / unit(bin)]).collect(),
-            ..Curve::default()
-        };
-        std::iter::once(halos).chain(models().map(curve)).collect()
+    let full = || found.bins.iter().filter(|bin| bin.halos > 0);
+    let halos = Curve {
+        name: "halos".into(),
+        // a bin's mean is drawn at its middle, as predictions are
+        points: full().map(|bin| [middle(bin), bin.dn_dlnm_h3_mpc3]).collect(),
+        style: Style::Points,
+        bars: full().map(|bin| bin.error_h3_mpc3).collect(),
+        ..Curve::default()
     };
-    let x_label = match definition.name() {
-        "fof" => "M of friends of friends [M⊙/h]".into(),
-        name => format!("M{name} [M⊙/h]"),
+    let curve = |(name, value): &(&str, Prediction)| Curve {
+        name: (*name).into(),
+        points: found.bins.iter().map(|bin| [middle(bin), value(bin).unwrap_or(f64::NAN)]).collect(),
+        ..Curve::default()
     };
-    let mut panels = vec![Panel {
-        x_label: x_label.clone(),
+    let panel = Panel {
+        x_label: match definition.name() {
+            "fof" => "M of friends of friends [M⊙/h]".into(),
+            name => format!("M{name} [M⊙/h]"),
+        },
         y_label: "dn/dlnM [(h/Mpc)³]".into(),
         x_logarithmic: true,
         y_logarithmic: true,
-        curves: panel(None),
+        curves: std::iter::once(halos).chain(models().map(curve)).collect(),
+        ratio: models().next().map(|(name, _)| Ratio { to: 1, label: format!("over {name}"), range: None }),
         ..Panel::default()
-    }];
-    if let Some((name, value)) = models().next() {
-        panels.push(Panel {
-            x_label,
-            y_label: format!("over {name}"),
-            x_logarithmic: true,
-            curves: panel(Some(*value)),
-            ..Panel::default()
-        });
-    }
-    line_figure(&format!("Mass function at z = {}", readable(found.redshift)), &panels, 2)
+    };
+    line_figure(&format!("Mass function at z = {}", readable(found.redshift)), &[panel], 1)
 }
 
 /// Density, temperature and radial velocity of gas, if there is some, and enclosed mass of one or more named profiles.
@@ -180,6 +177,7 @@ pub fn comparison_figure(title: &str, comparison: &Comparison) -> Figure {
             points: found.clone().map(from).collect(),
             style: Style::Points,
             bars: points.iter().map(|p| p.scatter[q]).collect(),
+            ..Curve::default()
         };
         let y_label = if offset == 0.0 { name.into() } else { format!("{name} − {offset}") };
         // a peak far above everything else leaves nothing to see on a linear axis
@@ -217,6 +215,7 @@ pub fn force_figure(title: &str, curves: &[(&str, Vec<[f64; 3]>)]) -> Figure {
         points: points.iter().map(|&[separation, mean, _]| [separation, mean]).collect(),
         style: Style::Marked,
         bars: points.iter().map(|&[_, _, scatter]| scatter).collect(),
+        ..Curve::default()
     });
     let panel = Panel {
         x_label: "separation [finest cells]".into(),
@@ -267,6 +266,7 @@ mod tests {
     use crate::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
     use crate::power_spectrum::{Bins, PowerOptions, power_spectrum};
     use crate::spherical_overdensity::MassDefinition;
+    use crate::table::Record;
     use std::f64::consts::PI;
 
     /// Filaments and three cusps in a box of 25 Mpc/h.
@@ -307,6 +307,9 @@ mod tests {
         assert_eq!(catalogue.halos.len(), 3, "{:?}", catalogue.halos);
         let profile = halo_profile(&snapshot, &(&catalogue.halos[0]).into(), &ProfileOptions::default()).unwrap();
         let spectrum = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
+        let linear = spectrum.bins.iter().map(|bin| 0.5 * bin.power_mpc3_h3).collect();
+        let spectrum = PowerSpectrum { linear_mpc3_h3: linear, ..spectrum };
+        assert_eq!(spectrum.table().columns.last().map(String::as_str), Some("linear_mpc3_h3"));
         let log = PowerOptions { bins: Bins::PerDecade(12), deconvolve: false, ..PowerOptions::default() };
         let coarse = power_spectrum(&snapshot, &log).unwrap();
         let mut rows: Vec<RefinementRow> = Vec::new();
@@ -336,8 +339,7 @@ mod tests {
             ("mass_function", mass_function_figure(&counted)),
         ];
         for (name, figure) in &lines {
-            figure.write_png(&folder.join(format!("{name}.png"))).unwrap();
-            figure.write_svg(&folder.join(format!("{name}.svg"))).unwrap();
+            figure.write(folder, name).unwrap();
         }
         let pixels = if kept.is_some() { 960 } else { 64 };
         let plane = MapOptions { center: Some([12.5, 12.5, 12.2]), pixels, patches: true, ..MapOptions::default() };
@@ -356,9 +358,10 @@ mod tests {
             ("projection", projection(&snapshot, &of("temperature", &bare))),
         ] {
             let figure = map_figure(&map.unwrap(), &MapStyle::default()).unwrap();
-            let path = folder.join(format!("{name}.png"));
-            figure.write_png(&path).unwrap();
-            assert!(std::fs::metadata(&path).unwrap().len() > 5000);
+            figure.write(folder, name).unwrap();
+            for file in Figure::files(name) {
+                assert!(std::fs::metadata(folder.join(&file)).unwrap().len() > 5000, "{file}");
+            }
         }
     }
 }

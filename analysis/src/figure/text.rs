@@ -1,94 +1,62 @@
-//! Text from the embedded font, glyph by glyph: figures look the same on machines without any font.
+//! The embedded font: figures look equal on machines without any font.
 
-use super::Align;
-use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont, point};
+use super::TEXT;
+use std::sync::LazyLock;
+use ttf_parser::Face;
 
-static FONT_FILE: &[u8] = include_bytes!("../../fonts/DejaVuSans.ttf");
+/// Family name of the font.
+pub(super) const FAMILY: &str = "DejaVu Sans";
 
-/// Calls `cover(x, y, coverage)` for the pixels of one line of text of `size` pixels an em.
-///
-/// The anchor stands at half the height of a digit; an upright text reads from below.
-pub(super) fn cover_text<E>(
-    at: [f64; 2],
-    text: &str,
-    size: f64,
-    align: Align,
-    upright: bool,
-    mut cover: impl FnMut(i32, i32, f64) -> Result<(), E>,
-) -> Result<(), E> {
-    let font = FontRef::try_from_slice(FONT_FILE).expect("the embedded file is a font");
-    let em = f64::from(font.units_per_em().expect("a scalable font"));
-    let scaled = font.as_scaled(PxScale::from((size * f64::from(font.height_unscaled()) / em) as f32));
-    let mut advance = 0.0;
-    let mut previous: Option<GlyphId> = None;
-    let mut glyphs = Vec::new();
-    for letter in text.chars() {
-        let id = scaled.glyph_id(letter);
-        advance += previous.map_or(0.0, |before| scaled.kern(before, id));
-        glyphs.push((id, advance));
-        advance += scaled.h_advance(id);
-        previous = Some(id);
-    }
-    let start = match align {
-        Align::Left => 0.0,
-        Align::Centre => -0.5 * advance,
-        Align::Right => -advance,
+pub(super) static FONT_FILE: &[u8] = include_bytes!("../../fonts/DejaVuSans.ttf");
+
+static FACE: LazyLock<Face<'static>> =
+    LazyLock::new(|| Face::parse(FONT_FILE, 0).expect("the embedded file is a font"));
+
+/// Width of a line of text in points.
+pub(super) fn width(text: &str) -> f64 {
+    let advance = |letter: char| {
+        // a missing glyph is drawn as a box, glyph 0
+        let glyph = FACE.glyph_index(letter).unwrap_or_default();
+        f64::from(FACE.glyph_hor_advance(glyph).unwrap_or_default())
     };
-    // a digit is 0.73 em high
-    let baseline = (0.365 * size) as f32;
-    let origin = at.map(|c| c.round() as i32);
-    for (id, x) in glyphs {
-        let glyph = id.with_scale_and_position(scaled.scale(), point(start + x, baseline));
-        let Some(outline) = font.outline_glyph(glyph) else { continue };
-        let corner = outline.px_bounds().min;
-        let mut failure = Ok(());
-        outline.draw(|x, y, coverage| {
-            let (x, y) = (corner.x as i32 + x as i32, corner.y as i32 + y as i32);
-            let (x, y) = if upright { (y, -x) } else { (x, y) };
-            if failure.is_ok() && coverage > 0.0 {
-                failure = cover(origin[0] + x, origin[1] + y, f64::from(coverage));
-            }
-        });
-        failure?;
+    TEXT * text.chars().map(advance).sum::<f64>() / f64::from(FACE.units_per_em())
+}
+
+/// Breaks text between words into lines of at most `room` points; a longer word has a line of its own.
+pub(super) fn wrap(text: &str, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(" ") + width(word) <= room => *line += &format!(" {word}"),
+            _ => lines.push(word.into()),
+        }
     }
-    Ok(())
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn extent(text: &str, align: Align, upright: bool) -> ([i32; 2], [i32; 2]) {
-        let (mut low, mut high) = ([i32::MAX; 2], [i32::MIN; 2]);
-        let outcome: Result<(), ()> = cover_text([50.0, 80.0], text, 40.0, align, upright, |x, y, coverage| {
-            if coverage > 0.5 {
-                low = [low[0].min(x), low[1].min(y)];
-                high = [high[0].max(x), high[1].max(y)];
-            }
-            Ok(())
-        });
-        outcome.unwrap();
-        (low, high)
-    }
-
-    /// Symmetric text lies symmetrically about its anchor, in both directions, with digits 0.73 em high.
-    #[test]
-    fn text_is_centred_on_its_anchor() {
-        let (low, high) = extent("H0H", Align::Centre, false);
-        assert!((low[0] + high[0] + 1 - 100).abs() <= 2 && (low[1] + high[1] + 1 - 160).abs() <= 2, "{low:?} {high:?}");
-        assert!((high[1] - low[1] + 1 - 30).abs() <= 2 && high[0] - low[0] > 70);
-        let (low, high) = extent("H0H", Align::Centre, true);
-        assert!((low[0] + high[0] + 1 - 100).abs() <= 2 && (low[1] + high[1] + 1 - 160).abs() <= 2, "{low:?} {high:?}");
-        assert!(high[1] - low[1] > 70);
-        assert!(extent("H0H", Align::Left, false).0[0] >= 50 && extent("H0H", Align::Right, false).1[0] < 50);
-    }
-
-    /// Every sign that labels use is in the font: none is drawn as the box that stands for a missing glyph.
+    /// No sign of a label is drawn as the box for a missing glyph.
     #[test]
     fn the_font_has_every_sign() {
-        let font = FontRef::try_from_slice(FONT_FILE).unwrap();
-        for letter in "0123456789⁰¹²³⁴⁵⁶⁷⁸⁹⁻−×ρδφγγ⁻²·½⊙ₛ–[]()/|∝".chars() {
-            assert_ne!(font.glyph_id(letter), font.glyph_id('\u{10ffff}'), "{letter}");
+        for letter in "0123456789⁰¹²³⁴⁵⁶⁷⁸⁹⁻−×ρδφγ·½⊙ₛ–[]()/|∝".chars() {
+            assert!(FACE.glyph_index(letter).is_some(), "{letter}");
         }
+    }
+
+    #[test]
+    fn text_is_wrapped_at_its_width() {
+        // a digit of DejaVu Sans is 0.636 em wide
+        assert!((width("0123456789") - 10.0 * 0.636 * TEXT).abs() < 0.05, "{}", width("0123456789"));
+        let text = "Density of all matter over its mean";
+        assert_eq!(wrap(text, 1e3), [text]);
+        let lines = wrap(text, 80.0);
+        assert!(
+            lines.len() > 1 && lines.join(" ") == text && lines.iter().all(|line| width(line) <= 80.0),
+            "{lines:?}"
+        );
+        assert!(wrap("", 80.0).is_empty());
     }
 }

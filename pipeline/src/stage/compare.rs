@@ -84,7 +84,7 @@ impl Stage for Compare {
                 Compared { problem: name, options: self.problem.options(), run: &self.run, comparison: &comparison };
             files.extend(work.write_record(&file, &record)?);
             let figure = comparison_figure(&format!("{name} at {shown}"), &comparison);
-            files.push(work.write_figure(&file, &figure, &mut section)?);
+            files.extend(work.write_figure(&file, &figure, &mut section)?);
             section.record(format!("{shown}: errors"), &comparison.norms());
             let mut levels = Table::new(["level", "volume fraction", "cells"]);
             for level in &comparison.levels {

@@ -6,7 +6,8 @@ use crate::error::PipelineError;
 use crate::recipe::Cause;
 use crate::recipe::options::one_or_several;
 use comove_analysis::Figure;
-use comove_analysis::figure::lines::{Curve, Mark, Panel, Style, line_figure};
+use comove_analysis::figure::lines::{Curve, LegendPlace, Mark, Panel, Ratio, Style, line_figure, line_figure_of_size};
+use comove_analysis::figure::{Dash, FigureSize};
 use comove_analysis::table::{Entry, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,6 +57,27 @@ pub(crate) struct Plot {
     /// Whether the lower axis runs from large to small, as 1 + z does in time.
     #[serde(default)]
     pub x_reversed: bool,
+    /// Ends of the lower axis, `[low, high]`; by default those of the curves. What is outside is not drawn.
+    #[serde(default)]
+    pub x_range: Option<[f64; 2]>,
+    /// Ends of the left axis, `[low, high]`; by default those of the curves between the ends of the lower axis.
+    #[serde(default)]
+    pub y_range: Option<[f64; 2]>,
+    /// Corner of the legend; `"auto"` is the corner where it covers the least.
+    #[serde(default)]
+    pub legend: LegendPlace,
+    /// Width in print: a journal column of 86 mm or a page of 178 mm.
+    #[serde(default = "plot_size")]
+    pub size: FigureSize,
+    /// Number of a curve, from 0 on: ratios of all curves to it are drawn below.
+    #[serde(default)]
+    pub ratio_to: Option<usize>,
+    /// Label of the ratios.
+    #[serde(default)]
+    pub ratio_label: String,
+    /// Ends of the axis of the ratios, `[low, high]`; by default those of the ratios.
+    #[serde(default)]
+    pub ratio_range: Option<[f64; 2]>,
     /// The curves.
     pub curves: Vec<PlotCurve>,
     /// Vertical marks, `#{ x, label }`.
@@ -78,6 +100,15 @@ pub(crate) struct PlotCurve {
     /// Half heights of error bars, one a point.
     #[serde(default)]
     pub bars: Vec<f64>,
+    /// Band behind the curve: `[low, high]` for each point.
+    #[serde(default)]
+    pub band: Vec<[f64; 2]>,
+    /// Number of its colour, 0 to 6; by default the curve's number, modulo 7.
+    #[serde(default)]
+    pub color: Option<usize>,
+    /// Its dashes; by default solid, and from the eighth curve on dashes that tell curves of one colour apart.
+    #[serde(default)]
+    pub dash: Option<Dash>,
 }
 
 /// Logarithmic axes.
@@ -110,6 +141,13 @@ fn plot_name() -> String {
     PLOT.into()
 }
 
+fn plot_size() -> FigureSize {
+    FigureSize::Column
+}
+
+/// Colours of curves.
+const COLOURS: usize = 7;
+
 /// Whether a name becomes a file's or a folder's as it is.
 pub(crate) fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -140,7 +178,7 @@ impl Drawn {
         Ok(Self { tables, plots })
     }
 
-    /// Writes the tables as CSV and the plots as PNG, `tag` at the end of their names, and shows them in the section.
+    /// Writes the tables as CSV and the plots as PNG, SVG and PDF, `tag` at the end of their names, and shows them in the section.
     pub(crate) fn write(
         &self,
         tag: &str,
@@ -160,7 +198,7 @@ impl Drawn {
             files.push(file);
         }
         for plot in &self.plots {
-            files.push(work.write_figure(&format!("{}{tag}", plot.name), &plot.figure(), section)?);
+            files.extend(work.write_figure(&format!("{}{tag}", plot.name), &plot.figure(), section)?);
         }
         Ok(files)
     }
@@ -218,7 +256,37 @@ impl Plot {
                 return Err(format!("curves[{n}].bars: {bar} is negative; give half heights"));
             }
         }
+        for (n, curve) in self.curves.iter().enumerate() {
+            let (bands, points) = (curve.band.len(), curve.points.len());
+            if bands != 0 && bands != points {
+                return Err(format!("curves[{n}].band: {bands} pairs [low, high] for {points} points"));
+            }
+            if let Some(color) = curve.color.filter(|color| *color >= COLOURS) {
+                return Err(format!("curves[{n}].color: {color} is not one of 0 to {}", COLOURS - 1));
+            }
+        }
         let (x_log, y_log) = self.logarithmic();
+        let ranges = [
+            ("x_range", self.x_range, x_log),
+            ("y_range", self.y_range, y_log),
+            ("ratio_range", self.ratio_range, false),
+        ];
+        for (name, range, log) in ranges {
+            let Some([low, high]) = range else { continue };
+            if low >= high || log && low <= 0.0 {
+                let positive = if log { ", positive along a logarithmic axis" } else { "" };
+                return Err(format!("{name}: [{low}, {high}] is no range; give [low, high] with low < high{positive}"));
+            }
+        }
+        if let Some(n) = self.ratio_to.filter(|n| *n >= self.curves.len()) {
+            let last = self.curves.len().saturating_sub(1);
+            return Err(format!("ratio_to: there is no curve {n}; give its number, 0 to {last}"));
+        }
+        if self.ratio_to.is_none() && (self.ratio_range.is_some() || !self.ratio_label.is_empty()) {
+            return Err(
+                "ratio_to: is missing; give the number of the curve, from 0 on, that ratios are taken to".into()
+            );
+        }
         let shows = |value: Option<f64>, log: bool| value.is_some_and(|v| !log || v > 0.0);
         if !self.curves.iter().flat_map(|c| &c.points).any(|[x, y]| shows(*x, x_log) && shows(*y, y_log)) {
             let positive = if x_log || y_log { ", positive along logarithmic axes" } else { "" };
@@ -230,7 +298,10 @@ impl Plot {
     /// It as a figure.
     pub(crate) fn figure(&self) -> Figure {
         let title = if self.title.is_empty() { &self.name } else { &self.title };
-        line_figure(title, &[self.panel()], 1)
+        match self.size {
+            FigureSize::Column => line_figure(title, &[self.panel()], 1),
+            size => line_figure_of_size(title, &[self.panel()], 1, size),
+        }
     }
 
     fn logarithmic(&self) -> (bool, bool) {
@@ -245,13 +316,21 @@ impl Plot {
             points: curve.points.iter().map(|point| point.map(|v| v.unwrap_or(f64::NAN))).collect(),
             style: curve.style,
             bars: curve.bars.clone(),
+            band: curve.band.clone(),
+            color: curve.color,
+            dash: curve.dash,
         };
+        let ratio = |to| Ratio { to, label: self.ratio_label.clone(), range: self.ratio_range };
         Panel {
             x_label: self.x_label.clone(),
             y_label: self.y_label.clone(),
             x_logarithmic,
             y_logarithmic,
             x_reversed: self.x_reversed,
+            x_range: self.x_range,
+            y_range: self.y_range,
+            legend: self.legend,
+            ratio: self.ratio_to.map(ratio),
             curves: self.curves.iter().map(curve).collect(),
             marks: self.marks.clone(),
             ..Panel::default()
@@ -286,6 +365,30 @@ mod tests {
         assert!(refused(plot(json!({ "curves": [{ "points": [[0, 1]] }], "log": "x" }))).contains("positive"));
         assert!(refused(plot(json!({ "curves": [{ "points": [[1, 1]], "bars": [1, 2] }] }))).contains("2 error bars"));
         assert!(refused(plot(json!({ "curves": [{ "points": [[1, 1]], "bars": [-1] }] }))).contains("-1 is negative"));
+        let two = |more: Value| plot(json!({ "curves": [{ "points": [[1, 1]] }, more] }));
+        assert!(Drawn::of(&two(json!({ "points": [[1, 2]], "band": [[1, 3]], "color": 6, "dash": "dotted" }))).is_ok());
+        assert!(
+            refused(two(json!({ "points": [[1, 2]], "band": [[1, 3], [1, 3]] }))).contains("curves[1].band: 2 pairs")
+        );
+        assert!(
+            refused(two(json!({ "points": [[1, 2]], "color": 7 }))).contains("curves[1].color: 7 is not one of 0 to 6")
+        );
+        assert!(
+            refused(two(json!({ "points": [[1, 2]], "dash": "long" }))).contains("\"solid\", \"dashed\", \"dotted\"")
+        );
+        let all = json!({ "x_range": [1, 3], "y_range": [-1, 1], "legend": "none", "size": "page", "ratio_to": 0 });
+        assert!(Drawn::of(&plot(all)).is_ok());
+        assert!(refused(plot(json!({ "x_range": [3, 1] }))).contains("plot.x_range: [3, 1] is no range"));
+        assert!(refused(plot(json!({ "y_range": [0, 1], "log": "y" }))).contains("positive along a logarithmic axis"));
+        assert!(refused(plot(json!({ "legend": "top" }))).contains("\"upper_right\", \"upper_left\""));
+        assert!(
+            refused(plot(json!({ "size": "a4" }))).contains("plot.size: \"a4\" is not one of \"column\", \"page\"")
+        );
+        assert!(
+            refused(plot(json!({ "ratio_to": 1 })))
+                .contains("plot.ratio_to: there is no curve 1; give its number, 0 to 0")
+        );
+        assert!(refused(plot(json!({ "ratio_range": [0, 2] }))).contains("plot.ratio_to: is missing"));
         let row = |row: Value| json!({ "table": { "columns": ["a", "b"], "rows": [[1, 2], row] } });
         assert!(refused(row(json!([1]))).contains("table.rows[1]: 1 entries in a table of 2 columns"));
         assert!(refused(row(json!([1, [2]]))).contains("[2] is no number"));

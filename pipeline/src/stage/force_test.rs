@@ -140,7 +140,7 @@ impl Stage for ForceTest {
         };
         let curves = [("pull", points(|bin| bin.to_root)), ("with its own", points(|bin| bin.felt_to_root))];
         let figure = force_figure(&format!("Forces of point masses, {levels} levels"), &curves);
-        files.push(work.write_figure("force_test", &figure, &mut section)?);
+        files.extend(work.write_figure("force_test", &figure, &mut section)?);
         section.record("Bins", &record.table());
         files.push(work.write_section(&section)?);
         Ok(files)

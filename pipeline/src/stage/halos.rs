@@ -146,7 +146,7 @@ impl Stage for Halos {
             }
             if let Some((_, heaviest)) = profiles.first() {
                 let named: Vec<(String, &HaloProfile)> = profiles.iter().map(|(name, p)| (name.clone(), p)).collect();
-                files.push(work.write_figure(
+                files.extend(work.write_figure(
                     &format!("profiles_{}", now.tag()),
                     &profile_figure(&named),
                     &mut section,

@@ -24,7 +24,7 @@ pub(crate) struct Maps {
 }
 
 /// The names of [`MapStyle`]'s options in a recipe.
-pub(crate) const STYLE: [&str; 2] = ["range", "logarithmic"];
+pub(crate) const STYLE: [&str; 3] = ["range", "logarithmic", "size"];
 
 /// How a field in space becomes one on a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +83,12 @@ impl Stage for Maps {
     }
 
     fn parameters(&self) -> Value {
-        json!({ "map": self.map.options, "style": self.style })
+        let mut style = json!(self.style);
+        if self.style.size.is_none() {
+            // absent before figures had sizes
+            style.as_object_mut().expect("a map of options").remove("size");
+        }
+        json!({ "map": self.map.options, "style": style })
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

@@ -114,7 +114,7 @@ impl Stage for MassFunctions {
             files.extend(work.write_record(&file, &found)?);
             // without halos and a least mass there is nothing to draw
             if !found.bins.is_empty() {
-                files.push(work.write_figure(&file, &mass_function_figure(&found), &mut section)?);
+                files.extend(work.write_figure(&file, &mass_function_figure(&found), &mut section)?);
             }
             let MassFunction { halos, within_others, .. } = found;
             let left_out = match within_others {

@@ -10,6 +10,8 @@ use comove_analysis::figure::results::power_figure;
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, Species, power_spectrum_by};
 use comove_analysis::table::Record;
 use comove_analysis::{AnalysisError, Part};
+use comove_ic::{IcError, LinearPower, PowerSource};
+use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use serde_json::{Value, json};
 
@@ -18,6 +20,25 @@ pub(crate) struct PowerSpectra {
     pub outputs: Selection,
     /// Grid and binning.
     pub options: PowerOptions,
+    /// Linear theory of all matter; `None` without an initial condition that has a linear spectrum.
+    pub linear: Option<LinearTheory>,
+}
+
+/// The linear spectrum that a run starts from, grown to any time.
+#[derive(Clone, Debug)]
+pub(crate) struct LinearTheory {
+    pub power: PowerSource,
+    pub cosmology: Cosmology,
+}
+
+impl LinearTheory {
+    /// P(k) at the bins of a spectrum: P(k, a) = P(k) D²(a)/D²(1).
+    fn at(&self, spectrum: &PowerSpectrum) -> Result<Vec<f64>, IcError> {
+        let linear = LinearPower::new(&self.power, &self.cosmology)?;
+        let growth = |a: f64| self.cosmology.growth(a).0;
+        let grown = (growth(1.0 / (1.0 + spectrum.redshift)) / growth(1.0)).powi(2);
+        Ok(spectrum.bins.iter().map(|bin| grown * linear.at(bin.k_h_mpc)).collect())
+    }
 }
 
 fn species(species: Species) -> &'static str {
@@ -70,17 +91,27 @@ impl Stage for PowerSpectra {
             species(self.options.species),
             self.options.level
         );
-        let mut section = Section::new(text);
+        let linear = match &self.linear {
+            Some(linear) => format!(" Linear theory: {}, σ8 = {}.", linear.power.name(), linear.cosmology.sigma8),
+            None => String::new(),
+        };
+        let mut section = Section::new(format!("{text}{linear}"));
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
-            let spectrum = work.find(input, &self.options, AnalysisRequest::PowerSpectrum)?;
+            let mut spectrum = work.find(input, &self.options, AnalysisRequest::PowerSpectrum)?;
+            if let Some(linear) = &self.linear {
+                match linear.at(&spectrum) {
+                    Ok(power) => spectrum.linear_mpc3_h3 = power,
+                    Err(error) => tracing::warn!("{}: no linear theory: {error}", work.shown(input)),
+                }
+            }
             files.extend(work.write_record(&format!("power_spectrum_{}", work.shown(input).tag()), &spectrum)?);
             section.record(format!("{}", work.shown(input)), &spectrum.table());
             spectra.push((format!("{}", work.shown(input)), spectrum));
         }
         let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
-        files.push(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);
+        files.extend(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);
         files.push(work.write_section(&section)?);
         Ok(files)
     }

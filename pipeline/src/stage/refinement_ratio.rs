@@ -41,7 +41,7 @@ impl Stage for RefinementRatios {
             files.extend(work.write_record(&name, &ratio)?);
             let figure = refinement_figure(&ratio);
             let caption = if runs == 1 { figure.title() } else { &work.input_names[n] };
-            files.push(work.write_figure(&name, &figure, &mut section)?);
+            files.extend(work.write_figure(&name, &figure, &mut section)?);
             section.record(caption, &ratio.table());
         }
         files.push(work.write_section(&section)?);

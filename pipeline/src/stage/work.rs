@@ -132,36 +132,36 @@ impl Work<'_> {
         Ok([csv, self.write_json(&format!("{name}.json"), record)?])
     }
 
-    /// Writes a figure as `name.png` and shows it in the section.
+    /// Writes a figure as PNG, SVG and PDF and shows it in the section.
     pub(crate) fn write_figure(
         &self,
         name: &str,
         figure: &Figure,
         section: &mut Section,
-    ) -> Result<String, PipelineError> {
-        let file = format!("{name}.png");
-        self.draw(figure, &file)?;
-        section.image(&file, figure.title());
-        Ok(file)
+    ) -> Result<[String; 3], PipelineError> {
+        self.draw(figure, name)?;
+        let files = Figure::files(name);
+        section.image(&files[0], figure.title());
+        Ok(files)
     }
 
-    fn draw(&self, figure: &Figure, file: &str) -> Result<(), AnalysisError> {
-        if self.is_rehearsal { Ok(()) } else { figure.write_png(&self.path(file)) }
+    fn draw(&self, figure: &Figure, name: &str) -> Result<(), AnalysisError> {
+        if self.is_rehearsal { Ok(()) } else { figure.write(&self.folder, name) }
     }
 
-    /// Writes figures as `name.png`, drawn at the same time, and shows them in the section in this order.
+    /// Writes figures as PNG, SVG and PDF, drawn at the same time, and shows them in the section in this order.
     pub(crate) fn write_figures(
         &self,
         figures: &[(String, Figure)],
         section: &mut Section,
     ) -> Result<Vec<String>, PipelineError> {
         let written: Result<Vec<()>, AnalysisError> =
-            figures.par_iter().map(|(name, figure)| self.draw(figure, &format!("{name}.png"))).collect();
+            figures.par_iter().map(|(name, figure)| self.draw(figure, name)).collect();
         written?;
-        let shown = figures.iter().map(|(name, figure)| {
-            let file = format!("{name}.png");
-            section.image(&file, figure.title());
-            file
+        let shown = figures.iter().flat_map(|(name, figure)| {
+            let files = Figure::files(name);
+            section.image(&files[0], figure.title());
+            files
         });
         Ok(shown.collect())
     }

@@ -86,7 +86,9 @@ fn several_stages_make_one_table_and_one_plot() {
     let density = |line: &str| line.split(',').nth(1).unwrap().parse::<f64>().unwrap();
     assert!(lines[1].starts_with("48") && density(lines[1]) != density(lines[2]), "{table}");
     assert!(result["first"].as_f64().unwrap() < density(lines[1]), "it grows");
-    assert!(std::fs::read(combined.join("plot.png")).unwrap().starts_with(b"\x89PNG"));
+    for (end, start) in [("png", &b"\x89PNG"[..]), ("svg", b"<svg"), ("pdf", b"%PDF")] {
+        assert!(std::fs::read(combined.join(format!("plot.{end}"))).unwrap().starts_with(start), "{end}");
+    }
     let page = std::fs::read_to_string(folder.path().join("r/report.html")).unwrap();
     assert!(page.contains("Combined: growth") && page.contains("Peaks"));
     // a measurement's tables are those of its moments
@@ -193,6 +195,15 @@ fn a_recipe_asks_its_cosmology() {
         let expected = [0.25, 1.0 / 1.5].map(|a| function(&cosmology, a));
         assert_eq!(values, expected, "{name}");
     }
+    let linear = comove_ic::LinearPower::new(&comove_ic::PowerSource::EisensteinHu, &cosmology).unwrap().at(0.2);
+    let growth = cosmology.growth(0.25).0 / cosmology.growth(1.0).0;
+    let text = text.replace("const X = [", "const X = [C.linear_power(0.2, 0), C.linear_power(0.2, 3), ");
+    let (_, parameters) = last(&text).unwrap();
+    for (n, expected) in [linear, growth * growth * linear].into_iter().enumerate() {
+        assert_eq!(parameters["captured"][0][n], expected);
+    }
+    let error = last(&format!("{RUNS}C.linear_power(0, 1)")).unwrap_err().to_string();
+    assert!(error.contains("linear_power: k = 0: must be positive, in h/Mpc"), "{error}");
     let error = last(&format!("{RUNS}C.age_gyr(-1)")).unwrap_err().to_string();
     assert!(error.contains("r.rhai:11:3: age_gyr: z = -1: must lie between 0 and 100000"), "{error}");
 }

@@ -68,7 +68,20 @@ fn fields_agree_with_each_other() {
     assert_eq!(result["upper"], result["lower"]);
     // averaging leaves, and interpolation adds, less than the leaves hold
     assert!(number(&result["grid"]) > 0.5 * number(&result["all"]["variance"]));
-    assert_eq!(result["spectrum"]["bins"], json(folder.path(), "power_spectrum_z45.json")["bins"]);
+    let spectrum = json(folder.path(), "power_spectrum_z45.json");
+    assert_eq!(result["spectrum"]["bins"], spectrum["bins"]);
+    // so early the power is that of linear theory, but for the few waves of the box
+    let bins = spectrum["bins"].as_array().unwrap().iter().zip(spectrum["linear_mpc3_h3"].as_array().unwrap());
+    let known = bins.filter(|(bin, _)| number(&bin["k_h_mpc"]) < 0.8);
+    let ratios = known
+        .map(|(bin, linear)| [1.0, number(&bin["power_mpc3_h3"]) / number(linear)].map(|r| r * number(&bin["modes"])));
+    let [modes, sum] = ratios.fold([0.0; 2], |[n, sum], [modes, ratio]| [n + modes, sum + ratio]);
+    assert!(modes > 500.0 && (sum / modes - 1.0).abs() < 0.2, "{}", sum / modes);
+    let table = std::fs::read_dir(folder.path().join("r")).unwrap();
+    let mut table =
+        table.map(|stage| stage.unwrap().path().join("power_spectrum_z45.csv")).filter(|file| file.exists());
+    let table = std::fs::read_to_string(table.next().unwrap()).unwrap();
+    assert!(table.starts_with("k_h_mpc,power_mpc3_h3,modes,k_nyquist_h_mpc,linear_mpc3_h3\n"), "{table}");
 }
 
 #[test]

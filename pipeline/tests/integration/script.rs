@@ -182,14 +182,17 @@ print(run.parameters.run.courant);
         assert_eq!(numbers(row), [result[n]["z"].as_f64().unwrap()].into_iter().chain(measured).collect::<Vec<_>>());
     }
     assert_eq!((made.len(), made[0].len()), (2, 13));
-    assert!(std::fs::read(place.path("r/scripts/post/values.png")).unwrap().starts_with(b"\x89PNG"));
+    for (end, start) in [("png", &b"\x89PNG"[..]), ("svg", b"<svg"), ("pdf", b"%PDF")] {
+        let file = place.path(&format!("r/scripts/post/values.{end}"));
+        assert!(std::fs::read(file).unwrap().starts_with(start), "{end}");
+    }
     // nothing else was touched, the script's own file aside
     let mut after = place.files();
     after.remove(&place.path("post.rhai"));
     let (new, old): (BTreeMap<_, _>, BTreeMap<_, _>) =
         after.into_iter().partition(|(path, _)| path.starts_with(place.path("r/scripts")));
     assert!(old == before, "{:?}", old.keys());
-    assert_eq!(new.len(), 2, "{:?}", new.keys());
+    assert_eq!(new.len(), 4, "{:?}", new.keys());
     // nor does the campaign mind what lies there now
     let status = common::said(&place.comove().args(["clean", "r"]).output().unwrap(), 0);
     assert!(status.contains("nothing is left over"), "{status}");

@@ -18,7 +18,7 @@ use crate::stage::halos::{Halos, HalosAndProfiles, PROFILE_CHOICE, ProfileChoice
 use crate::stage::initial::InitialCondition;
 use crate::stage::maps::{MapWithTable, Maps, STYLE, View};
 use crate::stage::mass_function::{HALOS, MassFunctions, PREDICTION, PredictionOptions};
-use crate::stage::power_spectrum::PowerSpectra;
+use crate::stage::power_spectrum::{LinearTheory, PowerSpectra};
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::density_pdf;
@@ -72,7 +72,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .with_options(&["Common", "MassFunctionOptions", "PredictionOptions", "Naming"]),
     Function::new(
         &["power_spectrum(run: Run) -> Analysis", "power_spectrum(run: Run, options: Map) -> Analysis"],
-        "P(k) of the density contrast on the uniform grid of a level.",
+        "P(k) of the density contrast on the uniform grid of a level; of all matter beside linear theory. That has the \
+         spectrum of `ic_gaussian`, or after `ic_load` that of Eisenstein & Hu with the cosmology's `sigma8`, and grows as \
+         D²; runs from other initial conditions have none.",
     )
     .used_as("power_spectrum(RUN, #{ … })")
     .with_options(&["Common", "PowerOptions", "Naming"]),
@@ -199,7 +201,14 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             );
             return Err(Refusal::error(name, message, Some("level")));
         }
-        Ok(PowerSpectra { outputs, options })
+        let linear =
+            initial_of(&run.node).filter(|_| options.species == Species::Matter).map(|initial| match initial {
+                InitialCondition::Gaussian(ic) => LinearTheory { power: ic.power.clone(), cosmology: ic.cosmology },
+                InitialCondition::Load(ic, _) => {
+                    LinearTheory { power: PowerSource::default(), cosmology: ic.cosmology }
+                }
+            });
+        Ok(PowerSpectra { outputs, options, linear })
     });
     with_options(engine, "density_pdf", |name, options, outputs, run| {
         if !has_gas(&run.node) {

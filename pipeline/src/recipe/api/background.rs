@@ -1,8 +1,10 @@
 //! `cosmology`: the background and the shape of the initial spectrum; its distances, times and growth at a redshift.
 
+use crate::error::PipelineError;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::decode;
 use crate::recipe::reference::{Function, Type};
+use comove_ic::{LinearPower, PowerSource};
 use comove_sim::Cosmology;
 use rhai::{Engine, Map};
 use serde::{Deserialize, Serialize};
@@ -56,6 +58,11 @@ pub(crate) const COSMOLOGY: Type = Type {
         Function::new(
             &["sigma8(cosmology: Cosmology, z: float) -> float"],
             "RMS of the linear density in spheres of 8 Mpc/h at z.",
+        ),
+        Function::new(
+            &["linear_power(cosmology: Cosmology, k: float, z: float) -> float"],
+            "Linear P(k) of matter at z in (Mpc/h)³, k in h/Mpc: the spectrum of Eisenstein & Hu 1998 with the \
+             amplitude `sigma8`.",
         ),
         Function::new(&["hubble_km_s_mpc(cosmology: Cosmology, z: float) -> float"], "H at z in km/s/Mpc."),
         Function::new(
@@ -132,11 +139,28 @@ pub(crate) fn register(engine: &mut Engine) {
         ("hubble_km_s_mpc", Cosmology::hubble_km_s_mpc),
         ("critical_over_mean", Cosmology::critical_over_mean),
     ];
+    engine
+        .register_fn("linear_power", |c: Cosmology, k: f64, z: f64| linear_power(&c, k, z))
+        .register_fn("linear_power", |c: Cosmology, k: i64, z: f64| linear_power(&c, k as f64, z))
+        .register_fn("linear_power", |c: Cosmology, k: f64, z: i64| linear_power(&c, k, z as f64))
+        .register_fn("linear_power", |c: Cosmology, k: i64, z: i64| linear_power(&c, k as f64, z as f64));
     for (name, function) in functions {
         engine
             .register_fn(name, move |c: Cosmology, z: f64| at_redshift(name, function, &c, z))
             .register_fn(name, move |c: Cosmology, z: i64| at_redshift(name, function, &c, z as f64));
     }
+}
+
+/// Linear P(k) at z in (Mpc/h)³, k in h/Mpc.
+fn linear_power(cosmology: &Cosmology, k: f64, z: f64) -> Bound<f64> {
+    const NAME: &str = "linear_power";
+    if !(k > 0.0 && k.is_finite()) {
+        return Err(Refusal::error(NAME, format!("k = {k}: must be positive, in h/Mpc"), None));
+    }
+    let growth = at_redshift(NAME, |c, a| c.growth(a).0 / c.growth(1.0).0, cosmology, z)?;
+    let power = LinearPower::new(&PowerSource::EisensteinHu, cosmology);
+    let power = power.map_err(|error| Refusal::caused_by(NAME, &PipelineError::Ic(error)))?;
+    Ok(growth * growth * power.at(k))
 }
 
 type AtRedshift = fn(&Cosmology, f64) -> f64;

@@ -67,7 +67,7 @@ pub(crate) const RESULT: Type = Type {
     name: "Results",
     text: "A closure returns a map of finite numbers, texts, lists and maps, which becomes `result.json` and a table \
            of the report. What it calls `table`, a map or a list of maps, becomes CSV files, and what it calls `plot` \
-           PNG files; the report shows both. `MEASUREMENT.name` is a value of the result, which any option may \
+           figures (PNG, SVG, PDF); the report shows both. `MEASUREMENT.name` is a value of the result, which any option may \
            be before it is known, also within lists and maps and in a refinement criterion: what is called with it is \
            a stage once the measurement is done.",
     properties: &[],

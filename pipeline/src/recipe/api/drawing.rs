@@ -8,6 +8,7 @@ use crate::recipe::reference::Function;
 use crate::stage::drawn::{DrawnTable, Plot};
 use crate::stage::work::write_file;
 use crate::streams::print;
+use comove_analysis::Figure;
 use rhai::{Engine, ImmutableString, Map};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .used_as("table(\"name\", #{ columns: […], rows: [[…], …] })"),
     Function::new(
         &["plot(name: String, plot: Map)"],
-        "Writes `name.png` into the script's folder and prints its path. The map is that of `plot` in \
+        "Writes `name.png`, `name.svg` and `name.pdf` into the script's folder and prints the path of the first. The map is that of `plot` in \
          [Results](#results), without its name.",
     )
     .used_as("plot(\"name\", #{ curves: [#{ points: [[x, y], …] }] })"),
@@ -48,7 +49,9 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>, folder: &Pat
         .register_fn("plot", move |name: ImmutableString, plot: Map| -> Bound<()> {
             let plot: Plot = named("plot", &name, plot)?;
             plot.check().map_err(|wrong| Refusal::error("plot", wrong, None))?;
-            for_plots.write("plot", format!("{name}.png"), |path| Ok(plot.figure().write_png(path)?))
+            let [png, ..] = Figure::files(&name);
+            let folder = for_plots.folder.clone();
+            for_plots.write("plot", png, |_| Ok(plot.figure().write(&folder, &name)?))
         });
 }
 

@@ -52,6 +52,7 @@ fn with<T: Serialize + DeserializeOwned>(required: Value) -> Value {
 
 const INSIDE: fn() -> Value = || Value::Null;
 const LINES: &str = include_str!("../../../../analysis/src/figure/lines.rs");
+const FIGURE: &str = include_str!("../../../../analysis/src/figure/mod.rs");
 const DRAWN: &str = include_str!("../../stage/drawn.rs");
 const EVOLVE: &str = include_str!("../../stage/evolve/options.rs");
 const HOOKS: &str = include_str!("../api/hooks.rs");
@@ -166,6 +167,9 @@ const ENUMERATIONS: &[(&str, &str)] = &[
     ("Axis", MAP),
     ("Logarithmic", DRAWN),
     ("Style", LINES),
+    ("LegendPlace", LINES),
+    ("Dash", FIGURE),
+    ("FigureSize", FIGURE),
 ];
 
 /// What a recipe writes for types that are decoded in a way of their own.
@@ -182,6 +186,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("ScalarParameters", "list of names, or a map from names to mass fractions"),
     ("Vec<Vec<Value>>", "list of lists of numbers and texts"),
     ("Vec<[Option<f64>; 2]>", "list of `[x, y]`"),
+    ("Vec<[f64; 2]>", "list of `[low, high]`"),
     ("Option<Value>", "number, list of numbers, or `\"all\"`"),
 ];
 

@@ -162,7 +162,7 @@ pub(crate) fn show(run: &Evolve, work: &Work<'_>, section: &mut Section) -> Resu
         if !panels.is_empty() {
             let columns = panels.len().min(2);
             let figure = line_figure(&format!("Observed: {what}"), &panels, columns);
-            files.push(work.write_figure(&format!("observed_{what}"), &figure, section)?);
+            files.extend(work.write_figure(&format!("observed_{what}"), &figure, section)?);
         }
     }
     Ok(files)
